@@ -26,15 +26,25 @@ type Line struct {
 	Raw string
 	// Number is the line number in the recording file, from 1; 0 if there is none.
 	Number int
+	// Offset is the byte at which the line begins in the log that a Scanner reads.
+	Offset int64
 }
 
 // Inner reports whether a script made the call, not a client.
 func (l Line) Inner() bool { return l.Peer == LuaPeer }
 
+// lowNames spares the memory of frequent names.
+var lowNames = map[string]string{
+	"EVALSHA": "evalsha", "EVAL": "eval", "BLPOP": "blpop", "GET": "get", "SET": "set", "PING": "ping", "PUBLISH": "publish",
+}
+
 // Name returns the command name in lower case.
 func (l Line) Name() string {
 	if len(l.Args) == 0 {
 		return ""
+	}
+	if low, ok := lowNames[l.Args[0]]; ok { // Redisson sends capitals
+		return low
 	}
 	return strings.ToLower(l.Args[0])
 }

@@ -10,6 +10,9 @@ import (
 // MaxScannedBytes is the longest line that a Scanner keeps in memory, as printed.
 const MaxScannedBytes = 16 << 20
 
+// maxNULs is how many NUL bytes may precede the first line: some ways to rotate a log leave a hole at its beginning.
+const maxNULs = 16 << 20
+
 // Scanner reads a MONITOR log of any size line by line, in the memory of one line. Where Read refuses a log with a line
 // that is none, a Scanner says so and goes on behind it. It skips what the ways of saving logs, and of joining them,
 // leave behind: blank lines, the OK of redis-cli, lines that begin with '#', and the '+' of a reply that was saved as
@@ -24,6 +27,7 @@ type Scanner struct {
 	number int
 	offset int64 // of the line
 	next   int64 // of the line behind it
+	nuls   int   // before the first line; -1 behind it
 }
 
 // NewScanner returns a Scanner that reads from r.
@@ -42,7 +46,7 @@ func (s *Scanner) Scan() bool {
 	for s.err == nil {
 		text, tooLong := s.readLine()
 		if tooLong {
-			s.line, s.bad = Line{Number: s.number}, ErrLineTooLong
+			s.line, s.bad = Line{Number: s.number, Offset: s.offset}, ErrLineTooLong
 			return true
 		}
 		text = bytes.TrimRight(text, " \t\r\n")
@@ -52,9 +56,9 @@ func (s *Scanner) Scan() bool {
 		}
 		s.line, s.bad = parseLine(string(text), s.args[:0])
 		if s.bad == nil {
-			s.args = s.line.Args
+			s.args, s.nuls = s.line.Args, -1
 		}
-		s.line.Number = s.number
+		s.line.Number, s.line.Offset = s.number, s.offset
 		return true
 	}
 	return false
@@ -64,13 +68,10 @@ func (s *Scanner) Scan() bool {
 // The error, a *SyntaxError or ErrLineTooLong, is that of this line alone.
 func (s *Scanner) Line() (Line, error) { return s.line, s.bad }
 
-// Offset is where the line begins, in bytes from where the reader began.
-func (s *Scanner) Offset() int64 { return s.offset }
-
 // Read is how many bytes were read.
 func (s *Scanner) Read() int64 { return s.next }
 
-// Err returns the error that the reader failed with; nil at the end of the log.
+// Err returns the error that the reader failed with, or ErrNoText; nil at the end of the log.
 func (s *Scanner) Err() error {
 	if errors.Is(s.err, io.EOF) {
 		return nil
@@ -87,6 +88,12 @@ func (s *Scanner) readLine() (line []byte, tooLong bool) {
 	for {
 		part, err := s.in.ReadSlice('\n')
 		s.next += int64(len(part))
+		if s.nuls >= 0 {
+			if s.nuls += bytes.Count(part, []byte{0}); s.nuls > maxNULs {
+				s.err = ErrNoText
+				return nil, false
+			}
+		}
 		full := errors.Is(err, bufio.ErrBufferFull)
 		if !full {
 			s.err = err

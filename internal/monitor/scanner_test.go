@@ -32,7 +32,7 @@ func TestScanner(t *testing.T) {
 					got = append(got, "bad")
 					continue
 				}
-				require.True(t, strings.HasPrefix(strings.TrimPrefix(scanned[s.Offset():], "+"), l.Raw))
+				require.True(t, strings.HasPrefix(strings.TrimPrefix(scanned[l.Offset:], "+"), l.Raw))
 				got = append(got, strings.Join(l.Args, " "))
 			}
 			require.NoError(t, s.Err())
@@ -52,7 +52,7 @@ func TestScannerPassesOverALineThatIsTooLong(t *testing.T) {
 	l, err := s.Line()
 	require.NoError(t, err)
 	require.Equal(t, 2, l.Number)
-	require.EqualValues(t, len(long)+1, s.Offset())
+	require.EqualValues(t, len(long)+1, l.Offset)
 	require.False(t, s.Scan())
 }
 
@@ -73,7 +73,7 @@ func TestScannerForgetsTheLogBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ECHO", "x"}, l.Args)
 	require.Equal(t, 1, l.Number)
-	require.Zero(t, s.Offset())
+	require.Zero(t, l.Offset)
 	require.False(t, s.Scan())
 	require.EqualValues(t, 28, s.Read())
 	require.NoError(t, s.Err())

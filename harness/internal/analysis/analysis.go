@@ -1,19 +1,24 @@
 // Package analysis explains a MONITOR log: which clients it shows, the path of every message, and the anomalies.
 //
-//	line → call (a client's command with the commands its script made) → queue → findings → Document
+//	line → trace.Call → step (the effect on a queue) → findings → Document
 //
-// Only commands that ran count: an EVALSHA that the server did not know leaves nothing but its line. It keeps what is
-// alive (waiting messages, connections) and at most 2,000 examples of findings.
+// Only commands that ran count: an EVALSHA that the server did not know leaves nothing but its line. The package keeps
+// live messages and connections, and at most 2,000 examples of findings.
 package analysis
 
 import (
+	"cmp"
 	"hash/maphash"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
@@ -27,26 +32,25 @@ const (
 
 // Analysis takes in the lines of logs, in order. It is for one goroutine.
 type Analysis struct {
-	commands, unparsed, lines, logs int64
-	innerSeen, scriptsSeen          int64
-	oddLimits                       int64
-	first, latest, now              int64
-	file                            int32
-	call                            *call
-	scripts                         *scriptTable
-	conns                           map[string]*conn
-	hosts                           map[string]*host
-	evidence                        map[evidenceKey]*evidence
-	keys                            map[dbKey]keyRef
-	queues                          []*queue
-	listeners                       map[string]*listeners // by channel
-	waiters                         map[dbKey][]*waiter
-	leftOut                         bool
-	findings                        findings
+	// Where is a part of the values whose stories are wanted; empty: no story.
+	Where string
 
-	// Where is a part of the values whose story is told; empty: no story.
-	Where   string
-	stories []*Story
+	commands, unparsed, lines, logs, oddLimits int64 // lines: of this log
+	scriptCalls, scriptLines                   int64
+	first, latest, now                         int64 // µs
+	file, begunIn                              int32 // the file, and the one in which the call under way began
+	calls                                      trace.Scanner
+	step                                       step // under way
+	conns                                      map[string]*conn
+	hosts                                      map[string]*host
+	clients                                    map[client]*Group
+	keys                                       map[dbKey]keyRef
+	queues                                     []*queue
+	listeners                                  map[string]*listeners // by channel
+	waiters                                    map[dbKey][]*waiter
+	leftOut                                    bool
+	findings                                   findings
+	stories                                    []*Story
 }
 
 type dbKey struct {
@@ -71,24 +75,27 @@ type keyRef struct {
 
 // queue is a delayed queue and its live messages.
 type queue struct {
-	name   string
-	db     int
-	named  bool // by a script; else taken from another key's name
-	counts struct {
-		offers, added, transfers, transferred, taken, removed, pending int64
-		late                                                           lateness
-		layouts                                                        [3]bool
-	}
-	live     map[uint64]*message // by the hash of the member
-	values   map[uint64]int      // in the set, by the hash of the value
-	byLayout [3]int64            // in the set
-	ready    []element           // the destination
-	unsure   string              // the command after which what waits is not known
-	expires  int64               // Unix ms
+	name  string
+	db    int
+	named bool // by a script; else the name is taken from another key
 
-	transferred bool  // somebody transfers
-	moved, ran  int64 // when a transfer last moved something, and last ran
-	foreignTold [3]bool
+	offers, added, transfers, transferred, taken, removed, pending int64
+	late                                                           lateness
+	layouts                                                        [3]bool
+
+	alive
+}
+
+// alive is forgotten when a log ends.
+type alive struct {
+	messages    map[uint64]*message // by the hash of the member
+	values      map[uint64]int      // in the set, by the hash of the value
+	byLayout    [3]int64            // in the set
+	ready       []element           // the destination
+	unsure      string              // the command after which the content is unknown
+	expires     int64               // Unix ms
+	moved, ran  int64               // when a transfer last moved a message, and last ran; 0 for never
+	foreignSeen [3]bool
 }
 
 // element is one of the destination.
@@ -97,34 +104,23 @@ type element struct {
 	story   *Story
 }
 
-// message is a member that is in the timeout set, in the pending list, or both.
+// message is a member of the timeout set, of the pending list, or of both.
 type message struct {
-	due, offered                        int64 // Unix ms by the offering client's clock; µs of the server
-	at                                  place
-	value                               uint64
-	host                                *host
-	layout                              wire.Layout
-	listed, pushed                      int
-	inSet, told, aside, byHand, earlier bool // earlier: it was there before the log began
-	held                                bool // by a guard, which has taken it out of both
-	story                               *Story
+	due, offered                int64 // Unix ms by the offering client's clock; µs of the server
+	at                          place
+	value                       uint64
+	host                        *host
+	layout                      wire.Layout
+	listed, pushed              int
+	inSet, shown, aside, byHand bool
+	earlier                     bool // from before the log
+	held                        bool // by a guard, out of both
+	story                       *Story
 }
 
 type place struct {
 	file           int32
 	number, offset int64
-}
-
-var lowered = map[string]string{} // names of commands, which are few
-
-func lower(name string) string {
-	low, ok := lowered[name]
-	if !ok {
-		if low = strings.ToLower(name); len(lowered) < 1000 && len(name) < 32 {
-			lowered[strings.Clone(name)] = low
-		}
-	}
-	return low
 }
 
 var seed = maphash.MakeSeed()
@@ -133,38 +129,30 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 
 // New returns an Analysis that has seen nothing.
 func New() *Analysis {
-	a := &Analysis{
-		scripts: newScriptTable(), evidence: map[evidenceKey]*evidence{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{},
-		findings: findings{counts: map[Kind]int64{}, kept: map[findingKey][]*Anomaly{}},
-	}
+	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}}
+	a.findings = findings{counts: map[Kind]int64{}, kept: map[findingKey][]*Anomaly{}}
 	a.begin()
 	return a
 }
 
 // begin forgets live messages; counts stay.
 func (a *Analysis) begin() {
-	a.call = nil
-	a.conns, a.listeners, a.waiters = map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*waiter{}
+	a.lines, a.conns, a.listeners, a.waiters = 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*waiter{}
 	for _, h := range a.hosts {
 		h.known = false
 	}
 	for _, q := range a.queues {
-		q.begin()
+		q.alive = alive{messages: map[uint64]*message{}, values: map[uint64]int{}}
 	}
-}
-
-func (q *queue) begin() {
-	q.live, q.values, q.byLayout, q.ready = map[uint64]*message{}, map[uint64]int{}, [3]int64{}, nil
-	q.unsure, q.expires, q.transferred, q.moved, q.ran, q.foreignTold = "", 0, false, 0, 0, [3]bool{}
 }
 
 // Unparsed counts a line that is no MONITOR line.
 func (a *Analysis) Unparsed() { a.unparsed++ }
 
-// Line takes in the next line, which begins at a byte of its file.
-func (a *Analysis) Line(l monitor.Line, offset int64) {
+// Line takes in the next line.
+func (a *Analysis) Line(l monitor.Line) {
 	if a.lines > 0 && l.Time < a.now-logGap {
-		a.end(true)
+		a.End()
 	}
 	a.commands++
 	a.lines++
@@ -172,23 +160,111 @@ func (a *Analysis) Line(l monitor.Line, offset int64) {
 	if a.first == 0 || l.Time < a.first {
 		a.first = l.Time
 	}
-	at := place{a.file, int64(l.Number), offset}
-	name := lower(l.Args[0])
-	if l.Inner() {
-		a.innerSeen++
-		a.inner(name, l, at)
-		return
-	}
-	a.finish(false)
-	if _, mark := monitor.CaseMark(l); mark && name == "echo" {
+	if _, mark := monitor.CaseMark(l); mark {
 		a.end(false)
 		return
 	}
-	a.client(a.connOf(l.Peer), name, l, at)
+	c := a.calls.Add(l)
+	if c != nil {
+		a.call(c, false)
+	}
+	if c != nil || a.lines == 1 {
+		a.begunIn = a.file
+	}
 }
 
-// inner is a command of a script. If the log lacks the script's own line, a call is made up.
-func (a *Analysis) inner(name string, l monitor.Line, at place) {
+// End ends the log: waiting messages are judged, and live ones forgotten.
+func (a *Analysis) End() { a.end(true) }
+
+// end ends a log, which may be cut within its last call.
+func (a *Analysis) end(cut bool) {
+	if c := a.calls.End(); c != nil {
+		a.call(c, cut)
+	}
+	if a.lines == 0 {
+		return
+	}
+	for _, q := range a.queues {
+		a.judgeRest(q)
+	}
+	for _, peer := range sortedKeys(a.conns) {
+		a.note(a.conns[peer])
+	}
+	a.begin()
+	a.logs++
+}
+
+// call takes in a call; cut means that the log ends in it.
+func (a *Analysis) call(c *trace.Call, cut bool) {
+	a.scriptLines += int64(len(c.Inner))
+	if c.Line.Inner() {
+		a.scriptLines++
+		a.inner(c.Line)
+	} else {
+		a.client(c)
+	}
+	for _, l := range c.Inner {
+		a.inner(l)
+	}
+	a.finish(cut)
+}
+
+// client is the command that a client sent.
+func (a *Analysis) client(c *trace.Call) {
+	from, name := a.connOf(c.Peer), c.Name()
+	a.unblock(from)
+	from.setUp(name, c.Line)
+	switch name {
+	case "eval", "eval_ro", "evalsha", "evalsha_ro":
+		a.scriptCalls++
+		if c.Script != nil {
+			a.script(from, name, c)
+		}
+	case "blpop", "brpop", "brpoplpush", "blmove":
+		a.block(from, name, c.Line)
+	case "subscribe":
+		a.subscribe(from, c.Line)
+	case "unsubscribe", "quit", "reset":
+		a.unsubscribe(from, c.Args[1:], c.Time)
+	case "flushall", "flushdb":
+		for _, q := range a.queues {
+			if name == "flushall" || q.db == c.DB {
+				a.drop(q, true, true)
+				q.ready = nil
+			}
+		}
+	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
+	default:
+		keys := c.Args[1:]
+		switch {
+		case isDelete(name):
+		case written[name] || readOnly[name]:
+			keys = keys[:min(len(keys), 1)]
+		default: // RENAME, COPY, ZUNIONSTORE …
+			keys = keys[:min(len(keys), 2)]
+		}
+		for _, key := range keys {
+			if ref, ok := a.queueOf(c.DB, key); ok {
+				a.begun(c.Line, from.host, ref.queue).direct = true
+				a.effect(ref, name, c.Line)
+				a.finish(false)
+			}
+		}
+	}
+}
+
+// begun begins the step of a call.
+func (a *Analysis) begun(l monitor.Line, by *host, q *queue) *step {
+	s := &a.step
+	*s = step{
+		queue: q, at: place{a.begunIn, int64(l.Number), l.Offset}, text: l.Raw, begun: l.Time, last: l.Time, host: by,
+		removed: s.removed[:0], values: s.values[:0], unlisted: s.unlisted[:0], touched: s.touched[:0], active: true,
+	}
+	return s
+}
+
+// inner is a command of a script. Without a script's line in the log, a step is made up.
+func (a *Analysis) inner(l monitor.Line) {
 	if len(l.Args) < 2 {
 		return
 	}
@@ -196,14 +272,14 @@ func (a *Analysis) inner(name string, l monitor.Line, at place) {
 	if !ok {
 		return
 	}
+	name, s := l.Name(), &a.step
 	begins := ref.role == timeoutSet && (name == "zadd" || name == "zrangebyscore")
-	if c := a.call; c == nil || c.lost && c.ran && begins || c.lost && c.queue != ref.queue {
+	if !s.active || s.lost && (s.ran && begins || s.queue != ref.queue) {
 		a.finish(false)
-		a.call = &call{queue: ref.queue, lost: true, at: at, text: l.Raw, begun: l.Time, host: a.hostOf("unknown:")}
-	} else if c.queue == nil {
-		c.queue = ref.queue
+		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true
 	}
-	if name == "zrangebyscore" && ref.role == timeoutSet && len(l.Args) == 7 && l.Args[6] != "100" && (a.call.script == nil || a.call.script.known != nil) {
+	s.queue = cmp.Or(s.queue, ref.queue)
+	if name == "zrangebyscore" && ref.role == timeoutSet && len(l.Args) == 7 && l.Args[6] != "100" && (s.script == nil || s.script.known != nil) {
 		a.oddLimits++
 	}
 	a.effect(ref, name, l)
@@ -212,51 +288,6 @@ func (a *Analysis) inner(name string, l monitor.Line, at place) {
 			if ref, ok := a.queueOf(l.DB, key); ok {
 				a.effect(ref, name, l)
 			}
-		}
-	}
-}
-
-// client is a command that a client sent.
-func (a *Analysis) client(c *conn, name string, l monitor.Line, at place) {
-	a.unblock(c)
-	a.setUp(c, name, l)
-	switch name {
-	case "eval", "eval_ro", "evalsha", "evalsha_ro":
-		a.scriptsSeen++
-		a.script(c, name, l, at)
-	case "blpop", "brpop", "brpoplpush", "blmove":
-		a.block(c, name, l)
-	case "subscribe":
-		a.subscribe(c, l)
-	case "unsubscribe", "quit", "reset":
-		a.unsubscribe(c, l.Args[1:], l.Time)
-	case "flushall", "flushdb":
-		for _, q := range a.queues {
-			if name == "flushall" || q.db == l.DB {
-				a.drop(q, true, true)
-				q.ready = nil
-			}
-		}
-	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
-	default:
-		a.direct(c, name, l, at)
-	}
-}
-
-// direct is a command on keys.
-func (a *Analysis) direct(c *conn, name string, l monitor.Line, at place) {
-	keys := l.Args[1:]
-	if !isDelete(name) {
-		keys = keys[:min(len(keys), 1)]
-		if !knownCommands[name] { // RENAME, COPY, ZUNIONSTORE …
-			keys = l.Args[1:min(len(l.Args), 3)]
-		}
-	}
-	for _, key := range keys {
-		if ref, ok := a.queueOf(l.DB, key); ok {
-			a.call = &call{queue: ref.queue, direct: true, at: at, text: l.Raw, begun: l.Time, host: c.host}
-			a.effect(ref, name, l)
-			a.finish(false)
 		}
 	}
 }
@@ -275,11 +306,12 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 		a.leftOut = true
 		return keyRef{}, false
 	}
-	q := &queue{db: db, name: strings.Clone(name)}
-	q.begin()
+	q := &queue{db: db, name: strings.Clone(name), alive: alive{messages: map[uint64]*message{}, values: map[uint64]int{}}}
 	a.queues = append(a.queues, q)
 	n := wire.NamesOf(q.name)
-	for key, r := range map[string]role{n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.name): quarantine, wire.PrefixName("redisson_delay_queue_guard", q.name): heldByGuard} {
+	for key, r := range map[string]role{
+		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.name): quarantine, ops.HeldKey(q.name): heldByGuard,
+	} {
 		a.keys[dbKey{db, key}] = keyRef{q, r}
 	}
 	ref, ok = a.keys[dbKey{db, key}]
@@ -294,25 +326,6 @@ func (a *Analysis) rename(q *queue, name string) {
 		a.keys[dbKey{q.db, q.name}] = keyRef{q, destination}
 	}
 	q.named = true
-}
-
-// End ends the log: waiting messages are judged, and live ones forgotten.
-func (a *Analysis) End() { a.end(true) }
-
-func (a *Analysis) end(cut bool) {
-	if a.lines == 0 {
-		return
-	}
-	a.finish(cut)
-	a.lines = 0
-	for _, q := range a.queues {
-		a.judgeRest(q)
-	}
-	for _, peer := range sortedKeys(a.conns) {
-		a.note(a.conns[peer])
-	}
-	a.begin()
-	a.logs++
 }
 
 // host is a machine that clients connect from. A transfer names its client's clock just before the server runs it:
@@ -373,17 +386,12 @@ func (l *lateness) add(us int64) {
 	if l.count == 0 {
 		l.buckets, l.min, l.max = map[int]int64{}, us, us
 	}
-	l.buckets[bucketOf(us)]++
-	l.count++
-	l.min, l.max = min(l.min, us), max(l.max, us)
-}
-
-func bucketOf(us int64) int {
 	sign := 1
-	if us < 0 {
+	if l.min, l.max = min(l.min, us), max(l.max, us); us < 0 {
 		sign, us = -1, -max(us, -math.MaxInt64)
 	}
-	return sign * int(math.Round(math.Log1p(float64(us))*64))
+	l.buckets[sign*int(math.Round(math.Log1p(float64(us))*64))]++
+	l.count++
 }
 
 func (l *lateness) quantile(q float64) int64 {
@@ -401,3 +409,5 @@ func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01
 func ago(us int64) string {
 	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond).String()
 }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

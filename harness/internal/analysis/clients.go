@@ -2,8 +2,8 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	maxConns = 100_000
-	maxNamed = 5 // hosts and peers of a group
+	maxConns   = 100_000
+	maxClients = 1000
+	maxNamed   = 5 // hosts and peers of a group
 )
 
 // conn is a client's connection.
 type conn struct {
-	peer            string
-	host            *host
-	speaks          bool       // it sent what belongs to delayed queues
-	releases, usual releaseSet // that send all it sent; with default settings
-	client          string     // of another kind than Redisson
-	channels        []string
-	waiting         *waiter
+	peer     string
+	host     *host
+	speaks   bool // it sent what belongs to delayed queues
+	marks    marks
+	client   string // of another kind than Redisson
+	channels []string
+	waiting  *waiter
 }
-
-func (c *conn) can(by releaseSet) { c.releases, c.usual = c.releases.and(by), c.usual.and(by) }
 
 func (a *Analysis) connOf(peer string) *conn {
 	c := a.conns[peer]
@@ -40,7 +39,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*waiter{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
-		c = &conn{peer: peer, host: a.hostOf(peer), releases: all, usual: all}
+		c = &conn{peer: peer, host: a.hostOf(peer)}
 		a.conns[peer] = c
 	}
 	return c
@@ -49,7 +48,7 @@ func (a *Analysis) connOf(peer string) *conn {
 var probeKeys = []string{"test1", "test2"}
 
 // setUp notes the evidence of a command about its connection. Redisson writes commands in capitals.
-func (a *Analysis) setUp(c *conn, name string, l monitor.Line) {
+func (c *conn) setUp(name string, l monitor.Line) {
 	if first := l.Args[0]; c.client == "" && first != "" && first[0] >= 'a' && first[0] <= 'z' {
 		c.client = "another client"
 	}
@@ -57,32 +56,30 @@ func (a *Analysis) setUp(c *conn, name string, l monitor.Line) {
 	case name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name"):
 		c.client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
 	case name == "ping":
-		c.usual = c.usual.and(pings)
+		c.marks.set(pings)
 	case name == "mget" && slices.Equal(l.Args[1:], probeKeys):
 		c.speaks = true
-		c.can(probesMGET)
+		c.marks.set(probesMGET)
 	}
 }
 
-// sent narrows the releases by a script and the command it was sent with.
+// sent notes a script and the command it was sent with.
 func (c *conn) sent(name string, s *script) {
-	if s.ours != "" {
-		c.speaks, c.client = true, "dq"
-	}
+	c.speaks = true
 	if s.known == nil {
+		c.client = "dq"
 		return
 	}
-	c.speaks = true
-	c.can(s.sentBy)
+	c.marks.set(s.sentBy)
 	switch name {
 	case "eval", "eval_ro":
-		c.usual = c.usual.and(sendsBodies)
+		c.marks.set(sendsTexts)
 		return
 	case "evalsha_ro":
-		c.can(readsBySHA)
+		c.marks.set(readsBySHA)
 	}
-	c.can(canCacheScripts)
-	c.usual = c.usual.and(cachesScripts)
+	c.marks.set(canCacheScripts)
+	c.marks.set(cachesScripts)
 }
 
 // listeners are the subscribers of a channel.
@@ -106,10 +103,9 @@ func (a *Analysis) subscribe(c *conn, l monitor.Line) {
 	for _, name := range l.Args[1:] {
 		if strings.HasPrefix(name, prefix) && len(c.channels) < 64 && !slices.Contains(c.channels, name) {
 			c.channels = append(c.channels, strings.Clone(name))
-			if of := a.listenersOf(name); of.count == 0 {
-				of.count, of.joined = 1, l.Time
-			} else {
-				of.count++
+			of := a.listenersOf(name)
+			if of.count++; of.count == 1 {
+				of.joined = l.Time
 			}
 		}
 	}
@@ -120,16 +116,15 @@ func (a *Analysis) unsubscribe(c *conn, from []string, at int64) {
 		if len(from) > 0 && !slices.Contains(from, name) {
 			return false
 		}
-		if of := a.listenersOf(name); of.count == 1 {
-			of.count, of.left = 0, at
-		} else {
-			of.count--
+		of := a.listenersOf(name)
+		if of.count--; of.count == 0 {
+			of.left = at
 		}
 		return true
 	})
 }
 
-// waiter is a client that waits at the first of its keys; which client got an element MONITOR does not show.
+// waiter is a client that waits at the first of its keys; MONITOR does not show which client got an element.
 type waiter struct {
 	conn     *conn
 	key      dbKey
@@ -140,32 +135,30 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 	if len(l.Args) < 3 {
 		return
 	}
-	wait := l.Args[len(l.Args)-1]
-	seconds, err := strconv.ParseFloat(wait, 64)
+	last := len(l.Args) - 1
+	seconds, err := strconv.ParseFloat(l.Args[last], 64)
 	if err != nil {
 		return
 	}
 	if seconds < 0 {
-		c.can(negativeWaits)
+		c.marks.set(negativeWaits)
 		return
 	}
-	keys := l.Args[1 : len(l.Args)-1]
+	keys := l.Args[1:last]
 	if name == "brpoplpush" || name == "blmove" {
 		keys = keys[:1]
 	}
-	w := &waiter{conn: c}
-	if seconds > 0 {
-		w.deadline = l.Time + int64(min(seconds, 1e9)*1e6)
-	}
 	for _, key := range keys {
 		ref, ok := a.keys[dbKey{l.DB, key}]
-		if ok && ref.role == destination && a.take(ref.queue, c.host, l.Time) {
+		if ok && ref.role == destination && ref.queue.take(c.host, l.Time) {
 			return
 		}
 	}
-	w.key = dbKey{l.DB, strings.Clone(keys[0])}
-	c.waiting = w
-	a.waiters[w.key] = append(a.waiters[w.key], w)
+	c.waiting = &waiter{conn: c, key: dbKey{l.DB, strings.Clone(keys[0])}}
+	if seconds > 0 {
+		c.waiting.deadline = l.Time + int64(min(seconds, 1e9)*1e6)
+	}
+	a.waiters[c.waiting.key] = append(a.waiters[c.waiting.key], c.waiting)
 }
 
 // unblock says that a client waits no longer.
@@ -183,78 +176,84 @@ func (a *Analysis) serve(q *queue, at int64) {
 		w := a.waiters[key][0]
 		a.unblock(w.conn)
 		if w.deadline == 0 || w.deadline >= at {
-			a.take(q, w.conn.host, at)
+			q.take(w.conn.host, at)
 		}
 	}
 }
 
-// releaseSet has a bit for each of wire.Releases.
-type releaseSet [4]uint64
+// mark is something that only some releases do: the first 64 are the scripts of the catalogue.
+type mark int
 
-var (
-	releases = wire.Releases()
-	all      = that(func(wire.Release) bool { return true })
-	ofLayout = [3]releaseSet{
-		all,
-		that(func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 }),
-		that(func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 }),
-	}
-	cachesScripts = that(wire.Release.CachesScripts)
-	sendsBodies   = that(func(r wire.Release) bool { return !r.CachesScripts() })
-	// Marks of releases, by the first release with the mark and the last.
-	canCacheScripts = between("2.14.0", "2.15.2").or(between("3.9.0", ""))
-	readsBySHA      = between("3.17.0", "") // EVALSHA_RO
-	negativeWaits   = between("2.7.0", "3.17.7")
-	pings           = between("3.13.6", "") // with default settings
-	probesMGET      = between("4.0.0", "4.3.0")
-	probesFaulty    = between("4.3.1", "4.3.1")
-	probesGet       = between("4.4.0", "")
+// marks is a set of marks.
+type marks [2]uint64
+
+const (
+	canCacheScripts mark = 64 + iota
+	readsBySHA           // EVALSHA_RO
+	negativeWaits
+	probesMGET
+	probesFaulty
+	probesGet
+	packsDLc0
+	packsBc0Lc0
+	pings // this and the following: with default settings
+	cachesScripts
+	sendsTexts
 )
 
-func that(do func(wire.Release) bool) (set releaseSet) {
+var (
+	releases  = wire.Releases()
+	catalogue = wire.Scripts()
+	doneBy    = map[mark]func(wire.Release) bool{
+		canCacheScripts: func(r wire.Release) bool { return between("2.14.0", "2.15.2")(r) || between("3.9.0", "")(r) },
+		readsBySHA:      between("3.17.0", ""), negativeWaits: between("2.7.0", "3.17.7"), pings: between("3.13.6", ""),
+		probesMGET: between("4.0.0", "4.3.0"), probesFaulty: between("4.3.1", "4.3.1"), probesGet: between("4.4.0", ""),
+		packsDLc0:     func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 },
+		packsBc0Lc0:   func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 },
+		cachesScripts: wire.Release.CachesScripts,
+		sendsTexts:    func(r wire.Release) bool { return !r.CachesScripts() },
+	}
+)
+
+// between has the releases from one to another; empty: the newest.
+func between(from, to string) func(wire.Release) bool {
+	first, err := wire.ParseRelease(from)
+	last, err2 := wire.ParseRelease(cmp.Or(to, wire.Newest().String()))
+	if err != nil || err2 != nil {
+		panic(from + " to " + to) // written above
+	}
+	return func(r wire.Release) bool { return r.AtLeast(first) && last.AtLeast(r) }
+}
+
+func (s *marks) set(m mark) { s[m/64] |= 1 << (m % 64) }
+
+func (s marks) or(o marks) marks { return marks{s[0] | o[0], s[1] | o[1]} }
+
+// releaseSet has a byte for each of releases: 1 for a member.
+type releaseSet string
+
+// doneBy are the releases that show all marks, with any settings or by default.
+func (s marks) doneBy(byDefault bool) releaseSet {
+	var wanted []func(wire.Release) bool
+	for m := range mark(128) {
+		switch {
+		case s[m/64]&(1<<(m%64)) == 0 || !byDefault && m >= pings:
+		case m < 64:
+			wanted = append(wanted, catalogue[m].SentBy)
+		default:
+			wanted = append(wanted, doneBy[m])
+		}
+	}
+	set := make([]byte, len(releases))
 	for i, r := range releases {
-		if do(r) {
-			set[i/64] |= 1 << (i % 64)
+		if !slices.ContainsFunc(wanted, func(does func(wire.Release) bool) bool { return !does(r) }) {
+			set[i] = 1
 		}
 	}
-	return set
+	return releaseSet(set)
 }
 
-func between(from, to string) releaseSet {
-	parse := func(s string) wire.Release {
-		if s == "" {
-			return wire.Newest()
-		}
-		r, err := wire.ParseRelease(s)
-		if err != nil {
-			panic(err) // written above
-		}
-		return r
-	}
-	first, last := parse(from), parse(to)
-	return that(func(r wire.Release) bool { return r.AtLeast(first) && last.AtLeast(r) })
-}
-
-func (s releaseSet) and(o releaseSet) releaseSet {
-	for i := range s {
-		s[i] &= o[i]
-	}
-	return s
-}
-
-func (s releaseSet) or(o releaseSet) releaseSet {
-	for i := range s {
-		s[i] |= o[i]
-	}
-	return s
-}
-
-func (s releaseSet) size() (n int) {
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
-	return n
-}
+func (s releaseSet) size() int { return strings.Count(string(s), "\x01") }
 
 // Range is a run of releases.
 type Range struct {
@@ -274,7 +273,7 @@ func (s releaseSet) span() *Span {
 		return nil
 	}
 	span := &Span{Range: Range{runs[0].From, runs[len(runs)-1].To}}
-	if s != between(span.From, span.To) {
+	if strings.Contains(strings.Trim(string(s), "\x00"), "\x00") {
 		span.Ranges = runs
 	}
 	return span
@@ -282,15 +281,13 @@ func (s releaseSet) span() *Span {
 
 // ranges are the runs without a gap; 2.x and 3.x are lines of their own.
 func (s releaseSet) ranges() []Range {
-	runs, open := []Range{}, false
+	runs := []Range{}
 	for i, r := range releases {
-		switch has := s[i/64]&(1<<(i%64)) != 0; {
-		case !has:
-			open = false
-		case open && (r.Major > 2) == (releases[i-1].Major > 2):
+		switch {
+		case s[i] == 0:
+		case i > 0 && s[i-1] == 1 && (r.Major > 2) == (releases[i-1].Major > 2):
 			runs[len(runs)-1].To = r.String()
 		default:
-			open = true
 			runs = append(runs, Range{r.String(), r.String()})
 		}
 	}
@@ -306,35 +303,30 @@ type Group struct {
 	Hosts       []string `json:"hosts"`
 	Peers       []string `json:"peers"`
 
-	releases, usual releaseSet
+	marks marks
+	can   int // how many releases
 }
 
-type evidenceKey struct {
-	releases, usual releaseSet
-	client          string
+// client is a kind of connection.
+type client struct {
+	name  string
+	marks marks
 }
-
-type evidence = Group
 
 // note keeps the evidence of a connection.
 func (a *Analysis) note(c *conn) {
-	if !c.speaks {
-		return
+	key := client{c.client, c.marks}
+	if c.speaks && a.clients[key] == nil && len(a.clients) < maxClients {
+		a.clients[key] = &Group{Client: c.client, marks: c.marks}
 	}
-	key := evidenceKey{c.releases, c.usual, c.client}
-	e := a.evidence[key]
-	if e == nil {
-		if len(a.evidence) == 1000 {
-			return
-		}
-		e = &evidence{releases: c.releases, usual: c.usual, Client: c.client}
-		a.evidence[key] = e
+	if g := a.clients[key]; c.speaks && g != nil {
+		g.join(&Group{Connections: 1, Hosts: []string{c.host.name}, Peers: []string{c.peer}})
 	}
-	e.join(1, []string{c.host.name}, []string{c.peer})
 }
 
-func (g *Group) join(connections int64, hosts, peers []string) {
-	g.Connections += connections
+func (g *Group) join(other *Group) {
+	g.marks = g.marks.or(other.marks)
+	g.Connections += other.Connections
 	add := func(to *[]string, names []string) {
 		for _, name := range names {
 			if len(*to) < maxNamed && !slices.Contains(*to, name) {
@@ -342,38 +334,39 @@ func (g *Group) join(connections int64, hosts, peers []string) {
 			}
 		}
 	}
-	add(&g.Hosts, hosts)
-	add(&g.Peers, peers)
+	add(&g.Hosts, other.Hosts)
+	add(&g.Peers, other.Peers)
 }
 
 // groups puts connections together that one release can have made, the most telling first. One that fits several
 // groups proves nothing about any, and is left out.
-func groups(of []*evidence) []*Group {
-	slices.SortFunc(of, func(a, b *evidence) int {
-		return cmp.Or(strings.Compare(a.Client, b.Client), cmp.Compare(a.releases.size(), b.releases.size()),
-			cmp.Compare(b.Connections, a.Connections), strings.Compare(a.Peers[0], b.Peers[0]))
-	})
-	var found []*Group
-	for _, e := range of {
+func (a *Analysis) groups() (found []*Group) {
+	kinds := map[string]*Group{} // of equal releases
+	for _, g := range slices.SortedFunc(maps.Values(a.clients), func(x, y *Group) int { return strings.Compare(x.Peers[0], y.Peers[0]) }) {
+		same := fmt.Sprintf("%s %q %q", g.Client, g.marks.doneBy(false), g.marks.doneBy(true))
+		if kinds[same] == nil {
+			kinds[same] = &Group{Client: g.Client, can: g.marks.doneBy(false).size()}
+		}
+		kinds[same].join(g)
+	}
+	for _, g := range slices.SortedFunc(maps.Values(kinds), func(x, y *Group) int {
+		return cmp.Or(strings.Compare(x.Client, y.Client), cmp.Compare(x.can, y.can), cmp.Compare(y.Connections, x.Connections), strings.Compare(x.Peers[0], y.Peers[0]))
+	}) {
 		var fits []*Group
-		for _, g := range found {
-			if g.Client == e.Client && g.releases.and(e.releases).size() > 0 {
-				fits = append(fits, g)
+		for _, other := range found {
+			if other.Client == g.Client && other.marks.or(g.marks).doneBy(false).size() > 0 {
+				fits = append(fits, other)
 			}
 		}
 		switch len(fits) {
 		case 0:
-			found = append(found, e)
+			found = append(found, g)
 		case 1:
-			g := fits[0]
-			g.releases, g.usual = g.releases.and(e.releases), g.usual.and(e.usual)
-			g.join(e.Connections, e.Hosts, e.Peers)
+			fits[0].join(g)
 		}
 	}
 	for _, g := range found {
-		g.Ranges, g.Usual = g.releases.ranges(), g.usual.ranges()
+		g.Ranges, g.Usual = g.marks.doneBy(false).ranges(), g.marks.doneBy(true).ranges()
 	}
 	return found
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -62,6 +61,20 @@ type Clock struct {
 	Transfers int64  `json:"transfers"`
 }
 
+// Story is the path of one message.
+type Story struct {
+	Queue  string  `json:"queue"`
+	Value  string  `json:"value"`
+	Events []Event `json:"events"`
+}
+
+// Event is a step of a message. MONITOR shows no line for a waiting client that was served.
+type Event struct {
+	At   string `json:"at"`
+	What string `json:"what"`
+	Line LineOf `json:"line"`
+}
+
 // Document ends the log and returns what all logs say.
 func (a *Analysis) Document() *Document {
 	a.End()
@@ -73,8 +86,8 @@ func (a *Analysis) Document() *Document {
 		d.From, d.To = timeText(a.first), timeText(a.latest)
 	}
 	for _, q := range a.queues {
-		if of := q.document(); of != nil {
-			d.Queues = append(d.Queues, of)
+		if q.offers+q.added+q.transfers+q.transferred+q.removed+q.pending > 0 {
+			d.Queues = append(d.Queues, q.document())
 		}
 	}
 	slices.SortStableFunc(d.Queues, func(x, y *Queue) int { return cmp.Compare(y.Offers, x.Offers) })
@@ -87,21 +100,27 @@ func (a *Analysis) Document() *Document {
 		return cmp.Or(cmp.Compare(b.Transfers, a.Transfers), strings.Compare(a.Host, b.Host))
 	})
 	d.Clocks = d.Clocks[:min(len(d.Clocks), 50)]
-	a.releases(d)
+	if len(a.clients) > 0 {
+		seen := map[bool]marks{} // of Redissons, and of others
+		for key := range a.clients {
+			seen[key.name == ""] = seen[key.name == ""].or(key.marks)
+		}
+		by, redisson := seen[true]
+		if !redisson {
+			by = seen[false]
+		}
+		d.Redisson, d.Usual, d.Groups = by.doneBy(false).span(), by.doneBy(true).span(), a.groups()
+	}
 	a.notices(d)
 	return d
 }
 
 func (q *queue) document() *Queue {
-	c := &q.counts
-	if c.offers+c.added+c.transfers+c.transferred+c.removed+c.pending == 0 {
-		return nil
-	}
 	of := &Queue{
-		Name: q.name, DB: q.db, Offers: c.offers, Added: c.added, Transfers: c.transfers, Transferred: c.transferred,
-		Taken: c.taken, Removed: c.removed, StillPending: c.pending,
+		Name: q.name, DB: q.db, Offers: q.offers, Added: q.added, Transfers: q.transfers, Transferred: q.transferred,
+		Taken: q.taken, Removed: q.removed, StillPending: q.pending,
 	}
-	switch d, bc := c.layouts[wire.LayoutDLc0], c.layouts[wire.LayoutBc0Lc0]; {
+	switch d, bc := q.layouts[wire.LayoutDLc0], q.layouts[wire.LayoutBc0Lc0]; {
 	case d && bc:
 		of.Layout = "mixed"
 	case d:
@@ -109,32 +128,11 @@ func (q *queue) document() *Queue {
 	case bc:
 		of.Layout = wire.LayoutBc0Lc0.String()
 	}
-	if l := &c.late; l.count > 0 {
+	if l := &q.late; l.count > 0 {
 		ms := func(us int64) float64 { return float64(us) / 1000 }
 		of.Lateness = &Lateness{ms(l.quantile(0.5)), ms(l.quantile(0.99)), ms(l.max)}
 	}
 	return of
-}
-
-// releases says which the clients can be: the Redissons, or, without a Redisson, the others by their format.
-func (a *Analysis) releases(d *Document) {
-	found := slices.Collect(maps.Values(a.evidence))
-	both, usual, any := all, all, false
-	for _, redisson := range []bool{true, false} {
-		for _, e := range found {
-			if (e.Client == "") == redisson && !any || any && (e.Client == "") == redisson {
-				both, usual = both.and(e.releases), usual.and(e.usual)
-				any = true
-			}
-		}
-		if any {
-			break
-		}
-	}
-	if any {
-		d.Redisson, d.Usual = both.span(), usual.span()
-		d.Groups = groups(found)
-	}
 }
 
 func (a *Analysis) notices(d *Document) {
@@ -152,7 +150,7 @@ func (a *Analysis) notices(d *Document) {
 	}
 	notice(redissons == 0 && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
 	notice(redissons > 1, "clients of %d releases or more", redissons)
-	notice(a.scriptsSeen > 0 && a.innerSeen == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
+	notice(a.scriptCalls > 0 && a.scriptLines == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
 	notice(a.oddLimits > 0, "%d transfers asked for another number of members than 100, which no release known does", a.oddLimits)
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)

@@ -20,7 +20,7 @@ func ExampleAnalysis() {
 		if line, err := scanner.Line(); err != nil {
 			a.Unparsed()
 		} else {
-			a.Line(line, scanner.Offset())
+			a.Line(line)
 		}
 	}
 	a.End()

@@ -34,64 +34,62 @@ const (
 	earlyBy    = 100_000
 )
 
-// finish judges a call that is over; cut says that the log ends in it.
+// finish judges a step that is over; cut means that the log ends in it.
 func (a *Analysis) finish(cut bool) {
-	c := a.call
-	if c == nil || c.queue == nil || !c.ran {
-		a.call = nil
+	s := &a.step
+	q := s.queue
+	if !s.active || q == nil || !s.ran {
+		s.active = false
 		return
 	}
-	q := c.queue
-	cut = cut && !c.ended
-	moves := !c.direct && c.pushed > 0
-	if c.kind == transferCall {
-		q.counts.transfers++
+	cut = cut && !s.ended
+	moves := !s.direct && s.pushed > 0
+	if s.kind == transferStep {
+		q.transfers++
 	}
 	switch {
-	case len(c.removed) > 0 && moves:
-		a.moved(q, c)
-	case len(c.removed) > 0:
-		for _, m := range c.removed {
+	case len(s.removed) > 0 && moves:
+		a.moved(q)
+	case len(s.removed) > 0:
+		for _, m := range s.removed {
 			q.remove(m)
-			if m.story != nil {
-				m.story.add("removed by "+c.host.name, c.at, c.last)
-			}
+			m.story.add("removed by "+s.host.name, s.at, s.last)
 		}
-	case c.kind == transferCall && moves && !cut:
-		a.failed(q, c)
+	case s.kind == transferStep && moves && !cut:
+		a.failed(q)
 	}
-	for i := range c.pushed {
-		e := element{delayed: moves && len(c.removed) > 0, story: c.storyOf(i)}
-		if c.front {
+	for i := range s.pushed {
+		e := element{delayed: moves && len(s.removed) > 0, story: s.storyOf(i)}
+		if s.front {
 			q.ready = slices.Insert(q.ready, 0, e)
 		} else {
 			q.ready = append(q.ready, e)
 		}
 	}
-	if c.kind == transferCall {
-		a.foreign(q, c)
-		q.transferred, q.ran = true, c.begun
+	if s.kind == transferStep {
+		a.foreign(q)
+		q.ran = s.begun
 	}
-	for _, key := range c.touched {
-		m := q.live[key]
+	for _, key := range s.touched {
+		m := q.messages[key]
 		if m == nil {
 			continue
 		}
 		switch {
 		case cut:
-			m.told = true // the rest of the call is not in the log
-		case !c.direct:
-			a.mismatch(q, m, c.last, c)
+			m.shown = true // the rest of the call is not in the log
+		case !s.direct:
+			a.mismatch(q, m, s.last, s)
 		}
 		if !m.inSet && !m.held && m.listed <= 0 && (!m.earlier || m.pushed == 0) {
-			delete(q.live, key)
+			delete(q.messages, key)
 		}
 	}
-	a.serve(q, c.last)
-	if q.expires != 0 && c.last >= q.expires*1000 {
+	a.serve(q, s.last)
+	if q.expires != 0 && s.last >= q.expires*1000 {
 		a.drop(q, true, true)
 	}
-	a.call = nil
+	s.active = false
 }
 
 // remove takes a message out that was not transferred.
@@ -102,30 +100,31 @@ func (q *queue) remove(m *message) {
 	switch {
 	case !was:
 	case m.pushed > 0: // a transfer that failed has delivered it
-		q.counts.transferred++
+		q.transferred++
 	default:
-		q.counts.removed++
+		q.removed++
 	}
 }
 
 // moved takes the messages that a transfer has moved out of the set.
-func (a *Analysis) moved(q *queue, c *call) {
+func (a *Analysis) moved(q *queue) {
+	c := &a.step
 	since, offer, known := int64(0), place{}, false
 	for _, m := range c.removed {
 		if m.aside {
 			q.remove(m)
 			continue
 		}
-		if !m.earlier {
+		if !m.earlier && m.offered > 0 {
 			if from := max(m.dueAt(c.host), m.offered); !known || from < since {
 				since, offer, known = from, m.at, true
 			}
-			a.late(q, c, m)
+			a.late(q, m)
 		}
 		if m.story != nil {
 			m.story.add("delivered by "+c.host.name+", "+ago(c.last-m.dueAt(c.host))+" after it was due", c.at, c.last)
 		}
-		q.counts.transferred++
+		q.transferred++
 		q.out(m)
 		m.earlier = false
 	}
@@ -136,10 +135,11 @@ func (a *Analysis) moved(q *queue, c *call) {
 }
 
 // late records by how much a message that is moved is late.
-func (a *Analysis) late(q *queue, c *call, m *message) {
+func (a *Analysis) late(q *queue, m *message) {
+	c := &a.step
 	due := m.dueAt(c.host)
 	if !m.byHand {
-		q.counts.late.add(c.last - due)
+		q.late.add(c.last - due)
 	}
 	tell := func(kind Kind, by int64, word string) {
 		a.findings.add(kind, q, c.last, by, func() (string, []LineOf) {
@@ -159,7 +159,7 @@ func (a *Analysis) late(q *queue, c *call, m *message) {
 }
 
 // stalled notes a time in which a message was due and none was moved. c is the call that ended it, nil at the end.
-func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, c *call) {
+func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, c *step) {
 	from := max(due, q.moved)
 	if until-from <= stallAfter || q.unsure != "" {
 		return
@@ -168,7 +168,7 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, c *cal
 	if q.ran < from {
 		reason = "no transfer ran (its timer was lost, as Redisson 3.5.6 to 3.45.0 can, or its client was gone)"
 		l := a.listenersOf(wire.NamesOf(q.name).Channel)
-		if nobody := l.count == 0 || l.joined > from; nobody && (!q.transferred || l.left > 0 && l.left <= from) {
+		if nobody := l.count == 0 || l.joined > from; nobody && (q.ran == 0 || l.left > 0 && l.left <= from) {
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
 	}
@@ -188,7 +188,8 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, c *cal
 }
 
 // failed is a transfer that has delivered messages and then did not take them out of the set.
-func (a *Analysis) failed(q *queue, c *call) {
+func (a *Analysis) failed(q *queue) {
+	c := &a.step
 	again := int64(0)
 	for _, m := range c.unlisted {
 		if m.pushed++; m.pushed > 1 {
@@ -211,16 +212,17 @@ func (a *Analysis) failed(q *queue, c *call) {
 }
 
 // foreign looks for members that the transfer of a Redisson cannot read.
-func (a *Analysis) foreign(q *queue, c *call) {
+func (a *Analysis) foreign(q *queue) {
+	c := &a.step
 	if c.script == nil || c.script.layout == 0 {
 		return
 	}
 	own := c.script.layout
 	n := q.byLayout[own.Other()] + q.byLayout[0]
-	if n == 0 || q.foreignTold[own] {
+	if n == 0 || q.foreignSeen[own] {
 		return
 	}
-	q.foreignTold[own] = true
+	q.foreignSeen[own] = true
 	a.findings.add(ForeignMember, q, c.begun, 0, func() (string, []LineOf) {
 		m, lines := q.firstForeign(own), []LineOf{c.shown()}
 		if m.at.number > 0 {
@@ -232,7 +234,7 @@ func (a *Analysis) foreign(q *queue, c *call) {
 }
 
 func (q *queue) firstForeign(own wire.Layout) (first *message) {
-	for _, m := range q.live {
+	for _, m := range q.messages {
 		if own != 0 && m.inSet && m.layout != own && (first == nil || m.due < first.due) {
 			first = m
 		}
@@ -249,11 +251,11 @@ func (m *message) describe() string {
 }
 
 // mismatch notes a message that is in only one of set and list; c is nil at the end of the log.
-func (a *Analysis) mismatch(q *queue, m *message, at int64, c *call) {
-	if q.unsure != "" || m.told || m.earlier || m.held || m.pushed > 0 || m.inSet == (m.listed > 0) {
+func (a *Analysis) mismatch(q *queue, m *message, at int64, c *step) {
+	if q.unsure != "" || m.shown || m.earlier || m.held || m.pushed > 0 || m.inSet == (m.listed > 0) {
 		return
 	}
-	m.told = true
+	m.shown = true
 	kind, detail := Orphan, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered"
 	if !m.inSet {
 		kind, detail = Ghost, "a member is in the pending list, "+plural(int64(m.listed), "time")+", and not in the timeout set: size() counts it, and it is never delivered"
@@ -276,14 +278,14 @@ func (a *Analysis) judgeRest(q *queue) {
 		a.drop(q, true, true)
 	}
 	since, offer, known := int64(0), place{}, false
-	for _, m := range q.live {
+	for _, m := range q.messages {
 		if !m.earlier {
 			a.mismatch(q, m, a.now, nil)
 		}
 		if !m.inSet && !m.held {
 			continue
 		}
-		q.counts.pending++
+		q.pending++
 		from := max(m.dueAt(nil), m.offered)
 		if !m.earlier && (!known || from < since) {
 			since, offer, known = from, m.at, true
@@ -321,11 +323,15 @@ type LineOf struct {
 	at place
 }
 
-func (c *call) shown() LineOf { return LineOf{Number: c.at.number, Text: cut(c.text), at: c.at} }
+func (c *step) shown() LineOf {
+	return LineOf{Number: c.at.number, Text: cut(c.text, longestText), at: c.at}
+}
 func earlier(at place) LineOf { return LineOf{Number: at.number, at: at} }
 
-func cut(text string) string {
-	const longest = 400
+const longestText = 400 // of a line
+
+// cut leaves out the middle: the command is at the beginning, the member at the end.
+func cut(text string, longest int) string {
 	if len(text) > longest {
 		return text[:longest/2] + "…" + text[len(text)-longest/2:]
 	}

@@ -53,8 +53,10 @@ func TestLiveUntilTheServerCloses(t *testing.T) {
 // dq at work on a real server: its release is among those told, its messages' lives are
 // whole, and nothing is wrong.
 func TestQueueAtWork(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"3.16.6", "4.7.0"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := atWork(t, name)
 			for _, a := range d.Anomalies { // a busy machine may hold a transfer up
 				require.Contains(t, []analysis.Kind{analysis.Overdue, analysis.Stall}, a.Kind, a.Detail)
@@ -104,13 +106,14 @@ func atWork(t *testing.T, release string) *analysis.Document {
 	require.NoError(t, err)
 	r := &analysis.Reader{Analysis: analysis.New()}
 	for _, l := range lines {
-		r.Line(l, 0)
+		r.Line(l)
 	}
 	return r.Document()
 }
 
 // A guard at work: its deliveries are deliveries, and its scripts are known.
 func TestGuardAtWork(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Redis(t)
 	rdb := redistest.Client(srv)
 	defer rdb.Close()
@@ -145,7 +148,7 @@ func TestGuardAtWork(t *testing.T) {
 	require.NoError(t, err)
 	r := &analysis.Reader{Analysis: analysis.New()}
 	for _, l := range lines {
-		r.Line(l, 0)
+		r.Line(l)
 	}
 	d := r.Document()
 	require.Zero(t, d.AnomalyCounts[analysis.UnknownScript])

@@ -48,7 +48,7 @@ func (c *atRandom) step(ctx context.Context) (err error) {
 	case 9, 10:
 		err = c.rdb.LPop(ctx, orders.Destination).Err()
 	case 11:
-		err = c.rdb.Do(ctx, "BLPOP", orders.Destination, "nowhere", "0.01").Err()
+		err = c.rdb.Do(ctx, "BLPOP", orders.Destination, "nowhere", "0.001").Err()
 	case 12:
 		err = c.eval(ctx, wire.ScriptPoll, both)
 	case 13:
@@ -68,8 +68,10 @@ func binaryID(n int) []byte { return []byte{1, 2, 3, 4, 5, byte(n >> 16), byte(n
 
 // What waits, and what waits to be taken, by the log is what Redis holds.
 func TestModelAgreesWithRedis(t *testing.T) {
+	t.Parallel()
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			srv := redistest.Redis(t)
 			rdb := redistest.Client(srv)
 			defer rdb.Close()
@@ -82,7 +84,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 			r, err := wire.LookupRelease(release)
 			require.NoError(t, err)
 			client := &atRandom{Rand: rand.New(rand.NewPCG(5, 6)), rdb: rdb, release: r}
-			for range 600 {
+			for range 400 {
 				require.NoError(t, client.step(ctx))
 			}
 			lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
@@ -90,7 +92,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 
 			reader := &analysis.Reader{Analysis: analysis.New()}
 			for _, l := range lines {
-				reader.Line(l, 0)
+				reader.Line(l)
 			}
 			d := reader.Document()
 			require.Len(t, d.Queues, 1)

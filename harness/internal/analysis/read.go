@@ -27,7 +27,7 @@ type Reader struct {
 	Report   func(Progress) // now and then; may be nil
 	Redact   bool           // shows no values
 	read, of int64
-	paths    []string
+	files    []logFile
 	scanner  *monitor.Scanner // of one log after another: many are a few lines long
 }
 
@@ -36,77 +36,50 @@ func (r *Reader) Read() int64 { return r.read }
 
 // Log takes in a log until it ends or ctx does.
 func (r *Reader) Log(ctx context.Context, in io.Reader) error {
-	text := &textOf{ctx: ctx, in: in}
-	s := r.scan(text)
+	return r.log(ctx, func() (io.ReadCloser, error) { return io.NopCloser(in), nil })
+}
+
+// log opens and reads in a goroutine of its own, which blocks while a pipe has no writer or brings nothing.
+func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) error {
+	out, in := io.Pipe()
+	defer out.Close()
+	defer context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })()
+	go func() {
+		from, err := open()
+		if err == nil {
+			_, err = io.CopyBuffer(in, struct{ io.Reader }{from}, make([]byte, 256<<10))
+			from.Close()
+		}
+		in.CloseWithError(err)
+	}()
+	s := r.scan(out)
 	for n := 1; s.Scan(); n++ {
 		if l, err := s.Line(); err == nil {
-			text.parsed = true
-			r.Line(l, s.Offset())
+			r.Line(l)
 		} else {
 			r.Unparsed()
 		}
-		if n%(1<<14) == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if r.Report != nil {
-				r.Report(Progress{r.read + s.Read(), r.of})
-			}
+		if n%(1<<14) == 0 && r.Report != nil {
+			r.Report(Progress{r.read + s.Read(), r.of})
 		}
 	}
 	r.read += s.Read()
-	return s.Err()
+	return cmp.Or(ctx.Err(), s.Err())
 }
 
 func (r *Reader) scan(in io.Reader) *monitor.Scanner {
 	if r.scanner == nil {
 		r.scanner = monitor.NewScanner(in)
-	} else {
-		r.scanner.Reset(in)
 	}
+	r.scanner.Reset(in)
 	return r.scanner
-}
-
-// maxNULs is how many NUL bytes may precede the first line of MONITOR: some ways to rotate a log leave a hole at its
-// beginning.
-const maxNULs = 16 << 20
-
-// textOf reads until ctx ends, also while nothing comes, and refuses binary data.
-type textOf struct {
-	ctx    context.Context //nolint:containedctx // an io.Reader has no argument for it
-	in     io.Reader
-	parsed bool
-	nuls   int
-}
-
-func (t *textOf) Read(p []byte) (int, error) {
-	type read struct {
-		n   int
-		err error
-	}
-	got := make(chan read, 1)
-	go func() {
-		n, err := t.in.Read(p)
-		got <- read{n, err}
-	}()
-	select {
-	case g := <-got:
-		if !t.parsed {
-			if t.nuls += bytes.Count(p[:g.n], []byte{0}); t.nuls > maxNULs {
-				return 0, monitor.ErrNoText
-			}
-		}
-		return g.n, g.err
-	case <-t.ctx.Done():
-		return 0, t.ctx.Err()
-	}
 }
 
 // logFile is a file before it is read.
 type logFile struct {
-	path   string
-	size   int64
-	begins int64 // instant of its first line; the largest number if it has no line
+	path         string
+	regular      bool
+	size, begins int64 // begins: the instant of its first line; the largest number without a line
 }
 
 // Files takes in logs, or for a folder the *.monitor files below it, in the order of their first lines. A file that begins
@@ -131,12 +104,12 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(a.begins, b.begins) })
 	for i, f := range files {
 		r.of += f.size
-		r.paths = append(r.paths, f.path)
+		r.files = append(r.files, f)
 		if f.begins < r.latest {
 			r.End()
 		}
 		r.file = int32(i)
-		if err := r.oneFile(ctx, f.path); err != nil {
+		if err := r.log(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }); err != nil {
 			return fmt.Errorf("reading %s: %w", f.path, err)
 		}
 	}
@@ -146,14 +119,14 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 // look reads the beginning of a file, of which 1 MB has to hold a line. A pipe can be opened and read only once.
 func (r *Reader) look(path string) logFile {
 	file := logFile{path: path, begins: math.MaxInt64}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return file
+	} else {
+		file.regular, file.size = true, info.Size()
 	}
-	file.size = info.Size()
 	f, err := os.Open(path)
 	if err != nil {
-		return file // oneFile says why
+		return file // reading says why
 	}
 	defer f.Close()
 	for s := r.scan(io.LimitReader(f, 1<<20)); s.Scan(); {
@@ -163,29 +136,6 @@ func (r *Reader) look(path string) logFile {
 		}
 	}
 	return file
-}
-
-// oneFile waits for the writer of a named pipe, until ctx ends.
-func (r *Reader) oneFile(ctx context.Context, path string) error {
-	type opened struct {
-		file *os.File
-		err  error
-	}
-	got := make(chan opened, 1)
-	go func() {
-		file, err := os.Open(path)
-		got <- opened{file, err}
-	}()
-	select {
-	case o := <-got:
-		if o.err != nil {
-			return o.err
-		}
-		defer o.file.Close()
-		return r.Log(ctx, o.file)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Document returns the document of the logs, with the texts of lines that files still have.
@@ -211,22 +161,22 @@ func (r *Reader) complete(line *LineOf) {
 	if r.Redact {
 		line.Text = ""
 	}
-	if len(r.paths) == 0 {
+	if len(r.files) == 0 {
 		return
 	}
-	path := r.paths[line.at.file]
-	if len(r.paths) > 1 {
-		line.File = path
+	file := r.files[line.at.file]
+	if len(r.files) > 1 {
+		line.File = file.path
 	}
-	if info, err := os.Stat(path); line.Text != "" || r.Redact || err != nil || !info.Mode().IsRegular() {
+	if line.Text != "" || r.Redact || !file.regular {
 		return // opening a pipe again would wait for another writer, and take what that writes
 	}
-	if f, err := os.Open(path); err == nil {
+	if f, err := os.Open(file.path); err == nil {
 		defer f.Close()
 		text := make([]byte, 64<<10)
 		n, _ := f.ReadAt(text, line.at.offset) // an unreadable line stays empty
 		text, _, _ = bytes.Cut(text[:n], []byte("\n"))
-		line.Text = cut(strings.TrimRight(string(text), " \t\r"))
+		line.Text = cut(strings.TrimRight(string(text), " \t\r"), longestText)
 	}
 }
 
@@ -243,9 +193,8 @@ func (r *Reader) Live(ctx context.Context, from *monitor.Conn) error {
 			}
 			return err
 		}
-		latest = time.Now()
-		l.Number = n
-		r.Line(l, 0)
+		latest, l.Number = time.Now(), n
+		r.Line(l)
 		if r.read += int64(len(l.Raw)) + 1; r.Report != nil {
 			r.Report(Progress{Read: r.read})
 		}

@@ -1,80 +1,129 @@
 package analysis
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Limits of the text: so many queues and examples of each kind of
-// anomaly; --json has all.
+// Limits of the text, which --json does not have.
 const (
-	textWidth    = 80
 	textQueues   = 20
-	textExamples = 3
-	textIndent   = "    "
+	textExamples = 3 // of each kind of anomaly
+	maxStories   = 1000
+	maxEvents    = 100 // of a story
 )
 
-// WriteText writes the document for a terminal of 80 columns.
-func (d *Document) WriteText(w io.Writer) error {
-	var out strings.Builder
-	writeLog(&out, d)
-	for i, q := range d.Queues {
-		if i == textQueues {
-			fmt.Fprintf(&out, "\n… and %d more queues: see --json\n", len(d.Queues)-i)
-			break
-		}
-		writeQueue(&out, q)
+// Page shows the document.
+func (d *Document) Page() report.Page {
+	p := report.Page{
+		Title: "MONITOR log · " + d.AnomaliesText(), State: "ok", Tag: "fine", Verdict: d.AnomaliesText(), Notes: slices.Clone(d.Notices),
+		Lead: []string{plural(d.Commands, "command") + ", " + plural(d.Unparsed, "line") + " that MONITOR did not print", "Redisson " + d.redisson()},
 	}
-	writeAnomalies(&out, d)
-	_, err := io.WriteString(w, out.String())
-	return err
-}
-
-func writeLog(out *strings.Builder, d *Document) {
-	fmt.Fprintf(out, "%s\n", countText(d))
+	if len(d.Anomalies) > 0 {
+		p.State, p.Tag = "bad", "anomalies"
+	}
 	if d.From != "" {
-		fmt.Fprintf(out, "from %s to %s\n", d.From, d.To)
+		p.Lead = append(p.Lead, "from "+d.From+" to "+d.To)
 	}
-	out.WriteByte('\n')
-	row := func(name, words string) { text.Wrap(out, fmt.Sprintf("%-10s", name), words) }
-	row("Redisson", redissonText(d))
-	if len(d.Groups) > 1 {
-		for _, g := range d.Groups {
-			row("", groupText(g))
+	for _, g := range d.Groups {
+		of := ""
+		if g.Client != "" {
+			of = g.Client + " as "
+		}
+		if len(d.Groups) > 1 || of != "" {
+			p.Notes = append(p.Notes, fmt.Sprintf("clients: %s%s: %s, such as %s", of, g.text(), plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and ")))
 		}
 	}
 	for _, c := range d.Clocks {
-		row("clock", hostClockText(c))
+		p.Notes = append(p.Notes, fmt.Sprintf("clock of %s: %+d ms by the server's, seen by %s", c.Host, c.AheadMs, plural(c.Transfers, "transfer")))
 	}
-	for _, n := range d.Notices {
-		row("note", n)
+	queues := report.Table{
+		ID: "queues", Title: "Queues", Head: []string{"queue", "layout", "offered", "transfers", "moved", "taken", "removed", "pending", "late p50", "p99", "max"}, Words: 2,
+		Hint: "Late is the instant of the transfer − the due time, by the server's clock; the due time is corrected by how far the clock of the client that offered the message was ahead of it. Due times are whole milliseconds.",
 	}
+	for _, q := range d.Queues {
+		queues.Rows = append(queues.Rows, q.row())
+	}
+	anomalies := report.Table{ID: "anomalies", Title: "Anomalies", Head: []string{"kind", "queue", "at", "seen"}, Words: 4, Wraps: true}
+	for _, a := range d.Anomalies {
+		var lines []string
+		for _, l := range a.Lines {
+			lines = append(lines, strings.TrimSuffix(l.place()+": "+l.Text, ": "))
+		}
+		anomalies.Rows = append(anomalies.Rows, report.Row{Class: "bad", Cells: []report.Cell{
+			{Text: string(a.Kind), Class: "pill"}, {Text: quoted(a.Queue)}, {Text: a.At}, {Text: a.Detail, Pre: strings.Join(lines, "\n")},
+		}})
+	}
+	p.Tables = []report.Table{queues, anomalies}
+	return p
 }
 
-func countText(d *Document) string {
-	return plural(d.Commands, "command") + ", " + plural(d.Unparsed, "line") + " that MONITOR did not print"
+func (q *Queue) row() report.Row {
+	name := quoted(q.Name)
+	if q.DB != 0 {
+		name += fmt.Sprintf(" in database %d", q.DB)
+	}
+	cells := []report.Cell{{Text: name}, {Text: cmp.Or(q.Layout, "not seen")}}
+	for _, n := range []int64{q.Offers + q.Added, q.Transfers, q.Transferred, q.Taken, q.Removed, q.StillPending} {
+		v := float64(n)
+		cells = append(cells, report.Cell{Text: fmt.Sprint(n), Raw: &v})
+	}
+	for _, of := range []func(*Lateness) float64{func(l *Lateness) float64 { return l.P50 }, func(l *Lateness) float64 { return l.P99 }, func(l *Lateness) float64 { return l.Max }} {
+		cell := report.Cell{Text: "–"}
+		if q.Lateness != nil {
+			ms := of(q.Lateness)
+			if cell.Raw, cell.Text = &ms, fmt.Sprintf("%.3g ms", ms); math.Abs(ms) >= 10_000 {
+				cell.Text = fmt.Sprintf("%.1f s", ms/1000)
+			}
+		}
+		cells = append(cells, cell)
+	}
+	return report.Row{Cells: cells}
 }
 
-func redissonText(d *Document) string {
+// WriteText writes the page for a terminal: some queues, and some anomalies of each kind with their lines.
+func (d *Document) WriteText(w io.Writer) error {
+	p := d.Page()
+	if more := len(d.Queues) - textQueues; more > 0 {
+		p.Tables[0].Rows = p.Tables[0].Rows[:textQueues]
+		p.Notes = append(p.Notes, fmt.Sprintf("%d more queues: see --json", more))
+	}
+	shown := map[string]int{}
+	p.Tables[1].Rows = slices.DeleteFunc(p.Tables[1].Rows, func(r report.Row) bool {
+		kind, seen := r.Cells[0].Text, &r.Cells[3]
+		for line := range strings.Lines(seen.Pre) {
+			seen.Text += "; " + cut(strings.TrimSpace(line), 120)
+		}
+		shown[kind]++
+		return shown[kind] > textExamples
+	})
+	if len(p.Tables[1].Rows) < len(d.Anomalies) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d anomalies of each kind are shown: see --json for more", textExamples))
+	}
+	return p.Text(w)
+}
+
+func (d *Document) redisson() string {
 	switch {
-	case d.Redisson == nil && len(d.Groups) == 0:
-		return "nothing that a Redisson sends for a delayed queue"
+	case len(d.Groups) == 0:
+		return "sent nothing for a delayed queue"
 	case d.Redisson == nil:
-		return "no single release sends all of this: these clients differ"
+		return "of no single release: these clients differ"
 	case len(d.Groups) == 1:
-		g := d.Groups[0]
-		return rangesText(g.Ranges) + usualText(g)
-	}
-	if ranges := d.Redisson.Ranges; len(ranges) > 0 {
-		return rangesText(ranges)
+		return d.Groups[0].text()
+	case len(d.Redisson.Ranges) > 0:
+		return rangesText(d.Redisson.Ranges)
 	}
 	return d.Redisson.From + " to " + d.Redisson.To
 }
@@ -82,70 +131,20 @@ func redissonText(d *Document) string {
 func rangesText(ranges []Range) string {
 	var parts []string
 	for _, r := range ranges {
-		if r.From == r.To {
-			parts = append(parts, r.From)
-		} else {
-			parts = append(parts, r.From+" to "+r.To)
+		if r.From != r.To {
+			r.From += " to " + r.To
 		}
+		parts = append(parts, r.From)
 	}
-	return cmp.Or(strings.Join(parts, " or "), "none")
+	return cmp.Or(strings.Join(parts, " or "), "no release")
 }
 
-// usualText is empty if default settings narrow nothing.
-func usualText(g *Group) string {
+// text names the releases of a group, and the ones with default settings if they are fewer.
+func (g *Group) text() string {
 	if slices.Equal(g.Ranges, g.Usual) || len(g.Usual) == 0 {
-		return ""
+		return rangesText(g.Ranges)
 	}
-	return "; with default settings " + rangesText(g.Usual)
-}
-
-func groupText(g *Group) string {
-	client := ""
-	if g.Client != "" {
-		client = g.Client + " as "
-	}
-	return fmt.Sprintf("%s%s%s: %s, such as %s", client, rangesText(g.Ranges), usualText(g),
-		plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and "))
-}
-
-func hostClockText(c Clock) string {
-	switch {
-	case c.AheadMs > 0:
-		return fmt.Sprintf("%s: %d ms ahead of the server's, by %s", c.Host, c.AheadMs, plural(c.Transfers, "transfer"))
-	case c.AheadMs < 0:
-		return fmt.Sprintf("%s: %d ms behind the server's, by %s", c.Host, -c.AheadMs, plural(c.Transfers, "transfer"))
-	}
-	return fmt.Sprintf("%s: equal to the server's, to the ms, by %s", c.Host, plural(c.Transfers, "transfer"))
-}
-
-func writeQueue(out *strings.Builder, q *Queue) {
-	fmt.Fprintf(out, "\n%s  %s\n", queueName(q), cmp.Or(q.Layout, "no layout seen"))
-	words := fmt.Sprintf("%d offered, %d transferred by %s, %d taken, %d removed, %d still pending",
-		q.Offers, q.Transferred, plural(q.Transfers, "transfer"), q.Taken, q.Removed, q.StillPending)
-	if q.Added > 0 {
-		words = fmt.Sprintf("%d added by hand, ", q.Added) + words
-	}
-	text.Wrap(out, textIndent, words)
-	if l := q.Lateness; l != nil {
-		fmt.Fprintf(out, "%slate by p50 %s, p99 %s, max %s\n", textIndent, msText(l.P50), msText(l.P99), msText(l.Max))
-	}
-}
-
-func queueName(q *Queue) string {
-	name := shortQuoted(q.Name)
-	if q.DB != 0 {
-		name += fmt.Sprintf(" in database %d", q.DB)
-	}
-	return name
-}
-
-func msText(ms float64) string {
-	switch {
-	case ms >= 10_000 || ms <= -10_000:
-		return fmt.Sprintf("%.1f s", ms/1000)
-	default:
-		return fmt.Sprintf("%.3g ms", ms)
-	}
+	return rangesText(g.Ranges) + "; with default settings " + rangesText(g.Usual)
 }
 
 // AnomaliesText counts the anomalies by kind.
@@ -156,83 +155,92 @@ func (d *Document) AnomaliesText() string {
 		total += d.AnomalyCounts[kind]
 		parts = append(parts, fmt.Sprintf("%d %s", d.AnomalyCounts[kind], kind))
 	}
-	if total == 0 {
+	switch total {
+	case 0:
 		return "no anomaly"
+	case 1:
+		return "1 anomaly: " + parts[0]
 	}
-	anomalies := "anomalies"
-	if total == 1 {
-		anomalies = "anomaly"
-	}
-	return fmt.Sprintf("%d %s: %s", total, anomalies, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d anomalies: %s", total, strings.Join(parts, ", "))
 }
 
-func writeAnomalies(out *strings.Builder, d *Document) {
-	out.WriteByte('\n')
-	text.Wrap(out, "", d.AnomaliesText())
-	shown := map[Kind]int{}
-	for _, a := range d.Anomalies {
-		if shown[a.Kind]++; shown[a.Kind] > textExamples {
-			continue
-		}
-		fmt.Fprintf(out, "\n%s  %s  %s\n", a.Kind, shortQuoted(a.Queue), a.At)
-		text.Wrap(out, textIndent, a.Detail)
-		for _, l := range a.Lines {
-			writeLine(out, l)
-		}
-	}
-	if int64(len(d.Anomalies)) > 0 {
-		for _, n := range shown {
-			if n > textExamples {
-				fmt.Fprintf(out, "\nOf each kind the first %d are shown: see --json for more.\n", textExamples)
-				break
-			}
-		}
-	}
-}
-
-// writeLine writes a line of the log, its middle left out if it is long: the command
-// is at its beginning, the member at its end.
-func writeLine(out *strings.Builder, l LineOf) {
-	where := placeOf(l)
-	if l.Text == "" {
-		fmt.Fprintf(out, "%s%s\n", textIndent, where)
-		return
-	}
-	lead := textIndent + where + ": "
-	if len(lead) > textWidth/2 {
-		fmt.Fprintf(out, "%s\n", strings.TrimRight(lead, " "))
-		lead = textIndent + textIndent
-	}
-	room := textWidth - len(lead)
-	text := l.Text
-	if utf8.RuneCountInString(text) > room {
-		runes := []rune(text)
-		head := room/2 - 1
-		text = string(runes[:head]) + "…" + string(runes[len(runes)-(room-head-1):])
-	}
-	fmt.Fprintf(out, "%s%s\n", lead, text)
-}
-
-func placeOf(l LineOf) string {
+func (l LineOf) place() string {
 	if l.File != "" {
-		return l.File + ":" + fmt.Sprint(l.Number)
+		return fmt.Sprintf("%s:%d", l.File, l.Number)
 	}
 	return fmt.Sprintf("line %d", l.Number)
 }
 
 // plural writes a number of things.
-func plural(n int64, what string) string {
+func plural(n int64, thing string) string {
 	if n != 1 {
-		what += "s"
+		thing += "s"
 	}
-	return fmt.Sprintf("%d %s", n, what)
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// shortQuoted is a name as MONITOR quotes it, cut if it is long.
-func shortQuoted(name string) string {
+// quoted is a name as MONITOR quotes it, cut if it is long.
+func quoted(name string) string {
 	const longest = 40
 	if len(name) > longest {
 		return string(monitor.AppendQuoted(nil, name[:longest-1])) + "…"
 	}
 	return string(monitor.AppendQuoted(nil, name))
+}
+
+// story begins the story of a value that Where asks for; nil for every other.
+func (a *Analysis) story(q *queue, value []byte) *Story {
+	if a.Where == "" || len(a.stories) == maxStories {
+		return nil
+	}
+	shown, err := values.Show(values.Detect(value).Likeliest(), value)
+	if err != nil {
+		shown = fmt.Sprintf("%q", value)
+	}
+	if !bytes.Contains(value, []byte(a.Where)) && !strings.Contains(shown, a.Where) {
+		return nil
+	}
+	s := &Story{Queue: q.name, Value: cut(shown, longestText), Events: []Event{}}
+	a.stories = append(a.stories, s)
+	return s
+}
+
+func (s *Story) add(what string, at place, us int64) {
+	if s != nil && len(s.Events) < maxEvents {
+		s.Events = append(s.Events, Event{timeText(us), what, earlier(at)})
+	}
+}
+
+// storyOf is the story of the i-th value that the step pushed.
+func (s *step) storyOf(i int) *Story {
+	if i >= len(s.values) {
+		return nil
+	}
+	value := hash(s.values[i])
+	for _, m := range slices.Concat(s.removed, s.unlisted) {
+		if m.value == value {
+			return m.story
+		}
+	}
+	return nil
+}
+
+// WriteStories writes the paths of the messages that were asked for.
+func (d *Document) WriteStories(w io.Writer, where string) error {
+	var b strings.Builder
+	for _, s := range d.Stories {
+		fmt.Fprintf(&b, "%s  %s\n", text.Line(s.Queue), text.Line(s.Value))
+		for _, e := range s.Events {
+			line := ""
+			if e.Line.Number > 0 {
+				line = "  (" + e.Line.place() + ")"
+			}
+			fmt.Fprintf(&b, "%s%s  %s%s\n", "    ", e.At, e.What, line)
+		}
+	}
+	if len(d.Stories) == 0 {
+		fmt.Fprintf(&b, "no message of a delayed queue in this log has %q in its value\n", where)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

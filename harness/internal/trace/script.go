@@ -77,8 +77,20 @@ func bodyOf(l monitor.Line) (body string, ok bool) {
 	return "", false
 }
 
+// digests are of the texts that every Redisson sends, of which some releases send one with each command.
+var digests = func() map[string]string {
+	all := map[string]string{}
+	for _, s := range wire.Scripts() {
+		all[s.Body] = s.SHA1
+	}
+	return all
+}()
+
 // digest returns what EVALSHA names a script by.
 func digest(body string) string {
+	if sum, ok := digests[body]; ok {
+		return sum
+	}
 	sum := sha1.Sum([]byte(body))
 	return hex.EncodeToString(sum[:])
 }

@@ -1,0 +1,392 @@
+package analysis
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// step is the effect of one client command on one queue.
+type step struct {
+	queue                *queue
+	kind                 stepKind
+	active, direct, lost bool // direct: no script; lost: the script's own line is not in the log
+	at                   place
+	text                 string
+	begun, last          int64
+	host                 *host
+	script               *script
+	named                int64 // the now of a transfer, Unix ms
+	ran, ended           bool
+	pushed, popped       int
+	front                bool
+	removed              []*message // from the set
+	values               []string   // pushed ones, if stories are wanted
+	unlisted             []*message // from the list, by LREM
+	touched              []uint64
+}
+
+type stepKind uint8
+
+const (
+	otherStep stepKind = iota
+	offerStep
+	transferStep
+)
+
+// script is a text that a Redisson or this project sends.
+type script struct {
+	kind   stepKind
+	layout wire.Layout  // that a Redisson's transfer reads; 0 otherwise
+	known  *wire.Script // nil if no Redisson sends it
+	sentBy mark
+}
+
+// registry has every text by its digest; the marks of a Redisson's texts come first, in the catalogue's order.
+var registry = func() map[string]*script {
+	all := map[string]*script{}
+	for i, k := range wire.Scripts() {
+		s := &script{known: &k, sentBy: mark(i)}
+		switch k.Name {
+		case wire.ScriptOffer:
+			s.kind = offerStep
+		case wire.ScriptTransfer:
+			s.kind, s.layout = transferStep, wire.LayoutDLc0
+			if strings.Contains(k.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
+				s.layout = wire.LayoutBc0Lc0
+			}
+		}
+		all[k.SHA1] = s
+	}
+	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
+		all[o.SHA1] = &script{}
+		if o.Name == "transfer" || o.Name == "guard-step" {
+			all[o.SHA1].kind = transferStep
+		}
+	}
+	return all
+}()
+
+// script begins the step of an EVAL or EVALSHA.
+func (a *Analysis) script(from *conn, name string, c *trace.Call) {
+	keys, args := c.Script.Keys, c.Script.Args
+	if slices.Equal(keys, probeKeys) && strings.HasPrefix(c.Body, "redis.call('get', KEYS[1]") {
+		from.speaks = true
+		from.marks.set(map[bool]mark{true: probesFaulty, false: probesGet}[len(args) > 0])
+		return
+	}
+	s := a.begun(c.Line, from.host, nil)
+	for _, own := range []bool{true, false} { // a key that only a delayed queue has is surer
+		for _, key := range keys {
+			if s.queue == nil && strings.HasPrefix(key, prefix) == own {
+				ref, _ := a.queueOf(c.DB, key)
+				s.queue = ref.queue
+			}
+		}
+	}
+	s.script = registry[c.Script.SHA1]
+	if s.script != nil {
+		s.kind = s.script.kind
+		from.sent(name, s.script)
+	}
+	switch q := s.queue; {
+	case q == nil:
+	case s.script != nil:
+		if s.kind != otherStep && len(keys) >= 3 {
+			a.rename(q, keys[0])
+		}
+		if s.kind == transferStep && len(args) >= 2 {
+			if now, err := strconv.ParseInt(args[0], 10, 64); err == nil {
+				from.host.saw(now, c.Time)
+				s.named = now
+			}
+		}
+	case slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, prefix) }):
+		a.findings.add(UnknownScript, q, c.Time, 0, func() (string, []LineOf) {
+			return "script " + c.Script.SHA1[:min(len(c.Script.SHA1), 40)] + " works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", []LineOf{s.shown()}
+		})
+	}
+}
+
+func words(s string) map[string]bool {
+	all := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		all[w] = true
+	}
+	return all
+}
+
+var (
+	readOnly = words(`exists type ttl pttl expiretime pexpiretime object dump touch memory sort_ro zcard zcount zscore zmscore zrank zrange
+		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get pubsub`)
+	written = words(`zadd zrem zrangebyscore rpush lpush rpushx lpushx lpop rpop rpoplpush lmove lrem ltrim del unlink
+		expire pexpire expireat pexpireat persist`)
+	zaddOptions = words("nx xx gt lt ch incr")
+)
+
+func isDelete(name string) bool { return name == "del" || name == "unlink" }
+
+// argument is a number, which is 1 if the command leaves it out.
+func argument(l monitor.Line, i int) int64 {
+	if len(l.Args) <= i {
+		return 1
+	}
+	n, _ := strconv.ParseInt(l.Args[i], 10, 64)
+	return n
+}
+
+// effect is a command on a key of the queue.
+func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
+	q, s := ref.queue, &a.step
+	s.ran, s.last = true, l.Time
+	if readOnly[name] || len(l.Args) < 2 {
+		s.ended = s.ended || ref.role == timeoutSet && len(l.Args) == 5 && name == "zrange"
+		return
+	}
+	switch {
+	case ref.role == destination:
+		a.onDestination(q, name, l)
+	case ref.role == quarantine:
+		for i := 3; name == "zadd" && i < len(l.Args); i += 2 {
+			a.find(q, l.Args[i]).aside = true
+		}
+	case ref.role == heldByGuard: // a guard takes members out of the queue, and out of this key when it delivers them
+		for i, member := range l.Args[2:] {
+			switch m := a.find(q, member); {
+			case name == "zadd" && i%2 == 1:
+				m.held, m.earlier = true, false
+			case name == "zrem":
+				m.held = false
+				s.removed = append(s.removed, m)
+			}
+		}
+	case isDelete(name):
+		a.drop(q, ref.role == timeoutSet, ref.role == pendingList)
+	case strings.HasSuffix(name, "expire") || strings.HasSuffix(name, "expireat"):
+		q.expires = argument(l, 2)
+		if name[0] == 'e' {
+			q.expires *= 1000
+		}
+		if strings.HasSuffix(name, "expire") {
+			q.expires += l.Time / 1000
+		}
+		if len(l.Args) > 3 && l.Args[3] != "" {
+			q.unsure = name + " with a condition"
+		}
+	case name == "persist":
+		q.expires = 0
+	case ref.role == timeoutSet:
+		a.onSet(q, name, l)
+	default:
+		a.onList(q, name, l)
+	}
+}
+
+func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
+	s := &a.step
+	switch name {
+	case "zadd":
+		i := 2
+		for i < len(l.Args) && zaddOptions[strings.ToLower(l.Args[i])] {
+			i++
+		}
+		for ; i+1 < len(l.Args); i += 2 {
+			score, err := strconv.ParseFloat(l.Args[i], 64)
+			if err != nil {
+				return
+			}
+			a.add(q, int64(score), l.Args[i+1], l.Time)
+		}
+	case "zrem":
+		for _, member := range l.Args[2:] {
+			m := a.find(q, member)
+			switch {
+			case m.held:
+				q.out(m)
+				m.story.add("taken out by a guard, which delivers it", s.at, l.Time)
+			case m.inSet || m.earlier:
+				s.removed = append(s.removed, m)
+			}
+			if s.popped > 0 {
+				s.popped--
+				m.listed--
+			}
+		}
+	case "zrangebyscore":
+		if s.lost && s.kind == otherStep {
+			s.kind = transferStep
+			if now, err := strconv.ParseInt(l.Args[min(3, len(l.Args)-1)], 10, 64); err == nil {
+				s.host.saw(now, l.Time)
+			}
+		}
+	default:
+		q.unsure = name
+	}
+}
+
+// add puts a member into the set.
+func (a *Analysis) add(q *queue, due int64, member string, at int64) {
+	s := &a.step
+	if s.lost && s.kind == otherStep {
+		s.kind = offerStep
+	}
+	m := a.find(q, member)
+	if m.inSet {
+		if s.kind == offerStep {
+			a.findings.add(ResentOffer, q, at, 0, func() (string, []LineOf) {
+				return "the same member is offered again, " + ago(at-m.offered) + " after the first time: the pending list gets it twice and keeps " +
+					"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", []LineOf{earlier(m.at), s.shown()}
+			})
+		}
+		m.due = due
+		return
+	}
+	m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
+	if m.story != nil {
+		m.story.add("offered by "+s.host.name+", due "+timeText(m.dueAt(nil)), s.at, at)
+	}
+	if s.direct {
+		m.byHand = true
+		q.added++
+	} else {
+		q.offers++
+		if n := q.values[m.value]; n > 0 {
+			a.findings.add(DuplicateOffer, q, at, 0, func() (string, []LineOf) {
+				lines := []LineOf{s.shown()}
+				for _, other := range q.messages {
+					if other.value == m.value && other.inSet {
+						lines = []LineOf{earlier(other.at), s.shown()}
+					}
+				}
+				return "the value waits in the queue already, " + plural(int64(n), "time") + ": it will be delivered once more", lines
+			})
+		}
+	}
+	m.inSet = true
+	q.values[m.value]++
+	q.byLayout[m.layout]++
+	if s.lost && m.layout != 0 {
+		unknown := a.connOf("unknown")
+		unknown.speaks = true
+		unknown.marks.set(map[wire.Layout]mark{wire.LayoutDLc0: packsDLc0, wire.LayoutBc0Lc0: packsBc0Lc0}[m.layout])
+	}
+}
+
+func (a *Analysis) onList(q *queue, name string, l monitor.Line) {
+	s := &a.step
+	switch name {
+	case "rpush", "lpush", "rpushx", "lpushx":
+		for _, member := range l.Args[2:] {
+			m := a.find(q, member)
+			m.earlier = false
+			if m.at.number == 0 {
+				m.at = s.at
+			}
+			m.listed++
+		}
+	case "lrem":
+		if len(l.Args) == 4 {
+			m := a.find(q, l.Args[3])
+			s.unlisted = append(s.unlisted, m)
+			if n := int(argument(l, 2)); n != 0 {
+				m.listed -= min(max(n, -n), max(m.listed, 0))
+			} else {
+				m.listed = 0
+			}
+		}
+	case "lpop", "rpop":
+		s.popped += int(argument(l, 2))
+	default:
+		q.unsure = name
+	}
+}
+
+func (a *Analysis) onDestination(q *queue, name string, l monitor.Line) {
+	s, most := &a.step, int64(0)
+	switch name {
+	case "rpush", "lpush", "rpushx", "lpushx":
+		s.pushed += len(l.Args) - 2
+		if a.Where != "" {
+			s.values = append(s.values, l.Args[2:]...)
+		}
+		s.front = name[0] == 'l'
+	case "lpop", "rpop":
+		most = argument(l, 2)
+	case "rpoplpush", "lmove", "lrem":
+		most = 1
+	case "del", "unlink":
+		most = int64(len(q.ready))
+	}
+	for range min(most, int64(len(q.ready))) {
+		q.take(s.host, l.Time)
+	}
+}
+
+// take takes an element of the destination; it reports whether the destination had one.
+func (q *queue) take(by *host, at int64) bool {
+	if len(q.ready) == 0 {
+		return false
+	}
+	if q.ready[0].delayed {
+		q.taken++
+	}
+	if s := q.ready[0].story; s != nil {
+		s.add("taken by "+by.name, place{}, at)
+	}
+	q.ready = q.ready[1:]
+	return true
+}
+
+// find returns the message of a member; one from before the log is made.
+func (a *Analysis) find(q *queue, member string) *message {
+	key := hash(member)
+	m := q.messages[key]
+	if m == nil {
+		m = &message{earlier: true}
+		if u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member)); err == nil {
+			m.layout, m.value = u.Layout, hash(string(u.Value))
+			m.story = a.story(q, u.Value)
+		}
+		q.messages[key] = m
+		q.layouts[m.layout] = true
+	}
+	a.step.touched = append(a.step.touched, key)
+	return m
+}
+
+// out takes a message out of the set.
+func (q *queue) out(m *message) {
+	if m.inSet {
+		m.inSet = false
+		q.byLayout[m.layout]--
+		if q.values[m.value]--; q.values[m.value] <= 0 {
+			delete(q.values, m.value)
+		}
+	}
+}
+
+// drop empties the set, the list or both.
+func (a *Analysis) drop(q *queue, set, list bool) {
+	a.step.removed, a.step.unlisted = nil, nil
+	for key, m := range q.messages {
+		if set && m.inSet {
+			q.out(m)
+			q.removed++
+		}
+		if list {
+			m.listed = 0
+		}
+		if !m.inSet && m.listed <= 0 {
+			delete(q.messages, key)
+		}
+	}
+	if len(q.messages) == 0 {
+		q.unsure, q.expires = "", 0
+	}
+}

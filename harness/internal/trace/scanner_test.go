@@ -1,0 +1,42 @@
+package trace_test
+
+import (
+	"bytes"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/recordings"
+)
+
+// A Scanner finds, line by line, the calls that Group finds in all of them.
+func TestScannerGroups(t *testing.T) {
+	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
+	require.NoError(t, err)
+	recording, err := monitor.Read(bytes.NewReader(log), "log")
+	require.NoError(t, err)
+	calls := trace.Group(recording.Lines)
+	var s trace.Scanner
+	check := func(c *trace.Call) {
+		if c != nil {
+			require.Equal(t, calls[0].Line, c.Line)
+			require.Equal(t, calls[0].Script, c.Script)
+			require.Len(t, c.Inner, len(calls[0].Inner))
+			calls = calls[1:]
+		}
+	}
+	for _, l := range recording.Lines {
+		check(s.Add(l))
+	}
+	check(s.End())
+	require.Empty(t, calls)
+	require.Nil(t, s.End())
+
+	lua := monitor.Line{Peer: monitor.LuaPeer, Args: []string{"zrem", "k", "m"}} // the script's own line is missing
+	require.Nil(t, s.Add(lua))
+	require.Nil(t, s.Add(lua))
+	require.Len(t, s.Add(monitor.Line{Peer: "a:1", Args: []string{"PING"}}).Inner, 1)
+}
