@@ -65,6 +65,7 @@ func subscribe(ts *testscript.TestScript, neg bool, args []string) {
 
 // A watch shows changes as lines and as metrics, goes on while the server is away, and ends as the last look would.
 func TestDoctorWatches(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Redis(t)
 	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
 	defer interrupt()
@@ -154,6 +155,7 @@ func next(ts *testscript.TestScript, neg bool, args []string) {
 
 // The command that a finding names mends it: the test runs the command, with --yes if it prints a plan.
 func TestNextCommandsMend(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	member := func(l wire.Layout, value string) []byte {
 		return l.Pack([8]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte(value))

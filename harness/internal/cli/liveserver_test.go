@@ -9,6 +9,7 @@ import (
 )
 
 func TestOneNodeOfAClusterIsRefused(t *testing.T) {
+	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)
 	_, err := startLive(t.Context(), "redis://"+set.Nodes()[0].Addr)
 	require.ErrorContains(t, err, "is a node of a cluster")

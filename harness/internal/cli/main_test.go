@@ -55,6 +55,7 @@ func TestMain(m *testing.M) {
 //	$RECORDINGS                  the recordings of the repository
 //	$GUIDES                      its docs/guides
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	recordings, err := filepath.Abs("../../../recordings")
 	require.NoError(t, err)
 	guides, err := filepath.Abs("../../../docs/guides")

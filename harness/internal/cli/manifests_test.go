@@ -79,6 +79,7 @@ func deployed(t *testing.T, run, agent []string, agents int) {
 
 // The containers of the compose file are one run and its agents.
 func TestComposeFile(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Services map[string]struct {
 			Command []string
@@ -94,6 +95,7 @@ func TestComposeFile(t *testing.T) {
 // The exit code of the Job is the verdict on the whole; its agents are a Job of their own. No container may write
 // to its root, or do more than an unprivileged user may.
 func TestKubernetesJob(t *testing.T) {
+	t.Parallel()
 	type job struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
@@ -151,6 +153,7 @@ func TestKubernetesJob(t *testing.T) {
 
 // The guards of the Deployment and of the unit deliver, serve metrics, and may do no more than an unprivileged user.
 func TestGuardManifests(t *testing.T) {
+	t.Parallel()
 	var deployment struct {
 		Kind string
 		Spec struct {

@@ -59,14 +59,23 @@ func TestMigrateIsInterrupted(t *testing.T) {
 		`queue "orders": ended after 3 messages were rewritten, which stay so: interrupted; the same command goes on`)
 }
 
+// killsOf returns how often a program is killed: DQ_MIGRATE_KILLS says it, or whether the test is thorough.
+func killsOf(quick, thorough int) int {
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		return n
+	}
+	if redistest.Thorough() {
+		return thorough
+	}
+	return quick
+}
+
 // Killed at any instant between its first write and its end, migrate loses nothing, doubles
 // nothing and changes no order, and a second run completes. DQ_MIGRATE_KILLS is how often
-// it is killed.
+// it is killed; at least one kill leaves it halfway.
 func TestMigrateIsKilled(t *testing.T) {
-	kills := 25
-	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
-		kills = n
-	}
+	t.Parallel()
+	kills := killsOf(3, 25)
 	srv := redistest.Redis(t)
 	client := redistest.Client(srv)
 	defer client.Close()
@@ -74,7 +83,7 @@ func TestMigrateIsKilled(t *testing.T) {
 	defer cancel()
 	names := wire.NamesOf("orders")
 	_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for i := range 4000 {
+		for i := range 2000 {
 			var id [8]byte
 			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 			member := wire.LayoutDLc0.Pack(id, []byte("order "+strconv.Itoa(i)))
@@ -105,7 +114,7 @@ func TestMigrateIsKilled(t *testing.T) {
 
 	halfway := 0
 	target := wire.LayoutDLc0
-	for i := range kills {
+	for i := 0; i < kills || halfway == 0; i++ {
 		cmd := begin(target)
 		// Any instant: there is no event to wait for.
 		time.Sleep(time.Duration(rand.Int64N(int64(whileWriting))))
@@ -124,20 +133,17 @@ func TestMigrateIsKilled(t *testing.T) {
 		require.Zero(t, done.Left)
 		complete, counts := contentOf(ctx, t, client)
 		require.Equal(t, whole, complete)
-		require.Equal(t, map[wire.Layout]int{target: 8000}, counts)
+		require.Equal(t, map[wire.Layout]int{target: 4000}, counts)
 		target = target.Other()
 	}
-	t.Logf("killed %d times within %v of the first write, %d of them halfway", kills, whileWriting, halfway)
-	require.Positive(t, halfway)
+	t.Logf("killed within %v of the first write, %d times halfway", whileWriting, halfway)
 }
 
 // Killed at any instant while it writes values in a codec that does not tell them from those of the old
 // one, migrate goes on where it was: none is left and none is written twice.
 func TestMigrateOfValuesIsKilled(t *testing.T) {
-	kills := 6
-	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
-		kills = n
-	}
+	t.Parallel()
+	kills := killsOf(1, 6)
 	srv := redistest.Redis(t)
 	client := redistest.Client(srv)
 	defer client.Close()
@@ -183,7 +189,7 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 	}
 	_, whole := values()
 	halfway := 0
-	for i := range 2 * kills {
+	for i := 0; i < 2*kills || halfway == 0; i++ {
 		way := []string{"string:json", "json:string"}[i%2]
 		run := func() (*exec.Cmd, chan error) {
 			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--yes", "--classpath", "app.jar", "--redis", srv.URL())
@@ -220,6 +226,5 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 		require.Equal(t, whole, now)
 		require.Equal(t, []int{members + delivered, 0}[i%2], quoted)
 	}
-	t.Logf("killed %d times, %d of them halfway", 2*kills, halfway)
-	require.Positive(t, halfway)
+	t.Logf("killed halfway %d times", halfway)
 }

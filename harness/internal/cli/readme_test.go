@@ -34,6 +34,7 @@ func readme(t *testing.T) (text, root string) {
 
 // Every dq-bench command of README.md runs in an empty folder, in the order of the page.
 func TestREADMECommandsRun(t *testing.T) {
+	t.Parallel()
 	text, root := readme(t)
 	folder := t.TempDir()
 	program := filepath.Join(t.TempDir(), "dq-bench")
@@ -78,6 +79,7 @@ func TestREADMECommandsRun(t *testing.T) {
 
 // The Go program of README.md compiles, and delivers its message.
 func TestREADMEProgramRuns(t *testing.T) {
+	t.Parallel()
 	text, root := readme(t)
 	_, program, found := strings.Cut(text, "```go\n")
 	require.True(t, found)
@@ -121,6 +123,7 @@ func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
 
 // The run in README.md prints the lines that stand there, whatever the figures.
 func TestREADMEShowsWhatARunPrints(t *testing.T) {
+	t.Parallel()
 	text, _ := readme(t)
 	block := regexp.MustCompile(`(?s)run --producers 50 --delay 5s\n(.*?)\n\n\*Past due`).FindStringSubmatch(text)[1]
 	cmd := exec.CommandContext(t.Context(), must(os.Executable()), "run", "--producers", "50", "--delay", "500ms", "--duration", "1s", "--warmup", "0s", "--slo", "none",

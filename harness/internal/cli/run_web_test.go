@@ -71,6 +71,7 @@ func deliveredBy(side int) string {
 // A run that is watched and stopped in the browser drains, is stored, and says there what
 // the stored page and the run file say.
 func TestRunIsStoppedFromThePage(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	b := watch(t, out, "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
 		"--slo", "delivered==offered", "--label", "host=here")
@@ -93,6 +94,7 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 // Of several variants the page says which one runs and how the others stand, and in the end what stderr and the stored
 // page of all say; those that never ran are named.
 func TestVariantsAreWatched(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	out, file := filepath.Join(folder, "out"), filepath.Join(folder, "three.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`about: Three.
@@ -130,6 +132,7 @@ variants:
 
 // Of runs at the same time the page shows each, and stops all.
 func TestSidesAreWatchedBesideEachOther(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	b := watch(t, out, "--beside", "--redis", "embedded", "--driver", "dq", "--driver", "dq:3.16.6",
 		"--rate", "100/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s", "--producers", "2", "--consumers", "1")
@@ -152,6 +155,7 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 
 // The pages of verify and analyze are drawn and sorted, and fit, as pages of runs do.
 func TestBrowserShowsVerifyAndAnalyze(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), report.File)
 	var b *pagetest.Browser
 	for _, args := range [][]string{

@@ -15,6 +15,7 @@ import (
 
 // serve shows what is stored until it is interrupted.
 func TestServeUntilInterrupted(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	load := newRootCmd()
 	load.SetArgs([]string{"run", "--driver", "memory", "--rate", "1000/s", "--duration", "100ms", "--delay", "5ms", "--warmup", "0s", "--progress", "none", "--out", out})

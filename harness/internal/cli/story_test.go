@@ -30,6 +30,7 @@ import (
 // in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
 // "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../../docs/upgrade.md")
 	require.NoError(t, err)
 	for _, pair := range [][2]string{{"3.16.6", "4.7.0"}, {"3.21.0", "3.21.1"}} {
