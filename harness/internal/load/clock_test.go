@@ -27,8 +27,8 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup = false, 0
-	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, 3*time.Second
-	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 3500 * time.Millisecond}, "own"
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
+	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 2 * time.Second}, "own"
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
 	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}, Account: true, Clocks: map[int]faketime.File{2: file}}
 	o.Meanwhile = func(ctx context.Context, start time.Time) {
@@ -40,9 +40,9 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 			case <-ctx.Done():
 			}
 		}
-		wait(time.Second)
+		wait(600 * time.Millisecond)
 		require.NoError(t, file.Set(time.Hour))
-		wait(2 * time.Second)
+		wait(1100 * time.Millisecond)
 		require.NoError(t, file.Set(0))
 	}
 	onRedis(t, &o)

@@ -67,6 +67,7 @@ func randomHistory(rng *rand.Rand, item agent.Item) (h history) {
 
 // The collector counts what a naive count over all that happened counts, whatever that is.
 func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		p := testPlan()

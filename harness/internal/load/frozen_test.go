@@ -24,18 +24,18 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
-	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 6*time.Second
-	p.Delay, p.Queue = plan.Fixed(500*time.Millisecond), "own"
+	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
+	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 200*time.Millisecond
 	o := load.Options{
 		Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"},
 		RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: p.Queue},
 	}
 	o.Meanwhile = func(ctx context.Context, start time.Time) {
-		timer := time.NewTimer(time.Until(start.Add(time.Second)))
+		timer := time.NewTimer(time.Until(start.Add(500 * time.Millisecond)))
 		defer timer.Stop()
 		<-timer.C
 		require.NoError(t, node.Pause())
-		timer.Reset(2 * time.Second)
+		timer.Reset(time.Second)
 		<-timer.C
 		require.NoError(t, node.Resume())
 	}

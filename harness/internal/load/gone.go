@@ -49,8 +49,8 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 		silent = max(electedIn, refused)
 	}
 	ended := make(chan struct{})
-	last := departure{answered: time.Now()}
-	somebody := time.Now()
+	last, somebody := departure{answered: time.Now()}, time.Now()
+	nodes := slices.Clone(e.Redis.Seeds)
 	go func() {
 		defer close(ended)
 		every(lookEvery, ctx.Done(), func() (gone bool) {
@@ -63,7 +63,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				e.mu.Lock()
 				e.each = append(e.each, look{at: now, servers: servers})
 				e.mu.Unlock()
-				last, somebody = departure{answered: now}, now
+				last, somebody, nodes = departure{answered: now}, now, e.Redis.nodes(ctx, nodes)
 				e.Live.silent(time.Time{})
 				return false
 			case e.Meanwhile != nil:
@@ -72,7 +72,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				last.failed = now
 				e.Live.silent(last.answered)
 			}
-			if !e.Redis.deserted(ctx, e.RedisURL) {
+			if !e.Redis.deserted(ctx, e.RedisURL, nodes) {
 				somebody = now
 			}
 			last.waited, last.err = now.Sub(last.answered), err
@@ -127,12 +127,27 @@ func (d departure) since(start time.Time) string {
 	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
-// deserted reports whether the server refuses connections, or of several every seed and every node that is known: then no
-// other master can be named.
-func (r *Redis) deserted(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookEvery)
+// nodes are the addresses of all nodes of a set that are known, beside others.
+func (r *Redis) nodes(ctx context.Context, others []string) []string {
+	if r.Conn.Topology() == redis.Cluster {
+		var mu sync.Mutex
+		_ = r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Contains(others, address) {
+				others = append(others, address)
+			}
+			return nil
+		})
+	}
+	return others
+}
+
+// deserted reports whether the server refuses connections, or of several all nodes: then no other master can be named.
+func (r *Redis) deserted(ctx context.Context, url string, nodes []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
-	refuses := func(conn interface{ Close() error }, err error) bool {
+	refuses := func(conn net.Conn, err error) bool {
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -141,24 +156,8 @@ func (r *Redis) deserted(ctx context.Context, url string) bool {
 	if r.Conn.Topology() == redis.Single {
 		return refuses(redis.Dial(ctx, url))
 	}
-	var mu sync.Mutex
-	nodes := map[string]bool{}
-	for _, address := range r.Seeds {
-		nodes[address] = true
-	}
-	if r.Conn.Topology() == redis.Cluster {
-		err := r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes[address] = true
-			return nil
-		})
-		if err != nil {
-			return false
-		}
-	}
 	answers := make(chan bool, len(nodes))
-	for address := range nodes {
+	for _, address := range nodes {
 		go func() { answers <- refuses(new(net.Dialer).DialContext(ctx, "tcp", address)) }()
 	}
 	all := []bool{len(nodes) > 0}

@@ -67,10 +67,10 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 // One that does not answer for longer than it may refuse connections is not gone.
 func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, 3*time.Second, func(s *redis.Server) {
+	r := meanwhile(t, 2*time.Second, func(s *redis.Server) {
 		client := redistest.Client(s)
 		defer client.Close()
-		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "2500").Err())
+		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "1500").Err())
 	})
 	require.Empty(t, r.ServerGone)
 	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)

@@ -46,7 +46,7 @@ func killPlan() plan.Plan {
 	p.WarmupEnds, p.Warmup = false, 500*time.Millisecond
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 1000, 2*time.Second
 	p.Delay = plan.Delay{Min: 980 * time.Millisecond, Max: 980 * time.Millisecond, Together: true}
-	p.Queue, p.DrainTimeout = "own", 3*time.Second
+	p.Queue, p.DrainTimeout = "own", 1500*time.Millisecond
 	p.Fleet = []plan.Member{
 		{Offers: true, Takes: true, To: time.Second, Kill: true}, {Offers: true, Takes: true, From: 1100 * time.Millisecond},
 	}
@@ -149,6 +149,7 @@ func TestKilledRedissonLosesWhatItsConsumersHeld(t *testing.T) {
 
 // A member that is never killed, for the run is over before, ends as others do.
 func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
+	t.Parallel()
 	p := killPlan()
 	p.Rate, p.Warmup, p.Duration, p.Delay = 100, 0, 200*time.Millisecond, plan.Fixed(10*time.Millisecond)
 	p.Fleet = []plan.Member{{Offers: true, Takes: true, To: time.Hour, Kill: true}, {Offers: true, Takes: true}}

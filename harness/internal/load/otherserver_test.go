@@ -17,21 +17,22 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
 	busy(t, sentinels)
 	for name, tc := range map[string]struct {
-		srv *redis.Server
-		do  func(*redis.Server)
+		srv    *redis.Server
+		length time.Duration
+		do     func(*redis.Server)
 	}{
-		"restart": {kept, func(s *redis.Server) {
+		"restart": {kept, 2500 * time.Millisecond, func(s *redis.Server) {
 			require.NoError(t, s.Nodes()[0].Kill())
 			require.NoError(t, s.Nodes()[0].Restart(t.Context()))
 		}},
-		"fail-over": {sentinels.Server, func(*redis.Server) {
+		"fail-over": {sentinels.Server, 4 * time.Second, func(*redis.Server) {
 			_, err := sentinels.Failover(t.Context())
 			require.NoError(t, err)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := meanwhileOn(t, tc.srv, 4*time.Second, tc.do)
+			r := meanwhileOn(t, tc.srv, tc.length, tc.do)
 			require.Empty(t, r.ServerGone)
 			require.Nil(t, r.ServerStats)
 			require.Contains(t, r.Notes, "no server statistics: a server was restarted during the run, or another one took over, joined or went, and nobody counted all of it")

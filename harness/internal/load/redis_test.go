@@ -95,6 +95,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 }
 
 func TestRunOnRedis(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Redis(t)
 	client := redistest.Client(srv)
 	defer client.Close()
@@ -129,6 +130,7 @@ func TestRunOnRedis(t *testing.T) {
 
 // Messages that a driver keeps in keys of its own are seen and cleared there.
 func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"redis-list", "redis-zset"} {
 		t.Run(name, func(t *testing.T) {
 			srv := redistest.Redis(t)

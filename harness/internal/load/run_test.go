@@ -201,7 +201,7 @@ func TestPauseShowsInEveryMessageItDelayed(t *testing.T) {
 		p.Producers = 1
 		began := time.Now()
 		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if pause := time.Until(began.Add(1200 * time.Millisecond)); n > 100 && pause > 0 {
+			if pause := time.Until(began.Add(readyBefore + 1150*time.Millisecond)); n > 100 && pause > 0 {
 				time.Sleep(pause)
 			}
 			return q.Queue.Offer(ctx, value, delay)

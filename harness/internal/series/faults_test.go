@@ -20,6 +20,7 @@ func sideOf(t *testing.T, name string) series.Side {
 
 // A run in which something breaks says what, and accounts for each message.
 func TestARunWithAFault(t *testing.T) {
+	t.Parallel()
 	c := shortCase()
 	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 200, 600*time.Millisecond, 2*time.Second
 	c.Plan.Faults = []plan.Fault{{

@@ -85,7 +85,7 @@ func onTwoServers(t *testing.T) (c series.Case, addrs []string, kill func() erro
 func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	t.Parallel()
 	c, addrs, kill := onTwoServers(t)
-	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 3*time.Second, 500*time.Millisecond, 100
+	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
 	var names []string
 	o := series.Options{Out: out, Beside: true, Live: live, Progress: func(p load.Progress) {

@@ -41,6 +41,7 @@ func memory(t *testing.T) series.Side {
 }
 
 func TestDoWritesEveryRunAndCompares(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	var turns []series.Turn
 	c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t)}}
@@ -65,6 +66,7 @@ func TestDoWritesEveryRunAndCompares(t *testing.T) {
 // A single run is written to the folder itself, and compared with nothing.
 // An invalid run is made again, not for ever, and is kept apart.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
 	c.Plan.MaxScheduleLag = 1 // ns, which none keeps
 	out, made := t.TempDir(), 0
@@ -95,6 +97,7 @@ func TestDoOneRun(t *testing.T) {
 
 // Each run has a server of its own.
 func TestRunsShareNoServer(t *testing.T) {
+	t.Parallel()
 	redistest.Redis(t) // skips where there is none
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -154,6 +157,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 		"in the first block of two sides": {2, 2, true, []int{1, 1}, "0 of 3 runs were made in full, 1 in part"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			out, told, notice := t.TempDir(), 0, ""
@@ -161,7 +165,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			for range row.sides {
 				c.Sides = append(c.Sides, memory(t))
 			}
-			c.Plan.Duration = 1500 * time.Millisecond
+			c.Plan.Duration = 400 * time.Millisecond
 			o := series.Options{Out: out, Beside: row.beside, Notice: func(line string) { notice = line }}
 			runs := 0
 			o.Progress = func(p load.Progress) {
