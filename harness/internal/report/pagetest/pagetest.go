@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -47,6 +48,43 @@ func findChromium() (string, error) {
 	return "", errors.New("neither chromium nor google-chrome is on PATH")
 }
 
+// chromium is one browser that the tests of a package share while any of them has a page open.
+var chromium shared
+
+type shared struct {
+	mu    sync.Mutex
+	users int
+	ctx   context.Context
+	end   func()
+}
+
+// use starts the browser, with a fresh profile, for the first of its users. It ends with the last of them.
+func (s *shared) use(t *testing.T, binary string) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == 0 {
+		profile, err := os.MkdirTemp("", "chromium-")
+		require.NoError(t, err)
+		allocator, release := chromedp.NewExecAllocator(context.Background(),
+			chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+			chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
+			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900), chromedp.Env("TMPDIR="+profile))
+		ctx, quit := chromedp.NewContext(allocator)
+		s.ctx, s.end = ctx, func() { quit(); release(); os.RemoveAll(profile) }
+		require.NoError(t, chromedp.Do(ctx))
+	}
+	s.users++
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users--; s.users == 0 {
+			s.end()
+		}
+	})
+	return s.ctx
+}
+
 // Open opens the page at url, and whatever is below that. What the page must not do fails
 // the test at its end.
 func Open(t *testing.T, url string) *Browser {
@@ -56,16 +94,9 @@ func Open(t *testing.T, url string) *Browser {
 		redistest.Missing(t, "chromium", err)
 	}
 
-	// The browser's own profile is a fresh one, removed when it ends.
-	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
+	ctx, cancel := context.WithTimeout(chromium.use(t, binary), browserTimeout)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx,
-		chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900), chromedp.Env("TMPDIR="+t.TempDir()))
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &Browser{t: t, Context: ctx}
 	require.NoError(t, chromedp.Listen(ctx, b.listen))
@@ -131,9 +162,15 @@ func Eval[T any](b *Browser, expression string) T {
 	return value
 }
 
-// Fits requires that the page fits windows of 1280 and 400 px, light and dark, and that no text covers another.
+// Fits requires that the page fits windows of 1280 and 400 px, that no text covers another, and that light and dark
+// differ in colours.
 func (b *Browser) Fits() {
 	b.t.Helper()
+	for _, width := range []int64{400, 1280} {
+		b.Do(chromedp.EmulateViewport(width, 900))
+		require.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width)
+		require.Empty(b.t, Eval[[]string](b, Overlaps), "at %d px", width)
+	}
 	backgrounds := map[string]bool{}
 	for _, theme := range []string{"light", "dark"} {
 		_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -141,11 +178,6 @@ func (b *Browser) Fits() {
 		})
 		require.NoError(b.t, err)
 		backgrounds[Eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
-		for _, width := range []int64{400, 1280} {
-			b.Do(chromedp.EmulateViewport(width, 900))
-			require.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width)
-			require.Empty(b.t, Eval[[]string](b, Overlaps), "at %d px", width)
-		}
 	}
 	require.Len(b.t, backgrounds, 2)
 }
