@@ -144,7 +144,7 @@ func reference(t *testing.T) string {
 	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer, and a range is drawn by `seed`. One fault acts at a time. " +
 		"Commands are names, `offer` or `take`.\n\n| kind | what breaks | needs | may lose |\n|---|---|---|---|\n")
 	for _, k := range plan.FaultKinds {
-		reach := map[plan.Reach]string{plan.Network: "a server", plan.Settings: "a server of its own", plan.ServerProcess: "a process"}[k.Reach]
+		reach := string(k.Reach)
 		for _, key := range slices.Concat(k.Needs, k.May) {
 			reach += ", `" + key + "`"
 		}

@@ -101,7 +101,7 @@ func newRunCmd() *cobra.Command {
 func planFlags(flagged bool) []plan.Field {
 	return slices.DeleteFunc(slices.Clone(plan.Fields), func(field plan.Field) bool {
 		_, row := rowOf(field.Flag())
-		return field.Value == nil || row != flagged
+		return !field.IsText() || row != flagged
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Account says what became of the messages of a run of a plan that lasted from start to end. The
-// members of its fleet that were killed are events too.
+// Account says what became of the messages of a run of a plan that lasted from start to end. The kill of a member of its fleet is
+// an event too.
 func Account(p plan.Plan, start, end time.Time, messages []load.Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
 	events = slices.Clone(events)
@@ -89,7 +89,7 @@ func resumed(messages []load.Message, ended time.Time) *int64 {
 	return first
 }
 
-// losses sorts lost messages by what accounts for them.
+// losses sorts lost messages by the event that accounts for them.
 type losses struct {
 	events []possible
 	none   int64 // lost messages that no event accounts for
@@ -106,7 +106,7 @@ type possible struct {
 func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
 	l := &losses{}
 	for _, e := range events {
-		// Messages come by their due times: one that is older than all that came from a second before the event on was on its way before.
+		// Messages come by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
 		can := possible{Event: e, oldest: since, onTheWay: int64(p.Consumers)}
 		for _, m := range messages {
@@ -117,7 +117,7 @@ func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
 		switch {
 		case e.loss() == plan.NoLoss:
 			can.onTheWay = 0
-		case e.Kind == plan.LoseReplies || e.Kind == plan.LoseRequests:
+		case e.Kind == plan.LoseReplies:
 			can.onTheWay = int64(e.Times)
 		case e.Kind == plan.CutInTurn:
 			can.onTheWay = int64(max(e.Times, p.Consumers))
@@ -127,7 +127,7 @@ func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
 	return l
 }
 
-// lost notes an acknowledged message that is nowhere.
+// lost notes an acknowledged message that is neither delivered nor held.
 func (l *losses) lost(m load.Message) {
 	for _, e := range l.events {
 		before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
@@ -145,7 +145,7 @@ func (l *losses) lost(m load.Message) {
 	l.none++
 }
 
-// beyond is how many are accounted for by nothing: what is more than one event's is for the next one.
+// beyond is how many no event accounts for: more than one event's are for the next one.
 func (l *losses) beyond() (left int64) {
 	for _, e := range l.events {
 		left = max(left+e.rest-e.onTheWay, 0)

@@ -33,9 +33,9 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 		{Due: at(1100), Sent: at(80), Answered: at(81)},
 		{Due: at(9000), Sent: at(90), Answered: at(91)},
 	}
-	stall := event(plan.Fault{Kind: plan.Stall, For: time.Second}, 1000, 2000)
+	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
 	stall.Times = 3
-	after := event(plan.Fault{Kind: plan.Cut}, 6000, 6000)
+	after := event(plan.Fault{Kind: "cut"}, 6000, 6000)
 	got := Account(plan.Plan{Consumers: 1}, start, time.Unix(0, at(10_000)), messages, []Event{stall, after})
 	resumed := int64(399 * time.Millisecond)
 	require.Equal(t, &run.Faults{
@@ -83,7 +83,7 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 		return load.Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
 	}
 	kill := func(aof string) Event {
-		return event(plan.Fault{Kind: plan.KillServer, For: time.Second, AOF: aof}, 5000, 6000)
+		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
 	}
 	takes := event(plan.Fault{Kind: plan.LoseReplies, Count: 5, Commands: []string{"take"}}, 5000, 6000)
 	takes.Times = 3
@@ -93,19 +93,19 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 		beyond   int64
 	}{
 		"nothing broke":          {nil, []load.Message{lost(100, 200)}, 1},
-		"may lose nothing":       {[]Event{event(plan.Fault{Kind: plan.FlushScripts}, 5000, 5000)}, []load.Message{lost(100, 200)}, 1},
-		"one for each consumer":  {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
-		"due long before":        {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 3999)}, 1},
-		"of a backlog":           {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
+		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []load.Message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
 		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []load.Message{lost(1, 5000)}, 1},
-		"due long after":         {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 6001)}, 1},
-		"of two events":          {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
-		"of two events and more": {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 6001)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
 		"as often as it was":     {[]Event{takes}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
 		"always":                 {[]Event{kill("always")}, []load.Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
 		"once a second":          {[]Event{kill("everysec")}, []load.Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
 		"without a file":         {[]Event{kill("off")}, []load.Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
-		"all keys removed":       {[]Event{event(plan.Fault{Kind: plan.FlushAll}, 5000, 5001)}, []load.Message{lost(1, 9000), lost(5002, 9000)}, 1},
+		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []load.Message{lost(1, 9000), lost(5002, 9000)}, 1},
 	} {
 		require.Equal(t, tc.beyond, Account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), time.Unix(0, at(20_000)), tc.messages, tc.events).LostBeyond, name)
 	}

@@ -22,11 +22,50 @@ import (
 
 type action func(ctx context.Context) error
 
-// deed is how a fault is done, and undone. One without undo is over once it is done.
+// deed is how a fault is done, and undone after its time.
 type deed struct {
 	do, undo action
-	enough   chan struct{} // ends it before its time; nil where the time alone does
+	enough   chan struct{} // ends it before its time, if not nil
 }
+
+// deeds are the ways to do an event's fault, by the kinds of plan.FaultKinds.
+func (in *Injector) deeds(e *Event) map[string]deed {
+	kill := []string{"CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"}
+	refused := in.through(proxy.Fault{})
+	refused.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
+	return map[string]deed{
+		// In the proxy.
+		"cut":             {do: sure(in.proxy.Reset)},
+		plan.CutInTurn:    in.counted(e, inTurn()),
+		plan.LoseReplies:  in.counted(e, named(e.Commands, proxy.CutReply)),
+		plan.LoseRequests: in.counted(e, named(e.Commands, proxy.CutRequest)),
+		"stall":           in.through(proxy.Fault{Stall: proxy.Both}),
+		"slow":            in.through(proxy.Fault{Delay: e.Latency}),
+		"narrow":          in.through(proxy.Fault{Bandwidth: e.Bandwidth}),
+		"refuse":          refused,
+		// By commands to the server.
+		"flush-scripts":   {do: in.send("SCRIPT FLUSH")},
+		"flush-all":       {do: in.send("FLUSHALL")},
+		"kill-clients":    {do: in.send(kill...)},
+		"pause-clients":   {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", e.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
+		"oom":             in.configured("maxmemory", "1"),
+		"readonly":        {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
+		"idle-timeout":    in.configured("timeout", "1"),
+		"max-clients":     in.configured("maxclients", "1", kill...),
+		"busy":            in.busy(e.For),
+		"foreign-members": {do: in.foreign(e.Count)},
+		// By signals to its process.
+		"halt":        {do: in.process(func(_ context.Context, n *redis.Node) error { return n.Pause() }), undo: in.process(func(_ context.Context, n *redis.Node) error { return n.Resume() })},
+		"kill-server": {do: in.process(kill9), undo: in.process(restart)},
+		plan.Loading:  {do: all(in.lengthen(e.For), in.process(kill9)), undo: in.process(restart), enough: over}, // until it has started
+		"misconf":     in.noSnapshots(),
+		// By the file that moves a process's clock.
+		plan.WrongClock: {do: func(context.Context) error { return in.clocks[e.Member].Set(e.By) }, undo: func(context.Context) error { return in.clocks[e.Member].Set(0) }},
+	}
+}
+
+// over is closed.
+var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // sure is an action that cannot fail.
 func sure(do func()) action { return func(context.Context) error { do(); return nil } }
@@ -43,102 +82,63 @@ func all(actions ...action) action {
 	}
 }
 
-// send sends a command from beside the implementation.
-func (in *Injector) send(words ...any) action {
-	return func(ctx context.Context) error { return in.admin.Do(ctx, words...).Err() }
+// through has the proxy do a fault.
+func (in *Injector) through(f proxy.Fault) deed {
+	return deed{do: sure(func() { in.proxy.Set(f, nil) }), undo: func(context.Context) error { return in.proxy.Heal() }}
 }
 
-func (in *Injector) config(name, value string) action { return in.send("CONFIG", "SET", name, value) }
-
-// deed is how an event's fault is done.
-func (in *Injector) deed(e *Event) (d deed, err error) {
-	killClients := all(in.send("CLIENT", "KILL", "TYPE", "normal"), in.send("CLIENT", "KILL", "TYPE", "pubsub"))
-	through := func(f proxy.Fault) deed {
-		return deed{do: sure(func() { in.proxy.Set(f, nil) }), undo: func(context.Context) error { return in.proxy.Heal() }}
+// send sends commands of plain words past the proxy.
+func (in *Injector) send(commands ...string) action {
+	return func(ctx context.Context) error {
+		for _, command := range commands {
+			var words []any
+			for word := range strings.FieldsSeq(command) {
+				words = append(words, word)
+			}
+			if err := in.admin.Do(ctx, words...).Err(); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	switch e.Kind {
-	// In the proxy.
-	case plan.Cut:
-		d.do = sure(in.proxy.Reset)
-	case plan.CutInTurn:
-		return in.counted(e, inTurn()), nil
-	case plan.LoseReplies:
-		return in.counted(e, named(e.Commands, proxy.CutReply)), nil
-	case plan.LoseRequests:
-		return in.counted(e, named(e.Commands, proxy.CutRequest)), nil
-	case plan.Stall:
-		return through(proxy.Fault{Stall: proxy.Both}), nil
-	case plan.Slow:
-		return through(proxy.Fault{Delay: e.Latency}), nil
-	case plan.Narrow:
-		return through(proxy.Fault{Bandwidth: e.Bandwidth}), nil
-	case plan.Refuse:
-		d = through(proxy.Fault{})
-		d.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
+}
 
-	// By commands.
-	case plan.FlushScripts:
-		d.do = in.send("SCRIPT", "FLUSH")
-	case plan.FlushAll:
-		d.do = in.send("FLUSHALL")
-	case plan.KillClients:
-		d.do = killClients
-	case plan.ForeignMembers:
-		d.do = in.foreign(e.Count)
-	case plan.PauseClients:
-		d.do, d.undo = in.send("CLIENT", "PAUSE", e.For.Milliseconds()), sure(func() {}) // it ends by itself: CLIENT UNPAUSE would wait too
-	case plan.OutOfMemory:
-		d.do, d.undo = in.config("maxmemory", "1"), in.config("maxmemory", "0")
-	case plan.ReadOnly: // port 1 is closed: the data stay as they are
-		d.do, d.undo = in.send("REPLICAOF", "127.0.0.1", "1"), in.send("REPLICAOF", "NO", "ONE")
-	case plan.IdleTimeout:
-		d.do, d.undo = in.config("timeout", "1"), in.config("timeout", "0")
-	case plan.MaxClients:
-		d.do = all(in.config("maxclients", "1"), killClients)
-		var info string
-		info, err = in.admin.Do(context.Background(), "INFO", "clients").Text()
-		_, rest, _ := strings.Cut(info, "maxclients:")
-		before, _, _ := strings.Cut(rest, "\r\n")
-		d.undo = in.config("maxclients", before)
-	case plan.Busy:
-		return in.busy(e.For), nil
+// configured changes a setting of the server, sends commands, and restores the setting.
+func (in *Injector) configured(name, value string, commands ...string) deed {
+	before := []string{name, "0"}
+	read := func(ctx context.Context) (err error) {
+		before, err = in.admin.Do(ctx, "CONFIG", "GET", name).StringSlice()
+		return err
+	}
+	return deed{
+		do:   all(read, in.config(name, value), in.send(commands...)),
+		undo: func(ctx context.Context) error { return in.config(name, before[1])(ctx) },
+	}
+}
 
-	// By signals to the process.
-	case plan.Halt, plan.KillServer, plan.Loading, plan.NoSnapshots:
+// config sets a setting of the server.
+func (in *Injector) config(name, value string) action {
+	return func(ctx context.Context) error { return in.admin.Do(ctx, "CONFIG", "SET", name, value).Err() }
+}
+
+// process does something with the server's process.
+func (in *Injector) process(do func(ctx context.Context, n *redis.Node) error) action {
+	return func(ctx context.Context) error {
 		nodes := in.server.Nodes()
 		if len(nodes) != 1 {
-			return d, fmt.Errorf("expected one process to send signals to, the server has %d", len(nodes))
+			return fmt.Errorf("expected one process to send signals to, the server has %d", len(nodes))
 		}
-		node := nodes[0]
-		kill := func(context.Context) error { return node.Kill() }
-		switch e.Kind {
-		case plan.Halt:
-			d.do, d.undo = func(context.Context) error { return node.Pause() }, func(context.Context) error { return node.Resume() }
-		case plan.KillServer:
-			d.do, d.undo = kill, node.Restart
-		case plan.NoSnapshots:
-			return in.noSnapshots(filepath.Join(node.Dir, "dump.rdb")), nil
-		default: // it lasts as long as the server takes to start
-			d.do, d.undo, d.enough = all(in.lengthen(e.For), kill), node.Restart, make(chan struct{})
-			close(d.enough)
-		}
-
-	case plan.WrongClock:
-		file, ok := in.clocks[e.Member]
-		if !ok {
-			return d, fmt.Errorf("expected a clock of member %d that can be moved", e.Member)
-		}
-		d.do, d.undo = func(context.Context) error { return file.Set(e.By) }, func(context.Context) error { return file.Set(0) }
-	default:
-		return d, fmt.Errorf("no way to do %s", e.Kind)
+		return do(ctx, nodes[0])
 	}
-	return d, err
 }
 
-// rule decides what happens to a command.
+func kill9(_ context.Context, n *redis.Node) error     { return n.Kill() }
+func restart(ctx context.Context, n *redis.Node) error { return n.Restart(ctx) }
+
+// rule decides the fate of a command.
 type rule func(c *proxy.Conn, command []string) proxy.Verdict
 
-// counted lets a rule decide until it has cut so many connections as the event says.
+// counted lets a rule decide until it has cut as many connections as the event says.
 func (in *Injector) counted(e *Event, decide rule) deed {
 	var mu sync.Mutex
 	enough := make(chan struct{})
@@ -169,15 +169,12 @@ func (in *Injector) counted(e *Event, decide rule) deed {
 
 // inTurn cuts the first connection that sends anything at its 1st command, the next one at its 2nd, and so on.
 func inTurn() rule {
-	type turn struct{ at, seen int }
-	turns := map[int]*turn{}
+	left := map[int]int{} // commands of a connection until it is cut
 	return func(c *proxy.Conn, _ []string) proxy.Verdict {
-		t := turns[c.ID()]
-		if t == nil {
-			t = &turn{at: len(turns) + 1}
-			turns[c.ID()] = t
+		if _, known := left[c.ID()]; !known {
+			left[c.ID()] = len(left) + 1
 		}
-		if t.seen++; t.seen == t.at {
+		if left[c.ID()]--; left[c.ID()] == 0 {
 			return proxy.CutRequest
 		}
 		return proxy.Pass
@@ -218,21 +215,21 @@ return 1`
 func (in *Injector) busy(d time.Duration) deed {
 	var closed func() error
 	return deed{do: func(ctx context.Context) error {
-		if err := in.config("lua-time-limit", "50")(ctx); err != nil {
-			return err
-		}
 		c, err := redis.Dial(ctx, in.server.URL())
 		if err != nil {
 			return err
 		}
 		closed = c.Close
+		if err := in.send("CONFIG SET lua-time-limit 50")(ctx); err != nil {
+			return err
+		}
 		_, err = c.Write(resp.AppendCommand(nil, "EVAL", busyScript, "0", fmt.Sprint(d.Milliseconds())))
 		return err
 	}, undo: func(ctx context.Context) error {
 		if closed == nil {
 			return nil
 		}
-		_ = in.admin.Do(ctx, "SCRIPT", "KILL").Err() // it has ended, or is no more than ms late
+		_ = in.admin.Do(ctx, "SCRIPT", "KILL").Err() // it has ended, or is at most ms late
 		return closed()
 	}}
 }
@@ -256,10 +253,10 @@ func (in *Injector) foreign(n int) action {
 	}
 }
 
-// keyLoadDelay is how long a server that is to be loading takes for each command of its file, in µs.
+// keyLoadDelay is how long a loading server takes for each command of its file, in µs.
 const keyLoadDelay = 100
 
-// lengthen adds to the server's file what takes it so long to read.
+// lengthen adds commands to the server's file, so that it takes so long to read.
 func (in *Injector) lengthen(d time.Duration) action {
 	return func(ctx context.Context) error {
 		var calls [][]any
@@ -271,8 +268,9 @@ func (in *Injector) lengthen(d time.Duration) action {
 	}
 }
 
-// noSnapshots has a snapshot fail for a folder that is where its file should be: the server takes no writes after that.
-func (in *Injector) noSnapshots(file string) deed {
+// noSnapshots has a snapshot fail because of a folder in the place of its file: the server takes no writes after that.
+func (in *Injector) noSnapshots() deed {
+	var file string
 	failed := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, mendTimeout)
 		defer cancel()
@@ -287,9 +285,10 @@ func (in *Injector) noSnapshots(file string) deed {
 		}
 	}
 	return deed{
-		do: all(func(context.Context) error { return os.Mkdir(file, 0o700) }, in.config("save", "3600 1"), in.send("BGSAVE"), failed),
-		undo: func(ctx context.Context) error {
-			return errors.Join(in.config("save", "")(ctx), os.Remove(file))
-		},
+		do: all(in.process(func(_ context.Context, n *redis.Node) error {
+			file = filepath.Join(n.Dir, "dump.rdb")
+			return os.Mkdir(file, 0o700)
+		}), in.config("save", "3600 1"), in.send("BGSAVE"), failed),
+		undo: func(ctx context.Context) error { return errors.Join(in.config("save", "")(ctx), os.Remove(file)) },
 	}
 }

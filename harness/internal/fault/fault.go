@@ -1,8 +1,8 @@
-// Package fault answers: what if it breaks?
+// Package fault breaks things under load.
 //
-// A plan says what breaks when (plan.Fault). An Injector stands between the implementation and the server, does that, and
-// undoes it; it notes when each fault began and ended, and Account says what the faults did to the messages. deeds.go says how
-// each kind is done: in the proxy, by commands to the server, or by signals to its process.
+// A plan says what breaks when (plan.Fault). An Injector between the implementation and the server does and undoes it, and notes
+// when each fault began and ended; Account says what the faults did to the messages. deeds.go has a row for each kind: in the
+// proxy, by commands to the server, or by signals to its process.
 package fault
 
 import (
@@ -39,19 +39,18 @@ func Check(spec string, faults []plan.Fault) error {
 		switch {
 		case wanted.Kind == redis.External && !wanted.Address.Plain():
 			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, redis.Redact(spec))
-		case wanted.Kind == redis.External && reach > plan.Network:
+		case wanted.Kind == redis.External && reach != plan.Network:
 			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, redis.Redact(spec))
-		case wanted.Kind == redis.Embedded && reach > plan.Network:
+		case wanted.Kind == redis.Embedded && reach != plan.Network:
 			return fmt.Errorf("faults: %s: the embedded server cannot do that, use --redis process", f.Kind)
-		case wanted.Kind == redis.Container && reach >= plan.ServerProcess:
+		case wanted.Kind == redis.Container && reach == plan.ServerProcess:
 			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, spec)
 		}
 	}
 	return nil
 }
 
-// Start starts the server that --redis and the faults ask for: where auto is given, and more than the network is to break, a
-// process.
+// Start starts the server that --redis and the faults ask for: for auto, a process if a fault breaks more than the network.
 func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
 	if err := Check(spec, faults); err != nil {
 		return nil, err
@@ -60,17 +59,18 @@ func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(st
 	if err != nil {
 		return nil, err
 	}
-	beyond, aof, delay := false, "", false
+	beyond, aof, args := false, "", []string(nil)
 	for _, f := range faults {
-		beyond, delay = beyond || f.Info().Reach > plan.Network, delay || f.Kind == plan.Loading
-		aof = cmp.Or(f.AOF, aof)
+		beyond, aof = beyond || f.Info().Reach != plan.Network, cmp.Or(f.AOF, aof)
+		if f.Kind == plan.Loading {
+			args = []string{"--key-load-delay", fmt.Sprint(keyLoadDelay)}
+		}
 	}
 	if !beyond || wanted.Kind != redis.Auto && wanted.Kind != redis.Process {
 		return redis.Start(ctx, spec, notice)
 	}
-	var args []string
-	if delay {
-		aof, args = cmp.Or(aof, "always"), []string{"--key-load-delay", fmt.Sprint(keyLoadDelay)}
+	if args != nil {
+		aof = cmp.Or(aof, "always")
 	}
 	if aof != "" && aof != "off" {
 		args = append(args, "--appendonly", "yes", "--appendfsync", aof)
@@ -91,7 +91,7 @@ type Injector struct {
 	clocks map[int]faketime.File
 	folder string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards events
 	events []Event
 }
 
@@ -105,10 +105,10 @@ type Event struct {
 	// Err is why it was not done as asked for.
 	Err error
 
-	takes bool // of a member that was killed: whether it did
+	takes bool // of a killed member: whether it took
 }
 
-// New stands before a server that Start gave.
+// New makes an Injector for a server of Start.
 func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 	px, err := proxy.New(proxy.To(s.Addr))
 	if err != nil {
@@ -135,8 +135,7 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 // URL is the server's address for the implementation under test. It holds the password: do not print it.
 func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 
-// Clocks are the files that move the clocks of members of the fleet, by their places in it, counted from 1. Each is right
-// outside of the faults.
+// Clocks are the files that move the clocks of members of the fleet, by their places in it, counted from 1.
 func (in *Injector) Clocks() map[int]faketime.File { return in.clocks }
 
 // Close ends all connections through the Injector.
@@ -183,12 +182,9 @@ func (in *Injector) Run(ctx context.Context, start time.Time) {
 	}
 }
 
-// carryOut does a fault, and undoes it once its time is over or ctx has ended, whatever came of it.
+// carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done.
 func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
-	d, err := in.deed(e)
-	if err != nil {
-		return err
-	}
+	d := in.deeds(e)[e.Kind]
 	if d.undo != nil {
 		defer func() {
 			mending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTimeout)
@@ -196,11 +192,8 @@ func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
 			err = errors.Join(err, d.undo(mending))
 		}()
 	}
-	if err := d.do(ctx); err != nil || d.undo == nil {
+	if err := d.do(ctx); err != nil {
 		return err
-	}
-	if d.enough == nil {
-		return sleep(ctx, e.For)
 	}
 	select {
 	case <-d.enough:
@@ -219,7 +212,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loss is which messages it may lose: a process that does not take has no messages on their way to it.
+// loss says which messages it may lose: no message is on its way to a process that does not take.
 func (e Event) loss() plan.Loss {
 	if e.Kind == plan.KillMember && !e.takes {
 		return plan.NoLoss
@@ -230,7 +223,7 @@ func (e Event) loss() plan.Loss {
 // document is an event as run.json has it.
 func (e Event) document(start time.Time) run.FaultEvent {
 	d := run.FaultEvent{
-		Kind: string(e.Kind), Text: e.String(), Times: e.Times, MayLose: e.loss().String(),
+		Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()),
 		From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
 	}
 	if e.Err != nil {

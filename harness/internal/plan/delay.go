@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"time"
 )
@@ -31,7 +30,7 @@ type Span struct{ Min, Max time.Duration }
 // Fixed returns the same delay for all messages.
 func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
 
-// ParseDelay reads
+// UnmarshalText reads
 //
 //	5s                  the same for all
 //	1s..10s             drawn uniformly, both ends included
@@ -39,49 +38,47 @@ func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
 //	@10s                all due at one instant, 10 s after the start
 //	@10s..12s           due instants spread evenly over 2 s, in the order of the offers
 //	@10s..12s shuffled  the same in random order
-func ParseDelay(text string) (Delay, error) {
-	d, err := parseDelay(text)
-	if err != nil {
-		return Delay{}, refused("delay", err, text)
-	}
-	return d, nil
-}
-
-func parseDelay(text string) (Delay, error) {
-	rest, together := strings.CutPrefix(strings.TrimSpace(text), "@")
-	d := Delay{Together: together}
+//
+// Its error says what was expected.
+func (d *Delay) UnmarshalText(text []byte) error {
+	rest, together := strings.CutPrefix(strings.TrimSpace(string(text)), "@")
+	read := Delay{Together: together}
 	if together {
-		rest, d.Shuffled = strings.CutSuffix(rest, " shuffled")
+		rest, read.Shuffled = strings.CutSuffix(rest, " shuffled")
 	}
-	var spans []Span
 	for part := range strings.SplitSeq(rest, "|") {
-		span, err := parseSpan(part)
-		if err != nil {
-			return Delay{}, err
+		var s Span
+		if err := s.UnmarshalText([]byte(part)); err != nil {
+			return err
 		}
-		spans = append(spans, span)
+		if len(read.Choices) == 0 {
+			read.Min, read.Max = s.Min, s.Max
+		}
+		read.Min, read.Max, read.Choices = min(read.Min, s.Min), max(read.Max, s.Max), append(read.Choices, s)
 	}
-	d.Min, d.Max = spans[0].Min, spans[0].Max
-	for _, s := range spans[1:] {
-		d.Min, d.Max = min(d.Min, s.Min), max(d.Max, s.Max)
+	if len(read.Choices) == 1 {
+		read.Choices = nil
 	}
-	if len(spans) > 1 {
-		d.Choices = spans
+	if err := read.check(); err != nil {
+		return err
 	}
-	return d, d.check()
+	*d = read
+	return nil
 }
 
-func parseSpan(text string) (Span, error) {
-	low, high, isRange := strings.Cut(strings.TrimSpace(text), "..")
+// UnmarshalText reads 5s, or 1s..10s. Its error says what was expected.
+func (s *Span) UnmarshalText(text []byte) error {
+	low, high, isRange := strings.Cut(strings.TrimSpace(string(text)), "..")
 	if !isRange {
 		high = low
 	}
 	shortest, errLow := time.ParseDuration(strings.TrimSpace(low))
 	longest, errHigh := time.ParseDuration(strings.TrimSpace(high))
 	if errLow != nil || errHigh != nil {
-		return Span{}, errors.New("expected a duration such as 5s, or a range such as 1s..10s")
+		return errors.New("expected a duration such as 5s, or a range such as 1s..10s")
 	}
-	return Span{shortest, longest}, nil
+	*s = Span{shortest, longest}
+	return nil
 }
 
 // check refuses what can never be right.
@@ -102,7 +99,7 @@ func (d Delay) check() error {
 	return nil
 }
 
-// String returns the form that ParseDelay reads.
+// String returns the form that UnmarshalText reads.
 func (d Delay) String() string {
 	var parts []string
 	for _, s := range d.spans() {
@@ -134,31 +131,12 @@ func (s Span) String() string {
 	return s.Min.String() + ".." + s.Max.String()
 }
 
-// MarshalText returns String.
-func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText is ParseDelay.
-func (d *Delay) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDelay(string(text))
-	return err
-}
-
 // warmUp is the delay of warm-up messages: as d, but at most limit.
 func (d Delay) warmUp(limit time.Duration) Delay {
 	if d.Together {
 		return Fixed(min(d.Max-d.Min, limit))
 	}
 	return Delay{Min: min(d.Min, limit), Max: min(d.Max, limit)}
-}
-
-// scaled multiplies all times by a factor.
-func (d Delay) scaled(by float64) Delay {
-	d.Min, d.Max = scaleTime(d.Min, by), scaleTime(d.Max, by)
-	d.Choices = slices.Clone(d.Choices)
-	for i, c := range d.Choices {
-		d.Choices[i] = Span{scaleTime(c.Min, by), scaleTime(c.Max, by)}
-	}
-	return d
 }
 
 // Of returns the delay of message i of n: the same for the same seed, so that no

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,15 +11,16 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Fault is something that breaks during the measured phase. What is not of its kind is 0.
+// Fault is something that breaks during the measured phase. A field that its kind lacks is 0.
 type Fault struct {
-	Kind FaultKind
+	// Kind is one of FaultKinds.
+	Kind string
 	// At is when it begins after the start of the measured phase, drawn where it is a range.
 	At Span
-	// For is how long it lasts; 0 for what is done at once.
+	// For is how long it lasts; 0 for a fault without a duration.
 	For time.Duration
-	// Commands are those that it is about, EVAL and EVALSHA if none is given: names, or "offer"
-	// for scripts that carry a message of dq-bench, or "take" for all that take from a list.
+	// Commands are the commands that it affects, EVAL and EVALSHA by default: names, "offer" for scripts that carry a message of
+	// dq-bench, or "take" for all that take from a list.
 	Commands []string
 	// Count is how often it happens.
 	Count int
@@ -28,248 +30,175 @@ type Fault struct {
 	Bandwidth int
 	// AOF says how the server keeps its commands: one of AOFs.
 	AOF string
-	// Member is the process of the fleet that it is about, counted from 1, and By how far its
-	// clock is ahead: behind, if it is below 0.
+	// Member is the process of the fleet that it affects, counted from 1, and By how far its clock is ahead, or behind if below 0.
 	Member int
 	By     time.Duration
 }
 
-// FaultKind is what breaks. The words are those of harness/simulate where that has it too.
-type FaultKind string
-
-// The kinds of faults.
+// The kinds that are more than a row of FaultKinds.
 const (
-	Cut            FaultKind = "cut"
-	CutInTurn      FaultKind = "cut-in-turn"
-	LoseReplies    FaultKind = "lose-replies"
-	LoseRequests   FaultKind = "lose-requests"
-	Stall          FaultKind = "stall"
-	Slow           FaultKind = "slow"
-	Narrow         FaultKind = "narrow"
-	Refuse         FaultKind = "refuse"
-	FlushScripts   FaultKind = "flush-scripts"
-	FlushAll       FaultKind = "flush-all"
-	KillClients    FaultKind = "kill-clients"
-	PauseClients   FaultKind = "pause-clients"
-	OutOfMemory    FaultKind = "oom"
-	NoSnapshots    FaultKind = "misconf"
-	ReadOnly       FaultKind = "readonly"
-	Busy           FaultKind = "busy"
-	MaxClients     FaultKind = "max-clients"
-	IdleTimeout    FaultKind = "idle-timeout"
-	ForeignMembers FaultKind = "foreign-members"
-	Halt           FaultKind = "halt"
-	KillServer     FaultKind = "kill-server"
-	Loading        FaultKind = "loading"
-	WrongClock     FaultKind = "clock"
-	// KillMember is no kind that a plan's faults have: a member of its fleet does, by Kill.
-	KillMember FaultKind = "kill-member"
+	CutInTurn    = "cut-in-turn"
+	LoseReplies  = "lose-replies"
+	LoseRequests = "lose-requests"
+	Loading      = "loading"
+	WrongClock   = "clock"
+	// KillMember is the kill of a member of the fleet, by its Kill: a fault of a plan cannot have this kind.
+	KillMember = "kill-member"
 )
 
-// Reach is what a fault takes hold of.
-type Reach int
+// Reach says which server a fault needs.
+type Reach string
 
-// The reaches: each needs what those before it need, and more.
+// The reaches: each needs more than the one before.
 const (
-	// Network faults are those of the connections of the run, which go through a proxy:
-	// any single server will do.
-	Network Reach = iota
-	// Settings faults are made by commands that all clients of the server feel: it must be
-	// one of our own, and a real one.
-	Settings
+	// Network faults break the connections of the run, which go through a proxy: any single server will do.
+	Network Reach = "a server"
+	// Settings faults are commands that affect all clients of the server: it must be one of our own, and a real one.
+	Settings Reach = "a server of its own"
 	// ServerProcess faults are signals to a server that is a process of our own.
-	ServerProcess
+	ServerProcess Reach = "a process"
 )
 
-// Loss is which messages a fault may lose although they were acknowledged, because no client
-// could keep them. A take hands a message over at most once.
-type Loss int
+// Loss says which messages a fault may lose although they were acknowledged, because no client could keep them. A take hands a
+// message over at most once.
+type Loss string
 
 // The losses.
 const (
-	// NoLoss: none.
-	NoLoss Loss = iota
-	// OnTheWay: what is on its way to a consumer when its connection breaks, one each.
-	OnTheWay
-	// LastSecond: that, and what was acknowledged within the second before.
-	LastSecond
-	// AllBefore: what was acknowledged before.
-	AllBefore
+	NoLoss Loss = "nothing"
+	// OnTheWay is one message for each consumer whose connection breaks.
+	OnTheWay   Loss = "what is on its way to a consumer"
+	LastSecond Loss = "what is on its way, or acknowledged within the second before"
+	AllBefore  Loss = "what was acknowledged before"
 )
 
-// String says it in words.
-func (l Loss) String() string {
-	switch l {
-	case OnTheWay:
-		return "what is on its way to a consumer"
-	case LastSecond:
-		return "what is on its way, or acknowledged within the second before"
-	case AllBefore:
-		return "what was acknowledged before"
-	}
-	return "nothing"
-}
-
-// FaultInfo is what is said of a kind of faults.
+// FaultInfo describes a kind of faults.
 type FaultInfo struct {
-	Kind  FaultKind
-	Help  string
-	Reach Reach
-	Loss  Loss
-	// Needs are the keys that must be given, beside kind and at; May are those that can be.
+	Kind, Help string
+	Reach      Reach
+	Loss       Loss
+	// Needs are the keys that must be given, beside kind and at; May are optional keys.
 	Needs, May []string
 }
 
-// AOFs are the ways of a server to keep its commands in a file: written through for each, once
-// a second, when the kernel likes, and not at all.
+// AOFs are the ways of a server to keep its commands in a file: written through for each, once a second, when the kernel likes,
+// and not at all.
 var AOFs = []string{"always", "everysec", "no", "off"}
 
-// FaultKinds is the table of faults.
+// FaultKinds is the table of faults. How each is done stands in package fault.
 var FaultKinds = []FaultInfo{
-	{Kind: Cut, Help: "all connections are reset", Loss: OnTheWay},
-	{
-		Kind: CutInTurn, Help: "the first connection that sends a command is reset at its 1st, the next at its 2nd, and so on to `count`",
-		Loss: OnTheWay, Needs: []string{"count", "for"},
-	},
-	{
-		Kind: LoseReplies, Help: "the next `count` of `commands` are carried out, and their connections reset before the reply",
-		Loss: NoLoss, Needs: []string{"count", "for"}, May: []string{"commands"},
-	},
-	{
-		Kind: LoseRequests, Help: "the connections of the next `count` of `commands` are reset before the server sees them",
-		Loss: NoLoss, Needs: []string{"count", "for"}, May: []string{"commands"},
-	},
-	{Kind: Stall, Help: "nothing arrives, either way", Needs: []string{"for"}},
-	{Kind: Slow, Help: "each reply comes `latency` later", Needs: []string{"for", "latency"}},
-	{Kind: Narrow, Help: "each connection carries `bandwidth` bytes a second", Needs: []string{"for", "bandwidth"}},
-	{Kind: Refuse, Help: "all connections are reset, and none is made", Loss: OnTheWay, Needs: []string{"for"}},
-	{Kind: FlushScripts, Help: "SCRIPT FLUSH", Reach: Settings},
-	{Kind: FlushAll, Help: "FLUSHALL", Reach: Settings, Loss: AllBefore},
-	{Kind: KillClients, Help: "CLIENT KILL of all, subscribers too", Reach: Settings, Loss: OnTheWay},
-	{Kind: PauseClients, Help: "CLIENT PAUSE", Reach: Settings, Needs: []string{"for"}},
-	{Kind: OutOfMemory, Help: "writes are refused with OOM: maxmemory is below what is used", Reach: Settings, Needs: []string{"for"}},
-	{Kind: NoSnapshots, Help: "writes are refused with MISCONF: a snapshot failed", Reach: ServerProcess, Needs: []string{"for"}},
-	{Kind: ReadOnly, Help: "writes are refused with READONLY: the server is made a replica", Reach: Settings, Needs: []string{"for"}},
-	{Kind: Busy, Help: "everything is refused with BUSY: a script runs", Reach: Settings, Needs: []string{"for"}},
-	{Kind: MaxClients, Help: "all connections are closed, and new ones refused for maxclients", Reach: Settings, Loss: OnTheWay, Needs: []string{"for"}},
-	{Kind: IdleTimeout, Help: "the server closes connections that were idle for a second: timeout 1", Reach: Settings, Needs: []string{"for"}},
-	{
-		Kind: ForeignMembers, Help: "`count` members are due at once that are packed in the layout of before 3.21.1, and as many that nobody can read",
-		Reach: Settings, Needs: []string{"count"},
-	},
-	{Kind: Halt, Help: "the server stands still: SIGSTOP", Reach: ServerProcess, Needs: []string{"for"}},
-	{
-		Kind: KillServer, Help: "the server is killed by SIGKILL, and started again with what its AOF holds: `aof: always`, `everysec`, `no` or `off`",
-		Reach: ServerProcess, Loss: OnTheWay, Needs: []string{"for", "aof"},
-	},
-	{
-		Kind: Loading, Help: "the server is killed, and refuses everything with LOADING once it is started: its AOF takes it `for` so long to read",
-		Reach: ServerProcess, Loss: OnTheWay, Needs: []string{"for"},
-	},
-	{Kind: WrongClock, Help: "the wall clock of the `member`th process of the fleet is `by` ahead, or behind, and is right again after", Needs: []string{"for", "member", "by"}},
+	{"cut", "all connections are reset", Network, OnTheWay, nil, nil},
+	{CutInTurn, "the first connection that sends a command is reset at its 1st, the next at its 2nd, and so on to `count`", Network, OnTheWay, []string{"count", "for"}, nil},
+	{LoseReplies, "the next `count` of `commands` are carried out, and their connections reset before the reply", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
+	{LoseRequests, "the connections of the next `count` of `commands` are reset before the server sees them", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
+	{"stall", "nothing arrives, either way", Network, NoLoss, []string{"for"}, nil},
+	{"slow", "each reply comes `latency` later", Network, NoLoss, []string{"for", "latency"}, nil},
+	{"narrow", "each connection carries `bandwidth` bytes a second", Network, NoLoss, []string{"for", "bandwidth"}, nil},
+	{"refuse", "all connections are reset, and new ones refused", Network, OnTheWay, []string{"for"}, nil},
+	{"flush-scripts", "SCRIPT FLUSH", Settings, NoLoss, nil, nil},
+	{"flush-all", "FLUSHALL", Settings, AllBefore, nil, nil},
+	{"kill-clients", "CLIENT KILL of all, subscribers too", Settings, OnTheWay, nil, nil},
+	{"pause-clients", "CLIENT PAUSE", Settings, NoLoss, []string{"for"}, nil},
+	{"oom", "writes are refused with OOM: maxmemory is below the memory in use", Settings, NoLoss, []string{"for"}, nil},
+	{"misconf", "writes are refused with MISCONF: a snapshot failed", ServerProcess, NoLoss, []string{"for"}, nil},
+	{"readonly", "writes are refused with READONLY: the server is made a replica", Settings, NoLoss, []string{"for"}, nil},
+	{"busy", "everything is refused with BUSY: a script runs", Settings, NoLoss, []string{"for"}, nil},
+	{"max-clients", "all connections are closed, and new ones refused for maxclients", Settings, OnTheWay, []string{"for"}, nil},
+	{"idle-timeout", "the server closes connections that were idle for a second: timeout 1", Settings, NoLoss, []string{"for"}, nil},
+	{"foreign-members", "`count` members are due at once that are packed in the layout of before 3.21.1, and as many unreadable ones", Settings, NoLoss, []string{"count"}, nil},
+	{"halt", "the server stands still: SIGSTOP", ServerProcess, NoLoss, []string{"for"}, nil},
+	{"kill-server", "the server is killed by SIGKILL, and started again with the data in its AOF: `aof: always`, `everysec`, `no` or `off`", ServerProcess, OnTheWay, []string{"for", "aof"}, nil},
+	{Loading, "the server is killed, and started again: it refuses everything with LOADING while it reads its AOF, which takes as long as `for`", ServerProcess, OnTheWay, []string{"for"}, nil},
+	{WrongClock, "the wall clock of the `member`th process of the fleet is `by` ahead, or behind, and is right again after", Network, NoLoss, []string{"for", "member", "by"}, nil},
 }
 
-// Takes is the word for Pops, which are the commands that take a value from a list.
+// Takes is the word for Pops.
 const Takes = "take"
 
-// Pops take a value from a list.
+// Pops are the commands that take a value from a list.
 var Pops = []string{"BLPOP", "LPOP", "BRPOP", "RPOP", "BLMPOP", "LMPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH"}
 
-// takes reports whether a command takes values.
-func takes(command string) bool {
-	command = strings.ToUpper(command)
-	return strings.EqualFold(command, Takes) || slices.Contains(Pops, command)
-}
-
-// Info is what is said of the fault's kind.
+// Info describes the fault's kind, and what this fault of it may lose.
 func (f Fault) Info() FaultInfo {
-	for _, info := range FaultKinds {
-		if info.Kind != f.Kind {
-			continue
-		}
-		switch {
-		case f.AOF == "off":
-			info.Loss = AllBefore
-		case f.AOF == "everysec":
-			info.Loss = LastSecond
-		case f.Kind == LoseReplies && slices.ContainsFunc(f.Commands, takes):
-			info.Loss = OnTheWay
-		}
-		return info
+	info := FaultInfo{Kind: f.Kind, Help: "a process of the fleet is ended by SIGKILL", Reach: Network, Loss: OnTheWay}
+	if i := slices.IndexFunc(FaultKinds, func(k FaultInfo) bool { return k.Kind == f.Kind }); i >= 0 {
+		info = FaultKinds[i]
 	}
-	if f.Kind == KillMember {
-		return FaultInfo{Kind: f.Kind, Help: "a process of the fleet is ended by SIGKILL", Loss: OnTheWay}
+	takes := func(command string) bool {
+		return strings.EqualFold(command, Takes) || slices.Contains(Pops, strings.ToUpper(command))
 	}
-	return FaultInfo{Kind: f.Kind}
+	switch {
+	case f.AOF == "off":
+		info.Loss = AllBefore
+	case f.AOF == "everysec":
+		info.Loss = LastSecond
+	case f.Kind == LoseReplies && slices.ContainsFunc(f.Commands, takes):
+		info.Loss = OnTheWay
+	}
+	return info
 }
 
-// Breaks reports whether anything is made to break: by a fault, or by a member that is killed.
+// Breaks reports whether a fault is planned, or a member is to be killed.
 func (p Plan) Breaks() bool {
 	return len(p.Faults) > 0 || slices.ContainsFunc(p.Fleet, func(m Member) bool { return m.Kill })
 }
 
-// Starts is when the i-th fault of a plan begins after the start of the measured phase: a
-// whole number of ms, drawn from At.
+// Starts is when the i-th fault of a plan begins after the start of the measured phase: a whole number of ms, drawn from At.
 func (f Fault) Starts(seed uint64, i int) time.Duration {
 	return Delay{Min: f.At.Min, Max: f.At.Max}.Of(seed, int64(i), 1)
 }
 
 // String is "slow at 2s for 1s, latency 100ms".
 func (f Fault) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s", f.Kind, f.At)
+	text := fmt.Sprintf("%s at %s", f.Kind, f.At)
 	if f.For > 0 {
-		fmt.Fprintf(&b, " for %s", f.For)
+		text += fmt.Sprintf(" for %s", f.For)
 	}
-	for _, p := range f.parameters() {
-		if p.key != "for" && p.given {
-			fmt.Fprintf(&b, ", %s %s", p.key, p.text)
+	for _, p := range f.parameters()[1:] {
+		if p.given {
+			text += fmt.Sprintf(", %s %s", p.key, p.text)
 		}
 	}
-	return b.String()
+	return text
 }
 
-// parameter is what a fault may be given beside kind and at.
+// Bounds of a fault. A gigabyte a second is still a limit on this machine.
+const (
+	maxFaultCount = 10_000
+	maxLatency    = time.Hour
+	maxBandwidth  = 1_000_000_000
+	maxWrong      = 365 * 24 * time.Hour
+)
+
+// parameter is a key of a fault besides kind and at.
 type parameter struct {
 	key, text    string
 	given, wrong bool
-	expected     string // what it is to be
+	expected     string
 }
 
+// parameters are all of them, for first.
 func (f Fault) parameters() []parameter {
-	const positive = "above 0"
 	return []parameter{
-		{"for", f.For.String(), f.For != 0, f.For < 0, positive},
+		{"for", f.For.String(), f.For != 0, f.For < 0, "above 0"},
 		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false, ""},
 		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
 		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0 || f.Latency > maxLatency, "above 0, at most " + maxLatency.String()},
 		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0 || f.Bandwidth > maxBandwidth, fmt.Sprintf("1 to %d bytes a second", maxBandwidth)},
 		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
-		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, positive},
+		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, "above 0"},
 		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong, fmt.Sprintf("-%s to %s", maxWrong, maxWrong)},
 	}
 }
-
-// maxFaultCount bounds how often a fault happens.
-const maxFaultCount = 10_000
-
-// maxLatency bounds how late replies come, and maxBandwidth, a gigabyte, what is still a limit on this machine.
-const (
-	maxLatency   = time.Hour
-	maxBandwidth = 1_000_000_000
-)
-
-// maxWrong bounds how wrong a clock is.
-const maxWrong = 365 * 24 * time.Hour
 
 // check refuses what can never be right in a phase that offers for so long.
 func (f Fault) check(duration time.Duration) error {
 	var kinds []string
 	for _, info := range FaultKinds {
-		kinds = append(kinds, string(info.Kind))
+		kinds = append(kinds, info.Kind)
 	}
-	if !slices.Contains(kinds, string(f.Kind)) {
-		return fmt.Errorf("no kind %q%s; expected one of %s", f.Kind, text.DidYouMean(string(f.Kind), kinds), strings.Join(kinds, ", "))
+	if !slices.Contains(kinds, f.Kind) {
+		return fmt.Errorf("no kind %q%s; expected one of %s", f.Kind, text.DidYouMean(f.Kind, kinds), strings.Join(kinds, ", "))
 	}
 	info := f.Info()
 	for _, p := range f.parameters() {
@@ -286,28 +215,27 @@ func (f Fault) check(duration time.Duration) error {
 	switch {
 	case f.At.Min < 0 || f.At.Min > f.At.Max:
 		return fmt.Errorf("%s: expected at to be 0s or more, or a range SHORTEST..LONGEST, got %s", f.Kind, f.At)
-	case f.For >= duration, f.At.Max >= duration-f.For: // whose sum may be more than there is
-		return fmt.Errorf("expected %s to end before the offers do, after %s: what comes then says when deliveries went on", f, duration)
+	case f.For >= duration, f.At.Max >= duration-f.For: // a sum may overflow
+		return fmt.Errorf("expected %s to end before the offers do, after %s: later deliveries show the recovery", f, duration)
 	}
 	return nil
 }
 
-// checkFaults refuses faults that can never be right, and those that overlap.
+// checkFaults refuses faults that can never be right, and faults that overlap.
 func (p Plan) checkFaults() error {
-	faults := slices.Clone(p.Faults)
 	aof := ""
-	for _, f := range faults {
+	for _, f := range p.Faults {
 		if err := f.check(p.Schedule().Duration()); err != nil {
 			return err
 		}
+		if f.Member > len(p.Fleet) {
+			return fmt.Errorf("%s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
+		}
 		if f.Member > 0 {
-			switch {
-			case f.Member > len(p.Fleet):
-				return fmt.Errorf("%s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
-			case p.Fleet[f.Member-1].Kill:
+			switch m := p.Fleet[f.Member-1]; {
+			case m.Kill:
 				return fmt.Errorf("%s: expected a member that is not killed, got %d", f.Kind, f.Member)
-			}
-			if m := p.Fleet[f.Member-1]; m.From > f.At.Min || m.To > 0 && m.To < f.At.Max+f.For {
+			case m.From > f.At.Min || m.To > 0 && m.To < f.At.Max+f.For:
 				return fmt.Errorf("%s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
 			}
 		}
@@ -316,26 +244,14 @@ func (p Plan) checkFaults() error {
 		}
 		aof = cmp.Or(f.AOF, aof)
 	}
-	if len(faults) > 0 && p.Cancel.Share > 0 {
-		return fmt.Errorf("expected no cancel beside them: whether a message that was cancelled is lost would not be known")
+	if len(p.Faults) > 0 && p.Cancel.Share > 0 {
+		return errors.New("expected no cancel beside them: the loss of a cancelled message would be unknown")
 	}
-	slices.SortFunc(faults, func(a, b Fault) int { return cmp.Compare(a.At.Min, b.At.Min) })
-	for i := range max(len(faults)-1, 0) {
-		if a, b := faults[i], faults[i+1]; a.At.Max+a.For > b.At.Min {
+	faults := slices.SortedFunc(slices.Values(p.Faults), func(a, b Fault) int { return cmp.Compare(a.At.Min, b.At.Min) })
+	for i := 1; i < len(faults); i++ {
+		if a, b := faults[i-1], faults[i]; a.At.Max+a.For > b.At.Min {
 			return fmt.Errorf("expected one at a time, got %s and %s", a, b)
 		}
 	}
 	return nil
-}
-
-// ParseSpan reads 5s, or 1s..10s. Its error says what it expected.
-func ParseSpan(text string) (Span, error) { return parseSpan(text) }
-
-// MarshalText returns String.
-func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText is ParseSpan.
-func (s *Span) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseSpan(string(text))
-	return err
 }

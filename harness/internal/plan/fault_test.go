@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,29 +11,29 @@ import (
 func TestFaultsAreChecked(t *testing.T) {
 	second := func(n int) Span { return Span{time.Duration(n) * time.Second, time.Duration(n) * time.Second} }
 	for want, faults := range map[string][]Fault{
-		"":                               {{Kind: Cut, At: second(0)}, {Kind: Slow, At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: KillServer, At: second(3), For: 1, AOF: "no"}, {Kind: WrongClock, At: second(4), For: 1, Member: 1, By: -time.Hour}},
+		"":                               {{Kind: "cut", At: second(0)}, {Kind: "slow", At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: "kill-server", At: second(3), For: 1, AOF: "no"}, {Kind: WrongClock, At: second(4), For: 1, Member: 1, By: -time.Hour}},
 		`no kind "kut" (did you`:         {{Kind: "kut"}},
-		"expected for beside it":         {{Kind: Stall}},
-		"slow: expected latency":         {{Kind: Slow, For: time.Second}},
-		"cut has no for":                 {{Kind: Cut, For: time.Second}},
-		"cut has no commands":            {{Kind: Cut, Commands: []string{"GET"}}},
-		"for to be above 0":              {{Kind: Stall, For: -1}},
-		"count to be 1 to 10000, got -1": {{Kind: ForeignMembers, Count: -1}},
-		"members: expected count to be 1 to 10000, got 2000000000":                        {{Kind: ForeignMembers, Count: 2e9}},
-		"slow: expected latency to be above 0, at most 1h0m0s, got 2562047h0m0s":          {{Kind: Slow, For: 1, Latency: 2562047 * time.Hour}},
-		"narrow: expected bandwidth to be 1 to 1000000000 bytes a second, got 1000000001": {{Kind: Narrow, For: 1, Bandwidth: 1_000_000_001}},
+		"expected for beside it":         {{Kind: "stall"}},
+		"slow: expected latency":         {{Kind: "slow", For: time.Second}},
+		"cut has no for":                 {{Kind: "cut", For: time.Second}},
+		"cut has no commands":            {{Kind: "cut", Commands: []string{"GET"}}},
+		"for to be above 0":              {{Kind: "stall", For: -1}},
+		"count to be 1 to 10000, got -1": {{Kind: "foreign-members", Count: -1}},
+		"members: expected count to be 1 to 10000, got 2000000000":                        {{Kind: "foreign-members", Count: 2e9}},
+		"slow: expected latency to be above 0, at most 1h0m0s, got 2562047h0m0s":          {{Kind: "slow", For: 1, Latency: 2562047 * time.Hour}},
+		"narrow: expected bandwidth to be 1 to 1000000000 bytes a second, got 1000000001": {{Kind: "narrow", For: 1, Bandwidth: 1_000_000_001}},
 		"cut-in-turn: expected count to be 1 to 10000, got 10001":                         {{Kind: CutInTurn, For: 1, Count: 10001}},
-		"for 2540400h0m0s to end":                         {{Kind: Stall, At: second(9e9), For: 2540400 * time.Hour}},
+		"for 2540400h0m0s to end":                         {{Kind: "stall", At: second(9e9), For: 2540400 * time.Hour}},
 		"by to be -8760h0m0s to 8760h0m0s, got 8761h0m0s": {{Kind: WrongClock, For: 1, Member: 1, By: 8761 * time.Hour}},
-		"aof to be one of always":                         {{Kind: KillServer, For: 1, AOF: "sometimes"}},
-		"expected aof beside it":                          {{Kind: KillServer, For: 1}},
-		"one aof for the server":                          {{Kind: KillServer, For: 1, AOF: "no"}, {Kind: KillServer, At: second(1), For: 1, AOF: "off"}},
-		"at to be 0s or more":                             {{Kind: Cut, At: Span{-1, 0}}},
-		"or a range SHORTEST":                             {{Kind: Cut, At: Span{2, 1}}},
-		"to end before the offers":                        {{Kind: Cut, At: second(10)}},
-		"cut at 9s..20s to end":                           {{Kind: Cut, At: Span{9 * time.Second, 20 * time.Second}}},
-		"stall at 2s for 9s to end":                       {{Kind: Stall, At: second(2), For: 9 * time.Second}},
-		"one at a time, got stall":                        {{Kind: Cut, At: second(3)}, {Kind: Stall, At: second(2), For: 2 * time.Second}},
+		"aof to be one of always":                         {{Kind: "kill-server", For: 1, AOF: "sometimes"}},
+		"expected aof beside it":                          {{Kind: "kill-server", For: 1}},
+		"one aof for the server":                          {{Kind: "kill-server", For: 1, AOF: "no"}, {Kind: "kill-server", At: second(1), For: 1, AOF: "off"}},
+		"at to be 0s or more":                             {{Kind: "cut", At: Span{-1, 0}}},
+		"or a range SHORTEST":                             {{Kind: "cut", At: Span{2, 1}}},
+		"to end before the offers":                        {{Kind: "cut", At: second(10)}},
+		"cut at 9s..20s to end":                           {{Kind: "cut", At: Span{9 * time.Second, 20 * time.Second}}},
+		"stall at 2s for 9s to end":                       {{Kind: "stall", At: second(2), For: 9 * time.Second}},
+		"one at a time, got stall":                        {{Kind: "cut", At: second(3)}, {Kind: "stall", At: second(2), For: 2 * time.Second}},
 		"expected member beside it":                       {{Kind: WrongClock, For: 1, By: time.Hour}},
 		"expected by beside it":                           {{Kind: WrongClock, For: 1, Member: 1}},
 		"by to be -8760h0m0s to":                          {{Kind: WrongClock, For: 1, Member: 1, By: -9000 * time.Hour}},
@@ -55,7 +56,7 @@ func TestFaultsAreChecked(t *testing.T) {
 }
 
 func TestFaultsAreDrawn(t *testing.T) {
-	f := Fault{Kind: Cut, At: Span{time.Second, 2 * time.Second}}
+	f := Fault{Kind: "cut", At: Span{time.Second, 2 * time.Second}}
 	seen := map[time.Duration]bool{}
 	for seed := range uint64(100) {
 		at := f.Starts(seed, 0)
@@ -75,17 +76,17 @@ func TestFaultKinds(t *testing.T) {
 	for _, p := range (Fault{}).parameters() {
 		known[p.key] = true
 	}
-	seen := map[FaultKind]bool{}
+	seen := map[string]bool{}
 	for _, k := range FaultKinds {
 		require.False(t, seen[k.Kind], k.Kind)
 		seen[k.Kind] = true
 		require.NotEmpty(t, k.Help)
-		for _, key := range append(k.Needs, k.May...) {
+		for _, key := range slices.Concat(k.Needs, k.May) {
 			require.True(t, known[key], "%s: %s", k.Kind, key)
 		}
 	}
-	require.Equal(t, AllBefore, Fault{Kind: KillServer, AOF: "off"}.Info().Loss)
-	require.Equal(t, LastSecond, Fault{Kind: KillServer, AOF: "everysec"}.Info().Loss)
+	require.Equal(t, AllBefore, Fault{Kind: "kill-server", AOF: "off"}.Info().Loss)
+	require.Equal(t, LastSecond, Fault{Kind: "kill-server", AOF: "everysec"}.Info().Loss)
 	require.Equal(t, OnTheWay, Fault{Kind: LoseReplies, Commands: []string{"take"}}.Info().Loss)
 	require.Equal(t, NoLoss, Fault{Kind: LoseReplies}.Info().Loss)
 }

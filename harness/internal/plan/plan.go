@@ -1,5 +1,5 @@
-// Package plan says what a run does: which messages are offered when, with which delays, and who takes them. Everything here
-// is arithmetic: nothing is started.
+// Package plan says what a run does: when each message is offered, with which delay, and who takes it. Everything here is
+// arithmetic: nothing is started.
 package plan
 
 import (
@@ -12,10 +12,8 @@ import (
 type Plan struct {
 	// Name is the scenario's name, may be empty.
 	Name string
-	// Producers (1 to 65536) and Consumers (at least 1) are goroutines, shared
-	// evenly among the queues and the members of the fleet.
-	Producers int
-	Consumers int
+	// Producers (1 to 65536) and Consumers (at least 1) are goroutines, shared evenly among the queues and the members of the fleet.
+	Producers, Consumers int
 	// Rate is offers per second over all producers.
 	Rate Rate
 	// RateTo, if above 0, is the last rate of a climb, in ClimbSteps steps of equal length.
@@ -29,47 +27,39 @@ type Plan struct {
 	PayloadSize int
 	// Seed makes drawn delays repeatable.
 	Seed uint64
-	// Warmup is how long messages that do not count are offered before, with a
-	// delay of at most MaxWarmupDelay: at most, if WarmupEnds says that it ends when
-	// lateness and round trip stand still.
+	// Warmup is the length of the warm-up, which is not counted, and whose delays are at most MaxWarmupDelay: its greatest length,
+	// if WarmupEnds says that it ends when lateness and round trip are stable.
 	Warmup     time.Duration
 	WarmupEnds bool
-	// Horizon, if above 0, is how long after the last offer messages are waited
-	// for: those that come due later are pending at the end, and that is no fault.
+	// Horizon, if above 0, is how long after the last offer messages are waited for: later ones are pending at the end, and no fault.
 	Horizon time.Duration
-	// DrainTimeout is how long to wait after the last due instant, or after the
-	// last delivery if that is later, for messages that are still missing.
+	// DrainTimeout is how long to wait after the last due instant, or the last delivery if that is later, for missing messages.
 	DrainTimeout time.Duration
-	// DrainLimit, if above 0, is how long after the last due instant messages are waited for,
-	// though they still come.
+	// DrainLimit, if above 0, is the longest wait after the last due instant, although messages still arrive.
 	DrainLimit time.Duration
-	// MaxScheduleLag is how late an offer may leave: a run in which fewer than 99 % of
-	// them are on time is invalid. 0 stands for DefaultMaxScheduleLag.
+	// MaxScheduleLag is the maximum delay between scheduled and actual send: a run with fewer than 99 % of its offers on time is
+	// invalid. 0 stands for DefaultMaxScheduleLag.
 	MaxScheduleLag time.Duration
 	// Queue is the name of the destination queue.
 	Queue string
-	// Queues, if above 1, is how many destination queues the messages go to in
-	// turn: Queue with ":1", ":2" and so on. Each needs a consumer.
+	// Queues, if above 1, is how many destination queues the messages go to in turn: Queue with ":1", ":2" and so on. Each needs a
+	// consumer.
 	Queues int
-	// Poll, if above 0, makes each consumer look every so often for one value
-	// instead of waiting for it.
+	// Poll, if above 0, makes each consumer poll at this interval instead of blocking.
 	Poll time.Duration
 	// Work is how long each consumer is busy with a value before it takes another.
 	Work time.Duration
 	// Cancel cancels messages.
 	Cancel Cancel
-	// Fleet are the processes that share the queue; none means one member that does
-	// everything throughout.
+	// Fleet are the processes that share the queue; without one, one member does everything throughout.
 	Fleet []Member
 	// Faults are what breaks, one at a time.
 	Faults []Fault
-	// Original is what a plan whose times were scaled was made from; it is told, and has
-	// no effect.
+	// Original has the settings of a scaled plan before that; it has no effect.
 	Original Original
 }
 
-// Cancel says which messages are cancelled: a share of them, drawn, each After
-// it was offered.
+// Cancel says which messages are cancelled: a share of them, drawn, each After its offer.
 type Cancel struct {
 	Share float64
 	After time.Duration
@@ -86,39 +76,28 @@ func (c Cancel) Chosen(seed uint64, i int64) bool {
 	return float64(mix(^seed^mix(uint64(i)))>>11)/(1<<53) < c.Share
 }
 
-// Member is one process of a fleet. From and To are counted from the start of
-// the measured phase; a To of 0 is the end of the run. A member that ends is
-// closed before one that begins at that instant is opened.
+// Member is one process of a fleet. From and To are counted from the start of the measured phase; a To of 0 is the end of the run. A
+// member that ends is closed before one that begins at that instant is opened.
 type Member struct {
 	// Driver is a --driver value, empty for the one of the run.
 	Driver        string
 	Offers, Takes bool
 	From, To      time.Duration
-	// Kill ends the member at To by SIGKILL, whatever it does then.
+	// Kill ends the member at To by SIGKILL.
 	Kill bool
 }
 
-// MaxWarmup is the longest warm-up that ends by itself.
-const MaxWarmup = 30 * time.Second
-
-// MaxWarmupDelay caps the delay of warm-up messages: a warm-up is for
-// connections, script caches and code paths, which do not depend on the delay.
-const MaxWarmupDelay = time.Second
-
-// DefaultMaxScheduleLag is how late an offer may leave and still be on time: far above
-// what a busy machine adds, far below what a load does that cannot keep up.
-const DefaultMaxScheduleLag = time.Second
-
-// MinPayload is the size of a value's header, in bytes.
-const MinPayload = 49
-
-// Limits of a plan.
 const (
-	maxProducers = 1 << 16
-	maxQueues    = 1 << 14
-	maxPayload   = 16 << 20
-	// maxMessages takes 1.1 GB of the collector.
-	maxMessages = 100_000_000
+	// MaxWarmup is the longest warm-up that ends by itself.
+	MaxWarmup = 30 * time.Second
+	// MaxWarmupDelay caps the delay of warm-up messages: connections, script caches and code paths do not depend on it.
+	MaxWarmupDelay = time.Second
+	// DefaultMaxScheduleLag is far above the lag of a busy machine, and far below the lag of a load that cannot keep up.
+	DefaultMaxScheduleLag = time.Second
+	// MinPayload is the size of a value's header, in bytes.
+	MinPayload = 49
+	// ClimbSteps is in how many steps a rate climbs.
+	ClimbSteps = 10
 )
 
 // DefaultPlan is what 'dq-bench run' does without flags. Queue is left empty.
@@ -142,7 +121,7 @@ func Instances(n int) []Member {
 // Messages is how many offers the measured phase plans.
 func (p Plan) Messages() int64 { return p.Schedule().Messages() }
 
-// Schedule is that of the measured phase.
+// Schedule is the schedule of the measured phase.
 func (p Plan) Schedule() Schedule {
 	switch {
 	case len(p.Ramp) > 0:
@@ -156,9 +135,6 @@ func (p Plan) Schedule() Schedule {
 	}
 	return Schedule{{p.Rate, p.Duration}}
 }
-
-// ClimbSteps is in how many steps a rate climbs.
-const ClimbSteps = 10
 
 // Phase is the part of a run that a message belongs to.
 type Phase byte
@@ -209,8 +185,7 @@ func (p PhasePlan) Due(seed uint64, i, n int64) time.Duration {
 
 func (p Plan) warmUpSchedule() Schedule { return Schedule{{p.Schedule()[0].Rate, p.Warmup}} }
 
-// WarmupText says how long the warm-up is: "1s", or "until still" for one that ends by
-// itself.
+// WarmupText is the length of the warm-up: "1s", or "until still, at most 30s" for one that ends by itself.
 func (p Plan) WarmupText() string {
 	if p.WarmupEnds {
 		return "until still, at most " + p.Warmup.String()
@@ -266,17 +241,16 @@ func (m Member) String() string {
 	return text
 }
 
-// Features are what an implementation must be able to do beyond offers and takes, by
-// the names that the driver protocol has for them.
-func (p Plan) Features() []string {
-	var features []string
-	for _, f := range []struct {
-		name   string
-		needed bool
-	}{{"queues", p.Queues > 1}, {"poll", p.Poll > 0}, {"cancel", p.Cancel.Share > 0}} {
-		if f.needed {
-			features = append(features, f.name)
-		}
+// Features are what an implementation must be able to do beyond offers and takes, in the words of the driver protocol.
+func (p Plan) Features() (features []string) {
+	if p.Queues > 1 {
+		features = append(features, "queues")
+	}
+	if p.Poll > 0 {
+		features = append(features, "poll")
+	}
+	if p.Cancel.Share > 0 {
+		features = append(features, "cancel")
 	}
 	return features
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,9 +21,9 @@ type Scenario struct {
 	Seed         uint64 `json:"seed"`
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
-	// DrainLimit is how long messages were waited for after the last was due, though they still came.
+	// DrainLimit is the longest wait for messages after the last was due.
 	DrainLimit string `json:"drain_limit,omitempty"`
-	// MaxScheduleLag is how late an offer may leave and still be on time.
+	// MaxScheduleLag is the maximum delay between scheduled and actual send.
 	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
 	Queue          string `json:"queue"`
 	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
@@ -31,9 +32,9 @@ type Scenario struct {
 	Climb bool `json:"climb,omitempty"`
 	// Horizon is how long after the last offer messages were waited for.
 	Horizon string `json:"horizon,omitempty"`
-	// Queues is how many queues the messages went to, if above 1.
+	// Queues is the number of queues, if above 1.
 	Queues int `json:"queues,omitempty"`
-	// Poll is the interval at which consumers looked, if they did not wait.
+	// Poll is the interval of consumers that polled.
 	Poll string `json:"poll,omitempty"`
 	// Work is how long consumers were busy with each message.
 	Work string `json:"work,omitempty"`
@@ -41,11 +42,10 @@ type Scenario struct {
 	Cancel string `json:"cancel,omitempty"`
 	// Fleet are the processes that shared the queue, if there were several.
 	Fleet []string `json:"fleet,omitempty"`
-	// Faults are what broke, if anything was made to.
+	// Faults are the faults that were injected.
 	Faults []string `json:"faults,omitempty"`
-	// Scale is the factor that the times of the scenario were multiplied by, and
-	// Unscaled what its settings are without that, by their keys; both are missing where
-	// nothing was scaled.
+	// Scale is the factor that the times of the scenario were multiplied by, and Unscaled its settings before that, by their
+	// keys; both are missing in a run that was not scaled.
 	Scale    float64           `json:"scale,omitempty"`
 	Unscaled map[string]string `json:"unscaled,omitempty"`
 	// Messages is how many offers the measured phase plans.
@@ -64,9 +64,13 @@ func (p Plan) Scenario() Scenario {
 	s := Scenario{
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(schedule.MeanRate()), Duration: schedule.Duration().String(),
 		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.WarmupText(), DrainTimeout: text(p.DrainTimeout),
-		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue, Ramp: schedule.RampText(),
+		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue,
 		Climb: p.RateTo > 0 && len(p.Ramp) == 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
+		Fleet: texts(p.Fleet), Faults: texts(p.Faults),
 		Messages: schedule.Messages(), Scale: p.Original.Scale, Unscaled: p.Original.Settings,
+	}
+	if len(schedule) > 1 {
+		s.Ramp = strings.Join(texts(schedule), ", ")
 	}
 	if p.Queues > 1 {
 		s.Queues = p.Queues
@@ -74,20 +78,51 @@ func (p Plan) Scenario() Scenario {
 	if p.Cancel.Share > 0 {
 		s.Cancel = p.Cancel.String()
 	}
-	for _, m := range p.Fleet {
-		s.Fleet = append(s.Fleet, m.String())
-	}
-	for _, f := range p.Faults {
-		s.Faults = append(s.Faults, f.String())
-	}
 	return s
 }
 
-// Original is what a plan whose times were scaled was made from.
+func texts[T fmt.Stringer](list []T) (all []string) {
+	for _, each := range list {
+		all = append(all, each.String())
+	}
+	return all
+}
+
+// Scaled returns the plan with all times multiplied by a factor and the rates divided by it: the messages stay as many.
+// Warm-up, drain timeout and the schedule lag allowed are bounds on the tool and stay.
+func (p Plan) Scaled(by float64) Plan {
+	times := []*time.Duration{&p.Duration, &p.Horizon, &p.Poll, &p.Work, &p.Cancel.After, &p.Delay.Min, &p.Delay.Max}
+	rates := []*Rate{&p.Rate, &p.RateTo}
+	p.Delay.Choices, p.Ramp, p.Fleet, p.Faults = slices.Clone(p.Delay.Choices), slices.Clone(p.Ramp), slices.Clone(p.Fleet), slices.Clone(p.Faults)
+	for i := range p.Delay.Choices {
+		times = append(times, &p.Delay.Choices[i].Min, &p.Delay.Choices[i].Max)
+	}
+	for i := range p.Ramp {
+		rates, times = append(rates, &p.Ramp[i].Rate), append(times, &p.Ramp[i].Duration)
+	}
+	for i := range p.Fleet {
+		times = append(times, &p.Fleet[i].From, &p.Fleet[i].To)
+	}
+	for i := range p.Faults {
+		f := &p.Faults[i]
+		times = append(times, &f.At.Min, &f.At.Max, &f.For, &f.Latency)
+	}
+	for _, d := range times {
+		if by != 1 && *d > 0 { // whole milliseconds, one at least
+			*d = max(time.Duration(float64(*d)*by).Round(time.Millisecond), time.Millisecond)
+		}
+	}
+	for _, r := range rates {
+		*r /= Rate(by)
+	}
+	return p
+}
+
+// Original is the plan that a scaled plan was made from.
 type Original struct {
 	// Scale is the factor; 0 for a plan that was not scaled.
 	Scale float64
-	// Settings are those that the scale changed, as they were, by their keys.
+	// Settings are the settings that the scale changed, as they were, by their keys.
 	Settings map[string]string
 }
 
@@ -106,8 +141,8 @@ func OriginalOf(p, unscaled Plan, scale float64) Original {
 	return Original{scale, settings}
 }
 
-// ScaleText says what scaled settings are and were: "times × 0.1: delay 500ms of 5s,
-// duration 1s of 10s". It is empty where nothing was scaled.
+// ScaleText names the scaled settings: "times × 0.1: delay 500ms of 5s, duration 1s of 10s". It is empty for a run that was not
+// scaled.
 func (s Scenario) ScaleText() string {
 	var parts []string
 	for _, f := range Fields {

@@ -12,18 +12,10 @@ import (
 // Rate is a number of messages a second.
 type Rate float64
 
-// ParseRate reads 1000/s, 1k/s, 100/m, 5/h, 500/100ms, or a bare number a second. A number may end in k, for thousands, or M,
-// for millions.
-func ParseRate(text string) (Rate, error) {
-	rate, err := parseRate(text)
-	if err != nil {
-		return 0, refused("rate", err, text)
-	}
-	return rate, nil
-}
-
-func parseRate(text string) (Rate, error) {
-	number, unit, hasUnit := strings.Cut(strings.TrimSpace(text), "/")
+// UnmarshalText reads 1000/s, 1k/s, 100/m, 5/h, 500/100ms, or a bare number a second. A number may end in k, for thousands, or M,
+// for millions. Its error says what was expected.
+func (r *Rate) UnmarshalText(text []byte) error {
+	number, unit, hasUnit := strings.Cut(strings.TrimSpace(string(text)), "/")
 	per := time.Second
 	if unit = strings.TrimSpace(unit); hasUnit {
 		if unit == "s" || unit == "m" || unit == "h" {
@@ -31,7 +23,7 @@ func parseRate(text string) (Rate, error) {
 		}
 		var err error
 		if per, err = time.ParseDuration(unit); err != nil || per <= 0 {
-			return 0, errors.New("expected /s, /m, /h or a duration after the number, such as 1000/s")
+			return errors.New("expected /s, /m, /h or a duration after the number, such as 1000/s")
 		}
 	}
 	number = strings.TrimSpace(number)
@@ -43,9 +35,10 @@ func parseRate(text string) (Rate, error) {
 	n, err := strconv.ParseFloat(number, 64)
 	rate := Rate(n * times / per.Seconds())
 	if err != nil || !rate.valid() {
-		return 0, errors.New("expected a number above 0 such as 1000/s, 1k/s or 90/m")
+		return errors.New("expected a number above 0 such as 1000/s, 1k/s or 90/m")
 	}
-	return rate, nil
+	*r = rate
+	return nil
 }
 
 // maxRate is one message per nanosecond.
@@ -62,15 +55,6 @@ func FormatFloat(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// MarshalText returns String.
-func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText is ParseRate.
-func (r *Rate) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseRate(string(text))
-	return err
 }
 
 // messages is how many messages d holds, the first at its very beginning.
@@ -115,9 +99,8 @@ func (s Schedule) Duration() time.Duration {
 	return total
 }
 
-// At is when message i is to be sent, from the start of the phase: i / rate, and
-// the message's dither. It does not depend on how the messages before it fared, so
-// that no delay is left out of the measurement.
+// At is when message i is to be sent, from the start of the phase: i / rate, and the message's dither. It does not depend on the
+// fate of earlier messages, so that the measurement omits no delay.
 func (s Schedule) At(i int64) time.Duration {
 	begin := time.Duration(0)
 	for k, step := range s {
@@ -131,11 +114,9 @@ func (s Schedule) At(i int64) time.Duration {
 	return begin
 }
 
-// dither is from 0 to 1, even over any stretch of messages (a Weyl sequence with
-// the golden ratio). RDelayedQueue cuts due times to whole milliseconds, and a
-// rate such as 1000/s would meet each of them at the same point: the instant at
-// which a run began, and nothing else, would say where in a millisecond its median
-// lies.
+// dither is from 0 to 1, even over any stretch of messages (a Weyl sequence with the golden ratio). RDelayedQueue cuts due times to
+// whole milliseconds, and a rate such as 1000/s would meet each millisecond at the same point: the median would depend on the instant
+// at which a run began.
 func dither(i int64) float64 {
 	return float64(uint64(i)*0x9e3779b97f4a7c15>>11) / (1 << 53)
 }
@@ -146,18 +127,6 @@ func (s Schedule) MeanRate() Rate {
 		return s[0].Rate
 	}
 	return Rate(float64(s.Messages()) / s.Duration().Seconds())
-}
-
-// RampText is empty for a schedule of one rate.
-func (s Schedule) RampText() string {
-	if len(s) < 2 {
-		return ""
-	}
-	parts := make([]string, len(s))
-	for i, step := range s {
-		parts[i] = step.String()
-	}
-	return strings.Join(parts, ", ")
 }
 
 func (s Schedule) check() error {

@@ -1,8 +1,7 @@
-// Package scenario reads what shall be run.
+// Package scenario reads scenarios.
 //
-// A scenario is a YAML file: the plan of a load, what it must show, and what the system under test is known to do wrong in it.
-// It may have variants, which say only what is different in them. The files are strict: a key that is not known is an error
-// with its line.
+// A scenario is a YAML file: the plan of a load, its objectives, and the known faults of the system under test. Its variants say
+// only what differs. The files are strict: an unknown key is an error with its line.
 package scenario
 
 import (
@@ -36,22 +35,15 @@ type Scenario struct {
 // Variant is one run of a scenario.
 type Variant struct {
 	Name, About string
-	// Full marks a variant that takes long, or needs what not every machine has, and so is run on demand only.
+	// Full marks a variant that takes long, or needs more than most machines have, and so runs on demand only.
 	Full bool
 
 	line           int // where it begins in the file
 	file, scenario string
-	settings       settings
-}
-
-// settings are the settings of a run in a scenario or a variant.
-type settings struct {
-	driver string
-	plan   plan.Plan
-	// slo must be met; expect too, and the counts it names are no faults.
-	slo, expect []string
-	// given are the keys that the file sets.
-	given []string
+	driver         string
+	plan           plan.Plan
+	slo, expect    []string
+	given          []string // the keys that the file sets
 }
 
 // Run is a variant made ready.
@@ -59,17 +51,17 @@ type Run struct {
 	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
 	Plan plan.Plan
 	// Driver is a --driver value, empty if the scenario names none; Drivers are named by the members of its fleet.
-	Driver   string
-	Drivers  map[string]driver.Driver
-	SLO      []run.SLO
-	Expected []run.SLO
+	Driver  string
+	Drivers map[string]driver.Driver
+	// SLO must be met; Expected too, and the counts that it names are no failures.
+	SLO, Expected []run.SLO
 }
 
 // Choice says what is to be run.
 type Choice struct {
 	// Files are scenarios as Find takes them; without one the settings alone are a plan.
 	Files []string
-	// Variants are variants of the scenarios; without one all run that do not run on demand only, or with Full all.
+	// Variants are variants of the scenarios; without one all run but those on demand, or with Full all.
 	Variants []string
 	// Full takes the real times too.
 	Full bool
@@ -84,7 +76,7 @@ type Choice struct {
 // Runs makes a run of each variant that is chosen, or of the settings alone. Its error is wrong usage, unless a scenario file
 // cannot be read.
 func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
-	besides, err := objectives(c.SLO, 1)
+	more, err := objectives(c.SLO, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -94,24 +86,26 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
 			}
 		}
-		p, err := overlay(plan.DefaultPlan(), with(c.Defaults, c.Settings))
-		return []Run{{Plan: p, SLO: besides}}, errors.Join(err, valid(p))
+		runs, err = c.resolve(1, Variant{plan: plan.DefaultPlan()})
 	}
 	for _, file := range c.Files {
-		more, err := c.ofFile(ctx, file)
-		if err != nil {
-			return nil, err
+		var some []Run
+		if some, err = c.ofFile(ctx, file); err != nil {
+			break
 		}
-		runs = append(runs, more...)
+		runs = append(runs, some...)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for i := range runs {
-		runs[i].SLO = slices.Concat(runs[i].SLO, besides)
+		runs[i].SLO = slices.Concat(runs[i].SLO, more)
 	}
 	return runs, nil
 }
 
 // ofFile makes a run of each variant of one scenario that is chosen.
-func (c Choice) ofFile(ctx context.Context, file string) (runs []Run, err error) {
+func (c Choice) ofFile(ctx context.Context, file string) ([]Run, error) {
 	s, err := Find(ctx, file)
 	if err != nil {
 		return nil, err
@@ -125,30 +119,29 @@ func (c Choice) ofFile(ctx context.Context, file string) (runs []Run, err error)
 		return nil, err
 	}
 	scale := s.Scale
-	if c.Full {
+	switch {
+	case c.Scale != nil:
+		scale = *c.Scale
+	case c.Full:
 		scale = 1
 	}
-	if c.Scale != nil {
-		scale = *c.Scale
-	}
+	return c.resolve(scale, variants...)
+}
+
+// resolve lays the settings over variants, and the defaults where a variant sets nothing.
+func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err error) {
 	for _, v := range variants {
-		defaults := maps.Clone(c.Defaults)
-		maps.DeleteFunc(defaults, func(key, _ string) bool { return slices.Contains(v.settings.given, key) })
-		r, err := v.Resolve(scale, with(defaults, c.Settings))
+		given := map[string]string{}
+		maps.Copy(given, c.Defaults)
+		maps.DeleteFunc(given, func(key, _ string) bool { return slices.Contains(v.given, key) })
+		maps.Copy(given, c.Settings)
+		r, err := v.Resolve(scale, given)
 		if err != nil {
 			return nil, err
 		}
 		runs = append(runs, r)
 	}
 	return runs, nil
-}
-
-// with returns the defaults with the settings over them.
-func with(defaults, settings map[string]string) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, defaults)
-	maps.Copy(all, settings)
-	return all
 }
 
 // Resolve makes the plan, with all times multiplied by scale and the rate divided by it, and the settings that are given, by
@@ -158,9 +151,26 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	if !(scale > 0 && scale <= 1) {
 		return Run{}, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
 	}
-	unscaled := v.settings.plan
+	unscaled := v.plan
 	unscaled.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
-	r := Run{Plan: unscaled.Scaled(scale), Driver: v.settings.driver, Drivers: map[string]driver.Driver{}}
+	r := Run{Plan: unscaled.Scaled(scale), Driver: v.driver, Drivers: map[string]driver.Driver{}}
+	if err := v.fill(&r, scale); err != nil {
+		return Run{}, &Error{v.file, v.line, err}
+	}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		errs = append(errs, r.Plan.Set(key, given[key]))
+		_ = unscaled.Set(key, given[key])
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Run{}, err
+	}
+	r.Plan.Original = plan.OriginalOf(r.Plan, unscaled, scale)
+	return r, valid(r.Plan)
+}
+
+// fill checks the variant as the file has it, and reads its drivers and objectives.
+func (v Variant) fill(r *Run, scale float64) error {
 	err := valid(r.Plan)
 	if r.Driver != "" && err == nil {
 		_, err = spec.Parse(r.Driver)
@@ -171,29 +181,12 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 		}
 	}
 	if err == nil {
-		r.SLO, err = objectives(v.settings.slo, scale)
+		r.SLO, err = objectives(v.slo, scale)
 	}
 	if err == nil {
-		r.Expected, err = objectives(v.settings.expect, scale)
+		r.Expected, err = objectives(v.expect, scale)
 	}
-	if err != nil {
-		return Run{}, &Error{v.file, v.line, err}
-	}
-	if r.Plan, err = overlay(r.Plan, given); err != nil {
-		return Run{}, err
-	}
-	unscaled, _ = overlay(unscaled, given)
-	r.Plan.Original = plan.OriginalOf(r.Plan, unscaled, scale)
-	return r, valid(r.Plan)
-}
-
-// overlay lays settings over a plan, in the order of their keys.
-func overlay(p plan.Plan, given map[string]string) (plan.Plan, error) {
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		errs = append(errs, p.Set(key, given[key]))
-	}
-	return p, errors.Join(errs...)
+	return err
 }
 
 // valid checks a plan whose queue may be named later.
@@ -243,13 +236,17 @@ func (s *Scenario) has(name string) bool {
 	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
-// stored are the files of the scenarios that are part of the program, in the order of --list.
-func stored() (files []string) {
+// stored are the files of the scenarios that are part of the program, by their names, and the names in the order of --list.
+func stored() (files map[string]string, names []string) {
+	files = map[string]string{}
 	for _, folder := range []string{"load", "fault"} {
 		some, _ := fs.Glob(scenarios.Load, folder+"/*.yaml") // fails on no such pattern
-		files = append(files, some...)
+		for _, file := range some {
+			names = append(names, nameOf(file))
+			files[nameOf(file)] = file
+		}
 	}
-	return files
+	return files, names
 }
 
 // nameOf is the name of a scenario by its file.
@@ -257,10 +254,16 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml")
 }
 
+// Names are the names of the stored scenarios.
+func Names() []string {
+	_, names := stored()
+	return names
+}
+
 // Stored reads all scenarios that are part of the program. Its error is an *Error.
 func Stored() (all []*Scenario, err error) {
-	for _, file := range stored() {
-		s, err := Find(context.Background(), nameOf(file))
+	for _, name := range Names() {
+		s, err := Find(context.Background(), name)
 		if err != nil {
 			return nil, err
 		}
@@ -269,38 +272,28 @@ func Stored() (all []*Scenario, err error) {
 	return all, nil
 }
 
-// Names are the names of the stored scenarios.
-func Names() (names []string) {
-	for _, file := range stored() {
-		names = append(names, nameOf(file))
-	}
-	return names
-}
+// maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
+const maxFile = 1 << 20
 
 // Find reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is an *Error or
 // wrong usage, unless the file cannot be read.
 func Find(ctx context.Context, name string) (*Scenario, error) {
-	if strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`) {
-		content, err := text.ReadFile(ctx, name, maxFile)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), Names()))
-		case err != nil:
-			return nil, fmt.Errorf("file: %w", err)
-		}
-		return Parse(name, content)
+	files, names := stored()
+	file, content, err := name, []byte(nil), error(nil)
+	switch known := files[name]; {
+	case known != "":
+		file = known
+		content, err = scenarios.Load.ReadFile(file)
+	case strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`):
+		content, err = text.ReadFile(ctx, name, maxFile)
+	default:
+		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, names))
 	}
-	for _, file := range stored() {
-		if nameOf(file) == name {
-			content, err := scenarios.Load.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			return Parse(file, content)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), names))
+	case err != nil:
+		return nil, fmt.Errorf("file: %w", err)
 	}
-	return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+	return Parse(file, content)
 }
-
-// maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
-const maxFile = 1 << 20

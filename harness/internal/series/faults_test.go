@@ -50,7 +50,7 @@ func TestARunWithAFault(t *testing.T) {
 
 func TestFaultsThatCannotBeDone(t *testing.T) {
 	c := shortCase()
-	c.Plan.Faults = []plan.Fault{{Kind: plan.Halt, For: time.Millisecond}}
+	c.Plan.Faults = []plan.Fault{{Kind: "halt", For: time.Millisecond}}
 	of := func(driver string) []series.Case {
 		return []series.Case{{Run: c, Sides: []series.Side{sideOf(t, driver)}}}
 	}
