@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Topology is the kind of servers that an address names.
@@ -22,16 +21,16 @@ const (
 	Sentinel
 )
 
-// Address is where a server runs, or some of the servers of a set, and who asks. Its text holds the password.
+// Address says where a server or a set of servers runs, and has the user and the password. String shows the password.
 type Address struct {
 	Topology Topology
 	TLS      bool
-	Unix     bool // the one of Hosts is the path of a socket
+	Unix     bool // Hosts has the path of a socket
 	Files    Files
 	// Hosts are host:port of one server, of some nodes of a Cluster, or of sentinels; at least one.
 	Hosts    []string
 	Database int
-	Master   string // the name of the master that the sentinels watch
+	Master   string // the master's name at the sentinels
 
 	username, password string
 	sentinelPassword   string
@@ -47,116 +46,100 @@ type Address struct {
 // each of rediss with ?tls_ca=file&tls_cert=file&tls_key=file, and
 //
 //	unix://[user[:password]@]/path/of/redis.sock[?db=number]
-func parseAddress(s string) (t Address, err error) {
+//
+// An error shows no part of the address, because the part may belong to a password.
+func parseAddress(s string) (a Address, err error) {
 	scheme, rest, _ := strings.Cut(s, "://")
+	a.TLS, a.Unix = strings.HasPrefix(scheme, "rediss"), scheme == "unix"
 	port := "6379"
 	switch strings.Replace(scheme, "rediss", "redis", 1) {
-	case "unix":
-		return parseSocket(s)
-	case "redis":
+	case "redis", "unix":
 	case "redis+cluster":
-		t.Topology = Cluster
+		a.Topology = Cluster
 	case "redis+sentinel":
-		t.Topology, port = Sentinel, "26379"
+		a.Topology, port = Sentinel, "26379"
 	default:
-		return t, errors.New("unknown scheme")
+		return a, errors.New("unknown scheme")
 	}
-	t.TLS = strings.HasPrefix(scheme, "rediss")
 	hosts, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		hosts, tail = rest[:i], rest[i:]
 	}
-	if strings.Contains(tail, "@") {
-		return t, errors.New("an @ stands behind a /, ? or #: in a user and a password these are %2F, %3F and %23")
+	user := hosts[:strings.LastIndexByte(hosts, '@')+1]
+	hosts = hosts[len(user):]
+	if strings.Contains(tail, "@") { // perhaps the tail belongs to a password
+		return a, errors.New("an @ follows a /, ? or #: in a user and a password these are %2F, %3F and %23, and in a path an @ is %40")
 	}
-	if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
-		// Only the user information goes through net/url here: it does not accept a list of hosts.
-		u, err := url.Parse("redis://" + hosts[:i+1] + "h")
-		if err != nil {
-			return t, errors.New("user or password is not percent-encoded")
+	u, err := url.Parse("redis://" + user + "h" + tail) // net/url accepts no list of hosts
+	if err != nil || strings.Contains(tail, "#") {
+		return a, errors.New("the address is no URL: in a user, a password and a path %, /, ? and # are percent-encoded")
+	}
+	a.username = u.User.Username()
+	a.password, _ = u.User.Password()
+	if a.Unix {
+		if hosts != "" || strings.Trim(u.Path, "/") == "" {
+			return a, errors.New("the path of the socket is missing: unix:///path/of/redis.sock")
 		}
-		t.user(u)
-		hosts = hosts[i+1:]
+		a.Hosts = []string{u.Path}
+		return a, a.parseTail(u)
 	}
 	for h := range strings.SplitSeq(hosts, ",") {
-		addr, err := hostPort(h, port)
+		host, err := hostPort(h, port)
 		if err != nil {
-			return t, err
+			return a, err
 		}
-		t.Hosts = append(t.Hosts, addr)
+		a.Hosts = append(a.Hosts, host)
 	}
-	if t.Topology == Single && len(t.Hosts) > 1 {
-		return t, errors.New("several hosts need redis+cluster:// or redis+sentinel://")
+	if a.Topology == Single && len(a.Hosts) > 1 {
+		return a, errors.New("several hosts need redis+cluster:// or redis+sentinel://")
 	}
-	return t, t.parsePath(tail)
+	return a, a.parseTail(u)
 }
 
-func (t *Address) user(u *url.URL) {
-	t.username = u.User.Username()
-	t.password, _ = u.User.Password()
-}
-
-// parseSocket reads the address of a Unix socket.
-func parseSocket(s string) (t Address, err error) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return t, errors.New("the address is no URL: in a user and a password %, /, ? and # are percent-encoded")
-	case u.Host != "" || strings.TrimRight(u.Path, "/") == "":
-		return t, errors.New("the path of the socket is missing: unix:///path/of/redis.sock")
-	case u.Fragment != "" || strings.Contains(s, "#"):
-		return t, errors.New("a # in the path of a socket is %23")
-	}
-	t.Unix, t.Hosts = true, []string{u.Path}
-	t.user(u)
+// parseTail reads what follows the hosts: /db, /master/db and the parameters.
+func (a *Address) parseTail(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
-	if db := query["db"]; err == nil && db != nil {
-		if t.Database, err = strconv.Atoi(db[0]); err != nil || t.Database < 0 || len(db) > 1 {
-			return t, errors.New("the parameter db is not one number")
-		}
-		query.Del("db")
-	}
-	if err != nil || len(query) > 0 {
-		return t, errors.New("it has an unknown parameter, a socket has ?db=number alone")
-	}
-	return t, nil
-}
-
-// parsePath reads what follows the hosts: /db, /master/db and the query.
-func (t *Address) parsePath(tail string) error {
-	u, err := url.Parse(tail)
 	if err != nil {
-		return errors.New("the path cannot be read")
+		return errors.New("its parameters are not percent-encoded")
 	}
-	query := u.Query()
-	t.Files.each(func(name string, file *string) { *file = query.Get(name); query.Del(name) })
-	if err := t.Files.check(t.TLS); err != nil {
+	take := func(name string) string {
+		defer query.Del(name)
+		return query.Get(name)
+	}
+	for name, file := range a.Files.all() {
+		*file = take(name)
+	}
+	if err := a.Files.check(a.TLS); err != nil {
 		return err
 	}
-	if t.Topology == Sentinel {
-		t.sentinelPassword = query.Get("sentinel_password")
-		query.Del("sentinel_password")
+	var database string
+	switch path := strings.Trim(u.Path, "/"); {
+	case a.Unix:
+		if query.Has("db") {
+			if database = take("db"); database == "" {
+				return errors.New("the parameter db is not a number")
+			}
+		}
+	case a.Topology == Single:
+		database = path
+	case a.Topology == Sentinel:
+		a.sentinelPassword = take("sentinel_password")
+		if a.Master, database, _ = strings.Cut(path, "/"); a.Master == "" || strings.Contains(a.Master, "@") {
+			return errors.New("the master's name is missing: redis+sentinel://host:26379/mymaster")
+		}
+	case path != "":
+		return errors.New("a cluster has no database numbers, the path is too much")
 	}
 	for key := range query {
 		if key == "addr" || key == "master_name" {
 			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
 		}
-		return errors.New("it has an unknown parameter") // which may be the end of a password with an & in it
+		return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
 	}
-	path := strings.Trim(u.Path, "/")
-	if t.Topology == Sentinel {
-		if t.Master, path, _ = strings.Cut(path, "/"); t.Master == "" || strings.Contains(t.Master, "@") {
-			return errors.New("the master's name is missing: redis+sentinel://host:26379/mymaster")
+	if database != "" {
+		if a.Database, err = strconv.Atoi(database); err != nil || a.Database < 0 {
+			return errors.New("the database is not a number")
 		}
-	}
-	switch {
-	case path == "":
-		return nil
-	case t.Topology == Cluster:
-		return errors.New("a cluster has no database numbers, the path is too much")
-	}
-	if t.Database, err = strconv.Atoi(path); err != nil || t.Database < 0 {
-		return errors.New("the database is not a number")
 	}
 	return nil
 }
@@ -172,66 +155,64 @@ func hostPort(h, port string) (string, error) {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return "", errors.New("the port is not within 1-65535")
 	}
-	if host == "" {
+	_, notIP := netip.ParseAddr(host)
+	switch bracketed := strings.HasPrefix(h, "["); {
+	case host == "":
 		return "", errors.New("the host is missing")
-	}
-	if strings.HasPrefix(h, "[") {
-		if _, err := netip.ParseAddr(host); err != nil {
-			return "", errors.New("that is no IPv6 address")
-		}
-	} else if strings.ContainsFunc(host, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_", r)
-	}) {
-		return "", errors.New("that is no host name")
+	case bracketed && notIP != nil:
+		return "", errors.New("expected an IPv6 address within brackets")
+	case !bracketed && strings.Trim(host, ".-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
+		return "", errors.New("expected a host name")
 	}
 	return net.JoinHostPort(host, port), nil
 }
 
-// String is the address as Parse reads it, with the password: do not print it.
-func (t Address) String() string {
-	u := url.URL{Scheme: "redis", Path: "/" + strconv.Itoa(t.Database), Host: strings.Join(t.Hosts, ",")}
-	if t.TLS {
+// String returns the address as Parse reads it, with the password: do not print it.
+func (a Address) String() string {
+	u := url.URL{Scheme: "redis", Path: "/" + strconv.Itoa(a.Database), Host: strings.Join(a.Hosts, ",")}
+	if a.TLS {
 		u.Scheme = "rediss"
 	}
 	q := url.Values{}
-	t.Files.each(func(name string, file *string) {
+	for name, file := range a.Files.all() {
 		if *file != "" {
 			q.Set(name, *file)
 		}
-	})
+	}
 	switch {
-	case t.Unix:
-		u = url.URL{Scheme: "unix", Path: t.Hosts[0]}
-		q.Set("db", strconv.Itoa(t.Database))
-	case t.Topology == Cluster:
+	case a.Unix:
+		u = url.URL{Scheme: "unix", Path: a.Hosts[0]}
+		u.RawPath = strings.ReplaceAll(u.EscapedPath(), "@", "%40")
+		q.Set("db", strconv.Itoa(a.Database))
+	case a.Topology == Cluster:
 		u.Scheme, u.Path = u.Scheme+"+cluster", ""
-	case t.Topology == Sentinel:
-		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+t.Master+u.Path
-		if t.sentinelPassword != "" {
-			q.Set("sentinel_password", t.sentinelPassword)
+	case a.Topology == Sentinel:
+		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+a.Master+u.Path
+		if a.sentinelPassword != "" {
+			q.Set("sentinel_password", a.sentinelPassword)
 		}
 	}
-	if t.username != "" || t.password != "" {
-		u.User = url.UserPassword(t.username, t.password)
+	if a.username != "" || a.password != "" {
+		u.User = url.UserPassword(a.username, a.password)
 	}
 	u.RawQuery = q.Encode()
 	return u.String()
 }
 
-// Plain reports whether it is one server by TCP without TLS, before which a proxy can stand.
-func (t Address) Plain() bool { return t.Topology == Single && !t.TLS && !t.Unix }
+// Plain reports whether the address names one server by TCP without TLS, which a proxy can serve.
+func (a Address) Plain() bool { return a.Topology == Single && !a.TLS && !a.Unix }
 
-// At is one of the servers by itself, as the same user.
-func (t Address) At(host string) Address {
-	t.Topology, t.Hosts, t.Master, t.sentinelPassword = Single, []string{host}, "", ""
-	return t
+// At returns the address of one server of the set, for the same user.
+func (a Address) At(host string) Address {
+	a.Topology, a.Hosts, a.Master, a.sentinelPassword = Single, []string{host}, "", ""
+	return a
 }
 
-// WithPassword returns the address with a password in it. The error is a *SpecError, also where the address has one already.
-func (t Address) WithPassword(password string) (Address, error) {
-	if t.password != "" {
-		return t, &SpecError{Spec: Redact(t.String()), Reason: "it has a password already"}
+// WithPassword returns the address with a password. It fails with a *SpecError if the address has one.
+func (a Address) WithPassword(password string) (Address, error) {
+	if a.password != "" {
+		return a, &SpecError{Spec: Redact(a.String()), Reason: "it has a password already"}
 	}
-	t.password = password
-	return t, nil
+	a.password = password
+	return a, nil
 }

@@ -8,80 +8,64 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Conn is a client of one server, of a Cluster, or of the master behind sentinels. It is all that other rooms see of go-redis:
-// a package that sees go-redis's own client type, even in a private field, costs 1.2 s to compile, as does one that sees a type
-// with a method of go-redis's types. Its methods may be called from many goroutines.
+// Conn is a client of one server, of a Cluster, or of the master behind sentinels. It hides go-redis's client type: a package that sees
+// the type, even in a private field or an inlined body, costs 1.2 s to compile. All methods may be called from many goroutines.
 type Conn interface {
-	// Do sends one command. In a Cluster the first key says where; a command without a key goes to any node.
+	// Do sends one command. In a Cluster the first key chooses the node; a command without a key goes to any node.
 	Do(ctx context.Context, args ...any) *goredis.Cmd
-	// Pipe sends commands in one go. It returns a reply to each, and the first error.
+	// Pipe sends commands at once. It returns a reply to each, and the first error.
 	Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
 	// Multi is Pipe as one MULTI.
 	Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
-	// Subscribe listens to channels, and returns when the server has confirmed the first.
-	Subscribe(ctx context.Context, channels ...string) (*Subscription, error)
-	// PSubscribe is Subscribe with patterns.
-	PSubscribe(ctx context.Context, patterns ...string) (*Subscription, error)
-	// MasterOf is the master that has a key, and its address; of one server itself.
+	// MasterOf returns the master that has a key, and its address; of one server the server itself.
 	MasterOf(ctx context.Context, key string) (address string, master Conn, err error)
 	// EachMaster calls do for all masters of a Cluster at once, and for any other server once. It returns the first error.
 	EachMaster(ctx context.Context, do Visit) error
 	// EachNode is EachMaster with the replicas of a Cluster.
 	EachNode(ctx context.Context, do Visit) error
-	// Topology is what the address named.
+	// Topology returns what the address named.
 	Topology() Topology
 	// Close ends all connections.
 	Close() error
 }
 
-// Visit does something with one server of a set. The Conn is that set's: do not close it.
+// Visit does something with one server of a set. The Conn belongs to the set: do not close it.
 type Visit func(ctx context.Context, address string, server Conn) error
 
-// Connect returns a Conn for an address, in the form that Server.URL returns. It connects with the first command. The
-// error is a *SpecError, or of a file for TLS.
-func Connect(address string) (Conn, error) {
-	t, err := loaded(address)
-	if err != nil {
-		return nil, err
-	}
-	return t.connect(), nil
-}
+// Connect returns a Conn for an address, in the form of Server.URL. It connects with the first command. It fails with a *SpecError, or
+// on a file for TLS.
+//
+//go:noinline
+func Connect(address string) (Conn, error) { return connect(address, goredis.UniversalOptions{}) }
 
-// ConnectOnce is Connect to one server by one connection, which never changes, so that its commands can be told apart in
-// MONITOR. No command is sent again.
+// ConnectOnce is Connect to one server by one connection, which never changes: MONITOR shows which commands are its. It sends no
+// command twice.
+//
+//go:noinline
 func ConnectOnce(address string) (Conn, error) {
-	t, err := loaded(address)
-	if err != nil {
-		return nil, err
-	}
-	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer(), PoolSize: 1, ConnMaxIdleTime: -1, MaxRetries: -1})), nil
+	return connect(address, goredis.UniversalOptions{PoolSize: 1, ConnMaxIdleTime: -1, MaxRetries: -1})
 }
 
-// ConnectMany is Connect with a pool of that many connections, or more. No command is sent again: an offer that is sent
-// again may be there twice.
+// ConnectMany is Connect with a pool of at least so many connections. It sends no command twice: an offer might be there twice.
+//
+//go:noinline
 func ConnectMany(address string, connections int) (Conn, error) {
-	t, err := loaded(address)
-	if err != nil {
-		return nil, err
-	}
-	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer(), PoolSize: connections, MaxRetries: -1})), nil
+	return connect(address, goredis.UniversalOptions{PoolSize: connections, MaxRetries: -1})
 }
 
-// NewClient returns go-redis's client for an address in the form that URL returns, for who gives it to dq. It connects
-// with the first command. The error is a *SpecError, or of a file for TLS.
+// NewClient is Connect for a caller that needs go-redis's client, as dq does. Its replies have no bound.
 func NewClient(address string) (goredis.UniversalClient, error) {
-	t, err := loaded(address)
+	a, err := loaded(address)
 	if err != nil {
 		return nil, err
 	}
-	return t.client(goredis.UniversalOptions{}), nil
+	return newClient(a, goredis.UniversalOptions{}), nil
 }
 
 func loaded(address string) (Address, error) {
@@ -92,35 +76,36 @@ func loaded(address string) (Address, error) {
 	return a.loaded()
 }
 
-// client is go-redis's client for t. It has the options in o too.
-func (t Address) client(o goredis.UniversalOptions) goredis.UniversalClient {
-	o.Addrs, o.IsClusterMode, o.MasterName, o.SentinelPassword = t.Hosts, t.Topology == Cluster, t.Master, t.sentinelPassword
-	o.Username, o.Password, o.DB, o.TLSConfig = t.username, t.password, t.Database, t.tlsConfig()
+func connect(address string, o goredis.UniversalOptions) (Conn, error) {
+	a, err := loaded(address)
+	if err != nil {
+		return nil, err
+	}
+	return connectTo(a, o), nil
+}
+
+// connectTo returns a Conn with bounded replies of RESP2.
+func connectTo(a Address, o goredis.UniversalOptions) Conn {
+	o.Protocol = 2
+	o.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return a.dial(ctx, addr, maxLine) }
+	return On(newClient(a, o))
+}
+
+// newClient returns go-redis's client for an address, with the options in o. It is no method, because a type shows its methods to
+// all callers.
+func newClient(a Address, o goredis.UniversalOptions) goredis.UniversalClient {
+	o.Addrs, o.IsClusterMode, o.MasterName, o.SentinelPassword = a.Hosts, a.Topology == Cluster, a.Master, a.sentinelPassword
+	o.Username, o.Password, o.DB, o.TLSConfig = a.username, a.password, a.Database, a.trust.Clone()
 	o.DisableIdentity = true
-	o.ContextTimeoutEnabled = true // else a call to a server that stands still outlasts its context
+	o.ContextTimeoutEnabled = true // else a call to a server that hangs outlasts its context
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return goredis.NewUniversalClient(&o)
 }
 
-// dialer dials, bounded, as go-redis wants it.
-func (t Address) dialer() func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, _, addr string) (net.Conn, error) { return t.dial(ctx, addr, maxLine) }
-}
-
-// On is a Conn by a client that stays the caller's: to close either closes both. The replies that it reads are as large as
-// the client lets them be.
+// On returns a Conn by a client of the caller, whose replies are as large as the client allows. Close closes both.
 //
 //go:noinline
-func On(client goredis.UniversalClient) Conn { // inlined, it would show the client to all callers
-	return conn{client}
-}
-
-// connect is a Conn whose connections are bounded, and whose replies are of RESP2.
-//
-//go:noinline
-func (t Address) connect() Conn {
-	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer()}))
-}
+func On(client goredis.UniversalClient) Conn { return conn{client} }
 
 type conn struct{ client goredis.UniversalClient }
 
@@ -158,23 +143,19 @@ func (c conn) MasterOf(ctx context.Context, key string) (string, Conn, error) {
 }
 
 func (c conn) EachMaster(ctx context.Context, do Visit) error {
-	cluster, ok := c.client.(*goredis.ClusterClient)
-	if !ok {
-		return do(ctx, "", c)
-	}
-	return cluster.ForEachMaster(ctx, visiting(do))
+	return c.each(ctx, (*goredis.ClusterClient).ForEachMaster, do)
 }
 
 func (c conn) EachNode(ctx context.Context, do Visit) error {
+	return c.each(ctx, (*goredis.ClusterClient).ForEachShard, do)
+}
+
+func (c conn) each(ctx context.Context, all func(*goredis.ClusterClient, context.Context, func(context.Context, *goredis.Client) error) error, do Visit) error {
 	cluster, ok := c.client.(*goredis.ClusterClient)
 	if !ok {
 		return do(ctx, "", c)
 	}
-	return cluster.ForEachShard(ctx, visiting(do))
-}
-
-func visiting(do Visit) func(context.Context, *goredis.Client) error {
-	return func(ctx context.Context, c *goredis.Client) error { return do(ctx, c.Options().Addr, On(c)) }
+	return all(cluster, ctx, func(ctx context.Context, node *goredis.Client) error { return do(ctx, node.Options().Addr, On(node)) })
 }
 
 func (c conn) Topology() Topology {
@@ -191,68 +172,16 @@ func (c conn) Topology() Topology {
 
 func (c conn) Close() error { return c.client.Close() }
 
-// Subscription receives what is published until Close.
-type Subscription struct {
-	// Received gets each announcement. One without a channel follows each new subscription of a connection: what was
-	// published before it is lost.
-	Received <-chan Announcement
-	close    func() error
-}
-
-// Announcement is a message on a channel.
-type Announcement struct{ Channel, Payload string }
-
-// Close ends the subscription, and Received.
-func (s *Subscription) Close() error { return s.close() }
-
-// subscriptionSize is how many announcements wait for a reader before others are dropped.
-const subscriptionSize = 1000
-
-func (c conn) Subscribe(ctx context.Context, channels ...string) (*Subscription, error) {
-	return subscribed(ctx, c.client.Subscribe(ctx, channels...))
-}
-
-func (c conn) PSubscribe(ctx context.Context, patterns ...string) (*Subscription, error) {
-	return subscribed(ctx, c.client.PSubscribe(ctx, patterns...))
-}
-
-func subscribed(ctx context.Context, s *goredis.PubSub) (*Subscription, error) {
-	if _, err := s.Receive(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	received, ended := make(chan Announcement), make(chan struct{})
-	from := s.ChannelWithSubscriptions(goredis.WithChannelSize(subscriptionSize))
-	go func() {
-		defer close(received)
-		for m := range from {
-			var a Announcement
-			if message, ok := m.(*goredis.Message); ok {
-				a = Announcement{message.Channel, message.Payload}
-			}
-			select {
-			case received <- a:
-			case <-ended:
-				return
-			}
-		}
-	}()
-	var once sync.Once
-	return &Subscription{Received: received, close: func() error {
-		once.Do(func() { close(ended) })
-		return s.Close()
-	}}, nil
-}
-
 // Nil is the error of a reply without a value.
 var Nil error = goredis.Nil
 
-// Error is an error that the server replied.
+// Error is an error reply.
 type Error interface {
 	error
 	RedisError()
 }
 
-// HasErrorPrefix reports whether the server replied with an error that begins so; ERR counts as no part of the text.
+// HasErrorPrefix reports whether err is an error reply that begins with prefix, after ERR if the reply has it.
 func HasErrorPrefix(err error, prefix string) bool { return goredis.HasErrorPrefix(err, prefix) }
 
 // Z is a member of a sorted set.
@@ -261,12 +190,9 @@ type Z struct {
 	Member string
 }
 
-// Scores reads the reply to a command WITHSCORES, of either version of the protocol.
-func Scores(reply *goredis.Cmd) ([]Z, error) {
+// Scores reads the reply to a command WITHSCORES, of RESP2 or RESP3.
+func Scores(reply *goredis.Cmd) (members []Z, err error) {
 	items, err := reply.Slice()
-	if err != nil {
-		return nil, err
-	}
 	var flat []any
 	for _, item := range items {
 		if pair, ok := item.([]any); ok {
@@ -275,30 +201,15 @@ func Scores(reply *goredis.Cmd) ([]Z, error) {
 			flat = append(flat, item)
 		}
 	}
-	members := make([]Z, 0, len(flat)/2)
-	for i := 0; i+1 < len(flat); i += 2 {
-		z := Z{Member: fmt.Sprint(flat[i])}
-		if z.Score, err = score(flat[i+1]); err != nil {
-			return nil, err
-		}
-		members = append(members, z)
+	for ; err == nil && len(flat) > 1; flat = flat[2:] {
+		var score float64
+		score, err = strconv.ParseFloat(fmt.Sprint(flat[1]), 64)
+		members = append(members, Z{score, fmt.Sprint(flat[0])})
 	}
-	return members, nil
+	return members, err
 }
 
-func score(value any) (float64, error) {
-	switch value := value.(type) {
-	case float64:
-		return value, nil
-	case string:
-		if f, err := strconv.ParseFloat(value, 64); err == nil {
-			return f, nil
-		}
-	}
-	return 0, fmt.Errorf("expected a score, got %v", value)
-}
-
-// Time is the server's clock.
+// Time returns the server's clock.
 func Time(ctx context.Context, c Conn) (time.Time, error) {
 	parts, err := c.Do(ctx, "TIME").StringSlice()
 	if err != nil || len(parts) != 2 {
@@ -309,10 +220,10 @@ func Time(ctx context.Context, c Conn) (time.Time, error) {
 	return time.Unix(seconds, micros*1000), errors.Join(err1, err2)
 }
 
-// Script is a Lua script that is sent by its SHA-1, and whole where the server does not know it.
+// Script is a Lua script. It is sent by its SHA-1, and in full if the server does not know the script.
 type Script struct{ text, sha1 string }
 
-// NewScript returns a Script of that text.
+// NewScript returns a Script of a text.
 func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{text, hex.EncodeToString(sum[:])}
@@ -333,7 +244,7 @@ func (s *Script) Run(ctx context.Context, c Conn, keys []string, args ...any) *g
 	return reply
 }
 
-// Page reads the reply to a SCAN or one of its kin: elements, and the cursor of the next call, "0" after the last one.
+// Page reads the reply to a SCAN or its like: elements, and the cursor of the next call, "0" after the last one.
 func Page(reply *goredis.Cmd) (elements []string, cursor string, err error) {
 	parts, err := reply.Slice()
 	if err != nil {
@@ -352,7 +263,7 @@ func Page(reply *goredis.Cmd) (elements []string, cursor string, err error) {
 	return elements, cursor, nil
 }
 
-// Subscribers is how many clients of a server listen to a channel, those of patterns not counted.
+// Subscribers counts the clients of a server that listen to a channel, without clients of patterns.
 func Subscribers(ctx context.Context, server Conn, channel string) (int64, error) {
 	counts, err := server.Do(ctx, "PUBSUB", "NUMSUB", channel).Slice()
 	if err != nil || len(counts) != 2 {
@@ -362,7 +273,7 @@ func Subscribers(ctx context.Context, server Conn, channel string) (int64, error
 	return n, nil
 }
 
-// Silence keeps go-redis from writing its own lines to stderr.
+// Silence keeps go-redis from writing to stderr.
 func Silence() { goredis.SetLogger(silent{}) }
 
 type silent struct{}

@@ -17,17 +17,18 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// DefaultImage is what "container" runs when no image is named. It is on
-// Docker Hub; docker/build-local.sh makes the same name without a registry.
+// DefaultImage is the image of "container". docker/build-local.sh builds it without a registry.
 const DefaultImage = "redis:7.0"
 
 const (
-	// daemonTimeout bounds the question whether a Docker daemon answers.
+	// daemonTimeout bounds the search for a Docker daemon.
 	daemonTimeout = 3 * time.Second
-	// pullIdle is how long a pull may stand still before it counts as impossible.
+	// pullIdle bounds a pull without progress.
 	pullIdle = 15 * time.Second
-	// containerTimeout bounds creating, starting and removing a container, each.
+	// containerTimeout bounds the creation, the start and the removal of a container, each.
 	containerTimeout = 30 * time.Second
+	// processLabel names the process that started a container: testcontainers' label of a session is the same in its child processes.
+	processLabel = "dq-bench.pid"
 )
 
 func startContainer(ctx context.Context, image string) (*Server, error) {
@@ -58,56 +59,47 @@ func startContainer(ctx context.Context, image string) (*Server, error) {
 // hush keeps testcontainers from writing its banner to stderr between our own lines.
 var hush = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
 
-// dockerProvider gives a provider whose daemon has answered. Finding the daemon
-// can hang on a dead socket and ignores contexts, so it is waited for aside.
+// within returns what f returns, or an error at the end of ctx: f ignores contexts and can hang.
+func within[T any](ctx context.Context, f func() (T, error)) (value T, err error) {
+	done := make(chan func() (T, error), 1)
+	go func() {
+		value, err := f()
+		done <- func() (T, error) { return value, err }
+	}()
+	select {
+	case result := <-done:
+		return result()
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
+// dockerProvider returns a provider whose daemon has answered. If DOCKER_HOST is set its daemon must answer: testcontainers would turn to
+// the default socket.
 func dockerProvider(ctx context.Context) (*testcontainers.DockerProvider, error) {
 	hush()
 	ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
-	type answer struct {
-		provider *testcontainers.DockerProvider
-		err      error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		if err := pingDockerHost(ctx); err != nil {
-			got <- answer{nil, err}
-			return
+	return within(ctx, func() (*testcontainers.DockerProvider, error) {
+		if os.Getenv("DOCKER_HOST") != "" {
+			docker, err := moby.New(moby.FromEnv)
+			if err == nil {
+				_, err = docker.Ping(ctx, moby.PingOptions{})
+				_ = docker.Close()
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		p, err := testcontainers.NewDockerProvider()
 		if err == nil {
 			_, err = p.Client().Ping(ctx, moby.PingOptions{})
 		}
-		got <- answer{p, err}
-	}()
-	select {
-	case a := <-got:
-		if a.err != nil {
-			return nil, a.err
-		}
-		return a.provider, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+		return p, err
+	})
 }
 
-// pingDockerHost holds to DOCKER_HOST where it is set: testcontainers would turn
-// to the default socket when that host does not answer.
-func pingDockerHost(ctx context.Context) error {
-	if os.Getenv("DOCKER_HOST") == "" {
-		return nil
-	}
-	docker, err := moby.New(moby.FromEnv)
-	if err != nil {
-		return err
-	}
-	defer docker.Close()
-	_, err = docker.Ping(ctx, moby.PingOptions{})
-	return err
-}
-
-// haveImage pulls image unless the daemon has it. testcontainers would do so
-// too, but retries an unreachable registry for a quarter of an hour.
+// haveImage pulls an image unless the daemon has it. testcontainers retries an unreachable registry for a quarter of an hour.
 func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	if _, err := docker.ImageInspect(ctx, image); err == nil {
 		return nil
@@ -123,7 +115,7 @@ func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	defer pull.Close()
 	for msg, err := range pull.JSONMessages(ctx) {
 		switch {
-		case err != nil && errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return errors.Join(err, context.Cause(ctx))
@@ -135,14 +127,10 @@ func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	return context.Cause(ctx)
 }
 
-// processLabel tells whose a container is: testcontainers' own label of a session is the same in
-// all processes that one has started.
-const processLabel = "dq-bench.pid"
-
 func runContainer(ctx context.Context, image string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
-	// A daemon that is left while it makes a container goes on, and nobody would know of it.
+	// A daemon finishes a container that it began, so the caller waits for it, to remove it.
 	making, made := context.WithTimeout(context.WithoutCancel(ctx), containerTimeout)
 	defer made()
 	ctr, err := testcontainers.Run(making, image,
@@ -151,31 +139,21 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 		testcontainers.WithWaitStrategy(wait.ForLog(readyLine)),
 		testcontainers.WithLabels(map[string]string{processLabel: strconv.Itoa(os.Getpid())}),
 	)
-	remove := func() error {
-		return testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(0))
-	}
+	s := &Server{How: "container " + image, closer: func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), containerTimeout/2)
+		defer cancel()
+		_, err := within(ctx, func() (any, error) { return nil, testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(0)) })
+		return err
+	}}
 	if err == nil {
 		err = ctr.Start(ctx)
 	}
-	if err != nil {
-		return nil, errors.Join(&oneLine{err}, removed(remove))
+	if err == nil {
+		s.Addr, err = ctr.PortEndpoint(ctx, "6379/tcp", "")
 	}
-	s := &Server{How: "container " + image, closer: func() error { return removed(remove) }}
-	if s.Addr, err = ctr.PortEndpoint(ctx, "6379/tcp", ""); err != nil {
+	if err != nil {
 		return nil, errors.Join(&oneLine{err}, s.Close())
 	}
 	s.address.Hosts = []string{s.Addr}
 	return identified(ctx, s)
-}
-
-// removed bounds the removal of a container, which takes no context.
-func removed(remove func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- remove() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(containerTimeout / 2):
-		return errors.New("the Docker daemon does not remove the container in time")
-	}
 }

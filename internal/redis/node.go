@@ -10,35 +10,34 @@ import (
 	"time"
 )
 
-// errClosed is what a Node answers once its Server is closed.
+// errClosed is a Node's error after the end of its Server.
 var errClosed = errors.New("the server is closed")
 
-// Node is one server program that we started: something to kill, pause and start again. Its methods may be called from any
-// goroutine, one after the other.
+// Node is a server program of ours, to kill, pause and start again. Any goroutine may call its methods; one runs at a time.
 type Node struct {
 	// Addr is host:port, the same after a restart.
 	Addr string
-	// Dir is the folder of its files, an append-only file for one. It outlives a kill and goes with Server.Close.
+	// Dir is the folder of its files, such as an append-only file. It outlives a kill, and Server.Close removes it.
 	Dir string
 
 	command []string
 	ready   string
 	address Address
 
-	mu      sync.Mutex // one fault at a time, and none beside Close
+	mu      sync.Mutex
 	process *process
 	paused  bool
 	closed  bool
 }
 
-// PID is the process id of the latest run; another one after a restart.
+// PID returns the process id of the latest run.
 func (n *Node) PID() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process.cmd.Process.Pid
 }
 
-// String is the node's address.
+// String returns the node's address.
 func (n *Node) String() string { return n.Addr }
 
 // Running reports whether the program runs and is not paused.
@@ -53,11 +52,11 @@ func (n *Node) Running() bool {
 	}
 }
 
-// URL is the address of this one process, whatever its role in a set, as Server.URL is.
+// URL returns the address of this one process, whatever its role in a set, in the form of Server.URL.
 func (n *Node) URL() string { return n.address.String() }
 
-// Kill ends the program as kill -9 does, and returns when it has ended: its connections are then gone and its port refuses.
-// Port and folder stay for Restart. To kill what has ended already is no error. It returns within 5 s.
+// Kill ends the program as kill -9 does, and returns within 5 s, after its end: the connections are gone and the port refuses. Port and
+// folder stay for Restart. A second Kill does nothing.
 func (n *Node) Kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,9 +64,8 @@ func (n *Node) Kill() error {
 	return n.process.kill()
 }
 
-// Restart starts the program again, after a kill if it runs still: same port, same folder, same arguments. It returns when
-// the program has loaded its files and accepts connections; as a member of a set it may need longer to serve. The start is
-// bounded by ctx and by 10 s. While another process holds the port it tries again.
+// Restart starts the program again with the same port, folder and arguments, after a kill if it runs. It returns when the program has
+// loaded its files and accepts connections; a member of a set may need longer to serve. ctx and 10 s bound the start.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +78,7 @@ func (n *Node) Restart(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	// The port may be in the hands of a client whose own port the kernel chose just there.
+	// A client may have the port: the kernel chose it for the client.
 	var p *process
 	var failed error
 	err := until(ctx, "its port is free again", func() (bool, error) {
@@ -94,21 +92,22 @@ func (n *Node) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Pause stops the program as SIGSTOP does, and returns when it stands still: its connections stay open, and new ones are
-// made by the kernel, but nothing answers. Resume ends it, and so do Kill, Restart and Server.Close. It returns within 5 s;
-// Windows has no such signal.
+// Pause stops the program as SIGSTOP does, and returns within 5 s, when the program has stopped: connections stay open, the kernel accepts
+// new ones, and the program answers nothing. Resume ends it, and so do Kill, Restart and Server.Close. Windows has no such signal.
 func (n *Node) Pause() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
-	return n.signal(pauseSignal, true, func(pid int) error {
-		return until(ctx, n.Addr+" stands still", func() (bool, error) { return standsStill(pid) })
-	})
+	if err := n.signal(pauseSignal, true); err != nil {
+		return err
+	}
+	pid := n.PID()
+	return until(ctx, n.Addr+" has stopped", func() (bool, error) { return hasStopped(pid) })
 }
 
-// Resume lets a paused program go on; one that is not paused is left alone.
-func (n *Node) Resume() error { return n.signal(resumeSignal, false, func(int) error { return nil }) }
+// Resume continues a paused program.
+func (n *Node) Resume() error { return n.signal(resumeSignal, false) }
 
-func (n *Node) signal(sig os.Signal, pauses bool, obeyed func(pid int) error) error {
+func (n *Node) signal(sig os.Signal, pauses bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -118,7 +117,7 @@ func (n *Node) signal(sig os.Signal, pauses bool, obeyed func(pid int) error) er
 		return fmt.Errorf("%v of %s: %w", sig, n.Addr, err)
 	}
 	n.paused = pauses
-	return obeyed(n.process.cmd.Process.Pid)
+	return nil
 }
 
 // close kills the program and removes its folder.
@@ -129,15 +128,7 @@ func (n *Node) close() error {
 	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
 }
 
-// server is the node as a Server, known by its log.
-func (n *Node) server() *Server {
-	return &Server{
-		Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), Product: n.process.name, Version: n.process.version,
-		address: n.address, nodes: []*Node{n},
-	}
-}
-
-// until asks again, every 20 ms, until what holds or ctx ends; these servers announce no such event.
+// until calls holds every 20 ms until it returns true or ctx ends: these servers announce no such event.
 func until(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {
 		ok, err := holds()

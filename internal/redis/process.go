@@ -21,12 +21,11 @@ import (
 )
 
 const (
-	// startTimeout bounds one start of a local process. A loaded machine needs a second; a server that loads nothing never
-	// needs ten.
+	// startTimeout bounds one start of a local process, which takes up to a second on a loaded machine.
 	startTimeout = 10 * time.Second
 	// killTimeout bounds the end of a killed process.
 	killTimeout = 5 * time.Second
-	// tailLines is how much of a server's log an error shows.
+	// tailLines is how many lines of a server's log an error shows.
 	tailLines = 5
 	// Redis and Valkey log readyLine once, when they accept connections; a sentinel logs sentinelReadyLine instead.
 	readyLine, sentinelReadyLine = "Ready to accept connections", "Sentinel ID is"
@@ -34,12 +33,12 @@ const (
 
 var errPortTaken = errors.New("port taken")
 
-// findServer returns the path of the server program: the one named, else the first of redis-server and valkey-server on PATH.
+// findServer returns the path of a server program: by default the first of redis-server and valkey-server on PATH.
 func findServer(path string) (string, error) {
 	if path != "" {
 		p, err := exec.LookPath(path)
 		if err != nil {
-			return "", fmt.Errorf("expected a Redis server program at %s, found none that can be run: %w", path, err)
+			return "", fmt.Errorf("expected a Redis server program at %s, found no executable: %w", path, err)
 		}
 		return p, nil
 	}
@@ -54,19 +53,19 @@ func findServer(path string) (string, error) {
 	}
 }
 
-// StartProcess starts a server program, which keeps nothing and asks for no password but for its arguments:
+// StartProcess starts a server program. By default the server persists nothing and needs no password; arguments change that:
 //
 //	StartProcess(ctx, "", "--appendonly", "yes", "--appendfsync", "always")
 //	StartProcess(ctx, "", "--requirepass", "secret")
 //
-// An empty path means the first of redis-server and valkey-server on PATH. The clients of the Server use the password of
-// --requirepass; users of an --aclfile are the caller's matter, also when the default user may do nothing.
+// An empty path means the first of redis-server and valkey-server on PATH. The Server's clients use the password of --requirepass, and
+// no user of an --aclfile, even if the default user may do nothing.
 func StartProcess(ctx context.Context, path string, args ...string) (*Server, error) {
 	return StartConfigured(ctx, path, "", args...)
 }
 
-// StartConfigured is StartProcess with lines of a configuration file that the server may rewrite, as one does that sentinels
-// promote. With the argument --sentinel it starts a sentinel.
+// StartConfigured is StartProcess with lines of a configuration file that the server may rewrite, as sentinels make it do. The argument
+// --sentinel starts a sentinel.
 func StartConfigured(ctx context.Context, path, lines string, args ...string) (*Server, error) {
 	bin, err := findServer(path)
 	if err != nil {
@@ -81,29 +80,29 @@ func StartConfigured(ctx context.Context, path, lines string, args ...string) (*
 	if err != nil {
 		return nil, fmt.Errorf("%s did not come up: %w", bin, err)
 	}
-	s := n.server()
-	s.closer = n.close
+	s := &Server{
+		Addr: n.Addr, How: "process " + bin, PID: n.PID(), Product: n.process.name, Version: n.process.version,
+		address: n.address, nodes: []*Node{n}, closer: n.close,
+	}
 	if s.Version == "" && n.ready == readyLine { // a server that logs no version
 		return identified(ctx, s)
 	}
 	return s, nil
 }
 
-// launch starts a program once, on a port of 127.0.0.1 that is free now, and that it can take again after a restart.
+// launch starts a program once, on a free port of 127.0.0.1 that it can take again after a restart.
 func launch(ctx context.Context, bin, lines string, args []string) (*Node, error) {
 	l, err := listen.Stable(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{Addr: l.Addr().String(), ready: readyLine}
+	n.address.Hosts = []string{n.Addr}
 	_, port, _ := net.SplitHostPort(n.Addr)
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
+	_ = l.Close()
 	if n.Dir, err = os.MkdirTemp("", "dq-redis-"); err != nil {
 		return nil, err
 	}
-	n.address.Hosts = []string{n.Addr}
 	for i, arg := range args[:max(0, len(args)-1)] {
 		if arg == "--requirepass" { // the last one counts, as for the server
 			n.address.password = args[i+1]
@@ -133,10 +132,10 @@ type process struct {
 
 	mu            sync.Mutex
 	log           []string // its last lines
-	name, version string   // as it logs them
+	name, version string   // by its log
 }
 
-// run starts command in dir and waits until it has logged ready. When it has not by the end of ctx it is killed.
+// run starts a command in a folder and waits until it has logged ready. It kills the command at the end of ctx.
 func run(ctx context.Context, command []string, dir, ready string) (*process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...) // ctx bounds the start, not the life
 	cmd.Dir = dir
@@ -170,11 +169,9 @@ func run(ctx context.Context, command []string, dir, ready string) (*process, er
 // Redis and Valkey log versionLine first: "Redis version=7.0.15, bits=64, …".
 var versionLine = regexp.MustCompile(`(\w+) version=([^,\s]+), bits=`)
 
-// follow reads the program's log to its end, so that the program never blocks on a full pipe, and closes up at the line that
-// contains ready.
+// follow reads the program's log to its end, so that the program never blocks on a full pipe, and closes up at the first line with ready.
 func (p *process) follow(out io.ReadCloser, ready string, up chan<- struct{}) {
 	defer out.Close()
-	seen := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		p.mu.Lock()
@@ -185,9 +182,9 @@ func (p *process) follow(out io.ReadCloser, ready string, up chan<- struct{}) {
 			p.log = append(p.log[max(0, len(p.log)+1-tailLines):], line)
 		}
 		p.mu.Unlock()
-		if !seen && strings.Contains(line, ready) {
-			seen = true
+		if up != nil && strings.Contains(line, ready) {
 			close(up)
+			up = nil
 		}
 	}
 	_, _ = io.Copy(io.Discard, out)
@@ -195,7 +192,7 @@ func (p *process) follow(out io.ReadCloser, ready string, up chan<- struct{}) {
 	close(p.done)
 }
 
-// String is the end of the log on one line.
+// String returns the end of the log on one line.
 func (p *process) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +202,7 @@ func (p *process) String() string {
 	return "its log ends: " + strings.Join(p.log, " | ")
 }
 
-// kill ends the program at once, also when it is paused, and waits until it has.
+// kill ends the program at once, paused or not, and waits for its end.
 func (p *process) kill() error {
 	_ = p.cmd.Process.Kill()
 	select {

@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// starter runs functions on one OS thread that lives as long as this process. Linux delivers the parent-death signal when the
-// thread that forked ends, not the process, and Go ends idle threads as it likes.
+// starter runs functions on one OS thread that lives as long as this process. Linux sends the parent-death signal at the end of the
+// thread that forked, not of the process, and Go ends idle threads.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go runOnThread(work)
 	return work
 })
 
-// runOnThread runs functions for as long as this process lives.
 func runOnThread(work <-chan func()) {
 	runtime.LockOSThread()
 	for f := range work {
@@ -26,7 +25,7 @@ func runOnThread(work <-chan func()) {
 	}
 }
 
-// startTied starts cmd so that it dies with this process, however that ends.
+// startTied starts a command that dies with this process, however that ends.
 func startTied(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	done := make(chan error, 1)
@@ -34,9 +33,9 @@ func startTied(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// standsStill reports whether the kernel has stopped a process that was asked to: a signal sent is not yet obeyed.
-func standsStill(pid int) (bool, error) {
+// hasStopped reports whether the kernel has stopped a process after a signal.
+func hasStopped(pid int) (bool, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// "pid (name) state …", and the name may hold anything.
+	// "pid (name) state …"; the name may hold anything.
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T ")), err
 }

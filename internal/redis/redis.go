@@ -1,8 +1,7 @@
-// Package redis answers: which Redis?
+// Package redis finds or starts a Redis server, and connects to it.
 //
-// Start takes the value of --redis and returns a running server: an external one, a container, a local process, or the
-// embedded one. StartProcess starts a local process whose Node can be killed, paused and started again. Connect returns a
-// Conn to a server, and Dial a plain connection.
+// Start takes the value of --redis: an address, a container, a local process or the embedded server. StartProcess starts a local process
+// whose Node a test or a fault kills, pauses and starts again. Connect returns a Conn to a server, Dial a plain connection.
 package redis
 
 import (
@@ -14,19 +13,21 @@ import (
 	"strings"
 	"sync"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 )
 
 // Server is a Redis ready for use.
 type Server struct {
-	// Addr is host:port of the server, or the path of its Unix socket; of the current master behind sentinels, of the first
-	// seed of a cluster that answered.
+	// Addr is host:port of the server, or the path of its socket; of the current master behind sentinels; of the first node of a
+	// cluster that answered.
 	Addr string
-	// Product is "redis", "valkey" or another name that the server gives; "miniredis" when embedded. Version is "7.0.15".
+	// Product is "redis", "valkey" or another name by INFO; "miniredis" when embedded. Version is "7.0.15".
 	Product, Version string
 	// How says how the server was started: "external", "container redis:7.0", "process /usr/bin/redis-server", "embedded".
 	How string
-	// PID is the process id of a local process as started, 0 for every other form.
+	// PID is the id of a local process as started, else 0.
 	PID int
 
 	address Address
@@ -36,21 +37,21 @@ type Server struct {
 	err     error
 }
 
-// Start returns the Redis that spec asks for:
+// Start returns the Redis of a spec:
 //
 //	auto                        the first that works of container, process, embedded
-//	container[:image]           a container, DefaultImage if no image is named
+//	container[:image]           a container, by default of DefaultImage
 //	process[:path]              redis-server or valkey-server, from PATH or at path
 //	embedded                    in this process
 //	redis:// rediss://          a server that runs elsewhere
 //	unix:///path?db=n           the same by a Unix socket
 //	redis+cluster://h,h         a cluster, by some of its nodes
-//	redis+sentinel://h,h/name   the master that sentinels watch under that name
+//	redis+sentinel://h,h/name   the master that sentinels watch under a name
 //	rediss+cluster:// rediss+sentinel://   the same by TLS
-//	rediss…?tls_ca=file&tls_cert=file&tls_key=file   by an authority and with a certificate of one's own
+//	rediss…?tls_ca=file&tls_cert=file&tls_key=file   with other authorities, and with a client's certificate
 //
-// A spec that can never be right gives a *SpecError; an environment that cannot serve gives another error of one line,
-// without passwords. notice, which may be nil, gets the line that says what auto took. ctx bounds the start only.
+// A wrong spec gives a *SpecError; a missing server gives another error of one line without passwords. notice gets one line with the
+// choice of auto; it may be nil. ctx bounds only the start.
 func Start(ctx context.Context, spec string, notice func(string)) (*Server, error) {
 	sp, err := Parse(spec)
 	if err != nil {
@@ -70,15 +71,15 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	}
 }
 
-// startAuto takes the first form that works. Its notice says in one line why better forms did not work.
+// startAuto takes the first kind that works. Its notice says why it skipped better kinds.
 func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 	var missed []string
-	for _, form := range []func() (*Server, error){
+	for _, start := range []func() (*Server, error){
 		func() (*Server, error) { return startContainer(ctx, "") },
 		func() (*Server, error) { return StartProcess(ctx, "") },
 		func() (*Server, error) { return startEmbedded(ctx) },
 	} {
-		s, err := form()
+		s, err := start()
 		switch {
 		case err == nil:
 			line := fmt.Sprintf("redis: %s (%s %s) on %s", s.How, s.Product, s.Version, s.Addr)
@@ -96,10 +97,10 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 		errors.As(err, &brief)
 		missed = append(missed, brief.brief)
 	}
-	return nil, fmt.Errorf("no Redis can be had here: %s", strings.Join(missed, "; "))
+	return nil, fmt.Errorf("no kind of Redis works here: %s", strings.Join(missed, "; "))
 }
 
-// A briefError has a long form for the command that asked for one form, and a short one for the notice of auto.
+// A briefError has a long form for a command that asked for one kind, and a short form for the notice of auto.
 type briefError struct {
 	error
 	brief string
@@ -107,37 +108,34 @@ type briefError struct {
 
 func (e *briefError) Unwrap() error { return e.error }
 
-// startEmbedded starts the imitation in this process.
 func startEmbedded(ctx context.Context) (*Server, error) {
 	e, err := embedded.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return identified(ctx, &Server{Addr: e.Addr(), How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: e.Close})
+	return identified(ctx, &Server{How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: e.Close})
 }
 
-func startExternal(ctx context.Context, t Address) (*Server, error) {
-	t, err := t.loaded()
+func startExternal(ctx context.Context, a Address) (*Server, error) {
+	a, err := a.loaded()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{How: "external", address: t}
-	if t.Topology != Sentinel {
-		return identified(ctx, s)
+	if a.Topology != Sentinel {
+		return identified(ctx, &Server{How: "external", address: a})
 	}
-	if s.Addr, err = t.masterAddr(ctx); err != nil {
-		return nil, err
-	}
-	master, err := identified(ctx, &Server{address: t.At(s.Addr)})
+	addr, err := a.masterAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.Product, s.Version = master.Product, master.Version
-	return s, nil
+	master, err := identified(ctx, &Server{How: "external", address: a.At(addr)})
+	if err == nil {
+		master.address = a
+	}
+	return master, err
 }
 
-// identified fills Addr, Product and Version from INFO server of the first host that answers, and closes a Server that
-// does not answer as it should.
+// identified fills Addr, Product and Version by INFO server of the first host that answers, and closes a Server that answers wrong.
 func identified(ctx context.Context, s *Server) (*Server, error) {
 	var errs []error
 	for _, addr := range s.address.Hosts {
@@ -147,7 +145,7 @@ func identified(ctx context.Context, s *Server) (*Server, error) {
 			continue
 		}
 		s.Addr = addr
-		if err := s.identify(fields(info)); err != nil {
+		if err := s.identify(info); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		return s, nil
@@ -155,9 +153,13 @@ func identified(ctx context.Context, s *Server) (*Server, error) {
 	return nil, errors.Join(s.address.explain(errors.Join(errs...)), s.Close())
 }
 
-// identify refuses a server of another kind than the address says: the server would answer, and fail at the first command
-// that needs the other kind.
-func (s *Server) identify(info map[string]string) error {
+// identify refuses a server of another kind than the address says: the server would fail only later, at a command of the other kind.
+func (s *Server) identify(text string) error {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		info[name] = value
+	}
 	switch mode := info["redis_mode"]; {
 	case mode == "sentinel":
 		return fmt.Errorf("expected a Redis at %s, found a sentinel: use redis+sentinel://%s/ and the name of the master", s.Addr, s.Addr)
@@ -173,25 +175,13 @@ func (s *Server) identify(info map[string]string) error {
 	return nil
 }
 
-// fields are the name:value lines of INFO.
-func fields(info string) map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(info) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			m[k] = v
-		}
-	}
-	return m
-}
-
-// URL is the address of the server as Start, Connect and driver programs read it: of a set it names all nodes and what they
-// are. It holds the password: do not print it.
+// URL returns the address of the server or set, as Start, Connect and driver programs read it. It has the password: do not print it.
 func (s *Server) URL() string { return s.address.String() }
 
 // URLBy is URL with the server reached at another address, host:port of a proxy.
 func (s *Server) URLBy(addr string) string { return s.address.At(addr).String() }
 
-// SetOf is the server of an address whose Nodes are these, and which stop ends.
+// SetOf returns the server at an address, with the Nodes of its set and the function that stops them.
 func SetOf(ctx context.Context, how, address string, nodes []*Node, stop func() error) (*Server, error) {
 	s, err := Start(ctx, address, nil)
 	if err == nil {
@@ -203,10 +193,10 @@ func SetOf(ctx context.Context, how, address string, nodes []*Node, stop func() 
 // Embedded reports whether the server runs inside this process; its figures do not stand for a real Redis.
 func (s *Server) Embedded() bool { return s.How == "embedded" }
 
-// Cluster reports whether the server is a Redis Cluster, where the keys of one script have to share a slot.
+// Cluster reports whether the server is a Redis Cluster, where the keys of one script must share a slot.
 func (s *Server) Cluster() bool { return s.address.Topology == Cluster }
 
-// Seeds are the addresses, host:port, by which a Cluster is found, or the sentinels that name the master; empty for one server.
+// Seeds returns host:port of the address's cluster nodes or sentinels; nil for one server.
 func (s *Server) Seeds() []string {
 	if s.address.Topology == Single {
 		return nil
@@ -214,18 +204,20 @@ func (s *Server) Seeds() []string {
 	return slices.Clone(s.address.Hosts)
 }
 
-// Nodes are the processes that hold data, in the order of their start; empty for a server that is no process of ours.
+// Nodes returns our processes that hold data, in the order of their start.
 func (s *Server) Nodes() []*Node { return slices.Clone(s.nodes) }
 
-// String is the line people read: "redis 7.0.15 (process /usr/bin/redis-server) on 127.0.0.1:43121".
+// String returns the line for people: "redis 7.0.15 (process /usr/bin/redis-server) on 127.0.0.1:43121".
 func (s *Server) String() string {
 	return fmt.Sprintf("%s %s (%s) on %s", s.Product, s.Version, s.How, s.Addr)
 }
 
-// Conn returns a new client of its own pool; the caller closes it.
-func (s *Server) Conn() Conn { return s.address.connect() }
+// Conn returns a new client with its own pool; the caller closes it.
+//
+//go:noinline
+func (s *Server) Conn() Conn { return connectTo(s.address, goredis.UniversalOptions{}) }
 
-// Close stops what Start started and removes its files; an external server is left alone. It returns within 15 s, and the
+// Close stops the server that Start started, and removes its files; it leaves an external server alone. It returns within 15 s, and the
 // same error each time.
 func (s *Server) Close() error {
 	s.once.Do(func() {

@@ -9,19 +9,18 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// SpecError reports a --redis value that can never be right, whatever the machine: an unknown word or a broken URL.
-// Commands exit 2 on it.
+// SpecError reports a --redis value that is wrong on every machine. Commands exit 2 on it.
 type SpecError struct {
-	Spec   string // the value as given, its password hidden
-	Reason string // what is wrong with it
+	Spec   string // the value without its password
+	Reason string
 }
 
-// Error names the value, what is wrong with it and what is allowed.
+// Error names the value, the reason and the allowed values.
 func (e *SpecError) Error() string {
 	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, redis+cluster://, redis+sentinel:// URL, rediss… for TLS, unix:// for a socket", e.Spec, e.Reason)
 }
 
-// Kind is how a --redis value has its server.
+// Kind is the word of a --redis value, or External for an address.
 type Kind string
 
 // The kinds.
@@ -36,11 +35,11 @@ const (
 // Spec is a --redis value.
 type Spec struct {
 	Kind    Kind
-	Arg     string  // image or path; empty means the default
+	Arg     string  // image or path; empty for the default
 	Address Address // of an External one
 }
 
-// Parse reads a --redis value. It touches no network and no file; the error is always a *SpecError.
+// Parse reads a --redis value, without network or files. It fails with a *SpecError.
 func Parse(s string) (Spec, error) {
 	spec, err := parse(s)
 	if err != nil {
@@ -49,26 +48,23 @@ func Parse(s string) (Spec, error) {
 	return spec, nil
 }
 
-// parse reads a --redis value. Its errors have no part of an address, which may be of a password.
 func parse(s string) (Spec, error) {
 	word, arg, hasArg := strings.Cut(s, ":")
 	switch k := Kind(word); {
 	case strings.Contains(s, "://"):
 		a, err := parseAddress(s)
 		return Spec{Kind: External, Address: a}, err
-	case (k == Container || k == Process) && hasArg && arg == "":
-		return Spec{}, errors.New("nothing follows the colon")
-	case k == Container || k == Process || (k == Auto || k == Embedded) && !hasArg:
+	case (k == Container || k == Process) && (!hasArg || arg != ""), (k == Auto || k == Embedded) && !hasArg:
 		return Spec{Kind: k, Arg: arg}, nil
+	case k == Container || k == Process:
+		return Spec{}, errors.New("nothing follows the colon")
 	case k == Auto || k == Embedded:
 		return Spec{}, errors.New(word + " takes no argument")
-	case k == "":
-		return Spec{}, errors.New("empty")
 	}
 	return Spec{}, errors.New("unknown word" + text.DidYouMean(word, []string{"auto", "container", "process", "embedded"}))
 }
 
-// ParseAddress reads the address of a server. The error is a *SpecError.
+// ParseAddress reads the address of a server. It fails with a *SpecError.
 func ParseAddress(s string) (Address, error) {
 	spec, err := Parse(s)
 	if err == nil && spec.Kind != External {
@@ -77,19 +73,19 @@ func ParseAddress(s string) (Address, error) {
 	return spec.Address, err
 }
 
-// IsExternal reports whether a --redis value is the address of a server that runs already.
+// IsExternal reports whether a --redis value is the address of a server.
 func IsExternal(s string) bool {
-	spec, err := Parse(s)
-	return err == nil && spec.Kind == External
+	_, err := ParseAddress(s)
+	return err == nil
 }
 
-// Redact is a --redis value without passwords, for people. An address that cannot be read is shown by its scheme alone.
+// Redact returns a --redis value without passwords, for people. Of a wrong address it returns only the scheme.
 func Redact(s string) string {
 	spec, err := parse(s)
 	scheme, rest, isAddress := strings.Cut(s, "://")
 	switch {
 	case err == nil && spec.Kind != External, err != nil && !strings.ContainsAny(s, "/@"):
-		return s // an image may have an @ too
+		return s // an image may have an @
 	case err != nil && isAddress && !strings.ContainsAny(scheme, ":/?#@"):
 		return scheme + "://***"
 	case err != nil:
@@ -106,11 +102,11 @@ func Redact(s string) string {
 
 var sentinelPassword = regexp.MustCompile(`(sentinel_password=)[^&]*`)
 
-// Place is where a --redis value has its server, for people: host:port of one that runs elsewhere, the first of several, and
-// else the value itself. It has no password.
+// Place returns where the server of a --redis value is, for people and without a password: the first host:port of an address, else the
+// value.
 func Place(s string) string {
-	if spec, err := Parse(s); err == nil && spec.Kind == External {
-		return spec.Address.Hosts[0]
+	if a, err := ParseAddress(s); err == nil {
+		return a.Hosts[0]
 	}
 	return Redact(s)
 }

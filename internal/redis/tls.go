@@ -6,25 +6,26 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Files name PEM files of this machine: the authorities that a server's certificate is trusted by, instead of the
-// system's, and the client's own certificate with its key. Each may be empty.
+// Files name PEM files of this machine: the authorities to trust instead of the system's, and the client's certificate with its
+// key. Each may be empty.
 type Files struct{ CA, Cert, Key string }
 
-// fileParameters are the parameters of a URL that name files.
-var fileParameters = [...]string{"tls_ca", "tls_cert", "tls_key"}
+// mostPEM bounds a file, in bytes. All authorities of a system take a quarter of it.
+const mostPEM = 1 << 20
 
-// each calls do for each file with the name of its parameter.
-func (f *Files) each(do func(name string, file *string)) {
-	for i, file := range []*string{&f.CA, &f.Cert, &f.Key} {
-		do(fileParameters[i], file)
+// all yields each file with its parameter in an address.
+func (f *Files) all() iter.Seq2[string, *string] {
+	return func(yield func(string, *string) bool) {
+		_ = yield("tls_ca", &f.CA) && yield("tls_cert", &f.Cert) && yield("tls_key", &f.Key)
 	}
 }
 
-// check refuses files that can never be right, whatever is in them: half of a pair, or any without TLS.
+// check refuses names without TLS, and half of a pair.
 func (f Files) check(withTLS bool) error {
 	switch {
 	case f != Files{} && !withTLS:
@@ -35,48 +36,31 @@ func (f Files) check(withTLS bool) error {
 	return nil
 }
 
-// loaded is t with its files for TLS read.
-func (t Address) loaded() (Address, error) {
-	if t.Files == (Files{}) {
-		return t, nil
+// loaded returns the address with its files for TLS read.
+func (a Address) loaded() (Address, error) {
+	if !a.TLS {
+		return a, nil
 	}
-	t.trust = &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.Files.CA != "" {
-		text, err := readPEM(t.Files.CA)
+	read := func(name string) ([]byte, error) { return text.ReadFile(context.Background(), name, mostPEM) }
+	a.trust = &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.Files.CA != "" {
+		authorities, err := read(a.Files.CA)
 		if err != nil {
-			return t, fmt.Errorf("the authority's certificate: %w", err)
+			return a, fmt.Errorf("the authority's certificate: %w", err)
 		}
-		t.trust.RootCAs = x509.NewCertPool()
-		if !t.trust.RootCAs.AppendCertsFromPEM(text) {
-			return t, fmt.Errorf("the authority's certificate: expected PEM with a certificate in %s", t.Files.CA)
+		a.trust.RootCAs = x509.NewCertPool()
+		if !a.trust.RootCAs.AppendCertsFromPEM(authorities) {
+			return a, fmt.Errorf("the authority's certificate: expected PEM with a certificate in %s", a.Files.CA)
 		}
 	}
-	if t.Files.Cert != "" {
-		cert, err1 := readPEM(t.Files.Cert)
-		key, err2 := readPEM(t.Files.Key)
+	if a.Files.Cert != "" {
+		cert, err1 := read(a.Files.Cert)
+		key, err2 := read(a.Files.Key)
 		pair, err3 := tls.X509KeyPair(cert, key)
 		if err := errors.Join(err1, err2, err3); err != nil {
-			return t, fmt.Errorf("the client's certificate %s with the key %s: %w", t.Files.Cert, t.Files.Key, &oneLine{err})
+			return a, fmt.Errorf("the client's certificate %s with the key %s: %w", a.Files.Cert, a.Files.Key, &oneLine{err})
 		}
-		t.trust.Certificates = []tls.Certificate{pair}
+		a.trust.Certificates = []tls.Certificate{pair}
 	}
-	return t, nil
-}
-
-// tlsConfig names no host: who dials takes the host of the address, which is another for each node of a set.
-func (t Address) tlsConfig() *tls.Config {
-	switch {
-	case !t.TLS:
-		return nil
-	case t.trust != nil:
-		return t.trust.Clone()
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12}
-}
-
-// mostPEM bounds a file, in bytes: all authorities of a system are a quarter of it.
-const mostPEM = 1 << 20
-
-func readPEM(name string) ([]byte, error) {
-	return text.ReadFile(context.Background(), name, mostPEM)
+	return a, nil
 }

@@ -120,17 +120,12 @@ func TestNobodyTransfers(t *testing.T) {
 // A Redisson that listens is woken first. Where it delivers, the guard does not.
 func TestGuardWakesWhoListens(t *testing.T) {
 	b := setup(t)
-	subscription, err := b.conn.Subscribe(b.ctx, b.names.Channel)
-	require.NoError(t, err)
-	defer subscription.Close()
+	subscription := b.listen()
 	b.offer(bc0Lc0, -time.Minute, "a")
 	_, lines, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
-	for m := range subscription.Received {
-		if m.Channel == b.names.Channel {
-			require.NoError(t, b.transfer("4.7.0"))
-			break
-		}
-	}
+	_, err := subscription.ReceiveMessage(b.ctx)
+	require.NoError(t, err)
+	require.NoError(t, b.transfer("4.7.0"))
 	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")
 	end()
 	require.Contains(t, lines.String(), `"did":"woke a listener"`)
@@ -140,9 +135,7 @@ func TestGuardWakesWhoListens(t *testing.T) {
 // Who listens and does not deliver within a second is not waited for.
 func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
 	b := setup(t)
-	subscription, err := b.conn.Subscribe(b.ctx, b.names.Channel)
-	require.NoError(t, err)
-	defer subscription.Close()
+	b.listen()
 	b.offer(bc0Lc0, -time.Minute, "a")
 	b.guard(ops.GuardOptions{Queues: []string{"orders"}})
 	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")

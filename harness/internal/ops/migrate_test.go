@@ -81,9 +81,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 	b := setup(t)
 	b.offer(dLc0, time.Hour, "a")
-	s, err := b.conn.Subscribe(b.ctx, b.names.Channel)
-	require.NoError(t, err)
-	defer s.Close()
+	b.listen()
 	to := bc0Lc0
 	done, err := b.migrate(ops.MigrateOptions{To: &to, Yes: true})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -38,6 +39,17 @@ func on(t *testing.T, srv *redis.Server) *bench {
 	conn := srv.Conn()
 	t.Cleanup(func() { _ = conn.Close() })
 	return &bench{t: t, ctx: ctx, srv: srv, conn: conn, names: wire.NamesOf("orders")}
+}
+
+// listen subscribes to the queue's channel until the test ends, as an open Redisson does.
+func (b *bench) listen() *goredis.PubSub {
+	b.t.Helper()
+	client := redistest.Client(b.srv)
+	s := client.Subscribe(b.ctx, b.names.Channel)
+	b.t.Cleanup(func() { _ = s.Close(); _ = client.Close() })
+	_, err := s.Receive(b.ctx)
+	require.NoError(b.t, err)
+	return s
 }
 
 func (b *bench) do(args ...any) any {
