@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -267,7 +268,7 @@ func (p *prose) add(text string) {
 // codeBlock is a block of code in Markdown.
 var codeBlock = regexp.MustCompile("(?ms)^```.*?^```|^    .*$")
 
-// documents returns the Markdown files of the tree, and how many words each has.
+// documents returns the Markdown files of the tree, and how many words each has. The Chinese ones are limited in characters.
 func documents(t *testing.T, p *prose) (words map[string]int) {
 	t.Helper()
 	words = map[string]int{}
@@ -278,7 +279,7 @@ func documents(t *testing.T, p *prose) (words map[string]int) {
 		if entry.IsDir() && file != ".." && (strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".github" || entry.Name() == "out" || entry.Name() == "bin") {
 			return filepath.SkipDir
 		}
-		if filepath.Ext(file) != ".md" {
+		if filepath.Ext(file) != ".md" || strings.HasSuffix(file, ".zh-CN.md") {
 			return nil
 		}
 		text, err := os.ReadFile(file)
@@ -368,6 +369,22 @@ func TestTheHouseOnlyShrinks(t *testing.T) {
 	require.Empty(t, have, "%s lacks figures", figuresFile)
 	if *update {
 		require.NoError(t, os.WriteFile(figuresFile, []byte(strings.Join(rows, "\n")+"\n"), 0o644))
+	}
+}
+
+// The documents in Chinese are short, and operate.zh-CN.md has the commands and names of operate.md.
+func TestChineseDocumentsAreShort(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	chinese := read("../docs/operate.zh-CN.md")
+	require.LessOrEqual(t, utf8.RuneCountInString(read("../README.zh-CN.md")+chinese), 8_000, "characters")
+	english, _, _ := strings.Cut(read("../docs/operate.md"), "<!-- gauges")
+	code := regexp.MustCompile("(?m)^    .*$|`[^`]+`")
+	for _, name := range code.FindAllString(english, -1) {
+		require.Contains(t, chinese, name)
 	}
 }
 

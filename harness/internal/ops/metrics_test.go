@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 )
 
-var update = flags.Bool("update", false, "write the table of gauges to docs/monitoring/README.md")
+var update = flags.Bool("update", false, "write the table of gauges to docs/operate.md")
 
 const monitoring = "../../../docs/monitoring/"
 
@@ -76,19 +76,16 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 // The table of gauges in the documentation is that of the code.
 func TestTableOfGauges(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("\n| gauge | labels | meaning |\n|---|---|---|\n")
+	table.WriteString("\n| gauge | meaning |\n|---|---|\n")
 	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
 		labels := ""
-		if strings.HasPrefix(g.name, "dq_queue_") {
-			labels = "`queue`"
-		}
 		if g.labels != "" {
-			labels += ", `" + strings.ReplaceAll(g.labels, ", ", "`, `") + "`"
+			labels = "{" + g.labels + "}"
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", g.name, labels, g.help)
+		fmt.Fprintf(&table, "| `%s%s` | %s |\n", g.name, labels, g.help)
 	}
 	table.WriteString("\n")
-	const file, begin, end = monitoring + "README.md", "<!-- gauges: go test ./harness/internal/ops -run Gauges -update -->\n", "<!-- /gauges -->\n"
+	const file, begin, end = "../../../docs/operate.md", "<!-- gauges: go test ./harness/internal/ops -run Gauges -update -->\n", "<!-- /gauges -->\n"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
