@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,9 @@ import (
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	redis, release, listen     string
+	out                        string
 	all, asJSON, redact, watch bool
+	changes                    bool
 	reports                    []string
 	length, interval, wait     time.Duration
 	given                      func(string) bool
@@ -41,7 +44,11 @@ the difference between the pending list and the timeout set.
 
 Only reads. A refused command is named with the right that it needs, and the rest is told. Delivered values
 are looked at twice, 2 s apart, to see if a consumer takes them; --watch and --listen look every 5 s, and
-call a queue red if its first value has not moved for 30 s. --listen serves /metrics.
+call a queue red if its first value has not moved for 30 s.
+
+--listen serves /metrics and a page: the queues, their findings and messages. With --allow-changes the page
+cancels, delivers, reschedules, imports, repairs and undoes, after a plan and a confirmation; undo files go
+to --out. The token in the printed address is needed for changes, and off loopback for reading too.
 
 Exit codes: 1 a named queue is nowhere; 99 a finding is red, at the last look.`,
 		Example: `  dq-bench doctor --redis redis://10.0.0.5:6379/0
@@ -65,7 +72,7 @@ Exit codes: 1 a named queue is nowhere; 99 a finding is red, at the last look.`,
 			defer conn.Close()
 			doctor := ops.NewDoctor(conn, options)
 			if flags.watch || flags.listen != "" {
-				return flags.repeat(cmd.Context(), doctor)
+				return flags.repeat(cmd.Context(), doctor, conn)
 			}
 			return flags.once(cmd.Context(), doctor, conn)
 		},
@@ -80,6 +87,8 @@ Exit codes: 1 a named queue is nowhere; 99 a finding is red, at the last look.`,
 	f.yes(&flags.watch, "watch")
 	f.span(&flags.length, "for", 0)
 	f.str(&flags.listen, "listen", "")
+	f.yes(&flags.changes, "allow-changes")
+	f.str(&flags.out, "out", ".")
 	return cmd
 }
 
@@ -107,6 +116,8 @@ func (f *doctorFlags) options(queues []string) (ops.LookOptions, error) {
 		return options, errors.New("expected the names of queues, got an empty name")
 	case repeats && (f.asJSON || len(f.reports) > 0):
 		return options, errors.New("--json and --report are for one look: they do not go with --watch or --listen")
+	case f.changes && f.listen == "":
+		return options, errors.New("--allow-changes: expected --listen")
 	case f.given("for") && (!repeats || f.length <= 0):
 		return options, errors.New("--for: expected a time, with --watch or --listen")
 	}
@@ -174,7 +185,7 @@ func doctorVerdict(seen *ops.Look) error {
 }
 
 // repeat looks until ctx ends, on a screen, as metrics or both. Only the first failure ends it.
-func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor) (failed error) {
+func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor, conn redis.Conn) (failed error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if f.length > 0 {
@@ -182,21 +193,20 @@ func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor) (failed er
 		defer cancel()
 		ctx = limited
 	}
-	var gauges *ops.QueueMetrics
+	gauges := ops.NewQueueMetrics()
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(f.listen), Changes: f.changes, Redact: f.redact, Out: f.out})
 	if f.listen != "" {
-		gauges = ops.NewQueueMetrics()
-		served, err := web.Serve(ctx, f.listen, nil, metrics.Handler(tool(), gauges), nil)
+		served, err := web.Serve(ctx, f.listen, desk, metrics.Handler(tool(), gauges), nil)
 		if err != nil {
 			return err
 		}
 		defer func() { failed = errors.Join(failed, served.Close()) }()
-		fmt.Fprintf(f.stderr, "metrics at %smetrics\n", served.URL())
+		fmt.Fprintf(f.stderr, "metrics at %smetrics\npage at %s\n", served.URL(), ops.TokenURL(served.URL(), desk.Token))
 	}
 	var last *ops.Look
 	doctor.Repeat(ctx, f.interval, func(seen *ops.Look, err error) {
-		if gauges != nil {
-			gauges.Set(seen, err)
-		}
+		gauges.Set(seen, err)
+		desk.Set(seen, err)
 		switch {
 		case err != nil && last == nil:
 			stop(granted(err, doctorRights))

@@ -80,7 +80,7 @@ func TestDoctorWatches(t *testing.T) {
 	defer conn.Close()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- flags.repeat(ctx, ops.NewDoctor(conn, ops.LookOptions{}))
+		ended <- flags.repeat(ctx, ops.NewDoctor(conn, ops.LookOptions{}), conn)
 		out.Close()
 		errs.Close()
 	}()
@@ -88,6 +88,8 @@ func TestDoctorWatches(t *testing.T) {
 	require.True(t, notices.Scan())
 	url, ok := strings.CutPrefix(notices.Text(), "metrics at ")
 	require.True(t, ok, notices.Text())
+	require.True(t, notices.Scan())
+	require.Contains(t, notices.Text(), "page at http://127.0.0.1:")
 	require.True(t, lines.Scan())
 	require.Contains(t, lines.Text(), "queue=orders state=yellow waiting=1 ")
 	require.Contains(t, lines.Text(), "findings=yellow:no-subscriber")

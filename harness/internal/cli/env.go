@@ -25,7 +25,7 @@ func envName(flag string) string {
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stderr io.Writer) error {
 	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || slices.Contains([]string{"help", "version", "list", "force", "yes"}, f.Name) || firstErr != nil {
+		if f.Changed || slices.Contains([]string{"help", "version", "list", "force", "yes", "allow-changes"}, f.Name) || firstErr != nil {
 			return
 		}
 		value, _ := lookup(envName(f.Name))

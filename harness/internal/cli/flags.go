@@ -53,6 +53,7 @@ var flagTable = []flagRow{
 	{"codec", "", "CODEC", "Change", "codec of the values, such as kryo5; FROM:TO rewrites them"},
 	{"classpath", "", "FILE", "Change", "jar, Spring Boot jar, folder or 'lib/*' of the application, for Java; repeatable"},
 	{"class", "", "CLASS", "Change", "full name of the class of the values"},
+	{"allow-changes", "", "", "Safety", "the page at --listen offers the verbs of queue, behind its token"},
 	{"yes", "", "", "Safety", "make the changes; without it, the plan is printed"},
 	{"force", "", "", "Safety", "continue where the command would refuse"},
 	{"slo", "", "OBJECTIVE", "Verdict", "such as 'lateness.p99<=20ms' or 'lost<=0'; repeatable"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -105,9 +104,9 @@ func (f *queueFlags) run(cmd *cobra.Command, v queueVerb, args []string) error {
 	if v.name != "import" && v.name != "undo" {
 		filter.IDs = args[1:]
 	}
-	due, err := f.due()
-	if err == nil {
-		err = filter.Where(f.where)
+	due, err := int64(0), filter.Where(f.where)
+	if f.to != "" && err == nil {
+		due, err = ops.ParseDue(f.to)
 	}
 	of := strings.Split(f.of, ",")
 	for _, part := range of {
@@ -128,8 +127,6 @@ func (f *queueFlags) run(cmd *cobra.Command, v queueVerb, args []string) error {
 		err = errors.New("expected ids, --where or --all, and one of them")
 	case v.name == "reschedule" && f.to == "":
 		err = errors.New("expected --to, such as --to 10m")
-	case v.name == "reschedule" && f.of != "waiting":
-		err = errors.New("--of: only waiting messages have a due time")
 	case (v.name == "import") != (len(args) == 2) && v.name == "import", len(args) > 1 && (v.name == "undo" || v.name == "repair"):
 		err = fmt.Errorf("expected %s", v.args)
 	}
@@ -176,37 +173,15 @@ func (f *queueFlags) run(cmd *cobra.Command, v queueVerb, args []string) error {
 	case "import":
 		changes, err = f.imported(cmd, editor, args[1])
 	default:
-		for _, part := range of {
-			if err == nil {
-				err = editor.Each(ctx, part, filter, func(i ops.Item) error {
-					if v.name == "deliver" && (part == "ready" || part == "aside") {
-						return usageError(fmt.Errorf("--of %s: these messages cannot be delivered", part))
-					}
-					changes = append(changes, editor.Change(i, v.name, due))
-					return nil
-				})
-			}
+		changes, err = editor.Plan(ctx, v.name, of, filter, due)
+		if wrong := (*ops.PartError)(nil); errors.As(err, &wrong) {
+			return usageError(err)
 		}
 	}
 	if err != nil {
 		return granted(err, queueRights)
 	}
 	return granted(f.apply(cmd, map[string][]ops.Change{args[0]: changes}, conn, v.name), queueRights)
-}
-
-// due reads --to.
-func (f *queueFlags) due() (int64, error) {
-	if f.to == "" {
-		return 0, nil
-	}
-	if in, err := time.ParseDuration(f.to); err == nil {
-		return time.Now().Add(in).UnixMilli(), nil
-	}
-	at, err := time.Parse(time.RFC3339, f.to)
-	if err != nil {
-		return 0, fmt.Errorf("--to %s: expected a time from now such as 10m, or 2026-11-24T18:00:00Z", f.to)
-	}
-	return at.UnixMilli(), nil
 }
 
 // print lists messages.
@@ -260,14 +235,9 @@ func (f *queueFlags) imported(cmd *cobra.Command, editor *ops.Editor, name strin
 
 // undo undoes an undo file.
 func (f *queueFlags) undo(cmd *cobra.Command, conn redis.Conn, name string) error {
-	file, err := os.Open(name)
+	changes, unsure, err := ops.ReadUndoFile(name)
 	if err != nil {
 		return err
-	}
-	defer file.Close()
-	changes, unsure, err := ops.ReadUndo(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	if unsure > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "dq-bench: the last %d changes of %s have no result: they were interrupted, and are left as they are\n", unsure, name)
@@ -296,25 +266,14 @@ func (f *queueFlags) apply(cmd *cobra.Command, byQueue map[string][]ops.Change, 
 		if len(changes) == 0 {
 			continue
 		}
-		name := filepath.Join(f.out, fmt.Sprintf("dq-undo-%s-%s.jsonl", strings.Map(fileRune, queue), time.Now().UTC().Format("20060102T150405.000")))
-		undo, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
+		made, name, err := ops.NewEditor(conn, queue).ApplyWithUndo(cmd.Context(), changes, f.out)
+		if name == "" {
+			return err
 		}
-		made, _, err := ops.NewEditor(conn, queue).Apply(cmd.Context(), changes, -1, undo)
-		err = errors.Join(err, undo.Close())
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d changed; to undo: dq-bench queue undo %s\n", text.Line(queue), made, len(changes), text.Shell(name))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fileRune keeps what a file name may hold on every system.
-func fileRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-		return r
-	}
-	return '_'
 }

@@ -47,8 +47,7 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
-		host := listen.Host(addr)
-		if address, err := netip.ParseAddr(host); err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost") {
+		if IsLocal(addr) {
 			all.Handle("/debug/pprof/", metrics)
 		}
 	}
@@ -60,6 +59,13 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
 	}
 	return &Server{s}, nil
+}
+
+// IsLocal reports whether only this machine reaches an address to listen at.
+func IsLocal(addr string) bool {
+	host := listen.Host(addr)
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // URL is where the first page is.

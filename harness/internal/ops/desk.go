@@ -1,0 +1,404 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// Bounds of a Desk.
+const (
+	deskItems = 100    // messages of a page
+	deskMost  = 10_000 // changes of a plan
+	deskPlans = 20     // that wait for a confirmation
+	deskBody  = 8 << 20
+)
+
+// DeskOptions set a Desk.
+type DeskOptions struct {
+	Conn    redis.Conn
+	Token   string // allows changes, and reading unless Open
+	Open    bool   // reading needs no token
+	Changes bool   // the verbs are offered
+	Redact  bool   // shows no values
+	Out     string // folder of the undo files
+}
+
+// Desk is the page of doctor --listen, an http.Handler:
+//
+//	GET  /         the queues, the gravest first
+//	GET  /queue    one queue: its findings and messages, and the verbs
+//	GET  /export   messages as lines of JSON
+//	POST /plan     what a verb would change
+//	POST /do       makes the changes of a plan, once
+//
+// A token is taken from ?token= and kept in a cookie, which other sites cannot send.
+type Desk struct {
+	DeskOptions
+	mux    *http.ServeMux
+	cookie string
+
+	mu    sync.Mutex
+	seen  *Look
+	err   error
+	plans []*deskPlan
+	undo  []string // files of this desk
+}
+
+// deskPlan is what a verb would change, until it is confirmed.
+type deskPlan struct {
+	ID, Verb, Queue string
+	Changes         map[string][]Change
+	Lines           []string
+	Count           int
+}
+
+// deskView is what the template shows.
+type deskView struct {
+	DeskOptions
+	Style, Script template.HTML
+	Title, State  string
+	Notes, Undo   []string
+	Look          *Look
+	Queue         *Queue
+	Of, Where     string
+	Parts         []string
+	Items         []deskItem
+	More          bool
+	Plan          *deskPlan
+	Locked        bool
+}
+
+type deskItem struct {
+	Item
+	Line, Fields string
+}
+
+var (
+	//go:embed desk.html
+	deskHTML string
+	//go:embed desk.css
+	deskStyle string
+	//go:embed desk.js
+	deskScript string
+
+	deskPage = template.Must(template.New("desk").Funcs(template.FuncMap{
+		"line": func(q *Queue, l *Look) string { return q.line(l.At)[8:] }, "name": text.Line, "base": filepath.Base,
+	}).Parse(deskHTML))
+	deskPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+		policyHash(deskStyle), policyHash(deskScript))
+)
+
+func policyHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// NewDesk returns a Desk that has seen nothing.
+func NewDesk(o DeskOptions) *Desk {
+	d := &Desk{DeskOptions: o, mux: http.NewServeMux(), cookie: "dq_" + rand.Text()[:8]}
+	d.mux.HandleFunc("GET /{$}", d.overview)
+	d.mux.HandleFunc("GET /queue", d.queue)
+	d.mux.HandleFunc("GET /export", d.export)
+	d.mux.HandleFunc("POST /plan", d.plan)
+	d.mux.HandleFunc("POST /do", d.do)
+	return d
+}
+
+// Set takes over a look.
+func (d *Desk) Set(seen *Look, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err = err; err == nil {
+		d.seen = seen
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	known := func(token string) bool {
+		return d.Token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(d.Token)) == 1
+	}
+	if token := r.URL.Query().Get("token"); r.Method == http.MethodGet && known(token) {
+		http.SetCookie(w, &http.Cookie{Name: d.cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		to := *r.URL
+		query := to.Query()
+		query.Del("token")
+		to.RawQuery = query.Encode()
+		http.Redirect(w, r, "."+to.RequestURI(), http.StatusSeeOther)
+		return
+	}
+	cookie, err := r.Cookie(d.cookie)
+	allowed := err == nil && known(cookie.Value)
+	switch {
+	case !allowed && (!d.Open || r.Method == http.MethodPost):
+		d.show(w, http.StatusUnauthorized, deskView{Title: "A token is needed", Locked: true, Notes: []string{"The command that serves this page has printed an address with the token."}})
+	case r.Method == http.MethodPost && !d.Changes:
+		d.fail(w, http.StatusForbidden, errors.New("this page only reads: doctor --listen --allow-changes offers changes"))
+	default:
+		r.Body = http.MaxBytesReader(w, r.Body, deskBody)
+		ctx, cancel := context.WithTimeout(r.Context(), 4*lookLimit)
+		defer cancel()
+		d.mux.ServeHTTP(w, r.WithContext(ctx))
+	}
+}
+
+func (d *Desk) show(w http.ResponseWriter, status int, v deskView) {
+	v.DeskOptions, v.Style, v.Script, v.Parts = d.DeskOptions, template.HTML("<style>"+deskStyle+"</style>"), template.HTML("<script>"+deskScript+"</script>"), Parts
+	d.mu.Lock()
+	v.Undo = slices.Clone(d.undo)
+	d.mu.Unlock()
+	var out bytes.Buffer
+	if err := deskPage.Execute(&out, v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", deskPolicy)
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
+}
+
+func (d *Desk) fail(w http.ResponseWriter, status int, err error) {
+	d.show(w, status, deskView{Title: "Not done", State: "red", Notes: []string{err.Error()}})
+}
+
+// last is the last look, with what failed since.
+func (d *Desk) last() (*Look, []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var notes []string
+	if d.err != nil {
+		notes = []string{"The last look failed: " + d.err.Error()}
+	}
+	if d.seen != nil {
+		for _, u := range d.seen.Unseen {
+			notes = append(notes, "not seen: "+u)
+		}
+		if d.seen.Partial != "" {
+			notes = append(notes, "partial: "+d.seen.Partial)
+		}
+	}
+	return d.seen, notes
+}
+
+func (d *Desk) overview(w http.ResponseWriter, _ *http.Request) {
+	seen, notes := d.last()
+	v := deskView{Title: "Queues", Look: seen, Notes: notes}
+	if seen == nil {
+		v.Notes = append(v.Notes, "The first look is under way.")
+	} else {
+		v.Title = fmt.Sprintf("Red findings: %d, in %s", seen.Red, plural(int64(len(seen.Queues)), "queue"))
+		if seen.Red > 0 {
+			v.State = "red"
+		}
+	}
+	d.show(w, http.StatusOK, v)
+}
+
+// errEnough ends a listing.
+var errEnough = errors.New("enough")
+
+// selected is the queue and the messages that a request names.
+func (d *Desk) selected(r *http.Request) (editor *Editor, of []string, match Filter, err error) {
+	editor = NewEditor(d.Conn, r.FormValue("name"))
+	editor.Redact = d.Redact
+	of, match = []string{"waiting"}, Filter{All: r.FormValue("all") != "", IDs: r.Form["id"]}
+	if parts := r.Form["of"]; len(parts) > 0 {
+		of = strings.Split(strings.Join(parts, ","), ",")
+	}
+	for _, part := range of {
+		if !slices.Contains(Parts, part) {
+			return nil, nil, match, fmt.Errorf("%q is no part of a queue: expected %s", part, strings.Join(Parts, ", "))
+		}
+	}
+	return editor, of, match, match.Where(r.FormValue("where"))
+}
+
+func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
+	editor, of, match, err := d.selected(r)
+	if err != nil {
+		d.fail(w, http.StatusBadRequest, err)
+		return
+	}
+	name := r.FormValue("name")
+	look, notes := d.last()
+	v := deskView{Title: text.Line(name), Look: look, Of: of[0], Where: r.FormValue("where"), Notes: notes}
+	if look != nil {
+		for _, q := range look.Queues {
+			if q.Name == name {
+				v.Queue, v.State = q, string(q.State)
+			}
+		}
+	}
+	if v.Queue == nil {
+		d.fail(w, http.StatusNotFound, fmt.Errorf("queue %q: the last look did not find it", name))
+		return
+	}
+	if r.FormValue("live") != "" { // the page asks for its moving part
+		d.show(w, http.StatusOK, v)
+		return
+	}
+	now := time.Now()
+	match.All = true
+	err = editor.Each(r.Context(), of[0], match, func(i Item) error {
+		if v.More = len(v.Items) == deskItems; v.More {
+			return errEnough
+		}
+		fields, err := json.MarshalIndent(i, "", "  ")
+		v.Items = append(v.Items, deskItem{i, i.Line(now), string(fields)})
+		return err
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		v.Notes = append(v.Notes, err.Error())
+	}
+	slices.SortStableFunc(v.Items, func(a, b deskItem) int { return compareDue(a.DueMS, b.DueMS) })
+	d.show(w, http.StatusOK, v)
+}
+
+// compareDue puts a message that is never due behind the others.
+func compareDue(a, b float64) int {
+	switch {
+	case isNever(a) != isNever(b) && isNever(b), isNever(a) == isNever(b) && a < b:
+		return -1
+	case a == b:
+		return 0
+	}
+	return 1
+}
+
+func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
+	editor, of, match, err := d.selected(r)
+	if err == nil && d.Redact {
+		err = errors.New("--redact shows no values, and an export has them")
+	}
+	if err != nil {
+		d.fail(w, http.StatusBadRequest, err)
+		return
+	}
+	match.All = true
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Content-Disposition", "attachment; filename=messages.jsonl")
+	out := json.NewEncoder(w)
+	for _, part := range of {
+		if err := editor.Each(r.Context(), part, match, func(i Item) error { return out.Encode(i.Export()) }); err != nil {
+			panic(http.ErrAbortHandler) // a browser sees that the file is not whole
+		}
+	}
+}
+
+// plan shows what a verb would change.
+func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
+	editor, of, match, err := d.selected(r)
+	verb, due := r.FormValue("verb"), int64(0)
+	p := &deskPlan{ID: rand.Text(), Verb: verb, Queue: r.FormValue("name"), Changes: map[string][]Change{}}
+	var changes []Change
+	switch {
+	case err != nil:
+	case verb == "undo":
+		p.Changes, err = d.undone(r.FormValue("file"))
+	case verb == "repair":
+		changes, err = editor.Repairs(r.Context())
+	case verb == "import":
+		changes, err = editor.Import(strings.NewReader(r.FormValue("lines")))
+	case verb != "cancel" && verb != "deliver" && verb != "reschedule":
+		err = fmt.Errorf("%q is no verb of this page", verb)
+	case !match.All && match.where == nil && len(match.IDs) == 0:
+		err = errors.New("no message is chosen: tick some, or all that the filter finds")
+	default:
+		if verb == "reschedule" {
+			due, err = ParseDue(r.FormValue("to"))
+		}
+		if err == nil {
+			changes, err = editor.Plan(r.Context(), verb, of, match, due)
+		}
+	}
+	if len(changes) > 0 {
+		p.Changes[p.Queue] = changes
+	}
+	for queue, all := range p.Changes {
+		p.Count += len(all)
+		for _, c := range all[:min(len(all), 10)] {
+			line := c.Action + " " + c.Of + " " + text.Line(queue)
+			if !d.Redact {
+				line += " " + c.Shown()
+			}
+			p.Lines = append(p.Lines, text.Inert(line))
+		}
+	}
+	if err == nil && p.Count > deskMost {
+		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", p.Count, deskMost, verb)
+	}
+	if err != nil {
+		d.fail(w, http.StatusBadRequest, err)
+		return
+	}
+	d.mu.Lock()
+	d.plans = append(d.plans, p)
+	d.plans = d.plans[max(0, len(d.plans)-deskPlans):]
+	d.mu.Unlock()
+	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", verb, p.Count), Plan: p})
+}
+
+// undone reads one of the undo files of this desk.
+func (d *Desk) undone(file string) (map[string][]Change, error) {
+	d.mu.Lock()
+	known := slices.Contains(d.undo, file)
+	d.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("%q is no undo file of this page", file)
+	}
+	changes, _, err := ReadUndoFile(file)
+	return changes, err
+}
+
+// do makes the changes of a plan, once.
+func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	i := slices.IndexFunc(d.plans, func(p *deskPlan) bool { return p.ID == r.FormValue("plan") })
+	var p *deskPlan
+	if i >= 0 {
+		p = d.plans[i]
+		d.plans = slices.Delete(d.plans, i, i+1)
+	}
+	d.mu.Unlock()
+	if p == nil {
+		d.fail(w, http.StatusConflict, errors.New("this plan was carried out already, or is forgotten: choose again"))
+		return
+	}
+	v := deskView{Title: p.Verb + ": done"}
+	for queue, changes := range p.Changes {
+		made, file, err := NewEditor(d.Conn, queue).ApplyWithUndo(r.Context(), changes, d.Out)
+		v.Notes = append(v.Notes, fmt.Sprintf("%s: %d of %d changed; undo file: %s", text.Line(queue), made, len(changes), file))
+		if err != nil {
+			v.Title, v.State, v.Notes = p.Verb+": failed", "red", append(v.Notes, err.Error())
+		}
+		if file != "" {
+			d.mu.Lock()
+			d.undo = append(d.undo, file)
+			d.mu.Unlock()
+		}
+	}
+	d.show(w, http.StatusOK, v)
+}
+
+// TokenURL is the address of a page with its token.
+func TokenURL(page, token string) string { return page + "?token=" + url.QueryEscape(token) }
