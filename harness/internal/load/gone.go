@@ -100,6 +100,19 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 	return servers, err
 }
 
+// asking bounds what the server is asked: by a time, and by when it is gone.
+func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	go func() {
+		select {
+		case <-e.gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be read
 // and nobody answers. start is when the load began.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {

@@ -107,31 +107,31 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	return nil
 }
 
-// keepHeld reads what of a phase is still held. Unread says that nobody could tell.
+// keepHeld reads what of a phase is still held. Unread says that it could not be read.
 func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 	const cannotTell = "driver cannot tell what it still holds: missing messages count as lost"
 	all := e.holdings()
 	if len(all) == 0 {
 		e.note(cannotTell)
 	}
-	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	reading, cancel := e.asking(ctx, readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
 	for _, h := range all {
-		err := errGone
-		if !closed(e.gone) {
-			err = h.messages(reading, func(index uint32, due int64) {
-				e.mu.Lock()
-				defer e.mu.Unlock()
-				p.keepHeld(index, due, now)
-			})
+		err := h.messages(reading, func(index uint32, due int64) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			p.keepHeld(index, due, now)
+		})
+		if err != nil && closed(e.gone) {
+			err = errGone
 		}
-		if errors.As(err, new(*driver.CapabilityError)) || errors.Is(err, program.ErrUnsupported) {
+		switch {
+		case errors.As(err, new(*driver.CapabilityError)) || errors.Is(err, program.ErrUnsupported):
 			e.note(cannotTell)
 			return false
-		}
-		if err != nil {
-			e.note("what the queue still holds could not be read, so nobody can tell what became of missing messages: %v", err)
+		case err != nil:
+			e.note("what the queue still holds could not be read, so that the fate of missing messages is unknown: %v", err)
 			return true
 		}
 	}

@@ -48,15 +48,14 @@ func (e *engine) look(ctx context.Context) look {
 	}
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus, _ = parseCPUTimes(string(stat))
-	switch {
-	case e.Redis == nil:
-	case closed(e.gone):
-		l.err = errGone
-	default:
-		asking, cancel := context.WithTimeout(ctx, askTimeout)
+	if e.Redis != nil {
+		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
 		l.slow = e.Redis.slowlogs(asking)
 		l.servers, l.err = e.Redis.usages(asking)
+	}
+	if closed(e.gone) {
+		l.err = errGone
 	}
 	return l
 }

@@ -278,16 +278,16 @@ func (m *member) end(ctx context.Context) {
 	if !m.there() {
 		return
 	}
-	ended := make(chan struct{})
+	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	go func() {
-		defer close(ended)
+		defer ended()
 		_, err = m.call(ctx, m.engine.Silence, "load.end", nil)
 	}()
 	unblocks, first := m.engine.Redis != nil && !closed(m.engine.gone), true
-	every(tick, ended, func() bool {
+	every(tick, ending.Done(), func() bool {
 		if !first && unblocks {
-			unblocks = m.engine.Redis.unblock(context.WithoutCancel(ctx), m.clientName()) == nil
+			unblocks = m.engine.Redis.unblock(ending, m.clientName()) == nil
 		}
 		first = false
 		return false
