@@ -1,8 +1,10 @@
 package run
 
-// Count is one row of the table of counts. From it derive the merge, the verdict, the names in objectives, the text, the page
+// Count is one row of the table of counts. From it derive the verdict, the names in objectives, the text, the page
 // and the metrics.
 type Count struct {
+	// In points to the count.
+	In func(*Counts) *int64
 	// Name is the name in the run file, in objectives and, with _total behind a Total, in metrics: "offer_errors".
 	Name string
 	// Title heads a column that people read, and Help is a sentence for a monitoring system.
@@ -14,8 +16,6 @@ type Count struct {
 	Fault  string
 	// Rare ones are shown only where they are not 0.
 	Rare bool
-	// In points to the count.
-	In func(*Counts) *int64
 }
 
 // Of reads the count.
@@ -49,58 +49,27 @@ func (e Effect) Wrong() bool { return e != Harmless }
 // AllCounts is the table of counts, in the order that they are shown in. Whether pending messages fail a run depends on how it
 // ended: Document.Judge.
 var AllCounts = []Count{
-	{
-		Name: "offered", Title: "offered", In: func(c *Counts) *int64 { return &c.Offered },
-		Help: "Messages that the implementation took over.",
-	},
-	{
-		Name: "delivered", Title: "delivered", In: func(c *Counts) *int64 { return &c.Delivered },
-		Help: "Messages that came at least once.",
-	},
-	{
-		Name: "lost", Title: "lost", In: func(c *Counts) *int64 { return &c.Lost }, Effect: Wrong, Fault: "lost",
-		Help: "Messages that were accepted, never came and are nowhere; known at the end of the run.",
-	},
-	{
-		Name: "unknown", Title: "unknown", In: func(c *Counts) *int64 { return &c.Unknown }, Effect: Wrong, Fault: "of unknown fate", Rare: true,
-		Help: "Messages that were accepted and did not come, while the server could not be asked what it holds; known at the end of the run.",
-	},
-	{
-		Name: "duplicate", Title: "duplicate", In: func(c *Counts) *int64 { return &c.Duplicate }, Effect: Wrong, Fault: "delivered more than once",
-		Help: "Deliveries beyond the first of a message.",
-	},
-	{
-		Name: "early", Title: "early", In: func(c *Counts) *int64 { return &c.Early }, Effect: Wrong, Fault: "delivered early",
-		Help: "Messages that came more than 1 ms before they were due.",
-	},
-	{
-		Name: "pending", Title: "pending", In: func(c *Counts) *int64 { return &c.Pending }, Kind: Level,
-		Help: "Messages that were offered and have not been delivered.",
-	},
-	{
-		Name: "not_due", Title: "of it not due", In: func(c *Counts) *int64 { return &c.NotDue }, Kind: Part, Rare: true,
-		Help: "Pending messages that were not due at the end of a run that does not wait for all.",
-	},
-	{
-		Name: "removed", Title: "removed", In: func(c *Counts) *int64 { return &c.Removed }, Rare: true,
-		Help: "Messages that were cancelled and never came; known at the end of the run.",
-	},
-	{
-		Name: "revived", Title: "revived", In: func(c *Counts) *int64 { return &c.Revived }, Effect: Wrong, Fault: "delivered although cancelled", Rare: true,
-		Help: "Messages that came although they had been cancelled.",
-	},
-	{
-		Name: "offer_errors", Title: "offer errors", In: func(c *Counts) *int64 { return &c.OfferErrors }, Effect: Refused, Fault: "offers failed", Rare: true,
-		Help: "Offers that failed.",
-	},
-	{
-		Name: "corrupt", Title: "corrupt", In: func(c *Counts) *int64 { return &c.Corrupt }, Effect: Wrong, Fault: "delivered with other bytes than were offered", Rare: true,
-		Help: "Deliveries of a message of this run with other bytes than were offered.",
-	},
-	{
-		Name: "foreign", Title: "foreign", In: func(c *Counts) *int64 { return &c.Foreign }, Effect: Odd, Rare: true,
-		Help: "Deliveries that this run did not offer.",
-	},
+	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Total, Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages that came at least once.", Total, Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Lost }, "lost", "lost",
+		"Messages that were accepted, never came and are nowhere; known at the end of the run.", Total, Wrong, "lost", false},
+	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown",
+		"Messages that were accepted and did not come, while the server could not be asked what it holds; known at the end of the run.", Total, Wrong, "of unknown fate", true},
+	{func(c *Counts) *int64 { return &c.Duplicate }, "duplicate", "duplicate",
+		"Deliveries beyond the first of a message.", Total, Wrong, "delivered more than once", false},
+	{func(c *Counts) *int64 { return &c.Early }, "early", "early",
+		"Messages that came more than 1 ms before they were due.", Total, Wrong, "delivered early", false},
+	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Level, Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.NotDue }, "not_due", "of it not due",
+		"Pending messages that were not due at the end of a run that does not wait for all.", Part, Harmless, "", true},
+	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed",
+		"Messages that were cancelled and never came; known at the end of the run.", Total, Harmless, "", true},
+	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived",
+		"Messages that came although they had been cancelled.", Total, Wrong, "delivered although cancelled", true},
+	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Total, Refused, "offers failed", true},
+	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt",
+		"Deliveries of a message of this run with other bytes than were offered.", Total, Wrong, "delivered with other bytes than were offered", true},
+	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Total, Odd, "", true},
 }
 
 // Counts is the exact accounting of the measured phase, as AllCounts explains it. At its end

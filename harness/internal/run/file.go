@@ -45,7 +45,7 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) error {
 		return err
 	}
 	file := filepath.Join(folder, File)
-	if _, err := os.Lstat(file); err == nil {
+	if exists(file) {
 		return fmt.Errorf("%s is there already, of another run, and is kept", file)
 	}
 	if err := writeAs(file, data, moveNew); err != nil {
@@ -80,10 +80,9 @@ func (r *Document) Encode() ([]byte, error) {
 // WriteWhole writes a file, whole or not at all: under another name and renames it.
 func WriteWhole(path string, data []byte) error { return writeAs(path, data, os.Rename) }
 
-// moveNew is os.Rename to a name that nobody has.
+// moveNew is os.Rename to a name that no file has.
 func moveNew(from, to string) error {
-	err := os.Link(from, to)
-	switch {
+	switch err := os.Link(from, to); {
 	case err == nil:
 		return os.Remove(from)
 	case errors.Is(err, fs.ErrExist):
@@ -98,8 +97,7 @@ func writeAs(path string, data []byte, move func(from, to string) error) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err == nil {
+	if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
 		err = move(temp.Name(), path)
 	}
 	if err != nil {
@@ -115,7 +113,13 @@ func ReadFile(path string) (*Document, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: expected a regular file, got %s", path, kindOf(info.Mode()))
+		kind := "a device or socket"
+		if mode := info.Mode(); mode.IsDir() {
+			kind = "a folder"
+		} else if mode&fs.ModeNamedPipe != 0 {
+			kind = "a pipe"
+		}
+		return nil, fmt.Errorf("%s: expected a regular file, got %s", path, kind)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -130,16 +134,6 @@ func ReadFile(path string) (*Document, error) {
 	return r, nil
 }
 
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	}
-	return "a device or socket"
-}
-
 // Decode reads and checks one run file. Unknown fields are ignored, so that a newer program may add some under the same
 // schema. The words of the file are made inert: it may be from elsewhere.
 func Decode(source io.Reader) (*Document, error) {
@@ -150,38 +144,30 @@ func Decode(source io.Reader) (*Document, error) {
 	if len(data) > maxRunFileSize {
 		return nil, fmt.Errorf("larger than %d MiB, expected a run.json of 'dq-bench run'", maxRunFileSize>>20)
 	}
-	if err := checkSchema(data); err != nil {
-		return nil, err
-	}
-	var r Document
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("damaged: %w", err)
-	}
-	inert(reflect.ValueOf(&r).Elem())
-	if err := r.check(); err != nil {
-		return nil, fmt.Errorf("damaged: %w", err)
-	}
-	return &r, nil
-}
-
-func checkSchema(data []byte) error {
 	var head struct {
 		Schema string          `json:"schema"`
 		Worker json.RawMessage `json:"worker"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %w", err)
-	}
+	err = json.Unmarshal(data, &head)
 	switch {
+	case err != nil:
+		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %w", err)
 	case head.Worker != nil:
-		return errors.New("is one worker's part of a run, and no run: load from several hosts by 'dq-bench run --listen --agents'")
-	case head.Schema == Schema:
-		return nil
-	case strings.HasPrefix(head.Schema, schemaPrefix):
-		return fmt.Errorf("has schema %q, this program reads %q; use the dq-bench that wrote it, or a newer one", head.Schema, Schema)
-	default:
-		return fmt.Errorf("expected schema %q, got %q; is it a run.json of 'dq-bench run'?", Schema, head.Schema)
+		return nil, errors.New("is one worker's part of a run, and no run: load from several hosts by 'dq-bench run --listen --agents'")
+	case head.Schema != Schema && strings.HasPrefix(head.Schema, schemaPrefix):
+		return nil, fmt.Errorf("has schema %q, this program reads %q; use the dq-bench that wrote it, or a newer one", head.Schema, Schema)
+	case head.Schema != Schema:
+		return nil, fmt.Errorf("expected schema %q, got %q; is it a run.json of 'dq-bench run'?", Schema, head.Schema)
 	}
+	var r Document
+	if err = json.Unmarshal(data, &r); err == nil {
+		inert(reflect.ValueOf(&r).Elem())
+		err = r.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return &r, nil
 }
 
 // inert takes out of all strings within v whatever would act on a terminal, or look like another line.
@@ -268,8 +254,7 @@ var ErrNoneFound = errors.New("expected at least one " + File + " below it, foun
 // Find lists the run files that the paths name, sorted, each once: files, folders that hold run.json files at any depth, and
 // globs of either. A link that is given is followed, and so is a link named run.json; a link to a folder within a folder is
 // not. It fails where a path names no run, or a folder cannot be read.
-func Find(ctx context.Context, paths ...string) ([]string, error) {
-	var files []string
+func Find(ctx context.Context, paths ...string) (files []string, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		matches := []string{path}
@@ -288,15 +273,11 @@ func Find(ctx context.Context, paths ...string) ([]string, error) {
 					return err
 				}
 				found = true
-				whole, err := filepath.EvalSymlinks(file)
-				if err != nil { // a link to nowhere, which reading it will tell
-					whole = file
-				}
-				if whole, err = filepath.Abs(whole); err == nil && !seen[whole] {
+				if whole := resolved(file); !seen[whole] {
 					seen[whole] = true
 					files = append(files, filepath.Clean(file))
 				}
-				return err
+				return nil
 			})
 			if err != nil {
 				return nil, err
@@ -310,6 +291,16 @@ func Find(ctx context.Context, paths ...string) ([]string, error) {
 	return files, nil
 }
 
+// resolved is a path without links, absolute, as far as that is known: of a link to nowhere it is the link.
+func resolved(path string) string {
+	for _, resolve := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} {
+		if to, err := resolve(path); err == nil {
+			path = to
+		}
+	}
+	return path
+}
+
 // NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth, or lies in the folder of
 // one: they would be counted with the new ones.
 func NewFolder(folder string) (tidy func(), err error) {
@@ -317,28 +308,18 @@ func NewFolder(folder string) (tidy func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	earlier, below := "", false
-	_ = filepath.WalkDir(folder+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && entry.Name() == File {
-			earlier, below = path, true
+	_ = filepath.WalkDir(folder+string(filepath.Separator), func(path string, entry fs.DirEntry, unread error) error {
+		if unread == nil && !entry.IsDir() && entry.Name() == File {
+			err = fmt.Errorf("output folder %s is used, and an earlier run is kept: it holds %s; choose another with --out, or remove it first", folder, filepath.Clean(path))
 			return fs.SkipAll
 		}
 		return nil // what cannot be read, such as the lost+found of a volume, is passed over
 	})
-	where, err := filepath.Abs(folder)
-	if resolved, e := filepath.EvalSymlinks(where); e == nil {
-		where = resolved
-	}
-	for above := filepath.Dir(where); err == nil && earlier == "" && above != where; where, above = above, filepath.Dir(above) {
-		if _, err := os.Lstat(filepath.Join(above, File)); err == nil {
-			earlier = filepath.Join(above, File)
+	where := resolved(folder)
+	for above := filepath.Dir(where); err == nil && above != where; where, above = above, filepath.Dir(above) {
+		if earlier := filepath.Join(above, File); exists(earlier) {
+			err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)
 		}
-	}
-	switch {
-	case below:
-		err = fmt.Errorf("output folder %s is used, and an earlier run is kept: it holds %s; choose another with --out, or remove it first", folder, filepath.Clean(earlier))
-	case earlier != "":
-		err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)
 	}
 	if err != nil {
 		tidy()
@@ -347,14 +328,16 @@ func NewFolder(folder string) (tidy func(), err error) {
 	return tidy, nil
 }
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // PrepareFolder creates folder and proves that files can be written to it, before a load starts. The caller calls tidy in
 // the end, which removes the folders that were made and are empty still.
 func PrepareFolder(folder string) (tidy func(), err error) {
 	var made []string // the innermost first
-	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
+	for dir := filepath.Clean(folder); !exists(dir); dir = filepath.Dir(dir) {
 		made = append(made, dir)
 	}
 	tidy = func() {

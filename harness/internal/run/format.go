@@ -18,17 +18,12 @@ func FormatNs(ns int64) string {
 		name string
 	}{{float64(time.Second), "s"}, {float64(time.Millisecond), "ms"}, {float64(time.Microsecond), "µs"}}
 	for _, u := range units {
-		// 999.6 µs rounds to 1.00 ms, not to 1000 µs.
-		v := float64(ns) / u.size
-		switch a := math.Abs(v); {
-		case a < .9995:
-			continue
-		case a >= 99.95:
-			return fmt.Sprintf("%.0f %s", v, u.name)
-		case a >= 9.995:
-			return fmt.Sprintf("%.1f %s", v, u.name)
-		default:
-			return fmt.Sprintf("%.2f %s", v, u.name)
+		v, digits := float64(ns)/u.size, 2
+		for a := math.Abs(v); a >= 9.995 && digits > 0; a /= 10 {
+			digits--
+		}
+		if math.Abs(v) >= .9995 { // 999.6 µs rounds to 1.00 ms, not to 1000 µs
+			return fmt.Sprintf("%.*f %s", digits, v, u.name)
 		}
 	}
 	return strconv.FormatInt(ns, 10) + " ns"

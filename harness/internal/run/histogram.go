@@ -92,17 +92,13 @@ func (h *Histogram) Quantile(q float64) int64 {
 	}
 	rank := min(max(int64(math.Ceil(q*float64(h.count)-1e-6)), 1), h.count)
 	negatives := h.negatives()
-	value := int64(0)
-	if rank > negatives {
-		value = valueAtRank(h.positive, rank-negatives)
-	} else { // the smallest value is the greatest absolute one
-		value = -valueAtRank(h.negative, negatives-rank+1)
+	at := func(of *hdr.Histogram, rank int64) int64 {
+		return of.ValueAtPercentile(100 * float64(rank) / float64(of.TotalCount()))
 	}
-	return min(max(value, h.min), h.max)
-}
-
-func valueAtRank(h *hdr.Histogram, rank int64) int64 {
-	return h.ValueAtPercentile(100 * float64(rank) / float64(h.TotalCount()))
+	if rank > negatives {
+		return min(max(at(h.positive, rank-negatives), h.min), h.max)
+	}
+	return min(max(-at(h.negative, negatives-rank+1), h.min), h.max) // the smallest value is the greatest absolute one
 }
 
 func (h *Histogram) negatives() int64 {
@@ -129,21 +125,11 @@ func (h *Histogram) Merge(other *Histogram) error {
 	return nil
 }
 
-// Reset forgets every value and keeps the memory.
-func (h *Histogram) Reset() {
-	h.positive.Reset()
-	if h.negative != nil {
-		h.negative.Reset()
-	}
-	h.count, h.min, h.max, h.sum = 0, 0, 0, 0
-}
-
 // Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in
 // from…to, both included.
 func (h *Histogram) Buckets(each func(from, to, count int64)) {
 	if h.negative != nil {
-		bars := h.negative.Distribution()
-		for _, bar := range slices.Backward(bars) {
+		for _, bar := range slices.Backward(h.negative.Distribution()) {
 			if bar.Count > 0 {
 				each(-bar.To, -bar.From, bar.Count)
 			}
@@ -181,11 +167,12 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 		Unit: "ns", Count: h.count, Min: h.min, Max: h.max, Mean: h.Mean(),
 		P50: h.Quantile(.5), P90: h.Quantile(.9), P99: h.Quantile(.99), P999: h.Quantile(.999), P9999: h.Quantile(.9999),
 	}
-	encoded, err := h.positive.Encode(hdr.V2CompressedEncodingCookieBase)
-	out.HDR = string(encoded)
+	positive, err := h.positive.Encode(hdr.V2CompressedEncodingCookieBase)
+	out.HDR = string(positive)
 	if err == nil && h.negatives() > 0 {
-		encoded, err = h.negative.Encode(hdr.V2CompressedEncodingCookieBase)
-		out.HDRNegative = string(encoded)
+		var negative []byte
+		negative, err = h.negative.Encode(hdr.V2CompressedEncodingCookieBase)
+		out.HDRNegative = string(negative)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode histogram: %w", err)

@@ -29,6 +29,7 @@ const mostBehind = .1
 // climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
 // is 0 if it does not hold it at the first.
 func (r *Document) climbed(limit time.Duration) (held float64, text string) {
+	then := ", the highest rate"
 	for _, s := range r.RateSteps() {
 		var broken []string
 		if s.PastDueP99 > int64(limit) {
@@ -41,15 +42,16 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 			broken = append(broken, fmt.Sprintf("%d offers dropped", s.Dropped))
 		}
 		if len(broken) > 0 {
-			then := fmt.Sprintf("at %s/s: %s", FormatFloat(s.Rate), strings.Join(broken, ", "))
+			at := fmt.Sprintf("at %s/s: %s", FormatFloat(s.Rate), strings.Join(broken, ", "))
 			if held == 0 {
-				return 0, then
+				return 0, at
 			}
-			return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s; then %s.", limit, FormatFloat(held), then)
+			then = "; then " + at
+			break
 		}
 		held = s.Rate
 	}
-	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s, the highest rate.", limit, FormatFloat(held))
+	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s%s.", limit, FormatFloat(held), then)
 }
 
 // RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second belongs to the
@@ -59,7 +61,7 @@ func (r *Document) RateSteps() (steps []RateStep) {
 	if r.Scenario.Ramp == "" || err != nil {
 		return nil
 	}
-	begin, planned := 0., 0.
+	end, planned := 0., 0.
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
 		rate, length, _ := strings.Cut(part, " for ")
 		n, errRate := strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64)
@@ -67,23 +69,16 @@ func (r *Document) RateSteps() (steps []RateStep) {
 		if errRate != nil || errLength != nil {
 			return nil
 		}
-		s := r.rateStep(n, begin, begin+d.Seconds(), delay.Seconds())
-		begin += d.Seconds()
-		planned += n * d.Seconds()
-		confirmed := 0.
-		for _, i := range r.Intervals {
-			if i.Second <= begin+.5 {
-				confirmed += float64(i.Offered)
-			}
-		}
-		s.behind = (planned - confirmed) / max(n*d.Seconds(), 1)
-		steps = append(steps, s)
+		begin := end
+		end, planned = end+d.Seconds(), planned+n*d.Seconds()
+		steps = append(steps, r.rateStep(n, begin, end, delay.Seconds(), planned))
 	}
 	return steps
 }
 
-// rateStep reads the seconds from begin to end, and those in which the offers of these seconds were due.
-func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
+// rateStep reads the seconds from begin to end, and those in which the offers of these seconds were due. planned messages were
+// to be offered until its end.
+func (r *Document) rateStep(rate, begin, end, delay, planned float64) RateStep {
 	s := RateStep{Rate: rate}
 	var late []int64
 	seconds := 0.
@@ -99,11 +94,12 @@ func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 			late = append(late, i.PastDueP50)
 			s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 		}
+		if i.Second <= end+.5 {
+			planned -= float64(i.Offered)
+		}
 	}
-	s.Offered /= max(seconds, 1)
-	s.ServerCPU /= max(seconds, 1)
-	if len(late) > 0 {
-		slices.Sort(late)
+	s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, 1), s.ServerCPU/max(seconds, 1), planned/max(rate*(end-begin), 1)
+	if slices.Sort(late); len(late) > 0 {
 		s.PastDueP50 = late[len(late)/2]
 	}
 	return s

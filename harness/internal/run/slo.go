@@ -69,21 +69,23 @@ func WithDefault(slos, expected []SLO) []SLO {
 	return append(slices.Clone(slos), standard)
 }
 
+// ofServer is a figure of the server; a figure that is no number was not measured.
+func ofServer(read func(*ServerStats, Counts) float64) figure {
+	return func(r *Document) (v float64, ok bool) {
+		if r.ServerStats == nil {
+			return 0, false
+		}
+		v = read(r.ServerStats, r.Counts)
+		return v, !math.IsInf(v, 0) && !math.IsNaN(v)
+	}
+}
+
 // figures are the metrics with a number as limit.
 var figures = func() map[string]figure {
-	of := func(read func(*ServerStats, Counts) float64) figure {
-		return func(r *Document) (float64, bool) {
-			if r.ServerStats == nil {
-				return 0, false
-			}
-			v := read(r.ServerStats, r.Counts)
-			return v, !math.IsInf(v, 0) && !math.IsNaN(v)
-		}
-	}
 	all := map[string]figure{
-		"transfer_calls_per_message": of(func(s *ServerStats, _ Counts) float64 { return s.TransferCallsPerMessage }),
-		"commands_per_message":       of(func(s *ServerStats, c Counts) float64 { return float64(s.Commands) / float64(c.Delivered) }),
-		"server_cpu_seconds":         of(func(s *ServerStats, _ Counts) float64 { return s.CPUSeconds }),
+		"transfer_calls_per_message": ofServer(func(s *ServerStats, _ Counts) float64 { return s.TransferCallsPerMessage }),
+		"commands_per_message":       ofServer(func(s *ServerStats, c Counts) float64 { return float64(s.Commands) / float64(c.Delivered) }),
+		"server_cpu_seconds":         ofServer(func(s *ServerStats, _ Counts) float64 { return s.CPUSeconds }),
 		"inversions": func(r *Document) (float64, bool) {
 			if r.Order == nil {
 				return 0, false
@@ -97,7 +99,7 @@ var figures = func() map[string]figure {
 	return all
 }()
 
-// limits are the figures that a limit may name: those, and settings of the plan.
+// limits are the figures that a limit may name: all of them, and settings of the plan.
 var limits = func() map[string]figure {
 	all := maps.Clone(figures)
 	all["producers"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Producers), true }
@@ -159,8 +161,11 @@ func ParseSLO(expr string) (SLO, error) {
 	return s, nil
 }
 
+// stats are the figures of a histogram.
+const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
+
 // parseMetric finds the figure that the metric names.
-func (s *SLO) parseMetric() error {
+func (s *SLO) parseMetric() (err error) {
 	if s.value = figures[s.metric]; s.value != nil {
 		return nil
 	}
@@ -170,7 +175,14 @@ func (s *SLO) parseMetric() error {
 		return fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
 			s.metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
 	}
-	read, err := parseStat(stat)
+	read, known := map[string]func(*Histogram) float64{
+		"min": func(h *Histogram) float64 { return float64(h.Min()) }, "max": func(h *Histogram) float64 { return float64(h.Max()) }, "mean": (*Histogram).Mean,
+	}[stat]
+	if !known {
+		var q float64
+		q, err = parseQuantile(stat)
+		read = func(h *Histogram) float64 { return float64(h.Quantile(q)) }
+	}
 	s.duration = true
 	s.value = func(r *Document) (float64, bool) {
 		h := r.Histograms.Histogram(name)
@@ -183,37 +195,23 @@ func (s *SLO) parseMetric() error {
 }
 
 func (s *SLO) parseLimit(limit string) error {
-	var err error
-	switch d, e := time.ParseDuration(limit); {
-	case s.duration && e != nil:
-		return fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
-	case s.duration:
-		s.limit = float64(d)
-	case limits[limit] != nil:
-		s.bound, s.limitOf = limits[limit], limit
-	default:
-		if s.limit, err = strconv.ParseFloat(limit, 64); err != nil || math.IsNaN(s.limit) || math.IsInf(s.limit, 0) {
-			return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
-				s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(limits))))
+	if s.duration {
+		d, err := time.ParseDuration(limit)
+		if s.limit = float64(d); err != nil {
+			return fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
 		}
+		return nil
+	}
+	if s.bound = limits[limit]; s.bound != nil {
+		s.limitOf = limit
+		return nil
+	}
+	var err error
+	if s.limit, err = strconv.ParseFloat(limit, 64); err != nil || math.IsNaN(s.limit) || math.IsInf(s.limit, 0) {
+		return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
+			s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(limits))))
 	}
 	return nil
-}
-
-// stats are the figures of a histogram.
-const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
-
-func parseStat(stat string) (func(*Histogram) float64, error) {
-	switch stat {
-	case "min":
-		return func(h *Histogram) float64 { return float64(h.Min()) }, nil
-	case "max":
-		return func(h *Histogram) float64 { return float64(h.Max()) }, nil
-	case "mean":
-		return (*Histogram).Mean, nil
-	}
-	q, err := parseQuantile(stat)
-	return func(h *Histogram) float64 { return float64(h.Quantile(q)) }, err
 }
 
 // parseQuantile reads p50, p99, p999 (99.9 %), p99.9 and p9999 as 0 < q < 1.
@@ -270,7 +268,7 @@ func (o Objective) miss() string {
 	return text
 }
 
-// ActualText writes what was measured in the unit of the metric, and the limit where that was measured too: "399, offered 400".
+// ActualText writes what was measured in the unit of the metric, and the limit where it was measured too: "399, offered 400".
 func (o Objective) ActualText() string {
 	if o.Actual == nil {
 		return "not measured"
@@ -278,16 +276,14 @@ func (o Objective) ActualText() string {
 	if name, _, _ := strings.Cut(o.Metric, "."); slices.Contains(histogramNames(), name) {
 		return FormatNs(int64(*o.Actual))
 	}
+	in := func(v float64) string { // whole numbers in full, others with six digits
+		if v == math.Trunc(v) {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	}
 	if o.LimitOf != "" {
-		return fmt.Sprintf("%s, %s %s", figureText(*o.Actual), o.LimitOf, figureText(o.Limit))
+		return fmt.Sprintf("%s, %s %s", in(*o.Actual), o.LimitOf, in(o.Limit))
 	}
-	return figureText(*o.Actual)
-}
-
-// figureText writes whole numbers in full, and others with six digits.
-func figureText(v float64) string {
-	if v == math.Trunc(v) {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
+	return in(*o.Actual)
 }
