@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,41 +38,39 @@ type Case struct {
 	Sides  []Side
 }
 
-// Cases makes a case of each run: with the drivers, or if there are none with the one of
-// its scenario, each on every server. A run whose fleet says itself which drivers run would be
-// the same for each of the drivers: it is left out, and named in left. Its error is wrong usage,
-// also where no run remains.
+// Cases makes a case of each run: with the drivers, or if there are none with the one of its scenario, each on every server. A
+// run whose fleet says itself which drivers run would be the same for each of the drivers: it is left out, and named in left.
+// Its error is wrong usage, also where no run remains.
 func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
-	for _, server := range servers {
-		if _, err := redis.Parse(server); err != nil {
-			return nil, nil, err
+	scenarios, seen := map[string]bool{}, map[string]bool{}
+	for _, r := range runs {
+		name, _, _ := strings.Cut(r.Plan.Name, "/")
+		switch {
+		case len(drivers) > 0 && fixed(r):
+			left = append(left, r.Plan.Name)
+			continue
+		case seen[r.Plan.Name]:
+			return nil, nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
 		}
-	}
-	if len(drivers) > 0 {
-		all := runs
-		runs = slices.DeleteFunc(slices.Clone(runs), fixed)
-		for _, r := range all {
-			if fixed(r) {
-				left = append(left, r.Plan.Name)
-			}
-		}
-		if len(runs) == 0 && len(left) > 0 {
-			return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, so that none can be given: leave --driver out", strings.Join(left, ", "))
-		}
-	}
-	folders, err := caseFolders(runs)
-	if err != nil {
-		return nil, nil, err
-	}
-	cases = make([]Case, len(runs))
-	for i, r := range runs {
+		scenarios[name], seen[r.Plan.Name] = true, true
 		specs := drivers
 		if len(specs) == 0 {
 			specs = []string{cmp.Or(r.Driver, DefaultDriver)}
 		}
-		cases[i] = Case{Run: r, Folder: folders[i]}
-		if cases[i].Sides, err = cross(specs, servers); err != nil {
+		c := Case{Run: r, Folder: filepath.FromSlash(r.Plan.Name)}
+		if c.Sides, err = cross(specs, servers); err != nil {
 			return nil, nil, err
+		}
+		cases = append(cases, c)
+	}
+	switch {
+	case len(cases) == 0 && len(left) > 0:
+		return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, so that none can be given: leave --driver out", strings.Join(left, ", "))
+	case len(cases) == 1:
+		cases[0].Folder = ""
+	case len(scenarios) == 1: // the variants' names
+		for i := range cases {
+			cases[i].Folder = filepath.Base(cases[i].Folder)
 		}
 	}
 	return cases, left, nil
@@ -85,57 +82,29 @@ func fixed(r scenario.Run) bool {
 }
 
 // cross makes a side of each driver on each server.
-func cross(drivers, servers []string) ([]Side, error) {
-	var sides []Side
+func cross(drivers, servers []string) (sides []Side, err error) {
 	for _, name := range drivers {
-		d, err := spec.Parse(name)
-		if err != nil {
+		side := Side{Spec: name}
+		if side.Driver, err = spec.Parse(name); err != nil {
 			return nil, err
 		}
 		for _, server := range servers {
 			at, err := redis.Parse(server)
-			if err != nil {
+			redisson := strings.HasPrefix(name, "redisson:")
+			switch {
+			case err != nil:
 				return nil, err
-			}
-			if strings.HasPrefix(name, "redisson:") && at.Address.Files != (redis.Files{}) {
-				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts by the system's authorities alone and has no certificate: expected --redis without files for TLS", name)
-			}
-			if strings.HasPrefix(name, "redisson:") && at.Address.Unix {
-				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP alone: expected --redis with a host and a port, got %s", name, redis.Redact(server))
-			}
-			side := Side{Spec: name, Driver: d}
-			if len(servers) > 1 {
+			case redisson && at.Address.Files != (redis.Files{}):
+				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts the system's authorities and has no certificate: expected --redis without files for TLS", name)
+			case redisson && at.Address.Unix:
+				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP: expected --redis with a host and a port, got %s", name, redis.Redact(server))
+			case len(servers) > 1:
 				side.Redis = server
 			}
 			sides = append(sides, side)
 		}
 	}
 	return sides, nil
-}
-
-// caseFolders are scenario/variant, or the variants' names if all are of one scenario.
-func caseFolders(runs []scenario.Run) ([]string, error) {
-	folders := make([]string, len(runs))
-	if len(runs) == 1 {
-		return folders, nil
-	}
-	scenarios, seen := map[string]bool{}, map[string]bool{}
-	for _, r := range runs {
-		name, _, _ := strings.Cut(r.Plan.Name, "/")
-		scenarios[name] = true
-	}
-	for i, r := range runs {
-		if seen[r.Plan.Name] {
-			return nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
-		}
-		seen[r.Plan.Name] = true
-		name := r.Plan.Name
-		if len(scenarios) == 1 {
-			name = path.Base(name)
-		}
-		folders[i] = filepath.FromSlash(name)
-	}
-	return folders, nil
 }
 
 // ParseLabels reads key=value texts.
@@ -203,21 +172,22 @@ func needsServer(d driver.Driver, c scenario.Run) bool {
 }
 
 // Names returns what each side of a series is called wherever it is shown: by its --driver value, and where several have the
-// same by that and what tells them apart, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
+// same by that and what makes them different, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
 // its password. Sides that are the same, to measure noise, get a number.
 func Names(sides []Side) []string {
-	on := func(tell func(redis string) string) func(Side) string {
-		return func(s Side) string {
+	forms := []func(Side) string{func(s Side) string { return s.Spec }}
+	for _, place := range []func(redis string) string{redis.Place, redis.Redact} {
+		forms = append(forms, func(s Side) string {
 			if s.Redis == "" {
 				return s.Spec
 			}
-			return s.Spec + " (" + tell(s.Redis) + ")"
-		}
+			return s.Spec + " (" + place(s.Redis) + ")"
+		})
 	}
 	names := make([]string, len(sides))
 	for i, side := range sides {
 		fewest := len(sides) + 1
-		for _, form := range []func(Side) string{func(s Side) string { return s.Spec }, on(redis.Place), on(redis.Redact)} {
+		for _, form := range forms {
 			name, same := form(side), 0
 			for _, other := range sides {
 				if form(other) == name {
@@ -234,6 +204,7 @@ func Names(sides []Side) []string {
 
 // Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that is there twice gets a number.
 func Folders(sides []Side) []string {
+	const longest = 60
 	names := make([]string, len(sides))
 	for i, s := range sides {
 		name := strings.Map(func(r rune) rune {
@@ -242,14 +213,12 @@ func Folders(sides []Side) []string {
 			}
 			return '-'
 		}, strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "))
-		names[i] = strings.Trim(name[:min(len(name), maxFolderName)], "-.")
+		names[i] = strings.Trim(name[:min(len(name), longest)], "-.")
 	}
 	return numbered(names, "-%d")
 }
 
-const maxFolderName = 60
-
-// numbered tells names that are the same apart, from the second on.
+// numbered gives names that are the same a number, from the second on.
 func numbered(names []string, format string) []string {
 	seen := map[string]int{}
 	for i, name := range names {

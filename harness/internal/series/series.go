@@ -20,14 +20,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -61,28 +59,34 @@ type Options struct {
 
 	// Turn says which of several cases this is, as Live is to say; empty for the only one.
 	Turn string
-
-	// name and alike are those of load.About.
-	name  string
-	alike bool
 }
 
-// runIn does one case: it starts the server, runs the plan with the driver, judges and writes the run files to folder. A plan
-// without a Queue gets one of its own, which is removed at the end. The block is nil for a run that has the machine to itself.
-func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
+// one is a run to be made of a case.
+type one struct {
+	Options
+	Case
+	side   Side
+	about  load.About
+	folder string
+	block  *block // nil for a run that has the machine to itself
+}
+
+// run starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one of its own, which is
+// removed at the end.
+func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	options := load.Options{
-		Plan: c.Plan, Driver: d, Drivers: c.Drivers, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+		Plan: o.Plan, Driver: o.side.Driver, Drivers: o.Drivers, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
-	if b != nil {
-		options.Gather = b.gather
+	if o.block != nil {
+		options.Gather = o.block.gather
 	}
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
-	var used *run.Server
 	var faults *fault.Injector
-	if needsServer(d, c) {
-		srv, err := fault.Start(ctx, o.Redis, c.Plan.Faults, o.Notice)
+	if needsServer(o.side.Driver, o.Case.Run) {
+		on := cmp.Or(o.side.Redis, o.Redis)
+		srv, err := fault.Start(ctx, on, o.Plan.Faults, o.Notice)
 		if err != nil {
 			return nil, err
 		}
@@ -91,57 +95,52 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		defer conn.Close()
 		options.RedisURL = srv.URL()
 		options.Redis = &load.Redis{Conn: conn, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
-		if len(c.Plan.Faults) > 0 {
+		if len(o.Plan.Faults) > 0 {
 			if faults, err = fault.New(srv, options.Plan); err != nil {
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, faults.Close()) }()
 			options.RedisURL, options.Meanwhile, options.Clocks = faults.URL(), faults.Run, faults.Clocks()
 		}
-		options.Account = c.Plan.Breaks()
-		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
-		if redis.IsExternal(o.Redis) {
-			used.Address = srv.Addr
+		options.Account = o.Plan.Breaks()
+		o.about.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		if redis.IsExternal(on) {
+			o.about.Server.Address = srv.Addr
 		}
 	}
 	if o.Agents != nil {
-		if options.Agents, err = o.Agents(ctx, d.Identity().String()); err != nil {
+		if options.Agents, err = o.Agents(ctx, o.side.Driver.Identity().String()); err != nil {
 			return nil, err
 		}
 	}
-	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn, Name: o.name, Alike: o.alike})
+	o.Live.Describe(o.about)
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	out := result.Report
-	out.Tool, out.Server, out.Labels = o.Tool, used, o.Labels
-	if b != nil {
-		out.Beside = &run.Beside{Block: b.id, Sides: b.sides}
+	out.Tool, out.Server, out.Labels = o.about.Tool, o.about.Server, o.about.Labels
+	if o.block != nil {
+		out.Beside = &run.Beside{Block: o.block.id, Sides: o.block.sides}
 	}
 	if options.Account {
 		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
-	slos := c.SLO
-	if !c.Plan.Breaks() { // what breaks makes messages late
-		slos = run.WithDefault(slos, c.Expected)
+	slos := o.SLO
+	if !o.Plan.Breaks() { // what breaks makes messages late
+		slos = run.WithDefault(slos, o.Expected)
 	}
-	out.Judge(slos, c.Expected...)
-	return out, o.written(report.WriteFolder(folder, out, result.Log))
-}
-
-// written has a run stand whatever became of its files.
-func (o Options) written(err error) error {
-	beside := new(run.BesideError)
-	switch {
+	out.Judge(slos, o.Expected...)
+	err, beside := report.WriteFolder(o.folder, out, result.Log), new(run.BesideError)
+	switch { // a run stands whatever became of its files
 	case errors.As(err, &beside):
 		o.tell("warning: " + err.Error())
-		return nil
 	case err != nil && o.Unwritten != nil:
 		o.Unwritten(err)
-		return nil
+	default:
+		return out, err
 	}
-	return err
+	return out, nil
 }
 
 func newRunID() uint32 {
@@ -168,12 +167,11 @@ func Order(sides, repeat int) []Turn {
 	return turns
 }
 
-// gatherLead is the time between the instant at which all sides of a block are warm and
-// the one at which they begin.
+// gatherLead is the time between the instant at which all sides of a block are warm and the one at which they begin.
 const gatherLead = time.Second
 
-// block has one run of each side begin at one instant. What the machine does meanwhile
-// falls on all of them in the same second, so that it is no difference between them.
+// block has one run of each side begin at one instant. What the machine does meanwhile falls on all of them in the same second,
+// so that it is no difference between them.
 type block struct {
 	id    string
 	sides int
@@ -184,8 +182,8 @@ type block struct {
 	all   chan struct{} // closed once all are ready, and at is set
 }
 
-// gather waits until all sides are ready, and returns the instant to begin at; the zero
-// time if ctx ends first. Each side calls it once.
+// gather waits until all sides are ready, and returns the instant to begin at; the zero time if ctx ends first. Each side calls
+// it once.
 func (b *block) gather(ctx context.Context) (time.Time, error) {
 	b.mu.Lock()
 	if b.ready++; b.ready == b.sides {
@@ -201,18 +199,115 @@ func (b *block) gather(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// rounds are the turns that are to be done one after the other, or, of those of one round,
-// at the same time.
-func (o Options) rounds(sides, repeat int) [][]Turn {
+// Result is the outcome of a series on one case.
+type Result struct {
+	// Case is the scenario or scenario/variant, may be empty.
+	Case  string
+	Sides []SideResult
+	// Comparisons set each later side against the first.
+	Comparisons []*compare.Comparison
+	// Interrupted says how many of the runs that were to be made were; empty where all were.
+	Interrupted string
+
+	// series is set where several runs were asked for, however many there are.
+	series bool
+}
+
+// SideResult is one implementation's runs.
+type SideResult struct {
+	// Name is one of Names.
+	Name   string
+	Folder string
+	Runs   []*run.Document
+}
+
+// Single is the only run of a case that was to be run once with one side, and nil for others.
+func (r *Result) Single() *run.Document {
+	if r.series {
+		return nil
+	}
+	return r.Sides[0].Runs[0]
+}
+
+// Do runs the case repeat times with each side, in the order of Order, into its folder below the folder of the options: a single
+// run into that itself, several into <side>/<n> and with a page of them all. told, which may be nil, gets each of several when
+// it is done.
+//
+// When ctx ends, the run under way drains and is the last one: the result is of the runs that there are, and of the sides that
+// have one. It is an error if there is none.
+func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+	o.Out = filepath.Join(o.Out, c.Folder)
+	if len(c.Sides) == 1 && repeat == 1 {
+		r := &Result{Case: c.Plan.Name, Sides: []SideResult{{Name: c.Sides[0].Spec, Folder: o.Out}}}
+		return r, r.round(ctx, o, c, Order(1, 1))
+	}
+	r := &Result{Case: c.Plan.Name, series: true}
+	names := Names(c.Sides)
+	for i, folder := range Folders(c.Sides) {
+		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
+	}
+	if err := r.rounds(ctx, o, c, repeat, told); err != nil {
+		return nil, err
+	}
+	sides := slices.Clone(c.Sides)
+	for i := len(sides) - 1; i >= 0; i-- {
+		if len(r.Sides[i].Runs) == 0 {
+			sides, r.Sides = slices.Delete(sides, i, i+1), slices.Delete(r.Sides, i, i+1)
+		}
+	}
+	if err := r.compare(sides); err != nil {
+		return nil, err
+	}
+	if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
+		o.tell("warning: " + err.Error())
+	}
+	return r, nil
+}
+
+// maxReplaced bounds how many invalid runs of a series are made again.
+const maxReplaced = 3
+
+// rounds runs the sides by turns, or all turns of a round at the same time.
+func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
 	var rounds [][]Turn
-	for _, turn := range Order(sides, repeat) {
+	for _, turn := range Order(len(c.Sides), repeat) {
 		if n := len(rounds); o.Beside && n > 0 && rounds[n-1][0].N == turn.N {
 			rounds[n-1] = append(rounds[n-1], turn)
 			continue
 		}
 		rounds = append(rounds, []Turn{turn})
 	}
-	return rounds
+	which, replaced := o.Turn, 0
+	for i, turns := range rounds {
+		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
+		err := r.round(ctx, o, c, turns)
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && r.replaceable(turns) {
+			replaced++
+			if err = r.setAside(o, turns, replaced); err == nil {
+				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", o.Turn, replaced, maxReplaced))
+				err = r.round(ctx, o, c, turns)
+			}
+		}
+		done := i + 1
+		if err != nil {
+			if done = i; i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+				return err
+			}
+		} else if told != nil {
+			for _, turn := range turns {
+				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
+			}
+		}
+		if ctx.Err() != nil {
+			r.interrupted(o, done, len(rounds))
+			return nil
+		}
+		if gone := r.gone(o, c); gone != "" && done < len(rounds) {
+			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", done, len(rounds), gone))
+			return nil
+		}
+	}
+	return nil
 }
 
 // round does the turns of a round at the same time, and keeps their runs. When one of them fails the others are interrupted.
@@ -228,30 +323,33 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
 	lives := o.Live.Split(len(turns))
 	for i, turn := range turns {
-		folder := filepath.Join(r.Sides[turn.Side].Folder, strconv.Itoa(turn.N))
-		tidy, err := run.PrepareFolder(folder)
-		if err != nil {
-			cancel()
-			running.Wait()
-			return err
+		to := &r.Sides[turn.Side]
+		own := one{Options: o, Case: c, side: c.Sides[turn.Side], folder: to.Folder, block: b, about: load.About{Tool: o.Tool, Labels: o.Labels, Turn: o.Turn}}
+		if r.series {
+			own.folder, own.about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
 		}
-		defer tidy()
-		side, own := c.Sides[turn.Side], o
-		own.Redis = cmp.Or(side.Redis, o.Redis)
-		own.name = r.Sides[turn.Side].Name
 		for k, other := range c.Sides {
-			own.alike = own.alike || k != turn.Side && other.Driver.Identity() == side.Driver.Identity()
+			own.about.Alike = own.about.Alike || k != turn.Side && other.Driver.Identity() == own.side.Driver.Identity()
 		}
-		if len(turns) > 1 {
+		if own.Live = lives[0]; b != nil {
 			own.Live = lives[turn.Side]
 		}
 		if i > 0 {
 			own.Progress = nil
 		}
+		tidy, err := run.PrepareFolder(own.folder)
+		if err != nil {
+			errs[i] = err
+			cancel()
+			break
+		}
+		defer tidy()
 		running.Go(func() {
-			if documents[i], errs[i] = runIn(ctx, own, b, side.Driver, c.Run, folder); errs[i] != nil {
-				errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, r.Sides[turn.Side].Name, errs[i])
+			if documents[i], errs[i] = own.run(ctx); errs[i] != nil {
 				cancel()
+				if r.series {
+					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, to.Name, errs[i])
+				}
 			}
 		})
 	}
@@ -264,117 +362,6 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	}
 	return nil
 }
-
-// Result is the outcome of a series on one case.
-type Result struct {
-	// Case is the scenario or scenario/variant, may be empty.
-	Case  string
-	Sides []SideResult
-	// Comparisons set each later side against the first.
-	Comparisons []*compare.Comparison
-	// Interrupted says how many of the runs that were to be made were; empty where none is missing.
-	Interrupted string
-
-	// series is set where several runs were asked for, however many there are.
-	series bool
-}
-
-// SideResult is one implementation's runs.
-type SideResult struct {
-	// Name is that of Names.
-	Name   string
-	Folder string
-	Runs   []*run.Document
-}
-
-// Single is the only run of a case that was to be run once with one side, and nil for others.
-func (r *Result) Single() *run.Document {
-	if !r.series && len(r.Sides) == 1 && len(r.Sides[0].Runs) == 1 {
-		return r.Sides[0].Runs[0]
-	}
-	return nil
-}
-
-// Do runs the case repeat times with each side, in the order of Order, into its folder
-// below that of the options: a single run into that itself, several into <side>/<n> and
-// with a page of them all. told, which may be nil, gets each of several when it is done.
-//
-// When ctx ends, the run under way drains and is the last one: the result is of the runs that
-// there are, and of the sides that have one. It is an error if there is none.
-func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
-	o.Out = filepath.Join(o.Out, c.Folder)
-	if len(c.Sides) > 1 || repeat > 1 {
-		r, err := compete(ctx, o, c, repeat, told)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
-			o.tell("warning: " + err.Error())
-		}
-		return r, nil
-	}
-	tidy, err := run.PrepareFolder(o.Out)
-	if err != nil {
-		return nil, err
-	}
-	defer tidy()
-	only, err := runIn(ctx, o, nil, c.Sides[0].Driver, c.Run, o.Out)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Name: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
-}
-
-// compete runs the sides by turns, or beside each other, and compares.
-func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
-	r := &Result{Case: c.Plan.Name, series: true}
-	names := Names(c.Sides)
-	for i, folder := range Folders(c.Sides) {
-		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
-	}
-	rounds, which, replaced := o.rounds(len(c.Sides), repeat), o.Turn, 0
-	for i, turns := range rounds {
-		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
-		err := r.round(ctx, o, c, turns)
-		for err == nil && ctx.Err() == nil && replaced < maxReplaced && r.replaceable(turns) {
-			replaced++
-			if err = r.setAside(o, turns, replaced); err == nil {
-				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", o.Turn, replaced, maxReplaced))
-				err = r.round(ctx, o, c, turns)
-			}
-		}
-		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
-			r.interrupted(o, i, len(rounds))
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, turn := range turns {
-			if told != nil {
-				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
-			}
-		}
-		if ctx.Err() != nil {
-			r.interrupted(o, i+1, len(rounds))
-			break
-		}
-		if gone := r.gone(o, c); gone != "" && i+1 < len(rounds) {
-			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", i+1, len(rounds), gone))
-			break
-		}
-	}
-	sides := slices.Clone(c.Sides)
-	for i := len(sides) - 1; i >= 0; i-- {
-		if len(r.Sides[i].Runs) == 0 {
-			sides, r.Sides = slices.Delete(sides, i, i+1), slices.Delete(r.Sides, i, i+1)
-		}
-	}
-	return r, r.compare(sides)
-}
-
-// maxReplaced bounds how many invalid runs of a series are made again.
-const maxReplaced = 3
 
 // replaceable reports whether one of the latest runs is invalid, and may be valid when it is made again.
 func (r *Result) replaceable(turns []Turn) bool {
@@ -403,7 +390,7 @@ func (r *Result) setAside(o Options, turns []Turn, nth int) error {
 // gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
 func (r *Result) gone(o Options, c Case) string {
 	for i, side := range r.Sides {
-		if n := len(side.Runs); n > 0 && strings.Contains(cmp.Or(c.Sides[i].Redis, o.Redis), "://") && side.Runs[n-1].ServerGone != "" {
+		if n := len(side.Runs); n > 0 && redis.IsExternal(cmp.Or(c.Sides[i].Redis, o.Redis)) && side.Runs[n-1].ServerGone != "" {
 			return side.Runs[n-1].ServerGone
 		}
 	}

@@ -8,27 +8,24 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
-// Suite keeps what several cases come to as they are run one after the other. That of one case is the case.
+// Suite keeps what several cases come to as they are run one after the other. A suite of one case is the case.
 type Suite struct {
-	kind    string
-	names   []string
-	results []*Result // of the first ones
+	cases   report.Cases // without what came of them
+	results []*Result    // of the first ones
 	begun   int
 	failure error
 	over    bool
 }
 
-// NewSuite is one of which nothing has run.
+// NewSuite is one of which no case has run.
 func NewSuite(cases []Case) *Suite {
-	s := &Suite{kind: "variant"}
-	scenarios := map[string]bool{}
+	s := &Suite{cases: report.Cases{Kind: "variant"}}
 	for _, c := range cases {
-		s.names = append(s.names, filepath.ToSlash(c.Folder))
+		s.cases.All = append(s.cases.All, report.Case{Name: filepath.ToSlash(c.Folder), Standing: report.ToCome})
 		name, _, _ := strings.Cut(c.Plan.Name, "/")
-		scenarios[name] = true
-	}
-	if len(scenarios) > 1 {
-		s.kind = "scenario"
+		if first, _, _ := strings.Cut(cases[0].Plan.Name, "/"); name != first {
+			s.cases.Kind = "scenario"
+		}
 	}
 	return s
 }
@@ -36,34 +33,35 @@ func NewSuite(cases []Case) *Suite {
 // Begin says that the next case runs, and which one it is: "variant 1 of 2: slow", or nothing of the only one.
 func (s *Suite) Begin() string {
 	s.begun++
-	if len(s.names) == 1 {
+	if len(s.cases.All) == 1 {
 		return ""
 	}
-	return fmt.Sprintf("%s %d of %d: %s", s.kind, s.begun, len(s.names), s.names[s.begun-1])
+	return fmt.Sprintf("%s %d of %d: %s", s.cases.Kind, s.begun, len(s.cases.All), s.cases.All[s.begun-1].Name)
 }
 
 // Ended keeps what the case came to.
 func (s *Suite) Ended(r *Result) { s.results = append(s.results, r) }
 
-// Over says that no other case runs: the failure, which may be nil, is that of the one that was begun last.
+// Over says that no other case runs: the failure, which may be nil, is of the one that was begun last.
 func (s *Suite) Over(failure error) { s.over, s.failure = true, failure }
 
 // NeverRan names the cases without a run, once it is over and none failed.
-func (s *Suite) NeverRan() []string {
-	if !s.over || s.failure != nil {
-		return nil
+func (s *Suite) NeverRan() (names []string) {
+	if s.over && s.failure == nil {
+		for _, c := range s.cases.All[len(s.results):] {
+			names = append(names, c.Name)
+		}
 	}
-	return s.names[len(s.results):]
+	return names
 }
 
 // Cases are all of them for a page; nil where there is only one.
 func (s *Suite) Cases() *report.Cases {
-	if len(s.names) == 1 {
+	if len(s.cases.All) == 1 {
 		return nil
 	}
-	cases := &report.Cases{Kind: s.kind}
-	for i, name := range s.names {
-		c := report.Case{Name: name, Standing: report.ToCome}
+	cases := &report.Cases{Kind: s.cases.Kind}
+	for i, c := range s.cases.All {
 		switch {
 		case i < len(s.results):
 			c.Result = s.results[i].Report()
@@ -79,7 +77,7 @@ func (s *Suite) Cases() *report.Cases {
 	return cases
 }
 
-// Page is that of all cases, or of the only one; nil where none has a run.
+// Page is the page of all cases, or of the only one; nil where none has a run.
 func (s *Suite) Page() *report.Page {
 	if len(s.results) == 0 {
 		return nil
