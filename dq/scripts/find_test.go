@@ -23,6 +23,7 @@ func (b *bundle) find(at scripts.Place, own wire.Layout, value ...any) (scripts.
 
 // A value is found in whatever layout it is packed, and no value that only ends like it.
 func TestFindAValue(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for i, m := range []string{
 		b.pack(d, "1"), b.pack(bc, "21"), b.windows(d, "3"), b.windows(bc, "4"), b.pack(bc, ""), "no member", b.pack(d, strings.Repeat("x", 300)),
@@ -50,6 +51,7 @@ func TestFindAValue(t *testing.T) {
 // A long queue takes many calls, which pass each member once, also where many come due in one millisecond and while those
 // in front are transferred.
 func TestFindGoesOn(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	const n = 5000
 	for i := range n {
@@ -81,6 +83,7 @@ func TestFindGoesOn(t *testing.T) {
 }
 
 func TestFindRefuses(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	_, err := b.run(scripts.Find(), []string{b.names.TimeoutSet}, "none", "", 0)
 	require.ErrorContains(t, err, "expected dLc0 or Bc0Lc0")
@@ -101,6 +104,7 @@ func (b *bundle) cancel(due, id any, more ...any) any {
 // A message that is offered anew keeps its id and value, comes last in the list, is packed in the own layout, and is
 // announced where it comes first.
 func TestCancelOffersAnew(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for _, own := range layouts {
 		for name, member := range map[string]string{

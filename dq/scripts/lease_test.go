@@ -138,6 +138,7 @@ func TestLeaseScriptsLookAtTheirKeysFirst(t *testing.T) {
 }
 
 func TestReadHandedOut(t *testing.T) {
+	t.Parallel()
 	for _, reply := range []any{
 		nil, []any{}, []any{[]any{}, "1", int64(0)}, []any{[]any{[]any{"id"}}, int64(1), int64(0)},
 		[]any{[]any{[]any{"id", "1", int64(0), "v"}}, int64(1), int64(0)},

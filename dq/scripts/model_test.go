@@ -35,6 +35,7 @@ type history struct {
 // TestHistories has clients of both layouts offer, poll and transfer in any order.
 // At the end each value must have come out once.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	seeds := redistest.Sample(t, numbers(histories), 5)
 	b := setup(t)
 	for _, l := range layouts {
@@ -232,6 +233,7 @@ func luaReads(l wire.Layout, member string) bool {
 
 // The model above must be as lax as the server.
 func TestLuaReads(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	reads := 0

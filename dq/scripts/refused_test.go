@@ -14,6 +14,7 @@ import (
 
 // A server that is short of memory refuses the first write, and nothing after it.
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.put(b.pack(bc, "other"), now-8)
 	b.put("none", now-7)
@@ -44,6 +45,7 @@ func (b *bundle) restricted(command string) *bundle {
 // A user without the right to quarantine or to push is refused before anything
 // that counts is written.
 func TestWithoutTheRight(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"zadd", "rpush", "llen", "zcard"} {
 		t.Run(command, func(t *testing.T) {
 			b := setup(t)

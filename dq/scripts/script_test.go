@@ -14,6 +14,7 @@ import (
 )
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for _, s := range scripts.All() {
 		names = append(names, s.Name)
@@ -30,6 +31,7 @@ func TestScripts(t *testing.T) {
 // A user who may run Redisson's scripts should need few rights more, and a server
 // of 5.0 know every command.
 func TestScriptsUseFewCommands(t *testing.T) {
+	t.Parallel()
 	call := regexp.MustCompile(`(?:call|pcall|call_with_all|error_of)\('(\w+)'`)
 	known := []string{"llen", "lpush", "lrem", "rpush", "zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zscore"}
 	leases := []string{"hdel", "hget", "hincrby", "hlen", "hset", "lrange", "ltrim", "time"}
@@ -52,11 +54,13 @@ func TestScriptsUseFewCommands(t *testing.T) {
 }
 
 func TestQuarantine(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "redisson_delay_queue_quarantine:{orders}", scripts.Quarantine("orders"))
 	require.Equal(t, "redisson_delay_queue_quarantine:q{a}b", scripts.Quarantine("q{a}b"))
 }
 
 func TestReadReplies(t *testing.T) {
+	t.Parallel()
 	moved, err := scripts.ReadTransferred([]any{nil, int64(1), int64(2), int64(3)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3}, moved)

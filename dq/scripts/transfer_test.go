@@ -168,6 +168,7 @@ func situations() []situation {
 }
 
 func TestTransfer(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for _, s := range situations() {
 		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
@@ -176,6 +177,7 @@ func TestTransfer(t *testing.T) {
 
 // The imitation that stands in where there is no Redis knows all the scripts use.
 func TestTransferEmbedded(t *testing.T) {
+	t.Parallel()
 	b := setupOn(t, redistest.Embedded(t))
 	for _, s := range situations() {
 		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
@@ -237,6 +239,7 @@ func values(members []string) []string {
 }
 
 func TestTransferOfManyMembers(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	var want []string
 	for i := range 250 {
@@ -256,6 +259,7 @@ func TestTransferOfManyMembers(t *testing.T) {
 // that an old Redisson has sent twice: that at the head, that near the tail where there is none near
 // the head, and that nearer the head where there is none near either.
 func TestTransferFromBothEnds(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]func(t *testing.T) *bundle{
 		"redis":    func(t *testing.T) *bundle { return setup(t) },
 		"embedded": func(t *testing.T) *bundle { return setupOn(t, redistest.Embedded(t)) },
@@ -300,6 +304,7 @@ func TestTransferFromBothEnds(t *testing.T) {
 
 // More values than one RPUSH takes keep their order.
 func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	var want []string
 	for i := range 1203 {
@@ -315,6 +320,7 @@ func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
 }
 
 func TestTransferWritesNothingOnAWrongType(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for name, key := range map[string]string{
 		"D": b.names.Destination, "T": b.names.TimeoutSet, "Q": b.names.Pending, "X": b.quarantine,
@@ -334,6 +340,7 @@ func TestTransferWritesNothingOnAWrongType(t *testing.T) {
 }
 
 func TestTransferRefusesArguments(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.put(b.pack(d, "a"), now)
 	for _, row := range []struct {

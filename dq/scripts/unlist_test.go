@@ -55,11 +55,19 @@ func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.S
 // right at every moment: all that waits, in the order of the offers, less what was unlisted
 // by a pass that ended. Each value comes once, when it is due, or is removed once.
 func TestUnlisting(t *testing.T) {
-	runUnlistings(t, setup(t), redistest.Sample(t, numbers(unlistings), 5))
+	t.Parallel()
+	all := redistest.Sample(t, numbers(unlistings), 5)
+	for part := range slices.Chunk(all, (len(all)+3)/4) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			runUnlistings(t, setup(t), part)
+		})
+	}
 }
 
 // The imitation that stands in where there is no Redis knows all that a pass uses.
 func TestUnlistingEmbedded(t *testing.T) {
+	t.Parallel()
 	runUnlistings(t, setupOn(t, redistest.Embedded(t)), numbers(20))
 }
 

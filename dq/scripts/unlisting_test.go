@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -42,12 +43,19 @@ func (b *bundle) unlist(token, horizon string, count int) any {
 }
 
 func TestSurvey(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	require.Equal(t, scripts.Surveyed{Window: 1000}, b.survey(now, 3, 1000), "nothing there")
 	const n = 40_000
-	for i := range n { // the first half is due last
-		b.put(b.pack(bc, fmt.Sprint(i)), now+(i+n/2)%n)
-	}
+	_, err := b.redis.Pipelined(b.ctx, func(p goredis.Pipeliner) error {
+		for i := range n { // the first half is due last
+			member := b.pack(bc, fmt.Sprint(i))
+			p.Do(b.ctx, "ZADD", b.names.TimeoutSet, now+(i+n/2)%n, member)
+			p.Do(b.ctx, "RPUSH", b.names.Pending, member)
+		}
+		return nil
+	})
+	require.NoError(t, err)
 	require.Equal(t, scripts.Surveyed{Length: n, Window: 1200, Due: 1201, Seen: 32, Far: 32}, b.survey(now, 3, 1000))
 	b.do("ZREMRANGEBYSCORE", b.names.TimeoutSet, now, now+n/2-1)
 	require.Zero(t, b.survey(now+n/2, 3, 1000).Far, "those at the head of the list")
@@ -64,6 +72,7 @@ func TestSurvey(t *testing.T) {
 
 // A pass keeps the time to live of the list, and what it made has one.
 func TestUnlistKeepsTimesToLive(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	u := scripts.UnlistingOf("orders")
 	b.put(b.pack(bc, "soon"), now)
@@ -85,6 +94,7 @@ func TestUnlistKeepsTimesToLive(t *testing.T) {
 
 // A repair finds what was unlisted, and does not take it for delivered.
 func TestARepairKnowsWhatWasUnlisted(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	u := scripts.UnlistingOf("orders")
 	b.put(b.pack(bc, "1"), now)
@@ -102,6 +112,7 @@ func TestARepairKnowsWhatWasUnlisted(t *testing.T) {
 
 // A user who may not do all that a pass does is told before anything was done.
 func TestUnlistWithoutTheRight(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"rename", "sadd", "rpush", "persist", "pexpire", "unlink", "hset"} {
 		t.Run(command, func(t *testing.T) {
 			b := setup(t)
@@ -122,6 +133,7 @@ func TestUnlistWithoutTheRight(t *testing.T) {
 }
 
 func TestUnlistingOf(t *testing.T) {
+	t.Parallel()
 	for _, queue := range []string{"orders", "q{a}b", "{orders}"} {
 		for _, key := range scripts.UnlistingOf(queue).All() {
 			require.Equal(t, wire.Slot(wire.NamesOf(queue).Pending), wire.Slot(key))
@@ -132,6 +144,7 @@ func TestUnlistingOf(t *testing.T) {
 }
 
 func TestReadUnlistingReplies(t *testing.T) {
+	t.Parallel()
 	found, err := scripts.ReadSurveyed([]any{int64(9), "7", int64(0), int64(2), int64(1000), int64(3), int64(2), int64(1)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Surveyed{Length: 9, Covered: 7, Unlisted: true, Window: 1000, Due: 3, Seen: 2, Far: 1}, found)

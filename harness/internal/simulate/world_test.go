@@ -101,7 +101,8 @@ type world struct {
 	lastBad  time.Time // when something last went wrong
 	ahead    []time.Duration
 	finished bool
-	flood    bool // too many commands were sent
+	broken   int  // commands since the first violation
+	flood    bool // too many commands were sent, or enough after a violation
 }
 
 // Run carries a plan out. It must be called inside a testing/synctest bubble.
@@ -191,6 +192,9 @@ func (w *world) clocks() {
 // aheadOf is the latest time that any client may hold now for.
 func (w *world) aheadOf(now time.Time) time.Time { return now.Add(slices.Max(w.ahead)) }
 
+// brokenCommands are how many commands run after a violation, for the trace.
+const brokenCommands = 200
+
 // note takes an event into the trace.
 func (w *world) note(e Event) {
 	w.mu.Lock()
@@ -207,8 +211,14 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 		return
 	}
 	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+settleFor).Seconds() && !w.flood {
+		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: a client sends command after command: %d so far", time.Since(w.began), w.report.Commands))
+		w.broken = brokenCommands
+	}
+	if len(w.report.Violations) > 0 {
+		w.broken++
+	}
+	if w.broken > brokenCommands && !w.flood {
 		w.flood = true
-		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
 		go w.net.setDown(true) // for good: at one instant it might never end
 	}
 	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
