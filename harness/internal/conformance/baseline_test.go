@@ -17,7 +17,7 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 		"no such case":    {"DQ.offer/three: why\n", `there is no case "DQ.offer/three"`},
 		"no reason":       {"DQ.offer/one:\n", "expected a reason"},
 		"a list":          {"- DQ.offer/one\n", `expected a line "id: reason"`},
-		"the same twice":  {"DQ.offer/one: a\nDQ.offer/one: b\n", "line 2: \"DQ.offer/one\" is there twice"},
+		"the same twice":  {"DQ.offer/one: a\nDQ.offer/one: b\n", "line 2: mapping key \"DQ.offer/one\" already defined"},
 		"a second one":    {"DQ.offer/one: a\n---\nDQ.offer/two: b\n", "expected one YAML document"},
 		"not text at all": {"\x00\x01", `expected a line "id: reason"`},
 	} {

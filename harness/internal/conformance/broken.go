@@ -6,30 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// ProgramError says that the program under test has ended, does not answer, or does not keep to the protocol. That is a
-// verdict on it: the case fails, and the next one has a program that was started anew.
+// ProgramError says that the program under test has ended, does not answer, or breaks the protocol. That is a verdict: the
+// case fails, and the next case has a new program.
 type ProgramError struct {
 	Err error
-	// Silent is true where it did not answer.
+	// Silent is true if the program did not answer.
 	Silent bool
 }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// shortPatience is how long a call, or a wait, may take once one was in vain.
-const shortPatience = 3 * time.Second
-
-// waitPatience is how long a wait may take of a program that has once not answered: what is waited for may be due in
-// some seconds.
-const waitPatience = 5 * time.Second
-
-// patientWaits is after how many waits in vain a program gets no more time for one.
-const patientWaits = 2
+const (
+	// shortPatience bounds a call, or a wait, after one in vain.
+	shortPatience = 3 * time.Second
+	// waitPatience bounds a wait of a program that was started anew: a message may be due in some seconds.
+	waitPatience = 5 * time.Second
+	// patientWaits is after how many waits in vain a program gets no more time for one.
+	patientWaits = 2
+)
 
 // fail notes that the program can be used no more.
 func (r *Runner) fail(err error, silent bool) error {
@@ -41,7 +38,7 @@ func (r *Runner) fail(err error, silent bool) error {
 	return r.broken
 }
 
-// failed is what has broken the program, nil where nothing has.
+// failed is the reason why the program can be used no more; nil if it can.
 func (r *Runner) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +48,7 @@ func (r *Runner) failed() error {
 	return r.broken
 }
 
-// patience is how long a call may take: a program that has once not answered may be expected to do so again.
+// patience bounds a call.
 func (r *Runner) patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,27 +61,25 @@ func (r *Runner) patience() time.Duration {
 	return callTimeout
 }
 
-// waits is how long a wait may take that names no time.
+// waits bounds a wait that names no time.
 func (r *Runner) waits() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	limit := waitTimeout
 	switch {
 	case r.inVain || r.vain >= patientWaits:
-		return cmp.Or(r.wait, shortPatience)
+		limit = shortPatience
 	case r.impatient:
-		return cmp.Or(r.wait, waitPatience)
+		limit = waitPatience
 	}
-	return cmp.Or(r.wait, waitTimeout)
+	return cmp.Or(r.wait, limit)
 }
 
-// renew replaces a program that can be used no more, and warms the new one up as the first one was: a JVM does
-// everything slowly once. It gets all the time that it may need for that only once.
+// renew replaces a program that can be used no more, and warms the new one up: a JVM does everything slowly once. Only
+// the first new program gets all the time for that.
 func (r *Runner) renew(ctx context.Context) error {
 	broken := r.failed()
-	if broken == nil {
-		return nil
-	}
-	if r.Restart == nil {
+	if broken == nil || r.Restart == nil {
 		return broken
 	}
 	r.discard()
@@ -93,39 +88,31 @@ func (r *Runner) renew(ctx context.Context) error {
 		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
 	}
 	r.program, r.hello = fresh, fresh.Introduction()
-	r.setBroken(nil, r.renewed)
+	use := func(impatient bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.broken, r.impatient = nil, impatient
+	}
+	use(r.renewed)
 	r.renewed = true
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
-	r.setBroken(nil, true)
+	use(true)
 	return nil
 }
 
-// discard ends a program that can be used no more: it is not waited for.
+// discard ends a program that can be used no more, without waiting for it.
 func (r *Runner) discard() {
 	if p, ok := r.program.(interface{ Kill() }); ok {
 		p.Kill()
 	}
-	_ = r.program.Close() // why it ended has been said
+	_ = r.program.Close() // the reason of its end is known
 }
 
-func (r *Runner) setBroken(broken *ProgramError, impatient bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.broken, r.impatient = broken, impatient
-}
-
-// isProgram reports whether an error is the program's doing.
-func isProgram(err error) bool {
+// isProgram reports whether an error is the program's fault; silent, whether the program did not answer.
+func isProgram(err error) (is, silent bool) {
 	var broken *ProgramError
-	return errors.As(err, &broken)
+	is = errors.As(err, &broken)
+	return is, is && broken.Silent
 }
-
-// isSilent reports whether the program did not answer.
-func isSilent(err error) bool {
-	var broken *ProgramError
-	return errors.As(err, &broken) && broken.Silent
-}
-
-var _ interface{ Kill() } = (*program.Link)(nil)

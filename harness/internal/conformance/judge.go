@@ -101,18 +101,17 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return r.lacking(result, fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known, isKnown)
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
-		if isProgram(err) {
-			result.Status, result.silent = Fail, isSilent(err)
+		if is, silent := isProgram(err); is {
+			result.Status, result.silent = Fail, silent
 		}
 		return result
 	}
 	result.Lines, result.vain, result.Broken, result.seen = observed.Lines, observed.vain, observed.Broken, observed.seen
 	failures := append(textsOf(observed.Broken), observed.Failures...)
-	result.silent = len(failures) > 0 && isSilent(r.failed())
+	_, silent := isProgram(r.failed())
+	result.silent = silent && len(failures) > 0
 	if oracle != nil && len(failures) == 0 {
-		v, err := r.judgeLines(c, oracle, observed.Lines)
-		failures, result.Detail, result.JudgedBy, result.Cause = v.failures, v.note, v.by, v.cause
-		if err != nil {
+		if failures, err = r.judgeLines(c, oracle, &result); err != nil {
 			result.Status, result.Detail = Error, err.Error()
 			return result
 		}
@@ -188,73 +187,56 @@ func (c *Case) knownFailing(hello program.Hello) (string, bool) {
 // two recordings are not. What is left to find is a recording of another delay than the case asks for.
 const delayTolerance = 5 * time.Second
 
-// traceVerdict is what the commands that the server saw come to.
-type traceVerdict struct {
-	failures []string
-	// by is the release whose recording they were compared with; empty for none.
-	by string
-	// cause is that of a difference.
-	cause string
-	// note says why there was none, or that it is of another release.
-	note string
-}
-
-// judgeLines compares what the server saw with what it saw of the real Redisson, as strictly as the level says. Where
-// that is not a recording of the release itself, its scripts are judged by the catalogue besides, which has those of
-// every release.
-func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
+// judgeLines compares the lines with the recording that judges the case, as strictly as the level says, and writes the
+// outcome into the result. If the recording is of another release, the catalogue judges the scripts besides.
+func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures []string, err error) {
 	source := verdictSource{missing: c.Trace}
 	if c.Trace == "" {
 		if source, err = oracle.source(c, r.Release); err != nil {
-			return v, err
+			return nil, err
 		}
 	}
+	other := source.release != r.Release
 	switch {
 	case source.missing != "":
-		v.note = "the trace is not compared: " + source.missing
-	case r.level() == State: // commands are not compared
-	default:
-		v.by = source.release.String()
-		if source.release != r.Release {
-			v.note = "judged by the recording of " + v.by
+		result.Detail = "the trace is not compared: " + source.missing
+	case r.level() != State:
+		result.JudgedBy = source.release.String()
+		if other {
+			result.Detail = "judged by the recording of " + result.JudgedBy
 		}
 	}
-	if r.level() == Wire && source.release != r.Release && r.Beside == nil {
-		v.failures = foreignScripts(lines, r.Release)
+	if r.level() == Wire && other && r.Beside == nil {
+		failures = foreignScripts(result.Lines, r.Release)
 	}
-	if len(v.failures) > 0 || source.missing != "" || r.level() == State {
-		return v, nil
+	if len(failures) > 0 || source.missing != "" || r.level() == State {
+		return failures, nil
 	}
-	v.failures, v.cause, err = r.compare(c, source, lines)
-	return v, err
-}
-
-// compare says how lines differ in meaning from a recording, and why.
-func (r *Runner) compare(c *Case, source verdictSource, lines []monitor.Line) (failures []string, cause string, err error) {
 	normalise := trace.Normalise
 	if r.level() == Exchange {
 		normalise = trace.NormaliseExchange
 	}
 	want, err := normalise(source.recording, "left: Redisson "+source.release.String(), source.lines)
 	if err != nil {
-		return nil, "", fmt.Errorf("the recording %s: %w", source.recording.Path, err)
+		return nil, fmt.Errorf("the recording %s: %w", source.recording.Path, err)
 	}
-	seen := (&monitor.Recording{Path: "this run", Lines: lines}).Cases()
+	run := &monitor.Recording{Path: "this run", Lines: result.Lines}
+	seen := run.Cases()
 	if len(seen) != 1 || seen[0].ID != c.ID {
-		return nil, "", fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
+		return nil, fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
 	}
-	got, err := normalise(&monitor.Recording{Path: "this run"}, "right: this run", seen[0].Lines)
-	var bad *trace.LineError
+	got, err := normalise(run, "right: this run", seen[0].Lines)
 	switch {
-	case errors.As(err, &bad):
-		return nil, "", err
+	case errors.As(err, new(*trace.LineError)):
+		return nil, err
 	case err != nil:
-		return []string{err.Error()}, "", nil //nolint:nilerr // what cannot be normalised is the implementation's doing
+		return []string{err.Error()}, nil //nolint:nilerr // lines without a normal form are the implementation's fault
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
-		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, f.Cause, nil
+		result.Cause = f.Cause
+		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, nil
 	}
-	return nil, "", nil
+	return nil, nil
 }
 
 // foreignScripts says which of the scripts that the server saw are not sent by the release.

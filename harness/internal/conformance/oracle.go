@@ -24,13 +24,12 @@ type Oracle struct {
 type recordedCase struct {
 	recording *monitor.Recording
 	lines     []monitor.Line
-	// absent says why the real Redisson could not run the case; there are no lines then.
-	absent string
+	absent    string // why the real Redisson could not run the case; then there are no lines
 }
 
 // LoadOracle reads a folder that holds one folder for each release, in it one recording for each section.
 func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
-	o := &Oracle{cases: make(map[wire.Release]map[string]recordedCase)}
+	o := &Oracle{cases: map[wire.Release]map[string]recordedCase{}}
 	entries, err := fs.ReadDir(files, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
@@ -43,8 +42,7 @@ func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
 		if err != nil || !entry.IsDir() {
 			return nil, fmt.Errorf("the recordings: expected %s to hold a folder for each release, found %s", dir, entry.Name())
 		}
-		o.cases[release] = make(map[string]recordedCase)
-		if err := o.loadRelease(files, path.Join(dir, entry.Name()), release); err != nil {
+		if o.cases[release], err = loadRelease(files, path.Join(dir, entry.Name())); err != nil {
 			return nil, err
 		}
 		o.releases = append(o.releases, release)
@@ -53,39 +51,37 @@ func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
 	return o, nil
 }
 
-func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) error {
+func loadRelease(files fs.FS, dir string) (map[string]recordedCase, error) {
+	cases := map[string]recordedCase{}
 	paths, err := fs.Glob(files, path.Join(dir, "*.monitor"))
-	if err != nil {
-		return err
-	}
 	for _, p := range paths {
 		text, err := fs.ReadFile(files, p)
 		if err != nil {
-			return fmt.Errorf("the recordings cannot be read: %w", err)
+			return nil, fmt.Errorf("the recordings cannot be read: %w", err)
 		}
 		recording, err := monitor.Read(bytes.NewReader(text), p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, c := range recording.Cases() {
 			if c.ID != "" {
-				o.cases[release][c.ID] = recordedCase{recording: recording, lines: c.Lines}
+				cases[c.ID] = recordedCase{recording: recording, lines: c.Lines}
 			}
 		}
 		for _, f := range recording.Fields {
 			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == trace.AbsentKey {
-				o.cases[release][id] = recordedCase{recording: recording, absent: why}
+				cases[id] = recordedCase{recording: recording, absent: why}
 			}
 		}
 	}
-	return nil
+	return cases, err
 }
 
-// Releases returns the releases that were recorded, ascending.
+// Releases returns the recorded releases, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 
-// Case returns what was recorded of a case at a release: the lines after its mark, or why the release could not run it.
-// ok is false where that release, or the case at it, was not recorded.
+// Case returns the recorded lines of a case at a release, after its mark, or why the release could not run the case. ok
+// is false if there is no recording.
 func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
 	recorded, ok := o.cases[release][id]
 	return recorded.lines, recorded.absent, ok
@@ -95,13 +91,12 @@ func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, ab
 type verdictSource struct {
 	recordedCase
 	release wire.Release
-	// Missing says why there is none, so that replies and keys alone decide.
-	missing string
+	missing string // why there is no recording, so that replies and keys decide
 }
 
-// source returns what to judge a case by: the recording of the release, or where it was not recorded that of the
-// nearest earlier one, or else of the nearest later one, of the same line, for which the case holds too and whose every
-// script in it is the same. It is an error when the release was recorded, but without this case.
+// source returns the recording that judges a case: of the release itself, or else of the nearest earlier release, or else
+// of the nearest later one, of the same line, for which the case holds too and which sends the same scripts. A recorded
+// release without the case is an error.
 func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	missing := "no recorded release has this case with the same scripts"
 	if recorded, ok := o.cases[release]; ok {
@@ -123,8 +118,8 @@ func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	return verdictSource{missing: missing}, nil
 }
 
-// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the newest first, then the
-// later ones.
+// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the newest first, then the later
+// ones.
 func (o *Oracle) neighbours(release wire.Release) []wire.Release {
 	var earlier, later []wire.Release
 	for _, r := range o.releases {
@@ -140,12 +135,8 @@ func (o *Oracle) neighbours(release wire.Release) []wire.Release {
 	return append(earlier, later...)
 }
 
-// sameScripts reports whether all scripts of a recording are sent by release too, in the same manner.
+// sameScripts reports whether release sends all scripts of a recording, in the same manner.
 func sameScripts(recorded recordedCase, from, release wire.Release) bool {
-	if from.CachesScripts() != release.CachesScripts() {
-		return false
-	}
-	return !slices.ContainsFunc(trace.Scripts(recorded.lines), func(s trace.Script) bool {
-		return s.Known != nil && !s.Known.SentBy(release)
-	})
+	return from.CachesScripts() == release.CachesScripts() &&
+		!slices.ContainsFunc(trace.Scripts(recorded.lines), func(s trace.Script) bool { return s.Known != nil && !s.Known.SentBy(release) })
 }

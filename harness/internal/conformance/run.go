@@ -174,7 +174,7 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 		}
 		report.Add(result)
 		p.Finished(result)
-		if report.Stopped = limit.after(result, isProgram(runner.failed())); report.Stopped != "" {
+		if report.Stopped = limit.after(result, runner.failed() != nil); report.Stopped != "" {
 			return nil
 		}
 	}

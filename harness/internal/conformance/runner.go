@@ -223,7 +223,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	}
 	if r.failed() == nil {
 		ended := run.end(ctx)
-		if isProgram(ended) {
+		if is, _ := isProgram(ended); is {
 			if len(failures) == 0 {
 				failures = []string{ended.Error()}
 			}
@@ -307,26 +307,4 @@ func (r *Runner) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	return r.senders.idle(ctx)
-}
-
-// poll asks again and again until ok, on the harness's own connection.
-func poll(ctx context.Context, what string, ok func() (bool, error)) error {
-	const pace = 2 * time.Millisecond
-	began := time.Now()
-	ticker := time.NewTicker(pace)
-	defer ticker.Stop()
-	for {
-		met, err := ok()
-		switch {
-		case err != nil && ctx.Err() == nil:
-			return &faultError{err}
-		case err == nil && met:
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return &waitError{what: what, waited: time.Since(began), err: ctx.Err()}
-		}
-	}
 }

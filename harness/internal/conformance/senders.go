@@ -18,7 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
-// senders tells who sends a line of MONITOR. Each connection of the run begins with an ECHO:
+// senders knows the sender of each line of MONITOR. Each connection of the run begins with an ECHO:
 //
 //	control, set-up ── ECHO <mark>control ──────────────────────► Redis
 //	program ──► proxy ── ECHO <mark>program, then byte for byte ──► Redis
@@ -31,8 +31,8 @@ type senders struct {
 	guest *guest.Guest // nil on a server that was started for the run
 
 	mu     sync.Mutex
-	peers  map[string]string // who each is
-	last   string            // who sent the last command of a client
+	peers  map[string]string // the sender of each peer
+	last   string            // the sender of a client's last command
 	hidden []string          // commands of administrators that the program sent
 }
 
@@ -62,7 +62,7 @@ func newSenders(address string) (*senders, error) {
 	return s, nil
 }
 
-// keep takes note of a line and reports whether it is part of a case.
+// keep notes the sender of a line and reports whether the line is part of a case.
 func (s *senders) keep(l monitor.Line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,15 +105,27 @@ func (s *senders) forget() {
 	}
 }
 
-// administrators' commands do not show in MONITOR. No Redisson sends one.
-var administrators = []string{
-	"acl", "bgrewriteaof", "bgsave", "client kill", "client list", "client no-evict", "client pause", "client unpause", "cluster failover",
-	"cluster forget", "cluster meet", "cluster replicate", "cluster reset", "cluster setslot", "config", "debug", "failover", "lastsave", "latency",
-	"module", "monitor", "psync", "replconf", "replicaof", "role", "save", "shutdown", "slaveof", "slowlog", "sync",
+// idle waits until the program has no connection left.
+func (s *senders) idle(ctx context.Context) error {
+	if s.proxy.Until(ctx, func() bool { return s.proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
+		return fmt.Errorf("expected the program's connections to end, %d are left: %w", s.proxy.Open(), ctx.Err())
+	}
+	return nil
 }
 
-// harmless are the commands that only read: they matter at the level of the wire.
-var harmless = []string{"client list", "config get", "acl getuser", "acl list", "acl users", "latency", "lastsave", "role", "slowlog get", "slowlog len"}
+var (
+	// administrators' commands do not show in MONITOR. No Redisson sends one.
+	administrators = []string{
+		"acl", "bgrewriteaof", "bgsave", "client kill", "client list", "client no-evict", "client pause", "client unpause", "cluster failover",
+		"cluster forget", "cluster meet", "cluster replicate", "cluster reset", "cluster setslot", "config", "debug", "failover", "lastsave", "latency",
+		"module", "monitor", "psync", "replconf", "replicaof", "role", "save", "shutdown", "slaveof", "slowlog", "sync",
+	}
+	// harmless ones only read: they matter at the level wire.
+	harmless = []string{"client list", "config get", "acl getuser", "acl list", "acl users", "latency", "lastsave", "role", "slowlog get", "slowlog len"}
+	// far are further commands that others on the server would feel. SCRIPT FLUSH is not one: a shared server begins without
+	// scripts.
+	far = []string{"flushall", "flushdb", "swapdb", "function", "cluster", "client unblock"}
+)
 
 // begins reports whether a command is one of a list.
 func begins(command string, list []string) bool {
@@ -121,8 +133,7 @@ func begins(command string, list []string) bool {
 }
 
 func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
-	name := strings.ToLower(strings.Join(command[:min(2, len(command))], " "))
-	if begins(name, administrators) {
+	if name := strings.ToLower(strings.Join(command[:min(2, len(command))], " ")); begins(name, administrators) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.hidden = append(s.hidden, name)
@@ -130,7 +141,7 @@ func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
 	return proxy.Pass
 }
 
-// unexpected says which commands of administrators the program has sent since it was last asked.
+// unexpected names the commands of administrators that the program has sent since the last call.
 func (s *senders) unexpected(level Level) (failures []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +153,6 @@ func (s *senders) unexpected(level Level) (failures []string) {
 	s.hidden = nil
 	slices.Sort(failures)
 	return slices.Compact(failures)
-}
-
-// idle waits until the program has no connection left.
-func (s *senders) idle(ctx context.Context) error {
-	if s.proxy.Until(ctx, func() bool { return s.proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
-		return fmt.Errorf("expected the program's connections to end, %d are left: %w", s.proxy.Open(), ctx.Err())
-	}
-	return nil
 }
 
 // kills reports whether a set-up command ends connections of a type.
@@ -174,17 +177,11 @@ func (r *Runner) kill(ctx context.Context, kind string) error {
 	return nil
 }
 
-// far are set-up commands that others on the server would feel. SCRIPT FLUSH is not one: a shared server begins without
-// scripts.
-var far = []string{
-	"flushall", "flushdb", "swapdb", "config", "debug", "shutdown", "acl", "module", "function", "failover", "replicaof", "slaveof", "save", "bgsave",
-	"bgrewriteaof", "cluster", "latency", "slowlog", "client kill", "client pause", "client unpause", "client unblock",
-}
-
 // forbidden says why a case is not for a server that others may use, or "".
 func (r *Runner) forbidden(c *Case) string {
 	for _, step := range c.Steps {
-		if name := strings.ToLower(strings.Join(step.Redis, " ")); r.senders.guest != nil && begins(name, far) && !kills(step.Redis) {
+		name := strings.ToLower(strings.Join(step.Redis, " "))
+		if r.senders.guest != nil && (begins(name, far) || begins(name, administrators)) && !kills(step.Redis) {
 			return fmt.Sprintf("it sends %s, which reaches beyond its own keys, and the server was not started for the run", strings.ToUpper(name))
 		}
 	}

@@ -114,26 +114,6 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 	}
 }
 
-// A key of a case that somebody changes between the last look and the deletion.
-func TestKeyChangedJustBeforeItsDeletionSurvives(t *testing.T) {
-	t.Parallel()
-	srv := somebodys(t)
-	runner := sharedRunner(t, srv)
-	require.Equal(t, Pass, runner.Judge(t.Context(), parsed(t, offersOne), nil).Status)
-	theirs := clientOf(t, srv, 0)
-	look := runner.senders.guest.Sync
-	looks := 0
-	runner.senders.guest.Sync = func(ctx context.Context) error {
-		err := look(ctx)
-		if looks++; looks == 2 { // the one with the keys watched
-			require.NoError(t, theirs.RPush(ctx, "redisson_delay_queue:{orders}", "theirs").Err())
-		}
-		return err
-	}
-	require.ErrorIs(t, runner.Close(), ErrServerInUse)
-	require.Equal(t, int64(2), theirs.LLen(t.Context(), "redisson_delay_queue:{orders}").Val())
-}
-
 func TestServerInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -210,7 +210,8 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	if r.c.ValueType != "" {
 		params["valueType"] = r.c.ValueType
 	}
-	before, subscribed := r.transfersSeen(), r.subscriptionsSeen()
+	var before, subscribed int
+	r.watch.look(func(lines []monitor.Line) { before, subscribed = r.transfers(lines), r.subscriptions(lines) })
 	_, again := r.clients[cmp.Or(o.Client, mainHandle)]
 	owner := r.program
 	if o.By != "" {
@@ -249,22 +250,10 @@ func (r *caseRun) subscriptions(lines []monitor.Line) int {
 	return count(lines, func(l monitor.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
 }
 
-func (r *caseRun) subscriptionsSeen() int {
-	r.watch.mu.Lock()
-	defer r.watch.mu.Unlock()
-	return r.subscriptions(r.watch.lines)
-}
-
 // poolOptions keep the program's pools small: every connection leaves lines in a recording that tell nothing about
 // queues. 3.16.6 keeps some 24 connections all the same, and below 24 at most it may put a command behind a blocking
 // one.
 var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "threads": 4, "nettyThreads": 4}
-
-func (r *caseRun) transfersSeen() int {
-	r.watch.mu.Lock()
-	defer r.watch.mu.Unlock()
-	return r.transfers(r.watch.lines)
-}
 
 // ask sends a request. What the program answers with is no fault; that it does not answer is one of the program.
 func (r *caseRun) ask(ctx context.Context, of program.Program, op string, params any) answer {
@@ -352,7 +341,8 @@ func (r *caseRun) end(ctx context.Context) error {
 		}
 	}
 	if a := r.ask(ctx, r.program, "close", map[string]any{}); a.err != nil {
-		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), isSilent(a.err))
+		_, silent := isProgram(a.err)
+		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), silent)
 	}
 	if err := r.alone(ctx); err != nil {
 		return &faultError{err}

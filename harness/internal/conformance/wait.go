@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,23 +13,22 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// waitError says what was waited for in vain.
+// waitError is a wait in vain.
 type waitError struct {
-	what   string
+	event  string
 	waited time.Duration
 	seen   string
 	err    error
 }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("expected %s, waited %s in vain%s", e.what, e.waited.Round(100*time.Millisecond), e.seen)
+	return fmt.Sprintf("expected %s, waited %s in vain%s", e.event, e.waited.Round(100*time.Millisecond), e.seen)
 }
 
 func (e *waitError) Unwrap() error { return e.err }
 
-// wait waits for everything that w names, each by its event, within one time. After a wait in vain the next ones are
-// short, until one is not. At the level of states it does not matter by which commands an implementation gets there: a
-// wait for some of them is short, and in vain it only gave time.
+// wait waits for all events of w within one time. After a wait in vain the next ones are short, until one is not. At the
+// level state the commands of an implementation do not matter: a wait for commands is short there, and may be in vain.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 	means := r.level() == State && w.Length == nil && w.Subscribers == nil
 	limit := r.waits()
@@ -38,30 +38,28 @@ func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), limit))
 	defer cancel()
 	err := r.waitFor(ctx, w)
-	var vain *waitError
-	errors.As(err, &vain)
-	if means {
-		if vain != nil {
-			return nil
+	vain := errors.As(err, new(*waitError))
+	switch {
+	case means && vain:
+		return nil
+	case !means:
+		if r.inVain = vain; vain {
+			r.vain++
 		}
-		return err
-	}
-	if r.inVain = vain != nil; r.inVain {
-		r.vain++
 	}
 	return err
 }
 
-// meansPatience is how long a case waits, at the level of states, for commands that an implementation may do without.
+// meansPatience bounds a wait at the level state for commands that an implementation may do without.
 const meansPatience = time.Second
 
 func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	if w.Transfers > 0 {
-		what := fmt.Sprintf("%d transfers of %q", w.Transfers, r.names.TimeoutSet)
-		err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return r.transfers(l) >= w.Transfers })
+		event := fmt.Sprintf("%d transfers of %q", w.Transfers, r.names.TimeoutSet)
+		err := r.watch.until(ctx, event, func(l []monitor.Line) bool { return r.transfers(l) >= w.Transfers })
 		var vain *waitError
 		if errors.As(err, &vain) {
-			vain.seen = r.otherTransfers()
+			r.watch.look(func(lines []monitor.Line) { vain.seen = r.otherTransfers(lines) })
 		}
 		if err != nil {
 			return err
@@ -70,14 +68,13 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	if w.Command != "" {
 		is := func(l monitor.Line) bool { return !l.Inner() && l.Name() == strings.ToLower(w.Command) }
 		n := max(w.Count, 1)
-		what := fmt.Sprintf("%d times %s", n, w.Command)
-		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= n }); err != nil {
+		if err := r.watch.until(ctx, fmt.Sprintf("%d times %s", n, w.Command), func(l []monitor.Line) bool { return count(l, is) >= n }); err != nil {
 			return err
 		}
 	}
 	if w.Length != nil {
-		what := fmt.Sprintf("%d elements in %s", *w.Length, w.Key)
-		if err := poll(ctx, what, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == *w.Length, err }); err != nil {
+		event := fmt.Sprintf("%d elements in %s", *w.Length, w.Key)
+		if err := poll(ctx, event, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
 			return err
 		}
 	}
@@ -90,27 +87,59 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	return nil
 }
 
-// length is that of a list or a sorted set; one of the words destination, pending and timeouts stands for a key of the
-// queue.
-func (r *caseRun) length(ctx context.Context, key string) (int, error) {
+// poll asks again and again until ok, on the harness's own connection.
+func poll(ctx context.Context, event string, ok func() (bool, error)) error {
+	began := time.Now()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		met, err := ok()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return &faultError{err}
+		case err == nil && met:
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return &waitError{event: event, waited: time.Since(began), err: ctx.Err()}
+		}
+	}
+}
+
+// length is the length of a list or a sorted set, by its name or one of the words destination, pending and timeouts.
+func (r *caseRun) length(ctx context.Context, key string) (int64, error) {
 	key = r.key(key)
 	kind, err := r.control.Do(ctx, "TYPE", key).Text()
 	if err != nil {
 		return 0, err
 	}
+	command := "LLEN"
 	if kind == "zset" {
-		n, err := r.control.Do(ctx, "ZCARD", key).Int64()
-		return int(n), err
+		command = "ZCARD"
 	}
-	n, err := r.control.Do(ctx, "LLEN", key).Int64()
-	return int(n), err
+	return r.control.Do(ctx, command, key).Int64()
 }
 
-// otherTransfers tells of transfers from other keys than the queue's.
-func (r *caseRun) otherTransfers() string {
-	r.watch.mu.Lock()
-	defer r.watch.mu.Unlock()
-	for _, l := range r.watch.lines {
+// transfers counts the scripts that ask for due messages of a queue: Redisson's own, or below the level wire any.
+func (r *caseRun) transfers(lines []monitor.Line) int {
+	n, asked := 0, false
+	for _, l := range lines {
+		switch {
+		case !l.Inner():
+			asked = false
+		case asked || len(l.Args) < 2 || l.Args[1] != r.names.TimeoutSet:
+		case l.Name() == "zrangebyscore", r.level() != Wire && asksForDue(l):
+			n, asked = n+1, true
+		}
+	}
+	return n
+}
+
+// otherTransfers describes the first transfer from other keys than the queue's, or outside of a script.
+func (r *caseRun) otherTransfers(lines []monitor.Line) string {
+	for _, l := range lines {
 		switch {
 		case len(l.Args) < 2 || l.Name() != "zrangebyscore" && !asksForDue(l):
 		case !l.Inner() && l.Args[1] == r.names.TimeoutSet:
@@ -120,4 +149,15 @@ func (r *caseRun) otherTransfers() string {
 		}
 	}
 	return ""
+}
+
+// asksForDue reports whether a command other than ZRANGEBYSCORE can find due messages.
+func asksForDue(l monitor.Line) bool {
+	switch l.Name() {
+	case "zpopmin", "zremrangebyscore", "zrangestore", "zcount":
+		return true
+	case "zrange":
+		return slices.ContainsFunc(l.Args, func(arg string) bool { return strings.EqualFold(arg, "byscore") })
+	}
+	return false
 }

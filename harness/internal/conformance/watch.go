@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// watch reads what the server sees, all the time, and lets others wait for it.
+// watch reads MONITOR all the time, and lets others wait for lines.
 type watch struct {
 	conn *monitor.Conn
-	// keep tells which lines are of a case, or are marks. It is called for every line, in order.
-	keep func(monitor.Line) bool
+	keep func(monitor.Line) bool // gets every line in order, and reports whether it is of a case or a mark
 
 	mu      sync.Mutex
 	lines   []monitor.Line
@@ -45,9 +42,7 @@ func (w *watch) read(ctx context.Context) {
 			continue
 		}
 		w.mu.Lock()
-		if err != nil {
-			w.err = err
-		} else {
+		if w.err = err; err == nil {
 			w.lines = append(w.lines, line)
 		}
 		close(w.changed)
@@ -68,8 +63,15 @@ func (w *watch) take() []monitor.Line {
 	return lines
 }
 
-// until waits until ok holds for the lines since the last take. When ctx ends it says what was expected.
-func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) bool) error {
+// look calls see with the lines since the last take.
+func (w *watch) look(see func([]monitor.Line)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	see(w.lines)
+}
+
+// until waits until ok holds for the lines since the last take. The error at the end of ctx names the event.
+func (w *watch) until(ctx context.Context, event string, ok func([]monitor.Line) bool) error {
 	began := time.Now()
 	for {
 		w.mu.Lock()
@@ -84,7 +86,7 @@ func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return &waitError{what: what, waited: time.Since(began), err: ctx.Err()}
+			return &waitError{event: event, waited: time.Since(began), err: ctx.Err()}
 		}
 	}
 }
@@ -100,7 +102,7 @@ func (w *watch) close() error {
 	}
 }
 
-// stopTimeout bounds what must end by itself.
+// stopTimeout bounds the end of a connection, or of a program's connections.
 const stopTimeout = 10 * time.Second
 
 // faultError is a failure of the harness, the server or the program, not of the implementation's behaviour.
@@ -109,39 +111,11 @@ type faultError struct{ err error }
 func (e *faultError) Error() string { return e.err.Error() }
 func (e *faultError) Unwrap() error { return e.err }
 
-func count(lines []monitor.Line, is func(monitor.Line) bool) int {
-	n := 0
+func count(lines []monitor.Line, is func(monitor.Line) bool) (n int) {
 	for _, l := range lines {
 		if is(l) {
 			n++
 		}
 	}
 	return n
-}
-
-// transfers counts the scripts that ask which messages of a queue are due: Redisson's own, or below the level of the
-// wire anybody's, by whatever they ask with.
-func (r *caseRun) transfers(lines []monitor.Line) int {
-	n, asked := 0, false
-	for _, l := range lines {
-		switch {
-		case !l.Inner():
-			asked = false
-		case asked || len(l.Args) < 2 || l.Args[1] != r.names.TimeoutSet:
-		case l.Name() == "zrangebyscore", r.level() != Wire && asksForDue(l):
-			n, asked = n+1, true
-		}
-	}
-	return n
-}
-
-// asksForDue reports whether a command other than ZRANGEBYSCORE can find what is due.
-func asksForDue(l monitor.Line) bool {
-	switch l.Name() {
-	case "zpopmin", "zremrangebyscore", "zrangestore", "zcount":
-		return true
-	case "zrange":
-		return slices.ContainsFunc(l.Args, func(arg string) bool { return strings.EqualFold(arg, "byscore") })
-	}
-	return false
 }
