@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,9 +22,6 @@ import (
 
 // Dir is where the specification is, from the root of the module.
 const Dir = "docs/spec"
-
-// readme explains the notation and states nothing.
-const readme = "README.md"
 
 // Level is how strictly a statement is meant, in the words of RFC 2119.
 type Level string
@@ -104,37 +100,25 @@ var All = sync.OnceValue(func() *Spec {
 	return s
 })
 
-// Load reads every *.md of a folder but its README.md. An area, the middle of an id, may not be spread over several
-// files.
+// Load reads every *.md of a folder but its README.md.
 func Load(folder fs.FS) (*Spec, error) {
 	names, err := fs.Glob(folder, "*.md")
-	if err != nil {
-		return nil, err
-	}
-	all, areas := &Spec{}, map[string]string{}
+	all := &Spec{}
 	for _, name := range names {
-		if name == readme {
+		if name == "README.md" {
 			continue
 		}
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return nil, fmt.Errorf("the specification cannot be read: %w", err)
 		}
-		file := path.Join(Dir, name)
-		statements, err := Parse(file, string(text))
+		statements, err := Parse(path.Join(Dir, name), string(text))
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range statements {
-			area, _ := split(s.ID)
-			if other, taken := areas[area]; taken && other != file {
-				return nil, &Error{file, s.Line, fmt.Errorf("the area %s is that of %s", area, other)}
-			}
-			areas[area] = file
-		}
 		all.Statements = append(all.Statements, statements...)
 	}
-	return all, nil
+	return all, err
 }
 
 // Where returns the statements that keep says true of.
@@ -145,13 +129,6 @@ func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
 		}
 	}
 	return kept
-}
-
-// OfCase returns what a conformance case shows of a release.
-func (s *Spec) OfCase(id string, release wire.Release) []*Statement {
-	return s.Where(func(one *Statement) bool {
-		return slices.Contains(one.Cases, id) && one.Releases.Contain(release)
-	})
 }
 
 // Between returns the statements that hold for one of two releases only.

@@ -144,7 +144,7 @@ func printProgress(w io.Writer, r conformance.Result, verbose bool) {
 // sharedServerHelp is the promise of verify, record and replay for a shared server.
 const sharedServerHelp = `An external server must hold no keys and no cached scripts, and have no other client. If another client comes,
 the run stops with exit code 1 and deletes nothing further. The user needs all keys and channels, MONITOR,
-SCRIPT FLUSH, WATCH, MULTI, DEL and SCAN.`
+SCRIPT FLUSH, MULTI, DEL and SCAN.`
 
 func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags

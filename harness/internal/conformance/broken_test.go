@@ -174,7 +174,7 @@ func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {
 		{`open: expected 1 transfers of "a"`, `step 5 (open): expected 2 transfers of "b c"`},
 	} {
 		a, b := Result{Detail: alike[0] + "\nmore"}, Result{Detail: alike[1]}
-		require.True(t, a.Alike(b), "%q and %q", alike[0], alike[1])
+		require.Equal(t, a.kind(), b.kind(), "%q and %q", alike[0], alike[1])
 		require.Contains(t, alike[0], a.CauseText(), "in its own words")
 	}
 	require.Equal(t, "it ended; its stderr ended with: panic: x", Result{Detail: "it ended; its stderr ended with:\n  panic: x\nmore"}.CauseText())

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Cause is what several cases failed for.
+// Cause is the common cause of failures.
 type Cause struct {
-	// Cause says what went wrong, in the words of the first case, but for where it did.
+	// Cause is in the words of the first case, without the place.
 	Cause string `json:"cause"`
-	// Cases is how many failed for it.
-	Cases int `json:"cases"`
-	// First is the id of the first of them.
+	// Cases is the number of failures, First the id of the first.
+	Cases int    `json:"cases"`
 	First string `json:"first"`
 }
 
@@ -38,16 +37,15 @@ func causesOf(results []Result) []Cause {
 	return causes
 }
 
-// What differs from case to case though the cause is one: which step and which call it was, in which queue, what is in
-// quotes, and numbers.
+// Failures of one cause differ in the step, the call, the queue, in quoted text and in numbers.
 var (
 	place  = regexp.MustCompile(`^(?:open: |step \d+ \([^)]*\): |call \d+ of the (?:publisher|transfer task|consumer|subscriber)(?: of "(?:[^"\\]|\\.)*")?,? )`)
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
 )
 
-// CauseText is the cause under which a report groups a failure, in the failure's own words: its first sentence, without
-// the place. A first line that only announces goes on in the next.
+// CauseText is the cause under which a report groups a failure: its first sentence, without the place. A first line that
+// ends with a colon goes on in the next.
 func (r Result) CauseText() string {
 	if r.Cause != "" {
 		return r.Cause
@@ -60,10 +58,7 @@ func (r Result) CauseText() string {
 	return place.ReplaceAllString(line, "")
 }
 
-// Alike reports whether two failures have one cause.
-func (r Result) Alike(other Result) bool { return r.kind() == other.kind() }
-
-// kind is what failures of one cause share.
+// kind is equal for failures of one cause.
 func (r Result) kind() string {
 	if r.silent {
 		return "the program does not answer"
@@ -73,19 +68,18 @@ func (r Result) kind() string {
 
 // alike counts failures of one cause.
 type alike struct {
-	most  int
-	last  string            // the kind of the latest failure
-	first map[string]string // how the first failure of each kind says it, as the report does
-	inRow int
-	// broken counts, by cause, the cases in which the program itself has failed.
-	broken map[string]int
-	vain   int // cases in which something was waited for in vain
+	most   int
+	last   string            // the kind of the latest failure
+	first  map[string]string // the text of the first failure, by kind
+	inRow  int
+	broken map[string]int // by kind, the cases in which the program itself has failed
+	vain   int            // the cases with a wait in vain
 }
 
-// after says why the run ends after a result, and "" where it goes on.
+// after says why the run ends after a result, and "" if it goes on.
 func (a *alike) after(r Result, broken bool) string {
 	switch {
-	case r.Status == Skip, r.listed:
+	case r.Status == Skip, r.listed, a.most == 0:
 		return "" // a listed failure that is none any more is good news
 	case r.Status != Fail && r.Status != Error:
 		a.last, a.inRow = "", 0
@@ -99,27 +93,22 @@ func (a *alike) after(r Result, broken bool) string {
 	if a.broken == nil {
 		a.broken, a.first = map[string]int{}, map[string]string{}
 	}
-	if _, known := a.first[kind]; !known {
-		a.first[kind] = r.CauseText()
+	a.first[kind] = cmp.Or(a.first[kind], r.CauseText())
+	most := a.most
+	if r.silent {
+		most = (most + 1) / 2 // to wait takes long
 	}
-	cause := a.first[kind]
 	if broken {
 		a.broken[kind]++
 	}
 	if r.vain {
 		a.vain++
 	}
-	most := a.most
-	if r.silent {
-		most = (most + 1) / 2 // to wait takes long
-	}
 	switch {
-	case a.most == 0:
-		return ""
 	case a.inRow >= a.most:
-		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, cause)
+		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, a.first[kind])
 	case a.broken[kind] >= most:
-		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[kind], cause)
+		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[kind], a.first[kind])
 	case a.vain >= a.most:
 		return fmt.Sprintf("in %d cases something was waited for in vain, the last time: %s", a.vain, r.CauseText())
 	}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -55,14 +54,7 @@ func (r *Report) Page() report.Page {
 	}
 	causes := report.Table{ID: "causes", Title: "Failures by cause", Head: []string{"cases", "cause", "of"}, Words: 3, Wraps: true}
 	for _, cause := range r.Causes {
-		var ids []string
-		first := r.Cases[slices.IndexFunc(r.Cases, func(c Result) bool { return c.ID == cause.First })]
-		for _, c := range r.Cases {
-			if c.Status == Fail && c.Alike(first) {
-				ids = append(ids, c.ID)
-			}
-		}
-		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: strings.Join(ids, ", ")}}})
+		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: idsOf(r.alike(cause))}}})
 	}
 	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
 	for _, v := range r.Verdicts() {

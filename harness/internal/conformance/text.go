@@ -12,129 +12,109 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Text returns the report for people, in 80 columns: what the run says of the statements, failures by cause, of each
-// cause the first case in full and the others by name, then what could not be judged, what failed as expected, and the
-// numbers.
+// Text returns the report for people, in 80 columns: the statements, failures by cause with the first case of each in
+// full, the cases without a verdict, those that failed as expected, and the numbers.
 func (r *Report) Text() string {
 	var b strings.Builder
-	r.writeStatements(&b)
-	for _, c := range r.Causes {
-		r.writeCause(&b, c)
+	if verdicts := r.Verdicts(); len(verdicts) > 0 {
+		text.Wrap(&b, "", fmt.Sprintf("Statements of %s for Redisson %s, at the level %s:", spec.Dir, r.Release, r.Level))
+		b.WriteString("  " + strings.Join(counted(verdicts), "\n  ") + "\n")
+		for _, v := range verdicts {
+			if v.Verdict == Broken {
+				text.Wrap(&b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, printable(v.By)))
+			}
+		}
+		b.WriteString("\n")
 	}
+	for _, cause := range r.Causes {
+		noun := map[bool]string{true: "case", false: "cases"}[cause.Cases == 1]
+		text.Wrap(&b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
+		alike := r.alike(cause)
+		alike[0].write(&b, "  ")
+		if others := idsOf(alike[1:]); others != "" {
+			text.Wrap(&b, "  and also  ", others)
+		}
+		b.WriteString("\n")
+	}
+	byReason, order := map[string][]Result{}, []string{}
 	for _, c := range r.Cases {
-		if c.Status == Error {
+		switch c.Status {
+		case Error:
 			b.WriteString(c.Text() + "\n")
+		case FailedAsExpected:
+			reason, _, _ := strings.Cut(printable(c.Detail), "\n")
+			if byReason[reason] == nil {
+				order = append(order, reason)
+			}
+			byReason[reason] = append(byReason[reason], c)
 		}
 	}
-	r.writeExpected(&b)
+	for _, reason := range order {
+		text.Wrap(&b, "", "Failed as expected: "+reason)
+		text.Wrap(&b, "  ", idsOf(byReason[reason]))
+		b.WriteString("\n")
+	}
 	if r.Stopped != "" {
 		text.Wrap(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --verbose runs all.", r.Stopped, r.Total-len(r.Cases)))
 		b.WriteString("\n")
 	}
-	at := ""
+	head := fmt.Sprintf("%s as Redisson %s on %s", r.Driver, r.Release, r.Server)
 	if r.Level != Wire {
-		at = fmt.Sprintf(", at the level %q", r.Level)
+		head += fmt.Sprintf(", at the level %q", r.Level)
 	}
 	if r.As != "" {
-		at += ", " + r.As
+		head += ", " + r.As
 	}
-	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s", r.Driver, r.Release, r.Server, at))
+	text.Wrap(&b, "", head)
 	fmt.Fprintln(&b, r.Counts)
 	text.Wrap(&b, "", r.Judges())
 	return printable(b.String())
 }
 
-// writeStatements counts the statements by verdict, and names those that are broken.
-func (r *Report) writeStatements(b *strings.Builder) {
-	verdicts := r.Verdicts()
-	if len(verdicts) == 0 {
-		return
-	}
-	text.Wrap(b, "", fmt.Sprintf("Statements of %s for Redisson %s, at the level %s:", spec.Dir, r.Release, r.Level))
-	for _, line := range counted(verdicts) {
-		b.WriteString("  " + line + "\n")
-	}
-	for _, v := range verdicts {
-		if v.Verdict == Broken {
-			text.Wrap(b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, printable(v.By)))
+// alike are the cases that failed for a cause, the first one first.
+func (r *Report) alike(cause Cause) (all []Result) {
+	first := r.Cases[slices.IndexFunc(r.Cases, func(c Result) bool { return c.ID == cause.First })]
+	for _, c := range r.Cases {
+		if c.Status == Fail && c.kind() == first.kind() {
+			all = append(all, c)
 		}
 	}
-	b.WriteString("\n")
+	return all
 }
 
-// writeCause writes what went wrong and in which cases.
-func (r *Report) writeCause(b *strings.Builder, cause Cause) {
-	noun := "cases"
-	if cause.Cases == 1 {
-		noun = "case"
+func idsOf(results []Result) string {
+	ids := make([]string, len(results))
+	for i, r := range results {
+		ids[i] = r.ID
 	}
-	text.Wrap(b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
-	kind, others := "", []string{}
-	for _, c := range r.Cases {
-		if c.ID == cause.First {
-			kind = c.kind()
-		}
-	}
-	for _, c := range r.Cases {
-		switch {
-		case c.Status != Fail || c.kind() != kind:
-		case c.ID == cause.First:
-			c.write(b, "  ")
-		default:
-			others = append(others, c.ID)
-		}
-	}
-	if len(others) > 0 {
-		text.Wrap(b, "  and also  ", strings.Join(others, ", "))
-	}
-	b.WriteString("\n")
+	return strings.Join(ids, ", ")
 }
 
-// writeExpected names the cases that failed as they are known to.
-func (r *Report) writeExpected(b *strings.Builder) {
-	byReason, order := map[string][]string{}, []string{}
-	for _, c := range r.Cases {
-		if c.Status != FailedAsExpected {
-			continue
-		}
-		reason, _, _ := strings.Cut(printable(c.Detail), "\n")
-		if byReason[reason] == nil {
-			order = append(order, reason)
-		}
-		byReason[reason] = append(byReason[reason], c.ID)
-	}
-	for _, reason := range order {
-		text.Wrap(b, "", "Failed as expected: "+reason)
-		text.Wrap(b, "  ", strings.Join(byReason[reason], ", "))
-		b.WriteString("\n")
-	}
-}
-
-// Judges says by what the cases were judged whose replies and keys are right, and which release stands for one that the
-// catalogue does not know.
+// Judges names the recordings that judged the cases with right replies and keys, and the release that stands for one
+// that the catalogue lacks.
 func (r *Report) Judges() string {
-	by, alone := map[string]int{}, 0
+	by, unaided := map[string]int{}, 0
 	for _, c := range r.Cases {
 		switch {
 		case c.JudgedBy != "":
 			by[c.JudgedBy]++
 		case c.Status == Pass:
-			alone++
+			unaided++
 		}
 	}
 	var parts []string
 	for _, release := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%d by the recordings of %s", by[release], release))
 	}
-	if alone > 0 {
-		parts = append(parts, fmt.Sprintf("%d by replies, keys, times, rules and script texts alone", alone))
+	if unaided > 0 {
+		parts = append(parts, fmt.Sprintf("%d by replies, keys, times, rules and script texts alone", unaided))
 	}
-	text := "nothing was judged"
+	text := "judged: " + strings.Join(parts, ", ")
 	switch {
 	case len(parts) == 0 && r.Counts.Fail > 0:
 		text = "no case got as far as the comparison with a recording"
-	case len(parts) > 0:
-		text = "judged: " + strings.Join(parts, ", ")
+	case len(parts) == 0:
+		text = "nothing was judged"
 	}
 	if r.StandsIn != "" {
 		text += ". " + r.StandsIn
