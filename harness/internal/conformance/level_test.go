@@ -67,6 +67,7 @@ func TestLevelsTellPortsApart(t *testing.T) {
 		{"one more write", "DQ.poll/first-offered", before(isOffer, "SET", "seen", "1"), "seen", "seen", "seen"},
 		{"offers in two commands", "DQ.offer/new-head-publishes", inTwo, "W-OFFER-1", "W-OFFER-1", "W-OFFER-1"},
 		{"offers in a transaction", "DQ.offer/new-head-publishes", inTransaction, "EVAL", "in place of", passes},
+		{"no transfer at the start", "DQ.start/subscribes-and-transfers", func() mutation { return dropFirst(isTransfer)() }, "in vain", "in vain", "W-START-2"},
 		{"leaves the pending list", "DQ.transfer/one", inScript("transfer", "redis.call('lrem', KEYS[3], 1, v);", ""), "pending", "pending", "pending"},
 	} {
 		t.Run(port.name, func(t *testing.T) {

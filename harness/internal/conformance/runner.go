@@ -221,6 +221,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	default:
 		failures, err = run.checkKeys(ctx)
 	}
+	healthy := time.Now().Add(r.clock.ahead).UnixMicro()
 	if r.failed() == nil {
 		ended := run.end(ctx)
 		if is, _ := isProgram(ended); is {
@@ -246,7 +247,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	}
 	timeline := trace.NewTimeline(c.queues()...)
 	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
-	broken := breaches(timeline, lines, func(peer string) bool { return !r.senders.is(peer, setUp) }, r.Release)
+	broken := breaches(timeline, lines, func(peer string) bool { return !r.senders.is(peer, setUp) }, r.Release, healthy)
 	broken = append(broken, offBy(lines, run.offers(), r.clock)...)
 	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain}, nil
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// breaches holds lines against the rules whose statements hold for a release.
-func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer string) bool, release wire.Release) (all []trace.Breach) {
+// breaches holds lines against the rules whose statements hold for a release. Until an instant, in Unix microseconds, the
+// clients are healthy.
+func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer string) bool, release wire.Release, healthy int64) (all []trace.Breach) {
 	add := func(found []trace.Breach) {
 		for _, b := range found {
 			if len(spec.All().Where(func(s *spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) > 0 {
@@ -21,8 +22,16 @@ func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer stri
 			}
 		}
 	}
+	timeline.Live = true
 	for _, l := range lines {
+		if timeline.Live && l.Time > healthy {
+			add(timeline.Until(healthy))
+			timeline.Live = false
+		}
 		add(timeline.Add(l, own(l.Peer)))
+	}
+	if timeline.Live {
+		add(timeline.Until(healthy))
 	}
 	add(timeline.End())
 	return all

@@ -51,7 +51,7 @@ func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 }
 
 // meansPatience bounds a wait at the level state for commands that an implementation may do without.
-const meansPatience = time.Second
+const meansPatience = 2 * time.Second
 
 func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	if w.Transfers > 0 {

@@ -15,23 +15,28 @@ type Queue struct {
 	wire.Names
 	db   int
 	keys *Keyspace
-	ids  map[[8]byte]string // the member of each id that waits
-	// owes is when a transfer moved a whole batch while more was due; 0 for never.
-	owes int64
-	// transfers counts those of own since its last subscription ended.
-	transfers int
-	// vain counts transfers in a row that nothing had caused.
-	vain int
+	ids  map[[8]byte]string // the pending member of each id
+
+	owes      int64 // when a transfer moved a whole batch while more was due; 0 for never
+	transfers int   // own ones since the last subscription ended
+	vain      int   // transfers in a row without a cause
+	mustStart int64 // when a client subscribed without a transfer since; 0 for none
+	timer     int64 // when the next transfer must run; 0 for never
+}
+
+func (q *Queue) value(name string) *Value {
+	if v := q.keys.Values[Key{q.db, name}]; v != nil {
+		return v
+	}
+	return &Value{}
 }
 
 // head returns the member that is due first; "" for none.
 func (q *Queue) head() (member string, due float64) {
 	due = math.Inf(1)
-	if v := q.keys.Values[Key{q.db, q.TimeoutSet}]; v != nil {
-		for m, d := range v.Scores {
-			if d < due || d == due && m < member {
-				member, due = m, d
-			}
+	for m, d := range q.value(q.TimeoutSet).Scores {
+		if d < due || d == due && m < member {
+			member, due = m, d
 		}
 	}
 	return member, due
@@ -39,11 +44,9 @@ func (q *Queue) head() (member string, due float64) {
 
 // due returns how many members have a due time in a range, both ends included.
 func (q *Queue) due(from, to float64) (n int) {
-	if v := q.keys.Values[Key{q.db, q.TimeoutSet}]; v != nil {
-		for _, d := range v.Scores {
-			if d >= from && d <= to {
-				n++
-			}
+	for _, d := range q.value(q.TimeoutSet).Scores {
+		if d >= from && d <= to {
+			n++
 		}
 	}
 	return n
@@ -52,6 +55,18 @@ func (q *Queue) due(from, to float64) (n int) {
 // known reports whether the content of the queue's keys is known.
 func (q *Queue) known() bool {
 	return q.keys.Unknown[Key{q.db, q.TimeoutSet}] == "" && q.keys.Unknown[Key{q.db, q.Pending}] == ""
+}
+
+// holds reports whether the pending list has one of these members.
+func (q *Queue) holds(members []string) bool {
+	list := q.value(q.Pending).List
+	return slices.ContainsFunc(members, func(m string) bool { return slices.Contains(list, m) })
+}
+
+// waits reports whether the timeout set has a member.
+func (q *Queue) waits(member string) bool {
+	_, ok := q.value(q.TimeoutSet).Scores[member]
+	return ok
 }
 
 // Step is the effect of one script, transaction or command on one queue.
@@ -64,6 +79,8 @@ type Step struct {
 	Due                              map[string]float64 // of Added and Removed
 	Pushed                           []string           // to the destination
 	Published                        []string
+
+	off int64 // as the Timeline's
 }
 
 // Breach is a statement of the specification that a line breaks.
@@ -78,6 +95,8 @@ type Breach struct {
 type Timeline struct {
 	// Off is how far the clocks of the server and of its clients may differ, in ms.
 	Off int64
+	// Live says that clients with a subscription stay connected and healthy, so that they must transfer in time.
+	Live bool
 	// Seen counts, by statement, the steps that a rule was about.
 	Seen map[string]int
 
@@ -123,10 +142,18 @@ func (t *Timeline) Add(l monitor.Line, own bool) []Breach {
 	return nil
 }
 
-// End takes over that no line follows, and returns what was broken.
-func (t *Timeline) End() []Breach {
+// Until takes over that no further line has come up to an instant, in Unix microseconds.
+func (t *Timeline) Until(now int64) []Breach {
 	t.broken = nil
 	t.flush()
+	t.now = now
+	t.late()
+	return t.broken
+}
+
+// End takes over that no line follows, and returns what was broken.
+func (t *Timeline) End() []Breach {
+	t.Until(t.now)
 	t.atEnd()
 	return t.broken
 }
@@ -197,6 +224,7 @@ func (t *Timeline) step(c Call, lines []monitor.Line) {
 		if t.own {
 			t.judge(s)
 		}
+		t.remind(s)
 	}
 	if t.own {
 		t.judgeMisses(c)
@@ -207,7 +235,7 @@ func (t *Timeline) step(c Call, lines []monitor.Line) {
 func (t *Timeline) of(q *Queue) *Step {
 	s := t.steps[q]
 	if s == nil {
-		s = &Step{Queue: q, Due: map[string]float64{}}
+		s = &Step{Queue: q, Due: map[string]float64{}, off: t.Off}
 		t.steps[q] = s
 		t.order = append(t.order, s)
 	}
@@ -258,28 +286,35 @@ func (t *Timeline) changed(k Key, element string, score float64, by int) {
 	}
 }
 
-// asks returns the command by which a step asks the timeout set for what is due.
-func (s *Step) asks() (line monitor.Line, ok bool) {
+// asks returns the command, with its arguments, by which a step asks the timeout set for due members; nil for none.
+func (s *Step) asks() []string {
 	for _, l := range s.Lines {
 		if l.Name() == "zrangebyscore" && len(l.Args) > 3 && l.Args[1] == s.Queue.TimeoutSet {
-			return l, true
+			return l.Args
 		}
 	}
-	return line, false
+	return nil
 }
 
-// transfers reports whether a step moves what is due: it asks for it, or takes members out and delivers.
-func (s *Step) transfers() bool {
-	_, ok := s.asks()
-	return ok || len(s.Removed) > 0 && len(s.Pushed) > 0
-}
+// transfers reports whether a step asks for due members, or takes members out and delivers.
+func (s *Step) transfers() bool { return s.asks() != nil || s.moves() }
 
 // clock is the client's clock that a transfer names, in Unix ms.
 func (s *Step) clock() (int64, bool) {
-	ask, ok := s.asks()
-	if !ok {
+	args := s.asks()
+	if args == nil {
 		return 0, false
 	}
-	now, err := strconv.ParseInt(ask.Args[3], 10, 64)
+	now, err := strconv.ParseInt(args[3], 10, 64)
 	return now, err == nil
+}
+
+// all are the queues, each once.
+func (t *Timeline) all() (all []*Queue) {
+	for k, q := range t.queues {
+		if k.Name == q.TimeoutSet {
+			all = append(all, q)
+		}
+	}
+	return all
 }
