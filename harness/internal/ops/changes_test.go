@@ -25,6 +25,7 @@ func between(t *testing.T, from, to string) *Changes {
 }
 
 func TestReleasesThatReadEachOther(t *testing.T) {
+	t.Parallel()
 	c := between(t, "4.0.0", "4.7.0")
 	require.Equal(t, "codec marshalling", c.Facts[0].What)
 	require.True(t, c.Facts[0].Stops, "a queue that names it stops")
@@ -37,6 +38,7 @@ func TestReleasesThatReadEachOther(t *testing.T) {
 }
 
 func TestAcrossTheChangeOfLayout(t *testing.T) {
+	t.Parallel()
 	for _, way := range [][2]string{{"3.21.0", "3.21.1"}, {"3.21.1", "3.21.0"}} {
 		c := between(t, way[0], way[1])
 		require.Equal(t, layoutFact, c.Facts[0].What)
@@ -55,6 +57,7 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 
 // A codec that the new release has not got cannot be named there.
 func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
+	t.Parallel()
 	steps := func(from, to string) string { return strings.Join(between(t, from, to).Steps, "\n") }
 	require.Contains(t, steps("3.16.6", "3.19.0"), "name the one that 3.16.6 uses by default (marshalling)")
 	require.Contains(t, steps("3.16.6", "4.7.0"), "4.7.0 has no codec that reads its values (marshalling)")
@@ -64,6 +67,7 @@ func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
 
 // What a change means on the way back is told of the way back.
 func TestTheWayBackIsToldAsSuch(t *testing.T) {
+	t.Parallel()
 	means := func(from, to string) (all string) {
 		for _, f := range between(t, from, to).Facts {
 			all += f.Means + "\n"
@@ -84,6 +88,7 @@ func TestTheWayBackIsToldAsSuch(t *testing.T) {
 
 // Each two releases that follow each other and of which something changed, and the ends.
 func TestEveryChangeIsToldOf(t *testing.T) {
+	t.Parallel()
 	all := wire.Releases()
 	pairs := [][2]wire.Release{{all[0], all[len(all)-1]}, {all[len(all)-1], all[0]}}
 	for i, to := range all[1:] {
@@ -109,6 +114,7 @@ func TestEveryChangeIsToldOf(t *testing.T) {
 
 // Where only a codec that code may name stands in the way, the steps say so, and how the others go on.
 func TestACodecThatEnds(t *testing.T) {
+	t.Parallel()
 	c := between(t, "4.0.0", "4.1.0")
 	text := strings.Join(strings.Fields(c.Text()), " ")
 	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
@@ -123,6 +129,7 @@ func TestACodecThatEnds(t *testing.T) {
 }
 
 func TestFaultsThatWereMended(t *testing.T) {
+	t.Parallel()
 	words := func(c *Changes) string { return strings.Join(strings.Fields(c.Text()), " ") }
 	require.Contains(t, words(between(t, "3.16.3", "3.16.4")), "an offer without an answer: is sent again after a time-out → is sent once (3.16.4)")
 	require.Contains(t, words(between(t, "3.45.1", "3.45.0")), "the timer: is kept → can be lost (3.45.1)")
@@ -130,6 +137,7 @@ func TestFaultsThatWereMended(t *testing.T) {
 
 // Each end of RDelayedQueue and of a jar is told, with what helps.
 func TestEndsAreTold(t *testing.T) {
+	t.Parallel()
 	words := func(from, to string) string {
 		return strings.Join(strings.Fields(between(t, from, to).Text()), " ")
 	}
@@ -142,6 +150,7 @@ func TestEndsAreTold(t *testing.T) {
 
 // The POMs of the releases are asked which of them bring Jackson.
 func TestJarOfJackson(t *testing.T) {
+	t.Parallel()
 	redistest.Redisson(t, "3.52.0", "4.0.0")
 	for version, brings := range map[string]bool{"3.52.0": true, "4.0.0": false} {
 		r, err := wire.LookupRelease(version)

@@ -38,6 +38,7 @@ func kinds(q *ops.Queue) (all []string) {
 
 // Each state of a queue has its finding, in the short form and in the long one.
 func TestFindings(t *testing.T) {
+	t.Parallel()
 	leases := scripts.LeaseNamesOf("orders")
 	now := time.Now().UnixMilli()
 	for name, c := range map[string]struct {
@@ -98,6 +99,7 @@ func TestFindings(t *testing.T) {
 
 // Values that stand still for 30 s between looks are red; a consumer that takes a value now and then is fine.
 func TestNotTakenBetweenLooks(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, time.Hour, "later") // a queue that is known
 	b.do("RPUSH", "orders", "a", "b", "c")
@@ -117,6 +119,7 @@ func TestNotTakenBetweenLooks(t *testing.T) {
 
 // A queue whose only key is its destination is found while a client has it open.
 func TestOpenQueueIsFound(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.do("RPUSH", "orders", "a")
 	require.Empty(t, b.look(ops.LookOptions{}).Queues)
@@ -127,6 +130,7 @@ func TestOpenQueueIsFound(t *testing.T) {
 }
 
 func TestServerFindings(t *testing.T) {
+	t.Parallel()
 	b := on(t, redistest.Process(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--slowlog-log-slower-than", "0"))
 	b.offer(bc0Lc0, -time.Minute, "a")
 	require.NoError(t, b.transfer("4.7.0"))
@@ -142,6 +146,7 @@ func TestServerFindings(t *testing.T) {
 
 // A server that refuses everything but reads of keys gets a look all the same, and each refused command is named.
 func TestRefusedCommands(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, -time.Minute, "a")
 	b.do("ACL", "SETUSER", "reader", "on", "nopass", "~*", "+@read", "+ping", "+select", "+hello", "+scan")
@@ -158,6 +163,7 @@ func TestRefusedCommands(t *testing.T) {
 
 // Many queues are looked at in a moment.
 func TestManyQueues(t *testing.T) {
+	t.Parallel()
 	queues := 1000
 	if redistest.Thorough() {
 		queues = 50_000
@@ -196,6 +202,7 @@ func TestManyQueues(t *testing.T) {
 
 // A server that never answers, or answers without an end, ends the look.
 func TestHostileServers(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]string{"silence": "", "no end": "$999999999999\r\n" + strings.Repeat("x", 1<<16), "one cursor": "*2\r\n$1\r\n7\r\n*0\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,6 +242,7 @@ func TestHostileServers(t *testing.T) {
 
 // A cluster: queues of all masters are found, guarded and migrated.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Cluster(t, 3, 0)
 	b := on(t, srv.Server)
 	for i := range 9 {

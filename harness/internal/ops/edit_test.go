@@ -40,6 +40,7 @@ func (b *bench) where(of, text string) []ops.Item {
 }
 
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, time.Minute, `{"@class":"demo.Order","id":7,"of":{"name":"Ada"}}`)
 	b.offer(dLc0, time.Hour, `{"id":8}`)
@@ -90,6 +91,7 @@ func (b *bench) content() string {
 
 // Every action is undone by its undo file.
 func TestActionsAndTheirUndo(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	e := ops.NewEditor(b.conn, "orders")
 	l := scripts.LeaseNamesOf("orders")
@@ -138,6 +140,7 @@ func TestActionsAndTheirUndo(t *testing.T) {
 
 // What repair mends, and its undo.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	e := ops.NewEditor(b.conn, "orders")
 	ok := b.offer(bc0Lc0, time.Hour, "ok")
@@ -162,6 +165,7 @@ func TestRepair(t *testing.T) {
 }
 
 func TestExportIntoImport(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	e := ops.NewEditor(b.conn, "orders")
 	b.offer(bc0Lc0, time.Hour, "a")
@@ -185,6 +189,7 @@ func TestExportIntoImport(t *testing.T) {
 
 // Random changes while Redisson's scripts offer and transfer, and others take: set = list after each, nothing is lost or comes twice.
 func TestRandomChanges(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	many := 500
 	if redistest.Thorough() {

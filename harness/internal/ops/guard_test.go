@@ -3,19 +3,14 @@ package ops_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -67,6 +62,7 @@ func (b *bench) guard(o ops.GuardOptions) (g *ops.Guard, lines *log, end func())
 
 // After a transfer that failed at a foreign member, what it has delivered is not delivered again.
 func TestWhatAFailedTransferDeliveredIsNotDeliveredAgain(t *testing.T) {
+	t.Parallel()
 	for _, release := range []string{"4.7.0", "3.21.0"} {
 		b := setup(t)
 		own := bc0Lc0
@@ -89,6 +85,7 @@ func TestWhatAFailedTransferDeliveredIsNotDeliveredAgain(t *testing.T) {
 
 // Orphans of another origin are delivered, with a foreign member behind them or without.
 func TestOrphansAreDelivered(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, -10*time.Second, "a")
 	b.offer(dLc0, -9*time.Second, "b")
@@ -99,6 +96,7 @@ func TestOrphansAreDelivered(t *testing.T) {
 
 // Where nobody transfers, messages come once they are overdue; what nobody can read is set aside, and all queues are found.
 func TestNobodyTransfers(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for i := range 250 {
 		b.offer(bc0Lc0, -time.Minute, strconv.Itoa(i))
@@ -119,6 +117,7 @@ func TestNobodyTransfers(t *testing.T) {
 
 // A Redisson that listens is woken first. Where it delivers, the guard does not.
 func TestGuardWakesWhoListens(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	subscription := b.listen()
 	b.offer(bc0Lc0, -time.Minute, "a")
@@ -134,6 +133,7 @@ func TestGuardWakesWhoListens(t *testing.T) {
 
 // Who listens and does not deliver within a second is not waited for.
 func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.listen()
 	b.offer(bc0Lc0, -time.Minute, "a")
@@ -143,6 +143,7 @@ func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
 
 // A user who may not do what a guard does is told so, and nothing is changed.
 func TestGuardIsRefused(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, -time.Minute, "a")
 	b.do("ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "+@all", "-zrem")
@@ -160,79 +161,9 @@ func TestGuardIsRefused(t *testing.T) {
 	require.EqualValues(t, 1, b.count("LLEN", b.names.Pending))
 }
 
-// Two guards, one of them ended and begun again all the time, between Redissons of both sides that transfer without a pause:
-// nothing is lost, nothing comes twice, no transfer fails.
-func TestTwoGuardsBetweenBothSides(t *testing.T) {
-	b := setup(t)
-	length := 3 * time.Second
-	if redistest.Thorough() {
-		length = 20 * time.Second
-	}
-	offering, stopOffers := context.WithCancel(b.ctx)
-	var failed, offered atomic.Int64
-	var sides sync.WaitGroup
-	release := func(version string) (layout wire.Layout, offer, transfer *redis.Script) {
-		r, err := wire.LookupRelease(version)
-		require.NoError(t, err)
-		o, _ := r.Script(wire.ScriptOffer)
-		tr, _ := r.Script(wire.ScriptTransfer)
-		return r.Layout(), redis.NewScript(o.Body), redis.NewScript(tr.Body)
-	}
-	// A busy machine may stop a guard for a second.
-	options := ops.GuardOptions{Queues: []string{"orders"}, Ahead: 3 * time.Second}
-	_, _, end := b.guard(options)
-	for i, version := range []string{"3.21.0", "4.7.0"} {
-		layout, offer, transfer := release(version)
-		sides.Go(func() {
-			for n := 0; offering.Err() == nil; n++ {
-				id := any(int64(n)<<8 | 1<<60 | int64(i))
-				if layout == bc0Lc0 {
-					id = fmt.Sprintf("%08d", n)
-				}
-				due := time.Now().UnixMilli() + 4000 + rand.Int64N(1000)
-				_ = offer.Run(offering, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, due, id, fmt.Sprintf("v%d", offered.Add(1))).Err()
-				time.Sleep(2 * time.Millisecond)
-			}
-		})
-		sides.Go(func() {
-			for offering.Err() == nil {
-				err := transfer.Run(offering, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
-				if err != nil && !errors.Is(err, redis.Nil) && offering.Err() == nil {
-					failed.Add(1)
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
-		})
-	}
-	for began := time.Now(); time.Since(began) < length; {
-		_, _, end := b.guard(options)
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
-		end()
-	}
-	stopOffers()
-	sides.Wait()
-	b.eventually(func() bool { return b.count("ZCARD", b.names.TimeoutSet)+b.count("ZCARD", ops.HeldKey("orders")) == 0 }, "all are delivered")
-	end()
-	came := map[string]int{}
-	for _, v := range b.list("orders") {
-		came[v]++
-	}
-	lost, twice := 0, 0
-	for i := range offered.Load() - 2 { // the last offer of each side may have been cut off
-		switch n := came[fmt.Sprintf("v%d", i+1)]; {
-		case n == 0:
-			lost++
-		case n > 1:
-			twice++
-		}
-	}
-	require.Zero(t, failed.Load(), "transfers that failed")
-	require.Zero(t, lost, "of %d lost", offered.Load())
-	require.Zero(t, twice, "of %d twice", offered.Load())
-}
-
 // Two real Redissons of both sides share a queue.
 func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
+	t.Parallel()
 	redistest.Redisson(t, "3.21.0", "4.7.0")
 	b := setup(t)
 	sides := []*redistest.RedissonQueue{redistest.OpenRedisson(t, b.srv, "3.21.0", "orders", "string"), redistest.OpenRedisson(t, b.srv, "4.7.0", "orders", "string")}

@@ -46,6 +46,7 @@ func gathered(t *testing.T, q *QueueMetrics) map[string]float64 {
 }
 
 func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
+	t.Parallel()
 	q := NewQueueMetrics()
 	require.Empty(t, gathered(t, q), "nothing was looked at yet")
 
@@ -75,6 +76,7 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 
 // The table of gauges in the documentation is that of the code.
 func TestTableOfGauges(t *testing.T) {
+	t.Parallel()
 	var table strings.Builder
 	table.WriteString("\n| gauge | meaning |\n|---|---|\n")
 	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
@@ -101,6 +103,7 @@ func TestTableOfGauges(t *testing.T) {
 
 // Dashboard and alerts ask for nothing but what is served.
 func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
+	t.Parallel()
 	known := map[string]bool{}
 	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
 		known[g.name] = true

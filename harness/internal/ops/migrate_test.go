@@ -47,6 +47,7 @@ func (b *bench) migrate(o ops.MigrateOptions) (*ops.Migration, error) {
 
 // Members go to the other layout and back, and no byte tells.
 func TestMigrateThereAndBack(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for i := range 300 {
 		b.offer(dLc0, time.Hour+time.Duration(i*7919%1000)*time.Second, strconv.Itoa(i))
@@ -79,6 +80,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 }
 
 func TestMigrateRefusesWhileClientsListen(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(dLc0, time.Hour, "a")
 	b.listen()
@@ -102,6 +104,7 @@ func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 
 // Layout and codec at once, in every part; refused values stay; a migration that was killed goes on, and rewrites no value twice.
 func TestMigrateCodec(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for i := range 40 {
 		b.offer(dLc0, time.Hour, strconv.Itoa(i)) // text, and JSON
