@@ -95,60 +95,69 @@ func reference(t *testing.T) string {
 	out.WriteString("# Commands, flags and files\n\nWritten from the program by `go test ./harness/internal/cli -run Reference -args -update`. " +
 		"`dq-bench help COMMAND` explains a command.\n\n" +
 		"Exit codes: 0 success; 99 the system under test failed; 1 the environment or an input file is broken; 2 wrong usage.\n\n" +
-		"| command | |\n|---|---|\n")
+		"|command||\n|-|-|\n")
 	users := map[string][]string{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
 		for _, row := range flagTable {
 			if cmd.Flags().Lookup(row.name) != nil {
-				users[row.name] = append(users[row.name], strings.TrimPrefix(cmd.CommandPath(), "dq-bench "))
+				if user := strings.Fields(cmd.CommandPath())[min(1, strings.Count(cmd.CommandPath(), " "))]; !slices.Contains(users[row.name], user) {
+					users[row.name] = append(users[row.name], user) // "queue" for all commands of queue
+				}
 			}
 		}
 		if cmd.HasParent() && cmd.Name() != "help" {
-			fmt.Fprintf(&out, "| `%s` | %s |\n", tableCell(strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]")), cmd.Short)
+			fmt.Fprintf(&out, "|`%s`|%s|\n", tableCell(strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]")), cmd.Short)
 		}
 	})
 	out.WriteString("\n## Flags\n\nThe environment twin of a flag is its default: `DQ_REDIS` for `--redis`. A scenario overrides it, and a flag overrides both.\n\n" +
-		"| flag | meaning | commands |\n|---|---|---|\n")
+		"|flag|meaning|commands|\n|-|-|-|\n")
 	for _, row := range flagTable {
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", strings.TrimSpace("--"+row.name+" "+row.arg), tableCell(row.help), strings.Join(users[row.name], ", "))
+		fmt.Fprintf(&out, "|`%s`|%s|%s|\n", strings.TrimSpace("--"+row.name+" "+row.arg), tableCell(row.help), strings.Join(users[row.name], ", "))
 	}
 	out.WriteString("\n## JSON documents\n\n`--json` prints one document and nothing else. Names end in the unit (`_ms`, `_ns`); times are RFC 3339, due times Unix ms. " +
-		"A later version of a schema only adds fields.\n\n| command | schema |\n|---|---|\n")
+		"A later version of a schema only adds fields.\n\n|command|schema|\n|-|-|\n")
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		fmt.Fprintf(&out, "| %s | [%s](schemas/%s) |\n", documents[name].command, name, schemaFile(name))
+		fmt.Fprintf(&out, "|%s|[%s](schemas/%s)|\n", documents[name].command, name, schemaFile(name))
 	}
-	out.WriteString("\n## Scenarios\n\n`dq-bench run --list` shows their variants, and `dq-bench run -f NAME` runs one.\n\n| scenario | shows |\n|---|---|\n")
+	out.WriteString("\n## Scenarios\n\n`dq-bench run --list` shows their variants, and `dq-bench run -f NAME` runs one.\n\n|scenario|shows|\n|-|-|\n")
 	all, err := scenario.Stored()
 	require.NoError(t, err)
 	for _, s := range all {
-		fmt.Fprintf(&out, "| `%s` | %s |\n", s.Name, tableCell(s.About))
+		fmt.Fprintf(&out, "|`%s`|%s|\n", s.Name, tableCell(s.About))
 	}
-	out.WriteString("\n## Keys of a scenario file\n\n`dq-bench run -f my.yaml` runs your own. Flags override the file. An unknown key is an error with its line.\n\n" +
-		"| key | meaning |\n|---|---|\n" +
-		"| `about`, `source` | what the scenario shows (required); its origin |\n" +
-		"| `scale` | factor for all scaled times, at most 1; the rate is divided by it. `--set scale=1` overrides it |\n" +
-		"| `driver` | implementation, if `--driver` is not given |\n" +
-		"| `slo` | objectives, such as `delivered==offered` |\n" +
-		"| `expect` | objectives on known faults of the system: each must hold, and its count is no failure |\n" +
-		"| `variants` | a list of runs with `name`, `about` and changed keys; `full: true` runs on demand only |\n")
+	out.WriteString("\n## Keys of a scenario file\n\n`dq-bench run -f my.yaml` runs your own. A key named like a flag of `run`, such as `payload_size`, means the same; " +
+		"the flag wins. Other keys are these; an unknown key is an error with its line.\n\n" +
+		"|key|meaning|\n|-|-|\n" +
+		"|`about`, `source`|what the scenario shows (required); its origin|\n" +
+		"|`scale`|factor for all scaled times, at most 1; divides the rate. `--set scale=1` overrides it|\n" +
+		"|`expect`|objectives on known faults of the system: each must hold, and its count is no failure|\n" +
+		"|`variants`|a list of runs with `name`, `about` and changed keys; `full: true` runs on demand only|\n")
 	for _, f := range plan.Fields {
-		if f.FlagOnly {
+		row, _ := rowOf(f.Flag())
+		if f.FlagOnly || row.help == f.Help {
 			continue
 		}
 		scaled := ""
 		if f.Scaled {
 			scaled = " (scaled)"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s%s |\n", f.Key, tableCell(f.Help), scaled)
+		fmt.Fprintf(&out, "|`%s`|%s%s|\n", f.Key, tableCell(f.Help), scaled)
 	}
 	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer, and a range is drawn by `seed`. One fault acts at a time. " +
-		"Commands are names, `offer` or `take`.\n\n| kind | what breaks | needs | may lose |\n|---|---|---|---|\n")
+		"Commands are names, `offer` or `take`.\n\n|kind|what breaks|needs|may lose|\n|-|-|-|-|\n")
 	for _, k := range plan.FaultKinds {
-		reach := string(k.Reach)
-		for _, key := range slices.Concat(k.Needs, k.May) {
-			reach += ", `" + key + "`"
+		var needs []string
+		if k.Reach != plan.Network {
+			needs = append(needs, string(k.Reach))
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.Kind, k.Help, reach, k.Loss)
+		for _, key := range slices.Concat(k.Needs, k.May) {
+			needs = append(needs, "`"+key+"`")
+		}
+		loss := k.Loss
+		if loss == plan.NoLoss {
+			loss = ""
+		}
+		fmt.Fprintf(&out, "|`%s`|%s|%s|%s|\n", k.Kind, k.Help, strings.Join(needs, ", "), loss)
 	}
 	return out.String()
 }

@@ -70,13 +70,12 @@ var Fields = []Field{
 	{Key: "cancel", Compared: true, Scaled: true, Help: "`{share, after}`: cancel this share of the messages, each so long after its offer"},
 	{
 		Key: "fleet", Scaled: true,
-		Help: "processes that share the queue, a list of `{driver, count, offers, takes, from, to, kill}`; a process with neither `offers` nor `takes` does both. " +
-			"`from` and `to` open and close it under load; `kill: true` ends it at `to` by SIGKILL",
+		Help: "processes that share the queue: a list of `{driver, count, offers, takes, from, to, kill}`; default: offers and takes. " +
+			"`from` and `to` open and close it under load; `kill: true` sends SIGKILL at `to`",
 	},
 	{
 		Key: "faults", Scaled: true,
-		Help: "what breaks under load, a list of `{kind, at, for, …}`; `at` and `for` count from the start of the measured phase, an `at` of `2s..4s` is drawn. " +
-			"docs/reference.md lists the kinds",
+		Help: "a list of faults: see docs/reference.md",
 	},
 }
 
