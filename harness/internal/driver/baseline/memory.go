@@ -12,9 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time in the memory of one
-// process. It is the reference that needs no server, and shows the price: each Open starts empty, and
-// what is not taken when the process ends is gone.
+// Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time in the memory of one process. It is the reference
+// that needs no server, and shows the price: each Open starts empty, and the messages are gone when the process ends.
 type Memory struct {
 	// Clock measures due times.
 	Clock clock.Clock
@@ -29,16 +28,13 @@ func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"
 // Open returns new, empty queues and ignores the target.
 func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(string) (driver.Queue, error) {
-		q := &memoryQueue{
-			clock: m.Clock, calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{}),
-		}
+		q := &memoryQueue{clock: m.Clock, calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
 		go q.own()
 		return q, nil
 	})
 }
 
-// memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and
-// runs all other calls.
+// memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and runs all other calls.
 type memoryQueue struct {
 	clock clock.Clock
 	calls chan func()
@@ -58,12 +54,10 @@ func (q *memoryQueue) own() {
 	for {
 		var due chan []byte
 		var head []byte
-		if len(q.held) > 0 {
-			if at := q.held[0].due; q.clock.Now().Before(at) {
-				timer.Reset(at)
-			} else {
-				due, head = q.due, q.held[0].value
-			}
+		if q.isDue() {
+			due, head = q.due, q.held[0].value
+		} else if len(q.held) > 0 {
+			timer.Reset(q.held[0].due)
 		}
 		select {
 		case due <- head:
@@ -76,6 +70,8 @@ func (q *memoryQueue) own() {
 		}
 	}
 }
+
+func (q *memoryQueue) isDue() bool { return len(q.held) > 0 && !q.clock.Now().Before(q.held[0].due) }
 
 // do has the owner run a call.
 func (q *memoryQueue) do(call func()) error {
@@ -116,9 +112,8 @@ func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
 // Poll returns the head if it is due.
 func (q *memoryQueue) Poll(context.Context) (value []byte, ok bool, err error) {
 	err = q.do(func() {
-		if ok = len(q.held) > 0 && !q.clock.Now().Before(q.held[0].due); ok {
-			value = q.held[0].value
-			heap.Pop(&q.held)
+		if ok = q.isDue(); ok {
+			value = heap.Pop(&q.held).(memoryMessage).value //nolint:forcetypeassert // its Pop returns no other
 		}
 	})
 	return value, ok, err
@@ -135,13 +130,13 @@ func (q *memoryQueue) Remove(_ context.Context, value []byte) (ok bool, err erro
 	return ok, err
 }
 
-// Held returns how many messages wait, due or not.
+// Held returns the number of messages, due or not.
 func (q *memoryQueue) Held(context.Context) (n int64, err error) {
 	err = q.do(func() { n = int64(len(q.held)) })
 	return n, err
 }
 
-// Values calls each with every message that waits.
+// Values calls each with every message.
 func (q *memoryQueue) Values(_ context.Context, each func(value []byte)) error {
 	return q.do(func() {
 		for _, m := range q.held {
@@ -170,10 +165,7 @@ func (h memoryHeap) Len() int      { return len(h) }
 func (h memoryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 func (h memoryHeap) Less(i, j int) bool {
-	if h[i].due.Equal(h[j].due) {
-		return h[i].order < h[j].order
-	}
-	return h[i].due.Before(h[j].due)
+	return h[i].due.Before(h[j].due) || h[i].due.Equal(h[j].due) && h[i].order < h[j].order
 }
 
 // Push is for container/heap.

@@ -1,7 +1,7 @@
-// Package baseline answers: what is a delay queue measured against?
+// Package baseline has the queues that a delay queue is measured against.
 //
-// Memory needs no server and shows the price of that; List and ZSet are the two designs of document 001
-// that Redisson's queue is compared with.
+// Memory needs no server and shows the price of one; List and ZSet are the two designs of document 001 that Redisson's queue is
+// compared with.
 package baseline
 
 import (
@@ -41,9 +41,9 @@ type Redis struct {
 // List is "redis-list", the message queue of document 001, section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp
 // list, LREM acknowledges it there.
 //
-// A LIST has no delay. The due time, Unix ms, goes in front of the value, and a process that has popped the oldest message waits for
-// it, while the message stays in the temp list. Nothing is lost when the process dies, but the order is the order of the offers: a short
-// delay behind a long one comes late. A message cannot be cancelled: LREM wants the element, and its due time is not known any more. One
+// A LIST has no delay. The due time, Unix ms, goes in front of the value, and the process that popped the oldest message waits for
+// that, while the message stays in the temp list. Nothing is lost when the process dies, but messages come in the order of the
+// offers: a short delay behind a long one comes late. A message cannot be cancelled: LREM needs the element, with its due time. One
 // message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
 var List = Redis{name: "redis-list"}
 
@@ -55,7 +55,7 @@ var List = Redis{name: "redis-list"}
 // would make messages up to a second early; they are ms here.
 var ZSet = Redis{name: "redis-zset", zset: true}
 
-// zsetMove is the script of document 001, section 3.2, as it stands there.
+// zsetMove is the script of document 001, section 3.2, word for word.
 //
 //	KEYS[1]  the ZSET, score = due time
 //	KEYS[2]  the temp list
@@ -71,7 +71,7 @@ var zsetMove string
 // Identity returns the name.
 func (d Redis) Identity() driver.Identity { return driver.Identity{Name: d.name} }
 
-// Store looks at the key that messages are offered to, and the temp list.
+// Store looks at the key of the offers, and the temp list.
 func (d Redis) Store(conn redis.Conn, name string) store.Store {
 	if d.zset {
 		return store.Keys{Conn: conn, Sets: []string{name}, Lists: []string{name + tempSuffix}}
@@ -79,13 +79,19 @@ func (d Redis) Store(conn redis.Conn, name string) store.Store {
 	return store.Keys{Conn: conn, Lists: []string{name, name + tempSuffix}}
 }
 
-// Open connects, and takes over what the temp list holds.
+// Open connects, and takes over the messages of the temp list.
 func (d Redis) Open(_ context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		q, err := openRedis(target, name, d)
+		conn, err := redis.ConnectMany(target.RedisURL, poolSize)
 		if err != nil {
 			return nil, fmt.Errorf("driver %s: %w", d.name, err)
 		}
+		moving, err := redis.Connect(target.RedisURL)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("driver %s: %w", d.name, err), conn.Close())
+		}
+		q := &redisQueue{conn: conn, moving: moving, source: name, temp: name + tempSuffix, zset: d.zset, ready: make(chan handed)}
+		q.ctx, q.stop = context.WithCancel(context.Background())
 		q.pumping.Go(q.pump)
 		if d.zset {
 			return zsetQueue{q}, nil
@@ -103,27 +109,22 @@ func (q zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 	return n > 0, err
 }
 
-// redisQueue keeps what it moved in a temp list until a taker has it. Take acknowledges just before it
-// returns, for a Queue knows no acknowledgement: that round trip is part of the lateness.
+// redisQueue keeps the elements that it moved in a temp list until a taker has them. Take acknowledges just before it returns, for a
+// Queue has no acknowledgement: that round trip is part of the lateness.
 //
-// One goroutine, the pump, moves elements and hands them to takers. All processes share the temp list, as in
-// the document. Who opens the queue hands over what it finds there: after the death of a process nothing is
-// lost; while another process lives, what that one holds comes twice.
+// One goroutine, the pump, moves elements and hands them to takers. All processes share the temp list, as in the document. The queue
+// first hands over the elements of the temp list: those of a dead process, of a reply that was lost, and of a living process, whose
+// elements come twice.
 type redisQueue struct {
 	conn         redis.Conn // for offers and acknowledgements
 	moving       redis.Conn // the pump's own; closing it ends a blocking pop
 	source, temp string
 	zset         bool
-	fetch        func(ctx context.Context) ([]string, error) // waits a while for elements, moves them to the temp list and returns them
 
 	ctx     context.Context
 	stop    context.CancelFunc
 	pumping sync.WaitGroup
 	ready   chan handed
-
-	mu    sync.Mutex
-	known map[string]int // elements of the temp list that this process fetched
-
 	taking  sync.RWMutex // read locked by each Take
 	closing sync.Once
 }
@@ -131,24 +132,6 @@ type redisQueue struct {
 type handed struct {
 	element string
 	value   []byte
-}
-
-// openRedis connects. The caller starts the pump.
-func openRedis(target driver.Target, name string, d Redis) (*redisQueue, error) {
-	conn, err := redis.ConnectMany(target.RedisURL, poolSize)
-	if err != nil {
-		return nil, err
-	}
-	moving, err := redis.Connect(target.RedisURL)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	q := &redisQueue{
-		conn: conn, moving: moving, source: name, temp: name + tempSuffix, zset: d.zset, ready: make(chan handed), known: map[string]int{},
-	}
-	q.fetch = q.move
-	q.ctx, q.stop = context.WithCancel(context.Background())
-	return q, nil
 }
 
 // Offer fails for a negative delay.
@@ -166,13 +149,46 @@ func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duratio
 	return q.conn.Do(ctx, "LPUSH", q.source, frameDue(due, value)).Err()
 }
 
+// pump moves elements and hands them over.
+func (q *redisQueue) pump() {
+	timer := clock.System().NewTimer()
+	defer timer.Close()
+	for next := q.left; q.ctx.Err() == nil; {
+		elements, err := next()
+		if err != nil {
+			_ = pause(q.ctx, retryPause)
+			continue
+		}
+		next = q.move
+		for _, element := range elements {
+			e := handed{element, []byte(element)}
+			if due, value, ok := unframeDue(element); ok && !q.zset { // a foreign element is handed over as it is
+				e.value = value
+				_ = clock.SleepUntil(q.ctx, clock.System(), timer, due)
+			}
+			select {
+			case q.ready <- e:
+			case <-q.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// left returns the elements of the temp list, the oldest first.
+func (q *redisQueue) left() ([]string, error) {
+	elements, err := q.moving.Do(q.ctx, "LRANGE", q.temp, 0, -1).StringSlice()
+	slices.Reverse(elements)
+	return elements, err
+}
+
 // move waits a while for elements, and moves them to the temp list: a LIST's oldest, and all of a ZSET that are due.
-func (q *redisQueue) move(ctx context.Context) ([]string, error) {
+func (q *redisQueue) move() ([]string, error) {
 	if q.zset {
-		if err := pause(ctx, pollInterval); err != nil {
+		if err := pause(q.ctx, pollInterval); err != nil {
 			return nil, err
 		}
-		return q.moving.Do(ctx, "EVAL", zsetMove, 2, q.source, q.temp, time.Now().UnixMilli()).StringSlice()
+		return q.moving.Do(q.ctx, "EVAL", zsetMove, 2, q.source, q.temp, time.Now().UnixMilli()).StringSlice()
 	}
 	// Closing the client ends the blocking call.
 	element, err := q.moving.Do(context.Background(), "BRPOPLPUSH", q.source, q.temp, popSeconds).Text()
@@ -182,7 +198,7 @@ func (q *redisQueue) move(ctx context.Context) ([]string, error) {
 	return []string{element}, err
 }
 
-// Take waits for what the pump hands over.
+// Take waits for a message from the pump.
 func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 	q.taking.RLock()
 	defer q.taking.RUnlock()
@@ -196,7 +212,7 @@ func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Poll takes what the pump hands over at this moment.
+// Poll takes a message if the pump has one.
 func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 	q.taking.RLock()
 	defer q.taking.RUnlock()
@@ -211,80 +227,16 @@ func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 	}
 }
 
-// acknowledge removes an element from the temp list, whatever becomes of the taker's context. Where that
-// fails, the element stays: who opens the queue next delivers it again.
+// acknowledge removes an element from the temp list, even if the taker's context has ended. If that fails, the element stays, and
+// comes again when the queue is opened next.
 func (q *redisQueue) acknowledge(ctx context.Context, e handed) []byte {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 	defer cancel()
-	if q.conn.Do(ctx, "LREM", q.temp, 1, e.element).Err() == nil {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.known[e.element]--; q.known[e.element] == 0 {
-			delete(q.known, e.element)
-		}
-	}
+	_ = q.conn.Do(ctx, "LREM", q.temp, 1, e.element).Err()
 	return e.value
 }
 
-// pump moves elements and hands them over. First, and after an error, it looks into the temp list: the reply
-// may have been lost after the elements were moved.
-func (q *redisQueue) pump() {
-	timer := clock.System().NewTimer()
-	defer timer.Close()
-	for look := true; q.ctx.Err() == nil; {
-		elements, err := q.next(look)
-		if look = err != nil; look {
-			_ = pause(q.ctx, retryPause)
-		}
-		for _, element := range elements {
-			value, err := q.wait(timer, element)
-			if err != nil {
-				return
-			}
-			select {
-			case q.ready <- handed{element, value}:
-			case <-q.ctx.Done():
-				return
-			}
-		}
-	}
-}
-
-// next returns elements of the temp list that this process did not know, the oldest first.
-func (q *redisQueue) next(look bool) (unknown []string, err error) {
-	if !look {
-		elements, err := q.fetch(q.ctx)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		for _, element := range elements {
-			q.known[element]++
-		}
-		return elements, err
-	}
-	elements, err := q.moving.Do(q.ctx, "LRANGE", q.temp, 0, -1).StringSlice()
-	slices.Reverse(elements)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	seen := map[string]int{}
-	for _, element := range elements {
-		if seen[element]++; seen[element] > q.known[element] {
-			q.known[element]++
-			unknown = append(unknown, element)
-		}
-	}
-	return unknown, err
-}
-
-// wait returns the value of an element, once it is due. A foreign element is handed over as it is.
-func (q *redisQueue) wait(timer clock.Timer, element string) ([]byte, error) {
-	due, value, ok := unframeDue(element)
-	if q.zset || !ok {
-		return []byte(element), nil
-	}
-	return value, clock.SleepUntil(q.ctx, clock.System(), timer, due)
-}
-
-// Close ends the pump. What is left in the temp list is taken over by who opens the queue next.
+// Close ends the pump. The next process to open the queue takes over the temp list.
 func (q *redisQueue) Close() (err error) {
 	q.closing.Do(func() {
 		q.stop()

@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -184,26 +182,6 @@ func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
 		require.Equal(t, "left", b.take(t, b.open(t)))
 		require.Zero(t, b.held(t))
 	})
-}
-
-// The reply to a move may be lost: its elements are in the temp list, and no taker knows of them.
-func TestFindsWhatALostReplyLeftInTheTempList(t *testing.T) {
-	b := newBench(t, ZSet)
-	q, err := openRedis(b.target, queueName, ZSet)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close() })
-	lost := false
-	q.fetch = func(ctx context.Context) ([]string, error) {
-		if lost {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		lost = true
-		return nil, errors.Join(q.moving.Do(ctx, "LPUSH", q.temp, "left").Err(), io.ErrUnexpectedEOF)
-	}
-	q.pumping.Go(q.pump)
-	require.Equal(t, "left", b.take(t, q))
-	require.Zero(t, b.held(t))
 }
 
 func TestStoreReadsAndClears(t *testing.T) {
