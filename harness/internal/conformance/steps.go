@@ -263,10 +263,9 @@ func (r *caseRun) ask(ctx context.Context, of program.Program, op string, params
 	limit := time.Until(deadline)
 	result, err := of.Call(asking, op, params)
 	var remote *program.RemoteError
-	var java *program.JavaError
 	switch {
-	case errors.As(err, &java):
-		err = &faultError{fmt.Errorf("driver %s %s: %w", r.hello.Name, r.hello.Version, java)}
+	case errors.As(err, &remote) && remote.NeedsJava():
+		err = &faultError{fmt.Errorf("driver %s %s: it needs a newer Java: set JAVA_HOME to one (%w)", r.hello.Name, r.hello.Version, err)}
 	case err == nil, errors.As(err, &remote):
 	case errors.Is(err, context.Canceled):
 		err = &faultError{err}

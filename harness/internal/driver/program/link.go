@@ -1,8 +1,7 @@
-// Package program answers: how is an implementation outside this process driven?
+// Package program drives an implementation outside this process.
 //
-// By the protocol of docs/protocol.md. A Link is the caller's end of it: Start starts a program and links to
-// it by its pipes, Connect links to one at the other end of a connection, and Local to an implementation in
-// this process, which answers the same lines.
+// It speaks the protocol of docs/protocol.md. A Link is the caller's end: Start starts a program and links to it by its pipes, Connect
+// links to one at the other end of a connection, and Local to an implementation in this process, which answers the same lines.
 package program
 
 import (
@@ -25,19 +24,18 @@ const (
 	patience = 10 * time.Second
 	// helloTimeout is how long a program may take to introduce itself: a JVM on a busy machine needs seconds.
 	helloTimeout = 30 * time.Second
-	// cancelGrace is what a cancelled request gets to be answered: a value that was popped already must
-	// not be dropped.
+	// cancelGrace is the time for the answer to a cancelled request: a value that was popped already must not be dropped.
 	cancelGrace = 2 * time.Second
-	// maxFaults bounds what is kept of a program that does not stop.
+	// maxFaults bounds the faults that are kept.
 	maxFaults = 3
 )
 
-// Program is an implementation that answers the ops: a Link, or what a test puts before one.
+// Program is an implementation that answers the ops: a Link, or a test's layer before one.
 type Program interface {
 	// Introduction is the answer to hello.
 	Introduction() Hello
-	// Call runs one op and returns its result. An error that the implementation answered with wraps a
-	// *RemoteError; every other error says that the program itself failed or that ctx ended.
+	// Call runs one op and returns its result. The error of an answer wraps a *RemoteError; every other error says that the program
+	// itself failed or that ctx ended.
 	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
 	// Close ends the program and everything it opened.
 	Close() error
@@ -49,6 +47,7 @@ type Link struct {
 	hello    Hello
 	out      io.WriteCloser
 	patience time.Duration
+	grace    time.Duration // for the answer to a cancelled request; hello has no value to lose, and 0
 	kill     func()        // ends the other end at once
 	quote    func() string // the end of its stderr, for messages
 	ended    chan struct{} // closed once no more lines come, and cause is set
@@ -56,7 +55,7 @@ type Link struct {
 
 	mu       sync.Mutex
 	lastID   uint64
-	requests map[uint64]*request // what was asked, until it is answered; with events for ever
+	requests map[uint64]*request // until they are answered; with events for ever
 	faults   []error
 	broken   bool  // its lines could not be read any more
 	cause    error // why it ended
@@ -138,7 +137,7 @@ func (l *Link) dispatch(a answer) {
 			delete(l.requests, a.id)
 		}
 	case len(l.faults) < maxFaults:
-		l.faults = append(l.faults, fmt.Errorf("driver program %s: expected one answer to each request, got one to %d, which waited for none", l.name, a.id))
+		l.faults = append(l.faults, fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id))
 	}
 	l.mu.Unlock()
 	if a.event != nil && r != nil && r.onEvent != nil {
@@ -161,6 +160,7 @@ func (l *Link) greet(ctx context.Context, limit time.Duration) (*Link, error) {
 	case l.hello.Protocol != Protocol:
 		err = fmt.Errorf("driver program %s speaks version %d of the protocol, expected %d", l.name, l.hello.Protocol, Protocol)
 	default:
+		l.grace = cancelGrace
 		return l, nil
 	}
 	l.Kill()
@@ -197,9 +197,8 @@ func (l *Link) Kill() {
 	<-l.ended
 }
 
-// Close tells the program to end, by the end of its input, and kills it where it has not ended within ten
-// seconds. The error says what the program did against the protocol: it ended with a failure, not at all, or
-// answered what was not asked.
+// Close tells the program to end, by the end of its input, and kills it if it has not ended within ten seconds. The error names
+// faults against the protocol: a failure at the end, no end, or an answer without a request.
 func (l *Link) Close() error {
 	l.writing.Lock()
 	_ = l.out.Close()
@@ -219,9 +218,8 @@ func (l *Link) Close() error {
 	return errors.Join(faults...)
 }
 
-// Call sends a request and waits for its result. params is a struct or map whose fields are the op's
-// arguments, or nil. When ctx ends the request is cancelled and ctx's error returned, unless the result
-// arrives all the same within two seconds.
+// Call sends a request and waits for its result. params is a struct or map with the op's arguments, or nil. When ctx ends the
+// request is cancelled and ctx's error returned, unless the result arrives within two seconds.
 func (l *Link) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
 	return l.CallEvents(ctx, op, params, nil)
 }
@@ -241,7 +239,7 @@ func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent fu
 		return a.value(op)
 	case <-l.ended:
 		select {
-		case a := <-answered: // the last it said
+		case a := <-answered: // its last line
 			return a.value(op)
 		default:
 			return nil, fmt.Errorf("%s was not answered: %w", op, l.Failure())
@@ -255,7 +253,7 @@ func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent fu
 				return a.value(op)
 			}
 		case <-l.ended:
-		case <-time.After(cancelGrace):
+		case <-time.After(l.grace):
 		}
 	}
 	return nil, ctx.Err()
@@ -263,18 +261,17 @@ func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent fu
 
 func (l *Link) send(op string, params any, onEvent func(Event)) (uint64, <-chan answer, error) {
 	r := &request{answer: make(chan answer, 1), onEvent: onEvent}
-	l.mu.Lock()
-	l.lastID++
-	id := l.lastID
-	l.mu.Unlock()
-	line, err := encodeRequest(id, op, params)
+	arguments, err := encodeArguments(op, params)
 	if err != nil {
 		return 0, nil, err
 	}
+	name, _ := json.Marshal(op) // a string
 	l.mu.Lock()
+	l.lastID++
+	id := l.lastID
 	l.requests[id] = r
 	l.mu.Unlock()
-	err = l.write(line)
+	err = l.write(fmt.Appendf(arguments, "\"id\":%d,\"op\":%s}\n", id, name))
 	switch {
 	case err == nil:
 		return id, r.answer, nil

@@ -43,7 +43,7 @@ func (h Hello) HasCodec(name string) bool { return slices.Contains(h.Codecs, nam
 // ErrUnsupported matches a RemoteError whose implementation, at its release, has no such method, codec or setting.
 var ErrUnsupported = errors.New("unsupported")
 
-// RemoteError is an error that a program answered with.
+// RemoteError is the error of a program's answer.
 type RemoteError struct {
 	// Class is the type of the exception or error in the program's language, or one of
 	// "unsupported" and "cancelled".
@@ -63,17 +63,8 @@ func (e *RemoteError) Is(target error) bool {
 	return target == ErrUnsupported && e.Class == "unsupported"
 }
 
-// JavaError says that a program lacks what a newer Java has.
-type JavaError struct{ Err *RemoteError }
-
-func (e *JavaError) Error() string {
-	return fmt.Sprintf("it needs a newer Java: set JAVA_HOME to one (%v)", e.Err)
-}
-
-func (e *JavaError) Unwrap() error { return e.Err }
-
-// needsJava reports whether a class of a newer Java is missing, or one was compiled for a newer Java.
-func (e *RemoteError) needsJava() bool {
+// NeedsJava reports whether a class of a newer Java is missing, or one was compiled for a newer Java.
+func (e *RemoteError) NeedsJava() bool {
 	return e.Class == "java.lang.UnsupportedClassVersionError" || e.Class == "java.lang.NoClassDefFoundError" && strings.HasPrefix(e.Message, "java")
 }
 
@@ -85,8 +76,8 @@ type Event struct {
 	Line json.RawMessage
 }
 
-// ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or
-// where a line is longer than 64 MiB.
+// ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or at a line of more than
+// 64 MiB.
 func ReadLines(in io.Reader, each func(line []byte) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -103,29 +94,20 @@ func ReadLines(in io.Reader, each func(line []byte) error) error {
 	return lines.Err()
 }
 
-// encodeRequest makes the request line. The fields of params, a struct, a map or nil, stand beside id and op.
-func encodeRequest(id uint64, op string, params any) ([]byte, error) {
-	encoded, err := json.Marshal(params)
+// encodeArguments makes the request line up to the last two fields, id and op. The fields of params, a struct, a map or nil, come
+// before.
+func encodeArguments(op string, params any) ([]byte, error) {
+	line, err := json.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("arguments of %s: %w", op, err)
 	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(encoded, &fields); err != nil {
-		return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, encoded)
+	switch fields, ok := bytes.CutSuffix(line, []byte("}")); {
+	case string(line) == "null" || string(line) == "{}":
+		return []byte("{"), nil
+	case ok:
+		return append(fields, ','), nil
 	}
-	if fields == nil { // of null
-		fields = map[string]json.RawMessage{}
-	}
-	if fields["id"] != nil || fields["op"] != nil {
-		return nil, fmt.Errorf("arguments of %s: \"id\" and \"op\" are the protocol's own", op)
-	}
-	name, err := json.Marshal(op)
-	if err != nil {
-		return nil, fmt.Errorf("op %q: %w", op, err)
-	}
-	fields["id"], fields["op"] = json.RawMessage(strconv.FormatUint(id, 10)), name
-	line, err := json.Marshal(fields)
-	return append(line, '\n'), err
+	return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, line)
 }
 
 // answer is one line of a program: a response or an event.
@@ -164,13 +146,10 @@ func decodeLine(line []byte) (answer, error) {
 	return answer{id: id, err: raw.Error}, nil
 }
 
-// value returns the result of an op, or the error that the program answered with.
+// value returns the result of an op, or the error of the answer.
 func (a answer) value(op string) (json.RawMessage, error) {
-	switch {
-	case a.err == nil:
-		return a.result, nil
-	case a.err.needsJava():
-		return nil, fmt.Errorf("%s: %w", op, &JavaError{a.err})
+	if a.err != nil {
+		return nil, fmt.Errorf("%s: %w", op, a.err)
 	}
-	return nil, fmt.Errorf("%s: %w", op, a.err)
+	return a.result, nil
 }

@@ -1,11 +1,10 @@
-// Package spec answers: which driver does a --driver value name?
+// Package spec reads --driver values.
 package spec
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -19,61 +18,45 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Forms lists what Parse understands, for help texts and errors; programForms what ParseProgram does.
+// Forms lists the --driver values, for help texts and errors; programForms has the values of verify.
 const (
 	Forms        = "dq[:release][,faithful] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
 	programForms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 )
 
-// baselines are the drivers that are no programs.
-var baselines = []driver.Driver{baseline.NewMemory(), baseline.List, baseline.ZSet}
-
 // Parse reads a --driver value. Nothing is started; the error is a *driver.SpecError.
 func Parse(spec string) (driver.Driver, error) {
-	for _, d := range baselines {
+	for _, d := range []driver.Driver{baseline.NewMemory(), baseline.List, baseline.ZSet} {
 		if spec == d.Identity().Name {
 			return d, nil
 		}
-	}
-	if library.Names(spec) {
-		return library.Parse(spec)
 	}
 	p, err := parse(spec, Forms)
 	if err != nil {
 		return nil, err
 	}
+	if p.kind == dq {
+		return p.library, nil
+	}
 	return p, nil
 }
 
-// Program is a --driver value that names a program of the op protocol. As a driver it says what the program is; its
-// queues are opened in the program.
-type Program struct {
-	text    string
-	dq      *library.DQ
-	version *wire.Release
-	command []string
-	shipped bool
-}
-
 // ParseProgram reads a --driver value that verify can judge. Nothing is started: Maven is not asked whether it has a
-// Redisson that the catalogue does not know. The error is a *driver.SpecError.
-func ParseProgram(spec string) (Program, error) {
-	if library.Names(spec) {
-		d, err := library.Parse(spec)
-		return Program{text: spec, dq: &d}, err
-	}
-	return parse(spec, programForms)
-}
+// Redisson that the catalogue lacks. The error is a *driver.SpecError.
+func ParseProgram(spec string) (Program, error) { return parse(spec, programForms) }
 
-func parse(spec, forms string) (Program, error) {
-	p := Program{text: spec}
+func parse(spec, forms string) (p Program, err error) {
 	name, rest, _ := strings.Cut(spec, ":")
-	var err error
-	switch name {
-	case "redisson":
-		p.version = new(wire.Release)
-		*p.version, err = wire.ParseRelease(rest)
-	case "exec":
+	p = Program{text: spec, kind: name}
+	switch {
+	case library.Names(spec):
+		p.kind = dq
+		p.library, err = library.Parse(spec)
+		p.release = p.library.Release
+		return p, err
+	case name == "redisson":
+		p.release, err = wire.ParseRelease(rest)
+	case name == exec:
 		p.command, err = program.SplitCommandLine(rest)
 	default:
 		names := strings.FieldsFunc(forms, func(r rune) bool { return strings.ContainsRune(" |:[]<>,", r) })
@@ -85,58 +68,54 @@ func parse(spec, forms string) (Program, error) {
 	return p, nil
 }
 
-// Identity returns what the --driver value tells. The program says more once it has started.
+const (
+	dq   = "dq"
+	exec = "exec"
+)
+
+// Program is a --driver value that names a program of the op protocol. As a driver it names the program; its queues are opened in
+// the program.
+type Program struct {
+	text, kind string
+	release    wire.Release // of dq and of Redisson
+	library    library.DQ
+	command    []string // of exec
+	shipped    bool
+}
+
+// Identity is the name and version of the --driver value. A program that has started has its own.
 func (p Program) Identity() driver.Identity {
-	switch {
-	case p.dq != nil:
-		return p.dq.Identity()
-	case p.version != nil:
-		return driver.Identity{Name: "redisson", Version: p.version.String()}
+	switch p.kind {
+	case dq:
+		return p.library.Identity()
+	case exec:
+		return driver.Identity{Name: p.text}
 	}
-	return driver.Identity{Name: p.text}
+	return driver.Identity{Name: p.kind, Version: p.release.String()}
 }
 
 // String returns the value as it was given.
 func (p Program) String() string { return p.text }
 
-// Notice says, of a Redisson that the catalogue does not know, which release stands for it; it is empty for every other driver.
+// Notice names the release that stands for a Redisson that the catalogue lacks; it is empty for every other driver.
 func (p Program) Notice() string {
-	if p.version == nil || wire.ClosestKnown(*p.version) == *p.version {
+	if p.kind == exec || wire.ClosestKnown(p.release) == p.release {
 		return ""
 	}
-	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", p.version, wire.ClosestKnown(*p.version))
+	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", p.release, wire.ClosestKnown(p.release))
 }
 
-// Release returns the Redisson release that the value means, one that the catalogue knows or not; false for exec, whose program
-// tells by itself.
-func (p Program) Release() (wire.Release, bool) {
-	switch {
-	case p.dq != nil:
-		return p.dq.Release, true
-	case p.version != nil:
-		return *p.version, true
-	}
-	return wire.Release{}, false
-}
+// Release returns the Redisson release of the value, in the catalogue or not; false for exec, whose program names its own.
+func (p Program) Release() (wire.Release, bool) { return p.release, p.kind != exec }
 
 // NamedRelease is Release for a value that names one; false for a dq without one, which means the newest.
 func (p Program) NamedRelease() (wire.Release, bool) {
-	if p.dq != nil && !strings.Contains(p.text, ":") {
-		return wire.Release{}, false
-	}
-	return p.Release()
+	return p.release, p.kind != exec && strings.Contains(p.text, ":")
 }
 
-// WithRelease returns the spec for another release: of dq and of Redisson. An exec program is what it is.
+// WithRelease returns the spec for another release of dq or Redisson. An exec program stays the same.
 func (p Program) WithRelease(release wire.Release) Program {
-	switch {
-	case p.dq != nil:
-		d := *p.dq
-		d.Release = release
-		p.dq = &d
-	case p.version != nil:
-		p.version = &release
-	}
+	p.release, p.library.Release = release, release
 	return p
 }
 
@@ -146,14 +125,14 @@ func (p Program) AsShipped() Program {
 	return p
 }
 
-// Start starts the program; dq is one in this process. Building the Redisson driver on first use is told to progress a line at a
-// time; log, which may be nil, gets what a process writes to stderr.
+// Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
+// which may be nil, gets the process's stderr.
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (program.Program, error) {
 	switch {
-	case p.dq != nil && p.shipped:
-		return library.Deployed(*p.dq), nil
-	case p.dq != nil:
-		return library.Judged(*p.dq), nil
+	case p.kind == dq && p.shipped:
+		return library.Deployed(p.library), nil
+	case p.kind == dq:
+		return library.Judged(p.library), nil
 	}
 	link, err := p.StartProcess(ctx, progress, log)
 	if err != nil {
@@ -164,8 +143,8 @@ func (p Program) Start(ctx context.Context, progress func(string), log io.Writer
 
 // StartProcess is Start for redisson and exec, with more environment variables.
 func (p Program) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
-	if p.command != nil {
-		return program.Start(ctx, slices.Clone(p.command), log, environment...)
+	if p.kind == exec {
+		return program.Start(ctx, p.command, log, environment...)
 	}
 	command, err := p.Command(ctx, progress)
 	if err != nil {
@@ -176,10 +155,10 @@ func (p Program) StartProcess(ctx context.Context, progress func(string), log io
 
 // Command is the command line of a Redisson, which is built on first use; every other driver is refused.
 func (p Program) Command(ctx context.Context, progress func(string)) ([]string, error) {
-	if p.version == nil {
+	if p.kind != "redisson" {
 		return nil, fmt.Errorf("driver %s: expected redisson:<version>", p)
 	}
-	built, err := redisson.Build(ctx, *p.version, progress)
+	built, err := redisson.Build(ctx, p.release, progress)
 	if err != nil {
 		return nil, err
 	}

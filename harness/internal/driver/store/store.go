@@ -1,4 +1,4 @@
-// Package store looks at what an implementation keeps of a queue on a server, from beside the queues that are open.
+// Package store looks at the keys of a queue on a server, past the queues that are open.
 package store
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Store is what an implementation keeps of one queue on the server.
+// Store has the messages of one queue on the server.
 type Store interface {
 	driver.Inspector
 	// Clear deletes the keys of the queue.
@@ -34,11 +34,11 @@ func Needed(d driver.Driver) bool {
 type Keys struct {
 	Conn        redis.Conn
 	Sets, Lists []string
-	Others      []string // keys in which no message waits
+	Others      []string // keys without messages of their own
 }
 
-// Redisson is the Store of everything that keeps its messages in the keys of Redisson's format. A message that is only
-// in the pending list never comes, and is not held.
+// Redisson is the Store of all drivers that use the keys of Redisson's format. A message that is only in the pending list never
+// comes, and is not held.
 func Redisson(conn redis.Conn, queue string) Keys {
 	names := wire.NamesOf(queue)
 	return Keys{Conn: conn, Sets: []string{names.TimeoutSet}, Lists: []string{names.Destination}, Others: []string{names.Pending}}
@@ -54,15 +54,12 @@ func (k Keys) Held(ctx context.Context) (held int64, err error) {
 		calls = append(calls, []any{"LLEN", list})
 	}
 	replies, err := k.Conn.Pipe(ctx, calls...)
-	for _, reply := range replies {
-		if err == nil {
-			var n int64
-			n, err = reply.Int64()
-			held += n
-		}
-	}
 	if err != nil {
 		return 0, fmt.Errorf("length of queue %q: %w", k.Lists[0], err)
+	}
+	for _, reply := range replies {
+		n, _ := reply.Int64() // both reply with a number
+		held += n
 	}
 	return held, nil
 }
@@ -70,10 +67,10 @@ func (k Keys) Held(ctx context.Context) (held int64, err error) {
 // pageSize is how many values one command reads.
 const pageSize = 1000
 
-// Values reads the keys in the order in which messages move: one that moves meanwhile is seen at least once.
+// Values reads the keys in the order in which messages move: a message that moves meanwhile is seen at least once.
 func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
 	for _, set := range k.Sets {
-		for cursor := "0"; ; {
+		for cursor, more := "0", true; more; more = cursor != "0" {
 			members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", set, cursor, "COUNT", pageSize))
 			if err != nil {
 				return fmt.Errorf("read the sorted set %q: %w", set, err)
@@ -81,13 +78,11 @@ func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
 			for i := 0; i < len(members); i += 2 { // members and scores take turns
 				each([]byte(members[i]))
 			}
-			if cursor = next; cursor == "0" {
-				break
-			}
+			cursor = next
 		}
 	}
 	for _, list := range k.Lists {
-		for start := 0; ; start += pageSize {
+		for start, read := 0, pageSize; read == pageSize; start += pageSize {
 			values, err := k.Conn.Do(ctx, "LRANGE", list, start, start+pageSize-1).StringSlice()
 			if err != nil {
 				return fmt.Errorf("read the list %q: %w", list, err)
@@ -95,9 +90,7 @@ func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
 			for _, value := range values {
 				each([]byte(value))
 			}
-			if len(values) < pageSize {
-				break
-			}
+			read = len(values)
 		}
 	}
 	return nil
