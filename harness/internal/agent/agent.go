@@ -286,8 +286,7 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 	a.sample(Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
 }
 
-// consume takes until takes end, and then until a take returns no value: one that was popped
-// already is still reported.
+// consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
 func (a *agent) consume(q driver.Queue) {
 	for a.takes.Err() == nil {
 		value, err := a.takeOne(q)
@@ -331,8 +330,7 @@ func (a *agent) failed(first *string, err error) {
 	}
 }
 
-// sample keeps a sample until it is sent. Where nobody reads them they are dropped in the end, and
-// counted.
+// sample keeps a sample until it is sent. Where nobody reads them they are dropped in the end, and counted.
 func (a *agent) sample(s Sample) {
 	a.mu.Lock()
 	if len(a.out) < mostKept {

@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// Epoch turns instants into Unix time by the monotonic clock, so that a step of the wall clock
-// during a run shifts no lateness.
+// Epoch turns instants into Unix time by the monotonic clock, so that a step of the wall clock during a run shifts no lateness.
 type Epoch struct{ zero time.Time }
 
-// NewEpoch looks at the clocks several times: time.Now reads the wall clock and then the
-// monotonic one, and a goroutine that is held up in between pairs a wall clock that is too old,
-// which would make every delivery look early.
+// NewEpoch looks at the clocks several times: time.Now reads the wall clock and then the monotonic one, and a goroutine that is
+// held up in between pairs a wall clock that is too old, which would make every delivery look early.
 func NewEpoch() Epoch {
 	e := Epoch{time.Now()}
 	for range 20 {

@@ -59,9 +59,8 @@ type request struct {
 	Abandon   bool   `json:"abandon"`
 }
 
-// Do runs one op, such as "load.open". arguments is the request; event gets the fields of each
-// event "samples". Its error is a *driver.CapabilityError where the implementation lacks what is
-// asked for.
+// Do runs one op, such as "load.open". arguments is the request; event gets the fields of each event "samples". Its error is a
+// *driver.CapabilityError where the implementation lacks what is asked for.
 func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(fields map[string]any)) (any, error) {
 	if op == "load.open" {
 		return h.open(ctx, arguments, event)

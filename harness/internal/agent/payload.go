@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Every value says which message it is and when it is due. It is ASCII, the same for every
-// driver and language:
+// Every value says which message it is and when it is due. It is ASCII, the same for every driver and language:
 //
 //	dqb3|<run id>|<index>|<due>|<checksum>|.....
 //

@@ -1,9 +1,8 @@
 // Package agent offers and takes messages as a coordinator tells it.
 //
-// The coordinator (package load) knows the plan, and alone counts. An agent is beside an
-// implementation: in a child process, on another host, in a test. It gets Items shortly before
-// their instants and Consumers that take, and reports a Sample for each thing that happened.
-// docs/protocol.md has the ops; a port in another language is an agent by them.
+// The coordinator (package load) knows the plan, and alone counts. An agent is beside an implementation: in a child process, on
+// another host, in a test. It gets Items shortly before their instants and Consumers that take, and reports a Sample for each
+// thing that happened. docs/protocol.md has the ops; a port in another language is an agent by them.
 package agent
 
 import (
@@ -18,8 +17,7 @@ const Warm = 1 << 31
 type Item struct {
 	// Index numbers the messages of a phase; with Warm it is one of the warm-up.
 	Index uint32
-	// CancelAfter is 0 for a message that stays, else 1 ms more than the time after which it is
-	// to be cancelled, in ms.
+	// CancelAfter is 0 for a message that stays, else 1 ms more than the time after which it is to be cancelled, in ms.
 	CancelAfter uint32
 	// At is the instant to send it, Unix ns.
 	At int64

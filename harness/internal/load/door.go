@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// Door is where agents on other hosts come in: an HTTP request with the token, which becomes a
-// connection that carries the lines of the driver protocol.
+// Door is where agents on other hosts come in: an HTTP request with the token, which becomes a connection that carries the lines
+// of the driver protocol.
 //
 //	POST /agent, Upgrade: dq-bench-agent, Authorization: Bearer TOKEN
 //	101, Dq-Driver: the --driver value that the agent is to serve
@@ -26,25 +26,7 @@ import (
 // Without a token the door is closed.
 type Door struct {
 	token string
-	came  chan *waiting
-}
-
-// Close sends away the agents that no run has taken.
-func (d *Door) Close() {
-	for {
-		select {
-		case w := <-d.came:
-			_ = w.conn.Close()
-		default:
-			return
-		}
-	}
-}
-
-// waiting is an agent at the door that no run has taken yet.
-type waiting struct {
-	conn net.Conn
-	rest *bufio.Reader
+	came  chan buffered // agents that no run has taken yet
 }
 
 const (
@@ -60,68 +42,18 @@ const (
 )
 
 // NewDoor returns a door that opens to who knows the token.
-func NewDoor(token string) *Door { return &Door{token: token, came: make(chan *waiting, mostWaiting)} }
+func NewDoor(token string) *Door { return &Door{token: token, came: make(chan buffered, mostWaiting)} }
 
-// ServeHTTP lets an agent in.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	given := r.Header.Get("Authorization")
-	switch {
-	case d.token == "" || subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+d.token)) != 1:
-		http.Error(w, "expected the token of --token-file", http.StatusForbidden)
-		return
-	case r.Method != http.MethodPost || r.Header.Get("Upgrade") != upgrade:
-		http.Error(w, "expected POST with Upgrade: "+upgrade, http.StatusUpgradeRequired)
-		return
-	}
-	conn, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_ = conn.SetDeadline(time.Time{}) // of the server's
-	select {
-	case d.came <- &waiting{conn, buffered.Reader}:
-	default:
-		_ = conn.Close()
-	}
-}
-
-// Wait waits for n agents, has them serve a driver, and returns links to them.
-func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(string)) (links []*program.Link, err error) {
-	defer func() {
-		if err != nil {
-			for _, l := range links {
-				_ = l.Close()
-			}
-		}
-	}()
-	for len(links) < n {
+// Close sends away the agents that no run has taken.
+func (d *Door) Close() {
+	for {
 		select {
-		case w := <-d.came:
-			link, err := w.admit(ctx, driver)
-			if err != nil {
-				notice(fmt.Sprintf("an agent at %s did not come in: %v", w.conn.RemoteAddr(), err))
-				continue
-			}
-			links = append(links, link)
-			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Identity(), w.conn.RemoteAddr()))
-		case <-ctx.Done():
-			return links, fmt.Errorf("%d of %d agents came: %w", len(links), n, ctx.Err())
+		case conn := <-d.came:
+			_ = conn.Close()
+		default:
+			return
 		}
 	}
-	return links, nil
-}
-
-func (w *waiting) admit(ctx context.Context, driver string) (*program.Link, error) {
-	_ = w.conn.SetWriteDeadline(time.Now().Add(headTimeout))
-	_, err := fmt.Fprintf(w.conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver)
-	_ = w.conn.SetWriteDeadline(time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, programTimeout)
-	defer cancel()
-	return program.Connect(ctx, "agent at "+w.conn.RemoteAddr().String(), buffered{w.conn, w.rest})
 }
 
 // buffered is a connection of which some bytes have been read already.
@@ -132,16 +64,73 @@ type buffered struct {
 
 func (b buffered) Read(p []byte) (int, error) { return b.rest.Read(p) }
 
-// Join has this process be an agent of who runs a load at addr, HOST:PORT or a URL, for one run: serve gets
-// the --driver value and the connection. It tries for so long to get there. Its error is ErrNoDoor
-// where nobody listens, a failure of serve, or what was answered.
-func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
-	var conn net.Conn
-	var err error
-	for began := time.Now(); ; {
-		if conn, err = knock(ctx, addr); err == nil {
-			break
+// ServeHTTP lets an agent in.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch given := r.Header.Get("Authorization"); {
+	case d.token == "" || subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+d.token)) != 1:
+		http.Error(w, "expected the token of --token-file", http.StatusForbidden)
+		return
+	case r.Method != http.MethodPost || r.Header.Get("Upgrade") != upgrade:
+		http.Error(w, "expected POST with Upgrade: "+upgrade, http.StatusUpgradeRequired)
+		return
+	}
+	conn, begun, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{}) // of the server's
+	select {
+	case d.came <- buffered{conn, begun.Reader}:
+	default:
+		_ = conn.Close()
+	}
+}
+
+// Wait waits for n agents, has them serve a driver, and returns links to them.
+func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(string)) (links []*program.Link, err error) {
+	for len(links) < n {
+		select {
+		case conn := <-d.came:
+			link, err := admit(ctx, conn, driver)
+			if err != nil {
+				notice(fmt.Sprintf("an agent at %s did not come in: %v", conn.RemoteAddr(), err))
+				continue
+			}
+			links = append(links, link)
+			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Identity(), conn.RemoteAddr()))
+		case <-ctx.Done():
+			for _, l := range links {
+				_ = l.Close()
+			}
+			return nil, fmt.Errorf("%d of %d agents came: %w", len(links), n, ctx.Err())
 		}
+	}
+	return links, nil
+}
+
+func admit(ctx context.Context, conn buffered, driver string) (*program.Link, error) {
+	_ = conn.SetWriteDeadline(time.Now().Add(headTimeout))
+	_, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver)
+	_ = conn.SetWriteDeadline(time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	return program.Connect(ctx, "agent at "+conn.RemoteAddr().String(), conn)
+}
+
+// ErrNoDoor says that no load is run there, or not any more.
+var ErrNoDoor = errors.New("no load is run there")
+
+// Join has this process be an agent of who runs a load at addr, HOST:PORT or a URL, for one run: serve gets the --driver value
+// and the connection. It tries for so long to get there. Its error is ErrNoDoor where no program listens, a failure of serve, or
+// what was answered.
+func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
+	began := time.Now()
+	conn, err := knock(ctx, addr)
+	for ; err != nil; conn, err = knock(ctx, addr) {
 		if time.Since(began) > patience || ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", ErrNoDoor, err)
 		}
@@ -175,9 +164,6 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 	}
 	return serve(answer.Header.Get(driverHeader), buffered{conn, rest})
 }
-
-// ErrNoDoor says that nobody runs a load there, or not any more.
-var ErrNoDoor = errors.New("no load is run there")
 
 // knock opens a connection: by TLS for https.
 func knock(ctx context.Context, addr string) (net.Conn, error) {

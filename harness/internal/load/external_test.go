@@ -16,8 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// A real Redisson runs each plan by itself. The first time fetches it, so only where
-// DQ_REQUIRE asks for that.
+// A real Redisson runs each plan by itself. The first time fetches it, so only where DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
 	for name, tc := range map[string]struct {
 		driver string

@@ -53,8 +53,7 @@ func (s slow) Open(ctx context.Context, target driver.Target, names ...string) (
 	return s.Memory.Open(ctx, target, names...)
 }
 
-// A member that opens slowly is waited for, even if it is there after the last message
-// should have been sent.
+// A member that opens slowly is waited for, even if it is there after the last message should have been sent.
 func TestMemberThatOpensSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()

@@ -25,7 +25,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
-	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 200*time.Millisecond
+	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
 	o := load.Options{
 		Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"},
 		RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: p.Queue},
@@ -35,7 +35,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 		defer timer.Stop()
 		<-timer.C
 		require.NoError(t, node.Pause())
-		timer.Reset(time.Second)
+		timer.Reset(1500 * time.Millisecond)
 		<-timer.C
 		require.NoError(t, node.Resume())
 	}

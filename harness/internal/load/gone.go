@@ -64,13 +64,13 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				e.each = append(e.each, look{at: now, servers: servers})
 				e.mu.Unlock()
 				last, somebody, nodes = departure{answered: now}, now, e.Redis.nodes(ctx, nodes)
-				e.Live.silent(time.Time{})
+				e.show(func() { e.answered = time.Time{} })
 				return false
 			case e.Meanwhile != nil:
 				return false
 			case last.failed.IsZero():
 				last.failed = now
-				e.Live.silent(last.answered)
+				e.show(func() { e.answered = last.answered })
 			}
 			if !e.Redis.deserted(ctx, e.RedisURL, nodes) {
 				somebody = now

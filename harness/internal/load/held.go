@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 )
 
-// holding tells of the messages that an implementation holds: the keys of a queue on the server, or the queues of an agent.
+// holding is a place where an implementation holds messages: the keys of a queue on the server, or the queues of an agent.
 type holding struct {
 	// held returns how many messages are held, due or not.
 	held func(ctx context.Context) (int64, error)
@@ -23,34 +22,35 @@ type holding struct {
 	messages func(ctx context.Context, each func(index uint32, due int64)) error
 }
 
-// stores are the keys that the implementations of a run keep for one queue. Redis must not be nil.
-func (o Options) stores(queue string) (all []store.Store) {
-	for _, m := range o.Plan.Members() {
-		stored, ok := o.driverOf(m).(store.Stored)
-		if !ok {
-			continue
-		}
-		kept := stored.Store(o.Redis.Conn, queue)
-		if !slices.ContainsFunc(all, func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
-			all = append(all, kept)
+// stores are the keys that the implementations of a run keep for each queue, by its name.
+func (o Options) stores() map[string][]store.Store {
+	all := map[string][]store.Store{}
+	for _, name := range o.Plan.QueueNames() {
+		for _, m := range o.Plan.Members() {
+			stored, ok := o.driverOf(m).(store.Stored)
+			if !ok || o.Redis == nil {
+				continue
+			}
+			kept := stored.Store(o.Redis.Conn, name)
+			if !slices.ContainsFunc(all[name], func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
+				all[name] = append(all[name], kept)
+			}
 		}
 	}
 	return all
 }
 
-// holdings are the stores on the server, or else the open members that can tell.
+// holdings are the stores on the server, or else the open members that can say what they hold.
 func (e *engine) holdings() (all []holding) {
-	if e.Redis != nil {
-		for _, name := range e.Plan.QueueNames() {
-			for _, kept := range e.stores(name) {
-				all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
-					return kept.Values(ctx, func(value []byte) {
-						if index, due, ok := agent.Find(value, e.RunID); ok {
-							each(index, due)
-						}
-					})
-				}})
-			}
+	for _, stores := range e.stores() {
+		for _, kept := range stores {
+			all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
+				return kept.Values(ctx, func(value []byte) {
+					if index, due, ok := agent.Find(value, e.RunID); ok {
+						each(index, due)
+					}
+				})
+			}})
 		}
 	}
 	if all != nil {
@@ -60,19 +60,20 @@ func (e *engine) holdings() (all []holding) {
 		if !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		ask := func(ctx context.Context) (h agent.HeldBy, err error) {
+		ask := func(ctx context.Context, h *agent.HeldBy) error {
 			result, err := m.call(ctx, askTimeout, "load.held", nil)
-			if err == nil {
-				err = json.Unmarshal(result, &h)
+			if err != nil {
+				return err
 			}
-			return h, err
+			return json.Unmarshal(result, h)
 		}
 		all = append(all, holding{func(ctx context.Context) (int64, error) {
-			h, err := ask(ctx)
+			var h agent.HeldBy
+			err := ask(ctx, &h)
 			return h.Held, err
 		}, func(ctx context.Context, each func(index uint32, due int64)) error {
-			h, err := ask(ctx)
-			if err != nil {
+			var h agent.HeldBy
+			if err := ask(ctx, &h); err != nil {
 				return err
 			}
 			return agent.DecodeSamples(h.Samples, func(s agent.Sample) error {
@@ -86,14 +87,14 @@ func (e *engine) holdings() (all []holding) {
 
 // refuseBusy refuses a queue that holds messages.
 func (o Options) refuseBusy(ctx context.Context) error {
-	if o.Redis == nil || o.Force {
+	if o.Force {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for _, name := range o.Plan.QueueNames() {
+	for name, stores := range o.stores() {
 		total := int64(0)
-		for _, kept := range o.stores(name) {
+		for _, kept := range stores {
 			held, err := kept.Held(asking)
 			if err != nil {
 				return err
@@ -152,14 +153,12 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	}
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	var errs []error
-	for _, name := range e.Plan.QueueNames() {
-		for _, kept := range e.stores(name) {
-			errs = append(errs, kept.Clear(clearing))
-		}
-		if err := errors.Join(errs...); err != nil {
-			e.note("%v", fmt.Errorf("clean up: %w", err))
-			return
+	for _, stores := range e.stores() {
+		for _, kept := range stores {
+			if err := kept.Clear(clearing); err != nil {
+				e.note("clean up: %v", err)
+				return
+			}
 		}
 	}
 }

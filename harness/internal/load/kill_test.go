@@ -20,8 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// TestMain makes the test binary, called with serve and the name of an implementation, a
-// program that serves it.
+// TestMain makes the test binary, called with serve and the name of an implementation, a program that serves it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "adversary" {
 		adversary(os.Args[2])

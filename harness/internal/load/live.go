@@ -78,13 +78,10 @@ func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
 // Live shows a run while it lasts to whoever looks, as of the last second that ended. A nil Live shows nothing. All methods may
 // be called at once from many goroutines.
 type Live struct {
-	mu       sync.Mutex
-	engine   *engine // nil before the run
-	progress Progress
-	final    *run.Document
-	about    About
-	answered time.Time
-	changed  chan struct{}
+	mu      sync.Mutex
+	engine  *engine // nil before the run
+	about   About
+	changed chan struct{}
 
 	// others run at the same time; first is, of such a one, the Live that it was split from.
 	others []*Live
@@ -127,44 +124,7 @@ type Running struct {
 var ErrNotBegun = errors.New("no run has begun yet")
 
 // Describe says what the document of the next run is to say besides.
-func (l *Live) Describe(a About) {
-	if l != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.about = a
-	}
-}
-
-// progress says of a second how the phase stands after it. The engine's lock is held.
-func (p *phase) progress(s *second, last bool) Progress {
-	told := Progress{
-		Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
-		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
-	}
-	if last {
-		told.Lateness = p.sums.Lateness
-	}
-	return told
-}
-
-// begin makes the run report its progress here too.
-func (l *Live) begin(e *engine) {
-	if l == nil {
-		return
-	}
-	next := e.Progress
-	e.Progress = func(p Progress) {
-		l.set(func() { l.progress = p })
-		next(p)
-	}
-	l.set(func() { l.engine, l.progress, l.final, l.answered = e, Progress{}, nil, time.Time{} })
-}
-
-// end sets what is shown from now on.
-func (l *Live) end(r *run.Document) { l.set(func() { l.final = r }) }
-
-// silent keeps when a server answered last that does not answer; the zero time for one that does.
-func (l *Live) silent(answered time.Time) { l.set(func() { l.answered = answered }) }
+func (l *Live) Describe(a About) { l.set(func() { l.about = a }) }
 
 // set changes what is shown, and wakes who waits for Changed.
 func (l *Live) set(change func()) {
@@ -173,17 +133,12 @@ func (l *Live) set(change func()) {
 	}
 	l.mu.Lock()
 	change()
-	first := l.first
-	l.wake()
 	l.mu.Unlock()
-	if first != nil {
-		first.mu.Lock()
-		defer first.mu.Unlock()
-		first.wake()
+	if l.first != nil {
+		l = l.first
 	}
-}
-
-func (l *Live) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
@@ -224,46 +179,59 @@ func (l *Live) Changed() <-chan struct{} {
 	return l.changed
 }
 
-// Running tells how the run stands. Its error is ErrNotBegun.
+// show shows a change of a run.
+func (e *engine) show(change func()) {
+	e.Live.set(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		change()
+	})
+}
+
+// Running says how the run stands. Its error is ErrNotBegun.
 func (l *Live) Running() (Running, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.engine == nil {
+	e := l.engine
+	if e == nil {
 		return Running{}, ErrNotBegun
 	}
-	r := Running{About: l.about, Phase: l.progress.Phase, Ended: l.final != nil, Answered: l.answered}
-	r.Document, r.TakeErrors = l.engine.soFar()
-	if l.final != nil {
-		final := *l.final
-		r.Document = &final
+	d := e.head()
+	d.Histograms = liveHistograms()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := Running{About: l.about, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
+	if p := e.phases[plan.Measured]; p != nil {
+		r.TakeErrors = p.takeErrors
+		_ = d.Histograms.Add(p.sums) // of the same bounds
+		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
+		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
+		for _, i := range p.intervals {
+			d.ElapsedSeconds = i.Second
+			d.Counts.Offered += i.Offered
+			d.Counts.Delivered += i.Delivered
+		}
 	}
-	r.Document.Tool, r.Document.Server, r.Document.Labels = l.about.Tool, l.about.Server, l.about.Labels
+	if r.Ended {
+		*d = *e.final
+	}
+	d.Tool, d.Server, d.Labels = l.about.Tool, l.about.Server, l.about.Labels
 	if r.Phase == plan.Measured {
-		r.Planned = l.progress.Planned
+		r.Planned = e.progress.Planned
 	}
 	return r, nil
 }
 
-// soFar is the document of the seconds that have ended.
-func (e *engine) soFar() (d *run.Document, takeErrors int64) {
-	d = e.head()
-	d.Histograms = liveHistograms()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := e.phases[plan.Measured]
-	if p == nil {
-		return d, 0
+// progress says of a second how the phase stands after it. The engine's lock is held.
+func (p *phase) progress(s *second, last bool) Progress {
+	told := Progress{
+		Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
+		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
 	}
-	_ = d.Histograms.Add(p.sums) // of the same bounds
-	d.Started, d.Intervals = p.start.UTC(), slices.Clone(p.intervals)
-	d.Counts = p.counts
-	d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
-	for _, i := range p.intervals {
-		d.ElapsedSeconds = i.Second
-		d.Counts.Offered += i.Offered
-		d.Counts.Delivered += i.Delivered
+	if last {
+		told.Lateness = p.sums.Lateness
 	}
-	return d, p.takeErrors
+	return told
 }
 
 // liveHistograms are known while a run lasts.

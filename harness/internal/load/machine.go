@@ -20,7 +20,6 @@ type look struct {
 	tool     agent.Usage
 	programs map[link]agent.Usage
 	cpus     cpuTimes
-	slow     slowlogs
 	servers  usages
 	err      error // why the servers did not tell
 }
@@ -51,7 +50,6 @@ func (e *engine) look(ctx context.Context) look {
 	if e.Redis != nil {
 		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
-		l.slow = e.Redis.slowlogs(asking)
 		l.servers, l.err = e.Redis.usages(asking)
 	}
 	if closed(e.gone) {
@@ -111,8 +109,11 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 	}
 	all := done.total()
 	out.ServerStats = &run.ServerStats{
-		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds, SlowCommands: looks[after].slow.since(looks[before].slow),
+		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds,
 		TransferCallsPerMessage: float64(all.transferCalls) / float64(max(out.Counts.Delivered, 1)),
+	}
+	if all.slow >= 0 {
+		out.ServerStats.SlowCommands = &all.slow
 	}
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
 		done, _ := stopped.servers.since(looks[before].servers)

@@ -12,8 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// stalling is a virtual clock of a machine that stands still from time to time: what is
-// to wake in a stall wakes at its end.
+// stalling is a virtual clock of a machine that stands still from time to time: what is to wake in a stall wakes at its end.
 type stalling struct {
 	clock.Clock
 	stalls []stall

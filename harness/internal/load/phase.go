@@ -87,6 +87,7 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	}
 	p.engine.mu.Unlock()
 	for _, progress := range all {
+		p.engine.show(func() { p.engine.progress = progress })
 		p.told(progress)
 	}
 }

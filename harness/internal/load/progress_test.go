@@ -19,8 +19,7 @@ func TestProgressLines(t *testing.T) {
 	require.Equal(t, "warm-up  offered 40/100  delivered 30  pending 10  failed 3  p99 -  left 6s", p.String())
 }
 
-// A terminal gets one line that is rewritten, a file one every ten seconds and
-// the last.
+// A terminal gets one line that is rewritten, a file one every ten seconds and the last.
 func TestProgressModes(t *testing.T) {
 	for mode, want := range map[ProgressMode]struct{ lines, rewritten int }{
 		ProgressLine: {1, 25}, ProgressPlain: {3, 0}, ProgressNone: {0, 0},

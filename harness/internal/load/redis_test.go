@@ -24,7 +24,7 @@ func TestUsageReadsInfo(t *testing.T) {
 		"# Stats\r\ntotal_commands_processed:100\r\n# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n")
 	require.NoError(t, err)
 	require.Equal(t, "abc master", process)
-	require.Equal(t, usage{12, 100, 1.75}, u)
+	require.Equal(t, usage{transferCalls: 12, commands: 100, cpuSeconds: 1.75}, u)
 	for _, wrong := range []string{"", "used_cpu_sys:x", "cmdstat_zrangebyscore:usec=1"} {
 		_, _, err := readInfo(wrong)
 		require.Error(t, err, wrong)
@@ -33,23 +33,23 @@ func TestUsageReadsInfo(t *testing.T) {
 
 // The figures of two processes are never subtracted, whichever are the greater ones.
 func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
-	before := usages{"a master": {10, 40, 1}, "b master": {1, 1, 1}}
-	done, err := usages{"a master": {12, 100, 1.75}, "b master": {1, 2, 1.5}}.since(before)
+	before := usages{"a master": {10, 40, 1, 0, 0}, "b master": {1, 1, 1, 0, 0}}
+	done, err := usages{"a master": {12, 100, 1.75, 0, 0}, "b master": {1, 2, 1.5, 0, 0}}.since(before)
 	require.NoError(t, err)
-	require.Equal(t, usages{"a master": {2, 60, .75}, "b master": {0, 1, .5}}, done)
-	require.Equal(t, usage{2, 61, 1.25}, done.total())
+	require.Equal(t, usages{"a master": {2, 60, .75, 0, 0}, "b master": {0, 1, .5, 0, 0}}, done)
+	require.Equal(t, usage{2, 61, 1.25, 0, 0}, done.total())
 
 	for name, now := range map[string]usages{
-		"another took over": {"a master": {99, 99, 9}, "c master": {99, 99, 9}},
-		"one joined":        {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
-		"one went":          {"a master": {99, 99, 9}},
-		"one was demoted":   {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+		"another took over": {"a master": {99, 99, 9, 0, 0}, "c master": {99, 99, 9, 0, 0}},
+		"one joined":        {"a master": {99, 99, 9, 0, 0}, "b master": {99, 99, 9, 0, 0}, "c master": {0, 1, 0, 0, 0}},
+		"one went":          {"a master": {99, 99, 9, 0, 0}},
+		"one was demoted":   {"a master": {99, 99, 9, 0, 0}, "b slave": {99, 99, 9, 0, 0}},
 	} {
 		_, err := now.since(before)
 		require.ErrorIs(t, err, errOtherServers, name)
 	}
 	// That of one alone tells, where the others did more than it lacks.
-	_, err = usages{"a master": {99, 99, 9}, "b master": {0, 1, 1}}.since(before)
+	_, err = usages{"a master": {99, 99, 9, 0, 0}, "b master": {0, 1, 1, 0, 0}}.since(before)
 	require.ErrorIs(t, err, errCountedAnew)
 }
 

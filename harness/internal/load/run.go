@@ -131,10 +131,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	o.Live.begin(e)
+	e.Live.set(func() { e.Live.engine = e })
 	result, err := e.run(ctx)
 	if err == nil {
-		o.Live.end(result.Report)
+		e.show(func() { e.final = result.Report })
 	}
 	return result, err
 }
@@ -155,6 +155,10 @@ type engine struct {
 	faults []run.AgentFault
 	errs   agent.Errors // the first ones of the agents
 	each   []look       // the server each second
+
+	progress Progress
+	final    *run.Document // nil before the end
+	answered time.Time     // when a server that does not answer did last
 }
 
 func newEngine(o Options) *engine {

@@ -176,8 +176,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 	}
 }
 
-// One producer's offers hang: the others keep to their schedule, and the hanging
-// ones are cancelled at the end.
+// One producer's offers hang: the others keep to their schedule, and the hanging ones are cancelled at the end.
 func TestHangingOfferDelaysNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,32 +23,45 @@ type Redis struct {
 }
 
 // usage is what a server has done since it started: calls of zrangebyscore, one in each transfer script, commands, and seconds
-// of its processor.
+// of its processor; and how its slow log stands.
 type usage struct {
 	transferCalls, commands int64
 	cpuSeconds              float64
+	// slow is the number after the number of the latest entry of the slow log, which goes on when the log is emptied, 0 without
+	// an entry; in what was done since, how many entries were added. It is unread where the user may not read the log.
+	slow int64
+	kept int64 // entries, which the server bounds
 }
 
-// plus adds sign times another usage.
-func (u usage) plus(sign int64, other usage) usage {
-	return usage{u.transferCalls + sign*other.transferCalls, u.commands + sign*other.commands, u.cpuSeconds + float64(sign)*other.cpuSeconds}
+const unread = -1
+
+// since is what was done since the server stood as before.
+func (u usage) since(before usage) usage {
+	done := usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds, max(u.slow-before.slow, 0), 0}
+	switch {
+	case u.slow == unread || before.slow == unread:
+		done.slow = unread
+	case before.slow == 0:
+		done.slow = u.kept
+	}
+	return done
 }
 
 // usages has the usage of each server by the process that says so: its run id, which a restart changes, and its role.
 type usages map[string]usage
 
 var (
-	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and nobody counted all of it")
+	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
 	errNoStatistics = errors.New("the server keeps no command statistics")
 	errCountedAnew  = errors.New("the server was told to count anew during the run (CONFIG RESETSTAT)")
 )
 
-// since is what each did since it stood as before. It fails where those are not the same processes.
+// since is what each did since it stood as before. It fails where they are not the same processes.
 func (u usages) since(before usages) (usages, error) {
 	done := usages{}
 	for process, now := range u {
 		earlier, ok := before[process]
-		d := now.plus(-1, earlier)
+		d := now.since(earlier)
 		switch {
 		case !ok || len(u) != len(before):
 			return nil, errOtherServers
@@ -59,62 +73,68 @@ func (u usages) since(before usages) (usages, error) {
 	return done, nil
 }
 
-// total is the sum of all.
+// total is the sum of what all did.
 func (u usages) total() (total usage) {
 	for _, one := range u {
-		total = total.plus(1, one)
+		total.transferCalls += one.transferCalls
+		total.commands += one.commands
+		total.cpuSeconds += one.cpuSeconds
+		if total.slow += one.slow; one.slow == unread {
+			total.slow = math.MinInt64 / 2
+		}
 	}
 	return total
 }
 
-// eachMaster asks all masters of a cluster at once, or the one server, and returns their answers by their addresses.
-func eachMaster[T any](ctx context.Context, conn redis.Conn, ask func(context.Context, redis.Conn) (T, error)) (map[string]T, error) {
-	var mu sync.Mutex
-	all := map[string]T{}
-	err := conn.EachMaster(ctx, func(ctx context.Context, address string, master redis.Conn) error {
-		answer, err := ask(ctx, master)
-		mu.Lock()
-		defer mu.Unlock()
-		all[address] = answer
-		return err
-	})
-	return all, err
-}
-
-// usages asks the servers. It fails where one keeps no such statistics.
+// usages asks all masters of a cluster at once, or the one server. It fails where one keeps no such statistics.
 func (r *Redis) usages(ctx context.Context) (usages, error) {
-	type told struct {
-		process string
-		usage
-	}
-	all, err := eachMaster(ctx, r.Conn, func(ctx context.Context, conn redis.Conn) (t told, err error) {
+	var mu sync.Mutex
+	by := usages{}
+	err := r.Conn.EachMaster(ctx, func(ctx context.Context, address string, conn redis.Conn) error {
 		var calls [][]any // by one connection, behind which there is one process; several sections in one INFO need Redis 7
 		for _, section := range []string{"server", "replication", "commandstats", "stats", "cpu"} {
 			calls = append(calls, []any{"INFO", section})
 		}
 		answers, err := conn.Pipe(ctx, calls...)
 		if err != nil {
-			return t, fmt.Errorf("INFO: %w", err)
+			return fmt.Errorf("INFO: %w", err)
 		}
 		var info strings.Builder
 		for _, answer := range answers {
 			text, _ := answer.Text()
 			info.WriteString(text + "\n")
 		}
-		t.process, t.usage, err = readInfo(info.String())
-		return t, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	by := usages{}
-	for address, one := range all {
-		if one.process == "" {
-			one.process = address // as the embedded server, which tells no run id
+		process, u, err := readInfo(info.String())
+		if process == "" {
+			process = address // as the embedded server, which has no run id
 		}
-		by[one.process] = one.usage
+		if u.slow, u.kept = slowlog(ctx, conn); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		by[process] = u
+		return err
+	})
+	return by, err
+}
+
+// slowlog reads how the slow log stands. It is unread where there is no such log, or the user may not read it: no run fails for
+// that.
+func slowlog(ctx context.Context, conn redis.Conn) (next, kept int64) {
+	entries, err := conn.Do(ctx, "SLOWLOG", "GET", 1).Slice()
+	if err == nil && len(entries) > 0 {
+		latest, _ := entries[0].([]any)
+		if kept, err = conn.Do(ctx, "SLOWLOG", "LEN").Int64(); err == nil && len(latest) > 0 {
+			id, _ := latest[0].(int64)
+			return id + 1, kept
+		}
+		return unread, 0
 	}
-	return by, nil
+	if err != nil {
+		return unread, 0
+	}
+	return 0, 0
 }
 
 // readInfo reads the lines of INFO that matter.
@@ -132,7 +152,8 @@ func readInfo(info string) (process string, u usage, err error) {
 		return n
 	}
 	calls, _, _ := strings.Cut(strings.TrimPrefix(told["cmdstat_zrangebyscore"], "calls="), ",")
-	u = usage{int64(number(calls)), int64(number(told["total_commands_processed"])), number(told["used_cpu_user"]) + number(told["used_cpu_sys"])}
+	u.transferCalls, u.commands = int64(number(calls)), int64(number(told["total_commands_processed"]))
+	u.cpuSeconds = number(told["used_cpu_user"]) + number(told["used_cpu_sys"])
 	if u.commands == 0 && err == nil {
 		err = errNoStatistics
 	}
@@ -140,58 +161,6 @@ func readInfo(info string) (process string, u usage, err error) {
 		process = id + " " + told["role"]
 	}
 	return process, u, err
-}
-
-// slowlog is how the slow log of one server stands.
-type slowlog struct {
-	// next is the number after the number of the latest entry, which goes on when the log is emptied; 0 without an entry.
-	next int64
-	// length is how many entries are kept, which is bounded by the server.
-	length int64
-}
-
-// slowlogs has the log of each master by its address; nil where they cannot be read.
-type slowlogs map[string]slowlog
-
-// since is how many entries all have together since they stood as before; nil where they cannot be compared.
-func (s slowlogs) since(before slowlogs) *int64 {
-	if s == nil || before == nil {
-		return nil
-	}
-	added := int64(0)
-	for address, log := range s {
-		earlier, ok := before[address]
-		switch {
-		case !ok:
-			return nil // a server that was no master then
-		case earlier.next == 0:
-			added += log.length
-		default:
-			added += max(log.next-earlier.next, 0)
-		}
-	}
-	return &added
-}
-
-// slowlogs is nil where the server has no slow log or the user may not read it: no run fails for that.
-func (r *Redis) slowlogs(ctx context.Context) slowlogs {
-	all, err := eachMaster(ctx, r.Conn, func(ctx context.Context, conn redis.Conn) (slowlog, error) {
-		entries, err := conn.Do(ctx, "SLOWLOG", "GET", 1).Slice()
-		if err != nil || len(entries) == 0 {
-			return slowlog{}, err
-		}
-		latest, _ := entries[0].([]any)
-		if len(latest) == 0 {
-			return slowlog{}, fmt.Errorf("SLOWLOG GET: expected an entry, got %.80q", fmt.Sprint(entries[0]))
-		}
-		id, _ := latest[0].(int64)
-		length, err := conn.Do(ctx, "SLOWLOG", "LEN").Int64()
-		return slowlog{id + 1, length}, err
-	})
-	if err != nil {
-		return nil
-	}
-	return all
 }
 
 // unblock ends the blocked commands of all connections of a name, with nothing taken.

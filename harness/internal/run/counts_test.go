@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every field of Counts has one row, whose name is that of the run file, and the rows
-// come in the order of the fields.
+// Every field of Counts has one row, whose name is that of the run file, and the rows come in the order of the fields.
 func TestTableHasEveryCount(t *testing.T) {
 	fields := reflect.TypeFor[Counts]()
 	require.Len(t, AllCounts, fields.NumField())

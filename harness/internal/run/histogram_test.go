@@ -65,8 +65,7 @@ func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
 	require.Equal(t, -int64(1000*time.Hour), h.Min())
 }
 
-// Merging files is exact: the buckets of a merged histogram are those of one
-// histogram that had counted every value itself.
+// Merging files is exact: the buckets of a merged histogram are those of one histogram that had counted every value itself.
 func TestMergeIsExact(t *testing.T) {
 	all := NewHistogram(TotalDigits)
 	merged := NewHistogram(TotalDigits)

@@ -6,9 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is at its limit while the load is made is told apart: what makes the load, which
-// makes a run invalid, and the server and the machine, which explain why a load was not
-// made.
+// What is at its limit while the load is made is told apart: what makes the load, which makes a run invalid, and the server and
+// the machine, which explain why a load was not made.
 func TestWhoWasAtTheLimit(t *testing.T) {
 	tool := func(share float64) func(*Document) {
 		return func(r *Document) { r.ToolUsage = &ToolUsage{CPUShare: share} }

@@ -1,8 +1,7 @@
 // Package series answers: which runs, in which order, on which server?
 //
-// A series runs each case on a server of its own, so that no run finds what
-// another left behind, and interleaves the drivers it compares: whatever drifts on
-// the machine meanwhile is shared by all of them.
+// A series runs each case on a server of its own, so that no run finds what another left behind, and interleaves the drivers it
+// compares: whatever drifts on the machine meanwhile is shared by all of them.
 package series
 
 import (
@@ -31,8 +30,7 @@ import (
 
 // Options are what all runs of a series share.
 type Options struct {
-	// Redis is a --redis value. An external server is used by all runs; every other
-	// form is started afresh for each.
+	// Redis is a --redis value. An external server is used by all runs; every other form is started afresh for each.
 	Redis string
 	// Out is the folder of the run files.
 	Out    string
@@ -40,11 +38,9 @@ type Options struct {
 	Labels map[string]string
 	// Force runs on queues that hold messages.
 	Force bool
-	// Serve is the command that serves an implementation in a process of its own:
-	// load.Options.
+	// Serve is the command that serves an implementation in a process of its own: load.Options.
 	Serve []string
-	// Beside runs all sides of a case at the same time, each on a server of its own,
-	// instead of by turns.
+	// Beside runs all sides of a case at the same time, each on a server of its own, instead of by turns.
 	Beside bool
 	// Agents, which may be nil, returns links to agents on other hosts for the next run.
 	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
@@ -429,8 +425,7 @@ func (o Options) tell(text string) {
 	}
 }
 
-// compare sets each side against the first. Servers that are there to be compared
-// may differ.
+// compare sets each side against the first. Servers that are there to be compared may differ.
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
 		options := compare.DefaultOptions()
