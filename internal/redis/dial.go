@@ -15,11 +15,11 @@ import (
 )
 
 // probeTimeout bounds one attempt to reach a server that should be there.
-const probeTimeout = 3 * time.Second
+var probeTimeout = 3 * time.Second
 
-// Dial connects to one server of an address and logs in, within 3 s: for MONITOR, and for a caller with bytes of its own. Behind
-// sentinels the server is the master, of a Cluster the first node.
-func Dial(ctx context.Context, address string) (net.Conn, error) {
+// Dial connects to one server of an address, logs in and sends greetings, such as an ECHO that MONITOR shows, within 3 s: for MONITOR,
+// and for a caller with bytes of its own. Behind sentinels the server is the master, of a Cluster the first node.
+func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn, error) {
 	a, err := loaded(address)
 	if err != nil {
 		return nil, err
@@ -36,6 +36,11 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	c, err := a.open(ctx, a.Hosts[0], maxReply) // a line of MONITOR is as long as a command
 	if err != nil {
 		return nil, a.explain(err)
+	}
+	for _, greeting := range greetings {
+		if _, err := ask(ctx, c, greeting...); err != nil {
+			return nil, errors.Join(a.explain(err), c.Close())
+		}
 	}
 	return c, nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
+func init() { probeTimeout = time.Second } // a silent server is found out sooner
+
 // Serving has each connection to addr served, and closed after that, until the test ends.
 func Serving(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()

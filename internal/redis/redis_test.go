@@ -180,9 +180,11 @@ func TestExternalRefusals(t *testing.T) {
 			s, err := redis.Start(t.Context(), url, nil)
 			require.NoError(t, err)
 			require.NotContains(t, s.String(), "s3cret")
-			c, err := redis.Dial(t.Context(), url)
+			c, err := redis.Dial(t.Context(), url, []string{"ECHO", "mark"})
 			require.NoError(t, err)
 			require.NoError(t, c.Close())
+			_, err = redis.Dial(t.Context(), url, []string{"NOSUCH"})
+			require.ErrorContains(t, err, "NOSUCH: ERR unknown command")
 			require.NoError(t, s.Conn().Do(t.Context(), "PING").Err())
 		})
 	}

@@ -10,20 +10,18 @@ import (
 	"time"
 )
 
-// readPatience is for how long a file may take to come to its end, if it is a pipe.
+// readPatience bounds the time until the end of a pipe.
 const readPatience = 3 * time.Second
 
-// ReadFile reads a file that a user names, whatever it is: of a pipe without a writer nothing, of one that drips what comes
-// until ctx or the patience is over, and of none more than most bytes. Then it fails.
+// ReadFile reads a file of a user's choice, of at most so many bytes. A pipe must end within 3 s and before ctx.
 func ReadFile(ctx context.Context, name string, most int64) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe waits for its writer
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	_ = file.SetReadDeadline(time.Now().Add(readPatience)) // which a regular file has not, and needs not
-	stop := context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Now()) })
-	defer stop()
+	_ = file.SetReadDeadline(time.Now().Add(readPatience)) // fails for a regular file, which needs no deadline
+	defer context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Now()) })()
 	content, err := io.ReadAll(io.LimitReader(file, most+1))
 	switch {
 	case ctx.Err() != nil:

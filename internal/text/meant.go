@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// DidYouMean is what an error says behind a word that is none of those known:
-// ` (did you mean "x"?)`, or nothing where none is like it.
+// DidYouMean returns the hint of an error after an unknown word: ` (did you mean "x"?)`, or "" if no known word is like it.
 func DidYouMean(word string, known []string) string {
 	meant := Meant(word, known)
 	if meant == "" {
@@ -15,11 +14,11 @@ func DidYouMean(word string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", meant)
 }
 
-// longestWord bounds the work that a mistyped word is worth.
+// longestWord bounds the work for a mistyped word.
 const longestWord = 64
 
-// Meant returns the known word that a mistyped one probably stands for, empty if there is none: one that it begins, or the one
-// that takes the fewest slips of the hand, one for three letters and three in all at most. Case does not matter.
+// Meant returns the known word that a mistyped word probably means, or "": a word that it begins, or the word with the fewest slips, at
+// most one for three letters and three in all. Case does not matter.
 func Meant(word string, known []string) string {
 	if word == "" || len(word) > longestWord {
 		return ""
@@ -38,8 +37,7 @@ func Meant(word string, known []string) string {
 	return meant
 }
 
-// slips is how many letters have to be put in, left out, replaced or swapped with the next
-// one to make b of a: the distance of optimal string alignment.
+// slips counts the letters to insert, delete, replace or swap with the next one on the way from a to b.
 func slips(a, b string) int {
 	// Rows of the table of distances between the beginnings of a and b: two letters of a ago, one ago, and now.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

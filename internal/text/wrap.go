@@ -1,4 +1,4 @@
-// Package text lays out what people read in a terminal, and guesses what they meant to type.
+// Package text writes text for terminals and shells, reads users' files, and guesses mistyped words.
 package text
 
 import (
@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Width is how many columns a report for people takes.
+// Width is the width of a report, in columns.
 const Width = 80
 
-// Wrap writes words behind a head, in lines of Width columns, the further ones as far in as
-// the first. A word is never cut, and spaces that follow each other stay.
+// Wrap writes words after a head, in lines of Width columns indented like the first words. It cuts no word and keeps repeated spaces.
 func Wrap(b *strings.Builder, head, words string) {
 	WrapAt(b, Width, utf8.RuneCountInString(head), head, words)
 }
 
-// WrapAt is Wrap in lines of width columns, the further ones indented by indent columns.
+// WrapAt is Wrap in lines of width columns, indented by indent columns from the second on.
 func WrapAt(b *strings.Builder, width, indent int, head, words string) {
 	b.WriteString(head)
 	at := utf8.RuneCountInString(head)

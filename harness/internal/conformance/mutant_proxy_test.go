@@ -35,8 +35,8 @@ type mutantProxy struct {
 func newMutantProxy(t *testing.T) *mutantProxy {
 	t.Helper()
 	m := &mutantProxy{}
-	p, err := proxy.New(func(ctx context.Context, id int) (net.Conn, error) {
-		conn, err := proxy.To(m.to)(ctx, id)
+	p, err := proxy.New(func(ctx context.Context) (net.Conn, error) {
+		conn, err := proxy.To(m.to)(ctx)
 		if err != nil {
 			return nil, err
 		}

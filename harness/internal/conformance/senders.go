@@ -47,13 +47,12 @@ const (
 func newSenders(address string) (*senders, error) {
 	s := &senders{mark: "dq-bench:" + rand.Text() + ":", peers: map[string]string{}}
 	// A server may want a login before ECHO. The program's own login follows.
-	dial := func(ctx context.Context, _ int) (net.Conn, error) { return redis.Dial(ctx, address) }
-	greet := func(int) [][]string { return [][]string{{"ECHO", s.mark + tested}} }
+	dial := func(ctx context.Context) (net.Conn, error) { return redis.Dial(ctx, address, []string{"ECHO", s.mark + tested}) }
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the server's address is no URL")
 	}
-	if s.proxy, err = proxy.New(proxy.Greet(dial, greet)); err != nil {
+	if s.proxy, err = proxy.New(dial); err != nil {
 		return nil, err
 	}
 	s.proxy.OnCommand(s.note)

@@ -169,12 +169,12 @@ func (in *Injector) counted(e *Event, decide rule) deed {
 
 // inTurn cuts the first connection that sends anything at its 1st command, the next one at its 2nd, and so on.
 func inTurn() rule {
-	left := map[int]int{} // commands of a connection until it is cut
+	left := map[*proxy.Conn]int{} // commands of a connection until it is cut
 	return func(c *proxy.Conn, _ []string) proxy.Verdict {
-		if _, known := left[c.ID()]; !known {
-			left[c.ID()] = len(left) + 1
+		if _, known := left[c]; !known {
+			left[c] = len(left) + 1
 		}
-		if left[c.ID()]--; left[c.ID()] == 0 {
+		if left[c]--; left[c] == 0 {
 			return proxy.CutRequest
 		}
 		return proxy.Pass

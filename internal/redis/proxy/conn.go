@@ -20,10 +20,10 @@ const (
 	Both     = Requests | Replies
 )
 
-// Fault describes what happens to the traffic of a connection. The zero Fault is no fault.
+// Fault is done to the traffic of a connection. The zero Fault does nothing.
 type Fault struct {
-	Stall     Way           // read nothing; the sockets' buffers fill, and all arrives later
-	Drop      Way           // read and throw away, also the end of the stream
+	Stall     Way           // read nothing: the sockets' buffers fill, and all arrives later
+	Drop      Way           // discard what is read, and the end of the stream
 	Delay     time.Duration // deliver replies later, in their order
 	Bandwidth int           // bytes a second each way; 0 for any
 }
@@ -31,7 +31,6 @@ type Fault struct {
 // Conn is one client's connection through a Proxy.
 type Conn struct {
 	proxy  *Proxy
-	id     int
 	client *net.TCPConn
 	done   chan struct{} // closed when both sides are
 
@@ -49,22 +48,17 @@ const (
 	argKept = 256
 )
 
-// ID numbers connections from 1 in the order of arrival.
-func (c *Conn) ID() int { return c.id }
-
 // Set replaces the fault of this connection.
 func (c *Conn) Set(f Fault) { c.proxy.changeFault(func() { c.fault = f }) }
 
-// Sent reports whether one of the last 1000 commands begins with these words in any case:
-// Sent("BLPOP"), Sent("SUBSCRIBE", "news").
+// Sent reports whether one of the last 1000 commands begins with words, in any case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
 func (c *Conn) Sent(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return slices.ContainsFunc(c.log, func(command []string) bool { return begins(command, words) })
 }
 
-// Waiting reports whether the last command begins with these words and has no reply yet:
-// a client blocked in BLPOP is Waiting("BLPOP").
+// Waiting reports whether the last command begins with words and has no reply yet: a client blocked in BLPOP is Waiting("BLPOP").
 func (c *Conn) Waiting(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
@@ -134,7 +128,7 @@ func (c *Conn) serve() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.proxy.ctx, connectTimeout)
-	server, err := c.proxy.dial(ctx, c.id)
+	server, err := c.proxy.dial(ctx)
 	cancel()
 	if err != nil {
 		reset(c.client) // the nearest to a refusal
@@ -158,7 +152,7 @@ func (c *Conn) serve() {
 
 const forever = time.Duration(math.MaxInt64)
 
-// whether is forever if a fault holds, else 0.
+// whether returns forever if a fault holds, else 0.
 func whether(holds bool) time.Duration {
 	if holds {
 		return forever
@@ -166,8 +160,7 @@ func whether(holds bool) time.Duration {
 	return 0
 }
 
-// await waits as long as wait returns, and asks again when a fault changes. It returns
-// false at the connection's end. It calls wait under the lock.
+// await waits as long as wait says, and calls wait again, under the lock, when a fault changes. It returns false at the connection's end.
 func (c *Conn) await(wait func() time.Duration) bool {
 	for {
 		c.proxy.mu.Lock()

@@ -1,6 +1,4 @@
-// Package proxy answers: what if the network fails?
-//
-// A Proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic, and shows commands to its caller.
+// Package proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic, and shows commands to its caller.
 package proxy
 
 import (
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/listen"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Proxy is a TCP proxy on 127.0.0.1.
@@ -38,7 +35,7 @@ type Proxy struct {
 	faulted  chan struct{} // the same for changes of a fault
 	listener *net.TCPListener
 	closed   bool
-	holding  bool // new connections are not served
+	holding  bool // new connections wait
 	fault    Fault
 	conns    []*Conn // in the order of arrival
 	accepted int
@@ -47,40 +44,12 @@ type Proxy struct {
 	onCommand func(*Conn, []string) Verdict
 }
 
-// Dial makes the connection to the server for the Conn of that ID. It may do TLS.
-type Dial func(ctx context.Context, id int) (net.Conn, error)
+// Dial makes a connection to the server. It may do TLS and send commands.
+type Dial func(ctx context.Context) (net.Conn, error)
 
 // To dials host:port.
 func To(addr string) Dial {
-	return func(ctx context.Context, _ int) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	}
-}
-
-// Greet has each connection begin with commands: AUTH, or ECHO of a mark, with which
-// MONITOR shows the connection's address. An error reply ends the connection.
-func Greet(dial Dial, commands func(id int) [][]string) Dial {
-	return func(ctx context.Context, id int) (net.Conn, error) {
-		server, err := dial(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		defer context.AfterFunc(ctx, func() { _ = server.SetDeadline(time.Now()) })()
-		for _, command := range commands(id) {
-			_, err := server.Write(resp.AppendCommand(nil, command...))
-			var reply any
-			if err == nil {
-				reply, err = resp.NewReader(server, 0).Read()
-			}
-			if refused, ok := reply.(resp.Error); ok {
-				err = refused
-			}
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", command[0], err), server.Close())
-			}
-		}
-		return server, nil
-	}
+	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", addr) }
 }
 
 // New starts a Proxy. Close ends it.
@@ -95,7 +64,7 @@ func New(dial Dial) (*Proxy, error) {
 	return p, nil
 }
 
-// Close cuts all connections and waits until every goroutine has ended.
+// Close cuts all connections and waits for every goroutine.
 func (p *Proxy) Close() {
 	p.cancel()
 	p.change(func() { p.closed = true; p.unlisten() })
@@ -113,7 +82,7 @@ func (p *Proxy) change(f func()) {
 	p.changed = make(chan struct{})
 }
 
-// changeFault runs f under the lock and wakes streams.
+// changeFault is change, and wakes streams.
 func (p *Proxy) changeFault(f func()) {
 	p.change(func() {
 		f()
@@ -140,12 +109,17 @@ func (p *Proxy) listen() error {
 	listener := l.(*net.TCPListener)
 	p.listener = listener
 	p.accepts.Go(func() {
-		for {
-			client, err := listener.AcceptTCP()
-			if err != nil {
-				return // closed
-			}
-			p.change(func() { p.add(client, listener) })
+		for client, err := listener.AcceptTCP(); err == nil; client, err = listener.AcceptTCP() {
+			p.change(func() {
+				if p.listener != listener { // closed meanwhile
+					reset(client)
+					return
+				}
+				p.accepted++
+				c := &Conn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault}
+				p.conns = append(p.conns, c)
+				p.work.Go(c.serve)
+			})
 		}
 	})
 	return nil
@@ -159,34 +133,21 @@ func (p *Proxy) unlisten() {
 	}
 }
 
-// add needs mu.
-func (p *Proxy) add(client *net.TCPConn, l *net.TCPListener) {
-	if p.listener != l {
-		reset(client)
-		return
-	}
-	p.accepted++
-	c := &Conn{proxy: p, id: p.accepted, client: client, done: make(chan struct{}), fault: p.fault}
-	p.conns = append(p.conns, c)
-	p.work.Go(c.serve)
-}
-
 // Verdict decides what happens to a command.
 type Verdict int
 
 // The verdicts.
 const (
-	// Pass lets it through.
+	// Pass lets the command through.
 	Pass Verdict = iota
 	// CutRequest cuts the connection before the server gets the command.
 	CutRequest
-	// CutReply lets the command through and cuts the connection before a reply: the server has carried out the command, and
-	// the client cannot know.
+	// CutReply cuts the connection before the reply: the server has run the command, and the client cannot know.
 	CutReply
 )
 
-// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that. Commands that arrived in one read,
-// as a pipeline does, are cut together. The Proxy calls f once at a time. f must not call OnCommand.
+// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that. Commands of one read, such as a pipeline, are cut
+// together. One call of f runs at a time. f must not call OnCommand.
 func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
 	p.hook.Lock()
 	defer p.hook.Unlock()
@@ -200,7 +161,7 @@ func (p *Proxy) Accepted() int {
 	return p.accepted
 }
 
-// Open counts connections of which a side is open.
+// Open counts connections with an open side.
 func (p *Proxy) Open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,8 +181,7 @@ func (p *Proxy) Conns(match func(*Conn) bool) []*Conn {
 //	c, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
 func (p *Proxy) Wait(ctx context.Context, match func(*Conn) bool) (first *Conn, err error) {
 	err = p.Until(ctx, func() bool {
-		found := p.Conns(match)
-		if len(found) > 0 {
+		if found := p.Conns(match); len(found) > 0 {
 			first = found[0]
 		}
 		return first != nil
@@ -229,12 +189,12 @@ func (p *Proxy) Wait(ctx context.Context, match func(*Conn) bool) (first *Conn, 
 	return first, err
 }
 
-// Until waits until holds returns true. It asks again after each change of a connection.
-// If ctx ends first, the error has the last command of each connection.
+// Until waits until holds returns true. It calls holds after each change of a connection. If ctx ends first, the error has the last
+// command of each connection.
 func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 	for {
 		p.mu.Lock()
-		changed := p.changed // taken first, so that no change is missed
+		changed := p.changed // before holds, so that no change is missed
 		p.mu.Unlock()
 		if holds() {
 			return nil
@@ -251,8 +211,8 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 	}
 }
 
-// Set gives a fault to the connections that match now. A nil match means all connections,
-// also later ones. It replaces the fault of an earlier Set.
+// Set gives a fault to the connections that match now, in the place of an earlier fault. A nil match means all connections, later ones
+// as well.
 func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
 	conns := p.Conns(match)
 	p.changeFault(func() {
@@ -265,11 +225,10 @@ func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
 	})
 }
 
-// Hold leaves new connections without any answer until Heal: a dial succeeds and requests
-// wait, as with a server process that is stopped. Open connections are not affected.
+// Hold leaves new connections without any answer until Heal, as a stopped server process does: a dial succeeds and requests wait.
 func (p *Proxy) Hold() { p.changeFault(func() { p.holding = true }) }
 
-// Refuse has the kernel refuse new connections until Heal. Open connections are not affected.
+// Refuse refuses new connections until Heal.
 func (p *Proxy) Refuse() {
 	p.change(p.unlisten)
 	p.accepts.Wait() // until then the kernel keeps the socket

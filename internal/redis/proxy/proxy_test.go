@@ -17,7 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -445,46 +444,4 @@ func TestProxyStreamsAHugeArgument(t *testing.T) {
 	_, err = io.WriteString(conn, "\r\n")
 	require.NoError(t, err)
 	require.Equal(t, []string{"ECHO", strings.Repeat("x", 64<<10)}, <-commands)
-}
-
-// Each connection begins with its own mark, so that MONITOR shows which Conn sends. A
-// server that refuses the greeting ends the connection.
-func TestProxyGreets(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	greeted := func(command string) *redistest.Proxy {
-		p, err := proxy.New(proxy.Greet(proxy.To(s.Addr), func(id int) [][]string {
-			return [][]string{{command, "mark:" + strconv.Itoa(id)}}
-		}))
-		require.NoError(t, err)
-		t.Cleanup(p.Close)
-		return &redistest.Proxy{Proxy: p}
-	}
-	p := greeted("ECHO")
-	watch, err := monitor.Dial(t.Context(), s.URL())
-	require.NoError(t, err)
-	defer watch.Close()
-	names := map[string]string{}
-	a, b := dial(t, p), dial(t, p)
-	a.send("CLIENT SETNAME a")
-	a.reads("+OK\r\n")
-	b.send("CLIENT SETNAME b")
-	b.reads("+OK\r\n")
-	for range 4 {
-		l, err := watch.Read(t.Context())
-		require.NoError(t, err)
-		if l.Name() == "echo" {
-			names[l.Peer] = l.Args[1]
-			continue
-		}
-		conn := p.Conns(sent(l.Args...))
-		require.Len(t, conn, 1)
-		require.Equal(t, names[l.Peer], "mark:"+strconv.Itoa(conn[0].ID()))
-	}
-	refused := greeted("NOSUCH")
-	refused.Hold()
-	c := dial(t, refused)
-	require.NoError(t, refused.Proxy.Heal())
-	_, err = c.read(5 * time.Second)
-	require.ErrorIs(t, err, syscall.ECONNRESET)
 }

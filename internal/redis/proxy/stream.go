@@ -10,8 +10,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// stream is one way of a connection. A resp.Reader reads it by Read, which first hands on the bytes of the Read before. So a
-// command passes after its verdict, and of a huge command only the last bytes wait for the verdict.
+// stream is one way of a connection. A resp.Reader reads it by Read, which first hands on the bytes of the Read before: a command passes
+// after its verdict, and only the last bytes of a huge command wait for the verdict.
 //
 //	from ─▶ Read ─▶ resp.Reader ─▶ hook
 //	          └─ at the next Read ─▶ line ─▶ write ─▶ to

@@ -10,6 +10,48 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestInert(t *testing.T) {
+	for in, want := range map[string]string{
+		"a line\n\tand ü 漢": "a line\n\tand ü 漢", "\x1b[2Jgone": `\x1b[2Jgone`, "over\rwritten": `over\x0dwritten`, "\u009b31m": `\u009b31m`, "\x7f\x00": `\x7f\x00`, "": "",
+	} {
+		require.Equal(t, want, Inert(in))
+	}
+}
+
+func FuzzInert(f *testing.F) {
+	f.Add("a\x1b]0;title\ab")
+	f.Fuzz(func(t *testing.T, s string) {
+		inert := Inert(s)
+		require.False(t, strings.ContainsFunc(inert, controls))
+		require.Equal(t, inert, Inert(inert))
+	})
+}
+
+func TestValid(t *testing.T) {
+	for name, want := range map[string]string{
+		"orders": "orders", "bücher ✓": "bücher ✓", "": "",
+		"\xff": `\xff`, "\xfe": `\xfe`, "a\xc3": `a\xc3`, "ü\x80ü": `ü\x80ü`, `\xff`: `\x5cxff`, `\\xff`: `\\x5cxff`, `C:\queue`: `C:\queue`,
+	} {
+		require.Equal(t, want, Valid(name))
+	}
+}
+
+func TestLine(t *testing.T) {
+	require.Equal(t, `a b\nü\x1b[2J\xff`, Line("a b\nü\x1b[2J\xff"))
+}
+
+// Names that differ stay different.
+func FuzzValid(f *testing.F) {
+	f.Add("a\xffb", `a\xffb`)
+	f.Add(`a\x5cxffb`, `a\xffb`)
+	f.Add(`\\xff`, "\\\xff")
+	f.Fuzz(func(t *testing.T, name, other string) {
+		require.True(t, utf8.ValidString(Valid(name)))
+		require.Equal(t, name == other, Valid(name) == Valid(other))
+		require.False(t, strings.ContainsFunc(Line(name), unicode.IsControl))
+	})
+}
+
 func TestShell(t *testing.T) {
 	for word, want := range map[string]string{
 		"orders": "orders", "redisson_delay_queue:{orders}": "redisson_delay_queue:{orders}", "": "''",
