@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +120,26 @@ func TestDoctorWatches(t *testing.T) {
 	var coded *exitError
 	require.True(t, errors.As(err, &coded), "%v", err)
 	require.Equal(t, exitFailed, coded.code)
+}
+
+// A value that only the application's Java reads is found by its fields.
+func TestQueueWhereByJava(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Redis(t)
+	client := redistest.Client(srv)
+	defer client.Close()
+	for _, value := range []string{"\xac\xed\x00\x05opaque 7", "\xac\xed\x00\x05opaque 8"} {
+		require.NoError(t, offered(t.Context(), client, "orders", wire.LayoutBc0Lc0, value, time.Now().Add(time.Hour)))
+	}
+	list := func(more ...string) string {
+		cmd := exec.CommandContext(t.Context(), "dq-bench", append([]string{"queue", "list", "orders", "--where", ".orderId == 7", "--redis", srv.URL()}, more...)...)
+		cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java")
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	require.Empty(t, list())
+	require.Regexp(t, `^waiting \S+ +in .*serialization.*\n$`, list("--classpath", "app.jar"))
 }
 
 // leased puts a message under a lease of a dq.Worker that is over.

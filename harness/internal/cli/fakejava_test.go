@@ -25,6 +25,8 @@ func fakeJava() {
 		case request.Verb == "hello":
 			answer["java"], answer["old"], answer["new"] = "17", "3.16.6", "4.7.0"
 			answer["old_codecs"], answer["new_codecs"] = []string{"string", "json", "marshalling"}, []string{"string", "json", "kryo5"}
+		case request.Verb == "decode":
+			answer["json"] = json.RawMessage(`{"orderId":` + text[len(text)-1:] + `}`)
 		case text == "refuse":
 			answer["ok"], answer["reason"], answer["was"], answer["becomes"] = false, "it would be read as another value", text, "refused"
 		case request.Codec == "json" && err == nil:

@@ -1,9 +1,7 @@
 package ops_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,12 +115,14 @@ func TestNotTakenBetweenLooks(t *testing.T) {
 	require.NotContains(t, strings.Join(kinds(third.Queues[0]), " "), "not-taken")
 }
 
-// A queue whose only key is its destination is found while a client has it open.
+// A queue whose only key is its destination is found by its name, and while a client has it open.
 func TestOpenQueueIsFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.do("RPUSH", "orders", "a")
 	require.Empty(t, b.look(ops.LookOptions{}).Queues)
+	named := b.look(ops.LookOptions{Queues: []string{"orders"}, Wait: 10 * time.Millisecond})
+	require.Equal(t, []string{"yellow:not-taken"}, kinds(named.Queues[0]), "a list that was named needs no other key")
 	b.listen()
 	l := b.look(ops.LookOptions{Wait: 10 * time.Millisecond})
 	require.Len(t, l.Queues, 1)
@@ -198,46 +198,6 @@ func TestManyQueues(t *testing.T) {
 	require.Equal(t, ops.Red, l.Queues[0].State)
 	var text strings.Builder
 	require.NoError(t, l.WriteText(&text))
-}
-
-// A server that never answers, or answers without an end, ends the look.
-func TestHostileServers(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]string{"silence": "", "no end": "$999999999999\r\n" + strings.Repeat("x", 1<<16), "one cursor": "*2\r\n$1\r\n7\r\n*0\r\n"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer listener.Close()
-			go func() {
-				for {
-					c, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					go func() {
-						defer c.Close()
-						p := make([]byte, 4096)
-						for {
-							if _, err := c.Read(p); err != nil {
-								return
-							}
-							if _, err := c.Write([]byte(answer)); err != nil {
-								return
-							}
-						}
-					}()
-				}
-			}()
-			conn, err := redis.Connect("redis://" + listener.Addr().String())
-			require.NoError(t, err)
-			defer conn.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err = ops.NewDoctor(conn, ops.LookOptions{}).Look(ctx)
-			require.Error(t, err)
-		})
-	}
 }
 
 // A cluster: queues of all masters are found, guarded and migrated.

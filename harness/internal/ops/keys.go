@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +26,12 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
 	err := conn.EachMaster(ctx, func(ctx context.Context, _ string, server redis.Conn) error {
-		open, _ := server.Do(ctx, "PUBSUB", "CHANNELS", "redisson_delay_queue_channel:*").StringSlice() // a user without the right sees fewer
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		open, err := server.Do(limit, "PUBSUB", "CHANNELS", "redisson_delay_queue_channel:*").StringSlice()
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) { // else a user without the right sees fewer
+			return fmt.Errorf("PUBSUB: %w", err)
+		}
 		mu.Lock()
 		for _, channel := range open {
 			if name, ok := wire.DestinationOf(strings.Replace(channel, "_channel:", ":", 1)); ok {
@@ -35,7 +41,9 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 		mu.Unlock()
 		seen := map[string]bool{}
 		for cursor, n := "0", 0; ; n++ {
-			keys, next, err := redis.Page(server.Do(ctx, "SCAN", cursor, "MATCH", "[rd][eq][d_]*", "COUNT", 1000))
+			limit, cancel := context.WithTimeout(ctx, lookLimit)
+			keys, next, err := redis.Page(server.Do(limit, "SCAN", cursor, "MATCH", "[rd][eq][d_]*", "COUNT", 1000))
+			cancel()
 			if err != nil {
 				return fmt.Errorf("SCAN: %w", err)
 			}

@@ -152,6 +152,9 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	}
 	l.At = at.UTC()
 	l.server(limit, d.conn, d.options.Address)
+	if limit.Err() != nil { // else each further command waits as long
+		return nil, fmt.Errorf("no answer within %v: %w", lookLimit, limit.Err())
+	}
 	names := d.options.Queues
 	if len(names) == 0 {
 		scan, cancel := context.WithTimeout(ctx, 4*lookLimit)
