@@ -11,34 +11,22 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 )
 
-func newChangesCmd() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "changes FROM TO",
-		Short: "Show the changes between two Redisson releases, and the steps to take",
-		Long: `Prints what an upgrade, or a roll-back, from one Redisson release to another means for waiting messages,
-code and jars, which scripts have another text, and the steps to take. It needs no server. Each change cites
-statements of docs/spec.`,
-		Example: `  dq-bench changes 3.16.6 4.7.0
-  dq-bench changes 3.21.0 3.21.1 --json`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err1 := wire.LookupRelease(args[0])
-			b, err2 := wire.LookupRelease(args[1])
-			if err := errors.Join(err1, err2); err != nil {
-				return usageError(err)
-			}
-			if a == b {
-				return usageError(fmt.Errorf("expected two different releases, got %s twice", a))
-			}
-			changes := ops.ChangesBetween(a, b)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), changes)
-			}
-			_, err := io.WriteString(cmd.OutOrStdout(), changes.Text())
+func newChanges() *call {
+	c := newCall("changes", cobra.ExactArgs(2))
+	c.prints(false)
+	return c.does(func(args []string) error {
+		from, err1 := wire.LookupRelease(args[0])
+		to, err2 := wire.LookupRelease(args[1])
+		if err := errors.Join(err1, err2); err != nil {
+			return usageError(err)
+		}
+		if from == to {
+			return usageError(fmt.Errorf("expected two different releases, got %s twice", from))
+		}
+		changes := ops.ChangesBetween(from, to)
+		return c.shows(changes, func(w io.Writer) error {
+			_, err := io.WriteString(w, changes.Text())
 			return err
-		},
-	}
-	flagsOf(cmd).yes(&asJSON, "json")
-	return cmd
+		})
+	})
 }

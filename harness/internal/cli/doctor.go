@@ -5,148 +5,120 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// doctorFlags are the flags of doctor.
-type doctorFlags struct {
-	redis, release, listen     string
-	out                        string
-	all, asJSON, redact, watch bool
-	changes                    bool
-	reports                    []string
-	length, interval, wait     time.Duration
-	given                      func(string) bool
-	stdout, stderr             io.Writer
+// doctorCall is a call of doctor.
+type doctorCall struct {
+	*call
+	release, out                string
+	all, redact, watch, changes bool
+	length, interval            time.Duration
 }
 
-func newDoctorCmd() *cobra.Command {
-	flags := doctorFlags{interval: 5 * time.Second, wait: 2 * time.Second}
-	cmd := &cobra.Command{
-		Use:   "doctor [QUEUE...]",
-		Short: "Find stuck queues, and the next command for each",
-		Long: `Looks at all delayed queues of a Redis, the gravest first, in a line each. Each red or yellow finding says
-why, and names one command. With a QUEUE, reads all its members: layouts, codecs, due times, samples, and
-the difference between the pending list and the timeout set.
-
-Only reads. A refused command is named with the right that it needs, and the rest is told. Delivered values
-are looked at twice, 2 s apart, to see if a consumer takes them; --watch and --listen look every 5 s, and
-call a queue red if its first value has not moved for 30 s.
-
---listen serves /metrics and a page: the queues, their findings and messages. With --allow-changes the page
-cancels, delivers, reschedules, imports, repairs and undoes, after a plan and a confirmation; undo files go
-to --out. The token in the printed address is needed for changes, and off loopback for reading too.
-
-Exit codes: 1 a named queue is nowhere; 99 a finding is red, at the last look.`,
-		Example: `  dq-bench doctor --redis redis://10.0.0.5:6379/0
-  dq-bench doctor orders --release 4.7.0 --json | jq '.queues[].findings'
-  dq-bench doctor --all --listen 0.0.0.0:9121`,
-		RunE: func(cmd *cobra.Command, queues []string) error {
-			flags.all = allOf(cmd.Flags(), flags.all, queues)
-			flags.given, flags.stdout, flags.stderr = cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr()
-			options, err := flags.options(queues)
-			if err != nil {
-				return usageError(err)
-			}
-			if err := reports(flags.reports).check(); err != nil {
-				return err
-			}
-			srv, err := startLive(cmd.Context(), flags.redis)
-			if err != nil {
-				return err
-			}
-			conn := srv.Conn()
-			defer conn.Close()
-			doctor := ops.NewDoctor(conn, options)
-			if flags.watch || flags.listen != "" {
-				return flags.repeat(cmd.Context(), doctor, conn)
-			}
-			return flags.once(cmd.Context(), doctor, conn)
-		},
-	}
-	f := flagsOf(cmd)
-	liveServerVar(f, &flags.redis)
-	f.yes(&flags.all, "all")
-	f.str(&flags.release, "release", "")
-	f.yes(&flags.redact, "redact")
-	f.yes(&flags.asJSON, "json")
-	f.reported(&flags.reports)
-	f.yes(&flags.watch, "watch")
-	f.span(&flags.length, "for", 0)
-	f.str(&flags.listen, "listen", "")
-	f.yes(&flags.changes, "allow-changes")
-	f.str(&flags.out, "out", ".")
-	return cmd
+func newDoctor() *call {
+	d := &doctorCall{call: newCall("doctor", nil), interval: 5 * time.Second}
+	d.live()
+	d.yes(&d.all, "all")
+	d.str(&d.release, "release", "")
+	d.yes(&d.redact, "redact")
+	d.prints(true)
+	d.yes(&d.watch, "watch")
+	d.span(&d.length, "for", 0)
+	d.str(&d.listen, "listen", "")
+	d.yes(&d.changes, "allow-changes")
+	d.str(&d.out, "out", ".")
+	return d.does(func(queues []string) error {
+		options, err := d.options(queues)
+		if err != nil {
+			return usageError(err)
+		}
+		if err := d.checkReports(); err != nil {
+			return err
+		}
+		_, conn, err := d.connect()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		doctor := ops.NewDoctor(conn, options)
+		if d.watch || d.listen != "" {
+			return d.repeat(doctor, conn)
+		}
+		seen, err := doctor.Look(d.Context())
+		if err != nil {
+			return granted(err, doctorRights)
+		}
+		if err := seen.Missing(d.Context(), conn); err != nil {
+			return err
+		}
+		if err := d.report(seen.Page()); err != nil {
+			return err
+		}
+		return errors.Join(d.shows(seen, seen.WriteText), doctorVerdict(seen))
+	})
 }
 
 // options reads the flags; an error is wrong usage. Defaults from the environment give way to given flags.
-func (f *doctorFlags) options(queues []string) (ops.LookOptions, error) {
-	if f.given("json") || f.given("report") {
-		f.watch = f.watch && f.given("watch")
-		if !f.given("listen") {
-			f.listen = ""
+func (d *doctorCall) options(queues []string) (o ops.LookOptions, err error) {
+	if d.given("json") || d.given("report") {
+		d.watch = d.watch && d.given("watch")
+		if !d.given("listen") {
+			d.listen = ""
 		}
 	}
-	repeats := f.watch || f.listen != ""
+	repeats := d.watch || d.listen != ""
 	if repeats {
-		f.asJSON = f.asJSON && f.given("json")
-		if !f.given("report") {
-			f.reports = nil
+		d.json = d.json && d.given("json")
+		if !d.given("report") {
+			d.reports = nil
 		}
+	}
+	if err := d.checkQueues(&d.all, queues, false); err != nil {
+		return o, err
 	}
 	slices.Sort(queues)
-	options := ops.LookOptions{Queues: slices.Compact(queues), Redact: f.redact, Wait: f.wait, Flags: addressFlags(f.redis, f.given("redis")), Address: redis.Redact(f.redis)}
+	o = ops.LookOptions{Queues: slices.Compact(queues), Redact: d.redact, Wait: 2 * time.Second, Flags: addressFlags(d.redis, d.given("redis")), Address: redis.Redact(d.redis)}
 	switch {
-	case f.all && len(queues) > 0:
-		return options, errors.New("expected the names of queues or --all, got both")
-	case slices.Contains(queues, ""):
-		return options, errors.New("expected the names of queues, got an empty name")
-	case repeats && (f.asJSON || len(f.reports) > 0):
-		return options, errors.New("--json and --report are for one look: they do not go with --watch or --listen")
-	case f.changes && f.listen == "":
-		return options, errors.New("--allow-changes: expected --listen")
-	case f.given("for") && (!repeats || f.length <= 0):
-		return options, errors.New("--for: expected a time, with --watch or --listen")
+	case repeats && (d.json || len(d.reports) > 0):
+		return o, errors.New("--json and --report are for one look: they do not go with --watch or --listen")
+	case d.changes && d.listen == "":
+		return o, errors.New("--allow-changes: expected --listen")
+	case d.given("for") && (!repeats || d.length <= 0):
+		return o, errors.New("--for: expected a time, with --watch or --listen")
+	case !d.given("for"):
+		d.length = 0
 	}
-	if !repeats || !f.given("for") {
-		f.length = 0
-	}
-	if f.listen != "" {
-		if err := web.CheckAddr(f.listen); err != nil {
-			return options, err
+	if d.listen != "" {
+		if err := web.CheckAddr(d.listen); err != nil {
+			return o, err
 		}
 	}
-	if f.release != "" {
-		release, err := wire.LookupRelease(f.release)
+	if d.release != "" {
+		release, err := wire.LookupRelease(d.release)
 		if err != nil {
-			return options, fmt.Errorf("--release: %w", err)
+			return o, named("--release", err)
 		}
-		options.Release = &release
+		o.Release = &release
 	}
-	return options, checkLiveServer(f.redis)
+	return o, nil
 }
 
 // addressFlags are the flags of an address for a printed command, without its password; empty for the default, and for the
 // address of DQ_REDIS, which the command reads too.
 func addressFlags(address string, given bool) []string {
-	if !given || address == localRedis {
-		return nil
-	}
 	spec, err := redis.Parse(address)
-	if err != nil {
+	if !given || address == localRedis || err != nil {
 		return nil
 	}
 	shown := spec.Address.String()
@@ -154,26 +126,6 @@ func addressFlags(address string, given bool) []string {
 		return []string{"--redis", shown}
 	}
 	return []string{"--redis-password-file", "FILE", "--redis", strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1)}
-}
-
-// once looks once.
-func (f *doctorFlags) once(ctx context.Context, doctor *ops.Doctor, conn redis.Conn) error {
-	seen, err := doctor.Look(ctx)
-	if err != nil {
-		return granted(err, doctorRights)
-	}
-	if err := seen.Missing(ctx, conn); err != nil {
-		return err
-	}
-	if err := reports(f.reports).write(seen.Page()); err != nil {
-		return err
-	}
-	if f.asJSON {
-		err = printJSON(f.stdout, seen)
-	} else {
-		err = seen.WriteText(f.stdout)
-	}
-	return errors.Join(err, doctorVerdict(seen))
 }
 
 // doctorVerdict is an error if a finding is red.
@@ -184,38 +136,37 @@ func doctorVerdict(seen *ops.Look) error {
 	return failure(fmt.Errorf("red findings: %d, in %d queues", seen.Red, len(seen.Queues)))
 }
 
-// repeat looks until ctx ends, on a screen, as metrics or both. Only the first failure ends it.
-func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor, conn redis.Conn) (failed error) {
-	ctx, stop := context.WithCancelCause(ctx)
+// repeat looks until the context ends, on a screen, as metrics or both. Only the first failure ends it.
+func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) {
+	ctx, stop := context.WithCancelCause(d.Context())
 	defer stop(nil)
-	if f.length > 0 {
-		limited, cancel := context.WithTimeout(ctx, f.length)
+	if d.length > 0 {
+		limited, cancel := context.WithTimeout(ctx, d.length)
 		defer cancel()
 		ctx = limited
 	}
 	gauges := ops.NewQueueMetrics()
-	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(f.listen), Changes: f.changes, Redact: f.redact, Out: f.out})
-	if f.listen != "" {
-		served, err := web.Serve(ctx, f.listen, desk, metrics.Handler(tool(), gauges), nil)
-		if err != nil {
-			return err
-		}
-		defer func() { failed = errors.Join(failed, served.Close()) }()
-		fmt.Fprintf(f.stderr, "metrics at %smetrics\npage at %s\n", served.URL(), ops.TokenURL(served.URL(), desk.Token))
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.redact, Out: d.out})
+	at, done, err := d.served(desk, gauges)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, done()) }()
+	if at != "" {
+		d.notice("metrics at %smetrics\npage at %s", at, ops.TokenURL(at, desk.Token))
 	}
 	var last *ops.Look
-	doctor.Repeat(ctx, f.interval, func(seen *ops.Look, err error) {
+	doctor.Repeat(ctx, d.interval, func(seen *ops.Look, err error) {
 		gauges.Set(seen, err)
 		desk.Set(seen, err)
 		switch {
 		case err != nil && last == nil:
 			stop(granted(err, doctorRights))
 		case err != nil:
-			fmt.Fprintln(f.stderr, "dq-bench:", err)
+			d.notice("dq-bench: %v", err)
 		default:
-			last = seen
-			if f.watch {
-				f.draw(seen)
+			if last = seen; d.watch {
+				d.draw(seen)
 			}
 		}
 	})
@@ -226,10 +177,11 @@ func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor, conn redis
 }
 
 // draw draws the look in place on a terminal, and writes lines elsewhere.
-func (f *doctorFlags) draw(seen *ops.Look) {
-	file, ok := f.stdout.(*os.File)
+func (d *doctorCall) draw(seen *ops.Look) {
+	out := d.OutOrStdout()
+	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(f.stdout, seen.Lines())
+		fmt.Fprint(out, seen.Lines())
 		return
 	}
 	columns, rows, err := term.GetSize(int(file.Fd()))
@@ -243,12 +195,12 @@ func (f *doctorFlags) draw(seen *ops.Look) {
 		lines = append(lines[:rows-2], fmt.Sprintf("… %d lines more", len(lines)-rows+2))
 	}
 	const home, clearLine, clearBelow = "\x1b[H", "\x1b[K", "\x1b[J"
-	fmt.Fprint(f.stdout, home)
+	fmt.Fprint(out, home)
 	for _, line := range lines {
 		if runes := []rune(line); len(runes) > columns {
 			line = string(runes[:max(0, columns-1)]) + "…"
 		}
-		fmt.Fprint(f.stdout, line, clearLine, "\n")
+		fmt.Fprint(out, line, clearLine, "\n")
 	}
-	fmt.Fprint(f.stdout, clearBelow)
+	fmt.Fprint(out, clearBelow)
 }

@@ -77,12 +77,16 @@ func TestDoctorWatches(t *testing.T) {
 
 	stdout, out := io.Pipe()
 	stderr, errs := io.Pipe()
-	flags := doctorFlags{watch: true, interval: 100 * time.Millisecond, listen: "127.0.0.1:0", stdout: out, stderr: errs}
+	d := &doctorCall{call: newCall("doctor", nil), watch: true, interval: 100 * time.Millisecond}
+	d.listen = "127.0.0.1:0"
+	d.SetContext(ctx)
+	d.SetOut(out)
+	d.SetErr(errs)
 	conn := srv.Conn()
 	defer conn.Close()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- flags.repeat(ctx, ops.NewDoctor(conn, ops.LookOptions{}), conn)
+		ended <- d.repeat(ops.NewDoctor(conn, ops.LookOptions{}), conn)
 		out.Close()
 		errs.Close()
 	}()

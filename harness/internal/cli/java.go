@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -22,49 +20,51 @@ type javaFlags struct {
 	release   string // or two, OLD:NEW
 }
 
-func (f *javaFlags) add(flags flagSet) {
-	flags.list(&f.classPath, "classpath")
-	flags.str(&f.release, "release", "")
+func (f *javaFlags) add(c *call) {
+	c.list(&f.classPath, "classpath")
+	c.str(&f.release, "release", "")
 }
 
 func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != "" }
 
 // start starts Java. Without --release, the Redisson on the class path reads and writes.
-func (f javaFlags) start(ctx context.Context, stderr io.Writer) (*values.Client, error) {
-	var command []string
+func (f javaFlags) start(c *call) (*values.Client, error) {
+	named := os.Getenv("DQ_JAVA")
+	o := values.Options{ClassPath: f.classPath}
 	var err error
-	if named := os.Getenv("DQ_JAVA"); named != "" {
-		if command, err = program.SplitCommandLine(named); err != nil {
-			return nil, usageError(fmt.Errorf("DQ_JAVA: %w", err))
+	if named != "" {
+		o.Java, err = program.SplitCommandLine(named)
+	}
+	old, fresh, two := strings.Cut(f.release, ":")
+	if !two {
+		fresh = old
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("DQ_JAVA: %w", err)
+	case !f.given():
+		err = errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read")
+	case f.release == "":
+		return values.Start(c.Context(), o)
+	case values.Elsewhere(o.Java) > 0:
+		err = fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, named)
+	}
+	if err != nil {
+		return nil, usageError(err)
+	}
+	for version, jars := range map[string]*[]string{old: &o.Old, fresh: &o.New} {
+		release, err := wire.LookupRelease(version)
+		if err != nil {
+			return nil, usageError(fmt.Errorf("--release: %w", err))
+		}
+		if *jars, err = redisson.Jars(c.Context(), release, func(line string) { c.notice("%s", line) }); err != nil {
+			return nil, err
 		}
 	}
-	if !f.given() {
-		return nil, usageError(errors.New("expected --classpath, the application with its Redisson, " +
-			"or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read"))
+	if !two {
+		o.Old = o.New
 	}
-	o := values.Options{Java: command, ClassPath: f.classPath}
-	if f.release != "" {
-		if values.Elsewhere(command) > 0 {
-			return nil, usageError(fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, os.Getenv("DQ_JAVA")))
-		}
-		old, fresh, two := strings.Cut(f.release, ":")
-		if !two {
-			fresh = old
-		}
-		for version, jars := range map[string]*[]string{old: &o.Old, fresh: &o.New} {
-			release, err := wire.LookupRelease(version)
-			if err != nil {
-				return nil, usageError(fmt.Errorf("--release: %w", err))
-			}
-			if *jars, err = redisson.Jars(ctx, release, func(line string) { fmt.Fprintln(stderr, line) }); err != nil {
-				return nil, err
-			}
-		}
-		if !two {
-			o.Old = o.New
-		}
-	}
-	return values.Start(ctx, o)
+	return values.Start(c.Context(), o)
 }
 
 // lacks is the error about a codec that a Redisson cannot use; nil for one that it can, and for the name of a class.

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +67,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GUIDES", guides)
 			// Tests share the machine with others, which must not make a load invalid.
 			env.Setenv("DQ_SET", "max_schedule_lag=1m")
+			env.Setenv("DQ_SLO", "none")
 			return nil
 		},
 		Condition: condition,
@@ -233,25 +233,21 @@ func TestEnvironmentTwins(t *testing.T) {
 	require.Equal(t, 7, *size)
 	require.Equal(t, "by flag", *given)
 
-	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
 	var address, notices strings.Builder
-	server := ""
-	liveServerVar(flagSet{flags}, &server)
+	live := newGuard()
 	for _, redis := range []string{"auto", "embedded", "process:/bin/x", "container", "redis://10.0.0.5:6379"} {
 		env["DQ_REDIS"] = redis
-		require.NoError(t, flagsFromEnv(flags, lookup, &notices))
-		address.WriteString(server + " ")
+		require.NoError(t, flagsFromEnv(live.Flags(), lookup, &notices))
+		address.WriteString(live.redis + " ")
 	}
 	require.Equal(t, strings.Repeat(localRedis+" ", 4)+"redis://10.0.0.5:6379 ", address.String())
 	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command starts no server"))
 
-	var verify conformanceFlags
-	cmd := &cobra.Command{}
-	verify.register(cmd)
+	verify := newCases("verify")
 	for redis, want := range map[string]string{"embedded": "auto", "process": "process", "container": "container"} {
 		env["DQ_REDIS"] = redis
 		verify.redis = "auto"
-		require.NoError(t, flagsFromEnv(cmd.Flags(), lookup, &notices))
+		require.NoError(t, flagsFromEnv(verify.Flags(), lookup, &notices))
 		require.Equal(t, want, verify.redis)
 	}
 	require.Equal(t, 1, strings.Count(notices.String(), "is ignored: this command needs a real Redis, it uses auto"))

@@ -65,7 +65,7 @@ func deployed(t *testing.T, run, agent []string, agents int) {
 		all.Go(func() { assert.Zero(t, Execute(here(agent), nil, io.Discard, io.Discard)) })
 	}
 	var out, told strings.Builder
-	code := Execute(append(here(run), "--warmup=0s", "--json"), nil, &out, &told)
+	code := Execute(append(here(run), "--warmup=0s", "--slo=none", "--json"), nil, &out, &told)
 	require.Zero(t, code, told.String())
 	all.Wait()
 	var document struct {

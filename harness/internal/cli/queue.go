@@ -18,139 +18,107 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// queueFlags are the flags of queue's verbs.
-type queueFlags struct {
-	redis, where, of, to, out string
-	all, yes, asJSON, redact  bool
-	java                      javaFlags
+// queueDocument is the document of `queue list --json`.
+type queueDocument struct {
+	Schema   string     `json:"schema"`
+	Messages []ops.Item `json:"messages"`
 }
 
-// queueVerb is a verb of queue.
-type queueVerb struct {
-	name, args, short string
-	changes           bool // it prints a plan; --yes does it
+// queueCall is a call of a verb of queue.
+type queueCall struct {
+	*call
+	verb               string
+	where, of, to, out string
+	all, apply, redact bool
+	java               javaFlags
 }
 
-var queueVerbs = []queueVerb{
-	{"list", "QUEUE [ID...]", "List messages", false},
-	{"show", "QUEUE ID...", "Show messages with all their fields", false},
-	{"export", "QUEUE [ID...]", "Write messages as lines of JSON", false},
-	{"cancel", "QUEUE [ID...]", "Remove messages", true},
-	{"deliver", "QUEUE [ID...]", "Deliver messages now", true},
-	{"reschedule", "QUEUE [ID...] --to TIME", "Give waiting messages another due time", true},
-	{"import", "QUEUE FILE", "Put exported messages into a queue", true},
-	{"repair", "QUEUE", "Mend the difference between list and set, and set unreadable members aside", true},
-	{"undo", "FILE", "Undo the changes of an undo file", true},
-}
-
-func newQueueCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "queue",
-		Short: "List, cancel, deliver or reschedule single messages",
-		Long: `Works on messages of one queue: by their ids, as list prints them, by --where, or --all. --of names the parts
-of the queue: waiting for their due time, ready in the destination, held or to be retried or dead with a
-Worker of dq, set aside. A verb that changes prints its plan; --yes does it by one atomic script for each
-batch, after it has written an undo file to --out.`,
-		Example: `  dq-bench queue list orders --where '.orderId == 7'
-  dq-bench queue deliver orders --of held,retry,dead --all --yes
-  dq-bench queue undo dq-undo-orders-20261124T101500.jsonl --yes`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+func newQueueVerb(verb string) *call {
+	q := &queueCall{call: newCall("queue "+verb, cobra.MinimumNArgs(1)), verb: verb}
+	q.live()
+	if !slices.Contains([]string{"import", "repair", "undo"}, verb) {
+		q.str(&q.where, "where", "")
+		q.str(&q.of, "of", "waiting")
+		q.yes(&q.all, "all")
+		q.java.add(q.call)
 	}
-	for _, v := range queueVerbs {
-		cmd.AddCommand(newQueueVerb(v))
+	if verb == "reschedule" {
+		q.str(&q.to, "to", "")
+		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"
 	}
-	return cmd
-}
-
-func newQueueVerb(v queueVerb) *cobra.Command {
-	var flags queueFlags
-	cmd := &cobra.Command{
-		Use:   v.name + " " + v.args,
-		Short: v.short,
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkLiveServer(flags.redis); err != nil {
-				return usageError(err)
-			}
-			return flags.run(cmd, v, args)
-		},
-	}
-	f := flagsOf(cmd)
-	liveServerVar(f, &flags.redis)
-	if !slices.Contains([]string{"import", "repair", "undo"}, v.name) {
-		f.str(&flags.where, "where", "")
-		f.str(&flags.of, "of", "waiting")
-		f.yes(&flags.all, "all")
-		flags.java.add(f)
-	}
-	if v.name == "reschedule" {
-		f.str(&flags.to, "to", "")
-		f.Lookup("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"
-	}
-	if v.changes {
-		f.yes(&flags.yes, "yes")
-		f.str(&flags.out, "out", ".")
+	if q.only() {
+		q.yes(&q.redact, "redact")
+		q.prints(false)
 	} else {
-		f.yes(&flags.redact, "redact")
-		f.yes(&flags.asJSON, "json")
+		q.yes(&q.apply, "yes")
+		q.str(&q.out, "out", ".")
 	}
-	return cmd
+	return q.does(q.run)
 }
 
-func (f *queueFlags) run(cmd *cobra.Command, v queueVerb, args []string) error {
-	ctx := cmd.Context()
-	filter := ops.Filter{All: f.all || !v.changes && f.where == "" && len(args) == 1}
-	if v.name != "import" && v.name != "undo" {
+// only reports whether the verb only reads. Another one prints its plan; --yes does it.
+func (q *queueCall) only() bool { return slices.Contains([]string{"list", "show", "export"}, q.verb) }
+
+func (q *queueCall) run(args []string) error {
+	err := checkLiveServer(q.redis)
+	filter := ops.Filter{All: q.all || q.only() && q.where == "" && len(args) == 1}
+	if q.verb != "import" && q.verb != "undo" {
 		filter.IDs = args[1:]
 	}
-	due, err := int64(0), filter.Where(f.where)
-	if f.to != "" && err == nil {
-		due, err = ops.ParseDue(f.to)
+	if err == nil {
+		err = filter.Where(q.where)
 	}
-	of := strings.Split(f.of, ",")
+	var due int64
+	if q.to != "" && err == nil {
+		due, err = ops.ParseDue(q.to)
+	}
+	of := strings.Split(q.of, ",")
 	for _, part := range of {
-		if err == nil && f.of != "" && !slices.Contains(ops.Parts, part) {
+		if err == nil && q.of != "" && !slices.Contains(ops.Parts, part) {
 			err = fmt.Errorf("--of %s: expected %s", part, strings.Join(ops.Parts, ", "))
 		}
 	}
 	ways := 0
-	for _, way := range []bool{f.all, f.where != "", len(filter.IDs) > 0} {
+	for _, way := range []bool{q.all, q.where != "", len(filter.IDs) > 0} {
 		if way {
 			ways++
 		}
 	}
-	selects := v.changes && v.name != "import" && v.name != "repair" && v.name != "undo"
+	fixed := map[string]int{"import": 2, "repair": 1, "undo": 1}[q.verb]
 	switch {
 	case err != nil:
-	case selects && ways != 1 || ways > 1:
+	case !q.only() && fixed == 0 && ways != 1 || ways > 1:
 		err = errors.New("expected ids, --where or --all, and one of them")
-	case v.name == "reschedule" && f.to == "":
+	case q.verb == "reschedule" && q.to == "":
 		err = errors.New("expected --to, such as --to 10m")
-	case (v.name == "import") != (len(args) == 2) && v.name == "import", len(args) > 1 && (v.name == "undo" || v.name == "repair"):
-		err = fmt.Errorf("expected %s", v.args)
+	case fixed > 0 && len(args) != fixed:
+		err = fmt.Errorf("expected %s", strings.TrimPrefix(q.Use, q.verb+" "))
 	}
 	if err != nil {
 		return usageError(err)
 	}
-	srv, err := startLive(ctx, f.redis)
+	_, conn, err := q.connect()
 	if err != nil {
 		return err
 	}
-	conn := srv.Conn()
 	defer conn.Close()
-	if v.name == "undo" {
-		return f.undo(cmd, conn, args[0])
+	return granted(q.work(conn, args, of, filter, due), queueRights)
+}
+
+func (q *queueCall) work(conn redis.Conn, args, of []string, filter ops.Filter, due int64) error {
+	ctx := q.Context()
+	if q.verb == "undo" {
+		return q.undo(conn, args[0])
 	}
-	if v.name != "import" {
+	if q.verb != "import" {
 		if err := ops.Exists(ctx, conn, args[0]); err != nil {
-			return granted(err, queueRights)
+			return err
 		}
 	}
 	editor := ops.NewEditor(conn, args[0])
-	editor.Redact = f.redact
-	if f.java.given() {
-		java, err := f.java.start(ctx, cmd.ErrOrStderr())
+	editor.Redact = q.redact
+	if q.java.given() {
+		java, err := q.java.start(q.call)
 		if err != nil {
 			return err
 		}
@@ -163,114 +131,104 @@ func (f *queueFlags) run(cmd *cobra.Command, v queueVerb, args []string) error {
 			return string(replies[0].JSON), nil
 		}
 	}
-	if !v.changes {
-		return granted(f.print(cmd, v, editor, of, filter), queueRights)
-	}
 	var changes []ops.Change
-	switch v.name {
-	case "repair":
+	var err error
+	switch {
+	case q.only():
+		return q.print(editor, of, filter)
+	case q.verb == "repair":
 		changes, err = editor.Repairs(ctx)
-	case "import":
-		changes, err = f.imported(cmd, editor, args[1])
+	case q.verb == "import":
+		from := q.InOrStdin()
+		if args[1] != "-" {
+			file, err := os.Open(args[1])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			from = file
+		}
+		changes, err = editor.Import(from)
 	default:
-		changes, err = editor.Plan(ctx, v.name, of, filter, due)
+		changes, err = editor.Plan(ctx, q.verb, of, filter, due)
 		if wrong := (*ops.PartError)(nil); errors.As(err, &wrong) {
 			return usageError(err)
 		}
 	}
 	if err != nil {
-		return granted(err, queueRights)
+		return err
 	}
-	return granted(f.apply(cmd, map[string][]ops.Change{args[0]: changes}, conn, v.name), queueRights)
+	return q.changes(conn, map[string][]ops.Change{args[0]: changes})
 }
 
 // print lists messages.
-func (f *queueFlags) print(cmd *cobra.Command, v queueVerb, editor *ops.Editor, of []string, filter ops.Filter) error {
-	var all []ops.Item
-	out, n, now := json.NewEncoder(cmd.OutOrStdout()), 0, time.Now()
+func (q *queueCall) print(editor *ops.Editor, of []string, filter ops.Filter) error {
+	all, n, now := []ops.Item{}, 0, time.Now()
+	out := json.NewEncoder(q.OutOrStdout())
 	out.SetEscapeHTML(false)
+	whole := q.verb != "export" && (q.json || q.verb == "show")
 	for _, part := range of {
-		err := editor.Each(cmd.Context(), part, filter, func(i ops.Item) error {
-			n++
-			switch {
-			case v.name == "export":
+		if err := editor.Each(q.Context(), part, filter, func(i ops.Item) (err error) {
+			switch n++; {
+			case q.verb == "export":
 				return out.Encode(i.Export())
-			case f.asJSON || v.name == "show":
+			case whole:
 				all = append(all, i)
-				return nil
+			default:
+				_, err = fmt.Fprintln(q.OutOrStdout(), text.Inert(i.Line(now)))
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Inert(i.Line(now)))
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 	}
 	switch {
-	case f.asJSON || v.name == "show":
-		return printJSON(cmd.OutOrStdout(), queueDocument{"dq-bench/messages/v1", append([]ops.Item{}, all...)})
-	case v.name == "list":
-		fmt.Fprintf(cmd.ErrOrStderr(), "messages: %d\n", n)
+	case q.json || whole:
+		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
+	case q.verb == "list":
+		q.notice("messages: %d", n)
 	}
 	return nil
 }
 
-// queueDocument is the document of `queue list --json`.
-type queueDocument struct {
-	Schema   string     `json:"schema"`
-	Messages []ops.Item `json:"messages"`
-}
-
-func (f *queueFlags) imported(cmd *cobra.Command, editor *ops.Editor, name string) ([]ops.Change, error) {
-	if name == "-" {
-		return editor.Import(cmd.InOrStdin())
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return editor.Import(file)
-}
-
 // undo undoes an undo file.
-func (f *queueFlags) undo(cmd *cobra.Command, conn redis.Conn, name string) error {
+func (q *queueCall) undo(conn redis.Conn, name string) error {
 	changes, unsure, err := ops.ReadUndoFile(name)
 	if err != nil {
 		return err
 	}
 	if unsure > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "dq-bench: the last %d changes of %s have no result: they were interrupted, and are left as they are\n", unsure, name)
+		q.notice("dq-bench: the last %d changes of %s have no result: they were interrupted, and are left as they are", unsure, name)
 	}
-	return granted(f.apply(cmd, changes, conn, "undo"), queueRights)
+	return q.changes(conn, changes)
 }
 
-// apply prints the plan, and does it with --yes.
-func (f *queueFlags) apply(cmd *cobra.Command, byQueue map[string][]ops.Change, conn redis.Conn, verb string) error {
+// changes prints the plan, and does it with --yes.
+func (q *queueCall) changes(conn redis.Conn, byQueue map[string][]ops.Change) error {
 	const shown = 10
+	out := q.OutOrStdout()
 	for queue, changes := range byQueue {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %d messages\n", text.Line(queue), verb, len(changes))
-		for i, c := range changes {
-			if i == shown {
-				fmt.Fprintf(cmd.OutOrStdout(), "  … and %d more\n", len(changes)-shown)
-				break
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "  %s %s %s\n", c.Action, c.Of, text.Inert(c.Shown()))
+		fmt.Fprintf(out, "%s: %s %d messages\n", text.Line(queue), q.verb, len(changes))
+		for _, c := range changes[:min(shown, len(changes))] {
+			fmt.Fprintf(out, "  %s %s %s\n", c.Action, c.Of, text.Inert(c.Shown()))
+		}
+		if more := len(changes) - shown; more > 0 {
+			fmt.Fprintf(out, "  … and %d more\n", more)
 		}
 	}
-	if !f.yes {
-		fmt.Fprintln(cmd.OutOrStdout(), "Nothing was changed. The same command with --yes does it.")
+	if !q.apply {
+		fmt.Fprintln(out, nothingChanged)
 		return nil
 	}
 	for queue, changes := range byQueue {
 		if len(changes) == 0 {
 			continue
 		}
-		made, name, err := ops.NewEditor(conn, queue).ApplyWithUndo(cmd.Context(), changes, f.out)
+		made, name, err := ops.NewEditor(conn, queue).ApplyWithUndo(q.Context(), changes, q.out)
 		if name == "" {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d of %d changed; to undo: dq-bench queue undo %s\n", text.Line(queue), made, len(changes), text.Shell(name))
+		fmt.Fprintf(out, "%s: %d of %d changed; to undo: dq-bench queue undo %s\n", text.Line(queue), made, len(changes), text.Shell(name))
 		if err != nil {
 			return err
 		}

@@ -3,55 +3,50 @@ package cli
 import (
 	"errors"
 	"fmt"
-
-	"github.com/spf13/cobra"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-func newRecordCmd() *cobra.Command {
-	var f conformanceFlags
+func newRecord() *call {
+	v := newCases("record")
 	var out string
-	cmd := &cobra.Command{
-		Use:   "record",
-		Short: "Run the conformance cases and record the commands that Redis saw",
-		Long: `Runs the conformance cases and writes the commands that the server saw, as one MONITOR recording for each
-section. Replies and keys are judged as 'dq-bench verify' does.
-
-` + sharedServerHelp + `
-
-Exit codes: 1 the folder has such a recording already; 99 a case failed, and its recording shows why.`,
-		Example: `  dq-bench record --driver redisson:3.21.0 --out out/3.21.0`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return usageError(errors.New("--out: expected a folder for the recordings"))
+	v.str(&out, "out", "")
+	return v.does(func([]string) error {
+		if out == "" {
+			return usageError(errors.New("--out: expected a folder for the recordings"))
+		}
+		plan, err := v.plan("")
+		if err != nil {
+			return err
+		}
+		for _, c := range plan.Cases {
+			section, _, _ := strings.Cut(c.ID, "/")
+			file := filepath.Join(out, section+".monitor")
+			if _, err := os.Lstat(file); err == nil {
+				return fmt.Errorf("--out: %s is there already, and is kept; choose another folder, or remove it first", file)
 			}
-			plan, err := f.plan(cmd, "")
-			if err != nil {
-				return err
-			}
-			tidy, err := recordingsFolder(out, plan.Cases)
-			if err != nil {
-				return err
-			}
-			defer tidy()
-			report, err := plan.Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			files, err := conformance.WriteRecordings(out, report)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %d recordings in %s\n", report.Driver, report.Counts, len(files), out)
-			if report.StandsIn != "" {
-				fmt.Fprintln(cmd.OutOrStdout(), report.StandsIn)
-			}
-			return conformanceVerdict(report)
-		},
-	}
-	f.register(cmd)
-	flagsOf(cmd).str(&out, "out", "")
-	return cmd
+		}
+		tidy, err := run.PrepareFolder(out)
+		if err != nil {
+			return err
+		}
+		defer tidy()
+		report, err := plan.Run(v.Context())
+		if err != nil {
+			return err
+		}
+		files, err := conformance.WriteRecordings(out, report)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(v.OutOrStdout(), "%s: %s; %d recordings in %s\n", report.Driver, report.Counts, len(files), out)
+		if report.StandsIn != "" {
+			fmt.Fprintln(v.OutOrStdout(), report.StandsIn)
+		}
+		return conformanceVerdict(report)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 
@@ -27,22 +26,9 @@ type seriesDocument struct {
 	NeverRan []string `json:"never_ran,omitempty"`
 }
 
-// runs are the runs of a command: printed as they end for people, as one document at the end for programs.
-type runs struct {
-	*runFlags
-	stdout, stderr io.Writer
-	suite          *series.Suite
-	page           *web.Live // nil without --listen
-
-	done        []*run.Document
-	comparisons []*compare.Comparison
-	several     bool // a case had more than one run
-	failed      []error
-}
-
 // all does the cases one after the other, and writes the page of them all. An interrupt ends them after the
 // one under way, and is an error where nothing ran.
-func (r *runs) all(ctx context.Context) (err error) {
+func (r *runCall) all(ctx context.Context) (err error) {
 	defer func() {
 		r.suite.Over(err)
 		r.show()
@@ -54,14 +40,14 @@ func (r *runs) all(ctx context.Context) (err error) {
 	}()
 	for _, c := range r.cases {
 		if len(r.cases) > 1 {
-			fmt.Fprintf(r.stderr, "\n%s\n", c.Plan.Name)
+			r.notice("\n%s", c.Plan.Name)
 		}
 		r.options.Turn = r.suite.Begin()
 		r.show()
 		names := series.Names(c.Sides)
 		result, err := series.Do(ctx, r.options, c, r.repeat, func(turn series.Turn, d *run.Document) {
 			r.keep(d)
-			fmt.Fprintf(r.stderr, "%s run %d: %s\n", names[turn.Side], turn.N, d.Verdict.Text)
+			r.notice("%s run %d: %s", names[turn.Side], turn.N, d.Verdict.Text)
 		})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(r.done) > 0 {
 			return nil // in a case of which nothing ran, after others
@@ -80,14 +66,14 @@ func (r *runs) all(ctx context.Context) (err error) {
 	return nil
 }
 
-func (r *runs) keep(d *run.Document) {
+func (r *runCall) keep(d *run.Document) {
 	if r.done = append(r.done, d); !d.Verdict.Passed {
 		r.failed = append(r.failed, failure(errors.New(d.Verdict.Text)))
 	}
 }
 
 // print prints a case for people: its comparison, or each of its runs.
-func (r *runs) print(result *series.Result) error {
+func (r *runCall) print(result *series.Result) error {
 	single := result.Single()
 	if single != nil {
 		r.keep(single)
@@ -98,16 +84,16 @@ func (r *runs) print(result *series.Result) error {
 	case r.json:
 		return nil
 	case len(result.Comparisons) > 0:
-		return report.OfSets(result.Report()).Text(r.stdout)
+		return report.OfSets(result.Report()).Text(r.OutOrStdout())
 	}
 	for _, side := range result.Sides {
 		for _, d := range side.Runs {
 			one := compare.Set{Name: d.Driver.String(), Runs: []*run.Document{d}}
-			if err := report.OfSets(report.Result{Sets: []compare.Set{one}, Quantiles: r.quantiles}).Text(r.stdout); err != nil {
+			if err := report.OfSets(report.Result{Sets: []compare.Set{one}, Quantiles: r.quantiles}).Text(r.OutOrStdout()); err != nil {
 				return err
 			}
 			if single == nil || len(r.cases) > 1 {
-				fmt.Fprintln(r.stdout)
+				fmt.Fprintln(r.OutOrStdout())
 			}
 		}
 	}
@@ -115,32 +101,32 @@ func (r *runs) print(result *series.Result) error {
 }
 
 // end prints what all cases came to, or the document: the run file of a single run, or a list.
-func (r *runs) end() error {
+func (r *runCall) end() error {
 	switch cases := r.suite.Cases(); {
 	case !r.json && cases != nil:
-		_, err := fmt.Fprintln(r.stdout, cases.Text())
+		_, err := fmt.Fprintln(r.OutOrStdout(), cases.Text())
 		return err
 	case !r.json:
 		return nil
 	case cases == nil && len(r.done) == 1 && !r.several:
 		data, err := r.done[0].Encode()
 		if err == nil {
-			_, err = r.stdout.Write(data)
+			_, err = r.OutOrStdout().Write(data)
 		}
 		return err
 	}
-	return printJSON(r.stdout, seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})
+	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})
 }
 
 // verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.
-func (r *runs) verdict() error {
+func (r *runCall) verdict() error {
 	if cases := r.suite.Cases(); cases != nil {
 		text := cases.Text()
 		if cases.Failed() {
 			return failure(errors.New(text))
 		}
 		if len(r.suite.NeverRan()) > 0 {
-			fmt.Fprintln(r.stderr, text)
+			r.notice("%s", text)
 		}
 		return nil
 	}
@@ -152,7 +138,7 @@ func (r *runs) verdict() error {
 
 // serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's
 // button ends the context that it returns; the function shows the last page for good to browsers that are there.
-func (r *runs) serve(ctx context.Context) (context.Context, func() error, error) {
+func (r *runCall) serve(ctx context.Context) (context.Context, func() error, error) {
 	if r.listen == "" {
 		return ctx, func() error { return nil }, nil
 	}
@@ -168,7 +154,7 @@ func (r *runs) serve(ctx context.Context) (context.Context, func() error, error)
 		return ctx, nil, err
 	}
 	go r.page.Follow(ctx)
-	fmt.Fprintf(r.stderr, "page at %[1]s, metrics at %[1]smetrics\n", server.URL())
+	r.notice("page at %[1]s, metrics at %[1]smetrics", server.URL())
 	return ctx, func() error {
 		r.page.End(r.suite.Page())
 		stop()
@@ -181,7 +167,7 @@ func (r *runs) serve(ctx context.Context) (context.Context, func() error, error)
 }
 
 // show shows how the cases stand.
-func (r *runs) show() {
+func (r *runCall) show() {
 	if r.page != nil {
 		r.page.Cases(r.suite.Cases())
 	}

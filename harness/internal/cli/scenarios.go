@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
@@ -34,7 +32,7 @@ type listedVariant struct {
 
 // listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
 // Redis: it runs by its name or with --set full=true only.
-func listScenarios(w io.Writer, asJSON bool) error {
+func (c *call) listScenarios() error {
 	all, err := scenario.Stored()
 	if err != nil {
 		return err
@@ -59,8 +57,5 @@ func listScenarios(w io.Writer, asJSON bool) error {
 		}
 		list.Scenarios = append(list.Scenarios, l)
 	}
-	if asJSON {
-		return printJSON(w, list)
-	}
-	return t.Text(w)
+	return c.shows(list, t.Text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,8 @@ import (
 const (
 	// localRedis is the default address of the commands for running servers.
 	localRedis = "redis://127.0.0.1:6379"
+	// startedServers are the values of --redis for a server that the command starts.
+	startedServers = ", or auto, process[:PATH], container[:IMAGE]"
 	// ignoredKinds annotates --redis with the kinds of server that its twin may not name.
 	ignoredKinds = "ignored kinds"
 	passwordFlag = "redis-password-file"
@@ -23,15 +26,47 @@ const (
 	maxPassword = 4 << 10
 )
 
-// liveServerVar is --redis of the commands that look at queues which exist.
-func liveServerVar(f flagSet, address *string) {
-	f.str(address, "redis", localRedis)
-	_ = f.SetAnnotation("redis", ignoredKinds, []string{"auto", "container", "process", "embedded"}) // fails only without such a flag
+// What a user of the server has to be granted, as ACL SETUSER takes it. Of the keys, QUEUE stands for
+// the names of the queues.
+const (
+	connectRights = "+@connection +info"
+	queueKeys     = "~QUEUE ~redisson_delay_queue*"
+	queueChannels = "&redisson_delay_queue_channel:*"
+
+	doctorRights  = connectRights + " +@read +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
+	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
+	queueRights   = migrateRights
+	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
+)
+
+// granted names the rights to grant a user who may not do something.
+func granted(err error, rights string) error {
+	// The second is what a script is told by a server before Redis 7.2.
+	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")) {
+		return fmt.Errorf("the server refuses: %w; grant the user %s", err, rights)
+	}
+	return err
 }
 
-// allOf reports whether all queues are asked for. Named queues override --all as a default.
-func allOf(f *pflag.FlagSet, all bool, queues []string) bool {
-	return all && (len(queues) == 0 || f.Changed("all"))
+// live adds --redis of the commands that look at queues which exist.
+func (c *call) live() {
+	c.str(&c.redis, "redis", localRedis)
+	_ = c.Flags().SetAnnotation("redis", ignoredKinds, []string{"auto", "container", "process", "embedded"}) // fails only without such a flag
+}
+
+// checkQueues refuses an address that would start a server, names beside --all, and empty names. Named queues override --all as
+// a default.
+func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
+	*all = *all && (len(queues) == 0 || c.given("all"))
+	switch {
+	case needed && *all == (len(queues) > 0):
+		return errors.New("expected the names of queues, or --all")
+	case *all && len(queues) > 0:
+		return errors.New("expected the names of queues or --all, got both")
+	case slices.Contains(queues, ""):
+		return errors.New("expected the names of queues, got an empty name")
+	}
+	return checkLiveServer(c.redis)
 }
 
 // checkLiveServer is an error where --redis would start a server.
@@ -42,35 +77,37 @@ func checkLiveServer(address string) error {
 	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 }
 
-// startLive connects to a server that runs. A node of a cluster is refused: other nodes have queues too, and nothing
-// would tell.
-func startLive(ctx context.Context, address string) (*redis.Server, error) {
-	srv, err := redis.Start(ctx, address, nil)
-	if err != nil || srv.Cluster() {
-		return srv, err
+// connect connects to a server that runs. A node of a cluster is refused: other nodes have queues too, and nothing would tell.
+func (c *call) connect() (*redis.Server, redis.Conn, error) {
+	ctx := c.Context()
+	srv, err := redis.Start(ctx, c.redis, nil)
+	if err != nil {
+		return nil, nil, err
 	}
 	conn := srv.Conn()
-	defer conn.Close()
+	if srv.Cluster() {
+		return srv, conn, nil
+	}
 	// A user who may not ask is not kept from what it may do.
 	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); err == nil && strings.Contains(info, "cluster_enabled:1") {
-		_ = srv.Close()
-		return nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
+		_ = errors.Join(conn.Close(), srv.Close())
+		return nil, nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
 	}
-	return srv, nil
+	return srv, conn, nil
 }
 
 // addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process
 // list.
-func addPassword(cmd *cobra.Command) {
+func addPassword(c *call) {
 	var file string
-	flagsOf(cmd).str(&file, passwordFlag, "")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+	c.str(&file, passwordFlag, "")
+	c.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return nil
 		}
 		password, err := readPassword(cmd.Context(), file)
 		if err != nil {
-			return fmt.Errorf("--%s: %w", passwordFlag, err)
+			return named("--"+passwordFlag, err)
 		}
 		return setPassword(cmd.Flags(), password)
 	}
@@ -90,9 +127,9 @@ func readPassword(ctx context.Context, name string) (string, error) {
 // for addresses: a --redis without an address does without.
 func setPassword(flags *pflag.FlagSet, password string) error {
 	value := flags.Lookup("redis").Value
-	addresses, several := []string{value.String()}, false
-	var list pflag.SliceValue
-	if list, several = value.(pflag.SliceValue); several {
+	addresses := []string{value.String()}
+	list, several := value.(pflag.SliceValue)
+	if several {
 		addresses = list.GetSlice()
 	}
 	found := false
@@ -106,7 +143,7 @@ func setPassword(flags *pflag.FlagSet, password string) error {
 		}
 		address, err := spec.Address.WithPassword(password)
 		if err != nil {
-			return usageError(fmt.Errorf("--%s: %w", passwordFlag, err))
+			return usageError(named("--"+passwordFlag, err))
 		}
 		addresses[i], found = address.String(), true
 	}
@@ -125,9 +162,11 @@ func setPassword(flags *pflag.FlagSet, password string) error {
 func checkOneReal(address string) error {
 	spec, err := redis.Parse(address)
 	switch {
-	case err == nil && spec.Kind == redis.Embedded:
+	case err != nil:
+		return usageError(err)
+	case spec.Kind == redis.Embedded:
 		return usageError(errors.New("--redis embedded: expected a real Redis: the embedded server is an imitation, and process starts a real one"))
-	case err == nil && spec.Kind == redis.External && spec.Address.Topology != redis.Single:
+	case spec.Kind == redis.External && spec.Address.Topology != redis.Single:
 		return usageError(fmt.Errorf("--redis %s: expected one server: name the address of a master", redis.Redact(address)))
 	}
 	return checkByTCP(address)

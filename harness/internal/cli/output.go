@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// shows prints the document with --json, and else the text.
+func (c *call) shows(document any, write func(io.Writer) error) error {
+	if c.json {
+		return printJSON(c.OutOrStdout(), document)
+	}
+	var out strings.Builder
+	err := write(&out)
+	_, printErr := io.WriteString(c.OutOrStdout(), text.Inert(out.String()))
+	return errors.Join(err, printErr)
+}
+
+func printJSON(w io.Writer, document any) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(document)
+}
+
+// notice prints a line for people, beside the output.
+func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
+
+// served serves a page and metrics at --listen, if it is given, until the context of the command ends or done is called.
+func (c *call) served(page http.Handler, source metrics.Source) (url string, done func() error, err error) {
+	if c.listen == "" {
+		return "", func() error { return nil }, nil
+	}
+	server, err := web.Serve(c.Context(), c.listen, page, metrics.Handler(tool(), source), nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return server.URL(), server.Close, nil
+}
+
+// checkWritable finds out before the work whether a file can be written, and touches none that is there. An empty name is no
+// file; a device or a pipe is not looked at.
+func checkWritable(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	path := filepath.Clean(name)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return fmt.Errorf("%s: %s cannot be written: it is a folder", flag, name)
+		}
+		return nil
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
+	if err != nil {
+		return fmt.Errorf("%s: %s cannot be written: %w", flag, name, errors.Unwrap(err))
+	}
+	return named(flag, errors.Join(probe.Close(), os.Remove(probe.Name())))
+}
+
+// checkReports refuses files of --report that cannot be written, before the work.
+func (c *call) checkReports() error {
+	for i, name := range c.reports {
+		if !slices.Contains(report.Endings, filepath.Ext(name)) {
+			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, strings.Join(report.Endings, ", ")))
+		}
+		if slices.ContainsFunc(c.reports[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
+			return usageError(fmt.Errorf("--report %s: this file is named twice", name))
+		}
+		if err := checkWritable("--report", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report writes the page to each file of --report, whole or not at all.
+func (c *call) report(page report.Page) error {
+	var errs []error
+	for _, name := range c.reports {
+		errs = append(errs, named("--report", page.Save(name)))
+	}
+	return errors.Join(errs...)
+}
+
+func named(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", flag, err)
+}
