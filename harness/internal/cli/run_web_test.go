@@ -76,7 +76,7 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	b := watch(t, out, "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
 		"--slo", "delivered==offered", "--label", "host=here")
 	b.await(t, `document.getElementById("tag").textContent === "running" && Number(`+deliveredBy(0)+`) > 0`)
-	b.Do(chromedp.Click(chromedp.CSS("#stop")))
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	b.await(t, `document.getElementById("objectives") !== null`)
 	<-b.ended // its verdict is the machine's
 
@@ -115,7 +115,7 @@ variants:
 	b.Do(chromedp.EmulateViewport(400, 900))
 	require.LessOrEqual(t, pagetest.Eval[int](b.Browser, "document.documentElement.scrollWidth"), 400)
 	require.Empty(t, pagetest.Eval[[]string](b.Browser, pagetest.Overlaps))
-	b.Do(chromedp.Click(chromedp.CSS("#stop")))
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	err := <-b.ended
 	var failed *exitError
 	require.ErrorAs(t, err, &failed)
@@ -143,7 +143,7 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(400, 900))
 	require.LessOrEqual(t, pagetest.Eval[int](b.Browser, "document.documentElement.scrollWidth"), 400)
 	require.Empty(t, pagetest.Eval[[]string](b.Browser, pagetest.Overlaps))
-	b.Do(chromedp.Click(chromedp.CSS("#stop")))
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	<-b.ended // its verdict is the machine's
 	for side, folder := range []string{"dq", "dq-3.16.6"} {
 		r, err := run.ReadFile(filepath.Join(out, folder, "1", run.File))
