@@ -99,7 +99,7 @@ func (p Program) String() string { return p.text }
 
 // Notice names the release that stands for a Redisson that the catalogue lacks; it is empty for every other driver.
 func (p Program) Notice() string {
-	if p.kind == exec || wire.ClosestKnown(p.release) == p.release {
+	if p.kind != "redisson" || wire.ClosestKnown(p.release) == p.release {
 		return ""
 	}
 	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", p.release, wire.ClosestKnown(p.release))
