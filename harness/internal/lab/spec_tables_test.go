@@ -12,7 +12,7 @@ import (
 
 // changesHead begins the table of changes.md. Its rows say in words what changed; the statements
 // in the last column follow from the releases of each.
-const changesHead = "| 3.x | 2.x | what changed | statements |\n|---|---|---|---|\n"
+const changesHead = "|3.x|2.x|change|statements|\n|-|-|-|-|\n"
 
 // withChanges writes the last column of the table in changes.md. Each release at which a statement begins or ends has a row.
 func withChanges(present string) (string, error) {
@@ -35,7 +35,7 @@ func withChanges(present string) (string, error) {
 		}
 		delete(left, newer)
 		delete(left, older)
-		text += fmt.Sprintf("|%s|%s|%s| %s |\n", cells[1], cells[2], cells[3], signed(statements))
+		text += fmt.Sprintf("|%s|%s|%s|%s|\n", cells[1], cells[2], cells[3], signed(statements))
 	}
 	for release, changes := range left {
 		return "", fmt.Errorf("expected a row for %s, at which %s changes", release, changes[0].ID)
@@ -76,7 +76,7 @@ func signed(changes []change) string {
 			if begins {
 				sign = "+"
 			}
-			link := fmt.Sprintf("%s [%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link(), spec.Dir+"/"))
+			link := fmt.Sprintf("%s[%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link(), spec.Dir+"/"))
 			if c.begins == begins && !slices.Contains(links, link) {
 				links = append(links, link)
 			}
@@ -181,7 +181,7 @@ func withCatalogue(present string) (string, error) {
 	if !begins || !ends {
 		return "", fmt.Errorf("scripts.md: expected the lines %q and %q", begin, end)
 	}
-	table := "\n| script, and the first 3.x release of each text | KEYS | ARGV | reply | cost | statements |\n|---|---|---|---|---|---|\n"
+	table := "\n|script, and the first 3.x release of each text|KEYS|ARGV|reply|cost|statements|\n|-|-|-|-|-|-|\n"
 	texts := wire.Scripts()
 	for len(texts) > 0 {
 		n := 1
@@ -197,7 +197,7 @@ func withCatalogue(present string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		table += fmt.Sprintf("| `%s` %s | %s | %s | %s | %s | %s |\n", last.Name, strings.Join(links, " "), strings.Join(letters, ", "),
+		table += fmt.Sprintf("|`%s` %s|%s|%s|%s|%s|%s|\n", last.Name, strings.Join(links, " "), strings.Join(letters, ", "),
 			strings.Join(argsOf(last), "; "), cmp.Or(strings.ReplaceAll(last.Reply, " | ", " or "), "it fails"), last.Cost, linked(ids))
 		texts = texts[n:]
 	}

@@ -42,9 +42,9 @@ func TestSpec(t *testing.T) {
 func TestSpecChangesAreComplete(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/spec/changes.md")
 	require.NoError(t, err)
-	_, err = withChanges(regexp.MustCompile(`(?m)^\| 3\.42\.0 .*\n`).ReplaceAllString(string(text), ""))
+	_, err = withChanges(regexp.MustCompile(`(?m)^\|3\.42\.0\|.*\n`).ReplaceAllString(string(text), ""))
 	require.ErrorContains(t, err, "expected a row for 3.42.0, at which W-STOP-3")
-	_, err = withChanges(regexp.MustCompile(`(?m)^\| 3\.42\.0 `).ReplaceAllString(string(text), "| 3.43.0 "))
+	_, err = withChanges(regexp.MustCompile(`(?m)^\|3\.42\.0\|`).ReplaceAllString(string(text), "|3.43.0|"))
 	require.ErrorContains(t, err, "no statement begins or ends at 3.43.0")
 }
 
