@@ -205,6 +205,7 @@ func (l *Live) Running() (Running, error) {
 		r.TakeErrors = p.takeErrors
 		_ = d.Histograms.Add(p.sums) // of the same bounds
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
+		e.meter.spread(d.Intervals, p.start.UnixNano())
 		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
 		for _, i := range p.intervals {
 			d.ElapsedSeconds = i.Second

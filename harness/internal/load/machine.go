@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"sort"
+	"sync"
 	"strconv"
 	"strings"
 	"time"
@@ -189,8 +190,10 @@ type meter struct {
 	stop  context.CancelFunc
 	done  chan struct{}
 
+	mu      sync.Mutex
+	hiccups []span // in which the meter should have been awake and was not, in order
+
 	// These are the meter's own until done is closed.
-	hiccups   []span      // in which the meter should have been awake and was not, in order
 	all       run.Hiccups // those beyond maxHiccups too
 	overslept *run.Histogram
 	ended     time.Time
@@ -230,6 +233,8 @@ func (m *meter) note(due, woke time.Time) {
 	m.all.Count++
 	m.all.TotalNs += int64(over)
 	m.all.LongestNs = max(m.all.LongestNs, int64(over))
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if len(m.hiccups) < maxHiccups {
 		m.hiccups = append(m.hiccups, span{m.epoch.Wall(due), m.epoch.Wall(woke)})
 	}
@@ -262,7 +267,7 @@ func (m *meter) heldUp(times []span) (n int64) {
 	return n
 }
 
-// spread says of each second of a run that began at an instant how much of it lies in hiccups. The meter has ended.
+// spread says of each second of a run that began at an instant how much of it lies in hiccups so far.
 func (m *meter) spread(seconds []run.Interval, begin int64) {
 	stood := m.stood()
 	last := stood(begin)
@@ -274,14 +279,17 @@ func (m *meter) spread(seconds []run.Interval, begin int64) {
 
 // stood returns how much of the time before an instant lies in hiccups, in ns.
 func (m *meter) stood() func(unixNs int64) int64 {
-	totals := make([]int64, 1, len(m.hiccups)+1)
-	for i, h := range m.hiccups {
+	m.mu.Lock()
+	hiccups := m.hiccups // which only gets longer
+	m.mu.Unlock()
+	totals := make([]int64, 1, len(hiccups)+1)
+	for i, h := range hiccups {
 		totals = append(totals, totals[i]+h.length())
 	}
 	return func(unixNs int64) int64 {
-		ended := sort.Search(len(m.hiccups), func(i int) bool { return m.hiccups[i].to > unixNs })
-		if ended < len(m.hiccups) && m.hiccups[ended].from < unixNs {
-			return totals[ended] + unixNs - m.hiccups[ended].from
+		ended := sort.Search(len(hiccups), func(i int) bool { return hiccups[i].to > unixNs })
+		if ended < len(hiccups) && hiccups[ended].from < unixNs {
+			return totals[ended] + unixNs - hiccups[ended].from
 		}
 		return totals[ended]
 	}

@@ -55,6 +55,9 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		start := time.Now()
 		m := startMeter(k, agent.NewEpoch())
 		time.Sleep(time.Second)
+		soFar := []run.Interval{{Second: .12}}
+		m.spread(soFar, start.UnixNano())
+		require.Equal(t, int64(20*time.Millisecond), soFar[0].HiccupNs, "a page shows it while the run lasts")
 		m.end()
 		m.end()
 		seen := m.seen()

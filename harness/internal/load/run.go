@@ -151,6 +151,7 @@ type engine struct {
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
+	meter  *meter // of the measured phase
 	notes  []string
 	faults []run.AgentFault
 	errs   agent.Errors // the first ones of the agents
@@ -265,6 +266,9 @@ func (e *engine) start(ctx context.Context) (start time.Time, err error) {
 func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) {
 	meter, looks := startMeter(e.Clock, e.epoch), [3]look{e.look(ctx)}
 	defer meter.end()
+	e.mu.Lock()
+	e.meter = meter
+	e.mu.Unlock()
 	p := e.begin(plan.Measured, start, e.Progress)
 	changing, endChanges := context.WithCancel(ctx)
 	var changes, meanwhile sync.WaitGroup

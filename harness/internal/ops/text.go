@@ -163,16 +163,15 @@ func (l *Look) Lines() string {
 // Page shows the look with a row for each finding and each queue.
 func (l *Look) Page() report.Page {
 	p := report.Page{
-		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red finding in %s.", plural(int64(len(l.Queues)), "queue")),
+		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", plural(int64(len(l.Queues)), "queue")),
 		Lead: []string{l.title()}, Notes: l.Unseen,
-	}
-	if l.Red > 0 {
-		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, plural(int64(len(l.Queues)), "queue"))
 	}
 	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
 	queues := report.Table{ID: "queues", Title: "Queues", Head: []string{"queue", "waiting", "overdue", "delivered", "listeners"}, Words: 1}
+	states := map[State]int{}
 	add := func(name string, all []Finding) {
 		for _, f := range all {
+			states[f.State]++
 			class := map[State]string{Red: "bad", Yellow: "open"}[f.State]
 			findings.Rows = append(findings.Rows, report.Row{Class: class, Cells: []report.Cell{{Text: name}, {Text: string(f.State)}, {Text: f.Kind, Class: "pill"}, {Text: f.Why}, {Text: f.Next}}})
 		}
@@ -187,6 +186,13 @@ func (l *Look) Page() report.Page {
 			row.Cells = append(row.Cells, report.Cell{Text: fmt.Sprint(n), Raw: &v})
 		}
 		queues.Rows = append(queues.Rows, row)
+	}
+	in := plural(int64(len(l.Queues)), "queue")
+	switch {
+	case l.Red > 0:
+		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, in)
+	case states[Yellow] > 0:
+		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, in %s; no red one.", states[Yellow], in)
 	}
 	p.Tables = []report.Table{findings, queues}
 	return p
