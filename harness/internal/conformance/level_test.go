@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,7 +72,9 @@ func TestLevelsTellPortsApart(t *testing.T) {
 		{"leaves the pending list", "DQ.transfer/one", inScript("transfer", "redis.call('lrem', KEYS[3], 1, v);", ""), "pending", "pending", "pending"},
 	} {
 		t.Run(port.name, func(t *testing.T) {
+			t.Parallel()
 			bench := newMutantBench(t, "3.21.0")
+			bench.runner.wait = time.Second
 			i := slices.IndexFunc(bench.cases, func(c *Case) bool { return c.ID == port.run })
 			require.GreaterOrEqual(t, i, 0)
 			for level, expected := range map[Level]string{Wire: port.wire, Exchange: port.exchange, State: port.state} {

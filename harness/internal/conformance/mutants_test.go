@@ -67,7 +67,9 @@ func TestTheUnbrokenRaisesNoAlarm(t *testing.T) {
 	}
 	inLanes(t, redistest.Sample(t, releases, runs), func(release string) string { return release }, func(t *testing.T, release string) {
 		t.Helper()
-		require.Empty(t, newMutantBench(t, release).firstFailure(t, "", func() bool { return false }))
+		bench := newMutantBench(t, release)
+		bench.cases = redistest.Sample(t, bench.cases, 4)
+		require.Empty(t, bench.firstFailure(t, "", func() bool { return false }))
 	})
 }
 

@@ -114,45 +114,6 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 	}
 }
 
-func TestServerInUseIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		use  func(ctx context.Context, c *goredis.Client) error
-		stay bool
-		want string
-	}{
-		"keys": {
-			use:  func(ctx context.Context, c *goredis.Client) error { return c.Set(ctx, "a'b", "theirs", 0).Err() },
-			want: `"a'b" in database 3|redis-cli -n 3 FLUSHDB`,
-		},
-		"scripts": {
-			use:  func(ctx context.Context, c *goredis.Client) error { return c.ScriptLoad(ctx, "return 1").Err() },
-			want: "1 cached scripts|SCRIPT FLUSH",
-		},
-		"client": {
-			use:  func(ctx context.Context, c *goredis.Client) error { return c.Ping(ctx).Err() },
-			stay: true, want: "1 other clients",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			srv := somebodys(t)
-			theirs := clientOf(t, srv, 3)
-			require.NoError(t, test.use(t.Context(), theirs))
-			if !test.stay {
-				require.NoError(t, theirs.Close())
-			}
-			_, err := NewRunner(t.Context(), srv, library.Judged(library.DQ{Release: wire.Newest()}), wire.Newest())
-			require.ErrorIs(t, err, ErrServerInUse)
-			for want := range strings.SplitSeq(test.want, "|") {
-				require.ErrorContains(t, err, want)
-			}
-			stats := clientOf(t, srv, 0).Info(t.Context(), "commandstats").Val()
-			require.NotRegexp(t, "cmdstat_(flush|del|unlink|script.flush)", stats)
-		})
-	}
-}
-
 // requireRight has each case that failed run again alone: a machine that stood still may have failed it.
 func requireRight(t *testing.T, srv *redis.Server, report *Report) {
 	t.Helper()
