@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -38,20 +39,20 @@ func (r *caseRun) seed(ctx context.Context, s *Seed) error {
 	for i := range s.Count {
 		values = append(values, fmt.Sprintf("v%03d", i+1))
 	}
-	pending := []any{"RPUSH", r.names.Pending}
-	timeouts := []any{"ZADD", r.names.TimeoutSet}
+	timeouts, pending := []any{"ZADD", r.names.TimeoutSet}, []any{"RPUSH", r.names.Pending}
 	for i, v := range values {
 		m := string(layout.Pack(seedID(layout, max(s.FirstID, 1)+i), []byte(v)))
-		pending = append(pending, m)
-		timeouts = append(timeouts, s.Due+int64(i)*s.Step, m)
+		timeouts, pending = append(timeouts, s.Due+int64(i)*s.Step, m), append(pending, m)
 	}
-	commands := map[string][]any{"timeouts": timeouts, "pending": pending}
-	delete(commands, s.Skip)
 	// At once: a transfer in between would make ghosts.
-	for _, command := range [][]any{{"MULTI"}, commands["timeouts"], commands["pending"], {"EXEC"}} {
-		if command == nil {
-			continue
-		}
+	commands := [][]any{{"MULTI"}, timeouts, pending, {"EXEC"}}
+	switch s.Skip {
+	case "timeouts":
+		commands = slices.Delete(commands, 1, 2)
+	case "pending":
+		commands = slices.Delete(commands, 2, 3)
+	}
+	for _, command := range commands {
 		if err := r.setUp.Do(ctx, command...).Err(); err != nil {
 			return &faultError{err}
 		}

@@ -12,51 +12,37 @@ import (
 
 // Section is one file of cases about one part of the API.
 type Section struct {
-	// Name is the first part of its cases' ids, such as "DQ.offer".
-	Name string `yaml:"section"`
-	// About says in a sentence what the section is about.
+	Name  string  `yaml:"section"` // the first part of its cases' ids, such as "DQ.offer"
 	About string  `yaml:"about"`
 	Cases []*Case `yaml:"cases"`
 
-	// File is where it was read from, for messages.
-	File string `yaml:"-"`
+	File string `yaml:"-"` // for messages
 }
 
 // Case is one thing that an implementation must do.
 type Case struct {
-	// ID is <section>/<name>.
-	ID string `yaml:"id"`
-	// Requirement is a sentence that says what must happen.
-	Requirement string `yaml:"requirement"`
-	// Source says where the requirement is from: the file name of a document, or a release and what was seen there.
-	Source string `yaml:"source"`
-	// Since and Until are the first and the last release from 3.2.0 on for which the case holds; Since2x and Until2x
-	// those of the 2.x line. With Since alone the case holds for no 2.x release.
+	ID          string `yaml:"id"`          // <section>/<name>
+	Requirement string `yaml:"requirement"` // a sentence
+	Source      string `yaml:"source"`      // the file name of a document, or a release and its behaviour
+	// Since and Until are the first and the last release from 3.2.0 on for which the case holds; Since2x and Until2x are
+	// those of the 2.x line. With only Since the case holds for no 2.x release.
 	Since   string `yaml:"since"`
 	Until   string `yaml:"until"`
 	Since2x string `yaml:"since-2x"`
 	Until2x string `yaml:"until-2x"`
-	// Queue is the destination's name, "orders" unless said otherwise.
-	Queue string `yaml:"queue"`
-	// Codec is a name of docs/protocol.md, "string" unless said otherwise; ValueType is for the codec that must be told
-	// a class.
-	Codec     string `yaml:"codec"`
-	ValueType string `yaml:"value-type"`
-	// Options of the client, as docs/protocol.md names them.
-	Options map[string]any `yaml:"options"`
-	// Faithful makes dq follow Redisson's timing, where that is the case.
-	Faithful bool `yaml:"faithful"`
-	// Slow marks a case that waits for seconds.
-	Slow bool `yaml:"slow"`
-	// Trace is empty for an exact comparison with the recording, or the reason why there is none.
-	Trace string `yaml:"no-trace"`
-	// KnownFailing maps drivers, "dq" or "redisson:3.13.0" or "*", to the reason why they fail the case. They must fail
-	// it.
+
+	Queue     string         `yaml:"queue"`      // the destination's name, "orders" by default
+	Codec     string         `yaml:"codec"`      // a name of docs/protocol.md, "string" by default
+	ValueType string         `yaml:"value-type"` // for a codec that must know a class
+	Options   map[string]any `yaml:"options"`    // of the client, as docs/protocol.md names them
+	Faithful  bool           `yaml:"faithful"`   // makes dq follow Redisson's timing, where timing is the case
+	Slow      bool           `yaml:"slow"`       // it waits for seconds
+	Trace     string         `yaml:"no-trace"`   // why there is no comparison with the recording; empty for an exact one
+	// KnownFailing maps drivers, "dq" or "redisson:3.13.0" or "*", to the reason why they fail the case. They must fail it.
 	KnownFailing map[string]string `yaml:"known-failing"`
 	Steps        []*Step           `yaml:"steps"`
 	Expect       Expect            `yaml:"expect"`
 
-	// Section and Line are where the case is written.
 	Section *Section `yaml:"-"`
 	Line    int      `yaml:"-"`
 
@@ -64,100 +50,75 @@ type Case struct {
 	history  *history // of a drawn case
 }
 
-// Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed, Wait, Pause is given.
+// Step is one action: exactly one of Call, Await, Cancel, Open, Redis, Seed, Wait, Pause.
 type Step struct {
-	// Call is an op, With its arguments, Handle the handle ("main" by default).
-	Call   string         `yaml:"call"`
-	With   map[string]any `yaml:"with"`
-	Handle string         `yaml:"handle"`
-	// Async names a call that is not waited for; Await waits for it.
-	Async string `yaml:"async"`
-	Await string `yaml:"await"`
-	// Cancel gives up an async call. Its await gets the text "cancelled", or the result that came at that moment.
-	Cancel string `yaml:"cancel"`
-	// Returns is what the call answers; absent for anything but an error. Error is a regular expression for "class:
-	// message" of the error that it answers with.
-	Returns yaml.Node `yaml:"returns"`
-	Error   string    `yaml:"error"`
-	// Anything says why what the call answers is not judged.
-	Anything string `yaml:"anything"`
-	// Open opens a handle.
-	Open *Open `yaml:"open"`
-	// Redis is a command that the harness sends.
-	Redis []string `yaml:"redis"`
-	// Seed puts members into the queue's keys, as an offer would have.
-	Seed *Seed `yaml:"seed"`
-	// Wait waits for something to be seen.
-	Wait *Wait `yaml:"wait"`
-	// Pause waits for time to pass; Because says why nothing else will do.
-	Pause   Duration `yaml:"pause"`
-	Because string   `yaml:"because"`
+	Call    string         `yaml:"call,omitempty"`    // an op
+	With    map[string]any `yaml:"with,omitempty"`    // its arguments
+	Handle  string         `yaml:"handle,omitempty"`  // "main" by default
+	Async   string         `yaml:"async,omitempty"`   // names a call that is not waited for
+	Await   string         `yaml:"await,omitempty"`   // waits for an async call
+	Cancel  string         `yaml:"cancel,omitempty"`  // gives up an async call, whose await gets "cancelled", or the result of that moment
+	Returns yaml.Node      `yaml:"returns,omitempty"` // the answer; absent for anything but an error
+	Error   string         `yaml:"error,omitempty"`   // a regular expression for "class: message" of an error answer
+	// Anything says why the answer is not judged.
+	Anything string   `yaml:"anything,omitempty"`
+	Open     *Open    `yaml:"open,omitempty"`
+	Redis    []string `yaml:"redis,omitempty"` // a command of the harness
+	Seed     *Seed    `yaml:"seed,omitempty"`
+	Wait     *Wait    `yaml:"wait,omitempty"`
+	Pause    Duration `yaml:"pause,omitempty"`
+	Because  string   `yaml:"because,omitempty"` // why only a pause will do
 }
 
-// Open opens a handle under a name. What is left out is the case's.
+// Open opens a handle under a name. Other fields default to the case's.
 type Open struct {
-	As     string `yaml:"as"`
-	Queue  string `yaml:"queue"`
-	Codec  string `yaml:"codec"`
-	Client string `yaml:"client"`
-	// By is "beside" for a second implementation at the same queue.
-	By string `yaml:"by"`
-	// Plain opens the destination without a delayed queue.
-	Plain bool `yaml:"plain"`
-	// Unattended does not wait for the first transfer.
-	Unattended bool `yaml:"unattended"`
+	As         string `yaml:"as,omitempty"`
+	Queue      string `yaml:"queue,omitempty"`
+	Codec      string `yaml:"codec,omitempty"`
+	Client     string `yaml:"client,omitempty"`
+	By         string `yaml:"by,omitempty"`         // "beside" for a second implementation at the same queue
+	Plain      bool   `yaml:"plain,omitempty"`      // opens the destination without a delayed queue
+	Unattended bool   `yaml:"unattended,omitempty"` // does not wait for the first transfer
 }
 
-// Seed are members that the harness writes itself.
+// Seed are members that the harness writes itself, as an offer would.
 type Seed struct {
-	// Values are the encoded values; Count makes that many, "v001" and on.
-	Values []string `yaml:"values"`
-	Count  int      `yaml:"count"`
-	// Due is the due time in Unix ms of the first; each next is due Step later.
-	Due  int64 `yaml:"due"`
-	Step int64 `yaml:"step"`
-	// Foreign packs the layout that the release cannot read.
-	Foreign bool `yaml:"foreign"`
-	// Skip leaves out the "pending" list or the "timeouts" set.
-	Skip string `yaml:"skip"`
-	// FirstID is the number that the first id is made from, 1 by default.
-	FirstID int `yaml:"first-id"`
+	Values  []string `yaml:"values,omitempty"`   // encoded values
+	Count   int      `yaml:"count,omitempty"`    // so many values, "v001" and on
+	Due     int64    `yaml:"due,omitempty"`      // the due time of the first, in Unix ms
+	Step    int64    `yaml:"step,omitempty"`     // the next is due so much later
+	Foreign bool     `yaml:"foreign,omitempty"`  // packs the layout that the release cannot read
+	Skip    string   `yaml:"skip,omitempty"`     // leaves out the "pending" list or the "timeouts" set
+	FirstID int      `yaml:"first-id,omitempty"` // the number of the first id, 1 by default
 }
 
-// Wait is an event; every field given must hold.
+// Wait is an event; every given field must hold.
 type Wait struct {
-	// Key and Length: the list or sorted set has that many elements.
-	Key    string `yaml:"key"`
-	Length *int   `yaml:"length"`
-	// Transfers is how many transfer scripts of the queue have run.
-	Transfers int `yaml:"transfers"`
-	// Command and Count: that many of these commands were seen, of clients other than the harness.
-	Command string `yaml:"command"`
-	Count   int    `yaml:"count"`
-	// Subscribers is how many subscribe to the queue's channel.
-	Subscribers *int `yaml:"subscribers"`
-	// Within is the deadline, 10 s unless said otherwise.
-	Within Duration `yaml:"within"`
+	Key         string   `yaml:"key,omitempty"`         // of a list or sorted set
+	Length      *int     `yaml:"length,omitempty"`      // its elements
+	Transfers   int      `yaml:"transfers,omitempty"`   // transfer scripts of the queue so far
+	Command     string   `yaml:"command,omitempty"`     // of a client other than the harness
+	Count       int      `yaml:"count,omitempty"`       // of these commands
+	Subscribers *int     `yaml:"subscribers,omitempty"` // to the queue's channel
+	Within      Duration `yaml:"within,omitempty"`      // 10 s by default
 }
 
-// Expect is what must be there after the steps. The three keys of the queue and Others are the whole of the database:
-// what is left out must be empty.
+// Expect is the state after the steps. The three keys of the queue and Others are the whole of the database: other keys
+// must be missing.
 type Expect struct {
-	// Destination, Pending and Timeouts are the values in order, text as it is and other bytes as "hex:…". A member
-	// that cannot be read is "foreign(…)".
+	// Destination, Pending and Timeouts are the values in order, text as it is and other bytes as "hex:…". An unreadable
+	// member is "foreign(…)".
 	Destination []string `yaml:"destination"`
 	Pending     []string `yaml:"pending"`
 	Timeouts    []string `yaml:"timeouts"`
-	// Others are further keys: lists as their elements, packed ones as "member(…)"; other types as one element that
-	// names the type.
+	// Others are further keys: lists as their elements, packed ones as "member(…)"; other types as one element that names
+	// the type.
 	Others map[string][]string `yaml:"others"`
-	// Expires maps "destination", "pending", "timeouts" or a key to its time to live, up to 10 s less being left; all
+	// Expires maps "destination", "pending", "timeouts" or a key to its time to live, of which up to 10 s may have passed;
 	// other keys have none.
-	Expires map[string]Duration `yaml:"expires"`
-	// Published is how many messages were sent to the queue's channel.
-	Published *int `yaml:"published"`
-	// Anything turns off the check of the keys, for a reason.
-	Anything string `yaml:"anything"`
+	Expires   map[string]Duration `yaml:"expires"`
+	Published *int                `yaml:"published"` // messages to the queue's channel
+	Anything  string              `yaml:"anything"`  // why the keys are not checked
 }
 
 // HoldsFor reports whether the case is about the release.

@@ -49,19 +49,20 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, &faultError{err}
 		}
-		failures = append(failures, failure...)
+		if failure != "" {
+			failures = append(failures, fmt.Sprintf("the key %q: expected %s", key, failure))
+		}
 	}
 	return failures, nil
 }
 
-// elements writes a list so that a long one stays readable.
+// elements writes a list, a long one by its ends.
 func elements(list []string) string {
-	const most = 12
-	switch {
-	case len(list) == 0:
+	switch n := len(list); {
+	case n == 0:
 		return "nothing"
-	case len(list) > most:
-		return fmt.Sprintf("%d elements from %q to %q", len(list), list[0], list[len(list)-1])
+	case n > 12:
+		return fmt.Sprintf("%d elements from %q to %q", n, list[0], list[n-1])
 	}
 	return fmt.Sprintf("%q", list)
 }
@@ -127,25 +128,24 @@ func (r *caseRun) foreignLayout(wanted, got []string) string {
 	return fmt.Sprintf("; what is foreign has the layout %s, Redisson %s writes %s", own.Other(), r.Release, own)
 }
 
-func (r *caseRun) checkExpiry(ctx context.Context, key string) ([]string, error) {
+// checkExpiry says which time to live a key should have, and has; "" if they agree.
+func (r *caseRun) checkExpiry(ctx context.Context, key string) (string, error) {
 	ms, err := r.control.Do(ctx, "PTTL", key).Int64()
-	if err != nil {
-		return nil, err
-	}
-	left := time.Duration(ms) * time.Millisecond
-	var wanted time.Duration
+	left, wanted := time.Duration(ms)*time.Millisecond, time.Duration(0)
 	for word, d := range r.c.Expect.Expires {
 		if r.key(word) == key {
 			wanted = time.Duration(d)
 		}
 	}
 	switch {
+	case err != nil:
+		return "", err
 	case wanted == 0 && left > 0:
-		return []string{fmt.Sprintf("the key %q: expected no time to live, it has %s", key, left)}, nil
+		return fmt.Sprintf("no time to live, it has %s", left), nil
 	case wanted > 0 && (left > wanted || left < wanted-ttlSlack):
-		return []string{fmt.Sprintf("the key %q: expected a time to live of %s, it has %s", key, wanted, left)}, nil
+		return fmt.Sprintf("a time to live of %s, it has %s", wanted, left), nil
 	}
-	return nil, nil
+	return "", nil
 }
 
 // checkPublished counts the announcements.

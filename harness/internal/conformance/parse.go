@@ -16,10 +16,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// CaseError says what is wrong with a file of cases, and where.
+// CaseError is a fault in a file of cases.
 type CaseError struct {
 	File string
-	Line int
+	Line int // 0 if unknown
 	Err  error
 }
 
@@ -30,7 +30,6 @@ func (e *CaseError) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
 }
 
-// Unwrap returns what is wrong.
 func (e *CaseError) Unwrap() error { return e.Err }
 
 // Duration is a time in Go's notation, such as 1h or 1500ms.
@@ -109,32 +108,28 @@ func Parse(file string, text []byte) (*Section, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
-// yamlError moves the line number that the decoder writes into its text.
+// yamlError moves the line number out of the decoder's text.
 func yamlError(file string, err error) error {
 	text := err.Error()
 	var several *yaml.TypeError
 	if errors.As(err, &several) && len(several.Errors) > 0 {
 		text = several.Errors[0]
 	}
-	line := 0
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits, by the expression
+		line, _ := strconv.Atoi(m[1]) // digits, by the expression
 		return &CaseError{file, line, errors.New(m[2])}
 	}
-	return &CaseError{file, line, errors.New(strings.TrimPrefix(text, "yaml: "))}
+	return &CaseError{file, 0, errors.New(strings.TrimPrefix(text, "yaml: "))}
 }
 
 // caseLines returns the line at which each case begins.
-func caseLines(text []byte) []int {
+func caseLines(text []byte) (lines []int) {
 	var root struct {
 		Cases []yaml.Node `yaml:"cases"`
 	}
-	if yaml.Unmarshal(text, &root) != nil {
-		return nil
-	}
-	lines := make([]int, len(root.Cases))
-	for i, n := range root.Cases {
-		lines[i] = n.Line
+	_ = yaml.Unmarshal(text, &root) // the strict decoder has read it
+	for _, n := range root.Cases {
+		lines = append(lines, n.Line)
 	}
 	return lines
 }
@@ -192,15 +187,13 @@ func (s *Step) check() error {
 	return nil
 }
 
-// maxSeed bounds the members of one seed.
-const maxSeed = 10_000
-
 func (s *Seed) check() error {
+	const most = 10_000
 	switch {
 	case (len(s.Values) > 0) == (s.Count > 0):
 		return errors.New("expected values or a count")
-	case s.Count > maxSeed:
-		return fmt.Errorf("expected a count of up to %d", maxSeed)
+	case s.Count > most:
+		return fmt.Errorf("expected a count of up to %d", most)
 	case s.Skip != "" && s.Skip != "pending" && s.Skip != "timeouts":
 		return fmt.Errorf("skip: expected pending or timeouts, got %q", s.Skip)
 	}
@@ -208,10 +201,10 @@ func (s *Seed) check() error {
 }
 
 func (w *Wait) check() error {
-	if w.Length == nil && w.Transfers == 0 && w.Command == "" && w.Subscribers == nil {
+	switch {
+	case w.Length == nil && w.Transfers == 0 && w.Command == "" && w.Subscribers == nil:
 		return errors.New("expected key and length, transfers, command or subscribers")
-	}
-	if (w.Length != nil) != (w.Key != "") {
+	case (w.Length != nil) != (w.Key != ""):
 		return errors.New("key and length belong together")
 	}
 	return nil

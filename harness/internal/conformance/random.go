@@ -179,19 +179,20 @@ func shrink(c *Case, tries int, fails func(*Case) bool) *Case {
 	return c
 }
 
-// finish waits until what is due was moved, gives takes up, and notes what is left where.
+// finish waits until due messages were moved, gives takes up, and notes the remaining values.
 func (r *caseRun) finish(ctx context.Context) error {
 	h := r.c.history
-	count := func(to time.Time) (n int64, err error) {
+	due := func(to time.Time) (n int64, err error) {
 		return r.control.Do(ctx, "ZCOUNT", r.names.TimeoutSet, "0", strconv.FormatInt(to.UnixMilli(), 10)).Int64()
 	}
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		soon, err := count(time.Now().Add(time.Minute))
-		if err != nil {
+		coming, err1 := due(time.Now().Add(time.Minute))
+		overdue, err2 := due(time.Now().Add(-settle / 2))
+		if err := errors.Join(err1, err2); err != nil {
 			return &faultError{err}
 		}
-		if soon == 0 || time.Since(began) > settle {
-			if overdue, err := count(time.Now().Add(-settle / 2)); err != nil || overdue > 0 {
+		if coming == 0 || time.Since(began) > settle {
+			if overdue > 0 {
 				h.stranded = fmt.Sprintf("W-TIMER-1: %d members have been due for a while, and no client moves them", overdue)
 			}
 			break
@@ -209,7 +210,7 @@ func (r *caseRun) finish(ctx context.Context) error {
 		if err := r.setUp.Do(ctx, "RPUSH", r.names.Destination, probe).Err(); err != nil {
 			return &faultError{err}
 		}
-		time.Sleep(settle / 50) // a take that still waits has it by then
+		time.Sleep(settle / 50) // a take that still waits has the value by then
 	}
 	for _, key := range []string{r.names.Destination, r.names.Pending} {
 		got, err := r.content(ctx, key)
@@ -226,10 +227,9 @@ func (r *caseRun) finish(ctx context.Context) error {
 		return &faultError{err}
 	}
 	for i := 0; i+1 < len(members); i += 2 {
-		due, _ := strconv.ParseFloat(members[i+1], 64)
-		in := time.Until(time.UnixMilli(int64(due))).Round(10 * time.Minute)
-		if due >= farDue {
-			in = 0
+		in := time.Duration(0)
+		if at, _ := strconv.ParseFloat(members[i+1], 64); at < farDue {
+			in = time.Until(time.UnixMilli(int64(at))).Round(10 * time.Minute)
 		}
 		h.timeouts = append(h.timeouts, fmt.Sprintf("%s in %s", r.element(members[i], true), in))
 	}
@@ -398,23 +398,10 @@ func (c *Case) yaml() string {
 		if err != nil {
 			return err.Error()
 		}
-		var plain map[string]any
-		_ = yaml.Unmarshal(text, &plain) // its own output
-		line, _ := json.Marshal(filled(plain))
+		var fields map[string]any
+		_ = yaml.Unmarshal(text, &fields) // its own output
+		line, _ := json.Marshal(fields)
 		fmt.Fprintf(&b, "      - %s\n", line)
 	}
 	return b.String()
-}
-
-// filled leaves out the fields that say nothing.
-func filled(m map[string]any) map[string]any {
-	for k, v := range m {
-		if inner, ok := v.(map[string]any); ok {
-			v = filled(inner)
-		}
-		if text := fmt.Sprint(v); text == "map[]" || text == "[]" || text == "" || text == "0" || text == "0s" || text == "false" || v == nil {
-			delete(m, k)
-		}
-	}
-	return m
 }

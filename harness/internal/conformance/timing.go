@@ -62,9 +62,11 @@ func (c serverClock) here(l monitor.Line) (earliest, latest time.Time) {
 
 // offering notes that an offer is under way until the returned function is called.
 func (r *caseRun) offering(params map[string]any) (answered func()) {
-	delay, ok := millis(params)
-	if !ok {
-		return func() {}
+	unit, _ := params["unit"].(string)
+	n, err := strconv.ParseInt(fmt.Sprint(params["delay"]), 10, 64)
+	delay, wrong := program.Millis(n, cmp.Or(unit, "ms"))
+	if err != nil || wrong != nil {
+		return func() {} // no offer, or one that is refused
 	}
 	from := time.Now()
 	return func() {
@@ -74,32 +76,11 @@ func (r *caseRun) offering(params map[string]any) (answered func()) {
 	}
 }
 
-// offers are those that were answered so far.
+// offers are the answered ones.
 func (r *caseRun) offers() []window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.windows)
-}
-
-// millis is the delay that a call asks for.
-func millis(params map[string]any) (int64, bool) {
-	var n int64
-	switch v := params["delay"].(type) {
-	case int:
-		n = int64(v)
-	case int64:
-		n = v
-	case string:
-		var err error
-		if n, err = strconv.ParseInt(v, 10, 64); err != nil {
-			return 0, false
-		}
-	default:
-		return 0, false
-	}
-	unit, _ := params["unit"].(string)
-	ms, err := program.Millis(n, cmp.Or(unit, "ms"))
-	return ms, err == nil
 }
 
 // offBy says which messages are due at another time than the calls that offered them asked for.
@@ -124,18 +105,14 @@ func dueTimes(c trace.Call) (due []int64) {
 		return nil
 	}
 	for _, l := range c.Inner {
-		if l.Name() != "zadd" || len(l.Args) != 4 || !strings.HasPrefix(l.Args[1], timeoutsPrefix) {
-			continue
-		}
-		if at, ok := trace.Score(l.Args[2]); ok {
-			due = append(due, at)
+		if l.Name() == "zadd" && len(l.Args) == 4 && strings.HasPrefix(l.Args[1], "redisson_delay_queue_timeout:") {
+			if at, ok := trace.Score(l.Args[2]); ok {
+				due = append(due, at)
+			}
 		}
 	}
 	return due
 }
-
-// timeoutsPrefix begins the name of every timeout set.
-const timeoutsPrefix = "redisson_delay_queue_timeout:"
 
 // dueOutside says by how much a due time misses the call that offered the message, and "" where it does not. A message
 // that no call offers at that moment is one fault more. Sums of due times overflow as Java's do.

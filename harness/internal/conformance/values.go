@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"strings"
@@ -18,17 +17,13 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// callParams writes a step's arguments as the protocol wants them: plain values become typed ones, durations
-// milliseconds.
+// callParams writes a step's arguments as the protocol wants them: typed values, and durations in milliseconds.
 func callParams(with map[string]any) (map[string]any, error) {
-	params := maps.Clone(with)
-	if params == nil {
-		params = map[string]any{}
-	}
-	for name, v := range params {
+	params := map[string]any{}
+	for name, v := range with {
 		switch name {
 		case "value":
-			params[name] = typed(v)
+			v = typed(v)
 		case "values":
 			list, ok := v.([]any)
 			if !ok {
@@ -38,16 +33,13 @@ func callParams(with map[string]any) (map[string]any, error) {
 			for i := range list {
 				values[i] = typed(list[i])
 			}
-			params[name] = values
+			v = values
 		case "delay", "timeout", "ttl":
-			text, ok := v.(string)
-			if !ok {
-				continue
-			}
-			if d, err := time.ParseDuration(text); err == nil {
-				params[name] = d.Milliseconds()
+			if d, err := time.ParseDuration(fmt.Sprint(v)); err == nil && reflect.TypeOf(v).Kind() == reflect.String {
+				v = d.Milliseconds()
 			}
 		}
+		params[name] = v
 	}
 	return params, nil
 }
@@ -79,28 +71,17 @@ func judgeResult(want *yaml.Node, result json.RawMessage) error {
 			return &faultError{fmt.Errorf("the result is no JSON: %w", err)}
 		}
 	}
-	expected = plainJSON(expected)
-	if equalResults(expected, got) {
-		return nil
-	}
 	text, err := json.Marshal(expected)
+	if err == nil {
+		err = json.Unmarshal(text, &expected) // the types of the answer
+	}
 	if err != nil {
 		return &faultError{err}
 	}
-	return fmt.Errorf("expected the result %s, got %s", text, result)
-}
-
-// plainJSON gives a YAML value the Go types that encoding/json decodes into.
-func plainJSON(v any) any {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return v
+	if !equalResults(expected, got) {
+		return fmt.Errorf("expected the result %s, got %s", text, result)
 	}
-	var plain any
-	if json.Unmarshal(text, &plain) != nil {
-		return v
-	}
-	return plain
+	return nil
 }
 
 func equalResults(want, got any) bool {
