@@ -18,32 +18,24 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Plan is a whole run: cases, implementation, server and what to judge by.
+// Plan is a whole run.
 type Plan struct {
-	Spec spec.Program
-	// Start, if not nil, starts the program in the place of Spec.
-	Start func(context.Context) (program.Program, error)
-	// Beside is a second implementation for cases of two; nil for none.
-	Beside *spec.Program
-	// Release overrides the one that the program is to behave as, where it names none itself; zero for no override.
-	Release wire.Release
-	// Redis is the value of --redis.
-	Redis string
-	Cases []*Case
-	// Oracle may be nil: the traces are not compared then.
-	Oracle *Oracle
-	// Level is how like Redisson the implementation must be; empty for Wire.
-	Level Level
-	// Baseline are cases that the implementation is known to fail; nil for none.
+	Spec   spec.Program
+	Start  func(context.Context) (program.Program, error) // starts the program in the place of Spec; nil for Spec
+	Beside *spec.Program                                  // a second implementation for cases of two; nil for none
+	// Release overrides the release that the program names, or that Spec does; zero for no override.
+	Release  wire.Release
+	Redis    string // the value of --redis
+	Cases    []*Case
+	Oracle   *Oracle // nil for no comparison of the traces
+	Level    Level   // empty for Wire
 	Baseline Baseline
-	// MaxFailures ends the run once so many cases in a row have failed alike, or the program has ended or not answered
-	// in so many alike; 0 for never.
+	// MaxFailures ends the run once so many cases in a row have failed alike, or the program has ended or not answered in
+	// so many alike; 0 for never.
 	MaxFailures int
-	// Notice gets a line at a time about the progress; Finished each result.
-	Notice   func(string)
-	Finished func(Result)
-	// Log, which may be nil, gets what an external program writes to stderr.
-	Log io.Writer
+	Notice      func(string) // gets a line at a time about the progress
+	Finished    func(Result)
+	Log         io.Writer // gets stderr of an external program; nil for nowhere
 
 	first, wait time.Duration // as those of a Runner
 }
@@ -181,7 +173,7 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 	return nil
 }
 
-// command is what runs one case alone.
+// command runs one case alone.
 func (p *Plan) command(c *Case) string {
 	words := []string{"dq-bench", "verify", "--driver", p.Spec.String()}
 	if p.Release != (wire.Release{}) {
@@ -190,9 +182,11 @@ func (p *Plan) command(c *Case) string {
 	if p.Level != "" && p.Level != Wire {
 		words = append(words, "--level", string(p.Level))
 	}
-	if p.Redis != "auto" && redis.IsExternal(p.Redis) {
+	switch {
+	case p.Redis == "auto":
+	case redis.IsExternal(p.Redis):
 		words = append(words, "--redis", "URL") // which may hold a password
-	} else if p.Redis != "auto" {
+	default:
 		words = append(words, "--redis", p.Redis)
 	}
 	words = append(words, "--run", "^"+regexp.QuoteMeta(c.ID)+"$")

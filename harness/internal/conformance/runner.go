@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,28 +23,24 @@ const caseTimeout = 90 * time.Second
 
 // Runner runs cases against one program on one server.
 type Runner struct {
-	// Release is the Redisson release that the program is to behave as.
-	Release wire.Release
-	// Level is how like Redisson it must be; empty for Wire.
-	Level Level
-	// Baseline are cases that it is known to fail; nil for none.
-	Baseline Baseline
-	// Restart starts the program anew after it has ended or does not answer; nil where that is not done.
+	Release  wire.Release // that the program is to behave as
+	Level    Level        // empty for Wire
+	Baseline Baseline     // cases that the program is known to fail
+	// Restart starts the program anew after it has ended or does not answer; nil for never.
 	Restart func(context.Context) (program.Program, error)
-
 	// Beside is a second implementation, for cases in which two have the queue open; nil for none.
 	Beside program.Program
 
 	inVain bool // the last wait was
 	vain   int  // how many were
-	warm   bool // the program has once done what the warm-up asks for
 
 	mu        sync.Mutex
 	broken    *ProgramError // why the program can be used no more
+	warm      bool          // the program has done the warm-up
 	impatient bool          // it was started anew
 	renewed   bool          // and has been before
-	first     time.Duration // is how long a call may take that has to warm the program up; 0 for firstTimeout
-	wait      time.Duration // is how long a wait may take that names no time; 0 for waitTimeout
+	first     time.Duration // bounds a call that has to warm the program up; 0 for firstTimeout
+	wait      time.Duration // bounds a wait that names no time; 0 for waitTimeout
 
 	program program.Program
 	hello   program.Hello
@@ -55,7 +52,7 @@ type Runner struct {
 	stopped error
 }
 
-// ErrServerInUse says that somebody else uses the server, so that a run neither begins nor goes on.
+// ErrServerInUse says that another client uses the server, so that a run neither begins nor goes on.
 var ErrServerInUse = guest.ErrInUse
 
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
@@ -98,7 +95,7 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 	}
 	if srv.How == "external" {
 		r.senders.guest = &guest.Guest{
-			Do: guest.On(r.control), Connections: harnessConnections,
+			Conn: r.control, Connections: harnessConnections,
 			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 		}
 	}
@@ -161,9 +158,9 @@ func (r *Runner) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// Observation is what was seen of one case.
+// Observation is the outcome of one case.
 type Observation struct {
-	// Lines are what the server saw from before the first open to after the last close.
+	// Lines are the server's from before the first open to after the last close.
 	Lines []monitor.Line
 	// Failures are expectations on replies, waits and keys that were not met.
 	Failures []string
@@ -171,21 +168,24 @@ type Observation struct {
 	Broken []trace.Breach
 
 	seen map[string]int // how often a rule was about a statement
-	vain bool           // one of them is a wait in vain
+	vain bool           // one of the failures is a wait in vain
 }
 
-// Observe runs one case. An error means that the harness, the server or the program failed, so that nothing is known
-// about the behaviour.
+// Observe runs one case. An error means that the harness, the server or the program failed: there is no verdict.
 func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 	if r.stopped != nil {
 		return nil, r.stopped
 	}
 	observed, err := r.observe(ctx, c)
 	if r.senders.guest != nil && !errors.Is(err, ErrServerInUse) {
-		// What a case shows beside somebody else is no verdict, nor what it shows without a right.
+		refused := err
+		if observed != nil && len(observed.Failures) > 0 {
+			refused = errors.New(strings.Join(observed.Failures, "\n"))
+		}
+		// A case beside another client, or without a right, gives no verdict.
 		if found := r.senders.guest.Disturbed(); found != nil {
 			observed, err = nil, errors.Join(found, err)
-		} else if refused := asForbidden(cmp.Or(err, refusal(observed))); errors.Is(refused, ErrForbidden) {
+		} else if refused = asForbidden(refused); errors.Is(refused, ErrForbidden) {
 			observed, err = nil, refused
 		}
 	}
@@ -193,14 +193,6 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 		r.stopped = err
 	}
 	return observed, err
-}
-
-// refusal returns the failures of a case as an error; nil for none.
-func refusal(o *Observation) error {
-	if o == nil || len(o.Failures) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(o.Failures, "\n"))
 }
 
 func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
@@ -287,20 +279,14 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 	if err := r.control.Do(ctx, "ECHO", marker).Err(); err != nil {
 		return nil, err
 	}
-	is := func(l monitor.Line) bool { return len(l.Args) == 2 && l.Args[1] == marker }
-	err := r.watch.until(ctx, "the end mark", func(lines []monitor.Line) bool {
-		return len(lines) > 0 && is(lines[len(lines)-1]) || count(lines, is) > 0
-	})
-	if err != nil {
+	end := func(lines []monitor.Line) int {
+		return slices.IndexFunc(lines, func(l monitor.Line) bool { return len(l.Args) == 2 && l.Args[1] == marker })
+	}
+	if err := r.watch.until(ctx, "the end mark", func(lines []monitor.Line) bool { return end(lines) >= 0 }); err != nil {
 		return nil, &faultError{err}
 	}
 	lines := r.watch.take()
-	for i, l := range lines {
-		if is(l) {
-			return lines[:i], nil
-		}
-	}
-	return lines, nil
+	return lines[:end(lines)], nil
 }
 
 // alone waits until no connection of the program is left.

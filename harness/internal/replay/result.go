@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Result is the outcome of the replay of one recording.
@@ -113,17 +115,17 @@ type state struct {
 }
 
 // readState reads every key and channel of the recording, and the names of all other keys of an own server.
-func (r *run) readState() (s state, err error) {
+func (r *run) readState(ctx context.Context) (s state, err error) {
 	keys := map[int][]trace.Key{}
 	for _, k := range r.plan.keys {
 		keys[k.DB] = append(keys[k.DB], k)
 	}
 	for _, db := range slices.Sorted(maps.Keys(keys)) {
-		if _, err := r.control.do("SELECT", strconv.Itoa(db)); err != nil {
+		if err := r.control.Do(ctx, "SELECT", db).Err(); err != nil {
 			return s, fmt.Errorf("database %d: %w", db, err)
 		}
 		for _, k := range keys[db] {
-			key, err := r.readKey(k)
+			key, err := r.readKey(ctx, k)
 			if err != nil {
 				return s, err
 			}
@@ -134,7 +136,7 @@ func (r *run) readState() (s state, err error) {
 		if !r.target.Own {
 			continue
 		}
-		names, err := r.control.texts("KEYS", "*")
+		names, err := r.control.Do(ctx, "KEYS", "*").StringSlice()
 		if err != nil {
 			return s, err
 		}
@@ -145,35 +147,35 @@ func (r *run) readState() (s state, err error) {
 		}
 	}
 	for _, channel := range r.plan.channels {
-		answer, err := r.control.texts("PUBSUB", "NUMSUB", channel)
-		if err != nil || len(answer) != 2 {
-			return s, fmt.Errorf("PUBSUB NUMSUB: expected a channel and a number, got %q: %w", answer, err)
+		n, err := redis.Subscribers(ctx, r.control, channel)
+		if err != nil {
+			return s, fmt.Errorf("PUBSUB NUMSUB: %w", err)
 		}
-		if n, _ := strconv.ParseInt(answer[1], 10, 64); n > 0 {
+		if n > 0 {
 			s.channels = append(s.channels, Channel{channel, n})
 		}
 	}
 	return s, nil
 }
 
-func (r *run) readKey(k trace.Key) (Key, error) {
-	key := Key{DB: k.DB, Name: k.Name}
-	reply, err := r.control.do("TYPE", k.Name)
-	if err != nil {
+func (r *run) readKey(ctx context.Context, k trace.Key) (key Key, err error) {
+	key = Key{DB: k.DB, Name: k.Name}
+	if key.Type, err = r.control.Do(ctx, "TYPE", k.Name).Text(); err != nil {
 		return key, err
 	}
-	switch key.Type = fmt.Sprint(reply); key.Type {
+	switch key.Type {
 	case "list":
-		key.elements, err = r.control.texts("LRANGE", k.Name, "0", "-1")
+		key.elements, err = r.control.Do(ctx, "LRANGE", k.Name, 0, -1).StringSlice()
 		key.Length = len(key.elements)
 	case "zset":
-		key.elements, err = r.control.texts("ZRANGE", k.Name, "0", "-1", "WITHSCORES")
-		key.Length = len(key.elements) / 2
-		for i := 1; i < len(key.elements); i += 2 {
-			if score, err := strconv.ParseFloat(key.elements[i], 64); err == nil {
-				key.elements[i] = scoreText(score)
+		members, failed := r.control.Do(ctx, "ZRANGE", k.Name, 0, -1, "WITHSCORES").StringSlice()
+		err, key.Length = failed, len(members)/2
+		for i := 1; i < len(members); i += 2 {
+			if score, err := strconv.ParseFloat(members[i], 64); err == nil {
+				members[i] = scoreText(score)
 			}
 		}
+		key.elements = members
 	}
 	return key, err
 }

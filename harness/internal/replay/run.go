@@ -34,7 +34,7 @@ type Target struct {
 type run struct {
 	plan     *Plan
 	target   Target
-	control  *conn
+	control  redis.Conn
 	monitor  *monitor.Conn
 	guest    *guest.Guest // nil on an own server
 	drains   sync.WaitGroup
@@ -42,6 +42,7 @@ type run struct {
 	peers    map[string]*conn // by the recording's name
 	byAddr   map[string]*conn // by the server's name
 	sender   *conn            // of the last command that MONITOR showed; nil for a stranger
+	own      *conn            // stands for control as a sender
 	nonce    string
 	marks    int
 	expected []monitor.Line
@@ -53,7 +54,7 @@ type run struct {
 // conn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
 // connections themselves.
 type conn struct {
-	name       string // the recorded peer; empty for the control connection
+	name       string // the recorded peer
 	socket     net.Conn
 	in         *resp.Reader
 	id         int64 // CLIENT ID; 0 if the server lacks the command
@@ -69,7 +70,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	if plan.Divergence != nil {
 		return plan.result(nil, plan.Divergence), nil
 	}
-	r := &run{plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(), peers: map[string]*conn{}, byAddr: map[string]*conn{}}
+	r := &run{plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(), peers: map[string]*conn{}, byAddr: map[string]*conn{}, own: &conn{}}
 	address, err := redis.ParseAddress(target.URL)
 	if err != nil || address.Topology != redis.Single {
 		return nil, errors.Join(errors.New("replay needs one server, redis://host:port or rediss://host:port"), err)
@@ -83,9 +84,14 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
-	if r.control, err = r.open(ctx, "", 0); err != nil {
+	if r.control, err = redis.ConnectOnce(target.URL); err != nil {
 		return nil, err
 	}
+	addr, err := r.sync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.byAddr[addr] = r.own
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -99,23 +105,18 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 // prepare makes sure that the server holds no more than it held before the recording.
 func (r *run) prepare(ctx context.Context) error {
 	if r.target.Own {
-		for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
-			if _, err := r.control.do(args...); err != nil {
-				return fmt.Errorf("emptying the server: %w", err)
-			}
+		if err := errors.Join(r.control.Do(ctx, "FLUSHALL").Err(), r.control.Do(ctx, "SCRIPT", "FLUSH").Err()); err != nil {
+			return fmt.Errorf("emptying the server: %w", err)
 		}
 	} else {
-		r.guest = &guest.Guest{
-			Do:          func(_ context.Context, args ...string) (any, error) { return r.control.do(args...) },
-			Sync:        func(ctx context.Context) error { _, err := r.sync(ctx, r.control); return err },
-			Connections: 2, // control and MONITOR
-		}
+		sync := func(ctx context.Context) error { _, err := r.sync(ctx); return err }
+		r.guest = &guest.Guest{Conn: r.control, Sync: sync, Connections: 2} // control and MONITOR
 		if err := r.guest.Admit(ctx); err != nil {
 			return err
 		}
 	}
 	for _, text := range r.plan.preload {
-		if _, err := r.control.do("SCRIPT", "LOAD", text); err != nil {
+		if err := r.control.Do(ctx, "SCRIPT", "LOAD", text).Err(); err != nil {
 			return fmt.Errorf("loading a script that the recording calls: %w", err)
 		}
 	}
@@ -130,7 +131,7 @@ func (r *run) cleanUp(ctx context.Context, err error) error {
 	}
 	left := r.guest.Remove(ctx)
 	if left == nil {
-		_, left = r.control.do("SCRIPT", "FLUSH")
+		left = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
 	}
 	if left != nil {
 		left = fmt.Errorf("removing the keys of the replay: %w", left)
@@ -144,7 +145,7 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 		s := &r.plan.steps[i]
 		shown, err := r.step(ctx, s)
 		if err == nil && shown && i%unseen == unseen-1 {
-			_, err = r.sync(ctx, r.control)
+			_, err = r.sync(ctx)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", s.Number, err)
@@ -153,11 +154,11 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 			break // the comparison says so
 		}
 	}
-	if _, err := r.sync(ctx, r.control); err != nil {
+	if _, err := r.sync(ctx); err != nil {
 		return nil, err
 	}
 	divergence := compareCommands(r.expected, r.shown)
-	state, err := r.readState()
+	state, err := r.readState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	}
 	p.waits = !p.subscribed
 	for until := time.Now().Add(answerTimeout); time.Now().Before(until); {
-		if _, err := r.sync(ctx, r.control); err != nil || p.shown > before {
+		if _, err := r.sync(ctx); err != nil || p.shown > before {
 			return true, err
 		}
 		if !p.waits {
@@ -219,7 +220,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 func (r *run) ready(ctx context.Context, l monitor.Line) (p *conn, err error) {
 	p = r.peers[l.Peer]
 	if p != nil && p.waits {
-		if _, err := r.control.do("CLIENT", "UNBLOCK", fmt.Sprint(p.id)); err != nil {
+		if err := r.control.Do(ctx, "CLIENT", "UNBLOCK", p.id).Err(); err != nil {
 			return nil, fmt.Errorf("the peer %s waits in a blocking command, and the server cannot end that (CLIENT UNBLOCK): %w", p.name, err)
 		}
 		if _, err := p.read(answerTimeout); err != nil && !p.closed && !errors.As(err, new(resp.Error)) {
@@ -257,19 +258,23 @@ func (r *run) open(ctx context.Context, name string, db int) (*conn, error) {
 		return nil, err
 	}
 	c.id, _ = id.(int64)
-	addr, err := r.sync(ctx, c)
+	addr, err := r.upTo(ctx, func(mark string) error { _, err := c.do("ECHO", mark); return err })
 	r.byAddr[addr] = c
 	return c, err
 }
 
-// sync reads MONITOR up to this moment, by the mark that a connection sends, and returns the server's name of the
-// connection.
-func (r *run) sync(ctx context.Context, c *conn) (addr string, err error) {
+// sync reads MONITOR up to this moment. It returns the server's name of the control connection.
+func (r *run) sync(ctx context.Context) (addr string, err error) {
+	return r.upTo(ctx, func(mark string) error { return r.control.Do(ctx, "ECHO", mark).Err() })
+}
+
+// upTo reads MONITOR up to a mark, and returns the server's name of the connection that sends it.
+func (r *run) upTo(ctx context.Context, echo func(mark string) error) (addr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	r.marks++
 	mark := "dq-bench:replay:" + r.nonce + ":" + strconv.Itoa(r.marks)
-	if _, err := c.do("ECHO", mark); err != nil {
+	if err := echo(mark); err != nil {
 		return "", err
 	}
 	for {
@@ -278,7 +283,7 @@ func (r *run) sync(ctx context.Context, c *conn) (addr string, err error) {
 			return "", fmt.Errorf("MONITOR's line for ECHO %s: %w", mark, err)
 		}
 		if l.Name() == "echo" && len(l.Args) == 2 && l.Args[1] == mark {
-			r.sender = r.control
+			r.sender = r.own
 			if r.guest != nil {
 				err = r.guest.Disturbed()
 			}
@@ -298,7 +303,7 @@ func (r *run) show(l monitor.Line) {
 		if r.guest != nil {
 			r.guest.Note(l)
 		}
-	case r.sender == r.control:
+	case r.sender == r.own:
 	case l.Inner():
 		r.shown = append(r.shown, l)
 	default:
@@ -313,7 +318,7 @@ func (r *run) show(l monitor.Line) {
 func (r *run) disconnect() {
 	r.closePeers()
 	if r.control != nil {
-		r.control.socket.Close()
+		r.control.Close()
 	}
 	if r.monitor != nil {
 		r.monitor.Close()
@@ -323,9 +328,7 @@ func (r *run) disconnect() {
 
 func (r *run) closePeers() {
 	for _, c := range r.opened {
-		if c != r.control {
-			c.socket.Close()
-		}
+		c.socket.Close()
 	}
 }
 
@@ -362,17 +365,4 @@ func (c *conn) do(args ...string) (any, error) {
 		return nil, err
 	}
 	return c.read(answerTimeout)
-}
-
-// texts sends a command whose answer is a list of strings.
-func (c *conn) texts(args ...string) (all []string, err error) {
-	reply, err := c.do(args...)
-	list, ok := reply.([]any)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s: expected a list, got %v", args[0], reply)
-	}
-	for _, e := range list {
-		all = append(all, fmt.Sprint(e))
-	}
-	return all, err
 }

@@ -21,28 +21,10 @@ import (
 // ErrInUse says that another client uses the server, or that the server holds data of another client.
 var ErrInUse = errors.New("the server is in use")
 
-// Do sends a command on one connection, always the same, and returns its reply. An error reply is a redis.Error.
-type Do func(ctx context.Context, args ...string) (any, error)
-
-// On sends on a Conn of one connection.
-func On(conn redis.Conn) Do {
-	return func(ctx context.Context, args ...string) (any, error) {
-		anys := make([]any, len(args))
-		for i, a := range args {
-			anys[i] = a
-		}
-		reply, err := conn.Do(ctx, anys...).Result()
-		if errors.Is(err, redis.Nil) {
-			return nil, nil
-		}
-		return reply, err
-	}
-}
-
 // Guest is a run on such a server.
 type Guest struct {
-	// Do is the connection of the run that looks around and deletes.
-	Do Do
+	// Conn is the connection of the run that looks around and deletes, always the same.
+	Conn redis.Conn
 	// Sync returns when MONITOR has shown all commands up to now.
 	Sync func(context.Context) error
 	// Connections is how many connections the run has while nothing is under way.
@@ -85,20 +67,18 @@ func (g *Guest) Admit(ctx context.Context) error {
 	if err := g.Alone(ctx); err != nil {
 		return err
 	}
-	memory, err := g.Do(ctx, "INFO", "memory")
+	memory, err := g.Conn.Do(ctx, "INFO", "memory").Text()
 	if err != nil {
 		return err
 	}
-	if m := scripts.FindStringSubmatch(fmt.Sprint(memory)); m != nil {
+	if m := scripts.FindStringSubmatch(memory); m != nil {
 		return inUse("got %s cached scripts: if no client needs them, send SCRIPT FLUSH", m[1])
 	}
 	err = g.each(ctx, func(db string, keys []string) error {
 		return inUse("got the key %.80q in database %s: if an earlier run left it, redis-cli -n %s FLUSHDB removes all", keys[0], db, db)
 	})
 	if err == nil {
-		if _, err = g.Do(ctx, "DEL", "dq-bench"); err != nil {
-			err = fmt.Errorf("DEL: %w", err)
-		}
+		err = g.Conn.Do(ctx, "DEL", "dq-bench").Err()
 	}
 	return err
 }
@@ -118,14 +98,13 @@ func (g *Guest) Alone(ctx context.Context) error {
 		return err
 	}
 	for until := time.Now().Add(grace); ; time.Sleep(5 * time.Millisecond) {
-		reply, err := g.Do(ctx, "CLIENT", "LIST")
+		list, err := g.Conn.Do(ctx, "CLIENT", "LIST").Text()
 		if errors.As(err, new(redis.Error)) {
 			break // only their commands show other clients
 		}
 		if err != nil {
 			return err
 		}
-		list, _ := reply.(string)
 		others := -g.Connections
 		for line := range strings.Lines(list) {
 			if !strings.Contains(line, " flags=S") && !strings.Contains(line, " flags=M") { // links within a set of servers
@@ -149,40 +128,35 @@ func (g *Guest) Remove(ctx context.Context) error {
 		return err
 	}
 	return g.each(ctx, func(_ string, keys []string) error {
-		_, err := g.Do(ctx, append([]string{"DEL"}, keys...)...)
-		return err
+		args := []any{"DEL"}
+		for _, key := range keys {
+			args = append(args, key)
+		}
+		return g.Conn.Do(ctx, args...).Err()
 	})
 }
 
 // each visits the keys of each database that has some, the database selected.
 func (g *Guest) each(ctx context.Context, visit func(db string, keys []string) error) error {
-	keyspace, err := g.Do(ctx, "INFO", "keyspace")
-	if err != nil {
-		return err
-	}
-	for _, m := range database.FindAllStringSubmatch(fmt.Sprint(keyspace), -1) {
-		if _, err := g.Do(ctx, "SELECT", m[1]); err != nil {
+	keyspace, err := g.Conn.Do(ctx, "INFO", "keyspace").Text()
+	for _, m := range database.FindAllStringSubmatch(keyspace, -1) {
+		if err := g.Conn.Do(ctx, "SELECT", m[1]).Err(); err != nil {
 			return err
 		}
 		var keys []string
 		for cursor := ""; cursor != "0"; {
-			reply, err := g.Do(ctx, "SCAN", max(cursor, "0"), "COUNT", "1000")
-			page, ok := reply.([]any)
-			if err != nil || !ok || len(page) != 2 {
-				return fmt.Errorf("SCAN: got %.80v: %w", reply, err)
+			page, next, err := redis.Page(g.Conn.Do(ctx, "SCAN", max(cursor, "0"), "COUNT", "1000"))
+			if err != nil {
+				return err
 			}
-			cursor = fmt.Sprint(page[0])
-			names, _ := page[1].([]any)
-			for _, name := range names {
-				keys = append(keys, fmt.Sprint(name))
-			}
+			keys, cursor = append(keys, page...), next
 		}
 		if len(keys) > 0 {
 			err = visit(m[1], keys)
 		}
-		if _, selected := g.Do(ctx, "SELECT", "0"); err != nil || selected != nil {
-			return errors.Join(err, selected)
+		if err = errors.Join(err, g.Conn.Do(ctx, "SELECT", "0").Err()); err != nil {
+			return err
 		}
 	}
-	return nil
+	return err
 }
