@@ -68,50 +68,39 @@ type Sample struct {
 
 const sampleSize, itemSize = 25, 32
 
-// AppendSample encodes a sample.
-func AppendSample(b []byte, s Sample) []byte {
-	b = binary.LittleEndian.AppendUint32(append(b, byte(s.Kind)), s.Waited)
-	b = binary.LittleEndian.AppendUint32(b, s.Index)
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.A))
-	return binary.LittleEndian.AppendUint64(b, uint64(s.B))
+// AppendSample encodes a sample: its fields in their order, little-endian.
+func AppendSample(b []byte, s Sample) []byte { return encode(b, s) }
+
+// AppendItem encodes an item: its fields in their order, little-endian.
+func AppendItem(b []byte, i Item) []byte { return encode(b, i) }
+
+func encode(b []byte, record any) []byte {
+	b, _ = binary.Append(b, binary.LittleEndian, record) // whose size is fixed
+	return b
 }
 
 // DecodeSamples calls each with every sample, to the first error.
-func DecodeSamples(b []byte, each func(Sample) error) error {
-	for ; len(b) >= sampleSize; b = b[sampleSize:] {
-		err := each(Sample{
-			Kind: Kind(b[0]), Waited: binary.LittleEndian.Uint32(b[1:]), Index: binary.LittleEndian.Uint32(b[5:]),
-			A: int64(binary.LittleEndian.Uint64(b[9:])), B: int64(binary.LittleEndian.Uint64(b[17:])),
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(b) > 0 {
-		return fmt.Errorf("samples: expected records of %d bytes, got %d bytes more", sampleSize, len(b))
-	}
-	return nil
-}
-
-// AppendItem encodes an item.
-func AppendItem(b []byte, i Item) []byte {
-	b = binary.LittleEndian.AppendUint32(b, i.Index)
-	b = binary.LittleEndian.AppendUint32(b, i.CancelAfter)
-	b = binary.LittleEndian.AppendUint64(b, uint64(i.At))
-	b = binary.LittleEndian.AppendUint64(b, uint64(i.Delay))
-	return binary.LittleEndian.AppendUint64(b, uint64(i.Due))
-}
+func DecodeSamples(b []byte, each func(Sample) error) error { return decode(b, "samples", sampleSize, each) }
 
 // DecodeItems decodes items.
 func DecodeItems(b []byte) (items []Item, err error) {
-	if len(b)%itemSize != 0 {
-		return nil, fmt.Errorf("items: expected records of %d bytes, got %d bytes", itemSize, len(b))
+	err = decode(b, "items", itemSize, func(i Item) error {
+		items = append(items, i)
+		return nil
+	})
+	return items, err
+}
+
+func decode[T any](b []byte, what string, size int, each func(T) error) error {
+	if len(b)%size != 0 {
+		return fmt.Errorf("%s: expected records of %d bytes, got %d bytes", what, size, len(b))
 	}
-	for ; len(b) > 0; b = b[itemSize:] {
-		items = append(items, Item{
-			Index: binary.LittleEndian.Uint32(b), CancelAfter: binary.LittleEndian.Uint32(b[4:]), At: int64(binary.LittleEndian.Uint64(b[8:])),
-			Delay: int64(binary.LittleEndian.Uint64(b[16:])), Due: int64(binary.LittleEndian.Uint64(b[24:])),
-		})
+	for ; len(b) > 0; b = b[size:] {
+		var record T
+		_, _ = binary.Decode(b, binary.LittleEndian, &record)
+		if err := each(record); err != nil {
+			return err
+		}
 	}
-	return items, nil
+	return nil
 }

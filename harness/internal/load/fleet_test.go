@@ -18,26 +18,24 @@ import (
 
 // A restart loses what is only in memory: exactly the messages that wait.
 func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Duration, p.MaxScheduleLag = 4*time.Second, time.Second
-		p.Fleet = []plan.Member{
-			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
-			{Offers: true, Takes: true, From: 3 * time.Second},
-		}
-		out := runVirtual(t.Context(), t, memory(), p)
-		// 2.001 s at 500/s are 1001 messages, of which 501 were due, and some more once the offers are
-		// known to be answered; those of the gap are sent late.
-		require.InDelta(t, 500, out.Counts.Lost, 20)
-		require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
-		require.False(t, out.Verdict.Passed)
-		lost, err := run.ParseSLO("lost>0")
-		require.NoError(t, err)
-		require.True(t, out.Judge(nil, lost).Passed, out.Verdict.Text)
-		lag := out.Histograms.ScheduleLag
-		require.InEpsilon(t, time.Second, lag.Max(), .01)
-		require.Equal(t, []string{"driver offers and takes to 2.001s", "driver offers and takes from 3s"}, out.Scenario.Fleet)
-	})
+	p := testPlan()
+	p.Duration, p.MaxScheduleLag = 4*time.Second, time.Second
+	p.Fleet = []plan.Member{
+		{Offers: true, Takes: true, To: 2001 * time.Millisecond},
+		{Offers: true, Takes: true, From: 3 * time.Second},
+	}
+	out := virtual(t, memory(), p)
+	// 2.001 s at 500/s are 1001 messages, of which 501 were due, and some more once the offers are
+	// known to be answered; those of the gap are sent late.
+	require.InDelta(t, 500, out.Counts.Lost, 20)
+	require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
+	require.False(t, out.Verdict.Passed)
+	lost, err := run.ParseSLO("lost>0")
+	require.NoError(t, err)
+	require.True(t, out.Judge(nil, lost).Passed, out.Verdict.Text)
+	lag := out.Histograms.ScheduleLag
+	require.InEpsilon(t, time.Second, lag.Max(), .01)
+	require.Equal(t, []string{"driver offers and takes to 2.001s", "driver offers and takes from 3s"}, out.Scenario.Fleet)
 }
 
 // slow takes its time to open, but for the first time.
@@ -55,64 +53,56 @@ func (s slow) Open(ctx context.Context, target driver.Target, names ...string) (
 
 // A member that opens slowly is waited for, even if it is there after the last message should have been sent.
 func TestMemberThatOpensSlowly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Duration, p.DrainTimeout = 4*time.Second, time.Second
-		p.Fleet = []plan.Member{
-			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
-			{Offers: true, Takes: true, From: 3 * time.Second},
-		}
-		out := runVirtual(t.Context(), t, slow{memory(), &atomic.Bool{}}, p)
-		require.InDelta(t, 500, out.Counts.Lost, 20)
-		require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
-	})
+	p := testPlan()
+	p.Duration, p.DrainTimeout = 4*time.Second, time.Second
+	p.Fleet = []plan.Member{
+		{Offers: true, Takes: true, To: 2001 * time.Millisecond},
+		{Offers: true, Takes: true, From: 3 * time.Second},
+	}
+	out := virtual(t, slow{memory(), &atomic.Bool{}}, p)
+	require.InDelta(t, 500, out.Counts.Lost, 20)
+	require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
 }
 
 // A member that closes waits until what it has offered is answered.
 func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.MaxScheduleLag = 10 * time.Second
-		p.Fleet = []plan.Member{
-			{Offers: true, Takes: true, To: 1001 * time.Millisecond},
-			{Offers: true, Takes: true, From: 1001 * time.Millisecond},
+	p := testPlan()
+	p.MaxScheduleLag = 10 * time.Second
+	p.Fleet = []plan.Member{
+		{Offers: true, Takes: true, To: 1001 * time.Millisecond},
+		{Offers: true, Takes: true, From: 1001 * time.Millisecond},
+	}
+	out := virtual(t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(30 * time.Millisecond): // longer than there is between two offers of a producer
 		}
-		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(30 * time.Millisecond): // longer than there is between two offers of a producer
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}}, p)
-		require.Zero(t, out.Counts.OfferErrors, "%v", out.Notes)
-		require.Equal(t, int64(1000), out.Counts.Offered)
-	})
+		return q.Queue.Offer(ctx, value, delay)
+	}}, p)
+	require.Zero(t, out.Counts.OfferErrors, "%v", out.Notes)
+	require.Equal(t, int64(1000), out.Counts.Offered)
 }
 
 // What is cancelled in time never comes; the rest does.
 func TestCancelledMessagesNeverCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Cancel = plan.Cancel{Share: .5, After: 500 * time.Millisecond}
-		out := runVirtualRemoving(t.Context(), t, memory(), p)
-		require.True(t, out.Verdict.Passed, out.Verdict.Text)
-		require.InDelta(t, 500, out.Counts.Removed, 50)
-		require.Equal(t, int64(1000), out.Counts.Delivered+out.Counts.Removed)
-		require.Equal(t, out.Counts.Removed, out.Histograms.RemoveRTT.Count())
-		require.Empty(t, out.Notes)
-	})
+	p := testPlan()
+	p.Cancel = plan.Cancel{Share: .5, After: 500 * time.Millisecond}
+	out := virtual(t, memory(), p)
+	require.True(t, out.Verdict.Passed, out.Verdict.Text)
+	require.InDelta(t, 500, out.Counts.Removed, 50)
+	require.Equal(t, int64(1000), out.Counts.Delivered+out.Counts.Removed)
+	require.Equal(t, out.Counts.Removed, out.Histograms.RemoveRTT.Count())
+	require.Empty(t, out.Notes)
 }
 
 // Cancelled after it was due, a message has come already.
 func TestCancellingTooLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Cancel = plan.Cancel{Share: 1, After: 1001 * time.Millisecond}
-		out := runVirtualRemoving(t.Context(), t, memory(), p)
-		require.Zero(t, out.Counts.Removed)
-		require.EqualValues(t, 1000, out.Counts.Delivered)
-	})
+	p := testPlan()
+	p.Cancel = plan.Cancel{Share: 1, After: 1001 * time.Millisecond}
+	out := virtual(t, memory(), p)
+	require.Zero(t, out.Counts.Removed)
+	require.EqualValues(t, 1000, out.Counts.Delivered)
 }
 
 // A removal that says yes and does nothing is found out.
@@ -139,22 +129,12 @@ func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
 		p := testPlan()
 		p.Duration = 500 * time.Millisecond
 		p.Cancel = plan.Cancel{Share: .5, After: 100 * time.Millisecond}
-		out := runVirtualRemoving(t.Context(), t, liar{memory()}, p)
+		out := runVirtual(t.Context(), t, liar{memory()}, p)
 		require.Positive(t, out.Counts.Revived)
 		require.EqualValues(t, 250, out.Counts.Delivered)
 		require.False(t, out.Verdict.Passed)
 		require.Contains(t, out.Verdict.Text, "delivered although cancelled")
 	})
-}
-
-func runVirtualRemoving(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan) *run.Document {
-	t.Helper()
-	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: memory().Clock})
-	require.NoError(t, err)
-	c := result.Report.Counts
-	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost+c.Removed)
-	result.Report.Judge(nil)
-	return result.Report
 }
 
 // What comes the wrong way round is counted.
@@ -170,20 +150,18 @@ func TestInversionsAreCounted(t *testing.T) {
 
 // What of the warm-up never came is lost.
 func TestALostWarmUpFailsTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Warmup, p.DrainTimeout = time.Second, time.Second
-		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if n <= 100 {
-				return nil
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}}, p)
-		require.EqualValues(t, 100, out.Warmup.Lost)
-		require.EqualValues(t, 1000, out.Counts.Delivered)
-		require.False(t, out.Verdict.Passed)
-		require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")
-	})
+	p := testPlan()
+	p.Warmup, p.DrainTimeout = time.Second, time.Second
+	out := virtual(t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+		if n <= 100 {
+			return nil
+		}
+		return q.Queue.Offer(ctx, value, delay)
+	}}, p)
+	require.EqualValues(t, 100, out.Warmup.Lost)
+	require.EqualValues(t, 1000, out.Counts.Delivered)
+	require.False(t, out.Verdict.Passed)
+	require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")
 }
 
 // What is not due when the run ends is pending, and that is no fault.
@@ -205,50 +183,42 @@ func TestHorizonLeavesWhatIsNotDuePending(t *testing.T) {
 
 // A consumer that polls every 3 s finds a message up to 3 s late.
 func TestPollingConsumersAreLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Producers, p.Consumers, p.Rate, p.Duration, p.Poll = 1, 1, .1, 100*time.Second, 3*time.Second
-		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, run.Counts{Offered: 10, Delivered: 10}, out.Counts)
-		require.LessOrEqual(t, out.Histograms.Lateness.Max(), int64(3*time.Second))
-		require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
-	})
+	p := testPlan()
+	p.Producers, p.Consumers, p.Rate, p.Duration, p.Poll = 1, 1, .1, 100*time.Second, 3*time.Second
+	out := virtual(t, memory(), p)
+	require.Equal(t, run.Counts{Offered: 10, Delivered: 10}, out.Counts)
+	require.LessOrEqual(t, out.Histograms.Lateness.Max(), int64(3*time.Second))
+	require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
 }
 
 // Consumers that are busy for longer than messages take to come fall behind.
 func TestSlowConsumersFallBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Consumers, p.Rate, p.Duration, p.Work = 1, 10, 10*time.Second, 150*time.Millisecond
-		out := runVirtual(t.Context(), t, memory(), p)
-		require.EqualValues(t, 100, out.Counts.Delivered)
-		// 100 messages of 150 ms each against 10 s of offers.
-		require.InEpsilon(t, 5*time.Second, out.Histograms.Lateness.Max(), .05)
-	})
+	p := testPlan()
+	p.Consumers, p.Rate, p.Duration, p.Work = 1, 10, 10*time.Second, 150*time.Millisecond
+	out := virtual(t, memory(), p)
+	require.EqualValues(t, 100, out.Counts.Delivered)
+	// 100 messages of 150 ms each against 10 s of offers.
+	require.InEpsilon(t, 5*time.Second, out.Histograms.Lateness.Max(), .05)
 }
 
 // What still comes is waited for, but no longer than the drain limit: what has not come is pending.
 func TestDrainLimitEndsASlowDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Consumers, p.Rate, p.Duration, p.Work, p.DrainLimit = 1, 10, 10*time.Second, 150*time.Millisecond, 2*time.Second
-		out := runVirtual(t.Context(), t, memory(), p)
-		// 12 s of 150 ms each, and the one that is taken then.
-		require.InDelta(t, 80, out.Counts.Delivered, 2)
-		require.Equal(t, run.Counts{Offered: 100, Delivered: out.Counts.Delivered, Pending: 100 - out.Counts.Delivered}, out.Counts)
-		require.False(t, out.Verdict.Passed)
-		require.Contains(t, out.Verdict.Text, "still pending after the drain limit of 2s")
-	})
+	p := testPlan()
+	p.Consumers, p.Rate, p.Duration, p.Work, p.DrainLimit = 1, 10, 10*time.Second, 150*time.Millisecond, 2*time.Second
+	out := virtual(t, memory(), p)
+	// 12 s of 150 ms each, and the one that is taken then.
+	require.InDelta(t, 80, out.Counts.Delivered, 2)
+	require.Equal(t, run.Counts{Offered: 100, Delivered: out.Counts.Delivered, Pending: 100 - out.Counts.Delivered}, out.Counts)
+	require.False(t, out.Verdict.Passed)
+	require.Contains(t, out.Verdict.Text, "still pending after the drain limit of 2s")
 }
 
 func TestManyQueuesShareTheMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Queues, p.Consumers = 7, 9
-		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
-		require.Equal(t, 7, out.Scenario.Queues)
-	})
+	p := testPlan()
+	p.Queues, p.Consumers = 7, 9
+	out := virtual(t, memory(), p)
+	require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+	require.Equal(t, 7, out.Scenario.Queues)
 }
 
 func TestEveryMessageAtOneInstant(t *testing.T) {

@@ -62,10 +62,17 @@ func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan)
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
 	require.NoError(t, err)
 	result.Report.Judge(nil)
-	require.Equal(t, result.Report.Counts.Offered,
-		result.Report.Counts.Delivered+result.Report.Counts.Pending+result.Report.Counts.Lost)
-	require.Equal(t, result.Report.Counts.Delivered, result.Report.Histograms.Lateness.Count())
+	c := result.Report.Counts
+	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost+c.Removed)
+	require.Equal(t, c.Delivered, result.Report.Histograms.Lateness.Count())
 	return result.Report
+}
+
+// virtual does so in a bubble of its own.
+func virtual(t *testing.T, d driver.Driver, p plan.Plan) (out *run.Document) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { out = runVirtual(t.Context(), t, d, p) })
+	return out
 }
 
 func memory() baseline.Memory { return baseline.Memory{Clock: clock.Runtime()} }
@@ -100,77 +107,49 @@ func TestFaultlessRun(t *testing.T) {
 
 // Each fault is counted exactly, and nothing else is.
 func TestFaultsAreCountedExactly(t *testing.T) {
-	errOffer := errors.New("no such luck")
-	every := func(n, k int64) bool { return n%k == 0 }
-	for _, tc := range []struct {
-		name  string
-		fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
-		want  run.Counts
+	type delays = []time.Duration
+	const ms = time.Millisecond
+	for name, tc := range map[string]struct {
+		normal, tenth func(d time.Duration) delays // what is offered, of a message and of every 10th; nil for the message itself
+		fails, alien  bool                         // every 10th, and what is not of the run is offered with it
+		want          run.Counts
 	}{
-		{"loses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				return nil
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 900, Lost: 100}},
-		{"duplicates every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				_ = q.Queue.Offer(ctx, value, delay)
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
-		{"second copy of the last one comes later", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if n == 1000 {
-				_ = q.Queue.Offer(ctx, value, delay+300*time.Millisecond)
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 1}},
-		{"delivers every 10th 1.5 ms early", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				delay -= 1500 * time.Microsecond
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 1000, Early: 100}},
-		{"delivers 1 ms early, which is the resolution", func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
-			return q.Queue.Offer(ctx, value, delay-time.Millisecond)
-		}, run.Counts{Offered: 1000, Delivered: 1000}},
-		{"refuses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				return errOffer
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 900, Delivered: 900, OfferErrors: 100}},
-		{"takes every 10th over and reports an error", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			err := q.Queue.Offer(ctx, value, delay)
-			if every(n, 10) {
-				return errOffer
-			}
-			return err
-		}, run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 100}},
-		{"delivers what is not of the run", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
-				_ = q.Queue.Offer(ctx, agent.Payload(7, 0, 1, len(value)), delay)
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
-		{"keeps every 10th for an hour", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if every(n, 10) {
-				delay = time.Hour
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}, run.Counts{Offered: 1000, Delivered: 900, Pending: 100}},
-		{"refuses everything", func(*faultyQueue, context.Context, int64, []byte, time.Duration) error {
-			return errOffer
-		}, run.Counts{OfferErrors: 1000}},
+		"loses every 10th":                     {tenth: func(time.Duration) delays { return nil }, want: run.Counts{Offered: 1000, Delivered: 900, Lost: 100}},
+		"duplicates every 10th":                {tenth: func(d time.Duration) delays { return delays{d, d} }, want: run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
+		"second copies come later":             {tenth: func(d time.Duration) delays { return delays{d, d + 300*ms} }, want: run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
+		"delivers every 10th early":            {tenth: func(d time.Duration) delays { return delays{d - 3*ms/2} }, want: run.Counts{Offered: 1000, Delivered: 1000, Early: 100}},
+		"1 ms early is the resolution":         {normal: func(d time.Duration) delays { return delays{d - ms} }, want: run.Counts{Offered: 1000, Delivered: 1000}},
+		"refuses every 10th":                   {tenth: func(time.Duration) delays { return nil }, fails: true, want: run.Counts{Offered: 900, Delivered: 900, OfferErrors: 100}},
+		"takes every 10th over, with an error": {fails: true, want: run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 100}},
+		"delivers what is not of the run":      {alien: true, want: run.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
+		"keeps every 10th for an hour":         {tenth: func(time.Duration) delays { return delays{time.Hour} }, want: run.Counts{Offered: 1000, Delivered: 900, Pending: 100}},
+		"accepts every 10th and nothing comes": {tenth: func(time.Duration) delays { return nil }, normal: func(time.Duration) delays { return nil }, want: run.Counts{Offered: 1000, Lost: 1000}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				out := runVirtual(t.Context(), t, faulty{memory(), tc.fault}, testPlan())
+				out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+					of, tenth, all := tc.normal, n%10 == 0, delays{delay}
+					if tenth && tc.tenth != nil {
+						of = tc.tenth
+					}
+					if of != nil {
+						all = of(delay)
+					}
+					for _, d := range all {
+						_ = q.Queue.Offer(ctx, value, d)
+					}
+					if tenth && tc.alien {
+						_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
+						_ = q.Queue.Offer(ctx, agent.Payload(7, 0, 1, len(value)), delay)
+					}
+					if tenth && tc.fails {
+						return errors.New("no such luck")
+					}
+					return nil
+				}}, testPlan())
 				require.Equal(t, tc.want, out.Counts)
 				c := tc.want
-				passed := c.Lost+c.Duplicate+c.Early+c.Pending+c.OfferErrors == 0 && c.Offered > 0
-				require.Equal(t, passed, out.Verdict.Passed, out.Verdict.Text)
+				require.Equal(t, c.Lost+c.Duplicate+c.Early+c.Pending+c.OfferErrors == 0, out.Verdict.Passed, out.Verdict.Text)
 			})
 		})
 	}
@@ -178,18 +157,16 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 
 // One producer's offers hang: the others keep to their schedule, and the hanging ones are cancelled at the end.
 func TestHangingOfferDelaysNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-			if n == 7 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return q.Queue.Offer(ctx, value, delay)
-		}}, testPlan())
-		require.Equal(t, run.Counts{Offered: 999, Delivered: 999, OfferErrors: 1}, out.Counts)
-		require.Zero(t, out.Histograms.Lateness.Max())
-		require.Zero(t, out.Histograms.ScheduleLag.Max())
-	})
+	out := virtual(t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+		if n == 7 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return q.Queue.Offer(ctx, value, delay)
+	}}, testPlan())
+	require.Equal(t, run.Counts{Offered: 999, Delivered: 999, OfferErrors: 1}, out.Counts)
+	require.Zero(t, out.Histograms.Lateness.Max())
+	require.Zero(t, out.Histograms.ScheduleLag.Max())
 }
 
 // A pause of the implementation shows as schedule lag of every message that

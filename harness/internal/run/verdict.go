@@ -89,35 +89,32 @@ func (r *Document) agentFaults() (faults []string) {
 	return faults
 }
 
-// faults says what became of messages that should not, the excused counts apart.
+// faults says what became of messages that should not, but for the excused counts.
 func (r *Document) faults(excused map[string]bool) (faults []string) {
-	c := r.Counts
-	add := func(n int64, what string) {
-		if n > 0 {
+	add := func(name string, n int64, what string) {
+		if n > 0 && !excused[name] {
 			faults = append(faults, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	for _, count := range AllCounts {
-		if count.Fault != "" && !excused[count.Name] {
-			add(count.Of(c), count.Fault)
+		if count.Fault != "" {
+			add(count.Name, count.Of(r.Counts), count.Fault)
 		}
 	}
 	if f := r.Faults; f != nil {
-		add(f.LostBeyond, "lost that no fault accounts for")
-		add(f.EarlyBeyond, "early that no fault accounts for")
+		add("", f.LostBeyond, "lost that no fault accounts for")
+		add("", f.EarlyBeyond, "early that no fault accounts for")
 	}
-	if !excused["pending"] {
-		waited := "timeout of " + r.Scenario.DrainTimeout
-		if r.Scenario.DrainLimit != "" {
-			waited = "limit of " + r.Scenario.DrainLimit
-		}
-		add(r.overdue(), "still pending after the drain "+waited)
+	waited := "timeout of " + r.Scenario.DrainTimeout
+	if r.Scenario.DrainLimit != "" {
+		waited = "limit of " + r.Scenario.DrainLimit
 	}
-	if own := "dq-bench:" + r.RunID; (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {
-		add(c.Foreign, "values that nobody offered came out of the run's own queue")
+	add("pending", r.overdue(), "still pending after the drain "+waited)
+	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
+		add("foreign", r.Counts.Foreign, "values that were not offered came out of the run's own queue")
 	}
-	if c.Offered == 0 && !r.Interrupted {
-		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", c.OfferErrors))
+	if r.Counts.Offered == 0 && !r.Interrupted {
+		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", r.Counts.OfferErrors))
 	}
 	return faults
 }
@@ -197,14 +194,13 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 			}
 		}
 	}
-	limits := r.bottlenecks()
+	limits, text := r.bottlenecks(), r.notMade()
 	reasons = append(reasons, limits...)
-	text := r.notMade()
 	if text == "" {
 		return reasons, remedy
 	}
 	if r.machineFull() && len(limits) == 0 && r.offeredFor() >= 1 {
-		text = fmt.Sprintf("%s: %s of its processors' time was taken, %s of it by the run; %s", machineAtLimit,
+		text = fmt.Sprintf("the machine was at its limit while messages were offered: %s of its processors' time was taken, %s of it by the run; %s",
 			percent(r.Machine.BusyShare), percent(r.ours()), text)
 	}
 	if o := r.Offers; len(reasons) == 0 && o != nil && (o.LateForMachine > o.LateForTool || r.machineFull()) {
@@ -213,18 +209,16 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 	return append(reasons, text), remedy
 }
 
-const machineAtLimit = "the machine was at its limit while messages were offered"
-
 // bottlenecks say that what made the load was itself at its limit: dq-bench, or the program that the implementation is in.
 // Then the figures are of it, not of the queue.
 func (r *Document) bottlenecks() (all []string) {
 	for i, used := range r.makers() {
-		by := [...]string{"dq-bench itself", "the program that made the load"}[i]
 		if used == nil || r.offeredFor() < 1 { // too short for shares to mean something
 			continue
 		}
 		if used.CPUShare >= atLimit || r.machineFull() && r.ofMachine(used) >= mostOf*r.Machine.BusyShare {
-			all = append(all, fmt.Sprintf("%s was at its limit: while messages were offered it used %s of its processors' time", by, percent(used.CPUShare)))
+			all = append(all, fmt.Sprintf("%s was at its limit: while messages were offered it used %s of its processors' time",
+				[...]string{"dq-bench itself", "the program that made the load"}[i], percent(used.CPUShare)))
 		}
 	}
 	return all
@@ -261,11 +255,18 @@ func (r *Document) ours() (share float64) {
 func (r *Document) notMade() string {
 	made, held := r.attempts(), r.heldUp() != ""
 	if o := r.Offers; o != nil && r.many(o.LateForTool+o.LateForMachine) {
-		whose := "dq-bench"
+		whose, reached := "dq-bench", ""
 		if o.LateForMachine > o.LateForTool {
 			whose = "the machine, which stood still,"
 		}
-		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), r.reached())
+		if last := r.offeredFor(); last >= 1 && r.Scenario.Rate > 0 {
+			var offered int64
+			for _, i := range r.Intervals {
+				offered += i.Offered
+			}
+			reached = fmt.Sprintf("; of %s offers a second about %.0f were made", FormatFloat(r.Scenario.Rate), float64(offered)/last)
+		}
+		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), reached)
 	}
 	switch {
 	case held && r.machineFull() && r.Environment.CPUs > 0 && r.ours() < r.Machine.BusyShare/2:
@@ -328,17 +329,4 @@ func (r *Document) offeredFor() float64 {
 		last = min(last, planned.Seconds())
 	}
 	return last
-}
-
-// reached says which rate came about in the seconds in which offers were made, where the run tells.
-func (r *Document) reached() string {
-	var offered int64
-	for _, i := range r.Intervals {
-		offered += i.Offered
-	}
-	last := r.offeredFor()
-	if last < 1 || r.Scenario.Rate <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("; of %s offers a second about %.0f were made", FormatFloat(r.Scenario.Rate), float64(offered)/last)
 }
