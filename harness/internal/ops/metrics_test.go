@@ -78,13 +78,13 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 func TestTableOfGauges(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
-	table.WriteString("\n| gauge | meaning |\n|---|---|\n")
+	table.WriteString("\n|gauge|meaning|\n|---|---|\n")
 	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
 		labels := ""
 		if g.labels != "" {
 			labels = "{" + g.labels + "}"
 		}
-		fmt.Fprintf(&table, "| `%s%s` | %s |\n", g.name, labels, g.help)
+		fmt.Fprintf(&table, "|`%s%s`|%s|\n", g.name, labels, g.help)
 	}
 	table.WriteString("\n")
 	const file, begin, end = "../../../docs/operate.md", "<!-- gauges: go test ./harness/internal/ops -run Gauges -update -->\n", "<!-- /gauges -->\n"
