@@ -30,7 +30,7 @@ type backoff = conn.Backoff
 
 func pause(ctx context.Context, d time.Duration) error { return conn.Pause(ctx, d) }
 
-// do runs one command on the server that owns key. A nil reply comes back as nil.
+// do runs one command on the server that owns key. A nil reply is returned as nil.
 func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
 	return c.one(ctx, request{Key: key, Commands: [][]any{args}})
 }
@@ -59,7 +59,7 @@ func (c *Client) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// explain replaces what a closed Client's connections say by ErrClosed, where nothing was sent.
+// explain replaces what a closed Client's connections report by ErrClosed, if nothing was sent.
 func (c *Client) explain(err error) error {
 	if c.ctx.Err() != nil && errors.Is(err, errUnsent) {
 		return ErrClosed

@@ -34,7 +34,7 @@ type Client struct {
 
 // NewClient returns a Client that connects as rdb does: a *redis.Client, for a
 // single server or the master that Sentinel names, or a *redis.ClusterClient. Of
-// rdb's options it follows those that say where and how to connect: addresses,
+// rdb's options it follows the ones for connections: addresses,
 // dialer, TLS, credentials, database, protocol, client name, OnConnect, and the
 // dial, read and write time-outs. Its connections are its own: commands that must
 // not be sent twice need connections without retries, and commands that block need
@@ -43,9 +43,9 @@ type Client struct {
 // Close the Client before rdb: under Sentinel it learns of a new master through rdb,
 // of which it holds one connection, and once rdb is closed every call fails and says
 // so. A Client of a single server or of a Cluster does not mind. The Client logs nothing, but
-// a failover client has what it hears of sentinels logged by the logger of go-redis.
+// a failover client logs messages of sentinels by the logger of go-redis.
 //
-// No connection is made yet. The error tells of a bad option.
+// No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
 		config: config{release: wire.Newest(), random: rand.Uint64, limit: transferLimit, patience: defaultPatience},
@@ -73,8 +73,8 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 func (c *Client) Release() string { return c.release.String() }
 
 // Close stops all transfers, wakes every blocked Take with ErrClosed and closes
-// the connections. Values stay in Redis. It takes up to about 3 s where the server
-// does not answer, and for a user who may not send CLIENT UNBLOCK.
+// the connections. Values stay in Redis. It takes up to about 3 s if the server
+// does not answer, and if the user may not send CLIENT UNBLOCK.
 func (c *Client) Close() error {
 	if !c.conns.Stop() {
 		return nil

@@ -17,7 +17,7 @@ type Counts struct {
 	Dead    int // dead letters
 }
 
-// Counts asks what the queue holds, in one pipeline, at a cost that does not depend on it.
+// Counts asks for the contents of the queue, in one pipeline, at a cost that does not depend on it.
 func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
 	n, keys := q.names, scripts.LeaseNamesOf(q.Name())
 	list, err := q.client.together(ctx, n.Destination, []any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Destination},

@@ -5,12 +5,12 @@
 //	                                                                      └─ Worker: lease ──► handler ──► settled
 //
 // A [Client] has its own connections to the servers of a go-redis client. A [Queue] offers values, each with a delay in
-// milliseconds, and moves what is due to the list from which consumers take. No server does that by itself: messages move
+// milliseconds, and moves due messages to the list from which consumers take. No server does that by itself: messages move
 // only while some process, Go or Java, has a queue of that name open. Of several Clients one moves them, and the others
 // stand in for it.
 //
 // [Queue.Take] and [Queue.Poll] take a value at most once. A [Worker] handles each message at least once, under a lease
-// that it extends, with retries and dead letters. [WithObserver] tells each [Event].
+// that it extends, with retries and dead letters. [WithObserver] reports each [Event].
 //
 // # What a fault costs
 //
@@ -18,16 +18,16 @@
 // arrived is sent a second time.
 //
 // Takes: a value is lost that the server popped for a process which then dies, or for a connection which is cut before the
-// reply is there. A take whose context ends loses no value: what is popped all the same is returned or put back, and
+// reply is there. A take whose context ends loses no value: a popped value is returned or put back, and
 // [Requeued] says so. A value that cannot be decoded is a [DecodeError], which has its bytes.
 //
-// Workers: a message whose worker dies comes again when its lease is over. The handler's context ends before that, with the
+// Workers: a message whose worker dies is delivered again when its lease is over. The handler's context ends before that, with the
 // cause [ErrLeaseLost]. A message is handled twice only after an Event of its first hand-out said so ([LeaseLost],
 // [AckFailed], [GivenBack]), or the death of the process.
 //
-// A fail-over of Sentinel or Cluster forgets what the old master did after the new one's copy ended: offers are lost, and
-// values come again.
+// A fail-over of Sentinel or Cluster forgets the writes of the old master that were not replicated: offers are lost, and
+// values are delivered again.
 //
 // Every call ends with its context: at once; one that takes values after a second at most. The README has the table of
-// faults, what a caller sees of each, and for how long.
+// faults, with the caller's view and the duration of each.
 package dq

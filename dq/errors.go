@@ -20,7 +20,7 @@ var (
 	// since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
 	// ErrNilValue is wrapped by the error of an Offer of nil. It is null in Java, which
-	// Redisson's queues refuse: their poll returns null where there is no value.
+	// Redisson's queues refuse: their poll returns null if there is no value.
 	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
 	// ErrUncertain is wrapped by the error of an Offer that may have queued the value
 	// or not: its reply was lost, or its script failed after it had begun, which for
@@ -36,7 +36,7 @@ var (
 )
 
 // DecodeError says that the codec could not decode a value. A call that takes values away
-// has removed it from the queue, it alone: Data is what is left of it.
+// has removed it from the queue, and no other value: Data has its bytes.
 type DecodeError struct {
 	Data []byte
 	Err  error
@@ -50,7 +50,7 @@ func (e *DecodeError) Error() string {
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // offerError sorts the failure of an offer: the server refused it, it was never
-// sent, or nobody knows.
+// sent, or its fate is unknown.
 func offerError(queue string, err error) error {
 	var reply resp.Error
 	switch {
@@ -79,12 +79,12 @@ func passes(err error) bool {
 	return false
 }
 
-// mayHaveWritten reports whether an error reply is that of a script which had begun:
+// mayHaveWritten reports whether an error reply is from a script that had begun:
 // Redis does not take back what a script wrote before it failed. The offer script
-// fails so where the pending list is no list and where the user may not publish. The
-// marks are those of Redis before 7 ("Error running script") and since.
+// fails so if the pending list is no list and if the user may not publish. The
+// marks are from Redis before 7 ("Error running script") and since.
 //
-// Some errors can only be those of its first write, after which it does not go on.
+// Some errors can only be from its first write, and end the script.
 func mayHaveWritten(reply resp.Error) bool {
 	text := string(reply)
 	if !strings.Contains(text, "Error running script") && !strings.Contains(text, "script: ") {

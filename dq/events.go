@@ -25,7 +25,7 @@ type Taken struct {
 type Handled struct {
 	Delivery
 	Took time.Duration
-	Err  error // what the handler returned, a *PanicError, or that it ended its goroutine
+	Err  error // the handler's error, a *PanicError, or that it ended its goroutine
 }
 
 // Held says that a Worker got a message under a lease.
@@ -46,7 +46,7 @@ type LeaseLost struct{ Delivery }
 // Acknowledged says that a message has left Redis.
 type Acknowledged struct{ Delivery }
 
-// AckFailed says that what was to become of a message after its handler, of which Err has the name, could not be told to
+// AckFailed says that the result of a message's handler, which Err names, could not be sent to
 // the server before its lease was over. The message will be handled again. Err wraps ErrLeaseLost if another worker has it.
 type AckFailed struct {
 	Delivery
@@ -82,16 +82,16 @@ type Transferred struct {
 	// Late is how long after the earliest member known to be due the reply arrived; 0 if none was known, as at the
 	// start, and after a failure.
 	Late time.Duration
-	// Next is when the next member comes due; zero when none is left.
+	// Next is when the next member is due; zero when no member is left.
 	Next time.Time
 	// OtherLayout is how many of the values were members of the other layout.
 	OtherLayout int
 	// Err is nil on success. errors.Is(Err, ErrForeignMember) says that a script of Redisson met a member of the other
-	// layout, which stops only a Client WithRedissonCommands, and one that was told of Restricted.
+	// layout, which stops only a Client WithRedissonCommands, and a Client that has reported Restricted.
 	Err error
 }
 
-// Subscribed is each acknowledgement of a queue's subscription: the first, and those after a reconnect.
+// Subscribed is each acknowledgement of a queue's subscription: the first, and each after a reconnect.
 type Subscribed struct{ Queue string }
 
 // Disconnected says that the subscription's connection was lost or cannot be made, or that the server refuses
@@ -117,7 +117,7 @@ type Quarantined struct {
 	Members int
 }
 
-// Unlisted is the end of a pass through the pending list that takes out what is due soon: see scripts.Unlist.
+// Unlisted is the end of a pass through the pending list that takes out members that are due soon: see scripts.Unlist.
 type Unlisted struct {
 	Queue string
 	// Until is the due time up to which members were taken out of the list.

@@ -10,7 +10,7 @@ import (
 // places are the handlers that may run at a time.
 type places struct {
 	free chan struct{}
-	turn chan struct{} // held by whoever waits for places, so that nobody else gets one first
+	turn chan struct{} // held by the call that waits for places, so that no other call gets one first
 }
 
 func newPlaces(n int) places {
@@ -25,7 +25,7 @@ func (p places) release(n int) {
 	}
 }
 
-// some waits for a place, and returns how many it took of those that are free; 0 when ctx has ended.
+// some waits for a place, and returns how many it took of the free ones; 0 when ctx has ended.
 func (p places) some(ctx context.Context) (n int) {
 	select {
 	case p.turn <- struct{}{}:
@@ -121,7 +121,7 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 	}
 }
 
-// alone handles a message while no other is: it may be what ended the process that had it.
+// alone handles a message while no other is handled: it may have ended the process that had it.
 func (w *Worker) alone(d *delivery) {
 	w.places.release(1)
 	if !w.places.all(w.taking.Done()) {

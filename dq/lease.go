@@ -67,7 +67,7 @@ const (
 	release settlement = "release"
 )
 
-// What the script answers.
+// The answers of the script.
 const (
 	settled     = int64(1)
 	notHeld     = int64(0)
@@ -81,7 +81,7 @@ const (
 	mostReason = 1000
 )
 
-// take holds up to n messages. next is how long until a lease or pause ends, less than 0 for none.
+// take holds up to n messages. next is how long until a lease or pause ends, less than 0 if there is no such time.
 func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
@@ -226,7 +226,7 @@ func byQueue(all []*delivery) map[*leased][]*delivery {
 	return m
 }
 
-// settleAs settles a delivery, and tells so. It tries until the server has answered, or the lease is over, and once where it
+// settleAs settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
 // is: to send it twice does no harm.
 func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) bool {
 	d.mu.Lock()

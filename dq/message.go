@@ -26,7 +26,7 @@ type Message[T any] struct {
 // Handler handles one delivery, whatever the type of its value: what WorkerOptions.Wrap goes around.
 type Handler func(ctx context.Context, d Delivery) error
 
-// RetryIn returns an error that makes a handler's message come again after that time, whatever Backoff says; after
+// RetryIn returns an error that delivers a handler's message again after that time, whatever Backoff says; after
 // MaxAttempts it becomes a dead letter.
 func RetryIn(wait time.Duration, err error) error {
 	return &verdict{retry, max(wait, 0), orUnknown(err)}
@@ -66,7 +66,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("dq: the handler panick
 var errGoexit = errors.New("dq: the handler called runtime.Goexit")
 
 // DefaultBackoff doubles from 1 s after the first attempt to 5 minutes, and takes up to a quarter off at
-// random, so that messages that failed together do not come again together.
+// random, so that messages that failed together are not retried together.
 func DefaultBackoff(attempt int) time.Duration {
 	const most = 5 * time.Minute
 	wait := most

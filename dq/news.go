@@ -21,7 +21,7 @@ func (s *scheduler) acknowledged(channel string) {
 }
 
 // received handles the announcement of a new head. A payload that is no number
-// is none of ours: anybody may publish.
+// is from another program: any client may publish.
 func (s *scheduler) received(channel, payload string) {
 	s.postFor(channel, func(t *task) {
 		if channel == t.turns.channel {
@@ -32,8 +32,8 @@ func (s *scheduler) received(channel, payload string) {
 	})
 }
 
-// denied handles a subscription that the server refused. What the queue holds is
-// transferred all the same, and what this Client offers; for what others offer it is
+// denied handles a subscription that the server refused. Messages in the queue are
+// transferred all the same, and offers of this Client; for offers of others it is
 // looked at with each new attempt.
 func (s *scheduler) denied(channel string, err error) {
 	s.postFor(channel, func(t *task) {
@@ -70,7 +70,7 @@ func (s *scheduler) lost(err error) {
 }
 
 // ownGrace is how long a transfer for an own offer waits for the announcement, which
-// nearly always comes first and then starts the same transfer.
+// nearly always arrives first and then starts the same transfer.
 const ownGrace = 5 * time.Millisecond
 
 // offered takes note of what this Client offered itself, whose delivery does not depend

@@ -53,7 +53,7 @@ func (q *Queue[T]) encode(value T) ([]byte, error) {
 	return data, nil
 }
 
-// offerData offers a value as it is on the wire, for patience where it is certain not to be queued.
+// offerData offers a value as it is on the wire, for patience if it is certain not to be queued.
 func (q *Queue[T]) offerData(ctx context.Context, data []byte, delay int64, patience time.Duration) (t Ticket, err error) {
 	began := time.Now()
 	due, id := q.client.clock.Now().UnixMilli()+delay, q.client.newID()
@@ -67,7 +67,7 @@ func (q *Queue[T]) offerData(ctx context.Context, data []byte, delay int64, pati
 }
 
 // offered has the transfer task know of a value that is queued or may be: it does not
-// depend on the announcement, which comes over another connection.
+// depend on the announcement, which arrives over another connection.
 func (q *Queue[T]) offered(due int64, err error) {
 	if q.task != nil && (err == nil || errors.Is(err, ErrUncertain)) {
 		q.client.scheduler.offered(q.task, due)
@@ -81,7 +81,7 @@ func (q *Queue[T]) tellOffered(began time.Time, confirmed int, err error) {
 // OfferAll queues values in order, all due after delay, over one connection
 // without waiting for each reply. It returns how many of them were confirmed,
 // counted from the first. An error that wraps ErrUncertain says that some of the
-// others may be queued too; with any other error none of them is.
+// others may be queued too; with any other error no other is queued.
 func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
 	for len(values) > 0 {
 		// The first offer of a batch has the server learn the script.
@@ -145,7 +145,7 @@ func (q *Queue[T]) offerBatchData(ctx context.Context, delay time.Duration, all 
 }
 
 // confirmed counts the offers that succeeded, up to the first that did not. If one
-// behind that may be queued all the same, the error says so: whoever offers the rest
+// after that may be queued all the same, the error says so: a caller that offers the rest
 // again must know.
 func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 	for _, reply := range replies {

@@ -40,7 +40,7 @@ func WithRelease(release string) Option {
 	}
 }
 
-// WithRedissonCommands sends what a Redisson of the release sends and nothing besides: a
+// WithRedissonCommands sends what a Redisson of the release sends and nothing else: a
 // member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a command that
 // blocks is sent once, so that the end of its connection may go unnoticed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
 // byte for byte; transfers, polls and removals are scripts of our own with the same effect.
@@ -48,7 +48,7 @@ func WithRedissonCommands() Option {
 	return func(c *config) error { c.strict = true; return nil }
 }
 
-// WithClock replaces the clock that due times and timers come from. It is not guarded, unless
+// WithClock replaces the clock for due times and timers. It is not guarded, unless
 // WithClockStepDetection says so.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
@@ -61,10 +61,10 @@ func WithClock(k clock.Clock) Option {
 }
 
 // WithClockStepDetection sets whether the clock is guarded: when the wall clock of the machine is set by
-// more than half a second within ten, the server is asked for its TIME, and where the clock was nearer to that
+// more than half a second within ten, the server is asked for its TIME, and if the clock was nearer to TIME
 // before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
 // is due and offers nothing for another time. By default the machine's clock is guarded, but for
-// WithRedissonCommands, which never is. A user who may not send TIME has the wall clock followed.
+// WithRedissonCommands, which never is. If the user may not send TIME, dq follows the wall clock.
 func WithClockStepDetection(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
@@ -99,7 +99,7 @@ func WithObserver(observe func(Event)) Option {
 const defaultPatience = 5 * time.Second
 
 // WithOfferRetryTimeout sets for how long an offer is tried again that the server does not take for the
-// moment, and that is certain not to be queued: where nobody listens, as while a server is restarted, or where
+// moment, and that is certain not to be queued: if no server listens, as during a restart, or if
 // it answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about
 // as long as Redisson tries; 0 has such offers fail at once. The offer's context ends it too. What may
 // have been queued (ErrUncertain) is never sent again.

@@ -49,7 +49,7 @@ func (w *Worker) poll() {
 	}
 }
 
-// look asks one server which of the queues hold something. One that cannot be asked is taken from, and that error told.
+// look asks one server which of the queues hold something. A queue that cannot be asked is taken from, and the error reported.
 func (w *Worker) look(batch []*leased) {
 	ctx, cancel := context.WithTimeout(w.taking, settleTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (w *Worker) look(batch []*leased) {
 	}
 }
 
-// lookInCluster asks for each queue where it is.
+// lookInCluster asks for each queue on its own server.
 func (w *Worker) lookInCluster() {
 	var looking sync.WaitGroup
 	next := make(chan *leased)
@@ -82,7 +82,7 @@ func (w *Worker) lookInCluster() {
 	looking.Wait()
 }
 
-// watch has queues woken by transfers, of this Client and of others that tell.
+// watch has queues woken by transfers, of this Client and of others that announce theirs.
 func (w *Worker) watch() (stop func()) {
 	s := w.client.scheduler
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (w *Worker) watch() (stop func()) {
 	}
 }
 
-// wakeWatchers tells Workers of a transfer.
+// wakeWatchers wakes Workers after a transfer.
 func (s *scheduler) wakeWatchers(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

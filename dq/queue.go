@@ -34,7 +34,7 @@ type queueConfig struct{ idle bool }
 // users without rights to the delayed queue's keys. What this Queue offers others hear of.
 func WithoutTransfer() QueueOption { return func(c *queueConfig) { c.idle = true } }
 
-// NewQueue returns the queue of that name, and transfers what comes due in it, no matter who offered it, until
+// NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until
 // Close. All Queues of one name in one Client share the work. Any name that Redis allows as a key will do, except the
 // empty one; in a Cluster its keys must share a slot. The codec must be the one that the Java services use; a method
 // Check() error of it is called.
@@ -56,7 +56,7 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 	return q, nil
 }
 
-// checkQueue returns what is wrong with the arguments of NewQueue.
+// checkQueue checks the arguments of NewQueue.
 func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 	switch {
 	case c == nil:
@@ -83,7 +83,7 @@ func (c *Client) checkSlots(n wire.Names) error {
 	slot := wire.Slot(n.Destination)
 	for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
 		if c.clustered && wire.Slot(key) != slot {
-			return fmt.Errorf("dq: NewQueue(%q): in a Cluster its keys must share a slot, and %q does not share that of %q: "+
+			return fmt.Errorf("dq: NewQueue(%q): in a Cluster its keys must share a slot, and %q does not share the slot of %q: "+
 				"Redisson puts braces around a name only if it has no \"{\"; take a name without one, or with a hash tag such as {orders}",
 				n.Destination, key, n.Destination)
 		}
@@ -94,8 +94,8 @@ func (c *Client) checkSlots(n wire.Names) error {
 // Name returns the queue's name, which is the key of the LIST that consumers take from.
 func (q *Queue[T]) Name() string { return q.names.Destination }
 
-// Ready waits until the queue's subscription stands and its first transfer has run. If ctx ends before, the error
-// also says what went wrong so far.
+// Ready waits until the queue's subscription is confirmed and its first transfer has run. If ctx ends before, the error
+// also reports failures so far.
 func (q *Queue[T]) Ready(ctx context.Context) error {
 	if q.task == nil {
 		return nil
@@ -105,7 +105,7 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 	}
 	select {
 	case <-q.task.ready:
-		return nil // also where the subscription was refused before
+		return nil // also if the subscription was refused before
 	default:
 	}
 	select {
@@ -124,16 +124,16 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 }
 
 // Cancel removes the message of a ticket, and no other of equal value. nil says that it will not
-// come. An error that wraps ErrNotWaiting says that Cancel came too late, or was done before; a
-// message that is due and whose transfer has failed half-way may have come, and counts so. After any
-// other error nobody knows: cancel again.
+// be delivered. An error that wraps ErrNotWaiting says that Cancel was too late, or was done before; a
+// message that is due and whose transfer has failed half-way may have been delivered, and counts so. After any
+// other error the result is unknown: cancel again.
 //
-// Where the message has been unlisted (see Auto), which no value can tell any more, Cancel finds
+// If the message has been unlisted, and cannot be found by its value, Cancel finds
 // it all the same. Redisson has no such call: it is a script of dq's own, WithRedissonCommands too.
 //
-//	KEYS    timeout set, pending list, and those of unlisting
+//	KEYS    timeout set, pending list, and the keys of unlisting
 //	ARGV    due time in Unix ms; id; now in Unix ms
-//	returns 1, or 0 where it is not there
+//	returns 1, or 0 if it is not there
 //	cost    see scripts.Cancel: Remove looks at each member before it, Cancel walks from the end that
 //	        is nearer
 func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
@@ -157,7 +157,7 @@ func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 		v, err := replyValue(q.codec, reply, err)
 		switch {
 		case err == ErrEmpty: //nolint:errorlint // this very value
-			// Somebody unblocked the connection: CLIENT UNBLOCK, a failover.
+			// Another client unblocked the connection: CLIENT UNBLOCK, a failover.
 			continue
 		case err != nil && ctx.Err() != nil && reply == nil:
 			return v, ctx.Err()
@@ -167,7 +167,7 @@ func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 }
 
 // Poll takes up to most values that are there, without waiting: LPOP, with a count if most is above 1. It returns
-// ErrEmpty if there are none. Values that the codec cannot decode are out of the queue: the error then holds a
+// ErrEmpty if there is no value. Values that the codec cannot decode are out of the queue: the error then holds a
 // *DecodeError for each, and the other values are returned.
 func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	if most < 1 {
@@ -197,14 +197,14 @@ func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	return values, errors.Join(failed...)
 }
 
-// Waiting is a message whose time has not come.
+// Waiting is a message that is not due yet.
 type Waiting[T any] struct {
 	Ticket Ticket // for Cancel; Ticket.Due is the due time
 	Value  T
 }
 
-// Waiting walks the messages that wait for their time, in the order in which they come due, 500 a call. It takes no
-// snapshot: a message that is offered or transferred during the walk may be missing, or come twice. A member that cannot
+// Waiting walks the messages that are not due, in the order of their due times, 500 a call. It takes no
+// snapshot: a message that is offered or transferred during the walk may be missing, or be returned twice. A member that cannot
 // be read is an error with its Ticket, if the member has one; the walk goes on after it.
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {
 	const page = 500
@@ -255,8 +255,8 @@ func (q *Queue[T]) popCount(ctx context.Context, n int) (any, error) {
 	return reply, err
 }
 
-// Clear removes all messages that wait for their time, and reports whether there were any: DEL of the pending list and
-// the timeout set, as Redisson's delete. Messages that have come due stay.
+// Clear removes all messages that are not due, and reports whether there were any: DEL of the pending list and
+// the timeout set, as Redisson's delete. Transferred messages stay.
 func (q *Queue[T]) Clear(ctx context.Context) (bool, error) {
 	reply, err := q.client.do(ctx, q.names.Pending, "DEL", q.names.Pending, q.names.TimeoutSet)
 	ok, err := replyBool(reply, err)

@@ -57,8 +57,8 @@ type waitingMember struct {
 	place       int64
 }
 
-// equal returns the members of a value, those offered first before the others. One that dq has taken out of the pending list
-// is due soon, and comes last.
+// equal returns the members of a value, in the order of their offers. One that dq has taken out of the pending list
+// is due soon, and is returned last.
 func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember, err error) {
 	var places [][]any
 	for at, more := (scripts.Place{}), true; more; {
@@ -91,7 +91,7 @@ func (q *Queue[T]) cancelMember(ctx context.Context, m waitingMember) (bool, err
 }
 
 // RemoveFunc removes the messages that wait and whose values the function is true of, and returns how many. A message that
-// cannot be decoded stays. It takes no snapshot: of what is offered meanwhile, or has come due, nothing is promised.
+// cannot be decoded stays. It takes no snapshot: messages that are offered or become due during the call may be missed.
 func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err error) {
 	var at scripts.Place
 	for {
@@ -133,7 +133,7 @@ func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value ...any) (ne
 }
 
 // Reschedule has the message of a ticket wait for delay from now on, in one step, and returns its new ticket. An error that
-// wraps ErrNotWaiting says that it came too late; see Cancel.
+// wraps ErrNotWaiting says that it was too late; see Cancel.
 func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration) (Ticket, error) {
 	if delay < 0 {
 		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)

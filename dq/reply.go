@@ -7,7 +7,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 )
 
-// Replies of a server in the form a call needs them. A nil reply stands for
+// Replies of a server in the form a call needs them. A nil reply means
 // nothing found.
 
 func replyInt(reply any, err error) (int64, error) {
@@ -88,7 +88,7 @@ func isNull(value any) bool {
 	return isNil(value) || r.Kind() == reflect.Slice && r.IsNil() && r.Type().Elem().Kind() != reflect.Uint8
 }
 
-// in adds what was being done to an error; ErrEmpty and ErrClosed stay as they
+// in adds the operation to an error; ErrEmpty and ErrClosed stay as they
 // are, because they are answers.
 func in(operation, queue string, err error) error {
 	if err == nil || err == ErrEmpty || err == ErrClosed { //nolint:errorlint // these very values

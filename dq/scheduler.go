@@ -89,7 +89,7 @@ func (s *scheduler) leave(t *task) {
 	})
 }
 
-// forget reports whether nobody uses the task any more.
+// forget reports whether no Queue uses the task any more.
 func (s *scheduler) forget(t *task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *scheduler) startDue() {
 
 func (s *scheduler) now() int64 { return s.client.clock.Now().UnixMilli() }
 
-// announce takes note that a member comes due at that time, which may be past. The earliest time counts.
+// announce takes note that a member is due at that time, which may be past. The earliest time counts.
 func (s *scheduler) announce(t *task, due int64) {
 	s.setDue(t, min(t.due, due))
 	if due-s.now() >= lookTime.Milliseconds() {

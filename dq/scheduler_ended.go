@@ -6,7 +6,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
-// ended takes the result of a transfer. What was announced while it ran stays
+// ended takes the result of a transfer. Announcements during the transfer stay
 // valid: the reply may be older.
 func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	t.running = false

@@ -15,13 +15,13 @@ import (
 )
 
 // Redisson runs any script of the Client's release, as that release sends it: its EVAL with the whole text before
-// 3.46.0, else EVALSHA, and SCRIPT LOAD where the server does not know the script. It is for the calls of Redisson's
-// queues that this package has none of: wire.Scripts says what the keys and arguments are, and what each replies. A
-// nil reply is nil without an error; the others are int64, string or []any. The error wraps ErrUnsupported where the
-// release has no such script, and ErrUncertain where an offer may have run. What a script takes away for a call whose context ends is lost.
+// 3.46.0, else EVALSHA, and SCRIPT LOAD if the server does not know the script. It is for the calls of Redisson's
+// queues that this package lacks: wire.Scripts has the keys, arguments and reply of each. A
+// nil reply is nil without an error; the others are int64, string or []any. The error wraps ErrUnsupported if the
+// release has no such script, and ErrUncertain if an offer may have run. Values that a script takes for a call whose context ends are lost.
 func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []string, args ...any) (any, error) {
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got none", script)
+		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got no key", script)
 	}
 	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
 		reply, err := c.run(ctx, callLane, "EVALSHA", script, keys, args)
@@ -39,7 +39,7 @@ func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []st
 	return reply, err
 }
 
-// readScripts are those that Redisson sends EVALSHA_RO for, and EVALSHA to a server before Redis 7, which answers that it
+// readScripts are the scripts that Redisson sends EVALSHA_RO for, and EVALSHA to a server before Redis 7, which answers that it
 // does not know the command.
 var readScripts = []wire.ScriptName{
 	wire.ScriptPeek, wire.ScriptReadAll, wire.ScriptContains, wire.ScriptContainsAll, wire.ScriptIteratorValue,

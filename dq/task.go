@@ -22,17 +22,17 @@ type task struct {
 	known atomic.Int64
 
 	// The rest belongs to the scheduler's goroutine.
-	due       int64 // Unix ms of the next transfer, noDue for none
-	since     int64 // the earliest that was due and is not transferred, noDue for none
+	due       int64 // Unix ms of the next transfer, noDue if there is none planned
+	since     int64 // the earliest that was due and is not transferred, noDue without one
 	index     int   // in the heap, -1 outside
 	running   bool
 	again     bool // a transfer was asked for while one ran
 	gone      bool
 	looked    int64       // when the task looked ahead last, Unix ms
-	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
+	lookAt    int64       // when it will next, Unix ms, 0 if not arranged
 	lookTimer *time.Timer // for that
 	stands    bool        // the subscription did once
-	redisson  bool        // the user may run Redisson's own script alone
+	redisson  bool        // the user may run only Redisson's own script
 	unlisting unlisting
 	turns     turns
 	retry     backoff

@@ -11,20 +11,20 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// ErrNotWaiting is wrapped by the error of a Cancel that came too late: the message has been
+// ErrNotWaiting is wrapped by the error of a late Cancel: the message has been
 // transferred to the destination queue, where it may still be, or was removed before.
-var ErrNotWaiting = errors.New("dq: the message does not wait in the delayed queue: it has come, or was removed")
+var ErrNotWaiting = errors.New("dq: the message does not wait in the delayed queue: it was transferred or removed")
 
 // Ticket names one message in a delayed queue, so that Cancel finds it without a search. It is
 // the due time and the random id of the member, which neither a migration to the other
 // layout nor unlisting (see package scripts) changes. As text it is about 30 letters, digits and
-// hyphens, to be kept beside the order that the message is about.
+// hyphens, to be kept with the order that the message is about.
 type Ticket struct {
 	due int64 // Unix ms
 	id  [8]byte
 }
 
-// Due is when the message comes due.
+// Due is the message's due time.
 func (t Ticket) Due() time.Time { return time.UnixMilli(t.due) }
 
 // String returns the text that ParseTicket reads: the due time in Unix ms, a hyphen, and the id

@@ -19,17 +19,17 @@ import (
 // transferTimeout bounds one transfer, over go-redis's own time-outs.
 const transferTimeout = 10 * time.Second
 
-// moved is what a transfer did.
+// moved is the result of a transfer.
 type moved struct {
-	next        int64 // when the next member comes due in Unix ms, or noDue
-	until       int64 // until when what is due was moved, Unix ms
+	next        int64 // the next due time in Unix ms, or noDue
+	until       int64 // due times up to this were moved, Unix ms
 	otherLayout int   // delivered members of the other layout
 	quarantined int
 	refused     error // why our own script is not for this user
 }
 
 // transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
-// list, and looks at both ends of it. WithRedissonCommands, and for a user who has rights to Redisson's keys and commands alone,
+// list, and looks at both ends of it. WithRedissonCommands, and for a user with rights only to Redisson's keys and commands,
 // it is Redisson's.
 func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
@@ -131,7 +131,7 @@ func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, e
 }
 
 // parseScore reads the score that a transfer returns. A fractional one, which
-// only a foreign tool writes, is rounded up; Redisson fails on it for ever. A score beyond what can come due is as good as none.
+// only a foreign tool writes, is rounded up; Redisson fails on it for ever. A score beyond every clock counts as no score.
 func (s *scheduler) parseScore(reply any) (int64, error) {
 	if reply == nil {
 		return noDue, nil
@@ -161,7 +161,7 @@ func forbidden(err error) bool {
 
 func isForeign(err error) bool { return errors.Is(err, ErrForeignMember) }
 
-// transferError adds what was being done to an error, and marks that of a member of the other layout. The text is that of
+// transferError adds the operation to an error, and marks an error about a member of the other layout. The text is that of
 // Redis's struct library in all server versions.
 func (s *scheduler) transferError(t *task, err error) error {
 	if err == nil {

@@ -11,24 +11,24 @@ import (
 
 // Of several clients on a queue one transfers, and the others stand in. After each transfer a
 // client says, on a channel that no Redisson listens to, until when it has transferred and
-// what comes next. Who hears that of a lower id stands in from then on: it waits a random
+// the next due time. A client that hears a lower id stands in from then on: it waits a random
 // moment past due, and transfers only if nothing was heard until then. There is no lease,
-// nothing to renew and nobody to elect: one that is gone is replaced at the next due time, and
+// nothing to renew and no election: a client that has ended is replaced at the next due time, and
 // one that hears nothing transfers by itself.
 //
 //	hello <id>                  a client has begun to listen
-//	here <id>                   the answer of those that listen
-//	moved <id> <until> <next>   times in Unix ms; next is - where nothing is left
+//	here <id>                   the answer of each client that listens
+//	moved <id> <until> <next>   times in Unix ms; next is - if nothing is left
 
 // How long past due a stand-in waits for the client that transfers.
 const minStandIn, maxStandIn = 10 * time.Millisecond, 30 * time.Millisecond
 
-// turns is what a task knows of other clients on its queue.
+// turns is a task's knowledge of other clients on its queue.
 type turns struct {
 	channel   string
-	others    bool  // somebody else was heard, and still listens
+	others    bool  // another client was heard, and still listens
 	standIn   bool  // for one of them
-	waitUntil int64 // for what is due to be transferred by it, Unix ms; 0 where nothing is due
+	waitUntil int64 // for the other's transfer, Unix ms; 0 if nothing is due
 }
 
 func turnsOf(n wire.Names) turns {
@@ -38,7 +38,7 @@ func turnsOf(n wire.Names) turns {
 // takesTurns reports whether the Client does.
 func (s *scheduler) takesTurns() bool { return !s.client.strict }
 
-// heard handles what another client says. Anybody may publish: what is none of these is
+// heard handles a message of another client. Any client may publish: other texts are
 // passed over.
 func (s *scheduler) heard(t *task, payload string) {
 	words := strings.Fields(payload)
@@ -85,7 +85,7 @@ func (s *scheduler) heardMoved(t *task, id string, until, next int64) {
 	s.setDue(t, min(t.due, next))
 }
 
-// leaves reports whether what is due then is left to another client for the moment.
+// leaves reports whether messages due then are left to another client for the moment.
 func (s *scheduler) leaves(t *task, now int64) bool {
 	u := &t.turns
 	if !u.standIn {
@@ -102,10 +102,10 @@ func (s *scheduler) leaves(t *task, now int64) bool {
 	return false
 }
 
-// alone has a task transfer by itself: nobody can be heard.
+// alone has a task transfer by itself: no other client can be heard.
 func (u *turns) alone() { *u = turns{channel: u.channel} }
 
-// tellMoved says what a transfer has done, if anybody listens.
+// tellMoved announces a transfer, if another client listens.
 func (s *scheduler) tellMoved(t *task, m moved) {
 	if !t.turns.others || t.turns.standIn {
 		return
@@ -118,7 +118,7 @@ func (s *scheduler) tellMoved(t *task, m moved) {
 }
 
 // say publishes in the background. The server says how many listen, this one among them, but
-// for a Cluster, whose servers count their own clients alone.
+// for a Cluster, whose servers count only their own clients.
 func (s *scheduler) say(t *task, what string) {
 	channel, key := t.turns.channel, t.names.TimeoutSet
 	s.goroutines.Add(1)

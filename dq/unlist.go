@@ -14,27 +14,27 @@ import (
 const (
 	// leastLength is how long the list must be.
 	leastLength = 1000
-	// leastFar is how many members must come due in the time that a pass covers that are
-	// not near the head of the list. LREM passes half of the list for each, at an 80th of
-	// what a pass takes for an entry: 160 of them cost as much as a pass, whatever the length.
+	// leastFar is how many members must be due in the time that a pass covers and
+	// not be near the head of the list. LREM passes half of the list for each, at an 80th of
+	// a pass's time for an entry: 160 of them cost as much as a pass, whatever the length.
 	leastFar = 320
-	// entryCost is what a pass is taken to need for an entry, in µs, until one was measured.
+	// entryCost is the assumed time of a pass for an entry, in µs, until one was measured.
 	entryCost = 3.0
-	// passSlack is how long a pass should be over before what it covers comes due, and by
-	// how much its horizon lies beyond what its length asks for.
+	// passSlack is how long a pass should be over before the members it covers are due, and by
+	// how much its horizon lies beyond its length.
 	passSlack = 500 * time.Millisecond
 	// unlistedLimit is how many unlisted members one transfer moves, in 2 to 3 ms.
 	unlistedLimit = 300
 
 	// A call passes at least and at most so many entries: fewer when the quickest of some
-	// calls took longer than stepTime, which tells of the server and not of who else is busy.
+	// calls took longer than stepTime, which measures the server and not other load.
 	minStep, firstStep, maxStep = 25, 250, 500
 	stepTime                    = 3 * time.Millisecond
 	paceSteps                   = 8
-	// unlistLease is for how long a pass that nobody goes on with is in the way.
+	// unlistLease is for how long an abandoned pass blocks others.
 	unlistLease = 2 * time.Second
-	// unlistedLife is for how long what is out of the list is known. Without that knowledge
-	// it is transferred as Redisson does.
+	// unlistedLife is for how long unlisted members are remembered. Then
+	// they are transferred as Redisson does.
 	unlistedLife = 24 * time.Hour
 	// passWatch is how often another client's pass is looked at.
 	passWatch = 50 * time.Millisecond
@@ -42,7 +42,7 @@ const (
 	minUnlistPause, maxUnlistPause = time.Second, 5 * time.Minute
 )
 
-// unlisting is what a task knows of the members of its queue that were taken out of the
+// unlisting is a task's record of the members of its queue that were taken out of the
 // pending list. Times are in Unix ms.
 type unlisting struct {
 	covered   int64   // members due until then are out of the list, but for late offers
@@ -52,7 +52,7 @@ type unlisting struct {
 	held      bool    // a transfer waits for its end
 	passedAt  int64   // when the last one here ended
 	notBefore int64   // when the next one may begin
-	blind     int64   // until when nothing is asked, for the server refuses to tell
+	blind     int64   // until when nothing is asked, because the server refused
 	cost      float64 // of a pass to the server, in µs an entry
 	pace      float64 // how long a pass takes, in µs an entry
 	pause     time.Duration
@@ -73,7 +73,7 @@ func (u *unlisting) manner() manner {
 	return how
 }
 
-// holds reports whether a transfer of what is due then waits for the end of a pass: it would
+// holds reports whether a transfer of members due then waits for the end of a pass: it would
 // take longer, and hold up the pass.
 func (u *unlisting) holds(due int64) bool { return u.passing && due != noDue && due > u.covered }
 
@@ -89,18 +89,18 @@ func (u *unlisting) pays(s scripts.Surveyed, now int64) bool {
 }
 
 // A busy queue is surveyed so often, and a quiet one so long before its next due time: first for the length of the
-// list, for a pass through a long one takes its time, and then for what was offered since. Without lookTime to spare it
+// list, for a pass through a long one takes its time, and then for later offers. Without lookTime to spare it
 // would delay the transfer.
 const (
 	lookInterval = time.Second
 	surveyLead   = 5 * time.Second
 	lookLead     = 500 * time.Millisecond
 	lookTime     = 5 * time.Millisecond
-	// maxLookWait keeps a timer that nobody stopped short-lived.
+	// maxLookWait keeps a timer that was not stopped short-lived.
 	maxLookWait = int64(time.Minute / time.Millisecond)
 )
 
-// lookAhead arranges a survey: now, where the next member is due soon, else shortly before it is.
+// lookAhead arranges a survey: now, if the next member is due soon, else shortly before it is.
 func (s *scheduler) lookAhead(t *task) {
 	if s.client.strict || t.redisson || t.due == noDue || t.gone {
 		return
@@ -118,8 +118,8 @@ func (s *scheduler) lookAhead(t *task) {
 	}
 }
 
-// lookAt sets the task's timer, in place of a later look: that is arranged anew when
-// this one comes.
+// lookAt sets the task's timer, in place of a later look: a later look is arranged when
+// this one is done.
 func (s *scheduler) lookAt(t *task, at, wait int64) {
 	t.lookAt = at
 	in := time.Duration(wait) * time.Millisecond
@@ -171,7 +171,7 @@ func (s *scheduler) look(t *task) {
 	}()
 }
 
-// survey asks what is to know of a pass, with the cost that the task knows.
+// survey asks the state of a pass, with the cost that the task measured.
 func (s *scheduler) survey(ctx context.Context, n wire.Names, cost float64) (scripts.Surveyed, error) {
 	keys := scripts.UnlistingOf(n.Destination)
 	reply, err := s.client.runOwn(ctx, backgroundLane, surveyScript,

@@ -12,7 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// pass is one, and what came of it.
+// pass is one pass and its result.
 type pass struct {
 	client  *Client
 	names   wire.Names
@@ -27,7 +27,7 @@ type pass struct {
 	began            time.Time
 	took             time.Duration
 	longest          time.Duration // of the calls
-	quickest         time.Duration // what all calls would have taken, were none held up
+	quickest         time.Duration // the time of all calls without delays
 	err              error
 }
 
@@ -68,7 +68,7 @@ func (p *pass) run(ctx context.Context) {
 func (p *pass) now() int64 { return p.client.clock.Now().UnixMilli() }
 
 // early reports whether the pass will be over in good time at the pace it has, and may leave
-// the server to others between two calls. Once what is covered has come, transfers wait.
+// the server to others between two calls. When the covered members are due, transfers wait.
 func (p *pass) early() bool {
 	if p.entries == 0 {
 		return p.now() < p.covered
@@ -107,7 +107,7 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 // isReply reports whether the server said so, and will again.
 func isReply(err error) bool { return errors.As(err, new(resp.Error)) }
 
-// event is what observers are told of it.
+// event is the report for observers.
 func (p *pass) event() Unlisted {
 	e := Unlisted{
 		Queue: p.names.Destination, Until: time.UnixMilli(p.horizon), Entries: p.entries, Members: p.members,
@@ -126,7 +126,7 @@ func (p *pass) event() Unlisted {
 }
 
 var givenUp = map[scripts.Stage]string{
-	scripts.UnlistGone:  "it took too long, or somebody deleted its keys",
+	scripts.UnlistGone:  "it took too long, or its keys were deleted",
 	scripts.UnlistLost:  "too much was removed from the pending list meanwhile",
 	scripts.UnlistRaced: "members were removed from the pending list meanwhile",
 }

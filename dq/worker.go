@@ -39,7 +39,7 @@ type WorkerOptions struct {
 	// MaxAttempts is after how many attempts a message becomes a dead letter; 0 is never.
 	MaxAttempts int
 	// Lease is for how long a message is handed out; 0 is 30 s, at least 100 ms. It is extended as long as the handler
-	// runs. If a process dies, its messages come again when their leases are over.
+	// runs. If a process dies, its messages are delivered again when their leases are over.
 	Lease time.Duration
 	// Timeout bounds each call of a handler: its context ends with context.DeadlineExceeded. 0 does not.
 	Timeout time.Duration
@@ -66,14 +66,14 @@ const (
 )
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
-// its handler returns nil. If the handler fails, the message comes again after Backoff; after MaxAttempts it becomes
-// a dead letter. If the process dies, the message comes again when the lease is over, and then alone: no other message of the Worker
-// is handled with it. Java producers see no difference, and Java consumers take from the same queue beside it; they do
-// not see what a Worker holds or has set aside for a retry.
+// its handler returns nil. If the handler fails, the message is delivered again after Backoff; after MaxAttempts it becomes
+// a dead letter. If the process dies, the message is delivered again when the lease is over, and no other message of the Worker
+// is handled with it. Java producers see no difference, and Java consumers take from the same queue; they do
+// not see messages that a Worker holds or has set aside for a retry.
 type Worker struct {
 	client  *Client
 	options WorkerOptions
-	err     error // what is wrong with the options or a Handle
+	err     error // a mistake in the options or a Handle
 	places  places
 	queues  []*leased
 	ready   chan *leased
@@ -158,7 +158,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	case w.err != nil:
 		return w.err
 	case again && w.taking.Err() != nil:
-		return nil // Shutdown came first
+		return nil // Shutdown was first
 	case again:
 		return errors.New("dq: Run: the Worker was started before")
 	case len(w.queues) == 0:
@@ -195,7 +195,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // Shutdown has Run take no more and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
 // a second more; then it gives the messages of handlers that still run back to their queues, and returns a *ShutdownError with
-// them. Those messages may be handled twice.
+// them. These messages may be handled twice.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	started := w.started
@@ -238,7 +238,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	return failed
 }
 
-// settled waits until it is told what becomes of all messages; false when Shutdown has given up.
+// settled waits until the fate of all messages is known; false when Shutdown has given up.
 func (w *Worker) settled() bool {
 	all := make(chan struct{})
 	go func() { w.settling.Wait(); close(all) }()
