@@ -13,9 +13,9 @@ import (
 // consumerForms lists what parseConsumer understands.
 const consumerForms = "take | poll-<duration> (poll-3s, poll-5s) | none"
 
-// consumer is one of the document's ways to get at what is due: blocking, which
-// is on time, or a look every so often, one value a look, which is late by half
-// the pause and falls behind when more than one value comes due in it.
+// consumer is one of the document's ways to take due messages: blocking, which
+// is on time, or polling, one value a poll, which is late by half
+// the pause and falls behind if more than one value is due in it.
 type consumer struct {
 	none  bool
 	pause time.Duration // 0 blocks
@@ -39,7 +39,7 @@ func parseConsumer(text string) (consumer, error) {
 // takePause follows a take that failed.
 const takePause = 100 * time.Millisecond
 
-// consume logs what is due until ctx ends, also what was popped by then.
+// consume logs due values until ctx ends, also values popped by then.
 func (s *service) consume(ctx context.Context, c consumer) {
 	for !c.none && ctx.Err() == nil {
 		switch e, err := s.next(ctx, c.pause); {
@@ -76,7 +76,7 @@ func sleep(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// failed keeps in the log what was popped and could not be read.
+// failed logs a popped value that could not be read.
 func (s *service) failed(err error) {
 	var unread *dq.DecodeError
 	if errors.As(err, &unread) {

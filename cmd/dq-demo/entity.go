@@ -58,7 +58,7 @@ func newCodec(name, class string, uid int64) (codec.Codec[entity], error) {
 	return nil, fmt.Errorf("--codec: expected one of %s, got %q", joinNames(), name)
 }
 
-// checked writes one entity, so that what a codec cannot do is known at the
+// checked writes one entity, so that a codec's limits are known at the
 // start and not with the first request.
 func checked[C codec.Codec[entity]](c C, err error) (codec.Codec[entity], error) {
 	if err == nil {

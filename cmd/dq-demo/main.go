@@ -1,5 +1,5 @@
-// Command dq-demo is the web service of document 000 in Go: what is posted with
-// a delay comes back after it.
+// Command dq-demo is the web service of document 000 in Go: it logs a posted value
+// after its delay.
 //
 //	go run ./cmd/dq-demo
 //	curl -X POST 'http://127.0.0.1:8802/redissonQueue?data=a&expire=30000'
@@ -75,7 +75,7 @@ func execute(ctx context.Context, args []string, env func(string) (string, bool)
 	return exitOK
 }
 
-// parse reads the flags, and DQ_<FLAG> for those that are not given.
+// parse reads the flags, and DQ_<FLAG> for missing flags.
 func parse(args []string, env func(string) (string, bool), stderr io.Writer) (settings, error) {
 	var s settings
 	var release, codecName, class, style string
@@ -88,7 +88,7 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	flags.StringVar(&release, "release", "", "Redisson release to be compatible with (default the newest)")
 	flags.StringVar(&codecName, "codec", "typed-json", "how values are written: "+joinNames())
 	flags.StringVar(&class, "class", "RedisDataEntity", "full name of the Java class, which every codec but typed-json writes")
-	flags.Int64Var(&uid, "serial-version-uid", 0, "of the Java class, for marshalling and serialization; the JDK's serialver tells it")
+	flags.Int64Var(&uid, "serial-version-uid", 0, "of the Java class, for marshalling and serialization; as the JDK's serialver prints it")
 	flags.StringVar(&style, "consumer", "take", consumerForms)
 	if err := fromEnv(flags, env); err != nil {
 		return s, err
@@ -117,7 +117,7 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	return s, errors.Join(errCodec, errStyle, errRelease, errRedis)
 }
 
-// fromEnv sets what DQ_<FLAG> holds; the command line comes later and wins.
+// fromEnv sets flags from DQ_<FLAG>; the command line is read later and wins.
 func fromEnv(flags *flag.FlagSet, env func(string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(f *flag.Flag) {
@@ -168,7 +168,7 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 }
 
 // serve answers requests and consumes until ctx ends. Then the requests under
-// way are answered, and what the consumer has popped is logged.
+// way are answered, and values that the consumer has popped are logged.
 func (s *service) serve(ctx context.Context, listener net.Listener, c consumer) error {
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var consumers sync.WaitGroup

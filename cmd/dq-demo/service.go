@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxExpire is the longest delay in ms: what a time.Duration holds, 292 years.
+	// maxExpire is the longest delay in ms: the longest time.Duration, 292 years.
 	maxExpire = math.MaxInt64 / int64(time.Millisecond)
 	// maxBody bounds a form.
 	maxBody = 1 << 20
@@ -24,8 +24,8 @@ const (
 	offerTimeout = 10 * time.Second
 )
 
-// service is the document's web service: what is posted comes back, after its
-// delay, as a line in the log.
+// service is the document's web service: a posted value is logged after its
+// delay.
 type service struct {
 	queue *dq.Queue[entity]
 	log   *slog.Logger
@@ -65,7 +65,7 @@ func (s *service) post(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok")
 }
 
-// refusal tells a client whether to send its message again.
+// refusal answers a client, which learns whether to send its message again.
 func refusal(err error) string {
 	if errors.Is(err, dq.ErrUncertain) {
 		return "Redis did not answer: the message may have been added"

@@ -21,7 +21,7 @@ type part struct {
 	open        bool // it has no end: last counts for nothing
 }
 
-// everything is what "all" stands for.
+// everything is the range of "all".
 const everything = "2.7.0 to 2.15.2, 3.2.0 on"
 
 // ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2, 3.3.2 on". A part may be one
@@ -37,7 +37,7 @@ func ParseRanges(text string) (Ranges, error) {
 			return Ranges{}, err
 		}
 		if n := len(r.parts); n > 0 && (r.parts[n-1].open || !p.first.AtLeast(r.parts[n-1].last) || p.first == r.parts[n-1].last) {
-			return Ranges{}, fmt.Errorf("%q does not come after what is before it", one)
+			return Ranges{}, fmt.Errorf("%q is not later than the range before it", one)
 		}
 		r.parts = append(r.parts, p)
 	}

@@ -1,11 +1,11 @@
 // Package spec answers: what does the specification of the wire protocol state, for which releases, and which
 // conformance cases show it?
 //
-//	docs/spec/*.md ──Load──► Statement ─► harness/conformance: what a case shows
+//	docs/spec/*.md ──Load──► Statement ─► harness/conformance: the evidence of a case
 //	                                   ─► harness/internal/ops: the changes between two releases
 //
-// The Markdown is the only list of statements there is. Each one names its releases, the cases that show it.
-// recordings/redisson/index.tsv says where each case was recorded. The tests of this package hold the Markdown against
+// The Markdown is the only list of statements. Each one names its releases, the cases that show it.
+// recordings/redisson/index.tsv lists the releases of each recorded case. The tests of this package hold the Markdown against
 // the cases, the recordings and the catalogue of scripts.
 package spec
 
@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Dir is where the specification is, from the root of the module.
+// Dir is the folder of the specification, from the root of the module.
 const Dir = "docs/spec"
 
 // Level is how strictly a statement is meant, in the words of RFC 2119.
@@ -40,13 +40,13 @@ type Statement struct {
 	Level Level
 	// Text is the statement in one line of Markdown, the word of its level included.
 	Text string
-	// Releases are those that it holds for.
+	// Releases are the releases that it holds for.
 	Releases Ranges
 	// Cases are the ids of the conformance cases that show it, at least one.
 	Cases []string
-	// Scripts are the names of the catalogue's scripts that it is about; often none.
+	// Scripts are the names of the catalogue's scripts that it is about, if any.
 	Scripts []string
-	// File and Line are where it is written; File is a path from the root of the module.
+	// File and Line are its place; File is a path from the root of the module.
 	File string
 	Line int
 }
@@ -121,7 +121,7 @@ func Load(folder fs.FS) (*Spec, error) {
 	return all, err
 }
 
-// Where returns the statements that keep says true of.
+// Where returns the statements for which keep is true.
 func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
 	for _, one := range s.Statements {
 		if keep(one) {

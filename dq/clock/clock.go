@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Clock tells the time and makes timers.
+// Clock reads the time and makes timers.
 type Clock interface {
 	// Now returns the wall clock, which due times are measured by.
 	Now() time.Time
@@ -26,7 +26,7 @@ type Clock interface {
 // Timer wakes one receiver at an instant of its Clock. All methods may be called
 // from any goroutine.
 type Timer interface {
-	// C delivers a value when the instant has come. A value may be left over
+	// C delivers a value at the instant. A value may be left over
 	// from an earlier instant: look at the clock, and wait on if it is too early.
 	C() <-chan struct{}
 	// Reset sets the instant, in place of any earlier one. An instant that has
@@ -96,7 +96,7 @@ func (t *runtimeTimer) Reset(at time.Time) { t.timer.Reset(time.Until(at)) }
 func (t *runtimeTimer) Stop()              { t.timer.Stop() }
 func (t *runtimeTimer) Close()             { t.timer.Stop() }
 
-// wake leaves one value in c for whoever looks next.
+// wake leaves one value in c for the next reader.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

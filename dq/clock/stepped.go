@@ -10,15 +10,15 @@ import (
 
 const (
 	// stepBeyond is by how much a clock must be set within lookEvery for that to be a step: less is
-	// what a clock is put right by from day to day.
+	// an ordinary correction.
 	stepBeyond = 500 * time.Millisecond
-	// lookEvery is how often the clock is looked at where nobody asks for the time.
+	// lookEvery is how often the clock is looked at if no caller asks for the time.
 	lookEvery = 10 * time.Second
 	// askAgain is how often the other clock is asked while the wall clock is not followed, and
-	// askFirst to askLast how long to wait where it does not answer.
+	// askFirst to askLast how long to wait if it does not answer.
 	askAgain          = 5 * time.Second
 	askFirst, askLast = 50 * time.Millisecond, time.Second
-	// sure is within what the two clocks are the same.
+	// Within sure the two clocks count as equal.
 	sure = stepBeyond / 5
 	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
 	spareAfter = 10 * time.Millisecond
@@ -42,9 +42,9 @@ type StepFilter struct {
 
 	mu     sync.Mutex
 	looked time.Time     // an instant of the last lookEvery, by the monotonic clock
-	was    time.Time     // what the clock under it showed then
-	ahead  time.Duration // what is added to the clock under it; 0 where that is followed
-	step   time.Duration // by which that was set, of which nobody was told
+	was    time.Time     // the time of the clock under it then
+	ahead  time.Duration // added to the clock under it; 0 if it is followed
+	step   time.Duration // by which that was set, not yet reported
 	asking bool
 	again  chan struct{} // another step while asking
 	timers map[*filtered]struct{}
@@ -56,13 +56,13 @@ type StepEvent struct {
 	By time.Duration
 	// Followed says that the StepFilter goes by the wall clock as it is now.
 	Followed bool
-	// Err is why, where the other clock could not tell.
+	// Err is the reason, if the other clock gave no time.
 	Err error
 }
 
-// NewStepFilter filters a clock until ctx ends; Wait then waits for what is under way. ask returns what
-// another clock says, or ErrCannotTell; after other errors it is called again. told is called for
-// each step once it is known what to do about it.
+// NewStepFilter filters a clock until ctx ends; Wait then waits for calls under way. ask returns the time of
+// another clock, or ErrCannotTell; after other errors it is called again. told is called for
+// each step once it is handled.
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,
@@ -93,13 +93,13 @@ func (f *StepFilter) Now() time.Time {
 	return f.look().Add(f.ahead)
 }
 
-// Wait waits until nobody is asked any more, which is soon after ctx has ended.
+// Wait waits until no clock is asked any more, soon after ctx has ended.
 func (f *StepFilter) Wait() {
-	f.Now() // comes after whoever looked before ctx ended, and nobody begins to ask any more
+	f.Now() // after all calls from before the end of ctx; no other begins
 	f.work.Wait()
 }
 
-// look returns the time of the clock under it, and keeps that of the filter from a step.
+// look returns the time of the clock under it, and keeps the filter's time from a step.
 func (f *StepFilter) look() (under time.Time) {
 	looked, under := time.Now(), wall(f.clock)
 	passed := looked.Sub(f.looked)

@@ -14,7 +14,7 @@ type timerfd struct {
 	file *os.File
 }
 
-// newSystemTimer falls back to Go's own timer where the kernel gives no
+// newSystemTimer falls back to Go's own timer if the kernel gives no
 // descriptor, for example at the limit of open files.
 func newSystemTimer() Timer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

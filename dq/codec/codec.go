@@ -5,7 +5,7 @@
 //	codec/java            Kryo5Codec, JsonJacksonCodec, MarshallingCodec, SerializationCodec: the defaults of releases
 //	codec/packed          LZ4Codec, LZ4CodecV2, SnappyCodec, SnappyCodecV2
 //
-// java.Default returns the codec of a release whose configuration names none.
+// java.Default returns the codec of a release whose configuration names no codec.
 package codec
 
 import (

@@ -24,7 +24,7 @@ type Preserved[T any] struct {
 // offer PreservedOf of the copy.
 func PreservedOf[T any](value T) Preserved[T] { return Preserved[T]{value: value} }
 
-// Value returns the value. The caller must not change what it refers to: its bytes would stay the same.
+// Value returns the value. The caller must not change the data it refers to: its bytes would stay the same.
 func (r Preserved[T]) Value() T { return r.value }
 
 // Bytes returns a copy of the bytes that the value was read from; nil for PreservedOf.

@@ -2,7 +2,7 @@
 //
 //	worker := dq.NewWorker(client, dq.WorkerOptions{Wrap: dqotel.Wrap(otel.GetTracerProvider())})
 //
-// Each call of a handler is a span "process QUEUE", of kind consumer, and what the handler calls with its context is a child of
+// Each call of a handler is a span "process QUEUE", of kind consumer, and calls of the handler with its context are children of
 // it. The wire format has no place for a trace: the span begins one, unless the handler's context has a span.
 package dqotel
 

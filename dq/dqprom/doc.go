@@ -1,4 +1,4 @@
-// Package dqprom makes Prometheus metrics of what a dq.Client does and of what its queues hold.
+// Package dqprom makes Prometheus metrics of a dq.Client's work and of its queues.
 //
 //	metrics := dqprom.NewMetrics()
 //	client, err := dq.NewClient(rdb, dq.WithObserver(metrics.Observe))
@@ -16,16 +16,16 @@
 //	                            lateness that this process is answerable for
 //	dq_taken_total              messages that consumers of this process got
 //	dq_handler_seconds{result}  calls of handlers: ok, error, panic
-//	dq_retries_total            those of them that were not the message's first attempt
+//	dq_retries_total            calls that were not the message's first attempt
 //	dq_returned_total           messages that went back to the front of the queue
-//	dq_quarantined_total        members that nobody can read, and that were set aside
+//	dq_quarantined_total        members that are unreadable, and were set aside
 //	dq_disconnects_total        losses of the subscription's connection, without a queue
 //	dq_clock_steps_total        times that this machine's wall clock was set by more than half a second,
 //	                            whether it was followed or not, without a queue
 //
 //	dq_waiting                  messages that wait for their time
 //	dq_ready                    messages that wait for a consumer
-//	dq_overdue_seconds          how long the earliest of those that wait for their time has been due: more
-//	                            than a second says that nobody transfers
+//	dq_overdue_seconds          how long the earliest waiting message has been due: more
+//	                            than a second means that no client transfers
 //	dq_held, dq_dead            messages that a dq.Worker holds, and its dead letters
 package dqprom

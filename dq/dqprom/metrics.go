@@ -35,7 +35,7 @@ func NewMetrics() *Metrics {
 		taken:       counter("dq_taken_total", "Messages that consumers got."),
 		retries:     counter("dq_retries_total", "Calls of handlers for messages that were handed out before."),
 		returned:    counter("dq_returned_total", "Messages that went back to the queue untouched."),
-		quarantined: counter("dq_quarantined_total", "Members that nobody can read and that were set aside."),
+		quarantined: counter("dq_quarantined_total", "Unreadable members that were set aside."),
 		disconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "dq_disconnects_total", Help: "Losses of the subscription's connection.",
 		}),

@@ -17,8 +17,8 @@ import (
 // scrapeTimeout bounds what one scrape asks the server for.
 const scrapeTimeout = 2 * time.Second
 
-// Queues asks a server what queues hold, whenever it is scraped: six reads a queue, in one pipeline, none
-// of which depends on how much that is. Use NewQueues.
+// Queues asks a server for the counts of queues at each scrape: six reads a queue, in one pipeline, no one
+// of which depends on the counts. Use NewQueues.
 type Queues struct {
 	client redis.UniversalClient
 	queues []string
@@ -66,7 +66,7 @@ func (q *Queues) collect(ctx context.Context, name string, to chan<- prometheus.
 	var now *redis.TimeCmd
 	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		counts = [...]*redis.IntCmd{p.ZCard(ctx, names.TimeoutSet), p.LLen(ctx, names.Destination), p.ZCard(ctx, leases.Leases), p.ZCard(ctx, leases.Dead)}
-		// A score below zero never comes due: it is no head.
+		// A score below zero is never due: it is no head.
 		head = p.ZRangeByScoreWithScores(ctx, names.TimeoutSet, &redis.ZRangeBy{Min: "0", Max: "+inf", Count: 1})
 		now = p.Time(ctx)
 		return nil

@@ -2,11 +2,11 @@ package scripts
 
 import "github.com/dq-bench/dq-bench/dq/wire"
 
-// LeaseNames are the keys of the messages that Workers hold, all in the slot of D. Redisson knows none of them.
+// LeaseNames are the keys of the messages that Workers hold, all in the slot of D. Redisson does not know them.
 //
-// A message has an id of 20 hex digits as long as it is held. What a reader may conclude: the members of Leases are
-// handled now or wait for their next attempt, those of Dead wait for somebody to replay or drop them, and the values of
-// Staged belong at the front of D. An id that is in Bodies alone cannot be.
+// A message has an id of 20 hex digits as long as it is held. A reader may conclude: the members of Leases are
+// handled now or wait for their next attempt, the members of Dead wait for Replay or Drop, and the values of
+// Staged belong at the front of D. An id only in Bodies is impossible.
 type LeaseNames struct {
 	// Staged (M) is the LIST of values that BLMOVE took from D to wake a Worker. The next take of any Worker empties it.
 	Staged string
@@ -28,7 +28,7 @@ func LeaseNamesOf(dest string) LeaseNames {
 }
 
 // Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
-// D. A message whose last holder did not settle it may be what ended that holder: it is handed out alone.
+// D. A message whose last holder did not settle it may have ended that holder: no other message is handed out with it.
 //
 //	KEYS    D, M, L, V, N
 //	ARGV    how many at most; the lease in ms; the first 16 digits of their ids

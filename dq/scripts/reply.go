@@ -38,13 +38,13 @@ func ReadTransferred(reply any) (Transferred, error) {
 	return t, nil
 }
 
-// Place is where a search by Find goes on: behind so many members of a score.
+// Place is a position for Find: after so many members of a score.
 type Place struct {
 	Score string
 	Seen  int64
 }
 
-// ReadFound reads the reply of Find: the place where to go on, false behind the last member, and what was found.
+// ReadFound reads the reply of Find: the next place, false after the last member, and the members found.
 func ReadFound(reply any) (at Place, found []string, more bool, err error) {
 	items, ok := reply.([]any)
 	if !ok || len(items)%2 != 0 {

@@ -12,7 +12,7 @@ import (
 
 // Script is one of our own Lua scripts.
 type Script struct {
-	// Name is that of the file, such as "take-out".
+	// Name is the name of the file, such as "take-out".
 	Name string
 	// Body is the text for SCRIPT LOAD and EVAL.
 	Body string
@@ -63,7 +63,7 @@ const MaxLimit = 10_000
 
 // Prelude is the Lua text that scripts begin with which read members of any layout:
 //
-//	id_in(member, layout, size)   where the id begins, or nil: size is that of the length field, 8 or 4
+//	id_in(member, layout, size)   the offset of the id, or nil: size is the size of the length field, 8 or 4
 //	packing_of(member, own)       the same, the layout and the size, whichever fits first
 //	unpack_any(member, own)       the value, its layout and the size, or nothing
 //	other_layout[layout]          the other one
@@ -90,13 +90,13 @@ func WaitForWritePause() Script { return guard }
 //	returns [score of the first member left, or nil; delivered; of these not of
 //	        the own layout; quarantined]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
-//	        is O(1) where members come due in the order of their offers; O(limit) for
-//	        those that Unlist has taken out of Q; of a list of 10,000 and more at most two
+//	        is O(1) if members are due in the order of their offers; O(limit) for
+//	        members that Unlist has taken out of Q; of a list of 10,000 and more at most two
 //	        sixteenths for a member in the last sixteenth of it
 //
 // Members with a score from 0 to now are moved, limit of them at most, in the
 // order of the set, which is by score and then by bytes: RPUSH D of the values,
-// LREM Q 1 and ZREM T of the members, and LREM Q -1 of those that LPOS finds near the tail
+// LREM Q 1 and ZREM T of the members, and LREM Q -1 of members that LPOS finds near the tail
 // of a long list and not near its head. A member that is of neither layout goes to
 // X with its score instead. Members that Unlist has taken out of Q are
 // taken out of U1 or U2 instead, and one that was offered since, and is due within what
@@ -108,9 +108,9 @@ func WaitForWritePause() Script { return guard }
 // every member.
 //
 // A transfer of Redisson's that fails at a member of the other layout has pushed the values before that one, took them
-// out of Q and left them in T: their values come again.
+// out of Q and left them in T: their values are delivered again.
 //
-// It writes nothing where the user lacks a right, from Redis 7 on; an error that LacksRedisson is true of says that
+// It writes nothing if the user lacks a right, from Redis 7 on; an error for which LacksRedisson is true means that
 // Redisson's script would fail as well, after its first write.
 func Transfer() Script { return transfer }
 
@@ -135,32 +135,32 @@ func Survey() Script { return survey }
 //	KEYS    T, Q, S, P, N, V, U1, U2
 //	ARGV    token of the pass; horizon in Unix ms, or empty in all calls but the first; count;
 //	        lease in ms; how long S, U1 and U2 are kept, in ms
-//	returns [how it stands; a number; length of Q]: see ReadUnlisted
-//	cost    O(count), and O(nodes of Q to the place it stands at)
+//	returns [its state; a number; length of Q]: see ReadUnlisted
+//	cost    O(count), and O(nodes of Q to its place)
 //
 // A call passes count entries of Q: those due from 0 to the horizon go to the set V, the
 // others to the list N, in their order. The last call, which finds the end of Q, has V
-// become U1 or U2, whichever is free, and N become Q. Nobody sees anything before that, and
-// after it Q is what it was, less the members that are due by the horizon: these cannot be
-// found, polled or removed any more, and do come.
+// become U1 or U2, whichever is free, and N become Q. No client sees anything before that, and
+// after it Q is unchanged but for the members that are due by the horizon: these cannot be
+// found, polled or removed any more, and are delivered.
 //
-// What others do to Q meanwhile is allowed for. The place is found by the last entries
-// passed; what is pushed is passed later; what others transfer is forgotten. If an entry
-// is gone that was copied to N (poll, remove, clear), Q is shorter than N and V tell, and
+// Other clients may change Q during a pass. The place is found by the last entries
+// passed; pushed entries are passed later; transferred ones are forgotten. If an entry
+// that was copied to N is removed (poll, remove, clear), Q is shorter than N and V tell, and
 // the pass is given up, having changed nothing.
 //
-// P has how far the pass is and whose it is. It, N and V live for the lease: of a pass
-// that nobody goes on with nothing is left. S has the horizon of the last pass, as
-// "covered", and those of U1 and U2.
+// P has the state and the owner of the pass. P, N and V live for the lease: an
+// abandoned pass leaves nothing. S has the horizon of the last pass, as
+// "covered", and the horizons of U1 and U2.
 func Unlist() Script { return unlist }
 
-// Find reads the members that wait, those due first before the others, all or those of a value. It passes 2,000 members at
+// Find reads the members that wait, the earliest first, all or only members of a value. It passes 2,000 members at
 // most and half a megabyte of them, which is 1 to 3 ms, so that a long queue takes many calls.
 //
 //	KEYS    T
-//	ARGV    own layout; the place where to begin: a score and how many members of that score come before, at first empty
+//	ARGV    own layout; the first place: a score and the number of members of that score before it, at first empty
 //	        and 0; the value
-//	returns [score; how many]: the place where to go on; behind them each member that was found and its score. Nothing behind
+//	returns [score; how many]: the next place; after them each member that was found and its score. Nothing behind
 //	        the last member
 //	cost    O(log n + members)
 func Find() Script { return find }
@@ -171,10 +171,10 @@ func Find() Script { return find }
 //	KEYS    T, Q, U1, U2, V; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
 //	        layout, the channel of offers
-//	returns 1, or 0 when it is not in T: it has come, or was removed
-//	cost    O(log² n) to find it; to take it out of Q, about 16 ns for each entry between it and an
-//	        end: the nearer one where delays are equal, or where it is one of the last 1000; nothing
-//	        where Unlist has taken it out
+//	returns 1, or 0 when it is not in T: it was transferred or removed
+//	cost    O(log² n) to find it; to take it out of Q, about 36 ns for each entry between it and an
+//	        end: the nearer one if delays are equal, or if it is one of the last 1000; nothing
+//	        if Unlist has taken it out
 //
 // It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the
 // first, as an offer does, of the same id and value in the own layout. So what Unlist has taken out of Q

@@ -9,7 +9,7 @@ import (
 // Unlisting has the names of the keys of Unlist for one queue. All are in the slot of the
 // queue's other keys, have a time to live, and no Redisson knows them.
 type Unlisting struct {
-	// State is S, a HASH that says what the last pass has covered.
+	// State is S, a HASH with the coverage of the last pass.
 	State string
 	// Pass is P, a HASH that says how far a pass is. It is there while one is under way.
 	Pass string
@@ -37,12 +37,12 @@ func (u Unlisting) All() []string {
 
 // Surveyed is what Survey returns.
 type Surveyed struct {
-	// Length is that of the pending list. Where it is below the least length, Due, Seen and
+	// Length is the length of the pending list. If it is below the least length, Due, Seen and
 	// Far are 0.
 	Length int
-	// Covered is until when members are unlisted, in Unix ms; 0 for none.
+	// Covered is the due time up to which members are unlisted, in Unix ms; 0 for no members.
 	Covered int64
-	// Passing says that somebody's pass is under way, and Unlisted that there are members
+	// Passing says that a pass is under way, and Unlisted that there are members
 	// that are not in the list.
 	Passing, Unlisted bool
 	// Window is how far a pass would reach, in ms: ten times as long as it takes, 1 to 30 s.
@@ -84,7 +84,7 @@ func ReadSurveyed(reply any) (Surveyed, error) {
 	return s, nil
 }
 
-// Stage is how a pass of Unlist stands.
+// Stage is the state of a pass of Unlist.
 type Stage string
 
 // The stages.
@@ -97,11 +97,11 @@ const (
 	UnlistBusy Stage = "busy"
 	// UnlistFull: members of the two passes before are not delivered yet.
 	UnlistFull Stage = "full"
-	// UnlistGone: the lease was over, or somebody has ended the pass by deleting P.
+	// UnlistGone: the lease was over, or the pass was ended by deleting P.
 	UnlistGone Stage = "gone"
 	// UnlistLost: so much was removed from Q that the place was not found again.
 	UnlistLost Stage = "lost"
-	// UnlistRaced: somebody has removed entries that were copied.
+	// UnlistRaced: copied entries were removed.
 	UnlistRaced Stage = "raced"
 )
 

@@ -12,9 +12,9 @@ import (
 type Layout uint8
 
 // The two layouts. Redisson reads only the one of its release: on a queue that
-// holds both, it stands still at the first member of the other.
+// holds both, it stalls at the first member of the other.
 //
-// The length of a member tells them apart, for a member is as long as its length
+// The length of a member distinguishes them, because a member is as long as its length
 // field says. Both fit only some members whose value is empty or nothing but one
 // or five zero bytes: see UnpackAny.
 const (
@@ -28,9 +28,9 @@ const (
 
 // Sizes, in bytes, of the length field 'L' of a member.
 const (
-	// LengthSize is what a Redis on a 64-bit Unix packs.
+	// LengthSize is the size on a 64-bit Unix.
 	LengthSize = 8
-	// WindowsLengthSize is what a Redis built for Windows packs, where a C long
+	// WindowsLengthSize is the size on Windows, where a C long
 	// has 4 bytes. The scripts of Redisson fail on such members on every other
 	// Redis, to which a dump may have brought them.
 	WindowsLengthSize = 4
@@ -97,12 +97,12 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 }
 
 // UnpackAny reads a member of either layout, whichever fits its length exactly.
-// The Member says which that was. Where more than one fits, the first of these
+// The Member says which that was. If more than one fits, the first of these
 // counts: l, the other layout, then l and the other with a WindowsLengthSize. That
-// can happen to no value but the empty one and those of one or five zero bytes,
+// can only happen to the empty value and to values of one or five zero bytes,
 // and to these with one or two ids in 256.
 //
-// Bytes that none of them fits are an *UnreadableMemberError.
+// Bytes that no layout fits are an *UnreadableMemberError.
 func (l Layout) UnpackAny(b []byte) (Member, error) {
 	for _, size := range [...]int{LengthSize, WindowsLengthSize} {
 		for _, layout := range [...]Layout{l, l.Other()} {
@@ -158,8 +158,8 @@ func DoubleID(random int64) [8]byte {
 }
 
 // RandomForID returns a random number for which DoubleID gives id. Many numbers
-// round to one double; this is the one that the double stands for itself. It is
-// false where the double is no 64-bit integer.
+// round to one double; this is the exact value of the double. It is
+// false if the double is no 64-bit integer.
 func RandomForID(id [8]byte) (int64, bool) {
 	f := math.Float64frombits(binary.LittleEndian.Uint64(id[:]))
 	if f != math.Trunc(f) || f < math.MinInt64 || f > math.MaxInt64 {

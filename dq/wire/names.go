@@ -32,14 +32,14 @@ const (
 )
 
 // KeyPattern is a glob, as SCAN takes it, that every timeout set and pending list
-// matches; DestinationOf tells which of the keys it finds are one.
+// matches; DestinationOf filters the keys that it finds.
 const KeyPattern = pendingPrefix + "*"
 
 // DestinationOf returns the destination queue that a timeout set or a pending list
 // belongs to; false for any other key.
 //
 // Queues called "orders" and "{orders}" share these keys, so that the name cannot be
-// told from them: the former is returned.
+// derived from them: the former is returned.
 func DestinationOf(key string) (string, bool) {
 	for _, prefix := range [...]string{timeoutSetPrefix, pendingPrefix} {
 		rest, ok := strings.CutPrefix(key, prefix+":")
@@ -57,7 +57,7 @@ func DestinationOf(key string) (string, bool) {
 }
 
 // PrefixName joins prefix and name as Redisson does: prefix:{name}, so that both
-// share a hash slot in a cluster, or prefix:name where name holds a '{' already.
+// share a hash slot in a cluster, or prefix:name if name holds a '{' already.
 // Only the opening brace is looked for, so that "a{b" is left unbraced too and
 // its keys fall into different slots.
 func PrefixName(prefix, name string) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // Release is a release of Redisson. Two lines ran in parallel: 2.7.0 to 2.15.2
-// and 3.2.0 to 4.x; each change came to both at different numbers.
+// and 3.2.0 to 4.x; each change has a number on both.
 type Release struct {
 	Major, Minor, Patch int
 }
@@ -81,14 +81,14 @@ func LookupRelease(s string) (Release, error) {
 	return r, nil
 }
 
-// ClosestKnown returns the known release that stands for r where r is not known, such as one
-// that came out later; of a known one it is r itself. See Closest. Rules by number, such as
-// Layout, need none to stand for it.
+// ClosestKnown returns the known release that replaces r if r is unknown, such as one
+// published later; for a known one it is r itself. See Closest. Rules by number, such as
+// Layout, do not need it.
 func ClosestKnown(r Release) Release { return Closest(releases, r) }
 
 // Closest returns, of some releases in ascending order and at least one, that which is
 // nearest to r: r itself, or the one before or after it, whichever shares more of its leading
-// numbers; the one before where both share as many.
+// numbers; the one before if both share as many.
 func Closest(some []Release, r Release) Release {
 	i, found := slices.BinarySearchFunc(some, r, Release.Compare)
 	switch {
@@ -113,7 +113,7 @@ func shared(a, b Release) int {
 
 // ReleaseError says that a text names no release of Redisson.
 type ReleaseError struct {
-	// Text is what was given.
+	// Text is the text as given.
 	Text string
 	// Nearest is the existing release closest to it; zero when Text has not even
 	// the form of a release.
@@ -137,7 +137,7 @@ func (r Release) Compare(other Release) int {
 }
 
 // AtLeast reports whether r is other or newer, by number. The 2.x line is older
-// than every 3.x here, also where it was published later.
+// than every 3.x here, also if it was published later.
 func (r Release) AtLeast(other Release) bool { return r.Compare(other) >= 0 }
 
 // Layout returns the layout of the members that the release packs and reads.
@@ -157,8 +157,8 @@ func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
 
 // StopsOnDestroy reports whether the last destroy of a delayed queue also cancels
-// its timer; since 3.42.0. Before, what the timer was set for is still delivered,
-// and what comes due after that.
+// its timer; since 3.42.0. Before, the messages of the timer are still delivered,
+// and messages due after that.
 func (r Release) StopsOnDestroy() bool { return r.AtLeast(release3_42_0) }
 
 // ExpiresConditionally reports whether expire and expireAt send a condition, which
@@ -182,7 +182,7 @@ func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(release3_18_0) }
 
 // TimerTick returns the tick of the wheel that the release's timers sit in, with
 // its default settings. From 3.49.0 on it is drawn at each start, between 10 and
-// 49 ms; 25 ms stands for it here.
+// 49 ms; 25 ms is used here.
 func (r Release) TimerTick() time.Duration {
 	if r.AtLeast(release3_49_0) {
 		return 25 * time.Millisecond

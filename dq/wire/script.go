@@ -13,7 +13,7 @@ import (
 type Script struct {
 	// Name is the same for all variants of a script.
 	Name ScriptName
-	// Variant tells texts of one name apart, such as "offer-v1".
+	// Variant distinguishes texts of one name, such as "offer-v1".
 	Variant string
 	// Object and Method are the Redisson interface and method that send it.
 	Object, Method string
@@ -23,7 +23,7 @@ type Script struct {
 	Body string
 	// Keys and Args describe KEYS and ARGV.
 	Keys, Args string
-	// Reply describes what the script replies where it succeeds; empty for one that always fails.
+	// Reply describes the script's reply if it succeeds; empty for a script that always fails.
 	Reply string
 	// Cost is how long it takes, of N messages that wait or values in the destination queue, k
 	// that it moves or takes, and a arguments.
@@ -62,7 +62,7 @@ func ScriptBySHA1(sha1 string) (*Script, bool) {
 }
 
 // Script returns the variant of the named script that the release sends, and
-// false where the release has no such script.
+// false if the release has no such script.
 func (r Release) Script(name ScriptName) (*Script, bool) {
 	for i := range scripts {
 		if s := &scripts[i]; s.Name == name && s.SentBy(r) {
@@ -72,8 +72,8 @@ func (r Release) Script(name ScriptName) (*Script, bool) {
 	return nil, false
 }
 
-// SentBy reports whether the release sends this text. What is not known of a release is what
-// its nearest known one sends.
+// SentBy reports whether the release sends this text. An unknown release sends
+// the text of its nearest known one.
 func (s *Script) SentBy(r Release) bool {
 	r = ClosestKnown(r)
 	for _, rg := range s.ranges {

@@ -1,7 +1,7 @@
 package wire
 
-// ScriptName names a script of the catalogue in all its variants: it is what a variant, such
-// as "offer-v1", is called without its number.
+// ScriptName names a script of the catalogue in all its variants: it is the name of a variant, such
+// as "offer-v1", without its number.
 type ScriptName string
 
 // The scripts of RDelayedQueue, in the order of the catalogue.
@@ -27,7 +27,7 @@ const (
 	ScriptCopy                    ScriptName = "copy"
 )
 
-// The scripts of RQueue, RDeque and RBlockingQueue, which work on the destination alone.
+// The scripts of RQueue, RDeque and RBlockingQueue, which work only on the destination.
 const (
 	ScriptQueueDrainTo       ScriptName = "RBlockingQueue.drainTo(c)"
 	ScriptQueueDrainToMax    ScriptName = "RBlockingQueue.drainTo(c,max)"

@@ -6,8 +6,8 @@ import "strings"
 const Slots = 16384
 
 // Slot returns the hash slot of a key, 0 to 16383: CRC-16/XMODEM of the part between
-// the first '{' and the next '}', or of the whole key where there is no such part or it
-// is empty, modulo Slots. The rule is that of the Redis Cluster specification.
+// the first '{' and the next '}', or of the whole key if there is no such part or it
+// is empty, modulo Slots. The rule is from the Redis Cluster specification.
 func Slot(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

@@ -1,4 +1,4 @@
-// Package wire answers: what are the bytes?
+// Package wire has the bytes: names, members, script texts.
 //
 // It holds everything Redisson's RDelayedQueue puts on the wire, without doing
 // any I/O: the names of the keys, the layouts of the packed members, the list

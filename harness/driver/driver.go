@@ -17,7 +17,7 @@ type Identity struct {
 	Version string `json:"version,omitempty"`
 }
 
-// String returns name:version, or the name alone where there is no version.
+// String returns name:version, or only the name without a version.
 func (i Identity) String() string {
 	if i.Version == "" {
 		return i.Name
@@ -25,7 +25,7 @@ func (i Identity) String() string {
 	return i.Name + ":" + i.Version
 }
 
-// Target says where a driver finds its queues.
+// Target is the server of a driver's queues.
 type Target struct {
 	// RedisURL is a go-redis style URL of the server, password included. It is empty for drivers that need no server.
 	RedisURL string
@@ -34,13 +34,13 @@ type Target struct {
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
-	// Open connects, opens the destination queue of each name, and returns them in that order once messages that come due are
+	// Open connects, opens the destination queue of each name, and returns them in that order once due messages are
 	// being transferred. An implementation that can serve several queues over one client does, as one service with many queues
-	// would; the client ends when all of them are closed. Where one cannot be opened, all are closed.
+	// would; the client ends when all of them are closed. If one cannot be opened, all are closed.
 	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
 }
 
-// Queue is a delay queue under load. Offer and Take may be called from many goroutines at once. What else it can do it tells by
+// Queue is a delay queue under load. Offer and Take may be called from many goroutines at once. It shows further abilities by
 // implementing Poller, Remover and Inspector.
 type Queue interface {
 	// Offer hands over value, to be delivered after delay, and returns when the implementation has confirmed it. An error leaves
@@ -61,21 +61,21 @@ type Poller interface {
 
 // Remover is a Queue that can cancel a message.
 type Remover interface {
-	// Remove removes one message of this value that is not due yet, and tells whether there was one. What it removed never comes.
+	// Remove removes one message of this value that is not due yet, and reports whether there was one. A removed message is never delivered.
 	Remove(ctx context.Context, value []byte) (bool, error)
 }
 
-// Inspector is a Queue that tells what it holds. A message that is neither delivered nor held counts as lost.
+// Inspector is a Queue that lists its messages. A message that is neither delivered nor held counts as lost.
 type Inspector interface {
 	// Held returns how many messages are held, due or not.
 	Held(ctx context.Context) (int64, error)
-	// Values calls each with every message that is held, in whatever framing. A message may come twice. A message that is held
-	// throughout comes at least once.
+	// Values calls each with every message that is held, in whatever framing. A message may be listed twice. A message that is held
+	// throughout is listed at least once.
 	Values(ctx context.Context, each func(value []byte)) error
 }
 
-// OpenEach opens one queue after the other by open, for drivers that share no client among them. Where one fails, those before
-// it are closed.
+// OpenEach opens one queue after the other by open, for drivers that share no client. If one fails, the earlier ones
+// are closed.
 func OpenEach(names []string, open func(name string) (Queue, error)) ([]Queue, error) {
 	queues := make([]Queue, 0, len(names))
 	for _, name := range names {
@@ -109,7 +109,7 @@ func (e *SpecError) Error() string { return fmt.Sprintf("--driver %q: %v", e.Spe
 // Unwrap returns the reason, such as a *wire.ReleaseError.
 func (e *SpecError) Unwrap() error { return e.Reason }
 
-// CapabilityError says that an implementation lacks what a plan needs.
+// CapabilityError says that an implementation lacks an ability that a plan needs.
 type CapabilityError struct {
 	Driver Identity
 	Need   string // in words, after "cannot"

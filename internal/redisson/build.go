@@ -29,13 +29,13 @@ var sources embed.FS
 
 const (
 	mainClass = "io.github.dqbench.redisson.Main"
-	// imageName is that of docker/redisson and docker/build-local.sh.
+	// imageName is the name in docker/redisson and docker/build-local.sh.
 	imageName = "dq-bench/redisson"
 	// dockerTimeout bounds a question to the Docker daemon.
 	dockerTimeout = 20 * time.Second
 )
 
-// ErrToolchain is returned where Java or Maven is missing, and the image too.
+// ErrToolchain is returned if Java or Maven is missing, and the image too.
 var ErrToolchain = errors.New("no Java or no Maven here")
 
 // Program is a driver program ready to be started.
@@ -48,7 +48,7 @@ type Program struct {
 
 // Build returns the driver program for a release of org.redisson:redisson. On first use Maven fetches the release and
 // compiles the program, which takes seconds to minutes; progress gets lines about it. Later calls only look into the cache.
-// Without Java or Maven it is the image of the release, where Docker has it. ErrToolchain, wrapped, says what has to be
+// Without Java or Maven it is the image of the release, if Docker has it. ErrToolchain, wrapped, names the tools to be
 // installed.
 func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
 	cache, err := os.UserCacheDir()
@@ -63,7 +63,7 @@ func Build(ctx context.Context, release wire.Release, progress func(string)) (*P
 	return program, err
 }
 
-// Jars returns the jars of a release: Redisson's own and those that it needs. It is as Build, but takes no image.
+// Jars returns the jars of a release: Redisson's own and the jars that it needs. It is as Build, but takes no image.
 func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]string, error) {
 	program, err := Build(ctx, release, progress)
 	if err != nil {
@@ -125,7 +125,7 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 	}
 	b.progress(fmt.Sprintf("building the driver for Redisson %s with Maven (first use; kept in %s)", version, dir))
 	started := time.Now()
-	// A release that Maven has looked for in vain may have come out since: it shall look again.
+	// A release that Maven has looked for in vain may have been published since: look again.
 	cmd := exec.CommandContext(ctx, tools["mvn"], "--quiet", "--batch-mode", "--update-snapshots", "-Dstyle.color=never", "-Dredisson.version="+version,
 		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
 	cmd.Dir = work
@@ -183,8 +183,8 @@ func readClassPath(dir string) (string, error) {
 // colour is how Maven colours its lines, which -Dstyle.color does not end altogether.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// firstErrors picks what Maven says went wrong out of all it says: the errors before the
-// first empty one, behind which it tells how to ask for more.
+// firstErrors picks Maven's errors out of its output: the errors before the
+// first empty one, which is followed by advice.
 func firstErrors(output []byte) string {
 	const most = 3
 	var found []string
@@ -226,7 +226,7 @@ func findTools(version string, names ...string) (map[string]string, error) {
 		ErrToolchain, version, strings.Join(missing, ", "))
 }
 
-// sourceHash names a state of the driver's sources, so that a newer binary does not run what an older one has built.
+// sourceHash names a state of the driver's sources, so that a newer binary does not run an older one's build.
 func sourceHash() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {

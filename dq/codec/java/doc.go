@@ -11,7 +11,7 @@
 // are texts, numbers, booleans, byte[], enums, ArrayLists, and objects with such fields. Any other value fails with an
 // error: let Java write it, or name another codec in both services.
 //
-// These Go types stand for Java types, in any combination:
+// These Go types represent Java types, in any combination:
 //
 //	Go                     Java                   as a field
 //	string                 String                 String; *string for one that may be null

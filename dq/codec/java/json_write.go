@@ -27,8 +27,8 @@ type Jackson[T any] struct {
 	form JSONForm
 }
 
-// NewJackson returns the codec for T. It fails with a *TypeError. The plain form needs no Class, and takes what encoding/json
-// takes besides.
+// NewJackson returns the codec for T. It fails with a *TypeError. The plain form needs no Class, and takes every type of
+// encoding/json.
 func NewJackson[T any](form JSONForm, classes ...Class) (Jackson[T], error) {
 	name := "json"
 	if form.Plain {

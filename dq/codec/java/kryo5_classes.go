@@ -16,7 +16,7 @@ var kryoIDs = map[kind]byte{
 	intKind: 2, stringKind: 3, floatKind: 4, boolKind: 5, byteKind: 6, charKind: 7, shortKind: 8, longKind: 9, doubleKind: 10,
 }
 
-// kryoTypes are the classes of the JDK that are read here, by name; kryoByID those with an id.
+// kryoTypes are the classes of the JDK that are read here, by name; kryoByID the classes with an id.
 var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
 	list, set, m := reflect.TypeFor[[]any](), reflect.TypeFor[Set](), reflect.TypeFor[map[any]any]()
 	names := map[string]*typ{bytesClass: {kind: bytesKind, goType: reflect.TypeFor[[]byte]()}, optionalClass: {kind: optionalKind, goType: anyType, elem: object}}
@@ -62,7 +62,7 @@ var basicTypes = map[reflect.Kind]reflect.Type{
 	reflect.Int32: reflect.TypeFor[int32](), reflect.Int64: reflect.TypeFor[int64](), reflect.Float32: reflect.TypeFor[float32](), reflect.Float64: reflect.TypeFor[float64](),
 }
 
-// The next functions tell the forms of collections and maps apart.
+// The next functions distinguish the forms of collections and maps.
 func withoutNulls(class string) bool {
 	return strings.HasPrefix(class, "java.util.ImmutableCollections$")
 }

@@ -73,11 +73,11 @@ func (r *kryoReader) class(declared *typ) *typ {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class
 	case name == optionalClass:
-		r.refuse("the value holds a java.util.Optional where the Go type declares none; give the field the tag `java:\"Optional\"`")
+		r.refuse("the value holds a java.util.Optional but the Go type does not declare one; give the field the tag `java:\"Optional\"`")
 	case kryoTypes[name] != nil:
 		return kryoTypes[name]
 	case own != nil && own.object != nil && own.object.generic:
-		r.refuse("the value holds the generic class %s where no field declares its type arguments, so its bytes cannot be read as %v", name, own.goType)
+		r.refuse("the value holds the generic class %s but no field declares its type arguments, so its bytes cannot be read as %v", name, own.goType)
 	case own != nil:
 		return own
 	case strings.HasPrefix(name, "["):
@@ -311,7 +311,7 @@ func (r *kryoReader) scalar(s *scalar) any {
 		}
 		return Locale(strings.TrimRight(strings.Join(parts[:], "_"), "_"))
 	}
-	// The bytes have no offset where the zone gives it.
+	// The bytes have no offset if the zone gives it.
 	zone := func() string { id, _ := r.string().(string); return id }
 	m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
 	if strings.HasSuffix(s.layout, "z") && r.err == nil {

@@ -34,7 +34,7 @@ func (w *kryoWriter) class(t *typ) {
 	}
 	name := cmp.Or(t.value, t.class)
 	if t.object != nil && t.object.generic {
-		w.refuse("got %v for the generic class %s where no field declares its type arguments; use a Go type with fields of any", t.goType, name)
+		w.refuse("got %v for the generic class %s but no field declares its type arguments; use a Go type with fields of any", t.goType, name)
 	}
 	w.byte(kryoNamed)
 	index, known := w.names[name]

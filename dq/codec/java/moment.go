@@ -232,7 +232,7 @@ func parseOffset(id string) (seconds int32, err error) {
 	return 0, fmt.Errorf("expected an offset, got %.20q", id)
 }
 
-// inZone sets the offset of the zone at the date and time, which Kryo5 does not write. Where clocks go back, Java takes the
+// inZone sets the offset of the zone at the date and time, which Kryo5 does not write. If clocks go back, Java takes the
 // earlier of the two instants. It fails for a zone that this machine does not know.
 func (m *moment) inZone() error {
 	id := zonePrefix.ReplaceAllString(m.zone, "")

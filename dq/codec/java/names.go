@@ -13,7 +13,7 @@ var comings = []struct {
 	{"fst", wire.Release{Major: 2, Minor: 7}, wire.Release{Major: 4}},
 }
 
-// Default returns the name of the codec that a release of Redisson uses if its configuration names none: kryo5, marshalling,
+// Default returns the name of the codec that a release of Redisson uses if its configuration names no codec: kryo5, marshalling,
 // fst or json.
 func Default(r wire.Release) string {
 	newer := func(major, minor int) bool { return r.AtLeast(wire.Release{Major: major, Minor: minor}) }

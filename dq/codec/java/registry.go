@@ -185,7 +185,7 @@ func (g *registry) describeStruct(t reflect.Type, j *typ) error {
 	if err := g.addFields(t, j.object, j.object, nil); err != nil {
 		return err
 	}
-	// A class and its super class can have fields of one name: the subclass's comes first.
+	// A class and its super class can have fields of one name: the subclass's is first.
 	slices.SortFunc(j.object.fields, func(a, b field) int { return cmp.Or(strings.Compare(a.name, b.name), len(a.index)-len(b.index)) })
 	return nil
 }
@@ -322,7 +322,7 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 	case j.kind == anyKind && strings.ContainsAny(tag, ".["):
 		var final bool
 		if j.class, final = strings.CutSuffix(tag, ",final"); final && g.codec == "kryo5" {
-			return nil, g.refuse(f.Type, fmt.Sprintf("the field is a %s, which has no Go type, and whose end Kryo5 does not tell", j.class))
+			return nil, g.refuse(f.Type, fmt.Sprintf("the field is a %s, which has no Go type, and whose end Kryo5 does not mark", j.class))
 		}
 	case boxes[j.kind].class == "java.lang."+tag:
 		j.boxed, j.class = true, boxes[j.kind].class

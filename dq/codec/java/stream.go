@@ -71,7 +71,7 @@ type record struct {
 	class  string
 	fields []member // of super classes first
 	data   []any    // the output of a writeObject or writeExternal method: bytes and values
-	typ    *typ     // that it was read with, where the bytes do not name fields
+	typ    *typ     // of the reader, if the bytes do not name fields
 }
 
 // member is a field of a record, with the class that declares it.

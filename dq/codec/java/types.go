@@ -91,7 +91,7 @@ type class struct {
 	name          string
 	uid           *int64
 	record, final bool
-	generic       bool // several Go types can stand for the class, one for each use
+	generic       bool // several Go types represent the class, one for each use
 	super         *class
 	fields        []field // including inherited ones, sorted by name
 }

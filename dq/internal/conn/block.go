@@ -18,7 +18,7 @@ var (
 	// errDead is why a command that blocks is begun anew.
 	errDead = errors.New("the server answers, and the command that blocks does not end: the connection is dead")
 	// errSilent is why a connection ends whose server says that it has ended the command, while nothing arrives.
-	errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
+	errSilent = errors.New("the server ended the command, and its reply did not arrive: the connection is dead")
 )
 
 const (
@@ -30,13 +30,13 @@ const (
 	unblockPause = 2 * time.Millisecond
 )
 
-// exchange is commands under way on a socket of their own. Whoever waits for it gets the reply; what comes when nobody waits
-// any more goes back.
+// exchange is commands under way on their own socket. A caller that waits gets the reply; a reply after the caller has left
+// goes back.
 type exchange struct {
 	conns   *Conns
 	server  *server
 	socket  *socket
-	returns func(reply any) // gives back what came too late, if that is needed
+	returns func(reply any) // gives back a late reply, if needed
 	replies []any           // once done is closed
 	done    chan struct{}
 }
@@ -65,7 +65,7 @@ func (x *exchange) finish() (any, error) {
 	return reply, nil
 }
 
-// leave is for a caller who waits no longer: what still comes goes back. After Stop it waits a little, and hangs up.
+// leave is for a caller that waits no longer: a late reply goes back. After Stop it waits a little, and hangs up.
 func (x *exchange) leave() {
 	c := x.conns
 	c.unwinding.Add(1) // the caller still counts
@@ -95,7 +95,7 @@ func (x *exchange) within(wait time.Duration) bool {
 	}
 }
 
-// hangUp ends our half of the connection and reads what the server still sends: a value that it popped before it saw that
+// hangUp ends our half of the connection and reads the rest of the server's replies: a value that it popped before it saw that
 // arrives. Only one that it pops in the very round of its event loop in which it sees the end is lost.
 func (x *exchange) hangUp() {
 	if half, ok := x.socket.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
@@ -106,10 +106,10 @@ func (x *exchange) hangUp() {
 }
 
 // Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
-// without an error, where the connections are Strict and somebody has ended the command from beside.
+// without an error, if the connections are Strict and another client has ended the command.
 //
 // Unless they are, the command blocks in turns, so that a connection that is dead without its knowing is noticed. When ctx
-// ends, the server is asked to end the command; of a user who may not ask, it ends with its turn, which is then of a second. A value that
+// ends, the server is asked to end the command; if the user may not ask, it ends with its turn, which is then a second. A value that
 // was on its way is returned. If the answer takes longer than Cancel, the call returns, and what still arrives is put back.
 func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, error) {
 	done, err := c.hold(&c.blocked)
@@ -148,7 +148,7 @@ func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, err
 		case err == nil: // the turn is over
 			s.to, tries = target{}, 0
 		case isReply, another(err), errors.Is(err, ErrLost), errors.Is(err, errDead):
-			// Of a connection that is lost nobody can say whether it took a value along.
+			// If a connection is lost, it is unknown if a value was lost with it.
 			s.to = target{}
 		default:
 			return nil, err
@@ -178,7 +178,7 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 		all = append(all, []any{"ASKING"})
 	}
 	x, err := c.begin(ctx, s.to.server, append(all, append(slices.Clone(command), seconds)), func(reply any) {
-		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to where it is safe
+		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to a safe list
 			c.putBack(fmt.Sprint(popped[0]), popped[1:])
 		}
 	})
@@ -205,14 +205,14 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 			go x.unblock()
 			x.leave()
 			return nil, errDead
-		default: // the server as a whole stands still, and may run it later
+		default: // the whole server hangs, and may run it later
 			c.topology.suspect(x.server)
 			late = time.After(maxBackoff)
 		}
 	}
 }
 
-// answers reports whether a server does, from beside.
+// answers reports whether a server does, over another connection.
 func (s *server) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.conns.Overdue)
 	defer cancel()
@@ -221,10 +221,10 @@ func (s *server) answers(ctx context.Context) bool {
 }
 
 // unblock asks the server to end the command until it has ended: more than once, for the command may not have reached the server yet. A connection on which
-// nothing comes for long while the server says that it has ended the command is dead.
+// nothing arrives for long although the server says that it has ended the command is dead.
 func (x *exchange) unblock() {
 	var answers time.Time // since when the server has answered
-	var came int64        // the bytes that had come then
+	var came int64        // the bytes received then
 	for pause := unblockPause; x.socket.id != 0 && !x.server.cannotUnblock.Load(); pause = min(2*pause, maxBackoff) {
 		err := x.askToEnd()
 		switch now := x.socket.received.Load(); {
@@ -280,7 +280,7 @@ func isForbidden(reply resp.Error) bool {
 	})
 }
 
-// alone sends a request on a socket of its own. A server that stands still would otherwise cost what it takes: it runs the
+// alone sends a request on its own socket. Otherwise a value that a hanging server pops would be lost: it runs the
 // command all the same.
 func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
 	c := s.conns
@@ -317,7 +317,7 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 				came, silent = now, time.After(limit)
 				continue
 			}
-			why = errors.New("the server stands still: what still comes is put back")
+			why = errors.New("server not responding; late values are put back")
 		case <-bound:
 		}
 		x.leave()
@@ -325,7 +325,7 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 	}
 }
 
-// putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and tells so.
+// putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and reports it.
 func (c *Conns) putBack(key string, reply any) {
 	all, several := reply.([]any)
 	if !several {

@@ -67,7 +67,7 @@ func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
 	address := table.masters[slot]
 	if address == "" {
 		t.suspect(nil)
-		return nil, fmt.Errorf("%w: %w %d, that of %q", ErrUnsent, errNoOwner, slot, key)
+		return nil, fmt.Errorf("%w: %w %d, the slot of %q", ErrUnsent, errNoOwner, slot, key)
 	}
 	return t.at(address), nil
 }
@@ -178,7 +178,7 @@ func (t *cluster) keepTable() {
 		case err == nil:
 			retry.Reset()
 		case t.table.Load() == nil:
-			continue // whoever asks next has it tried again
+			continue // the next call tries again
 		default:
 			wait = retry.Next()
 			t.suspect(nil)
@@ -238,11 +238,11 @@ func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
 			errs = append(errs, a.err)
 		}
 	}
-	return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no server of the cluster reports its slots: %w", errors.Join(errs...))
 }
 
-// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas. A host that is left out is that of the server
-// asked. (go-redis's own command takes none that is left out.)
+// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas. An empty host means the host of the server
+// asked. (go-redis's own command takes no empty host.)
 func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 	rows, _ := reply.([]any)
 	for _, row := range rows {
@@ -277,9 +277,9 @@ func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 	return all, nil
 }
 
-// leaveBehind sees to the servers that a new table gives no slots. One that answers tells those who block on it itself that
-// they have to go (MOVED, UNBLOCKED), and what it has popped for them still arrives: so it is asked for a sign of life, and
-// watchSilence cuts off one that gives none.
+// leaveBehind sees to the servers that a new table gives no slots. One that answers tells blocked clients itself that
+// they have to go (MOVED, UNBLOCKED), and values popped for them still arrive: so it is asked for a sign of life, and
+// watchSilence cuts off a silent one.
 func (t *cluster) leaveBehind(table *slotTable) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -334,7 +334,7 @@ func (t *cluster) close() {
 
 // slotTable says which servers have which slots. It is never changed.
 type slotTable struct {
-	masters [wire.Slots]string // "" where no server has the slot
+	masters [wire.Slots]string // "" if no server has the slot
 	servers []string           // all addresses
 }
 
@@ -361,7 +361,7 @@ func (t *slotTable) with(slot int, address string) *slotTable {
 
 func (t *slotTable) isMaster(address string) bool { return slices.Contains(t.masters[:], address) }
 
-// fullAddress puts the host of the server that was asked where an address has none ("" or "?"), and where a server that is
+// fullAddress puts the host of the server that was asked if an address has no host ("" or "?"), and if a server that is
 // not on this machine says that another is.
 func fullAddress(address, asked string) string {
 	host, port, err := net.SplitHostPort(address)

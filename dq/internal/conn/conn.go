@@ -6,7 +6,7 @@
 //	Subscription ────────────────► socket of its own
 //
 // go-redis dials, does the handshake and asks the sentinels. What goes over a connection after that is written and read
-// here: what was written, what has come and when to stop waiting must be known exactly, and a pool does not tell.
+// here: written requests, received replies and the end of waiting must be known exactly, and a pool hides them.
 package conn
 
 import (
@@ -23,7 +23,7 @@ import (
 var (
 	// ErrClosed is the error of calls after Close.
 	ErrClosed = errors.New("dq: closed")
-	// ErrLost is wrapped by the error of commands that were given to a socket and whose replies did not come:
+	// ErrLost is wrapped by the error of commands that were given to a socket and had no reply:
 	// the server may have run them or not.
 	ErrLost = errors.New("the reply is lost")
 	// ErrUnsent is wrapped by the error of commands that were never given to a socket.
@@ -32,14 +32,14 @@ var (
 	ErrRedisClosed = errors.New("the redis.Client given to dq.NewClient was closed, and only that one hears from Sentinel: close the dq.Client first")
 )
 
-// Times are the bounds of waiting; zero stands for the default.
+// Times are the bounds of waiting; zero means the default.
 type Times struct {
 	// Turn is how long a command blocks at the server until it is sent again; Overdue is how much longer its reply
 	// may take. Together they bound how long a dead connection goes unnoticed.
 	Turn, Overdue time.Duration
 	// Cancel is how much longer than its context a call may last, for a value that is on its way.
 	Cancel time.Duration
-	// Silent is for how long the server may answer from beside while a command that it was asked to end does not,
+	// Silent is for how long the server may answer over another connection while a command that it was asked to end does not,
 	// until the connection counts as dead.
 	Silent time.Duration
 	// Idle is after how long a connection is closed on which no command blocks.
@@ -65,9 +65,9 @@ type Options struct {
 	Times
 	// Strict sends a command that blocks once, with the time-out that it was given, as Redisson does.
 	Strict bool
-	// MostReply is how many bytes may come for what was sent at once; 0 stands for 1 GiB, twice the longest value.
+	// MostReply is how many bytes may arrive in reply to one write; 0 means 1 GiB, twice the longest value.
 	MostReply int64
-	// Returned is told of values that were put back, or could not be.
+	// Returned is called for values that were put back, or could not be.
 	Returned func(key string, values []string, err error)
 }
 
@@ -82,11 +82,11 @@ type Conns struct {
 
 	mu     sync.Mutex
 	closed bool
-	// blocked counts the commands that block, unwinding what is done for callers that are gone, and what holds.
+	// blocked counts the commands that block, unwinding the work for callers that have left, and the hold.
 	blocked, unwinding sync.WaitGroup
 }
 
-// New returns the connections of a Client that connects as rdb does. It makes none yet.
+// New returns the connections of a Client that connects as rdb does. It does not connect yet.
 func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 	c := &Conns{Options: o}
 	if c.Strict && c.Quiet == 0 {
@@ -134,7 +134,7 @@ func (c *Conns) Stop() bool {
 	return first
 }
 
-// Wait returns when no command blocks any more and what was taken for callers that are gone is back, and closes
+// Wait returns when no command blocks any more and values taken for callers that have left are back, and closes
 // the connections.
 func (c *Conns) Wait() {
 	c.blocked.Wait()
@@ -157,12 +157,12 @@ func (c *Conns) hold(what *sync.WaitGroup) (done func(), err error) {
 type topology interface {
 	// owner returns the server that keys like this one are written to.
 	owner(ctx context.Context, key string) (*server, error)
-	// redirect takes note that keys like this one are at an address, for good or for one command, and returns its server; nil where there are no
+	// redirect takes note that keys like this one are at an address, for good or for one command, and returns its server; nil without
 	// redirections.
 	redirect(key, address string, forGood bool) *server
-	// suspect tells that something about a server looks as if it were no longer the owner. It does not wait.
+	// suspect reports a sign that a server is no longer the owner. It does not wait.
 	suspect(s *server)
-	// moved tells that a new connection of a server led to another address than those before, and reports whether
+	// moved reports that a new connection of a server led to another address than before, and reports whether
 	// the server was retired for that.
 	moved(s *server) bool
 	// follows reports whether a server that says READONLY is replaced by another.

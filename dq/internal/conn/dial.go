@@ -28,8 +28,8 @@ const (
 	// mostDialTimeouts is after how many dial time-outs a connection is given up. Its callers wait for one: a handshake
 	// over a slow network takes as long as it takes, and the next callers find the connection.
 	mostDialTimeouts = 6
-	// firstRedial and mostRedial bound the pauses, growing, after which another attempt at a connection begins beside
-	// those under way. The kernel repeats what a network in an outage swallowed only after 1 s, 3 s, 7 s, and something
+	// firstRedial and mostRedial bound the pauses, growing, after which another attempt at a connection begins in parallel with
+	// the attempts under way. The kernel repeats packets that a network in an outage swallowed only after 1 s, 3 s, 7 s, and something
 	// that takes connections in an outage never answers on them.
 	firstRedial, mostRedial = time.Second, 5 * time.Second
 )
@@ -93,7 +93,7 @@ func (s *server) unconnected(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnsent, err)
 }
 
-// takeIn takes note of a new socket, and notices that it leads to another server than those before: then a
+// takeIn takes note of a new socket, and notices that it leads to another server than before: then a
 // fail-over has moved the name.
 func (s *server) takeIn(one *socket, as use) error {
 	s.mu.Lock()
@@ -161,7 +161,7 @@ func (s *server) greeting(one *socket) *redis.Options {
 	}
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if provider := o.StreamingCredentialsProvider; provider != nil {
-		// What is valid now. go-redis would send AUTH by itself when that changes.
+		// The valid credentials. go-redis would send AUTH by itself when that changes.
 		o.StreamingCredentialsProvider = nil
 		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
 			credentials, unsubscribe, err := provider.Subscribe(noListener{})
@@ -201,15 +201,15 @@ func (noListener) OnNext(auth.Credentials) {}
 func (noListener) OnError(error)           {}
 
 // isFatal reports whether an error reply to CLIENT ID makes the connection useless, for now (BUSY: without its id, a
-// command on it could never be ended) or for good. Any other is that of a server that has no CLIENT ID or of a user
-// who may not ask for it.
+// command on it could never be ended) or for good. Any other means that the server has no CLIENT ID or that the user
+// may not ask for it.
 func isFatal(reply redis.Error) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"}, func(code string) bool {
 		return redis.HasErrorPrefix(reply, code)
 	})
 }
 
-// setKeepAlive has the kernel find a peer that is gone within about 8 s, also where the server cannot be asked about a
+// setKeepAlive has the kernel find a dead peer within about 8 s, also if the server cannot be asked about a
 // connection. It looks for the TCP connection below TLS too.
 func setKeepAlive(conn net.Conn) {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
@@ -220,8 +220,8 @@ func setKeepAlive(conn net.Conn) {
 	}
 }
 
-// asGiven puts a resolved time-out back into the form in which go-redis takes it: there 0 stands for "default" and
-// -1 for "none".
+// asGiven puts a resolved time-out back into the form in which go-redis takes it: there 0 means "default" and
+// -1 "no time-out".
 func asGiven(timeout time.Duration) time.Duration {
 	return cmp.Or(timeout, -1)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// Bounds of how often a command is sent again that is known not to have run, and of the pauses where the server asks
+// Bounds of how often a command is sent again that is known not to have run, and of the pauses if the server asks
 // for time. Together they are less than a second, but for a slot that is being moved.
 const (
 	mostTries      = 12
@@ -20,8 +20,8 @@ const (
 	maxRedirection = 80 * time.Millisecond
 	// maxHops is how many redirections are followed without a pause.
 	maxHops = 3
-	// maxMoving is how long a command waits for a slot that is being moved. Redis runs one of several keys only where
-	// all of them exist, which those of an offer never do: so it waits until the slot has arrived.
+	// maxMoving is how long a command waits for a slot that is being moved. Redis runs a command on several keys only if
+	// all of them exist, and an offer's keys never do: so it waits until the slot has arrived.
 	maxMoving = 3 * time.Second
 )
 
@@ -30,19 +30,19 @@ type Request struct {
 	Lane     Lane
 	Key      string
 	Commands [][]any
-	// Script, if any, is the text of what the commands run by its SHA-1; a server that does not know it is given it.
+	// Script, if any, is the text of the script that the commands run by its SHA-1; a server that lacks it receives it.
 	Script string
-	// Pops is set for a command that takes values from the front of the list Key. It has a connection of its own, its reply is
-	// waited for a little longer than ctx, and what comes when nobody waits any more goes back.
+	// Pops is set for a command that takes values from the front of the list Key. It has its own connection, its reply is
+	// waited for a little longer than ctx, and a late reply goes back.
 	Pops bool
-	// Alone gives it a connection of its own, and no bound but ctx.
+	// Alone gives it its own connection, and no bound but ctx.
 	Alone bool
 	// Whole has the commands run on one connection, one behind the other: the others are sent again with the first, and never
 	// without it.
 	Whole bool
 }
 
-// target is where a command goes.
+// target is the receiver of a command.
 type target struct {
 	server *server
 	asking bool // set for the importing server of a slot that is being moved
@@ -68,8 +68,8 @@ type sending struct {
 // errNotTried is the reply to a command until there is another.
 var errNotTried = fmt.Errorf("%w: %w", ErrUnsent, context.Canceled)
 
-// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. What is known
-// not to have run goes where the server says it should, or is tried again where that helps; what may have run is never
+// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. A command that is known
+// not to have run goes to the server of the redirection, or is tried again if that helps; a command that may have run is never
 // sent again.
 func (c *Conns) Send(ctx context.Context, r Request) []any {
 	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
@@ -104,7 +104,7 @@ func (s *sending) all(err error) {
 	}
 }
 
-// fail answers what is to do, and reports whether there may be another try.
+// fail answers the remaining commands, and reports whether there may be another try.
 func (s *sending) fail(err error) (target, bool) {
 	for _, i := range s.todo {
 		s.replies[i] = err
@@ -112,13 +112,13 @@ func (s *sending) fail(err error) (target, bool) {
 	return target{}, (another(err) || errors.Is(err, errNoOwner)) && s.conns.ctx.Err() == nil
 }
 
-// goOn reports whether there is another try, and pauses before it where that helps.
+// goOn reports whether there is another try, and pauses before it if that helps.
 func (s *sending) goOn(ctx context.Context, next target) bool {
 	if s.tries++; s.tries >= mostTries && (!s.moving || time.Since(s.began) >= maxMoving) {
 		if !s.teach || s.taught {
 			return false
 		}
-		s.taught = true // a server that has come back at the last try knows no scripts
+		s.taught = true // a server that restarted before the last try knows no scripts
 	}
 	s.to = next
 	// Servers that send it to and fro have not yet heard of each other.
@@ -137,7 +137,7 @@ func (s *sending) find(ctx context.Context) (err error) {
 	return err
 }
 
-// try sends what is to do, keeps what came of it, and says where the rest goes.
+// try sends the remaining commands, keeps their results, and returns the target of the rest.
 func (s *sending) try(ctx context.Context) (next target, again bool) {
 	if err := s.find(ctx); err != nil {
 		return s.fail(err)
@@ -157,8 +157,8 @@ func (s *sending) try(ctx context.Context) (next target, again bool) {
 	return s.sort(ctx, p.replies)
 }
 
-// wrap returns the commands to send, each behind ASKING where that is needed, and all behind SCRIPT LOAD where the server
-// did not know the script: at once, so that nobody flushes it in between.
+// wrap returns the commands to send, each after ASKING if needed, and all after SCRIPT LOAD if the server
+// did not know the script: at once, so that no flush comes between.
 func (s *sending) wrap() [][]any {
 	commands := make([][]any, 0, len(s.todo)+1)
 	if s.teach {
@@ -229,7 +229,7 @@ func another(err error) bool {
 
 func isNoScript(reply resp.Error) bool { return redis.HasErrorPrefix(reply, "NOSCRIPT") }
 
-// redirect reports whether an error reply says that the command was not run and that it can be: where, and whether the
+// redirect reports whether an error reply says that the command was not run and can be: by which server, and whether the
 // server asks for time first.
 func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
 	t := s.conns.topology
@@ -246,7 +246,7 @@ func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
 	case "TRYAGAIN": // the keys of the command are on both sides of a move, or not there yet
 		s.hold, s.moving = true, true
 		return s.to, true
-	case "CLUSTERDOWN", "READONLY": // a master is gone or demoted, or a slot has none for a moment
+	case "CLUSTERDOWN", "READONLY": // a master is dead or demoted, or a slot has no master for a moment
 		if code == "READONLY" && !t.follows() {
 			return target{}, false
 		}

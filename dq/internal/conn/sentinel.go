@@ -83,7 +83,7 @@ func (t *sentinel) moved(s *server) bool {
 	return true
 }
 
-// suspect asks the sentinels who the master is. Calls that fail one after the other ask once.
+// suspect asks the sentinels for the master. Calls that fail one after the other ask once.
 func (t *sentinel) suspect(s *server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *sentinel) watch() {
 const holdFor = time.Second
 
 // hold returns when the connection breaks: it blocks in WAIT for more replicas than there can be, which names no key and
-// changes nothing. Where the user may not, it pings. No command is tried again: the pauses between the tries, on a connection
+// changes nothing. If the user may not, it pings. No command is tried again: the pauses between the tries, on a connection
 // that is broken, are when offers are lost.
 func (t *sentinel) hold() {
 	conn := t.rdb.WithTimeout(2 * holdFor).EphemeralConn()

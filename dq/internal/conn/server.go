@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Lane is who shares sockets. What the scheduler sends has its own, so that a long reply to a caller does not hold
+// Lane is a group of callers that share sockets. The scheduler has its own, so that a long reply to a caller does not hold
 // up a transfer.
 type Lane int
 
@@ -30,7 +30,7 @@ const mostIdle, mostLeft = 16, 4
 var (
 	// errRetired is why the sockets of a server end that is no longer the master.
 	errRetired = errors.New("the server is no longer the master")
-	// errSurplus is why a socket ends that nobody needs.
+	// errSurplus is the reason for the end of an unneeded socket.
 	errSurplus = errors.New("not needed any more")
 )
 
@@ -38,7 +38,7 @@ var (
 type server struct {
 	opt   *redis.Options
 	conns *Conns
-	// ctx is that of the dials: it ends with retire, for a Client that is being closed still ends commands and puts
+	// ctx is the context of the dials: it ends with retire, for a Client that is being closed still ends commands and puts
 	// values back.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -52,7 +52,7 @@ type server struct {
 
 	mu      sync.Mutex
 	open    map[*socket]bool
-	remote  string // where the first connection led to
+	remote  string // the address of the first connection
 	retired error
 	absent  time.Time // since when the table of slots does not name it; guarded by the cluster
 }
@@ -106,7 +106,7 @@ func (s *server) get(ctx context.Context) (*socket, error) {
 	}
 }
 
-// leave keeps what a dial brings forth.
+// leave keeps the result of a dial.
 func (s *server) leave(dial chan dialed) {
 	if dial == nil {
 		return
@@ -184,7 +184,7 @@ func (s *server) ask(ctx context.Context, command ...any) (any, error) {
 	return p.replies[0], nil
 }
 
-// courier takes the commands of many callers to a server: what comes while others are under way goes together, as one
+// courier takes the commands of many callers to a server: commands that arrive while others are under way go together, as one
 // pipeline. So 50 callers need no 50 connections.
 type courier struct {
 	server *server
@@ -223,8 +223,8 @@ func (k *courier) send(commands [][]any) *parcel {
 	return p
 }
 
-// wait returns when the replies are there; once ctx ends, it returns why they are not waited for, and what is not sent yet
-// never is.
+// wait returns when the replies are there; once ctx ends, it returns the reason, and a command that is not sent yet
+// is never sent.
 func (p *parcel) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -246,7 +246,7 @@ func (p *parcel) wait(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 }
 
-// run sends what waits, until nothing does. It yields before it looks: whoever has just had a reply, or is about to send, goes
+// run sends waiting commands until there are no more. It yields before it looks: a caller that has just had a reply, or is about to send, goes
 // with the others, and an idle socket costs more.
 func (k *courier) run() {
 	var one *socket
@@ -309,7 +309,7 @@ func (k *courier) load() (load []*parcel, commands [][]any) {
 	return load, commands
 }
 
-// dial makes a socket; nil if there is none, and what waits has failed. A dial takes as long as it takes, but callers wait
+// dial makes a socket; nil if there is none, and the waiting commands have failed. A dial takes as long as it takes, but callers wait
 // for a dial time-out only.
 func (k *courier) dial() *socket {
 	s := k.server

@@ -17,9 +17,9 @@ type socket struct {
 	net.Conn
 	frames *resp.Reader
 	use    use
-	id     int64         // the CLIENT ID; 0 where the server does not tell
+	id     int64         // the CLIENT ID; 0 if the server does not report it
 	remote string        // the address that it leads to, whatever name was dialled
-	most   int64         // bytes of what comes for what was sent at once
+	most   int64         // most bytes of the replies to one write
 	ended  chan struct{} // closed with the end
 	onEnd  func()
 	out    []byte
@@ -31,9 +31,9 @@ type socket struct {
 	// connection.
 	readFor, writeFor time.Duration
 
-	received atomic.Int64  // bytes that have come
-	begun    int64         // bytes that had come when the reply was begun
-	since    atomic.Int64  // since when a reply is awaited and nothing comes, Unix ns; 0 where none is
+	received atomic.Int64  // bytes received
+	begun    int64         // bytes received when the reply was begun
+	since    atomic.Int64  // since when a reply is awaited in silence, Unix ns; 0 if no reply is awaited
 	watcher  chan struct{} // closed when the read ends that watches an idle socket
 }
 
@@ -118,7 +118,7 @@ func (s *socket) alive() bool {
 	}
 }
 
-// watch reads while nothing is under way, so that the end of the socket is noticed when it comes, and ends it after the time
+// watch reads while nothing is under way, so that the end of the socket is noticed at once, and ends it after the time
 // given, 0 for never.
 func (s *socket) watch(idle time.Duration) {
 	s.watcher = make(chan struct{})
@@ -149,7 +149,7 @@ func (s *socket) unwatch() bool {
 	return s.alive()
 }
 
-// run sends commands together and returns their replies: each a value, a resp.Error, or, where none came, the error that wraps
+// run sends commands together and returns their replies: each a value, a resp.Error, or, without a reply, the error that wraps
 // ErrLost or ErrUnsent, which it returns too.
 func (s *socket) run(commands [][]any) (replies []any, err error) {
 	s.begun = s.received.Load()

@@ -26,7 +26,7 @@ type Subscription struct {
 
 	mu       sync.Mutex
 	channels []string
-	socket   *socket  // nil while there is none
+	socket   *socket  // nil if there is no socket
 	awaiting []string // channels whose SUBSCRIBE is not answered yet, and pings, in order
 	refused  map[string]*refusal
 	changed  chan struct{}
@@ -44,7 +44,7 @@ const (
 	maxRefusalPause = 30 * time.Second
 )
 
-// ping stands for a PING among the channels that wait for an answer. No queue has a channel of that name.
+// ping represents a PING among the channels that wait for an answer. No queue has a channel of that name.
 const ping = ""
 
 // NewSubscription returns one without channels.
@@ -75,7 +75,7 @@ func (s *Subscription) Remove(channel string) {
 	}
 }
 
-// subscribe sends one SUBSCRIBE for each channel, so that a refusal is that of one. A failure needs no answer here: the
+// subscribe sends one SUBSCRIBE for each channel, so that a refusal concerns one channel. A failure needs no answer here: the
 // reader meets it too, and connects again. Call with mu held.
 func (s *Subscription) subscribe(channel string) {
 	if s.socket != nil {
@@ -212,7 +212,7 @@ func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error
 	return one, nil
 }
 
-// answered strikes a channel from those that wait for an answer.
+// answered strikes a channel from the list of channels without an answer.
 func (s *Subscription) answered(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *Subscription) answered(channel string) {
 	delete(s.refused, channel)
 }
 
-// refuse handles an error reply, which is that to the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to
-// a user who may not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not
+// refuse handles an error reply, which answers the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to
+// a user that may not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not
 // concern the others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as
 // there is another one.
 func (s *Subscription) refuse(reply resp.Error) error {
@@ -251,7 +251,7 @@ func (s *Subscription) refuse(reply resp.Error) error {
 	return nil
 }
 
-// retryRefused sends SUBSCRIBE again where that was refused some time ago. It is called at least once per Quiet.
+// retryRefused sends SUBSCRIBE again that was refused some time ago. It is called at least once per Quiet.
 func (s *Subscription) retryRefused() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,13 +29,13 @@ func (n *Integer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Args are the arguments of an op, as docs/protocol.md names them. What a request leaves out has the zero value.
+// Args are the arguments of an op, as docs/protocol.md names them. A missing argument has the zero value.
 type Args struct {
 	// Redis is the URL of a server, for Connect.
 	Redis string
 	// Options are options of open. A port ignores unknown options.
 	Options map[string]any
-	// Delayed tells Open to transfer what comes due; true where a request leaves it out.
+	// Delayed makes Open transfer due messages; true if a request leaves it out.
 	Delayed bool
 
 	// Value and Values are bytes, as the codec of the queue writes them.
@@ -53,7 +53,7 @@ type Args struct {
 	given map[string]json.RawMessage
 }
 
-// Has reports whether the request gave an argument: "timeout" tells one overload of q.poll from another.
+// Has reports whether the request gave an argument: "timeout" distinguishes overloads of q.poll.
 func (a Args) Has(name string) bool {
 	raw, ok := a.given[name]
 	return ok && string(raw) != "null"

@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// Driver returns the port as a driver, to make load with: its ops dq.offer and q.take, and q.poll and dq.remove where
+// Driver returns the port as a driver, to make load with: its ops dq.offer and q.take, and q.poll and dq.remove if
 // it has them. The queues that are opened together share a client, which ends with the last of them.
 func (p Port[C, Q]) Driver() driver.Driver { return portDriver[C, Q]{p} }
 
@@ -19,8 +19,8 @@ type portDriver[C io.Closer, Q any] struct{ port Port[C, Q] }
 
 func (d portDriver[C, Q]) Identity() driver.Identity { return d.port.Identity }
 
-// readyPatience is how long to wait for the first transfers. Where they fail, as on members of a layout that the
-// release cannot read, the queue takes offers all the same, and a load shows what becomes of them.
+// readyPatience is how long to wait for the first transfers. If they fail, as on members of a layout that the
+// release cannot read, the queue takes offers all the same, and a load shows their fate.
 const readyPatience = 500 * time.Millisecond
 
 func (d portDriver[C, Q]) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
@@ -71,7 +71,7 @@ func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duratio
 func (m measured[Q]) Take(ctx context.Context) ([]byte, error) {
 	value, ok, err := m.value(ctx, "q.take")
 	if err == nil && !ok {
-		err = errors.New("q.take: expected a value as the result of the op, got none")
+		err = errors.New("q.take: expected a value as the result of the op, got null")
 	}
 	return value, err
 }

@@ -16,15 +16,15 @@ import (
 )
 
 // Port is a delay queue in Go on the keys of Redisson, as a program of all ops of the protocol: verify judges it, and
-// run measures it inside the program. C is its client, Q its queue on a client. A port states what it can do by the ops
+// run measures it inside the program. C is its client, Q its queue on a client. A port states its abilities by the ops
 // that it has. dq is one.
 type Port[C io.Closer, Q any] struct {
 	Identity driver.Identity
-	// Release is the Redisson release whose codecs turn typed values into bytes, and back: the newest where it is empty.
+	// Release is the Redisson release whose codecs turn typed values into bytes, and back: the newest if empty.
 	Release string
 	// Connect opens a client of the server a.Redis. The port may open several. Close of a client ends its queues.
 	Connect func(ctx context.Context, a Args) (C, error)
-	// Open opens the queue a.Queue by the name of its destination. It transfers what comes due if a.Delayed is true; two
+	// Open opens the queue a.Queue by the name of its destination. It transfers due messages if a.Delayed is true; two
 	// queues of one name on one client share that. A load waits half a second for a Q with a method
 	// Ready(context.Context) error.
 	Open func(ctx context.Context, client C, a Args) (Q, error)
@@ -41,7 +41,7 @@ type Port[C io.Closer, Q any] struct {
 type Op[Q any] func(ctx context.Context, queue Q, a Args) (any, error)
 
 // Serve reads requests from in and answers on out until in ends, as the function Serve does, and closes all clients. It
-// fails where Release is not in the catalogue.
+// fails if Release is not in the catalogue.
 func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 	release := wire.Newest()
 	if p.Release != "" {
@@ -213,7 +213,7 @@ func typedResult(values codec.Codec[any], result any) (any, error) {
 	return result, nil
 }
 
-// decode gives a value the form that it has in the protocol, null where it is nil.
+// decode gives a value the form that it has in the protocol, null if it is nil.
 func decode(values codec.Codec[any], value []byte) (any, error) {
 	if value == nil {
 		return nil, nil

@@ -1,9 +1,9 @@
 // Package serve answers: how does a delay queue written in Go become a program of the driver protocol
 // (docs/protocol.md)?
 //
-// A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by their names, and what the protocol
-// asks for besides is done here. Any other queue is a driver.Driver, which the function Serve serves to 'dq-bench run'. The
-// agent that makes load is in it; what counts and judges is not.
+// A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by their names; the rest of the protocol
+// is done here. Any other queue is a driver.Driver, which the function Serve serves to 'dq-bench run'. The
+// agent that makes load is in it; counts and judgement are not.
 package serve
 
 import (
@@ -24,11 +24,11 @@ import (
 // lastAnswers is how long requests may go on once in has ended, and once they are cancelled.
 const lastAnswers = time.Second
 
-// Serve reads requests from in and answers on out until in ends. What is still under way then has a second to end by itself,
+// Serve reads requests from in and answers on out until in ends. A request under way then has a second to end by itself,
 // is cancelled, and has another second to answer: a main that calls Serve returns after that, which ends the program. It fails
 // if in cannot be read, and for a line that is no request.
 //
-// The identity of d is what hello tells. Its queues should implement driver.Inspector: a message that is neither delivered nor
+// The identity of d is in the answer to hello. Its queues should implement driver.Inspector: a message that is neither delivered nor
 // held counts as lost. A driver with a method Serve(io.Reader, io.Writer) error is served by that, as dq is, which is a Port; any other one
 // has the ops hello, cancel and load.* only.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
@@ -67,8 +67,8 @@ func parseRequest(line []byte) (request, error) {
 
 type server struct {
 	hello program.Hello
-	host  *agent.Host // nil where no load can be made
-	// do carries out the ops that a server does not know itself; nil where it has no others. event sends fields as an event
+	host  *agent.Host // nil if no load can be made
+	// do carries out the ops that a server does not know itself; nil if there are no others. event sends fields as an event
 	// of the request.
 	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
 
@@ -125,7 +125,7 @@ func (s *server) serve(in io.Reader) error {
 	return nil
 }
 
-// start runs a request beside the others. It can be cancelled once start has returned.
+// start runs a request concurrently. It can be cancelled once start has returned.
 func (s *server) start(ctx context.Context, r request) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -180,7 +180,7 @@ func (s *server) cancel(r request) (any, error) {
 	return ok, nil
 }
 
-// class names an error as the protocol does: in one of its two words, or by the type of what was wrapped.
+// class names an error as the protocol does: in one of its two words, or by the type of the wrapped error.
 func class(err error, cancelled bool) string {
 	if cancelled {
 		return "cancelled"

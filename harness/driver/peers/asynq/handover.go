@@ -46,7 +46,7 @@ func moduleVersion(module string) string {
 }
 
 // errClosed is a handler's error if its queue closes before a taker arrives.
-var errClosed = errors.New("the queue was closed before a taker came")
+var errClosed = errors.New("the queue was closed before a taker arrived")
 
 // handover passes messages from handlers, each of which waits until its message
 // is taken, to takers.

@@ -2,9 +2,9 @@
 //
 //	dq-bench run --driver 'exec:bin/dq-peer-asynq'
 //
-// What to expect of it: due times are whole seconds, cut down, so that a message
-// may come up to a second early; a forwarder looks every five seconds for what is
-// due, and an idle server every second for what is pending, so that it may come
+// Due times are whole seconds, cut down, so that a message
+// may arrive up to a second early; a forwarder looks every five seconds for messages that are
+// due, and an idle server every second for pending ones, so that it may arrive
 // up to six seconds late. Early deliveries make the run fail, exit code 99: that
 // is the finding, not a fault of the measurement. A message is acknowledged,
 // tried again if its handler failed, and given back by a lease if its process

@@ -22,7 +22,7 @@ const (
 	pageSize = 1000
 )
 
-// asynqDriver opens asynq queues, with the library's defaults where a field is 0.
+// asynqDriver opens asynq queues, with the library's defaults if a field is 0.
 type asynqDriver struct {
 	// Check is asynq's TaskCheckInterval, 1 s by default: how often an idle server
 	// looks for pending tasks.
@@ -52,7 +52,7 @@ func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...st
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })
 }
 
-// open starts an asynq server whose only handler waits until a taker comes.
+// open starts an asynq server whose only handler waits for a taker.
 func (d asynqDriver) open(ctx context.Context, target driver.Target, name string) (driver.Queue, error) {
 	rdb, err := connect(ctx, target.RedisURL)
 	if err != nil {
@@ -90,7 +90,7 @@ func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) er
 	return err
 }
 
-// handle has a task taken. asynq tries one again for which nobody came.
+// handle has a task taken. asynq tries a task again if no taker arrived.
 func (q *queue) handle(ctx context.Context, task *asynq.Task) error {
 	return q.handover.give(ctx, task.Payload())
 }
