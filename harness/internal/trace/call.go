@@ -6,29 +6,19 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// Call is a command of a client with the commands that its script made, and what it says: that is read once, where the
-// calls are grouped.
+// Call is a command of a client with the commands of its script, read once.
 type Call struct {
-	// Line is what the client sent.
-	monitor.Line
-	// Inner are the commands of the script, in order; empty for other commands.
-	Inner []monitor.Line
-	// Rebuilt is true where the recording holds Inner only and Line was made from it; its peer is RebuiltPeer and its
-	// number that of the first inner line.
+	monitor.Line                // the client's
+	Inner        []monitor.Line // the commands of the script, in order; empty for other commands
+	// Rebuilt is true if the recording holds only Inner and Line was made from it; its peer is RebuiltPeer and its number
+	// is of the first inner line.
 	Rebuilt bool
-	// Tried is when the client first tried, in Unix microseconds, where Line is what it sent after a script miss; else
-	// it is zero.
-	Tried int64
+	Tried   int64 // when the client first tried, in Unix µs, if Line followed a script miss; else zero
 
-	// Script is what an EVAL or EVALSHA says; nil for every other command, and for a call whose number of keys is
-	// wrong.
-	Script *Script
-	// Offer is what an offer script was called with, and Transfer a transfer script; nil for every other call, and
-	// where the arguments are not of such a script.
-	Offer    *Offer
-	Transfer *Transfer
-	// Body is the script text that an EVAL or SCRIPT LOAD brings along, and BodySHA1 its digest in lower-case hex; both
-	// are empty for every other command.
+	Script   *Script   // of an EVAL or EVALSHA; nil for other commands, and for a wrong number of keys
+	Offer    *Offer    // nil unless the script is an offer with its arguments
+	Transfer *Transfer // nil unless the script is a transfer with its arguments
+	// Body is the script text in an EVAL or SCRIPT LOAD, and BodySHA1 its digest in lower-case hex; else both are empty.
 	Body, BodySHA1 string
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -96,57 +97,56 @@ func (m *Keyspace) subscribe(l monitor.Line) {
 func (m *Keyspace) command(l monitor.Line) bool {
 	args, db := l.Args, l.DB
 	key := func(i int) Key { return Key{db, args[i]} }
-	switch name := l.Name(); {
-	case !changes(l) || len(args) < 2:
+	move := func(back, toFront bool) bool {
+		element, ok := m.pop(key(1), back)
+		if ok {
+			m.push(key(2), element, toFront)
+		}
+		return ok
+	}
+	switch name, n := l.Name(), len(args); {
+	case !changes(l) || n < 2:
 	case name == "rpush" || name == "lpush", (name == "rpushx" || name == "lpushx") && m.list(key(1)) != nil:
 		for _, element := range args[2:] {
 			m.push(key(1), element, name[0] == 'l')
 		}
-	case name == "lrem" && len(args) == 4:
+	case name == "lrem" && n == 4:
 		m.remove(key(1), args[2], args[3])
-	case name == "zadd" && len(args)%2 == 0 && isNumber(args[2]):
-		for i := 2; i < len(args); i += 2 {
+	case name == "zadd" && n%2 == 0 && isNumber(args[2]):
+		for i := 2; i < n; i += 2 {
 			m.add(key(1), args[i], args[i+1])
 		}
 	case name == "zrem":
 		for _, member := range args[2:] {
 			m.drop(key(1), member)
 		}
-	case name == "zremrangebyscore" && len(args) == 4:
+	case name == "zremrangebyscore" && n == 4:
 		m.dropRange(key(1), args[2], args[3])
 	case name == "del" || name == "unlink":
 		for i := range args[1:] {
 			m.delete(key(i + 1))
 		}
-	case (name == "lpop" || name == "rpop") && len(args) <= 3:
-		n := 1
-		if len(args) == 3 {
-			n, _ = strconv.Atoi(args[2])
+	case (name == "lpop" || name == "rpop") && n <= 3:
+		count := 1
+		if n == 3 {
+			count, _ = strconv.Atoi(args[2])
 		}
 		got := false
-		for range n {
+		for range count {
 			_, ok := m.pop(key(1), name == "rpop")
 			got = got || ok
 		}
 		return got
-	case (name == "blpop" || name == "brpop") && len(args) > 2:
-		for i := range args[1 : len(args)-1] {
+	case (name == "blpop" || name == "brpop") && n > 2:
+		for i := range args[1 : n-1] {
 			if _, ok := m.pop(key(i+1), name == "brpop"); ok {
 				return true
 			}
 		}
-	case (name == "rpoplpush" || name == "brpoplpush") && len(args) > 2:
-		element, ok := m.pop(key(1), true)
-		if ok {
-			m.push(key(2), element, true)
-		}
-		return ok
-	case (name == "lmove" || name == "blmove") && len(args) > 4:
-		element, ok := m.pop(key(1), strings.EqualFold(args[3], "right"))
-		if ok {
-			m.push(key(2), element, strings.EqualFold(args[4], "left"))
-		}
-		return ok
+	case (name == "rpoplpush" || name == "brpoplpush") && n > 2:
+		return move(true, true)
+	case (name == "lmove" || name == "blmove") && n > 4:
+		return move(strings.EqualFold(args[3], "right"), strings.EqualFold(args[4], "left"))
 	default:
 		for _, k := range KeysOf(l) {
 			if _, known := m.Unknown[Key{db, k}]; !known {
@@ -253,38 +253,25 @@ func (m *Keyspace) drop(k Key, member string) {
 
 // dropRange is ZREMRANGEBYSCORE.
 func (m *Keyspace) dropRange(k Key, from, to string) {
-	bound := func(text string) (float64, bool) {
-		number, exclusive := strings.CutPrefix(text, "(")
-		f, _ := strconv.ParseFloat(number, 64)
-		return f, exclusive
-	}
-	low, above := bound(from)
-	high, below := bound(to)
 	v := m.Values[k]
 	if v == nil {
 		return
 	}
-	var gone []string
-	for member, score := range v.Scores {
-		if score >= low && score <= high && !(above && score == low) && !(below && score == high) {
-			gone = append(gone, member)
+	low, above := strings.CutPrefix(from, "(")
+	high, below := strings.CutPrefix(to, "(")
+	least, _ := strconv.ParseFloat(low, 64)
+	most, _ := strconv.ParseFloat(high, 64)
+	for _, member := range v.Members() {
+		score := v.Scores[member]
+		if score >= least && score <= most && !(above && score == least) && !(below && score == most) {
+			m.drop(k, member)
 		}
-	}
-	slices.SortFunc(gone, v.earlier)
-	for _, member := range gone {
-		m.drop(k, member)
 	}
 }
 
 // earlier orders members of a sorted set as the server does.
 func (v *Value) earlier(a, b string) int {
-	switch {
-	case v.Scores[a] < v.Scores[b]:
-		return -1
-	case v.Scores[a] > v.Scores[b]:
-		return 1
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(cmp.Compare(v.Scores[a], v.Scores[b]), strings.Compare(a, b))
 }
 
 // Members are the members of a sorted set, in order.

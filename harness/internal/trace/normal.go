@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +13,8 @@ import (
 
 // Role is the part that a call plays.
 type Role struct {
-	// Name is one of the constants below.
-	Name string
-	// Of is the destination queue, for a consumer the first key, for a subscriber the first channel; empty for the
-	// publisher.
-	Of string
+	Name string // a constant below
+	Of   string // the destination queue; of a consumer the first key, of a subscriber the first channel, of the publisher ""
 }
 
 // The names of roles.
@@ -40,25 +36,21 @@ func (r Role) String() string {
 type Event struct {
 	Call
 	Role Role
-	// Form is the normal form of the client's command, then of each inner one.
-	Form []string
+	Form []string // of the client's command, then of each inner one
 	// Delay is the due time of an offer minus the client's clock when the server first saw it, in ms; HasDelay is false
 	// for every other call.
 	Delay    int64
 	HasDelay bool
 
 	ids   []string // of the members that the call adds or moves
-	title string   // what people call it, where that is not its script's name
+	title string   // names the call instead of its script
 }
 
 // Trace is a recording, or one case of it, in normal form.
 type Trace struct {
-	// Name says where it comes from, for messages.
-	Name string
-	// Lines are all lines, set-up included.
-	Lines []monitor.Line
-	// Events are the calls in the order of the recording.
-	Events []*Event
+	Name   string         // for messages
+	Lines  []monitor.Line // all lines, set-up included
+	Events []*Event       // in the order of the recording
 }
 
 // Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
@@ -117,15 +109,11 @@ func roleOf(c Call) Role {
 	if dest, ok := looksForDue(c); ok {
 		return Role{TransferTask, dest}
 	}
-	first := ""
-	if len(c.Args) > 1 {
-		first = c.Args[1]
-	}
-	switch c.Name() {
-	case "blpop", "brpop", "brpoplpush", "blmove":
-		return Role{Consumer, first}
-	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
-		return Role{Subscriber, first}
+	switch name := c.Name(); {
+	case name == "blpop" || name == "brpop" || name == "brpoplpush" || name == "blmove":
+		return Role{Consumer, keyOf(c.Line)}
+	case Subscribes(c.Line):
+		return Role{Subscriber, keyOf(c.Line)}
 	}
 	return Role{Name: Publisher}
 }
@@ -152,16 +140,16 @@ func looksForDue(c Call) (dest string, ok bool) {
 // clockOffset estimates the client's clock minus the server's in ms. A transfer names the client's clock just before
 // the server runs it, so that the largest difference is the truest. Without transfers the clocks are taken to be equal.
 func clockOffset(events []*Event) int64 {
-	offset, found := int64(math.MinInt64), false
+	var offsets []int64
 	for _, e := range events {
 		if e.Transfer != nil {
-			offset, found = max(offset, e.Transfer.Now-e.Time/1000), true
+			offsets = append(offsets, e.Transfer.Now-e.Time/1000)
 		}
 	}
-	if !found {
+	if len(offsets) == 0 {
 		return 0
 	}
-	return offset
+	return slices.Max(offsets)
 }
 
 // normaliser writes normal forms; it numbers ids as they come.

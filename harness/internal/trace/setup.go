@@ -8,14 +8,9 @@ import (
 )
 
 const (
-	// pingIdle is how long a connection was idle, in µs, before Redisson pings it: 30 s, its pingConnectionInterval,
-	// less what a busy machine may take from the time between two lines.
-	pingIdle = 29_000_000
-	// setUpRepeats is how often a connection may send the same command to set itself up; Redisson pings twice.
-	setUpRepeats = 2
-	// setUpTime is how long, in µs, a connection sets itself up: the second ping of a Redisson that connects anew may
-	// come after its SUBSCRIBE.
-	setUpTime = 1_000_000
+	pingIdle     = 29_000_000 // µs of idleness until Redisson pings: its pingConnectionInterval of 30 s, less the delays of a busy machine
+	setUpRepeats = 2          // how often a connection may send the same command to set itself up: Redisson pings twice
+	setUpTime    = 1_000_000  // µs of set-up: the second ping of a reconnecting Redisson may come after its SUBSCRIBE
 )
 
 // dropSetUp leaves out what says nothing about queues: what a connection sends to set itself up before its first other
