@@ -16,17 +16,16 @@
 //	                   ▼
 //	                Result  pass | fail | skip | failed-as-expected | error
 //
-// A server that was started for the run is emptied before each case. On any other one only the keys of the case before
-// are deleted, and the run stops when there is a sign of somebody else: see package guest.
+// A run empties its own server before each case. On another server it deletes only its keys, and stops at a sign of another
+// client: see package guest.
 //
-// A case begins with an empty server and the mark ECHO case:<id>; it ends when the last connection of the program is
-// gone. Everything in between is its recording, set-up commands of the case included, which makes a recording complete:
-// it can be replayed. Only what the harness polls with is left out.
+// A case begins with an empty server and the mark ECHO case:<id>, and ends when the program's last connection is gone. All
+// commands in between are its recording, the set-up of the case included, so that the recording can be replayed; only the
+// harness's polls are left out.
 //
-// Three things are judged: what the calls answer, what is in the database at the end, all of it, and every command that
-// the server saw, against the recording of the real Redisson of that release. The first two are written in the case;
-// the third is never written by hand.
+// A case judges the answers of calls, the whole database at the end, and every command that the server saw: by the rules,
+// and by the recording of the real Redisson of the release. The answers and the database are written in the case.
 //
-// An error is no verdict: the server died, the program crashed, there is nothing to compare with. A known failure that
-// passes is a failure, so that the list of known ones stays true.
+// An error is no verdict: the server died, or there is no recording. A known failure that passes is a failure, so that the
+// list of known ones stays true.
 package conformance

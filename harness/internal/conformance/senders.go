@@ -47,7 +47,9 @@ const (
 func newSenders(address string) (*senders, error) {
 	s := &senders{mark: "dq-bench:" + rand.Text() + ":", peers: map[string]string{}}
 	// A server may want a login before ECHO. The program's own login follows.
-	dial := func(ctx context.Context) (net.Conn, error) { return redis.Dial(ctx, address, []string{"ECHO", s.mark + tested}) }
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return redis.Dial(ctx, address, []string{"ECHO", s.mark + tested})
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the server's address is no URL")

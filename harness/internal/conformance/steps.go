@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,13 +18,10 @@ import (
 )
 
 const (
-	// callTimeout bounds one call; a blocking one is asynchronous, with the case's time.
-	callTimeout = 15 * time.Second
-	// firstTimeout bounds the first ones: a JVM on a busy machine does everything slowly once.
-	firstTimeout = 30 * time.Second
-	// waitTimeout bounds a wait that names no time.
-	waitTimeout = 10 * time.Second
-	mainHandle  = "main"
+	callTimeout  = 15 * time.Second // bounds one call; a blocking one is asynchronous, with the case's time
+	firstTimeout = 30 * time.Second // bounds the first calls: a JVM on a busy machine does everything slowly once
+	waitTimeout  = 10 * time.Second // bounds a wait that names no time
+	mainHandle   = "main"
 )
 
 // caseRun is a case under way.
@@ -58,10 +56,11 @@ func newCaseRun(r *Runner, c *Case) *caseRun {
 	}
 }
 
-// steps does all steps, until one of them does not show what it must.
+// steps does all steps, until one fails.
 func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
-	r.warmUp(ctx)
-	if !r.opensMain() {
+	r.encode(ctx)
+	opensMain := slices.ContainsFunc(r.c.Steps, func(s *Step) bool { return s.Open != nil && cmp.Or(s.Open.As, mainHandle) == mainHandle })
+	if !opensMain {
 		if err := r.open(ctx, &Open{}); err != nil {
 			return asFailure("open", err, false)
 		}
@@ -74,9 +73,9 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	return nil, nil
 }
 
-// warmUp has the program encode the case's values before the case begins, where it can: a JVM that loads a codec's
-// classes within an offer would send it long after it has read its clock. What the program answers does not matter.
-func (r *caseRun) warmUp(ctx context.Context) {
+// encode has the program encode the case's values before the case begins: a JVM that loads a codec's classes within an
+// offer would send the offer long after it has read its clock. The answers do not matter.
+func (r *caseRun) encode(ctx context.Context) {
 	if !r.hello.Can("codec.encode") || r.c.codec() == "string" {
 		return
 	}
@@ -105,19 +104,17 @@ func (r *caseRun) named(s *Step) bool {
 	return true
 }
 
-// absentError says that a program lacks what a case needs.
+// absentError says that a program lacks a means of a case.
 type absentError struct{ err error }
 
 func (e *absentError) Error() string { return e.err.Error() }
 func (e *absentError) Unwrap() error { return e.err }
 
-// asFailure tells faults of the harness, and what an implementation says that it lacks, from what it did. basic says
-// that the program has named the operation that it says it lacks, and that nothing but the operation was asked for: no
-// overload, codec or option.
+// asFailure separates faults of the harness, and means that the program says it lacks, from the program's behaviour. basic
+// says that the program has named the operation, and that the step asks for nothing more: no overload, codec or option.
 func asFailure(where string, err error, basic bool) ([]string, error) {
-	var fault *faultError
 	switch {
-	case errors.As(err, &fault):
+	case errors.As(err, new(*faultError)):
 		return nil, fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, program.ErrUnsupported) && !basic:
 		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
@@ -125,33 +122,20 @@ func asFailure(where string, err error, basic bool) ([]string, error) {
 	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
 }
 
-func (r *caseRun) opensMain() bool {
-	for _, s := range r.c.Steps {
-		if s.Open != nil && cmp.Or(s.Open.As, mainHandle) == mainHandle {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *Step) title() string {
 	switch {
-	case s.Call != "":
-		return s.Call
 	case s.Await != "":
 		return "await " + s.Await
 	case s.Cancel != "":
 		return "cancel " + s.Cancel
 	case s.Open != nil:
 		return "open"
-	case s.Redis != nil:
-		return strings.Join(s.Redis, " ")
 	case s.Seed != nil:
 		return "seed"
 	case s.Wait != nil:
 		return "wait"
 	}
-	return "pause"
+	return cmp.Or(s.Call, strings.Join(s.Redis, " "), "pause")
 }
 
 func (r *caseRun) step(ctx context.Context, s *Step) error {
@@ -193,13 +177,8 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 func (r *caseRun) open(ctx context.Context, o *Open) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
-	options := map[string]any{}
-	for k, v := range poolOptions {
-		options[k] = v
-	}
-	for k, v := range r.c.Options {
-		options[k] = v
-	}
+	options := maps.Clone(poolOptions)
+	maps.Copy(options, r.c.Options)
 	if r.c.Faithful && r.hello.Can("open(faithful)") {
 		options["faithful"] = true
 	}

@@ -90,3 +90,101 @@ func (e *Event) commands() []monitor.Line {
 	}
 	return []monitor.Line{e.Line}
 }
+
+const (
+	pingIdle     = 29_000_000 // µs of idleness until Redisson pings: its pingConnectionInterval of 30 s, less the delays of a busy machine
+	setUpRepeats = 2          // how often a connection may send the same command to set itself up: Redisson pings twice
+	setUpTime    = 1_000_000  // µs of set-up: the second ping of a reconnecting Redisson may come after its SUBSCRIBE
+)
+
+// dropSetUp leaves out what says nothing about queues: what a connection sends to set itself up before its first other
+// command, or by a ping soon after, no command of it more than setUpRepeats times, its pings after it was idle, and its
+// QUIT. The same commands at any other time are kept, for a server would notice them.
+func dropSetUp(calls []Call) []Call {
+	type connection struct {
+		working     bool
+		first, last int64
+		sent        map[string]int
+	}
+	connections := map[string]*connection{}
+	kept := make([]Call, 0, len(calls))
+	for i, c := range calls {
+		at := connections[c.Peer]
+		if at == nil {
+			at = &connection{sent: map[string]int{}, first: c.Time, last: c.Time}
+			connections[c.Peer] = at
+		}
+		idle := c.Time - at.last
+		at.last = c.Time
+		switch name := c.Name(); {
+		case name == "quit" && !slices.ContainsFunc(calls[i+1:], func(next Call) bool { return next.Peer == c.Peer }):
+			continue
+		case name == "ping" && len(c.Args) == 1 && at.working && idle >= pingIdle:
+			continue
+		case isSetUp(c) && (!at.working || name == "ping" && c.Time-at.first < setUpTime):
+			what := strings.ToLower(strings.Join(c.Args, " "))
+			if at.sent[what]++; at.sent[what] <= setUpRepeats {
+				continue
+			}
+		default:
+			at.working = true
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// isSetUp tells which calls can be about a connection, a topology or a probe.
+func isSetUp(c Call) bool {
+	second := ""
+	if len(c.Args) > 1 {
+		second = strings.ToLower(c.Args[1])
+	}
+	switch c.Name() {
+	case "hello", "auth", "select", "ping", "command", "quit", "info", "readonly", "sentinel", "role":
+		return true
+	case "client":
+		return slices.Contains([]string{"id", "setname", "setinfo", "getname", "maint_notifications", "capa"}, second)
+	case "cluster":
+		return slices.Contains([]string{"slots", "shards", "nodes", "info", "myid", "links"}, second)
+	case "mget", "eval":
+		return isClusterProbe(c)
+	case "pubsub":
+		return second == "shardnumsub" || second == "numpat"
+	case "spublish":
+		return len(c.Args) == 3 && c.Args[1] == "" && c.Args[2] == ""
+	}
+	return false
+}
+
+// isClusterProbe reports whether Redisson 4.0.0 or later asks for two keys to find out about a cluster: MGET test1
+// test2, since 4.3.1 a script that gets both.
+func isClusterProbe(c Call) bool {
+	keys := []string{"test1", "test2"}
+	if c.Name() == "mget" {
+		return slices.Equal(c.Args[1:], keys)
+	}
+	s := c.Script
+	if s == nil || !slices.Equal(s.Keys, keys) || !strings.HasPrefix(c.Args[1], "redis.call('get', KEYS[1]") {
+		return false
+	}
+	if len(c.Inner) == 0 {
+		return len(s.Args) > 0 // that of 4.3.1, which fails at its first call
+	}
+	return slices.EqualFunc(c.Inner, keys, func(l monitor.Line, key string) bool {
+		return slices.Equal(l.Args, []string{"get", key})
+	})
+}
+
+// Scripts returns those that lines call, each once, in order; a probe for clusters is none.
+func Scripts(lines []monitor.Line) []Script {
+	var scripts []Script
+	seen := map[string]bool{}
+	for _, c := range dropSetUp(Group(lines)) {
+		if s := c.Script; s != nil && !seen[s.SHA1] {
+			seen[s.SHA1] = true
+			scripts = append(scripts, *s)
+		}
+	}
+	return scripts
+}
