@@ -51,6 +51,7 @@ func newDoctor() *call {
 			return err
 		}
 		defer conn.Close()
+		defer context.AfterFunc(d.Context(), func() { _ = conn.Close() })() // else a read waits for its limit
 		doctor := ops.NewDoctor(conn, options)
 		if d.watch || d.listen != "" {
 			return d.repeat(doctor, conn)

@@ -153,7 +153,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	l.At = at.UTC()
 	l.server(limit, d.conn, d.options.Address)
 	if limit.Err() != nil { // else each further command waits as long
-		return nil, fmt.Errorf("no answer within %v: %w", lookLimit, limit.Err())
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("no answer within %v: %w", lookLimit, limit.Err()))
 	}
 	names := d.options.Queues
 	if len(names) == 0 {
