@@ -108,9 +108,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 			}
 		}
 	case slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, prefix) }):
-		a.findings.add(UnknownScript, q, c.Time, 0, func() (string, []LineOf) {
-			return "script " + c.Script.SHA1[:min(len(c.Script.SHA1), 40)] + " works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", []LineOf{s.shown()}
-		})
+		a.findings.add(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
 }
 
@@ -239,10 +237,8 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	m := a.find(q, member)
 	if m.inSet {
 		if s.kind == offerStep {
-			a.findings.add(ResentOffer, q, at, 0, func() (string, []LineOf) {
-				return "the same member is offered again, " + ago(at-m.offered) + " after the first time: the pending list gets it twice and keeps " +
-					"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", []LineOf{earlier(m.at), s.shown()}
-			})
+			a.findings.add(ResentOffer, q, at, 0).say([]LineOf{earlier(m.at), s.shown()}, "the same member is offered again, %s after the first time: the pending list gets it twice and keeps "+
+				"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", ago(at-m.offered))
 		}
 		m.due = due
 		return
@@ -257,15 +253,15 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	} else {
 		q.offers++
 		if n := q.values[m.value]; n > 0 {
-			a.findings.add(DuplicateOffer, q, at, 0, func() (string, []LineOf) {
+			if found := a.findings.add(DuplicateOffer, q, at, 0); found != nil {
 				lines := []LineOf{s.shown()}
 				for _, other := range q.messages {
 					if other.value == m.value && other.inSet {
 						lines = []LineOf{earlier(other.at), s.shown()}
 					}
 				}
-				return "the value waits in the queue already, " + plural(int64(n), "time") + ": it will be delivered once more", lines
-			})
+				found.say(lines, "the value waits in the queue already, %s: it will be delivered once more", plural(int64(n), "time"))
+			}
 		}
 	}
 	m.inSet = true
