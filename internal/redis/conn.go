@@ -105,21 +105,47 @@ func newClient(a Address, o goredis.UniversalOptions) goredis.UniversalClient {
 // On returns a Conn by a client of the caller, whose replies are as large as the client allows. Close closes both.
 //
 //go:noinline
-func On(client goredis.UniversalClient) Conn { return conn{client} }
+func On(client goredis.UniversalClient) Conn { return conn{client: client} }
 
-type conn struct{ client goredis.UniversalClient }
+// Within returns a Conn on the connections of another, whose calls end after a limit each.
+//
+//go:noinline
+func Within(c Conn, limit time.Duration) Conn {
+	if all, ok := c.(conn); ok {
+		return conn{all.client, limit}
+	}
+	return c
+}
 
-func (c conn) Do(ctx context.Context, args ...any) *goredis.Cmd { return c.client.Do(ctx, args...) }
+type conn struct {
+	client goredis.UniversalClient
+	limit  time.Duration // that a call may take; 0 for no limit
+}
+
+func (c conn) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.limit)
+}
+
+func (c conn) Do(ctx context.Context, args ...any) *goredis.Cmd {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	return c.client.Do(ctx, args...)
+}
 
 func (c conn) Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error) {
-	return piped(ctx, c.client.Pipelined, calls)
+	return c.piped(ctx, c.client.Pipelined, calls)
 }
 
 func (c conn) Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error) {
-	return piped(ctx, c.client.TxPipelined, calls)
+	return c.piped(ctx, c.client.TxPipelined, calls)
 }
 
-func piped(ctx context.Context, send func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error), calls [][]any) ([]*goredis.Cmd, error) {
+func (c conn) piped(ctx context.Context, send func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error), calls [][]any) ([]*goredis.Cmd, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	replies := make([]*goredis.Cmd, len(calls))
 	_, err := send(ctx, func(p goredis.Pipeliner) error {
 		for i, call := range calls {
@@ -139,7 +165,7 @@ func (c conn) MasterOf(ctx context.Context, key string) (string, Conn, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return master.Options().Addr, On(master), nil
+	return master.Options().Addr, conn{master, c.limit}, nil
 }
 
 func (c conn) EachMaster(ctx context.Context, do Visit) error {
@@ -155,7 +181,9 @@ func (c conn) each(ctx context.Context, all func(*goredis.ClusterClient, context
 	if !ok {
 		return do(ctx, "", c)
 	}
-	return all(cluster, ctx, func(ctx context.Context, node *goredis.Client) error { return do(ctx, node.Options().Addr, On(node)) })
+	return all(cluster, ctx, func(ctx context.Context, node *goredis.Client) error {
+		return do(ctx, node.Options().Addr, conn{node, c.limit})
+	})
 }
 
 func (c conn) Topology() Topology {

@@ -201,9 +201,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
 	seen := map[string]bool{}
 	for cursor, n := "0", 0; ; n++ {
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
-		items, next, err := redis.Page(conn.Do(limit, "ZSCAN", key, cursor, "COUNT", 500))
-		cancel()
+		items, next, err := redis.Page(conn.Do(ctx, "ZSCAN", key, cursor, "COUNT", 500))
 		if err != nil {
 			return fmt.Errorf("ZSCAN %s: %w", key, err)
 		}
@@ -229,17 +227,13 @@ func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z)
 // walk visits the entries of a list from its tail to its head, in parts with the index of the first. A removal between two
 // calls moves entries that follow it towards the head, so that no entry before it is passed over.
 func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int64, entries []string) error) error {
-	limit, cancel := context.WithTimeout(ctx, lookLimit)
-	length, err := conn.Do(limit, "LLEN", key).Int64()
-	cancel()
+	length, err := conn.Do(ctx, "LLEN", key).Int64()
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", key, err)
 	}
 	for end, part := length, int64(16); end > 0; part = min(2*part, 512) {
 		first := max(0, end-part)
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
-		entries, err := conn.Do(limit, "LRANGE", key, first, end-1).StringSlice()
-		cancel()
+		entries, err := conn.Do(ctx, "LRANGE", key, first, end-1).StringSlice()
 		if err != nil {
 			return fmt.Errorf("LRANGE %s: %w", key, err)
 		}
@@ -299,10 +293,8 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 	u := scripts.UnlistingOf(q.Name)
 	ask := func(suspects []string, judge func(m string, scored, listed, unlisted bool)) error {
 		for _, m := range suspects {
-			limit, cancel := context.WithTimeout(ctx, lookLimit)
-			r, err := d.conn.Multi(limit, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
+			r, err := d.conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
 				[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
-			cancel()
 			if len(r) < 4 {
 				return err
 			}
@@ -334,8 +326,6 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 
 // due counts the members due within each span.
 func (d *Doctor) due(ctx context.Context, l *Look, q *Queue) error {
-	limit, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	now := l.At.UnixMilli()
 	from := "0"
 	for _, s := range []struct {
@@ -346,7 +336,7 @@ func (d *Doctor) due(ctx context.Context, l *Look, q *Queue) error {
 		{"in a day", 24 * 3600e3}, {"in 30 days", 30 * 24 * 3600e3}, {"later", lastMS},
 	} {
 		to := fmt.Sprintf("(%d", min(now+s.ms, lastMS))
-		n, err := d.conn.Do(limit, "ZCOUNT", q.names.TimeoutSet, from, to).Int64()
+		n, err := d.conn.Do(ctx, "ZCOUNT", q.names.TimeoutSet, from, to).Int64()
 		if err != nil {
 			return fmt.Errorf("ZCOUNT %s: %w", q.names.TimeoutSet, err)
 		}
@@ -359,10 +349,8 @@ func (d *Doctor) due(ctx context.Context, l *Look, q *Queue) error {
 
 // beside reads what is not needed for the rest: clients, memory, and where due members stand in a long list.
 func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
-	limit, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	if q.Listeners > 0 {
-		_ = d.conn.EachNode(limit, func(ctx context.Context, _ string, node redis.Conn) error {
+		_ = d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
 			list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 			l.refused("CLIENT LIST", "+client|list", err)
 			for line := range strings.Lines(list) {
@@ -379,20 +367,20 @@ func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
 		})
 	}
 	for _, key := range []string{q.names.TimeoutSet, q.names.Pending, q.Name} {
-		n, err := d.conn.Do(limit, "MEMORY", "USAGE", key).Int64()
+		n, err := d.conn.Do(ctx, "MEMORY", "USAGE", key).Int64()
 		l.refused("MEMORY USAGE", "+memory|usage", err)
 		q.Census.Memory += n
 	}
 	if q.Listed < 50_000 {
 		return
 	}
-	due, err := redis.Scores(d.conn.Do(limit, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
+	due, err := redis.Scores(d.conn.Do(ctx, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
 	if err != nil {
 		return
 	}
 	far := 0
 	for _, z := range due {
-		near, err := d.conn.Do(limit, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Result()
+		near, err := d.conn.Do(ctx, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Result()
 		if err == redis.Nil || near == nil { //nolint:errorlint // this very value
 			far++
 		}

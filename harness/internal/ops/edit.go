@@ -48,7 +48,7 @@ type Editor struct {
 
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
-	return &Editor{conn: conn, names: wire.NamesOf(dest), journal: JournalKey(dest, "")}
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, "")}
 }
 
 // Each visits the messages of a part that a Filter matches, in the order of the key.
@@ -89,9 +89,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		key = leases.Dead
 	}
 	return zscan(ctx, e.conn, key, func(z redis.Z) error {
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
-		defer cancel()
-		r, err := e.conn.Pipe(limit, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
+		r, err := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
 		if len(r) < 3 {
 			return err
 		}
@@ -289,9 +287,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 				return made, results, err
 			}
 		}
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
-		done, err := e.call(limit, batch, first)
-		cancel()
+		done, err := e.call(ctx, batch, first)
 		if err != nil {
 			return made, results, err
 		}

@@ -75,15 +75,14 @@ type GuardCounts struct {
 }
 
 const (
-	guardLimit = 100 // as a transfer of Redisson's, which keeps the server busy for as long
-	callLimit  = 5 * time.Second
+	guardLimit = 100              // as a transfer of Redisson's, which keeps the server busy for as long
 	wakeTime   = time.Second      // for a Redisson that was woken
 	mixedTime  = 30 * time.Second // after the last member of one layout was seen
 )
 
 // NewGuard returns a Guard that does nothing yet.
 func NewGuard(conn redis.Conn, o GuardOptions) *Guard {
-	g := &Guard{conn: conn, options: o, queues: map[string]*guarded{}}
+	g := &Guard{conn: redis.Within(conn, lookLimit), options: o, queues: map[string]*guarded{}}
 	if o.Log != nil {
 		g.log = json.NewEncoder(o.Log)
 		g.log.SetEscapeHTML(false)
@@ -153,9 +152,7 @@ func (g *Guard) Run(ctx context.Context) error {
 
 // round looks at each queue once, and acts if necessary.
 func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
-	limit, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	at, err := redis.Time(limit, g.conn)
+	at, err := redis.Time(ctx, g.conn)
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
@@ -164,7 +161,7 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 	g.mu.Unlock()
 	names := g.options.Queues
 	if len(names) == 0 {
-		if names, err = Queues(limit, g.conn); err != nil {
+		if names, err = Queues(ctx, g.conn); err != nil {
 			return err
 		}
 	}
@@ -178,8 +175,6 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 
 // look glances at some queues in one pipeline.
 func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGroup) error {
-	limit, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
 	now := g.now()
 	soon := strconv.FormatInt(now+g.options.Ahead.Milliseconds()+2*g.options.Interval.Milliseconds()+1000, 10)
 	var calls [][]any
@@ -191,9 +186,9 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"},
 			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"EXISTS", "{" + name + "}"})
 	}
-	replies, err := g.conn.Pipe(limit, calls...)
-	if limit.Err() != nil || len(replies) < len(calls) {
-		return fmt.Errorf("looking at queues: %w", errors.Join(err, limit.Err()))
+	replies, err := g.conn.Pipe(ctx, calls...)
+	if ctx.Err() != nil || len(replies) < len(calls) {
+		return fmt.Errorf("looking at queues: %w", errors.Join(err, ctx.Err()))
 	}
 	for i, name := range names {
 		r := replies[i*each:]
@@ -267,9 +262,7 @@ func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int6
 	}
 	if q.listeners > 0 && q.woken.IsZero() {
 		q.woken = time.Now()
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
-		if g.conn.Do(limit, "PUBLISH", q.names.Channel, strconv.FormatInt(int64(head[0].Score), 10)).Err() == nil {
+		if g.conn.Do(ctx, "PUBLISH", q.names.Channel, strconv.FormatInt(int64(head[0].Score), 10)).Err() == nil {
 			g.mu.Lock()
 			q.Woken++
 			g.mu.Unlock()
@@ -340,9 +333,7 @@ func (s step) delivered() int64 { return s.old + s.new }
 
 // step runs the script once.
 func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
-	limit, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	reply, err := guardStep.Run(limit, g.conn, q.keys, g.now(), horizon, guardLimit).Slice()
+	reply, err := guardStep.Run(ctx, g.conn, q.keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
 	}

@@ -125,7 +125,7 @@ type still struct {
 
 // NewDoctor returns a Doctor.
 func NewDoctor(conn redis.Conn, o LookOptions) *Doctor {
-	return &Doctor{conn: conn, options: o, still: map[string]still{}}
+	return &Doctor{conn: redis.Within(conn, lookLimit), options: o, still: map[string]still{}}
 }
 
 const (
@@ -204,8 +204,6 @@ func (l *Look) refused(command, right string, err error) bool {
 
 // glance reads some queues in one pipeline.
 func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
-	limit, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	late := strconv.FormatInt(l.At.Add(-overdueAfter).UnixMilli(), 10)
 	var calls [][]any
 	for _, name := range names {
@@ -218,9 +216,9 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", HeldKey(name)}, []any{"ZCARD", leases.Leases})
 	}
 	each := len(calls) / len(names)
-	replies, err := d.conn.Pipe(limit, calls...)
-	if limit.Err() != nil || len(replies) < len(calls) {
-		return errors.Join(err, limit.Err())
+	replies, err := d.conn.Pipe(ctx, calls...)
+	if ctx.Err() != nil || len(replies) < len(calls) {
+		return errors.Join(err, ctx.Err())
 	}
 	for i, name := range names {
 		n := wire.NamesOf(name)
@@ -274,7 +272,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		q.known = q.Waiting+q.Listed+q.Ready+q.Held+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
 		l.Queues = append(l.Queues, q)
 	}
-	return d.listeners(limit, l, l.Queues[len(l.Queues)-len(names):])
+	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])
 }
 
 // note counts the layout of a member.
@@ -339,13 +337,11 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	case <-time.After(wait):
 	}
 	for part := range slices.Chunk(some, atOnce) {
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
 		var calls [][]any
 		for _, q := range part {
 			calls = append(calls, []any{"LLEN", q.Name}, []any{"LINDEX", q.Name, 0})
 		}
-		replies, err := d.conn.Pipe(limit, calls...)
-		cancel()
+		replies, err := d.conn.Pipe(ctx, calls...)
 		if len(replies) < len(calls) {
 			return err
 		}

@@ -125,16 +125,14 @@ func sum(counts map[string]int64) (n int64) {
 // with another codec loses values.
 func (w *rewriter) listeners(ctx context.Context) error {
 	m, o := w.result, w.options
-	limit, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	d := &Doctor{conn: w.editor.conn}
 	l := &Look{}
 	q := &Queue{names: w.editor.names, Listeners: -1}
-	if err := d.listeners(limit, l, []*Queue{q}); err != nil {
+	if err := d.listeners(ctx, l, []*Queue{q}); err != nil {
 		return err
 	}
 	m.Listeners = q.Listeners
-	n, err := w.editor.conn.Do(limit, "EXISTS", GuardingKey(w.editor.names.Destination)).Int64()
+	n, err := w.editor.conn.Do(ctx, "EXISTS", GuardingKey(w.editor.names.Destination)).Int64()
 	if err != nil {
 		return fmt.Errorf("EXISTS: %w", err)
 	}
@@ -250,9 +248,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		asked = append(asked, []any{"SISMEMBER", w.editor.journal, i.key})
 	}
 	if o.From != "" && len(some) > 0 {
-		limit, cancel := context.WithTimeout(ctx, lookLimit)
-		r, err := w.editor.conn.Pipe(limit, asked...)
-		cancel()
+		r, err := w.editor.conn.Pipe(ctx, asked...)
 		if len(r) < len(some) {
 			return 0, err
 		}
