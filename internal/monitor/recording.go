@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -185,26 +184,16 @@ func (r *Recording) Write(w io.Writer) error {
 }
 
 // WriteFile writes the recording to path whole or not at all: a reader never sees half a file.
-func (r *Recording) WriteFile(path string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+func (r *Recording) WriteFile(path string) error {
+	var text bytes.Buffer
+	next := path + ".new"
+	err := errors.Join(r.Write(&text), os.WriteFile(next, text.Bytes(), 0o644))
+	if err == nil {
+		err = os.Rename(next, path)
+	}
 	if err != nil {
+		os.Remove(next)
 		return fmt.Errorf("the recording cannot be written: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("the recording cannot be written: %w", err)
-		}
-	}()
-	if err = r.Write(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }

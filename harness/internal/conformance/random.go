@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,24 +137,16 @@ func (d *drawing) step() {
 	}
 }
 
-// whole drops the steps of a shrunk history that refer to one that is gone.
+// whole drops the steps of a shrunk history that refer to a missing one.
 func whole(steps []*Step) (kept []*Step) {
 	open, given := map[string]bool{}, map[string]bool{}
 	for i, s := range steps {
-		switch {
-		case s.Seed != nil && s.Seed.Due < farDue && (i+1 == len(steps) || steps[i+1].Open == nil):
-			continue
-		case s.Cancel != "" && (!open[s.Cancel] || given[s.Cancel]), s.Await != "" && !open[s.Await]:
+		alone := s.Seed != nil && s.Seed.Due < farDue && (i+1 == len(steps) || steps[i+1].Open == nil)
+		if alone || s.Cancel != "" && (!open[s.Cancel] || given[s.Cancel]) || s.Await != "" && !open[s.Await] {
 			continue
 		}
-		switch {
-		case s.Async != "":
-			open[s.Async] = true
-		case s.Cancel != "":
-			given[s.Cancel] = true
-		case s.Await != "":
-			delete(open, s.Await)
-		}
+		open[s.Async], given[s.Cancel] = true, true
+		delete(open, s.Await)
 		kept = append(kept, s)
 	}
 	return kept
@@ -258,13 +251,15 @@ func (h *history) differ(from *history) string {
 			return fmt.Sprintf("answer %d: Redisson's is %.200s, this one's %.200s", i+1, want, h.answers[i])
 		}
 	}
-	if !slices.Equal(h.timeouts, from.timeouts) {
-		return fmt.Sprintf("the timeout set holds %.300q, with Redisson %.300q", h.timeouts, from.timeouts)
+	return cmp.Or(says(h.timeouts, from.timeouts, "the timeout set holds %.300q, with Redisson %.300q"), says(h.left, from.left, "it leaves %.300q, Redisson %.300q"))
+}
+
+// says formats two lists that differ.
+func says(a, b []string, format string) string {
+	if slices.Equal(a, b) {
+		return ""
 	}
-	if !slices.Equal(h.left, from.left) {
-		return fmt.Sprintf("it leaves %.300q, Redisson %.300q", h.left, from.left)
-	}
-	return ""
+	return fmt.Sprintf(format, a, b)
 }
 
 func sameJSON(a, b string) bool {
@@ -275,7 +270,7 @@ func sameJSON(a, b string) bool {
 	return equalResults(x, y) || equalResults(y, x)
 }
 
-// account holds what was offered against where it is.
+// account holds the offered messages against their places.
 func (h *history) account(steps []*Step) string {
 	places, owed, unsure := map[string]int{}, map[string]int{}, map[string]bool{}
 	got := func(answer string) {
@@ -299,9 +294,8 @@ func (h *history) account(steps []*Step) string {
 		if s.Call == "" && s.Await == "" || s.Async != "" || len(answers) == 0 {
 			continue
 		}
-		answer := answers[0]
+		answer, v := answers[0], fmt.Sprint(s.With["value"])
 		answers = answers[1:]
-		v, _ := s.With["value"].(string)
 		switch {
 		case s.Call == "dq.offer":
 			owed[v]++

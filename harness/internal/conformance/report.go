@@ -61,18 +61,8 @@ func NewReport(identity driver.Identity, release, server string) *Report {
 func (r *Report) Add(result Result) {
 	r.Cases = append(r.Cases, result)
 	r.Causes = causesOf(r.Cases)
-	switch result.Status {
-	case Pass:
-		r.Counts.Pass++
-	case Fail:
-		r.Counts.Fail++
-	case Skip:
-		r.Counts.Skip++
-	case FailedAsExpected:
-		r.Counts.FailedAsExpected++
-	case Error:
-		r.Counts.Error++
-	}
+	c := &r.Counts
+	*map[Status]*int{Pass: &c.Pass, Fail: &c.Fail, Skip: &c.Skip, FailedAsExpected: &c.FailedAsExpected, Error: &c.Error}[result.Status]++
 }
 
 // String counts in one line.
@@ -138,31 +128,33 @@ func printable(s string) string {
 	}, s)
 }
 
-// WriteRecordings writes what the server saw of each case that ran, one file for each section: <dir>/DQ.offer.monitor.
-// A file that is there already is replaced; of cases that did not run now, nothing is kept. A case that holds for the
-// release, but that the implementation had no means to run, is named in the metadata: "absent: <id>: <why>", and one
-// whose commands are not the same each time too: "uncompared: <id>: <why>".
+// WriteRecordings writes the lines of each case that ran, one file for each section: <dir>/DQ.offer.monitor. It replaces
+// the files whole. The metadata names a case that holds for the release but that the implementation had no means to run,
+// "absent: <id>: <why>", and one whose commands differ from run to run, "uncompared: <id>: <why>".
 func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the recordings cannot be written: %w", err)
 	}
-	bySection := make(map[string]*monitor.Recording)
-	var order []string
+	bySection, order := map[string]*monitor.Recording{}, []string{}
 	for _, result := range report.Cases {
 		if len(result.Lines) == 0 && result.Absent == "" {
 			continue
 		}
 		section, _, _ := strings.Cut(result.ID, "/")
-		recording, ok := bySection[section]
-		if !ok {
-			recording = newRecording(report, section)
-			bySection[section] = recording
-			order = append(order, section)
+		recording := bySection[section]
+		if recording == nil {
+			recording = &monitor.Recording{Fields: []monitor.Field{
+				{Key: "source", Value: "dq-bench record, conformance section " + section},
+				{Key: "client", Value: report.Driver.Name},
+				{Key: "version", Value: report.Driver.Version},
+				{Key: "server", Value: report.Server},
+			}}
+			bySection[section], order = recording, append(order, section)
 		}
 		recording.Lines = append(recording.Lines, result.Lines...)
-		for _, declared := range []struct{ key, why string }{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.Uncompared}} {
-			if declared.why != "" {
-				recording.Fields = append(recording.Fields, monitor.Field{Key: declared.key, Value: result.ID + ": " + strings.Join(strings.Fields(declared.why), " ")})
+		for _, declared := range [][2]string{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.Uncompared}} {
+			if declared[1] != "" {
+				recording.Fields = append(recording.Fields, monitor.Field{Key: declared[0], Value: result.ID + ": " + declared[1]})
 			}
 		}
 	}
@@ -174,13 +166,4 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 		files = append(files, file)
 	}
 	return files, nil
-}
-
-func newRecording(report *Report, section string) *monitor.Recording {
-	return &monitor.Recording{Fields: []monitor.Field{
-		{Key: "source", Value: "dq-bench record, conformance section " + section},
-		{Key: "client", Value: report.Driver.Name},
-		{Key: "version", Value: report.Driver.Version},
-		{Key: "server", Value: report.Server},
-	}}
 }

@@ -159,6 +159,12 @@ func (t *Timeline) breaks(statement, text string, l monitor.Line) {
 func (t *Timeline) remind(s *Step) {
 	q := s.Queue
 	if s.looks() {
+		if q.mustStart > 0 {
+			t.Seen["W-START-2"]++
+		}
+		if q.timer > 0 && s.Call.Time >= q.timer {
+			t.Seen["W-TIMER-1"]++
+		}
 		q.mustStart, q.timer = 0, 0
 		// A head that stays due means that the transfer failed: it may come again after 5 s.
 		if _, due := q.head(); q.known() && due < 1<<50 && int64(due) > s.Call.Time/1000 {
