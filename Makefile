@@ -59,6 +59,7 @@ nightly: ## what CI leaves out, in hours: whole tables, all releases of the real
 	DQ_THOROUGH=1 $(GO) test -timeout 60m ./...
 	$(MAKE) soak
 	$(MAKE) simulate
+	$(MAKE) mutants
 	$(MAKE) replay
 	$(MAKE) topologies
 	$(MAKE) peers
@@ -74,6 +75,10 @@ simulate: ## simulate the life of queues under faults, LENGTH each, for FOR or S
 		bin/simulate.test -test.timeout $(LIMIT) -test.v -test.run KeepsItsWord -seed $$n -every 2 -seeds $$(($(SEEDS) / 2)) -for $(FOR) -length $(LENGTH) & pids="$$pids $$!"; \
 	done; \
 	bad=0; for pid in $$pids; do wait $$pid || bad=1; done; exit $$bad
+
+.PHONY: mutants
+mutants: ## break docs/guides/port.py in 39 ways, and say which verify --level state finds: fails below 95 %; needs Python and redis-server
+	$(GO) test ./harness/internal/conformance -run '^$$' -bench Mutants -benchtime 1x
 
 DURATION ?= 10m
 .PHONY: soak
