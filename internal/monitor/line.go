@@ -43,8 +43,10 @@ func (l Line) Name() string {
 	if len(l.Args) == 0 {
 		return ""
 	}
-	if low, ok := lowNames[l.Args[0]]; ok { // Redisson sends capitals
-		return low
+	if name := l.Args[0]; name != "" && name[0] < 'a' { // Redisson sends capitals
+		if low, ok := lowNames[name]; ok {
+			return low
+		}
 	}
 	return strings.ToLower(l.Args[0])
 }

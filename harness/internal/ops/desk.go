@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -163,9 +165,7 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (d *Desk) show(w http.ResponseWriter, status int, v deskView) {
 	v.DeskOptions, v.Style, v.Script, v.Parts = d.DeskOptions, template.HTML("<style>"+deskStyle+"</style>"), template.HTML("<script>"+deskScript+"</script>"), Parts
-	d.mu.Lock()
-	v.Undo = slices.Clone(d.undo)
-	d.mu.Unlock()
+	v.Undo = d.files()
 	var out bytes.Buffer
 	if err := deskPage.Execute(&out, v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -175,6 +175,13 @@ func (d *Desk) show(w http.ResponseWriter, status int, v deskView) {
 	w.Header().Set("Content-Security-Policy", deskPolicy)
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
+}
+
+// files are the undo files of this desk.
+func (d *Desk) files() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.undo)
 }
 
 func (d *Desk) fail(w http.ResponseWriter, status int, err error) {
@@ -270,19 +277,14 @@ func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
 	if err != nil && !errors.Is(err, errEnough) {
 		v.Notes = append(v.Notes, err.Error())
 	}
-	slices.SortStableFunc(v.Items, func(a, b deskItem) int { return compareDue(a.DueMS, b.DueMS) })
-	d.show(w, http.StatusOK, v)
-}
-
-// compareDue puts a message that is never due behind the others.
-func compareDue(a, b float64) int {
-	switch {
-	case isNever(a) != isNever(b) && isNever(b), isNever(a) == isNever(b) && a < b:
-		return -1
-	case a == b:
-		return 0
+	due := func(i deskItem) float64 {
+		if isNever(i.DueMS) {
+			return math.Inf(1)
+		}
+		return i.DueMS
 	}
-	return 1
+	slices.SortStableFunc(v.Items, func(a, b deskItem) int { return cmp.Compare(due(a), due(b)) })
+	d.show(w, http.StatusOK, v)
 }
 
 func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
@@ -313,8 +315,10 @@ func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
 	var changes []Change
 	switch {
 	case err != nil:
+	case verb == "undo" && !slices.Contains(d.files(), r.FormValue("file")):
+		err = fmt.Errorf("%q is no undo file of this page", r.FormValue("file"))
 	case verb == "undo":
-		p.Changes, err = d.undone(r.FormValue("file"))
+		p.Changes, _, err = ReadUndoFile(r.FormValue("file"))
 	case verb == "repair":
 		changes, err = editor.Repairs(r.Context())
 	case verb == "import":
@@ -356,18 +360,6 @@ func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
 	d.plans = d.plans[max(0, len(d.plans)-deskPlans):]
 	d.mu.Unlock()
 	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", verb, p.Count), Plan: p})
-}
-
-// undone reads one of the undo files of this desk.
-func (d *Desk) undone(file string) (map[string][]Change, error) {
-	d.mu.Lock()
-	known := slices.Contains(d.undo, file)
-	d.mu.Unlock()
-	if !known {
-		return nil, fmt.Errorf("%q is no undo file of this page", file)
-	}
-	changes, _, err := ReadUndoFile(file)
-	return changes, err
 }
 
 // do makes the changes of a plan, once.

@@ -19,6 +19,8 @@ type callLines struct {
 	lines []monitor.Line
 	args  []string
 	bytes int
+	// joined is true if commands of a script can follow.
+	joined bool
 }
 
 // Add takes the next line and returns the call before it, or nil if the line belongs to the call under way. The
@@ -26,13 +28,14 @@ type callLines struct {
 // Line is the first command, Inner has the others.
 func (s *Scanner) Add(l monitor.Line) (before *Call) {
 	if u := &s.under; len(u.lines) > 0 {
-		first := &u.lines[0]
-		joins := l.Inner() && (first.Inner() || callsScript(*first))
-		if !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
+		if joins := u.joined && l.Inner(); !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
 			before = s.End()
 		}
 	}
 	u := &s.under
+	if len(u.lines) == 0 {
+		u.joined = l.Inner() || callsScript(l)
+	}
 	from := len(u.args)
 	u.args = append(u.args, l.Args...)
 	l.Args = u.args[from:len(u.args):len(u.args)]
