@@ -12,12 +12,12 @@ import (
 // Field is one named part of a configuration.
 type Field struct{ Name, Value string }
 
-// OfServer reports whether it says what the server is.
+// OfServer reports whether it describes the server.
 func (f Field) OfServer() bool { return f.Name == "server" || f.Name == "server_embedded" }
 
-// Configuration is what two runs must share to be compared: all that was asked for, and the server, machine and surroundings
-// that it ran in, but not the implementation, which is what a comparison is about. Machines of one size are the same here; a
-// label tells them apart.
+// Configuration is the part that two runs must share to be compared: the plan, and the server, machine and surroundings
+// that it ran in, but not the implementation, which a comparison is about. Machines of one size are the same here; a
+// label distinguishes them.
 func (r *Document) Configuration() []Field {
 	fields := []Field{{"scenario", r.Scenario.Name}}
 	for _, f := range plan.Fields {
@@ -46,7 +46,7 @@ func (r *Document) Configuration() []Field {
 	return fields
 }
 
-// DifferenceError says that two configurations are not the same, and where.
+// DifferenceError says that two configurations differ, and in which fields.
 type DifferenceError struct {
 	// Differences are lines "name: OLD is not NEW".
 	Differences []string
@@ -54,11 +54,11 @@ type DifferenceError struct {
 
 func (e *DifferenceError) Error() string {
 	return "the runs have different configurations (" + strings.Join(e.Differences, "; ") +
-		"), so their figures do not tell what made the difference"
+		"), so the cause of a difference is unknown"
 }
 
-// Differences names what any of the runs has otherwise than the first of them that tells it: a run that does not say where
-// it was measured, or on what, switches nothing off.
+// Differences names fields in which a run differs from the first run that has the field: a run without the place
+// or the machine of its measurement still counts.
 type Differences struct{ first []Field }
 
 // Of names the fields of the next run that differ.

@@ -14,7 +14,7 @@ type Count struct {
 	// Effect is the verdict's reading of a value above 0; the verdict prints Fault after the number.
 	Effect Effect
 	Fault  string
-	// Rare ones are shown only where they are not 0.
+	// Rare ones are shown only if they are not 0.
 	Rare bool
 }
 
@@ -31,7 +31,7 @@ const (
 	Part
 )
 
-// Effect is what a count means for the verdict.
+// Effect is a count's meaning for the verdict.
 type Effect int
 
 // With a Harmless count the run passes, with an Odd one too, which is shown as wrong. A Refused count fails the run unless an
@@ -50,22 +50,22 @@ func (e Effect) Wrong() bool { return e != Harmless }
 // ended: Document.Judge.
 var AllCounts = []Count{
 	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Total, Harmless, "", false},
-	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages that came at least once.", Total, Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Total, Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.Lost }, "lost", "lost",
-		"Messages that were accepted, never came and are nowhere; known at the end of the run.", Total, Wrong, "lost", false},
+		"Messages that were accepted, never delivered and are in no key; known at the end of the run.", Total, Wrong, "lost", false},
 	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown",
-		"Messages that were accepted and did not come, while the server could not be asked what it holds; known at the end of the run.", Total, Wrong, "of unknown fate", true},
+		"Messages that were accepted and not delivered, while the server could not be asked for its messages; known at the end of the run.", Total, Wrong, "of unknown fate", true},
 	{func(c *Counts) *int64 { return &c.Duplicate }, "duplicate", "duplicate",
 		"Deliveries beyond the first of a message.", Total, Wrong, "delivered more than once", false},
 	{func(c *Counts) *int64 { return &c.Early }, "early", "early",
-		"Messages that came more than 1 ms before they were due.", Total, Wrong, "delivered early", false},
+		"Messages delivered more than 1 ms before they were due.", Total, Wrong, "delivered early", false},
 	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Level, Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.NotDue }, "not_due", "of it not due",
 		"Pending messages that were not due at the end of a run that does not wait for all.", Part, Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed",
-		"Messages that were cancelled and never came; known at the end of the run.", Total, Harmless, "", true},
+		"Messages that were cancelled and not delivered; known at the end of the run.", Total, Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived",
-		"Messages that came although they had been cancelled.", Total, Wrong, "delivered although cancelled", true},
+		"Messages delivered although they had been cancelled.", Total, Wrong, "delivered although cancelled", true},
 	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Total, Refused, "offers failed", true},
 	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt",
 		"Deliveries of a message of this run with other bytes than were offered.", Total, Wrong, "delivered with other bytes than were offered", true},
@@ -75,14 +75,14 @@ var AllCounts = []Count{
 // Counts is the exact accounting of the measured phase, as AllCounts explains it. At its end
 // Offered = Delivered + Pending + Lost + Unknown + Removed.
 type Counts struct {
-	// Offered counts messages whose offer was confirmed, or that came, or are still held.
+	// Offered counts messages whose offer was confirmed, or that were delivered, or are still held.
 	Offered   int64 `json:"offered"`
 	Delivered int64 `json:"delivered"`
 	Lost      int64 `json:"lost"`
-	// Unknown counts messages that never came, where what is held could not be read at the end.
+	// Unknown counts messages that were never delivered, if the held ones could not be read at the end.
 	Unknown   int64 `json:"unknown,omitempty"`
 	Duplicate int64 `json:"duplicate"`
-	// Early counts messages that came more than EarlyTolerance before they were due.
+	// Early counts messages delivered more than EarlyTolerance before they were due.
 	Early   int64 `json:"early"`
 	Pending int64 `json:"pending"`
 	// NotDue counts pending messages that were not due at the end, in a run that does not wait for all.

@@ -1,6 +1,6 @@
 // Package run reads, writes and judges run files.
 //
-// A Document is one run file: what was run, where, and what came out. The package shows nothing to people, compares
+// A Document is one run file: the plan, the machine, and the results. The package shows nothing to people, compares
 // nothing, and starts nothing.
 package run
 
@@ -22,10 +22,10 @@ type Document struct {
 	// RunID is the eight hex digits that every payload of the run carries.
 	RunID  string `json:"run_id"`
 	Driver Driver `json:"driver"`
-	// Format is Redisson where all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
+	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
 	// judged, and else Lateness.
 	Format Format `json:"format,omitempty"`
-	// Server is missing for a driver that needs none.
+	// Server is missing for a driver without a server.
 	Server      *Server     `json:"server,omitempty"`
 	Scenario    Scenario    `json:"scenario"`
 	Environment Environment `json:"environment"`
@@ -38,25 +38,25 @@ type Document struct {
 	Counts         Counts     `json:"counts"`
 	Histograms     Histograms `json:"histograms"`
 	Intervals      []Interval `json:"intervals"`
-	// Faults is missing where nothing was made to break, Warmup where there was none.
+	// Faults is missing in a run without faults, Warmup in a run without warm-up.
 	Faults *Faults `json:"faults,omitempty"`
 	Warmup *Warmup `json:"warmup,omitempty"`
 	// ToolUsage is of dq-bench itself, ProgramUsage of the programs that ran the implementation.
 	ToolUsage    *ToolUsage `json:"tool_usage,omitempty"`
 	ProgramUsage *ToolUsage `json:"program_usage,omitempty"`
 	Machine      *Machine   `json:"machine,omitempty"`
-	// ServerStats is missing where the server does not tell.
+	// ServerStats is missing if the server does not report them.
 	ServerStats *ServerStats `json:"server_stats,omitempty"`
 	// SLO has an outcome for each objective.
 	SLO []Objective `json:"slo"`
 	// Interrupted says that the offers were stopped before the end.
 	Interrupted bool `json:"interrupted"`
-	// ServerGone says since when the server was gone, where the run was given up for that.
+	// ServerGone says since when the server was gone, if the run was given up for this reason.
 	ServerGone string    `json:"server_gone,omitempty"`
 	Validity   *Validity `json:"validity,omitempty"`
 	Measured   Measured  `json:"measured,omitempty"`
 	Verdict    Verdict   `json:"verdict"`
-	// Notes are what a reader of the figures should know besides.
+	// Notes are remarks for a reader of the figures.
 	Notes []string `json:"notes,omitempty"`
 	// Workers is how many run files an older version merged into this one; 0 for others.
 	Workers int `json:"workers,omitempty"`
@@ -67,11 +67,11 @@ type Document struct {
 	Offers      *Offers      `json:"offers,omitempty"`
 	Order       *Order       `json:"order,omitempty"`
 
-	// file is where the run was read from.
+	// file is the file of the run.
 	file string
 }
 
-// Path is where the run was read from, empty if it was not.
+// Path is the file that the run was read from, empty if it was not read.
 func (r *Document) Path() string { return r.file }
 
 // Format is how due times are kept.
@@ -88,7 +88,7 @@ func (r *Document) Late() (name string, h *Histogram) {
 	return "lateness", r.Histograms.Lateness
 }
 
-// LateOf names the distribution that several runs are judged by beside each other: past_due where each of them is.
+// LateOf names the distribution that judges several runs: past_due if each of them has it.
 func LateOf(runs []*Document) string {
 	for _, r := range runs {
 		if name, _ := r.Late(); name != "past_due" {
@@ -98,10 +98,10 @@ func LateOf(runs []*Document) string {
 	return "past_due"
 }
 
-// Measured is where the clocks of a run were read.
+// Measured is the place at which the clocks of a run were read.
 type Measured string
 
-// The places. In the first two the clocks are read beside the implementation. Over the protocol, as old files have it, the
+// The places. In the first two the clocks are read in the process of the implementation. Over the protocol, as old files have it, the
 // way to the program and back is part of every figure.
 const (
 	InProcess    Measured = "in-process"
@@ -121,7 +121,7 @@ type Driver struct {
 	Version string `json:"version,omitempty"`
 }
 
-// String returns name:version, or the name alone.
+// String returns name:version, or only the name.
 func (d Driver) String() string {
 	if d.Version == "" {
 		return d.Name
@@ -152,7 +152,7 @@ func (r *Document) ServerText() string {
 	}
 }
 
-// ServerAddress is the address of the server, empty where the document has none.
+// ServerAddress is the address of the server, empty if the document has no server.
 func (r *Document) ServerAddress() string {
 	if r.Server == nil {
 		return ""
@@ -163,7 +163,7 @@ func (r *Document) ServerAddress() string {
 // Scenario is the resolved plan.
 type Scenario = plan.Scenario
 
-// Environment is the machine the load came from.
+// Environment is the machine that made the load.
 type Environment struct {
 	OS         string `json:"os"`
 	Arch       string `json:"arch"`
@@ -191,11 +191,11 @@ type Histograms struct {
 	ResponseTime *Histogram `json:"response_time,omitempty"`
 	// ScheduleLag is actual − intended send instant.
 	ScheduleLag *Histogram `json:"schedule_lag"`
-	// RemoveRTT is how long a cancellation took; missing where no message was cancelled.
+	// RemoveRTT is how long a cancellation took; missing if no message was cancelled.
 	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
 }
 
-// NewHistograms returns those that every run has, empty.
+// NewHistograms returns the histograms that every run has, empty.
 func NewHistograms() Histograms {
 	h := func() *Histogram { return NewHistogram(TotalDigits) }
 	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
@@ -231,7 +231,7 @@ func (h Histograms) Rows() (rows []NamedHistogram) {
 	return rows
 }
 
-// Histogram returns a histogram by its name in objectives; nil for another name, and where the run has none.
+// Histogram returns a histogram by its name in objectives; nil for another name, and if the run lacks it.
 func (h *Histograms) Histogram(metric string) *Histogram {
 	for _, d := range distributions {
 		if d.metric == metric {
@@ -263,7 +263,7 @@ type Beside struct {
 }
 
 // Interval is one second of the measured phase, its drain included. Lateness is in ns, of the messages delivered in it,
-// 0 if there were none.
+// 0 without any.
 type Interval struct {
 	// Second is the end of the interval in seconds after Started.
 	Second    float64 `json:"second"`
@@ -279,10 +279,10 @@ type Interval struct {
 	PastDueMax int64 `json:"past_due_max"`
 	// HiccupNs is the part of Machine.Hiccups that fell into it.
 	HiccupNs int64 `json:"hiccup_ns,omitempty"`
-	// Unsent is how many offers of it were dropped, Inversions how many messages came out of order.
+	// Unsent is how many offers of it were dropped, Inversions how many messages were out of order.
 	Unsent     int64 `json:"unsent,omitempty"`
 	Inversions int64 `json:"inversions,omitempty"`
-	// What the server did in it, for all its clients; 0 where it does not tell.
+	// The server's work in it, for all its clients; 0 if unknown.
 	Transfers        int64   `json:"transfers,omitempty"`
 	Commands         int64   `json:"commands,omitempty"`
 	ServerCPUSeconds float64 `json:"server_cpu_seconds,omitempty"`
@@ -307,7 +307,7 @@ type Offers struct {
 	Unsent int64 `json:"unsent"`
 }
 
-// Order is how many messages came after others of their queue that were due at least 1 ms later.
+// Order is how many messages were delivered after others of their queue that were due at least 1 ms later.
 type Order struct {
 	Inversions int64 `json:"inversions"`
 	// OfOneProducer counts inversions among the messages of one producer.
@@ -318,12 +318,12 @@ type Order struct {
 
 // Warmup is how the warm-up went.
 type Warmup struct {
-	// Seconds is how long messages were offered; Warm says that lateness and round trip stood still at its end.
+	// Seconds is how long messages were offered; Warm says that lateness and round trip were stable at its end.
 	Seconds float64 `json:"seconds"`
 	Warm    bool    `json:"warm"`
 	// Fixed says that its length was given; then Warm is not judged.
 	Fixed bool `json:"fixed,omitempty"`
-	// Lost and Pending are messages of it that never came; Pending are still held.
+	// Lost and Pending are messages of it that were not delivered; Pending are still held.
 	Lost    int64 `json:"lost,omitempty"`
 	Pending int64 `json:"pending,omitempty"`
 }
@@ -331,13 +331,13 @@ type Warmup struct {
 // Machine is how the machine that dq-bench ran on behaved in the measured phase.
 type Machine struct {
 	Hiccups Hiccups `json:"hiccups"`
-	// Late is missing where an implementation does not tell when its messages came.
+	// Late is missing if an implementation does not report delivery times.
 	Late *LateMessages `json:"late,omitempty"`
-	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing where the kernel
-	// does not tell.
+	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel
+	// does not report it.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
 	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0
-	// where the kernel does not tell.
+	// if the kernel does not report it.
 	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
@@ -348,7 +348,7 @@ const (
 	LateBound   = time.Millisecond
 )
 
-// Hiccups are the times in which the machine did not run what was due: a goroutine that only sleeps, a millisecond at a
+// Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, a millisecond at a
 // time, was woken too late. Another program, the hypervisor or the collector of dq-bench may be the reason.
 type Hiccups struct {
 	Count     int64 `json:"count"`
@@ -371,11 +371,11 @@ type LateMessages struct {
 // ToolUsage is a process's usage in the measured phase.
 type ToolUsage struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
-	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 where
+	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 if
 	// that is not known.
 	CPUShare       float64 `json:"cpu_share,omitempty"`
 	GCPauseSeconds float64 `json:"gc_pause_seconds"`
-	// SchedulingP99 is how long a goroutine that could run waited for a processor, in ns; 0 where that is not known.
+	// SchedulingP99 is how long a goroutine that could run waited for a processor, in ns; 0 if unknown.
 	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
 }
 
@@ -387,9 +387,9 @@ type ServerStats struct {
 	Commands                int64   `json:"commands"`
 	CPUSeconds              float64 `json:"cpu_seconds"`
 	// CPUShare is how much of the time of one processor the server used while messages were offered, of several masters
-	// the busiest. It may be above 1, and is 0 where that is not known.
+	// the busiest. It may be above 1, and is 0 if unknown.
 	CPUShare float64 `json:"cpu_share,omitempty"`
-	// SlowCommands is how many the server put into its slow log; missing where it cannot be read.
+	// SlowCommands is how many the server put into its slow log; missing if it cannot be read.
 	SlowCommands *int64 `json:"slow_commands,omitempty"`
 }
 
@@ -404,12 +404,12 @@ type Faults struct {
 	Refused       int64 `json:"refused"`
 	Uncertain     int64 `json:"uncertain"`
 	UncertainCame int64 `json:"uncertain_came"`
-	// Lost were acknowledged, never came, and are nowhere. No event accounts for LostBeyond of them.
+	// Lost were acknowledged, never delivered, and are in no key. No event accounts for LostBeyond of them.
 	Lost       int64 `json:"lost"`
 	LostBeyond int64 `json:"lost_beyond"`
 	// Duplicate counts deliveries beyond the first of a message.
 	Duplicate int64 `json:"duplicate"`
-	// Early came more than EarlyTolerance before they were due. No wrong clock accounts for EarlyBeyond of them.
+	// Early were delivered more than EarlyTolerance before they were due. No wrong clock accounts for EarlyBeyond of them.
 	Early       int64 `json:"early,omitempty"`
 	EarlyBeyond int64 `json:"early_beyond,omitempty"`
 	// Postponed are still held at the end, for they were offered while a clock was ahead.
@@ -418,7 +418,7 @@ type Faults struct {
 
 // FaultEvent is one thing that broke.
 type FaultEvent struct {
-	// Kind is the word of the scenario for it, Text what was asked for.
+	// Kind is the word of the scenario for it, Text the fault as planned.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	// From and To are when it began and ended, in seconds after Document.Started.
@@ -428,8 +428,8 @@ type FaultEvent struct {
 	Times int `json:"times,omitempty"`
 	// MayLose says which acknowledged messages no client could have kept.
 	MayLose string `json:"may_lose"`
-	// ResumedNs is how long after its end the next message came, within OnTime after its due instant and not early;
-	// missing if none did.
+	// ResumedNs is how long after its end the next message was delivered, within OnTime after its due instant and not early;
+	// missing if there was no such message.
 	ResumedNs *int64 `json:"resumed_ns,omitempty"`
 	// Error says why it did not happen as asked for; empty if it did.
 	Error string `json:"error,omitempty"`
@@ -438,7 +438,7 @@ type FaultEvent struct {
 // OnTime is how late a delivery may be that shows that deliveries have resumed.
 const OnTime = 100 * time.Millisecond
 
-// Resumed is the longest time from an event's end to the next delivery on time; ok is false if after one none came.
+// Resumed is the longest time from an event's end to the next delivery on time; ok is false if there was none after an event.
 func (f *Faults) Resumed() (longest time.Duration, ok bool) {
 	for _, e := range f.Events {
 		if e.ResumedNs == nil {
@@ -457,16 +457,16 @@ func (e FaultEvent) ResumedText() string {
 	return "after " + FormatNs(*e.ResumedNs)
 }
 
-// Validity says whether the load that was asked for was made, as far as that is up to the tool and its machine. If it
-// was not, the figures say nothing about the implementation: the run is neither passed nor compared. Where the system
+// Validity says whether the planned load was made, as far as this depends on the tool and its machine. If it
+// was not, the figures say nothing about the implementation: the run is neither passed nor compared. If the system
 // under test held the load up, the run is valid and failed.
 type Validity struct {
 	Valid bool `json:"valid"`
-	// Reasons say what was not as asked for, the cause first; empty where the run is valid.
+	// Reasons name the deviations from the plan, the cause first; empty if the run is valid.
 	Reasons []string `json:"reasons"`
 }
 
-// Valid reports whether the load was made, as far as the file tells.
+// Valid reports whether the load was made, as far as the file shows.
 func (r *Document) Valid() bool { return r.Validity == nil || r.Validity.Valid }
 
 // Verdict is the judgement on a run.

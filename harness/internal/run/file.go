@@ -28,7 +28,7 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// BesideError says that a file beside run.json could not be written, which is there.
+// BesideError says that run.json was written, but another file was not.
 type BesideError struct{ Err error }
 
 func (e *BesideError) Error() string { return e.Err.Error() }
@@ -106,7 +106,7 @@ func writeAs(path string, data []byte, move func(from, to string) error) error {
 	return nil
 }
 
-// ReadFile reads and checks one run file. What is no regular file, such as a FIFO without a writer, is not opened.
+// ReadFile reads and checks one run file. A file that is not regular, such as a FIFO without a writer, is not opened.
 func ReadFile(path string) (*Document, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func inert(v reflect.Value) {
 	}
 }
 
-// check refuses a file whose figures cannot have come from one run.
+// check refuses a file whose figures cannot be from one run.
 func (r *Document) check() error {
 	c, h := r.Counts, r.Histograms
 	if h.Lateness == nil || h.OfferRTT == nil || h.ScheduleLag == nil {
@@ -249,11 +249,11 @@ func (r *Document) clean() bool {
 }
 
 // ErrNoneFound says that a folder holds no run.
-var ErrNoneFound = errors.New("expected at least one " + File + " below it, found none")
+var ErrNoneFound = errors.New("expected at least one " + File + " below it, found 0")
 
 // Find lists the run files that the paths name, sorted, each once: files, folders that hold run.json files at any depth, and
 // globs of either. A link that is given is followed, and so is a link named run.json; a link to a folder within a folder is
-// not. It fails where a path names no run, or a folder cannot be read.
+// not. It fails if a path names no run, or a folder cannot be read.
 func Find(ctx context.Context, paths ...string) (files []string, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -342,7 +342,7 @@ func PrepareFolder(folder string) (tidy func(), err error) {
 	}
 	tidy = func() {
 		for _, dir := range made {
-			_ = os.Remove(dir) // which fails where something is in it
+			_ = os.Remove(dir) // which fails if it is not empty
 		}
 	}
 	why := "cannot be created"

@@ -10,7 +10,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram bounds. Values above the highest are counted at the highest, and their exact maximum is kept beside.
+// Histogram bounds. Values above the highest are counted at the highest, and their exact maximum is kept.
 const (
 	lowestNs  = 64
 	highestNs = int64(48 * time.Hour)
@@ -25,7 +25,7 @@ const (
 
 // Histogram counts durations in nanoseconds, negative ones too.
 //
-// An HdrHistogram holds no negative values, so those are kept by their absolute value in a second one; every quantile is
+// An HdrHistogram holds no negative values, so negative ones are kept by their absolute value in a second one; every quantile is
 // taken over both. Minimum, maximum and sum are exact. A Histogram is not safe for use by several goroutines.
 type Histogram struct {
 	digits   int

@@ -9,7 +9,7 @@ import (
 )
 
 // LatenessLog collects lateness.hlog: an HdrHistogram interval log of format 1.3 with values in ns. Lines without a tag
-// hold the deliveries at or after their due instant, lines tagged "early" the absolute values of those before.
+// hold the deliveries at or after their due instant, lines tagged "early" the absolute values of earlier ones.
 type LatenessLog struct {
 	buffer bytes.Buffer
 	writer *hdr.HistogramLogWriter

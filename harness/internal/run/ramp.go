@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// RateStep is what came of one step of a ramp: of the messages that were due in it, as the schedule intended.
+// RateStep is the result of one step of a ramp: of the messages that were due in it, as the schedule intended.
 type RateStep struct {
-	// Rate is what was asked for, Offered what was confirmed, a second.
+	// Rate is the planned rate, Offered the confirmed one, a second.
 	Rate, Offered float64
 	// PastDueP50 is the median over its seconds, PastDueP99 the greatest of them, in ns.
 	PastDueP50, PastDueP99 int64
@@ -19,11 +19,11 @@ type RateStep struct {
 	Dropped   int64
 	ServerCPU float64
 
-	// behind is which part of the step's offers had not been confirmed at its end, with those of the steps before.
+	// behind is which part of the step's offers had not been confirmed at its end, with the offers of earlier steps.
 	behind float64
 }
 
-// mostBehind is how much a step may be behind: confirmations of its last tenth may come in the next one.
+// mostBehind is how much a step may be behind: confirmations of its last tenth may arrive in the next one.
 const mostBehind = .1
 
 // climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
@@ -76,7 +76,7 @@ func (r *Document) RateSteps() (steps []RateStep) {
 	return steps
 }
 
-// rateStep reads the seconds from begin to end, and those in which the offers of these seconds were due. planned messages were
+// rateStep reads the seconds from begin to end, and the seconds in which the offers of these seconds were due. planned messages were
 // to be offered until its end.
 func (r *Document) rateStep(rate, begin, end, delay, planned float64) RateStep {
 	s := RateStep{Rate: rate}

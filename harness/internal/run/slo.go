@@ -32,7 +32,7 @@ type SLO struct {
 	standard bool // is the default objective
 }
 
-// figure reads a figure; ok is false where the run did not measure it.
+// figure reads a figure; ok is false if the run did not measure it.
 type figure func(*Document) (v float64, ok bool)
 
 // Objective is the outcome of one SLO in a run file.
@@ -49,7 +49,7 @@ type Objective struct {
 	Met     bool   `json:"met"`
 	// Default marks the objective of a run that has no other on lateness.
 	Default bool `json:"default,omitempty"`
-	// Expected marks what the system is known to do wrong, and must do.
+	// Expected marks a known fault of the system, which must occur.
 	Expected bool `json:"expected,omitempty"`
 }
 
@@ -108,7 +108,7 @@ var limits = func() map[string]figure {
 	return all
 }()
 
-// Figure returns a count or a figure of the server by its name in objectives; ok is false where the run did not measure it,
+// Figure returns a count or a figure of the server by its name in objectives; ok is false if the run did not measure it,
 // and for an unknown name.
 func (r *Document) Figure(name string) (v float64, ok bool) {
 	if read, known := figures[name]; known {
@@ -124,7 +124,7 @@ func histogramNames() (names []string) {
 	return names
 }
 
-// Metrics are what an objective can name, of the histograms with their most common figures.
+// Metrics are the names for objectives, of the histograms with their most common figures.
 func Metrics() []string {
 	metrics := slices.Sorted(maps.Keys(figures))
 	for _, name := range histogramNames() {
@@ -142,7 +142,7 @@ func ParseSLO(expr string) (SLO, error) {
 	}
 	at := strings.IndexAny(expr, "<>=")
 	if at < 0 {
-		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is none of <= < >= > ==", expr)
+		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is no operator <= < >= > ==", expr)
 	}
 	s := SLO{text: expr, metric: strings.TrimSpace(expr[:at]), operator: expr[at : at+1]}
 	if strings.HasPrefix(expr[at+1:], "=") {
@@ -263,12 +263,12 @@ func (s SLO) Evaluate(r *Document) Objective {
 func (o Objective) miss() string {
 	text := fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
 	if o.Default {
-		text += ", the objective where no other is given"
+		text += ", the default objective"
 	}
 	return text
 }
 
-// ActualText writes what was measured in the unit of the metric, and the limit where it was measured too: "399, offered 400".
+// ActualText writes the measured value in the unit of the metric, and the limit if it was measured too: "399, offered 400".
 func (o Objective) ActualText() string {
 	if o.Actual == nil {
 		return "not measured"

@@ -16,8 +16,8 @@ import (
 // if the system under test held the load up, if an agent broke the protocol, or if an objective was missed. An interrupted run
 // may leave messages pending.
 //
-// Expected are objectives on what the system under test is known to do wrong: each must hold, and the count it names is no
-// fault. Where something was made to break, only the lost, early and pending messages that no event accounts for are faults.
+// Expected are objectives on known faults of the system under test: each must hold, and the count it names is no
+// fault. In a run with faults, only the lost, early and pending messages that no event accounts for are faults.
 func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
 	for _, e := range expected {
@@ -48,7 +48,7 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
 		if slo.standard && objective.Actual == nil {
-			continue // nothing came, which other counts tell
+			continue // nothing was delivered, which other counts show
 		}
 		objective.Expected, objective.Default = i >= len(slos), slo.standard
 		r.SLO = append(r.SLO, objective)
@@ -111,7 +111,7 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 	}
 	add("pending", r.overdue(), "still pending after the drain "+waited)
 	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
-		add("foreign", r.Counts.Foreign, "values that were not offered came out of the run's own queue")
+		add("foreign", r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
 	}
 	if r.Counts.Offered == 0 && !r.Interrupted {
 		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", r.Counts.OfferErrors))
@@ -119,7 +119,7 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 	return faults
 }
 
-// overdue is how many messages were due and did not come, though a run that was not interrupted waited for them.
+// overdue is how many messages were due and not delivered, though a run that was not interrupted waited for them.
 func (r *Document) overdue() int64 {
 	n := r.Counts.Pending - r.Counts.NotDue
 	if r.Faults != nil {
@@ -131,7 +131,7 @@ func (r *Document) overdue() int64 {
 	return n
 }
 
-// Wrong is how many messages were treated wrongly, did not come although they were due, or could not be offered.
+// Wrong is how many messages were treated wrongly, were not delivered although due, or could not be offered.
 func (r *Document) Wrong() int64 { return r.Counts.Faults() + r.Counts.OfferErrors + r.overdue() }
 
 // outcome is the sentence on a run without a fault.
@@ -172,8 +172,8 @@ func (r *Document) outcome() string {
 // onTime is the share of the offers that must be on time.
 const onTime = .99
 
-// The shares of processors' time while messages were offered, from which on somebody was at his limit. A machine is shared:
-// who makes the load is also at his limit where nothing is left of it and the most was his.
+// The shares of processors' time while messages were offered, from which on a process was at its limit. A machine is shared:
+// the process that makes the load is also at its limit if nothing is left and it used the most.
 const (
 	atLimit = .9
 	mostOf  = .75
@@ -257,7 +257,7 @@ func (r *Document) notMade() string {
 	if o := r.Offers; o != nil && r.many(o.LateForTool+o.LateForMachine) {
 		whose, reached := "dq-bench", ""
 		if o.LateForMachine > o.LateForTool {
-			whose = "the machine, which stood still,"
+			whose = "the machine, which stalled,"
 		}
 		if last := r.offeredFor(); last >= 1 && r.Scenario.Rate > 0 {
 			var offered int64
@@ -278,7 +278,7 @@ func (r *Document) notMade() string {
 }
 
 // heldUp says that the system under test held up more offers than may be late, judged from the intended instants; empty if it
-// did not. Where something was made to break, that is what was asked for.
+// did not. In a run with faults this is planned.
 func (r *Document) heldUp() string {
 	o := r.Offers
 	if o == nil || r.Faults != nil || o.LateForSystem == 0 || !r.many(o.LateForSystem+o.Unsent) {
