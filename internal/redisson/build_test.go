@@ -38,8 +38,7 @@ func fakeTools(t *testing.T, mvn string) (log string) {
 	return log
 }
 
-// goodMaven builds classes and a class path of one jar, redisson.jar, beside
-// the build directory.
+// goodMaven builds classes and a class path of one jar, redisson.jar, beside the build directory.
 const goodMaven = `
 mkdir -p target/classes && : > ../redisson.jar
 printf '%s\n' "$(cd .. && pwd)/redisson.jar" > target/classpath

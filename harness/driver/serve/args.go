@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
@@ -82,35 +81,30 @@ func readArguments(line []byte) (a arguments, err error) {
 	return a, nil
 }
 
-func (a *arguments) codec(release wire.Release) (codec.Codec[any], error) {
-	return program.NamedCodec(a.Codec, a.ValueType, release)
-}
-
 // encode writes the values of the request by a codec.
-func (a *arguments) encode(values codec.Codec[any]) error {
+func (a *arguments) encode(values codec.Codec[any]) (err error) {
+	one := func(raw json.RawMessage) ([]byte, error) {
+		v, err := program.Value(raw)
+		if err != nil {
+			return nil, err
+		}
+		return values.Encode(v)
+	}
+	if a.Has("value") {
+		if a.Value, err = one(a.given["value"]); err != nil {
+			return err
+		}
+	}
 	var all []json.RawMessage
 	if a.Has("values") {
 		if err := json.Unmarshal(a.given["values"], &all); err != nil {
 			return fmt.Errorf("argument \"values\": %w", err)
 		}
-		a.Values = make([][]byte, 0, len(all))
-	}
-	if a.Has("value") {
-		all = append(all, a.given["value"])
+		a.Values = make([][]byte, len(all))
 	}
 	for i, raw := range all {
-		v, err := program.Value(raw)
-		if err != nil {
+		if a.Values[i], err = one(raw); err != nil {
 			return err
-		}
-		encoded, err := values.Encode(v)
-		switch {
-		case err != nil:
-			return err
-		case i == len(all)-1 && a.Has("value"):
-			a.Value = encoded
-		default:
-			a.Values = append(a.Values, encoded)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -69,33 +70,32 @@ func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duratio
 }
 
 func (m measured[Q]) Take(ctx context.Context) ([]byte, error) {
-	value, ok, err := m.value(ctx, "q.take")
-	if err == nil && !ok {
-		err = errors.New("q.take: expected a value as the result of the op, got null")
+	value, err := call[[]byte](ctx, m, "q.take", Args{})
+	if err == nil && value == nil {
+		err = errors.New("q.take: expected a value as the result of the op, got nil")
 	}
 	return value, err
 }
 
 // Poll is for a port with q.poll.
-func (m measured[Q]) Poll(ctx context.Context) ([]byte, bool, error) { return m.value(ctx, "q.poll") }
-
-func (m measured[Q]) value(ctx context.Context, op string) ([]byte, bool, error) {
-	result, err := m.ops[op](ctx, m.queue, Args{})
-	value, ok := result.([]byte)
-	if err == nil && !ok && result != nil {
-		err = errors.New(op + ": expected a []byte as the result of the op")
-	}
+func (m measured[Q]) Poll(ctx context.Context) ([]byte, bool, error) {
+	value, err := call[[]byte](ctx, m, "q.poll", Args{})
 	return value, err == nil && value != nil, err
 }
 
 // Remove is for a port with dq.remove.
 func (m measured[Q]) Remove(ctx context.Context, value []byte) (bool, error) {
-	removed, err := m.ops["dq.remove"](ctx, m.queue, Args{Value: value, given: givenValue})
-	was, ok := removed.(bool)
-	if err == nil && !ok {
-		err = errors.New("dq.remove: expected a bool as the result of the op")
+	return call[bool](ctx, m, "dq.remove", Args{Value: value, given: givenValue})
+}
+
+// call runs an op whose result is a T or nil.
+func call[T, Q any](ctx context.Context, m measured[Q], op string, a Args) (value T, err error) {
+	result, err := m.ops[op](ctx, m.queue, a)
+	value, ok := result.(T)
+	if err == nil && !ok && result != nil {
+		err = fmt.Errorf("%s: expected a %T as the result of the op, got %T", op, value, result)
 	}
-	return was, err
+	return value, err
 }
 
 // Close closes the client with its last queue.

@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -50,24 +52,13 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	capabilities := []string{"close", "codec.decode", "codec.encode", "open"}
-	for op := range p.Ops {
-		capabilities = append(capabilities, op)
-	}
-	slices.Sort(capabilities)
 	s := newServer(out, program.Hello{
-		Name: p.Identity.Name, Version: p.Identity.Version, Capabilities: capabilities, Codecs: program.CodecNames(release),
-	})
+		Name: p.Identity.Name, Version: p.Identity.Version, Codecs: program.CodecNames(release),
+		Capabilities: slices.Sorted(maps.Keys(p.Ops)),
+	}, "close", "codec.decode", "codec.encode", "open")
 	if p.Ops["dq.offer"] != nil && p.Ops["q.take"] != nil {
-		s.load(p.Driver(), func(capability string) bool {
-			switch capability {
-			case "load(poll)":
-				return p.Ops["q.poll"] != nil
-			case "load(cancel)":
-				return p.Ops["dq.remove"] != nil
-			}
-			return capability != "load(held)"
-		})
+		needs := map[string]string{"load(poll)": "q.poll", "load(cancel)": "dq.remove", "load(held)": "held"}
+		s.load(p.Driver(), func(capability string) bool { return needs[capability] == "" || p.Ops[needs[capability]] != nil })
 	}
 	o := &ported[C, Q]{Port: p, release: release, clients: map[string]C{}, handles: map[string]portedQueue[Q]{}}
 	s.do = o.do
@@ -103,7 +94,7 @@ func (o *ported[C, Q]) do(ctx context.Context, r request, event func(name string
 	case "close":
 		return nil, o.close(a)
 	case "codec.encode", "codec.decode":
-		values, err := a.codec(o.release)
+		values, err := program.NamedCodec(a.Codec, a.ValueType, o.release)
 		if err != nil {
 			return nil, err
 		}
@@ -135,24 +126,33 @@ func (o *ported[C, Q]) do(ctx context.Context, r request, event func(name string
 	if err != nil {
 		return nil, err
 	}
-	return typedResult(q.codec, result)
+	switch result := result.(type) {
+	case []byte:
+		return decode(q.codec, result)
+	case [][]byte:
+		all := make([]any, len(result))
+		for i, value := range result {
+			if all[i], err = decode(q.codec, value); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	}
+	return result, nil
 }
 
 func (o *ported[C, Q]) open(ctx context.Context, a arguments) (any, error) {
 	if _, mapped := o.Ops["open(nameMapperPrefix)"]; !mapped && a.Options["nameMapperPrefix"] != nil {
 		return nil, fmt.Errorf("option nameMapperPrefix: %w", errors.ErrUnsupported)
 	}
-	values, err := a.codec(o.release)
+	values, err := program.NamedCodec(a.Codec, a.ValueType, o.release)
 	if err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.made++
-	name := a.Client
-	if name == "" {
-		name = "client-" + strconv.Itoa(o.made)
-	}
+	name := cmp.Or(a.Client, "client-"+strconv.Itoa(o.made))
 	client, known := o.clients[name]
 	if !known {
 		if client, err = o.Connect(ctx, a.Args); err != nil {
@@ -173,10 +173,7 @@ func (o *ported[C, Q]) open(ctx context.Context, a arguments) (any, error) {
 func (o *ported[C, Q]) close(a arguments) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	name := a.Client
-	if q, ok := o.handles[a.Handle]; ok {
-		name = q.client
-	}
+	name := cmp.Or(o.handles[a.Handle].client, a.Client)
 	if _, ok := o.clients[name]; !ok && (name != "" || a.Handle != "") {
 		return fmt.Errorf("client %q of handle %q is not open", name, a.Handle)
 	}
@@ -187,33 +184,11 @@ func (o *ported[C, Q]) close(a arguments) error {
 			delete(o.clients, each)
 		}
 	}
-	for handle, q := range o.handles {
-		if _, open := o.clients[q.client]; !open {
-			delete(o.handles, handle)
-		}
-	}
+	maps.DeleteFunc(o.handles, func(_ string, q portedQueue[Q]) bool { return name == "" || q.client == name })
 	return errors.Join(errs...)
 }
 
-// typedResult gives the values of a result the form that they have in the protocol.
-func typedResult(values codec.Codec[any], result any) (any, error) {
-	switch result := result.(type) {
-	case []byte:
-		return decode(values, result)
-	case [][]byte:
-		all := make([]any, len(result))
-		for i, value := range result {
-			var err error
-			if all[i], err = decode(values, value); err != nil {
-				return nil, err
-			}
-		}
-		return all, nil
-	}
-	return result, nil
-}
-
-// decode gives a value the form that it has in the protocol, null if it is nil.
+// decode gives a value its form in the protocol, null for nil.
 func decode(values codec.Codec[any], value []byte) (any, error) {
 	if value == nil {
 		return nil, nil

@@ -1,5 +1,4 @@
-// Package serve answers: how does a delay queue written in Go become a program of the driver protocol
-// (docs/protocol.md)?
+// Package serve makes a delay queue written in Go a program of the driver protocol (docs/protocol.md).
 //
 // A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by their names; the rest of the protocol
 // is done here. Any other queue is a driver.Driver, which the function Serve serves to 'dq-bench run'. The
@@ -7,11 +6,13 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,17 +53,16 @@ type request struct {
 
 func parseRequest(line []byte) (request, error) {
 	var head struct {
-		ID json.RawMessage
+		ID json.Number // a number, or a string that holds one
 		Op string
 	}
-	if err := json.Unmarshal(line, &head); err != nil {
-		return request{}, fmt.Errorf("expected a request as one JSON object a line, got %.120q: %w", line, err)
-	}
-	var id json.Number // a number, or a string that holds one
-	if err := json.Unmarshal(head.ID, &id); err != nil || id == "" {
+	switch err := json.Unmarshal(line, &head); {
+	case err != nil:
+		return request{}, fmt.Errorf("expected a request as one JSON object a line, with a number as its id, got %.120q: %w", line, err)
+	case head.ID == "":
 		return request{}, fmt.Errorf(`expected the "id" of the request, a number, got %.120q`, line)
 	}
-	return request{id: id.String(), op: head.Op, line: append([]byte(nil), line...)}, nil
+	return request{id: head.ID.String(), op: head.Op, line: bytes.Clone(line)}, nil
 }
 
 type server struct {
@@ -80,8 +80,8 @@ type server struct {
 	running  map[string]context.CancelFunc
 }
 
-func newServer(out io.Writer, hello program.Hello) *server {
-	hello.Protocol, hello.Capabilities = program.Protocol, append(hello.Capabilities, "hello", "cancel")
+func newServer(out io.Writer, hello program.Hello, builtIn ...string) *server {
+	hello.Protocol, hello.Capabilities = program.Protocol, slices.Concat(hello.Capabilities, builtIn, []string{"hello", "cancel"})
 	return &server{hello: hello, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
 }
 

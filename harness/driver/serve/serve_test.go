@@ -186,7 +186,7 @@ func TestServeIsAnAgent(t *testing.T) {
 func loadPlan() plan.Plan {
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Queue, p.Producers, p.Consumers = false, 0, "q", 5, 2
-	p.Rate, p.Duration, p.Delay = 100, 500*time.Millisecond, plan.Fixed(100*time.Millisecond)
+	p.Rate, p.Duration, p.Delay = 250, 200*time.Millisecond, plan.Fixed(100*time.Millisecond)
 	return p
 }
 

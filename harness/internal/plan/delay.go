@@ -6,21 +6,18 @@ import (
 	"time"
 )
 
-// Delay says when messages come due, in whole milliseconds: Redisson's format
-// has no finer ones, and cutting a finer one down would make a delivery look
-// early.
+// Delay says when messages come due, in whole milliseconds: Redisson's format has no finer ones, and cutting a finer one down
+// would make a delivery look early.
 //
-// Messages have a fixed delay, or one drawn uniformly from Min..Max, or from one
-// of several Choices of equal chance. With Together set, Min..Max are instants
-// after the start of the phase instead: all messages come due within that span,
-// whenever they are offered.
+// Messages have a fixed delay, or one drawn uniformly from Min..Max, or from one of several Choices of equal chance. With
+// Together set, Min..Max are instants after the start of the phase instead: all messages come due within that span, whenever they
+// are offered.
 type Delay struct {
 	// Min and Max are the shortest and the longest, both included.
 	Min, Max time.Duration
 	// Choices, if there are any, are drawn from; Min and Max are their hull.
 	Choices []Span
-	// Together spreads the due instants evenly over Min..Max in the order of the
-	// offers; Shuffled draws them instead.
+	// Together spreads the due instants evenly over Min..Max in the order of the offers; Shuffled draws them instead.
 	Together, Shuffled bool
 }
 
@@ -139,9 +136,8 @@ func (d Delay) warmUp(limit time.Duration) Delay {
 	return Delay{Min: min(d.Min, limit), Max: min(d.Max, limit)}
 }
 
-// Of returns the delay of message i of n: the same for the same seed, so that no
-// delay has to be kept. With Together it is the due instant after the start of
-// the phase.
+// Of returns the delay of message i of n: the same for the same seed, so that no delay has to be kept. With Together it is the
+// due instant after the start of the phase.
 func (d Delay) Of(seed uint64, i, n int64) time.Duration {
 	if d.Together && !d.Shuffled {
 		width := (d.Max - d.Min).Milliseconds()
@@ -158,8 +154,7 @@ func (d Delay) Of(seed uint64, i, n int64) time.Duration {
 	return span.Min + time.Duration(mix(seed^mix(uint64(i)))%width)*time.Millisecond
 }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that
-// turns a counter into evenly spread numbers.
+// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that turns a counter into evenly spread numbers.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -173,8 +173,7 @@ func (p PhasePlan) Length() time.Duration {
 	return length
 }
 
-// Due is when message i of n comes due after the start of the phase, if it is sent
-// when it should be.
+// Due is when message i of n comes due after the start of the phase, if it is sent when it should be.
 func (p PhasePlan) Due(seed uint64, i, n int64) time.Duration {
 	delay := p.Delay.Of(seed, i, n)
 	if p.Delay.Together {

@@ -164,8 +164,7 @@ func TestDelaysThatEndTogether(t *testing.T) {
 	require.InDelta(t, 500, falls, 50)
 }
 
-// A rate that keeps step with the milliseconds meets each of them at every point
-// alike, and no message overtakes another.
+// A rate that keeps step with the milliseconds meets each of them at every point alike, and no message overtakes another.
 func TestScheduleIsEvenOverTheMillisecond(t *testing.T) {
 	for _, rate := range []Rate{20, 1000, 2000, 5000} {
 		s := Schedule{{rate, 2 * time.Second}}

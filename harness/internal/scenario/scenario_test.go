@@ -146,8 +146,7 @@ func TestFilesAreStrict(t *testing.T) {
 	}
 }
 
-// Every setting of the plan is a key, but those that only a flag gives; one without a
-// value is as if it was not given.
+// Every setting of the plan is a key, but those that only a flag gives; one without a value is as if it was not given.
 func TestEverySettingIsAKey(t *testing.T) {
 	standard := plan.DefaultPlan()
 	standard.Name = "f"

@@ -31,8 +31,7 @@ func connect(ctx context.Context, url string) (*redis.Client, error) {
 	return rdb, nil
 }
 
-// moduleVersion is the version of a module in this program, without its v; "unknown"
-// in a binary that was built without modules.
+// moduleVersion is the version of a module in this program, without its v; "unknown" in a binary that was built without modules.
 func moduleVersion(module string) string {
 	info, _ := debug.ReadBuildInfo()
 	if info != nil {
@@ -48,8 +47,7 @@ func moduleVersion(module string) string {
 // errClosed is a handler's error if its queue closes before a taker arrives.
 var errClosed = errors.New("the queue was closed before a taker arrived")
 
-// handover passes messages from handlers, each of which waits until its message
-// is taken, to takers.
+// handover passes messages from handlers, each of which waits until its message is taken, to takers.
 type handover struct {
 	handed  chan []byte
 	closed  chan struct{}
@@ -78,8 +76,7 @@ func (h *handover) give(ctx context.Context, value []byte) error {
 	}
 }
 
-// take waits for a handler. It fails with driver.ErrClosed, or with what ended
-// ctx.
+// take waits for a handler. It fails with driver.ErrClosed, or with what ended ctx.
 func (h *handover) take(ctx context.Context) ([]byte, error) {
 	select {
 	case value := <-h.handed:

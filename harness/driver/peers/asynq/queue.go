@@ -24,18 +24,15 @@ const (
 
 // asynqDriver opens asynq queues, with the library's defaults if a field is 0.
 type asynqDriver struct {
-	// Check is asynq's TaskCheckInterval, 1 s by default: how often an idle server
-	// looks for pending tasks.
+	// Check is asynq's TaskCheckInterval, 1 s by default: how often an idle server looks for pending tasks.
 	Check time.Duration
-	// Forward is asynq's DelayedTaskCheckInterval, 5 s by default: how often
-	// scheduled tasks that are due become pending.
+	// Forward is asynq's DelayedTaskCheckInterval, 5 s by default: how often scheduled tasks that are due become pending.
 	Forward time.Duration
 	// Handlers is asynq's Concurrency: how many tasks may be handed out at once.
 	Handlers int
 }
 
-// Identity is asynq, the version this program was built with, and the intervals
-// that are not the default.
+// Identity is asynq, the version this program was built with, and the intervals that are not the default.
 func (d asynqDriver) Identity() driver.Identity {
 	version := moduleVersion(module)
 	if d.Check > 0 {
@@ -83,8 +80,7 @@ type queue struct {
 	handover  *handover
 }
 
-// Offer enqueues a task to be processed after delay. asynq cuts the due time to
-// whole seconds.
+// Offer enqueues a task to be processed after delay. asynq cuts the due time to whole seconds.
 func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
 	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, value), asynq.Queue(q.name), asynq.ProcessIn(delay))
 	return err
@@ -95,8 +91,7 @@ func (q *queue) handle(ctx context.Context, task *asynq.Task) error {
 	return q.handover.give(ctx, task.Payload())
 }
 
-// Take waits for a task to be handed out. asynq hears that it is done when this
-// returns.
+// Take waits for a task to be handed out. asynq hears that it is done when this returns.
 func (q *queue) Take(ctx context.Context) ([]byte, error) { return q.handover.take(ctx) }
 
 // Held counts the tasks in every state but completed.
@@ -123,8 +118,7 @@ func (q *queue) unlessEmpty(err error) error {
 	return nil
 }
 
-// Values reads the tasks in the order of their lives, so that one that moves on
-// meanwhile is seen.
+// Values reads the tasks in the order of their lives, so that one that moves on meanwhile is seen.
 func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 	i := q.inspector
 	type list func(queue string, opts ...asynq.ListOption) ([]*asynq.TaskInfo, error)

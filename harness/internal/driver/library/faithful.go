@@ -165,8 +165,7 @@ func (f *faithful) run(ctx context.Context) {
 	}
 }
 
-// near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any
-// other.
+// near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any other.
 func (f *faithful) near(timer clock.Timer, due int64) bool {
 	now, tick := f.clock.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
 	const most = int64(1<<63-1) / int64(time.Millisecond)

@@ -45,8 +45,7 @@ var ErrUnsupported = errors.New("unsupported")
 
 // RemoteError is the error of a program's answer.
 type RemoteError struct {
-	// Class is the type of the exception or error in the program's language, or one of
-	// "unsupported" and "cancelled".
+	// Class is the type of the exception or error in the program's language, or one of "unsupported" and "cancelled".
 	Class   string `json:"class"`
 	Message string `json:"message"`
 }
@@ -68,8 +67,7 @@ func (e *RemoteError) NeedsJava() bool {
 	return e.Class == "java.lang.UnsupportedClassVersionError" || e.Class == "java.lang.NoClassDefFoundError" && strings.HasPrefix(e.Message, "java")
 }
 
-// Event is a line that belongs to a request but does not answer it: the samples of a load, an
-// element of a subscription.
+// Event is a line that belongs to a request but does not answer it: the samples of a load, an element of a subscription.
 type Event struct {
 	Name string
 	// Line is the whole line, with the event's own fields.
