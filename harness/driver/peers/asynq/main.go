@@ -2,13 +2,10 @@
 //
 //	dq-bench run --driver 'exec:bin/dq-peer-asynq'
 //
-// Due times are whole seconds, cut down, so that a message
-// may arrive up to a second early; a forwarder looks every five seconds for messages that are
-// due, and an idle server every second for pending ones, so that it may arrive
-// up to six seconds late. Early deliveries make the run fail, exit code 99: that
-// is the finding, not a fault of the measurement. A message is acknowledged,
-// tried again if its handler failed, and given back by a lease if its process
-// died.
+// Due times are whole seconds, cut down, so that a message may come up to a second early. A forwarder looks every five seconds for due
+// tasks, and an idle server every second for pending ones, so that a message may come up to six seconds late. Early deliveries fail the
+// run with exit code 99: a finding about asynq, not a fault of the measurement. A message is acknowledged, tried again if its handler
+// failed, and given back by a lease if its process died.
 package main
 
 import (

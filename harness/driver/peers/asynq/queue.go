@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -13,16 +17,17 @@ import (
 )
 
 const (
-	module = "github.com/hibiken/asynq"
 	// taskType is the one type of task that is used.
 	taskType = "dq-bench"
-	// shutdownTimeout is what handlers get to notice that the queue is closed.
+	// shutdownTimeout is the time for handlers to notice that the queue is closed.
 	shutdownTimeout = time.Second
 	// pageSize is how many tasks one look reads.
 	pageSize = 1000
+	// connections is the pool of the one client that a queue uses for everything.
+	connections = 64
 )
 
-// asynqDriver opens asynq queues, with the library's defaults if a field is 0.
+// asynqDriver opens asynq queues, with the library's defaults where a field is 0.
 type asynqDriver struct {
 	// Check is asynq's TaskCheckInterval, 1 s by default: how often an idle server looks for pending tasks.
 	Check time.Duration
@@ -34,7 +39,14 @@ type asynqDriver struct {
 
 // Identity is asynq, the version this program was built with, and the intervals that are not the default.
 func (d asynqDriver) Identity() driver.Identity {
-	version := moduleVersion(module)
+	version := "unknown" // in a binary that was built without modules
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == "github.com/hibiken/asynq" {
+				version = strings.TrimPrefix(dep.Version, "v")
+			}
+		}
+	}
 	if d.Check > 0 {
 		version += ",check=" + d.Check.String()
 	}
@@ -44,30 +56,32 @@ func (d asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-// Open starts an asynq server for each name.
+// Open starts an asynq server for each name, whose only handler waits until a taker comes.
 func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })
-}
-
-// open starts an asynq server whose only handler waits for a taker.
-func (d asynqDriver) open(ctx context.Context, target driver.Target, name string) (driver.Queue, error) {
-	rdb, err := connect(ctx, target.RedisURL)
-	if err != nil {
-		return nil, err
-	}
-	q := &queue{
-		name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
-		handover: newHandover(),
-	}
-	q.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
-		Concurrency: d.Handlers, TaskCheckInterval: d.Check, DelayedTaskCheckInterval: d.Forward,
-		Queues: map[string]int{name: 1}, LogLevel: asynq.FatalLevel, ShutdownTimeout: shutdownTimeout,
+	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
+		opt, err := redis.ParseURL(target.RedisURL)
+		if err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		opt.PoolSize = max(opt.PoolSize, connections)
+		rdb := redis.NewClient(opt)
+		q := &queue{
+			name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
+			handed: make(chan []byte), closed: make(chan struct{}),
+		}
+		q.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
+			Concurrency: d.Handlers, TaskCheckInterval: d.Check, DelayedTaskCheckInterval: d.Forward,
+			Queues: map[string]int{name: 1}, LogLevel: asynq.FatalLevel, ShutdownTimeout: shutdownTimeout,
+		})
+		if err = rdb.Ping(ctx).Err(); err == nil {
+			err = q.server.Start(asynq.HandlerFunc(q.handle))
+		}
+		if err != nil {
+			rdb.Close()
+			return nil, fmt.Errorf("asynq: %w", err)
+		}
+		return q, nil
 	})
-	if err := q.server.Start(asynq.HandlerFunc(q.handle)); err != nil {
-		rdb.Close()
-		return nil, fmt.Errorf("asynq: %w", err)
-	}
-	return q, nil
 }
 
 // queue is one asynq queue with a server on it.
@@ -77,7 +91,10 @@ type queue struct {
 	client    *asynq.Client
 	server    *asynq.Server
 	inspector *asynq.Inspector
-	handover  *handover
+
+	handed  chan []byte // from handlers, each of which waits until its message is taken
+	closed  chan struct{}
+	closing sync.Once
 }
 
 // Offer enqueues a task to be processed after delay. asynq cuts the due time to whole seconds.
@@ -86,13 +103,29 @@ func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) er
 	return err
 }
 
-// handle has a task taken. asynq tries a task again if no taker arrived.
+// handle waits for a taker. asynq tries a task again that was not taken.
 func (q *queue) handle(ctx context.Context, task *asynq.Task) error {
-	return q.handover.give(ctx, task.Payload())
+	select {
+	case q.handed <- task.Payload():
+		return nil
+	case <-q.closed:
+		return errors.New("the queue was closed before a taker came")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Take waits for a task to be handed out. asynq hears that it is done when this returns.
-func (q *queue) Take(ctx context.Context) ([]byte, error) { return q.handover.take(ctx) }
+func (q *queue) Take(ctx context.Context) ([]byte, error) {
+	select {
+	case value := <-q.handed:
+		return value, nil
+	case <-q.closed:
+		return nil, driver.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // Held counts the tasks in every state but completed.
 func (q *queue) Held(context.Context) (int64, error) {
@@ -103,27 +136,25 @@ func (q *queue) Held(context.Context) (int64, error) {
 	return int64(info.Size), nil
 }
 
-// unlessEmpty takes a queue that does not exist for an empty one: asynq makes it
-// with the first task. Not every call of asynq says so in the same way.
+// unlessEmpty takes a queue that does not exist for an empty one: asynq makes it with the first task, and its calls differ in their
+// errors.
 func (q *queue) unlessEmpty(err error) error {
 	names, listErr := q.inspector.Queues()
-	if listErr != nil {
+	switch {
+	case listErr != nil:
 		return errors.Join(err, listErr)
-	}
-	for _, name := range names {
-		if name == q.name {
-			return err
-		}
+	case slices.Contains(names, q.name):
+		return err
 	}
 	return nil
 }
 
-// Values reads the tasks in the order of their lives, so that one that moves on meanwhile is seen.
+// Values reads the tasks in the order of their lives, so that a task that moves on meanwhile is seen.
 func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 	i := q.inspector
 	type list func(queue string, opts ...asynq.ListOption) ([]*asynq.TaskInfo, error)
 	for _, list := range []list{i.ListScheduledTasks, i.ListPendingTasks, i.ListActiveTasks, i.ListRetryTasks, i.ListArchivedTasks} {
-		for page := 1; ; page++ {
+		for page, read := 1, pageSize; read == pageSize; page++ {
 			tasks, err := list(q.name, asynq.PageSize(pageSize), asynq.Page(page))
 			if err != nil {
 				return q.unlessEmpty(err)
@@ -131,24 +162,22 @@ func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 			for _, task := range tasks {
 				each(task.Payload)
 			}
-			if len(tasks) < pageSize {
-				break
-			}
+			read = len(tasks)
 		}
 	}
 	return nil
 }
 
-// Close stops the server, and deletes the queue if nothing is left in it.
-func (q *queue) Close() error {
-	if !q.handover.close() {
-		return nil
-	}
-	defer q.rdb.Close()
-	q.server.Shutdown()
-	err := q.inspector.DeleteQueue(q.name, false)
-	if errors.Is(err, asynq.ErrQueueNotFound) || errors.Is(err, asynq.ErrQueueNotEmpty) {
-		return nil
-	}
+// Close stops the server, and deletes the queue if it is empty.
+func (q *queue) Close() (err error) {
+	q.closing.Do(func() {
+		close(q.closed)
+		defer q.rdb.Close()
+		q.server.Shutdown()
+		err = q.inspector.DeleteQueue(q.name, false)
+		if errors.Is(err, asynq.ErrQueueNotFound) || errors.Is(err, asynq.ErrQueueNotEmpty) {
+			err = nil
+		}
+	})
 	return err
 }
