@@ -44,7 +44,7 @@ func Account(p plan.Plan, start, end time.Time, messages []load.Message, events 
 			f.Acknowledged++
 			if m.Came == 0 && !m.Pending {
 				f.Lost++
-				losses.lost(m)
+				losses.add(m)
 			}
 		case m.Refused:
 			f.Refused++
@@ -89,56 +89,55 @@ func resumed(messages []load.Message, ended time.Time) *int64 {
 	return first
 }
 
-// losses sorts lost messages by the event that accounts for them.
+// losses are the events, each with the lost messages that it accounts for.
 type losses struct {
-	events []possible
+	events []explained
 	none   int64 // lost messages that no event accounts for
 }
 
-// possible is the explanation that an event allows.
-type possible struct {
+type explained struct {
 	Event
-	onTheWay int64 // how many takes it may have interrupted
-	oldest   int64 // the due instant of the oldest message that can have been on its way then
-	rest     int64 // lost messages that only an interrupted take accounts for, of which this event is the first that can
+	loss   plan.Loss
+	most   int64 // how many takes it may have interrupted
+	oldest int64 // the due instant of the oldest message that can have been on its way then
+	lost   int64 // messages that only an interrupted take accounts for, of which this event is the first that can
 }
 
-func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
-	l := &losses{}
+func newLosses(p plan.Plan, events []Event, messages []load.Message) (l losses) {
 	for _, e := range events {
 		// Messages come by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
-		can := possible{Event: e, oldest: since, onTheWay: int64(p.Consumers)}
+		x := explained{Event: e, loss: e.loss(), oldest: since, most: int64(p.Consumers)}
 		for _, m := range messages {
 			if m.Came >= since {
-				can.oldest = min(can.oldest, m.Due)
+				x.oldest = min(x.oldest, m.Due)
 			}
 		}
 		switch {
-		case e.loss() == plan.NoLoss:
-			can.onTheWay = 0
+		case x.loss == plan.NoLoss:
+			x.most = 0
 		case e.Kind == plan.LoseReplies:
-			can.onTheWay = int64(e.Times)
+			x.most = int64(e.Times)
 		case e.Kind == plan.CutInTurn:
-			can.onTheWay = int64(max(e.Times, p.Consumers))
+			x.most = int64(max(e.Times, p.Consumers))
 		}
-		l.events = append(l.events, can)
+		l.events = append(l.events, x)
 	}
 	return l
 }
 
-// lost notes an acknowledged message that is neither delivered nor held.
-func (l *losses) lost(m load.Message) {
+// add notes an acknowledged message that is neither delivered nor held.
+func (l *losses) add(m load.Message) {
 	for _, e := range l.events {
-		before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
+		before := e.loss == plan.AllBefore || e.loss == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
 		if before && m.Answered <= e.To.UnixNano() {
 			return
 		}
 	}
 	for i, e := range l.events {
 		// A take that was under way may be carried out after the connection broke.
-		if e.onTheWay > 0 && m.Due >= e.oldest && m.Due <= e.To.Add(afterwards).UnixNano() {
-			l.events[i].rest++
+		if e.most > 0 && m.Due >= e.oldest && m.Due <= e.To.Add(afterwards).UnixNano() {
+			l.events[i].lost++
 			return
 		}
 	}
@@ -148,7 +147,7 @@ func (l *losses) lost(m load.Message) {
 // beyond is how many no event accounts for: more than one event's are for the next one.
 func (l *losses) beyond() (left int64) {
 	for _, e := range l.events {
-		left = max(left+e.rest-e.onTheWay, 0)
+		left = max(left+e.lost-e.most, 0)
 	}
 	return l.none + left
 }

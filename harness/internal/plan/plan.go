@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -212,22 +213,11 @@ func (p Plan) QueueNames() []string {
 	return names
 }
 
-// String says in a few words what the member does: "redisson:4.7.0 offers".
+// String is "redisson:4.7.0 offers from 1s to 5s".
 func (m Member) String() string {
-	text := m.Driver
-	if text == "" {
-		text = "driver"
-	}
-	switch {
-	case m.Offers && m.Takes:
-		text += " offers and takes"
-	case m.Offers:
-		text += " offers"
-	case m.Takes:
-		text += " takes"
-	default:
-		text += " transfers"
-	}
+	text := cmp.Or(m.Driver, "driver") + map[[2]bool]string{
+		{true, true}: " offers and takes", {true, false}: " offers", {false, true}: " takes", {false, false}: " transfers",
+	}[[2]bool{m.Offers, m.Takes}]
 	if m.From > 0 {
 		text += " from " + m.From.String()
 	}

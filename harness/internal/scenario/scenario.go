@@ -86,17 +86,16 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
 			}
 		}
-		runs, err = c.resolve(1, Variant{plan: plan.DefaultPlan()})
+		if runs, err = c.resolve(1, Variant{plan: plan.DefaultPlan()}); err != nil {
+			return nil, err
+		}
 	}
 	for _, file := range c.Files {
-		var some []Run
-		if some, err = c.ofFile(ctx, file); err != nil {
-			break
+		some, err := c.ofFile(ctx, file)
+		if err != nil {
+			return nil, err
 		}
 		runs = append(runs, some...)
-	}
-	if err != nil {
-		return nil, err
 	}
 	for i := range runs {
 		runs[i].SLO = slices.Concat(runs[i].SLO, more)
@@ -154,7 +153,22 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	unscaled := v.plan
 	unscaled.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
 	r := Run{Plan: unscaled.Scaled(scale), Driver: v.driver, Drivers: map[string]driver.Driver{}}
-	if err := v.fill(&r, scale); err != nil {
+	err := valid(r.Plan)
+	if v.driver != "" && err == nil {
+		_, err = spec.Parse(v.driver)
+	}
+	for _, m := range r.Plan.Fleet {
+		if m.Driver != "" && err == nil {
+			r.Drivers[m.Driver], err = spec.Parse(m.Driver)
+		}
+	}
+	if err == nil {
+		r.SLO, err = objectives(v.slo, scale)
+	}
+	if err == nil {
+		r.Expected, err = objectives(v.expect, scale)
+	}
+	if err != nil {
 		return Run{}, &Error{v.file, v.line, err}
 	}
 	var errs []error
@@ -167,26 +181,6 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	}
 	r.Plan.Original = plan.OriginalOf(r.Plan, unscaled, scale)
 	return r, valid(r.Plan)
-}
-
-// fill checks the variant as the file has it, and reads its drivers and objectives.
-func (v Variant) fill(r *Run, scale float64) error {
-	err := valid(r.Plan)
-	if r.Driver != "" && err == nil {
-		_, err = spec.Parse(r.Driver)
-	}
-	for _, m := range r.Plan.Fleet {
-		if m.Driver != "" && r.Drivers[m.Driver] == nil && err == nil {
-			r.Drivers[m.Driver], err = spec.Parse(m.Driver)
-		}
-	}
-	if err == nil {
-		r.SLO, err = objectives(v.slo, scale)
-	}
-	if err == nil {
-		r.Expected, err = objectives(v.expect, scale)
-	}
-	return err
 }
 
 // valid checks a plan whose queue may be named later.
@@ -236,27 +230,23 @@ func (s *Scenario) has(name string) bool {
 	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
-// stored are the files of the scenarios that are part of the program, by their names, and the names in the order of --list.
-func stored() (files map[string]string, names []string) {
-	files = map[string]string{}
-	for _, folder := range []string{"load", "fault"} {
-		some, _ := fs.Glob(scenarios.Load, folder+"/*.yaml") // fails on no such pattern
-		for _, file := range some {
-			names = append(names, nameOf(file))
-			files[nameOf(file)] = file
-		}
-	}
-	return files, names
-}
-
 // nameOf is the name of a scenario by its file.
 func nameOf(file string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml")
 }
 
+// stored are the files of the scenarios that are part of the program, in the order of --list.
+func stored() []string {
+	load, _ := fs.Glob(scenarios.Load, "load/*.yaml") // fails on no such pattern
+	fault, _ := fs.Glob(scenarios.Load, "fault/*.yaml")
+	return slices.Concat(load, fault)
+}
+
 // Names are the names of the stored scenarios.
-func Names() []string {
-	_, names := stored()
+func Names() (names []string) {
+	for _, file := range stored() {
+		names = append(names, nameOf(file))
+	}
 	return names
 }
 
@@ -278,22 +268,22 @@ const maxFile = 1 << 20
 // Find reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is an *Error or
 // wrong usage, unless the file cannot be read.
 func Find(ctx context.Context, name string) (*Scenario, error) {
-	files, names := stored()
-	file, content, err := name, []byte(nil), error(nil)
-	switch known := files[name]; {
-	case known != "":
-		file = known
-		content, err = scenarios.Load.ReadFile(file)
-	case strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`):
-		content, err = text.ReadFile(ctx, name, maxFile)
-	default:
-		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, names))
+	if i := slices.Index(Names(), name); i >= 0 {
+		content, err := scenarios.Load.ReadFile(stored()[i])
+		if err != nil {
+			return nil, err
+		}
+		return Parse(stored()[i], content)
 	}
+	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
+		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+	}
+	content, err := text.ReadFile(ctx, name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), names))
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), Names()))
 	case err != nil:
 		return nil, fmt.Errorf("file: %w", err)
 	}
-	return Parse(file, content)
+	return Parse(name, content)
 }
