@@ -10,6 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // step is the effect of one client command on one queue.
@@ -260,7 +261,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 						lines = []LineOf{earlier(other.at), s.shown()}
 					}
 				}
-				found.say(lines, "the value waits in the queue already, %s: it will be delivered once more", plural(int64(n), "time"))
+				found.say(lines, "the value waits in the queue already, %s: it will be delivered once more", text.Plural(int64(n), "time"))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Kind is the kind of an anomaly.
@@ -280,7 +281,7 @@ func (a *Analysis) failed(q *queue) {
 			where, lines = ", "+m.describe(), append(lines, earlier(m.at))
 		}
 	}
-	a.findings.add(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", plural(again, "message"), where)
+	a.findings.add(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", text.Plural(again, "message"), where)
 }
 
 // foreign looks for members that the transfer of a Redisson cannot read.
@@ -300,7 +301,7 @@ func (a *Analysis) foreign(q *queue) {
 		lines = append(lines, earlier(m.at))
 	}
 	a.findings.add(ForeignMember, q, s.begun, 0).say(lines, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
-		s.script.known.Variant, own, plural(n, "member"), m.describe())
+		s.script.known.Variant, own, text.Plural(n, "member"), m.describe())
 }
 
 func (q *queue) firstForeign(own wire.Layout) (first *message) {
@@ -337,7 +338,7 @@ func (a *Analysis) mismatch(q *queue, m *message, at int64, s *step) {
 		a.findings.add(Orphan, q, at, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
 		return
 	}
-	a.findings.add(Ghost, q, at, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", plural(int64(m.listed), "time"))
+	a.findings.add(Ghost, q, at, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
 }
 
 // judgeRest judges what still waits when the log ends.

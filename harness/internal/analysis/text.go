@@ -28,7 +28,7 @@ const (
 func (d *Document) Page() report.Page {
 	p := report.Page{
 		Title: "MONITOR log · " + d.AnomaliesText(), State: "ok", Tag: "fine", Verdict: d.AnomaliesText(), Notes: slices.Clone(d.Notices),
-		Lead: []string{plural(d.Commands, "command") + ", " + plural(d.Unparsed, "line") + " that MONITOR did not print", "Redisson " + d.redisson()},
+		Lead: []string{text.Plural(d.Commands, "command") + ", " + text.Plural(d.Unparsed, "line") + " that MONITOR did not print", "Redisson " + d.redisson()},
 	}
 	if len(d.Anomalies) > 0 {
 		p.State, p.Tag = "bad", "anomalies"
@@ -42,11 +42,11 @@ func (d *Document) Page() report.Page {
 			of = g.Client + " as "
 		}
 		if len(d.Groups) > 1 || of != "" {
-			p.Notes = append(p.Notes, fmt.Sprintf("clients: %s%s: %s, such as %s", of, g.text(), plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and ")))
+			p.Notes = append(p.Notes, fmt.Sprintf("clients: %s%s: %s, such as %s", of, g.text(), text.Plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and ")))
 		}
 	}
 	for _, c := range d.Clocks {
-		p.Notes = append(p.Notes, fmt.Sprintf("clock of %s: %+d ms by the server's, seen by %s", c.Host, c.AheadMs, plural(c.Transfers, "transfer")))
+		p.Notes = append(p.Notes, fmt.Sprintf("clock of %s: %+d ms by the server's, seen by %s", c.Host, c.AheadMs, text.Plural(c.Transfers, "transfer")))
 	}
 	queues := report.Table{
 		ID: "queues", Title: "Queues", Head: []string{"queue", "layout", "offered", "transfers", "moved", "taken", "removed", "pending", "late p50", "p99", "max"}, Words: 2,
@@ -169,14 +169,6 @@ func (l LineOf) place() string {
 		return fmt.Sprintf("%s:%d", l.File, l.Number)
 	}
 	return fmt.Sprintf("line %d", l.Number)
-}
-
-// plural writes a number of things.
-func plural(n int64, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // quoted is a name as MONITOR quotes it, cut if it is long.

@@ -213,7 +213,7 @@ func (d *Desk) overview(w http.ResponseWriter, _ *http.Request) {
 	if seen == nil {
 		v.Notes = append(v.Notes, "The first look is under way.")
 	} else {
-		v.Title = fmt.Sprintf("Red findings: %d, in %s", seen.Red, plural(int64(len(seen.Queues)), "queue"))
+		v.Title = fmt.Sprintf("Red findings: %d, in %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
 		if seen.Red > 0 {
 			v.State = "red"
 		}

@@ -57,7 +57,7 @@ var rules = []rule{
 
 // judge applies the rules, and orders the queues.
 func (l *Look) judge() {
-	count := func(f Finding) {
+	tally := func(f Finding) {
 		switch f.State {
 		case Red:
 			l.Red++
@@ -77,7 +77,7 @@ func (l *Look) judge() {
 			if gravity[state] > gravity[q.State] && state != Note {
 				q.State = state
 			}
-			count(f)
+			tally(f)
 		}
 		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
 	}
@@ -87,7 +87,7 @@ func (l *Look) judge() {
 			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + db})
 	}
 	for _, f := range l.Findings {
-		count(f)
+		tally(f)
 	}
 	slices.SortStableFunc(l.Queues, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(gravity[b.State], gravity[a.State]), cmp.Compare(b.Overdue, a.Overdue), strings.Compare(a.Name, b.Name))
@@ -183,7 +183,7 @@ func overdue(l *Look, q *Queue) (State, int64, string, string) {
 	if q.Overdue == 0 {
 		return "", 0, "", ""
 	}
-	why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), span(q.OldestMS))
+	why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
 	switch {
 	case q.Listeners == 0:
 		why += "; no client listens, so nobody transfers"
@@ -200,7 +200,7 @@ func held(l *Look, q *Queue) (State, int64, string, string) {
 	case q.Held == 0:
 		return "", 0, "", ""
 	case late > 1000:
-		return Red, q.Held, fmt.Sprintf("%s taken out by a guard, the first overdue for %s: no guard runs", messages(q.Held), span(int64(late))), l.next(q, "guard")
+		return Red, q.Held, fmt.Sprintf("%s taken out by a guard, the first overdue for %s: no guard runs", messages(q.Held), text.Span(int64(late))), l.next(q, "guard")
 	}
 	return Note, q.Held, messages(q.Held) + " taken out by a guard, which delivers each when it is due", ""
 }
@@ -210,7 +210,7 @@ func abandoned(l *Look, q *Queue) (State, int64, string, string) {
 	if q.Leased == 0 || over < 5000 {
 		return "", 0, "", ""
 	}
-	return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), span(int64(over))), l.next(q, "queue deliver", "--of", "held,retry", "--all")
+	return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(int64(over))), l.next(q, "queue deliver", "--of", "held,retry", "--all")
 }
 
 func notTaken(l *Look, q *Queue) (State, int64, string, string) {
@@ -308,35 +308,5 @@ func deprecated(l *Look, q *Queue) (State, int64, string, string) {
 	return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
 }
 
-// count shows a number with its thousands apart.
-func count(n int64) string {
-	digits := fmt.Sprint(n)
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
-
-func plural(n int64, one string) string {
-	if n != 1 {
-		one += "s"
-	}
-	return count(n) + " " + one
-}
-
-func members(n int64) string  { return plural(n, "member") }
-func messages(n int64) string { return plural(n, "message") }
-
-// span shows a length of time in ms.
-func span(ms int64) string {
-	switch d := time.Duration(ms) * time.Millisecond; {
-	case ms > 100*24*3600e3:
-		return count(ms/24/3600e3) + " days"
-	case d >= time.Minute:
-		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	default:
-		return d.String()
-	}
-}
+func members(n int64) string  { return text.Plural(n, "member") }
+func messages(n int64) string { return text.Plural(n, "message") }

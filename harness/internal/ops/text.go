@@ -40,7 +40,7 @@ func (l *Look) WriteText(w io.Writer) error {
 		}
 	}
 	if fine > maxFine {
-		fmt.Fprintf(&b, "and %s more without a finding\n", plural(int64(fine-maxFine), "queue"))
+		fmt.Fprintf(&b, "and %s more without a finding\n", text.Plural(int64(fine-maxFine), "queue"))
 	}
 	if len(l.Queues) == 0 {
 		b.WriteString("no delayed queue\n")
@@ -63,10 +63,10 @@ func (l *Look) title() string {
 
 // line is a queue in a line.
 func (q *Queue) line(now time.Time) string {
-	parts := []string{fmt.Sprintf("%s waiting", count(q.Waiting))}
+	parts := []string{fmt.Sprintf("%s waiting", text.Count(q.Waiting))}
 	add := func(n int64, what string) {
 		if n > 0 {
-			parts = append(parts, count(n)+" "+what)
+			parts = append(parts, text.Count(n)+" "+what)
 		}
 	}
 	add(q.Overdue, "overdue")
@@ -76,11 +76,11 @@ func (q *Queue) line(now time.Time) string {
 	add(q.Dead, "dead letters")
 	add(q.Aside, "set aside")
 	if q.NextMS > 0 {
-		parts = append(parts, "next in "+span(q.NextMS-now.UnixMilli()))
+		parts = append(parts, "next in "+text.Span(q.NextMS-now.UnixMilli()))
 	}
 	listeners := "listeners unknown"
 	if q.Listeners >= 0 {
-		listeners = plural(q.Listeners, "listener")
+		listeners = text.Plural(q.Listeners, "listener")
 	}
 	return fmt.Sprintf("%-7s %s  %s, %s", strings.ToUpper(string(q.State)), text.Line(q.Name), strings.Join(parts, ", "), listeners)
 }
@@ -102,17 +102,17 @@ func (q *Queue) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  %-10s %s\n", label, fmt.Sprintf(format, args...))
 	}
 	c := q.Census
-	row("keys", "%s in the timeout set, %s in the pending list, %s delivered; %s bytes", count(q.Waiting), count(q.Listed), count(q.Ready), count(c.Memory))
+	row("keys", "%s in the timeout set, %s in the pending list, %s delivered; %s bytes", text.Count(q.Waiting), text.Count(q.Listed), text.Count(q.Ready), text.Count(c.Memory))
 	for _, name := range []string{"dLc0", "Bc0Lc0", "unreadable"} {
 		if n := q.Layouts[name]; n > 0 {
-			row("layout", "%-12s %9s", name, count(n))
+			row("layout", "%-12s %9s", name, text.Count(n))
 		}
 	}
 	for _, v := range c.Values {
-		row("values", "%-12s %9s  %s", v.Codec, count(v.Count), v.Class)
+		row("values", "%-12s %9s  %s", v.Codec, text.Count(v.Count), v.Class)
 	}
 	for _, d := range c.Due {
-		row("due", "%-30s %9s", d.Within, count(d.Count))
+		row("due", "%-30s %9s", d.Within, text.Count(d.Count))
 	}
 	for _, m := range c.Samples {
 		row("sample", "%s", m.line(now))
@@ -136,9 +136,9 @@ func (m Message) line(now time.Time) string {
 	due := "never"
 	if !isNever(m.DueMS) {
 		if in := int64(m.DueMS) - now.UnixMilli(); in >= 0 {
-			due = "in " + span(in)
+			due = "in " + text.Span(in)
 		} else {
-			due = span(-in) + " ago"
+			due = text.Span(-in) + " ago"
 		}
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", m.ID, due, m.Layout, m.Codec, m.Class, m.Value))
@@ -163,7 +163,7 @@ func (l *Look) Lines() string {
 // Page shows the look with a row for each finding and each queue.
 func (l *Look) Page() report.Page {
 	p := report.Page{
-		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", plural(int64(len(l.Queues)), "queue")),
+		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", text.Plural(int64(len(l.Queues)), "queue")),
 		Lead: []string{l.title()}, Notes: l.Unseen,
 	}
 	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
@@ -187,7 +187,7 @@ func (l *Look) Page() report.Page {
 		}
 		queues.Rows = append(queues.Rows, row)
 	}
-	in := plural(int64(len(l.Queues)), "queue")
+	in := text.Plural(int64(len(l.Queues)), "queue")
 	switch {
 	case l.Red > 0:
 		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, in)
