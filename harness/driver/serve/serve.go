@@ -85,9 +85,13 @@ func newServer(out io.Writer, hello program.Hello, builtIn ...string) *server {
 	return &server{hello: hello, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
 }
 
-// load has the server make load with a driver that has these capabilities.
+// load has the server make load with a driver that has these capabilities, by the driver's clock if it says one.
 func (s *server) load(d driver.Driver, has func(capability string) bool) {
-	s.host = agent.NewHost(d, clock.System())
+	by := clock.System()
+	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
+		by = timed.Timing()
+	}
+	s.host = agent.NewHost(d, by)
 	for _, capability := range s.host.Capabilities() {
 		if has(capability) {
 			s.hello.Capabilities = append(s.hello.Capabilities, capability)

@@ -3,17 +3,15 @@ package load
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
@@ -21,21 +19,10 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// link is the way to an agent: a *program.Link, or one in this process.
-type link interface {
-	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
-	CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (json.RawMessage, error)
-	Introduction() program.Hello
-	Ended() <-chan struct{}
-	Failure() error
-	Kill()
-	io.Closer
-}
-
 // prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
 // fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
-	told, links := map[string]bool{"": true}, map[string]link{}
+	told, links := map[string]bool{"": true}, map[string]*program.Link{}
 	for i, m := range e.members {
 		named, _ := m.driver.(spec.Program)
 		if text := named.Notice(); !told[text] {
@@ -66,7 +53,7 @@ func (e *engine) prepare(ctx context.Context) error {
 }
 
 // connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
-func (e *engine) connect(ctx context.Context, m *member, own bool) (link, error) {
+func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Link, error) {
 	named, isProgram := m.driver.(spec.Program)
 	_, settable := m.driver.(library.DQ)
 	var environment []string
@@ -80,22 +67,18 @@ func (e *engine) connect(ctx context.Context, m *member, own bool) (link, error)
 	default:
 		err = &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
 	}
-	var started *program.Link
+	name := m.driver.Identity().String()
 	switch {
 	case err != nil:
+		return nil, err
 	case isProgram:
-		started, err = named.StartProcess(ctx, e.Notice, nil, environment...)
+		return named.StartProcess(ctx, e.Notice, nil, environment...)
 	case e.Serve != nil:
-		started, err = program.Start(ctx, append(slices.Clone(e.Serve), m.driver.Identity().String()), nil, environment...)
+		return program.Start(ctx, append(slices.Clone(e.Serve), name), nil, environment...)
 	case own:
-		err = errors.New("expected a process of its own, which alone can be killed or have a clock of its own")
-	default:
-		return newHere(m.driver, e.Clock), nil
+		return nil, errors.New("expected a process of its own, which alone can be killed or have a clock of its own")
 	}
-	if err != nil {
-		return nil, err // and not a nil *Link that is a link
-	}
-	return started, nil
+	return program.Local(ctx, name, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, m.driver) })
 }
 
 // fault keeps what an agent did against the protocol, for the verdict. The engine's lock is held.
@@ -208,59 +191,5 @@ func closed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// here is an agent in this process.
-type here struct {
-	host  *agent.Host
-	hello program.Hello
-	ended chan struct{}
-	once  sync.Once
-}
-
-func newHere(d driver.Driver, c clock.Clock) *here {
-	host, identity := agent.NewHost(d, c), d.Identity()
-	return &here{host: host, hello: program.Hello{
-		Name: identity.Name, Version: identity.Version, Protocol: program.Protocol, Capabilities: host.Capabilities(), Codecs: []string{"bytes"},
-	}, ended: make(chan struct{})}
-}
-
-func (h *here) Introduction() program.Hello { return h.hello }
-func (h *here) Ended() <-chan struct{}      { return h.ended }
-func (h *here) Failure() error              { return errors.New("closed") }
-func (h *here) Kill()                       { h.once.Do(func() { close(h.ended) }) }
-func (h *here) Close() error                { h.Kill(); return nil }
-
-func (h *here) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	return h.CallEvents(ctx, op, params, nil)
-}
-
-func (h *here) CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (answer json.RawMessage, err error) {
-	arguments, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	answered := make(chan func() (json.RawMessage, error), 1)
-	go func() {
-		result, err := h.host.Do(ctx, op, arguments, func(fields map[string]any) {
-			if line, err := json.Marshal(fields); err == nil {
-				onEvent(program.Event{Name: "samples", Line: line})
-			}
-		})
-		answered <- func() (json.RawMessage, error) {
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(result)
-		}
-	}()
-	select {
-	case answer := <-answered:
-		return answer()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-h.ended:
-		return nil, h.Failure()
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"sort"
-	"sync"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -19,7 +20,7 @@ import (
 type look struct {
 	at       time.Time
 	tool     agent.Usage
-	programs map[link]agent.Usage
+	programs map[*program.Link]agent.Usage
 	cpus     cpuTimes
 	servers  usages
 	err      error // why the servers did not tell
@@ -35,9 +36,9 @@ const (
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
 	ctx = context.WithoutCancel(ctx)
-	l := look{at: time.Now(), tool: agent.ReadUsage(), programs: map[link]agent.Usage{}}
+	l := look{at: time.Now(), tool: agent.ReadUsage(), programs: map[*program.Link]agent.Usage{}}
 	for _, m := range e.members {
-		if _, asked := l.programs[m.link]; asked || !m.there() || m.isHere() {
+		if _, asked := l.programs[m.link]; asked || !m.there() {
 			continue
 		}
 		var now agent.Usage

@@ -22,7 +22,7 @@ type member struct {
 	number int
 	driver driver.Driver
 	clock  *faketime.File // what moves its clock, nil for one whose clock is right
-	link   link           // nil before it is connected
+	link   *program.Link  // nil before it is connected
 	shared bool           // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
@@ -73,12 +73,6 @@ func (m *member) ends() bool {
 
 // brokenSince is when a member was heard of last, Unix ns.
 func (m *member) brokenSince() int64 { return m.engine.epoch.Wall(m.heard) }
-
-// isHere reports whether the agent is in this process.
-func (m *member) isHere() bool {
-	_, is := m.link.(*here)
-	return is
-}
 
 // able refuses a program that lacks what the plan needs.
 func (m *member) able() error {

@@ -342,9 +342,6 @@ func (e *engine) head() *run.Document {
 		ahead := int64(e.offset.ahead)
 		out.Environment.ClockOffsetNs, out.Environment.ClockErrorNs = &ahead, int64(e.offset.off)
 	}
-	if e.members[0].isHere() {
-		out.Measured = run.InProcess
-	}
 	var names []string
 	for _, m := range e.members {
 		identity := m.identity()

@@ -22,6 +22,9 @@ type Memory struct {
 // NewMemory returns the driver "memory" on the clock of the machine.
 func NewMemory() Memory { return Memory{Clock: clock.System()} }
 
+// Timing is the clock that load is made by.
+func (m Memory) Timing() clock.Clock { return m.Clock }
+
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
 
