@@ -78,20 +78,16 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 			err = errors.Join(asForbidden(err), r.disconnect())
 		}
 	}()
-	if r.control, err = redis.ConnectOnce(srv.URL()); err != nil {
-		return nil, err
-	}
-	if r.setUp, err = redis.ConnectOnce(srv.URL()); err != nil {
-		return nil, err
-	}
-	if r.senders, err = newSenders(srv.URL()); err != nil {
-		return nil, err
-	}
-	if r.clock, err = clockOf(ctx, srv, r.control); err != nil {
-		return nil, err
-	}
-	if r.watch, err = startWatch(ctx, srv.URL(), r.senders.keep); err != nil {
-		return nil, err
+	for _, begin := range []func() error{
+		func() (err error) { r.control, err = redis.ConnectOnce(srv.URL()); return err },
+		func() (err error) { r.setUp, err = redis.ConnectOnce(srv.URL()); return err },
+		func() (err error) { r.senders, err = newSenders(srv.URL()); return err },
+		func() (err error) { r.clock, err = clockOf(ctx, srv, r.control); return err },
+		func() (err error) { r.watch, err = startWatch(ctx, srv.URL(), r.senders.keep); return err },
+	} {
+		if err = begin(); err != nil {
+			return nil, err
+		}
 	}
 	if srv.How == "external" {
 		r.senders.guest = &guest.Guest{
@@ -105,11 +101,9 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 		}
 	}
 	if r.senders.guest != nil {
-		if err = r.senders.guest.Admit(ctx); err != nil {
-			return nil, err
-		}
+		err = r.senders.guest.Admit(ctx)
 	}
-	return r, nil
+	return r, err
 }
 
 // harnessConnections are control, set-up and MONITOR.

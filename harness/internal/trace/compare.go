@@ -171,19 +171,13 @@ func (c *candidate) column(t *Trace, e *Event) Column {
 		col.Note = "no further call of this role"
 		return col
 	}
-	at := e.Line
+	lines := append([]monitor.Line{e.Line}, e.Inner...)
 	if e.Rebuilt {
-		at = e.Inner[0]
+		lines[0] = e.Inner[0]
 	}
-	missing := c.form >= len(e.Form)
-	if c.form > 0 && !missing {
-		at = e.Inner[c.form-1]
-	}
-	if missing && len(e.Inner) > 0 {
-		at = e.Inner[len(e.Inner)-1]
-	}
+	at := lines[min(c.form, len(lines)-1)]
 	col.At = slices.IndexFunc(t.Lines, func(l monitor.Line) bool { return l.Number == at.Number })
-	if missing {
+	if c.form >= len(e.Form) {
 		col.At++
 		col.Note = "no further command in this script call"
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -65,41 +66,23 @@ func after(seen bool, what string) string {
 
 // waitingConsumers returns for each queue how many consumers waited without a time limit at once. A consumer is served
 // by a push.
-func waitingConsumers(t *Trace) []dependency {
-	type queue struct {
-		waiting, most int
-		at            *Event
-	}
-	queues := make(map[string]*queue)
-	var names []string
-	of := func(name string) *queue {
-		if queues[name] == nil {
-			queues[name] = &queue{}
-			names = append(names, name)
-		}
-		return queues[name]
-	}
+func waitingConsumers(t *Trace) (all []dependency) {
+	waiting, most, at := map[string]int{}, map[string]int{}, map[string]*Event{}
 	for _, e := range t.Events {
-		if e.Role.Name == Consumer && e.Args[len(e.Args)-1] == "0" {
-			q := of(e.Role.Of)
-			q.waiting++
-			if q.waiting > q.most {
-				q.most, q.at = q.waiting, e
+		if of := e.Role.Of; e.Role.Name == Consumer && e.Args[len(e.Args)-1] == "0" {
+			if waiting[of]++; waiting[of] > most[of] {
+				most[of], at[of] = waiting[of], e
 			}
 			continue
 		}
 		for _, l := range e.commands() {
 			if name := l.Name(); (name == "rpush" || name == "lpush") && len(l.Args) > 2 {
-				of(l.Args[1]).waiting -= len(l.Args) - 2
+				waiting[l.Args[1]] -= len(l.Args) - 2
 			}
 		}
 	}
-	var all []dependency
-	slices.Sort(names)
-	for _, name := range names {
-		if q := queues[name]; q.at != nil {
-			all = append(all, dependency{"consumers of " + quoted(name), fmt.Sprintf("%d waiting at a time", q.most), q.at})
-		}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		all = append(all, dependency{"consumers of " + quoted(name), fmt.Sprintf("%d waiting at a time", most[name]), at[name]})
 	}
 	return all
 }
