@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -341,15 +340,10 @@ func (g *Group) join(other *Group) {
 // groups puts connections together that one release can have made, the most telling first. One that fits several
 // groups proves nothing about any, and is left out.
 func (a *Analysis) groups() (found []*Group) {
-	kinds := map[string]*Group{} // of equal releases
-	for _, g := range slices.SortedFunc(maps.Values(a.clients), func(x, y *Group) int { return strings.Compare(x.Peers[0], y.Peers[0]) }) {
-		same := fmt.Sprintf("%s %q %q", g.Client, g.marks.doneBy(false), g.marks.doneBy(true))
-		if kinds[same] == nil {
-			kinds[same] = &Group{Client: g.Client, can: g.marks.doneBy(false).size()}
-		}
-		kinds[same].join(g)
+	for _, g := range a.clients {
+		g.can = g.marks.doneBy(false).size()
 	}
-	for _, g := range slices.SortedFunc(maps.Values(kinds), func(x, y *Group) int {
+	for _, g := range slices.SortedFunc(maps.Values(a.clients), func(x, y *Group) int {
 		return cmp.Or(strings.Compare(x.Client, y.Client), cmp.Compare(x.can, y.can), cmp.Compare(y.Connections, x.Connections), strings.Compare(x.Peers[0], y.Peers[0]))
 	}) {
 		var fits []*Group
