@@ -101,10 +101,9 @@ func LateOf(runs []*Document) string {
 // Measured is the place at which the clocks of a run were read.
 type Measured string
 
-// The places. In the first two the clocks are read in the process of the implementation. Over the protocol, as old files have it, the
-// way to the program and back is part of every figure.
+// The places. In the program, and in this process as old files have it ("in-process"), the clocks are read beside the
+// implementation. Over the protocol, as old files have it too, the way to the program and back is part of every figure.
 const (
-	InProcess    Measured = "in-process"
 	InProgram    Measured = "in-program"
 	OverProtocol Measured = "over-protocol"
 )
