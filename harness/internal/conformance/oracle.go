@@ -77,16 +77,6 @@ func loadRelease(files fs.FS, dir string) (map[string]recordedCase, error) {
 	return cases, err
 }
 
-// Releases returns the recorded releases, ascending.
-func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
-
-// Case returns the recorded lines of a case at a release, after its mark, or why the release could not run the case. ok
-// is false if there is no recording.
-func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
-	recorded, ok := o.cases[release][id]
-	return recorded.lines, recorded.absent, ok
-}
-
 // verdictSource is the recording that a case is judged by.
 type verdictSource struct {
 	recordedCase
