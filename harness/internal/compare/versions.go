@@ -1,7 +1,7 @@
 package compare
 
 import (
-	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,77 +14,52 @@ var preReleases = map[string]int{
 	"milestone": 4, "m": 4, "rc": 5, "cr": 5, "snapshot": 6,
 }
 
-// part is a number or a word of a version. A part orders by kind, then by order, then by text.
-type part struct {
-	kind, order int
-	text        string
-}
-
-// The kinds: where a version ends, the part is of kind end.
-const (
-	preRelease = iota
-	end
-	firstNumber
-	word
-	number
-)
-
 var partOfVersion = regexp.MustCompile(`[0-9]+|\pL+`)
 
 // compareVersions orders 3.9.1 before 3.16.6, and 4.0.0-RC1 before 4.0.0, which equals 4.0.0.Final and v4.0: digits compare
 // as numbers, a pre-release precedes its release, and any other word follows it, as in Maven and semantic versions.
-func compareVersions(a, b string) int {
-	x, y := parseVersion(a), parseVersion(b)
-	for i := range max(len(x), len(y)) {
-		p, q := part{kind: end}, part{kind: end}
-		if i < len(x) {
-			p = x[i]
-		}
-		if i < len(y) {
-			q = y[i]
-		}
-		if order := cmp.Or(cmp.Compare(p.kind, q.kind), cmp.Compare(p.order, q.order), cmp.Compare(p.text, q.text)); order != 0 {
-			return order
+func compareVersions(a, b string) int { return slices.Compare(keyOf(a), keyOf(b)) }
+
+// keyOf takes a version apart where digits or letters end. The first digit of a part is its kind: a pre-release precedes the
+// end, which precedes a number in front, a word, and a further number. Zeros before a word and at the end are left out.
+func keyOf(version string) (key []string) {
+	zero := "5" + padded("0")
+	trim := func() {
+		for len(key) > 1 && key[len(key)-1] == zero {
+			key = key[:len(key)-1]
 		}
 	}
-	return 0
-}
-
-// parseVersion takes a version apart where digits or letters end. Zeros before a word and at the end, and words that say no
-// more than the number, are left out.
-func parseVersion(text string) (parts []part) {
-	texts := partOfVersion.FindAllString(strings.ToLower(text), -1)
+	texts := partOfVersion.FindAllString(strings.ToLower(version), -1)
 	if len(texts) > 1 && texts[0] == "v" {
 		texts = texts[1:]
 	}
 	for i, text := range texts {
 		order, pre := preReleases[text]
-		if len(text) == 1 {
-			pre = pre && i+1 < len(texts) && texts[i+1][0] <= '9'
+		if len(text) == 1 && (i+1 == len(texts) || texts[i+1][0] > '9') {
+			pre = false
 		}
-		isNumber := text[0] <= '9'
-		if !isNumber {
-			parts = withoutZeros(parts)
+		if text[0] <= '9' {
+			kind := "5"
+			if i == 0 {
+				kind = "3"
+			}
+			key = append(key, kind+padded(text))
+			continue
 		}
-		switch trimmed := strings.TrimLeft(text, "0"); {
-		case isNumber && i == 0:
-			parts = append(parts, part{firstNumber, len(trimmed), trimmed})
-		case isNumber:
-			parts = append(parts, part{number, len(trimmed), trimmed})
+		switch trim(); {
 		case i > 0 && slices.Contains([]string{"final", "ga", "release"}, text):
 		case i > 0 && pre:
-			parts = append(parts, part{preRelease, order, ""})
+			key = append(key, fmt.Sprint("1", order))
 		default:
-			parts = append(parts, part{word, 0, text})
+			key = append(key, "4"+text)
 		}
 	}
-	return withoutZeros(parts)
+	trim()
+	return append(key, "2")
 }
 
-// withoutZeros makes 4.0.0 the same as 4.
-func withoutZeros(parts []part) []part {
-	for len(parts) > 1 && parts[len(parts)-1] == (part{kind: number}) {
-		parts = parts[:len(parts)-1]
-	}
-	return parts
+// padded has numbers of any length compare as texts: the length of a number comes before its digits.
+func padded(number string) string {
+	number = strings.TrimLeft(number, "0")
+	return fmt.Sprintf("%06d", len(number)) + number
 }
