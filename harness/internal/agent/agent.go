@@ -19,7 +19,7 @@ type Setup struct {
 	Queues      []string `json:"queues"`
 	RunID       string   `json:"run_id"` // 8 hex digits
 	PayloadSize int      `json:"payload_size"`
-	// Senders offer at once; where all of them wait for answers, more are started, to MostSenders.
+	// Senders offer at once; if all of them wait for answers, more are started, to MostSenders.
 	Senders     int `json:"senders"`
 	MostSenders int `json:"most_senders"`
 	// Consumers is how many will take at once, at most.
@@ -30,7 +30,7 @@ type Setup struct {
 	Work time.Duration `json:"work,omitempty"`
 	// Cancels says that items may have a CancelAfter.
 	Cancels bool `json:"cancels,omitempty"`
-	// Each has every sample be written before the next step, so that a kill loses none.
+	// Each has every sample be written before the next step, so that a kill loses no sample.
 	Each bool `json:"each,omitempty"`
 	// ClientName names the connections, and Codec how values are written: for programs that have these.
 	ClientName string `json:"client_name,omitempty"`
@@ -50,7 +50,7 @@ const (
 	endTimeout = 5 * time.Second
 )
 
-// Errors are the first ones of each kind, empty where there was none.
+// Errors are the first ones of each kind, empty if there was no error.
 type Errors struct {
 	Offer  string `json:"offer,omitempty"`
 	Take   string `json:"take,omitempty"`
@@ -93,13 +93,13 @@ type agent struct {
 	writing sync.Mutex
 }
 
-// due is an item whose instant has come.
+// due is an item whose instant is reached.
 type due struct {
 	Item
 	since time.Time
 }
 
-// open opens the queues. write gets encoded samples, also none, one call at a time.
+// open opens the queues. write gets encoded samples, or an empty list, one call at a time.
 func open(ctx context.Context, d driver.Driver, s Setup, c clock.Clock, e Epoch, write func(samples []byte, first *Errors)) (*agent, error) {
 	var run uint32
 	if _, err := fmt.Sscanf(s.RunID, "%08x", &run); err != nil || len(s.Queues) == 0 || s.Senders < 0 || s.MostSenders < s.Senders {
@@ -126,7 +126,7 @@ func open(ctx context.Context, d driver.Driver, s Setup, c clock.Clock, e Epoch,
 	return a, nil
 }
 
-// able refuses an implementation that lacks what is asked for.
+// able refuses an implementation that lacks a wanted ability.
 func (a *agent) able(d driver.Driver) error {
 	_, polls := a.queues[0].(driver.Poller)
 	_, removes := a.queues[0].(driver.Remover)
@@ -188,7 +188,7 @@ func (a *agent) end() error {
 	select {
 	case <-ended:
 	case <-timer.C:
-		err = fmt.Errorf("offers or takes did not end within %s when told to", endTimeout)
+		err = fmt.Errorf("offers or takes did not end within %s after load.end", endTimeout)
 	}
 	a.flush()
 	return err
@@ -330,7 +330,7 @@ func (a *agent) failed(first *string, err error) {
 	}
 }
 
-// sample keeps a sample until it is sent. Where nobody reads them they are dropped in the end, and counted.
+// sample keeps a sample until it is sent. Unread samples are dropped in the end, and counted.
 func (a *agent) sample(s Sample) {
 	a.mu.Lock()
 	if len(a.out) < mostKept {
@@ -344,8 +344,8 @@ func (a *agent) sample(s Sample) {
 	}
 }
 
-// flush sends what there is, also nothing: it is the sign of life. Who adds samples does not wait
-// for it, so that a coordinator that stands still holds up no offer and no take.
+// flush sends what there is, also nothing: it is the sign of life. A caller that adds samples does not wait
+// for it, so that a coordinator that hangs delays no offer and no take.
 func (a *agent) flush() {
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -374,7 +374,7 @@ func (a *agent) flushLoop() {
 	}
 }
 
-// held reports the messages of the run that the queues hold; ok is false where they cannot tell.
+// held reports the messages of the run that the queues hold; ok is false if they cannot list them.
 func (a *agent) held(ctx context.Context) (n int64, samples []byte, ok bool, err error) {
 	for _, q := range a.queues {
 		holder, can := q.(driver.Inspector)

@@ -80,7 +80,9 @@ func encode(b []byte, record any) []byte {
 }
 
 // DecodeSamples calls each with every sample, to the first error.
-func DecodeSamples(b []byte, each func(Sample) error) error { return decode(b, "samples", sampleSize, each) }
+func DecodeSamples(b []byte, each func(Sample) error) error {
+	return decode(b, "samples", sampleSize, each)
+}
 
 // DecodeItems decodes items.
 func DecodeItems(b []byte) (items []Item, err error) {

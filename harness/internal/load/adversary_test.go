@@ -28,7 +28,7 @@ var lies = map[string]struct {
 	says string
 }{
 	"a start an hour off":    {agent.Offered, one(func(s *agent.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
-	"an end that is to come": {agent.Offered, one(func(s *agent.Sample) { s.B += int64(time.Hour) }), "expected an instant that has come"},
+	"an end that is to come": {agent.Offered, one(func(s *agent.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
 	"an end before its start": {agent.Offered, one(func(s *agent.Sample) { s.B = s.A - 1 }),
 		"a.b: expected"},
 	"an index never sent":  {agent.Taken, one(func(s *agent.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},

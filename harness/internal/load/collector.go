@@ -12,7 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// What has become of a message, as bits.
+// The fate of a message, as bits.
 const (
 	handed    = 1 << iota // to an agent
 	answered              // the offer, one way or another
@@ -24,9 +24,9 @@ const (
 	notDue // at the end
 )
 
-// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for what has not been.
+// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for steps that did not happen.
 type Message struct {
-	// Due is when it comes due.
+	// Due is its due instant.
 	Due int64
 	// Sent is the instant before its offer, Answered the instant of the answer, which Failed says was an error, and Refused
 	// one which says that nothing was queued. An offer without an answer was cancelled, or its process was killed.
@@ -52,7 +52,7 @@ func (e *ReportError) Error() string {
 	return fmt.Sprintf("%s: expected %v, got %v", e.Field, e.Want, e.Got)
 }
 
-// span is a time, in Unix ns: from a due instant, cut to its millisecond, to the delivery, or one in which something stood still.
+// span is a time, in Unix ns: from a due instant, cut to its millisecond, to the delivery, or a stall.
 type span struct{ from, to int64 }
 
 func (s span) length() int64 { return s.to - s.from }
@@ -67,7 +67,7 @@ type collector struct {
 	queues  int64
 	horizon int64 // Unix ns after which messages are not waited for
 	maxLag  int64
-	now     func() int64 // by which an agent's instants must have come
+	now     func() int64 // an agent's instants must not be later
 	members []*member
 
 	state    []byte
@@ -122,7 +122,7 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	return c
 }
 
-// item is a message as an agent is told of it.
+// item is a message in the form for agents.
 func (c *collector) item(i int64) agent.Item {
 	item := agent.Item{Index: uint32(i), At: c.start + int64(c.plan.Schedule.At(i))}
 	delay := c.plan.Delay.Of(c.seed, i, c.n)
@@ -169,7 +169,7 @@ func (c *collector) add(m *member, s agent.Sample) error {
 	}
 	// The due instants in two kinds lie ahead.
 	if s.A > now+tolerance && s.Kind != agent.Taken || s.B > now+tolerance && s.Kind != agent.Offering {
-		return wrong(s, "b", instant(max(s.A, s.B)), "an instant that has come")
+		return wrong(s, "b", instant(max(s.A, s.B)), "an instant in the past")
 	}
 	switch s.Kind {
 	case agent.Offering, agent.Offered, agent.Failed, agent.Refused, agent.Skipped:
@@ -179,7 +179,7 @@ func (c *collector) add(m *member, s agent.Sample) error {
 	case agent.Removed, agent.TooLate, agent.Unmoved:
 		return c.removal(i, s)
 	}
-	return &ReportError{"kind", fmt.Sprintf("%q", rune(s.Kind)), "one of those of docs/protocol.md"}
+	return &ReportError{"kind", fmt.Sprintf("%q", rune(s.Kind)), "a kind of docs/protocol.md"}
 }
 
 func wrong(s agent.Sample, field string, got, want any) error {
@@ -188,7 +188,7 @@ func wrong(s agent.Sample, field string, got, want any) error {
 
 func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }
 
-// dueIs keeps when a message is due. Who offers it and who takes it must agree on that.
+// dueIs keeps when a message is due. Its offer and its take must agree.
 func (c *collector) dueIs(i, due int64, s agent.Sample) error {
 	if was := c.due[i]; was != 0 && was != due {
 		return wrong(s, "a", due, fmt.Sprintf("due = sent + its delay = %d", was))
@@ -253,7 +253,7 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	return nil
 }
 
-// becomes sets bits of a message, and counts those that are waited for.
+// becomes sets bits of a message, and counts the messages that are waited for.
 func (c *collector) becomes(i int64, bits byte, at int64) {
 	waits := func() bool { return c.state[i]&(confirmed|delivered|removed) == confirmed }
 	before := waits()
@@ -285,7 +285,7 @@ func record(ns int64, into ...*run.Histogram) {
 	}
 }
 
-// mostLate bounds what is kept to tell the machine's lateness from the tool's.
+// mostLate bounds the samples kept to separate the machine's lateness from the tool's.
 const mostLate = 100_000
 
 // late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
@@ -397,8 +397,8 @@ func (c *collector) keepHeld(index uint32, due, now int64) {
 	}
 }
 
-// balance strikes the counts: delivered before cancelled before held before lost. unread says that what is held could not be
-// read. The part of a member that is gone is unknown from when it was heard of last; what it was given to send later was not.
+// balance strikes the counts: delivered before cancelled before held before lost. unread says that the held messages could not be
+// read. A dead member's offers are unknown from its last report on; its later items were not sent.
 func (c *collector) balance(unread bool) run.Counts {
 	b := c.counts
 	unknown := unread || c.dropped > 0 || slices.ContainsFunc(c.members, func(m *member) bool { return m.broken && m.Takes })
@@ -477,13 +477,13 @@ func (c *collector) close(now int64, last bool) (all []*second) {
 	return all
 }
 
-// delivery is one that came at an instant, of a message that was due at another, in Unix ns.
+// delivery is a delivery at an instant, of a message that was due at another, in Unix ns.
 type delivery struct{ came, due, index int64 }
 
-// order counts inversions: messages that came after one that was due apart later.
+// order counts inversions: messages delivered after a message that was due clearly later.
 type order struct {
 	run.Order
-	queues, producers []int64 // the latest due instant that came
+	queues, producers []int64 // the latest due instant delivered
 }
 
 // apart is by how much a message must be due earlier, to be out of order: the resolution of the format.
@@ -493,7 +493,7 @@ func newOrder(queues, producers int) order {
 	return order{queues: make([]int64, queues), producers: make([]int64, producers)}
 }
 
-// add looks at what came in a second, and returns how much of it was out of order.
+// add takes the deliveries of a second, and returns the number out of order.
 func (o *order) add(arrivals []delivery) int64 {
 	slices.SortFunc(arrivals, func(a, b delivery) int {
 		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due))

@@ -17,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// Door is where agents on other hosts come in: an HTTP request with the token, which becomes a connection that carries the lines
+// Door lets in agents on other hosts: an HTTP request with the token, which becomes a connection that carries the lines
 // of the driver protocol.
 //
 //	POST /agent, Upgrade: dq-bench-agent, Authorization: Bearer TOKEN
@@ -37,11 +37,11 @@ const (
 	// mostHead bounds the head of an answer, in bytes, and headTimeout is for the head of a request or an answer.
 	mostHead    = 64 << 10
 	headTimeout = 10 * time.Second
-	// knockEvery is how often an agent tries to reach who runs the load.
+	// knockEvery is how often an agent tries to reach the run.
 	knockEvery = 500 * time.Millisecond
 )
 
-// NewDoor returns a door that opens to who knows the token.
+// NewDoor returns a door that opens to clients with the token.
 func NewDoor(token string) *Door { return &Door{token: token, came: make(chan buffered, mostWaiting)} }
 
 // Close sends away the agents that no run has taken.
@@ -94,7 +94,7 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 		case conn := <-d.came:
 			link, err := admit(ctx, conn, driver)
 			if err != nil {
-				notice(fmt.Sprintf("an agent at %s did not come in: %v", conn.RemoteAddr(), err))
+				notice(fmt.Sprintf("an agent at %s was not let in: %v", conn.RemoteAddr(), err))
 				continue
 			}
 			links = append(links, link)
@@ -103,7 +103,7 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 			for _, l := range links {
 				_ = l.Close()
 			}
-			return nil, fmt.Errorf("%d of %d agents came: %w", len(links), n, ctx.Err())
+			return nil, fmt.Errorf("%d of %d agents arrived: %w", len(links), n, ctx.Err())
 		}
 	}
 	return links, nil
@@ -124,8 +124,8 @@ func admit(ctx context.Context, conn buffered, driver string) (*program.Link, er
 // ErrNoDoor says that no load is run there, or not any more.
 var ErrNoDoor = errors.New("no load is run there")
 
-// Join has this process be an agent of who runs a load at addr, HOST:PORT or a URL, for one run: serve gets the --driver value
-// and the connection. It tries for so long to get there. Its error is ErrNoDoor where no program listens, a failure of serve, or
+// Join has this process be an agent of the run at addr, HOST:PORT or a URL, for one run: serve gets the --driver value
+// and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
 // what was answered.
 func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
 	began := time.Now()

@@ -76,12 +76,12 @@ func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Lin
 	case e.Serve != nil:
 		return program.Start(ctx, append(slices.Clone(e.Serve), name), nil, environment...)
 	case own:
-		return nil, errors.New("expected a process of its own, which alone can be killed or have a clock of its own")
+		return nil, errors.New("expected a process of its own: only a process can be killed or have its own clock")
 	}
 	return program.Local(ctx, name, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, m.driver) })
 }
 
-// fault keeps what an agent did against the protocol, for the verdict. The engine's lock is held.
+// fault keeps an agent's breach of the protocol, for the verdict. The engine's lock is held.
 func (e *engine) fault(m *member, at time.Time, text string) {
 	f := run.AgentFault{Agent: m.identity().String(), Text: text}
 	if len(e.members) > 1 {

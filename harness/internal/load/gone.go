@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// lookEvery is how often a server is asked what it has done, and for how long.
+	// lookEvery is how often a server is asked for its counters, and for how long.
 	lookEvery = time.Second
 	// silentFor is how long a server that can be connected to may not answer: one that runs a long script does not, nor does
 	// one whose host is gone.
@@ -30,10 +30,10 @@ type departure struct {
 	err              error
 }
 
-// errGone is why a server is not asked what it holds.
+// errGone is the reason not to ask a server for its messages.
 var errGone = errors.New("the server is gone")
 
-// watchServer asks the server each second what it has done, until stop, and closes e.gone when it is gone for good: there is
+// watchServer asks the server each second for its counters, until stop, and closes e.gone when it is dead for good: there is
 // nothing to offer to and to wait for any more. A run that goes on with a server which breaks, as planned, is not given up.
 //
 // A server may refuse connections for less than half of the time that the run waits for a message, so that with what ends
@@ -89,7 +89,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 	}
 }
 
-// ask asks the server, or the masters, what they have done. An error that a server answers with is an answer.
+// ask asks the server, or the masters, for their counters. An error reply is an answer.
 func (e *engine) ask(ctx context.Context) (usages, error) {
 	asking, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
@@ -100,7 +100,7 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 	return servers, err
 }
 
-// asking bounds what the server is asked: by a time, and by when it is gone.
+// asking bounds a question to the server: by a time, and by its end.
 func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	go func() {
@@ -113,8 +113,8 @@ func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Conte
 	return ctx, cancel
 }
 
-// goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be read
-// and nobody answers. start is when the load began.
+// goneText says when the server ended, if it has; of a run that ended by itself, where what is held could not be read
+// and nobody answers. start is the begin of the load.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
 	if closed(e.gone) {
 		d := e.left
@@ -140,7 +140,7 @@ func (d departure) since(start time.Time) string {
 	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
-// nodes are the addresses of all nodes of a set that are known, beside others.
+// nodes are the known addresses of all nodes of a set, and others.
 func (r *Redis) nodes(ctx context.Context, others []string) []string {
 	if r.Conn.Topology() == redis.Cluster {
 		var mu sync.Mutex

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 )
 
-// holding is a place where an implementation holds messages: the keys of a queue on the server, or the queues of an agent.
+// holding is a place that holds an implementation's messages: the keys of a queue on the server, or the queues of an agent.
 type holding struct {
 	// held returns how many messages are held, due or not.
 	held func(ctx context.Context) (int64, error)
@@ -40,7 +40,7 @@ func (o Options) stores() map[string][]store.Store {
 	return all
 }
 
-// holdings are the stores on the server, or else the open members that can say what they hold.
+// holdings are the stores on the server, or else the open members that can list their messages.
 func (e *engine) holdings() (all []holding) {
 	for _, stores := range e.stores() {
 		for _, kept := range stores {
@@ -110,7 +110,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 
 // keepHeld reads what of a phase is still held. Unread says that it could not be read.
 func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
-	const cannotTell = "driver cannot tell what it still holds: missing messages count as lost"
+	const cannotTell = "driver cannot list the messages that it holds: missing messages count as lost"
 	all := e.holdings()
 	if len(all) == 0 {
 		e.note(cannotTell)
@@ -132,7 +132,7 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 			e.note(cannotTell)
 			return false
 		case err != nil:
-			e.note("what the queue still holds could not be read, so that the fate of missing messages is unknown: %v", err)
+			e.note("the queue could not be read at the end, so that the fate of missing messages is unknown: %v", err)
 			return true
 		}
 	}

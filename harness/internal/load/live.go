@@ -62,7 +62,7 @@ func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
 		seconds++
 		switch {
 		case mode == ProgressLine:
-			fmt.Fprintf(w, "\r%s\x1b[K", p) // erases what a longer line before left behind
+			fmt.Fprintf(w, "\r%s\x1b[K", p) // erases the rest of a longer line before
 			if p.Last {
 				fmt.Fprintln(w)
 			}
@@ -75,7 +75,7 @@ func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
 	}
 }
 
-// Live shows a run while it lasts to whoever looks, as of the last second that ended. A nil Live shows nothing. All methods may
+// Live shows a run to its viewers, as of the last second that ended. A nil Live shows nothing. All methods may
 // be called at once from many goroutines.
 type Live struct {
 	mu      sync.Mutex
@@ -107,7 +107,7 @@ type Running struct {
 	Phase plan.Phase
 	// Planned messages are to be offered in the measured phase, 0 before that.
 	Planned int64
-	// Document is the run document as of the last second that ended: without a verdict, and without what only the end tells:
+	// Document is the run document as of the last second that ended: without a verdict, and without the results of the end:
 	// lost messages, and pending by message. Its histograms have run.IntervalDigits. After the end it is the document of the
 	// run. It belongs to the caller.
 	Document *run.Document
@@ -115,7 +115,7 @@ type Running struct {
 	TakeErrors int64
 	// Ended says that the load is over.
 	Ended bool
-	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that the
+	// Answered is the time of the server's last answer, if it does not answer now; else the zero time. No one asks a server that the
 	// plan breaks.
 	Answered time.Time
 }
@@ -123,10 +123,10 @@ type Running struct {
 // ErrNotBegun says that there is no run to look at yet.
 var ErrNotBegun = errors.New("no run has begun yet")
 
-// Describe says what the document of the next run is to say besides.
+// Describe adds facts to the document of the next run.
 func (l *Live) Describe(a About) { l.set(func() { l.about = a }) }
 
-// set changes what is shown, and wakes who waits for Changed.
+// set changes the page, and wakes waiters for Changed.
 func (l *Live) set(change func()) {
 	if l == nil {
 		return
@@ -162,7 +162,7 @@ func (l *Live) Split(n int) []*Live {
 	return l.All()
 }
 
-// All are those of Split, l alone before that.
+// All are the runs of Split, or only l before it.
 func (l *Live) All() []*Live {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +188,7 @@ func (e *engine) show(change func()) {
 	})
 }
 
-// Running says how the run stands. Its error is ErrNotBegun.
+// Running reports the state of the run. Its error is ErrNotBegun.
 func (l *Live) Running() (Running, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +223,7 @@ func (l *Live) Running() (Running, error) {
 	return r, nil
 }
 
-// progress says of a second how the phase stands after it. The engine's lock is held.
+// progress reports the state of the phase after a second. The engine's lock is held.
 func (p *phase) progress(s *second, last bool) Progress {
 	told := Progress{
 		Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,

@@ -23,7 +23,7 @@ type look struct {
 	programs map[*program.Link]agent.Usage
 	cpus     cpuTimes
 	servers  usages
-	err      error // why the servers did not tell
+	err      error // why the servers sent no counters
 }
 
 // The looks: before the measured phase, when no more is offered, and at the end.
@@ -94,7 +94,7 @@ func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3
 	}
 }
 
-// tellServer writes what the server did. The engine's lock is held.
+// tellServer writes the server's counters. The engine's lock is held.
 func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 	if e.Redis == nil {
 		return
@@ -142,7 +142,7 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 // ticksPerSecond is the unit of /proc/stat: USER_HZ, which is 100 on every architecture that Go runs Linux on.
 const ticksPerSecond = 100
 
-// cpuTimes is what the processors of the machine have done since it started, all together, in ticks; 0 where the kernel does
+// cpuTimes is the work of the machine's processors since its start, all together, in ticks; 0 where the kernel does
 // not say.
 type cpuTimes struct{ total, idle, steal int64 }
 
@@ -177,13 +177,13 @@ func (t cpuTimes) since(before cpuTimes) cpuTimes {
 
 const (
 	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a processor, 3 % of one, and at 1 ms the
-	// meter was seen in what it is beside.
+	// meter was seen in its process.
 	meterStep = 2 * time.Millisecond
 	// maxHiccups bounds the memory of a meter to 2 MiB.
 	maxHiccups = 1 << 17
 )
 
-// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps again and again, and looks by how much
+// meter finds out when the machine did not run a due thread, as jHiccup does: it sleeps again and again, and looks by how much
 // it overslept. It sleeps by a timer as a delivery to this process is waited for.
 type meter struct {
 	epoch agent.Epoch
@@ -195,7 +195,7 @@ type meter struct {
 	hiccups []span // in which the meter should have been awake and was not, in order
 
 	// These are the meter's own until done is closed.
-	all       run.Hiccups // those beyond maxHiccups too
+	all       run.Hiccups // also beyond maxHiccups
 	overslept *run.Histogram
 	ended     time.Time
 }
@@ -224,7 +224,7 @@ func startMeter(k clock.Clock, e agent.Epoch) *meter {
 // note records that the meter was to wake at an instant and did so at another.
 func (m *meter) note(due, woke time.Time) {
 	over := max(woke.Sub(due), 0)
-	// A sleep that lasts long stands for all that would have begun in it: each instant has its delay, not each sleep.
+	// A sleep that lasts long represents all that would have begun in it: each instant has its delay, not each sleep.
 	for late := over; late >= 0; late -= meterStep {
 		m.overslept.Record(int64(late))
 	}
@@ -247,7 +247,7 @@ func (m *meter) end() {
 	<-m.done
 }
 
-// seen is what an ended meter has found.
+// seen is the result of an ended meter.
 func (m *meter) seen() run.Hiccups {
 	seen := m.all
 	seen.P99Ns = m.overslept.Quantile(.99)
@@ -257,7 +257,7 @@ func (m *meter) seen() run.Hiccups {
 	return seen
 }
 
-// heldUp is in how many of the times an ended meter's machine stood still for at least half.
+// heldUp is in how many of the times an ended meter's machine stalled for at least half.
 func (m *meter) heldUp(times []span) (n int64) {
 	stood := m.stood()
 	for _, s := range times {

@@ -74,7 +74,7 @@ func (m *member) ends() bool {
 // brokenSince is when a member was heard of last, Unix ns.
 func (m *member) brokenSince() int64 { return m.engine.epoch.Wall(m.heard) }
 
-// able refuses a program that lacks what the plan needs.
+// able refuses a program that lacks an ability that the plan needs.
 func (m *member) able() error {
 	hello := m.link.Introduction()
 	if !hello.Can(program.LoadOp) {
@@ -208,7 +208,7 @@ func (m *member) onEvent(event program.Event) {
 	}
 }
 
-// fail notes that the member's part in the run is over for a fault. What it left open is unknown.
+// fail notes that the member's part in the run is over for a fault. Its open offers are unknown.
 func (m *member) fail(err error) {
 	e := m.engine
 	e.mu.Lock()
@@ -253,7 +253,7 @@ func (m *member) handOver() bool {
 	}
 }
 
-// takeBack skips the items that have not been handed over, as the agent would report it, once none is on its way.
+// takeBack skips the items that have not been handed over, as the agent would report it, once no item is on its way.
 func (m *member) takeBack() {
 	m.sending.Lock()
 	defer m.sending.Unlock()
@@ -308,7 +308,7 @@ func (m *member) close(ctx context.Context) {
 	}
 }
 
-// kill kills the agent in the middle of whatever it does. What it has reported stands: the kernel keeps it.
+// kill kills the agent in the middle of its work. Its reports count: the kernel keeps it.
 func (m *member) kill() {
 	m.ends()
 	m.link.Kill()

@@ -30,9 +30,9 @@ const (
 	lead = 2 * time.Second
 	// tick is how often items are handed out and handed over, and a phase is looked at.
 	tick = 20 * time.Millisecond
-	// settleLimit is for duplicates that come after the last message: what is held is asked for until it is nothing.
+	// settleLimit is for duplicates after the last message: held messages are asked for until there are none.
 	settleLimit = time.Second
-	// quietAfter is how long nothing came when an interrupted run waits for no more.
+	// quietAfter is the silence after which an interrupted run stops waiting.
 	quietAfter = time.Second
 )
 
@@ -71,7 +71,7 @@ func every(interval time.Duration, end <-chan struct{}, do func() bool) {
 	}
 }
 
-// end closes the last second of a phase. Samples of it may come yet.
+// end closes the last second of a phase. Samples of it may still arrive.
 func (p *phase) end() {
 	close(p.over)
 	<-p.worked
@@ -119,7 +119,7 @@ func (p *phase) handOut() {
 	for until := time.Since(p.start) + lead; !p.allOut() && p.plan.Schedule.At(p.next) <= until; p.next++ {
 		m := p.offerer(p.next)
 		switch {
-		case m == nil: // no member is there, and none will be
+		case m == nil: // there is no member, and will be none
 			p.stopped = true
 			return
 		case m.state == toCome:
@@ -183,7 +183,7 @@ func (p *phase) awaitAnswers(open func() int64) {
 	})
 }
 
-// halt hands out no more, and has all members forget what they have not sent; with abandon they cancel what is under way.
+// halt hands out no more, and has all members drop unsent items; with abandon they cancel what is under way.
 func (p *phase) halt(ctx context.Context, abandon bool) {
 	e := p.engine
 	e.mu.Lock()
@@ -199,7 +199,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 	}
 }
 
-// offerAll waits until all offers are made and answered. What is not answered in time is cancelled; an interrupt ends the
+// offerAll waits until all offers are made and answered. Unanswered offers are cancelled in time; an interrupt ends the
 // offers, and so do until and a server that is gone.
 func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 	e := p.engine
@@ -232,15 +232,15 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 			return
 		case late:
 			p.halt(ctx, true)
-			p.awaitAnswers(p.offering) // of agents that were told to give up
+			p.awaitAnswers(p.offering) // of agents that are to give up
 			return
 		}
 	}
 }
 
-// drain waits until every confirmed message came. It gives up when nothing came for the drain timeout since the last due
+// drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
 // instant, or since the last member that takes has begun, when the drain limit is over, when no member that takes is left or
-// the server gone, and after an interrupt once the timeout is, or at once if nothing comes due within it.
+// the server gone, and after an interrupt once the timeout is, or at once if nothing is due within it.
 func (p *phase) drain(ctx context.Context) {
 	looks := time.NewTicker(tick)
 	defer looks.Stop()
@@ -269,7 +269,7 @@ func (p *phase) drained(limit time.Time, lastDue int64) bool {
 	quiet := min(wall-max(p.lastDue, p.lastCame), int64(now.Sub(p.lastChange)))
 	switch {
 	case p.outstanding <= 0:
-		// A failed offer may have been accepted and come yet.
+		// A failed offer may have been accepted, and be delivered later.
 		return p.unsure() == 0 || wall > p.lastDue || !limit.IsZero()
 	case closed(e.gone), !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
 		return true

@@ -1,8 +1,8 @@
 // Package load runs a plan and counts.
 //
-// The coordinator, an engine, alone knows the plan and alone counts. Agents are beside an implementation: in a child process, on
+// The coordinator, an engine, knows the plan and counts. Agents are next to an implementation: in a child process, on
 // another host, in a test. The engine hands them items two seconds ahead of their instants; they offer and take, and report a
-// sample for each thing that happened; the collector counts the samples, and the run document is what it counted.
+// sample for each step; the collector counts the samples, and the run document has the counts.
 //
 // The load is open. Nothing that is measured waits for anything else that is: a slow offer delays neither other producers nor
 // the intended instants that follow, and its delay shows as schedule lag and response time, never as lateness.
@@ -38,18 +38,18 @@ const (
 	silenceLimit = 15 * time.Second
 )
 
-// Options say what is loaded, and how. Functions, Redis and Live may be nil.
+// Options are the load and its target. Functions, Redis and Live may be nil.
 type Options struct {
 	Plan   plan.Plan
 	Driver driver.Driver
 	// Drivers are named by the members of the plan's fleet.
 	Drivers map[string]driver.Driver
-	// RedisURL is passed to the driver; Redis looks at the same server from beside.
+	// RedisURL is passed to the driver; Redis looks at the same server over its own connection.
 	RedisURL string
 	Redis    *Redis
-	// RunID tells the messages of this run from all others.
+	// RunID marks the messages of this run.
 	RunID uint32
-	// OwnQueue says that the queue is this run's alone: its keys are deleted at the end unless messages are pending.
+	// OwnQueue says that the queue belongs to this run: its keys are deleted at the end unless messages are pending.
 	OwnQueue bool
 	// Force runs on a queue that holds messages already, which are then taken and counted as foreign.
 	Force bool
@@ -66,14 +66,14 @@ type Options struct {
 	Gather func(ctx context.Context) (time.Time, error)
 	// Account keeps account of each message: Result.Messages.
 	Account bool
-	// Meanwhile runs beside the measured phase, from its start on. The run does not end before it has returned; ctx ends with
+	// Meanwhile runs during the measured phase, from its start on. The run does not end before it has returned; ctx ends with
 	// the run.
 	Meanwhile func(ctx context.Context, start time.Time)
 	// Live shows the run while it lasts.
 	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
-	// Silence is for how long an agent may say nothing; 0 stands for 15 s.
+	// Silence is for how long an agent may say nothing; 0 means 15 s.
 	Silence time.Duration
 	// Progress is called once a second from one goroutine at a time.
 	Progress func(Progress)
@@ -118,9 +118,9 @@ func (nothingMeasured) Error() string { return "interrupted in the warm-up: noth
 
 func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
-// Run does what the plan says, and returns when every message came or was given up. When ctx ends the offers stop, what is due
+// Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, what is due
 // soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue is busy
-// (*BusyQueueError), cannot be opened, or lacks what the plan needs (*driver.CapabilityError), and if nothing was measured
+// (*BusyQueueError), cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and if nothing was measured
 // (ErrNothingMeasured). From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -219,7 +219,7 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	return e.measure(ctx, start)
 }
 
-// closeAll ends all members, and then their links. What they measured stands; how a program ends is judged.
+// closeAll ends all members, and then their links. Their figures count; a program's end is judged.
 func (e *engine) closeAll(ctx context.Context) {
 	for _, m := range e.members {
 		m.end(ctx)
@@ -281,7 +281,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	})
 	p.offerAll(ctx, nil)
 	looks[offered] = e.look(ctx)
-	meanwhile.Wait() // only from then on is waited for what is missing
+	meanwhile.Wait() // missing messages are waited for from here on
 	p.drain(ctx)
 	endChanges()
 	changes.Wait()
@@ -361,7 +361,7 @@ func (e *engine) head() *run.Document {
 // setBy is by how much the wall clock may be set during a run before it is worth a note: half the resolution of due times.
 const setBy = 500 * time.Microsecond
 
-// explain adds the notes on what the counts do not say. The engine's lock is held.
+// explain adds notes that the counts do not show. The engine's lock is held.
 func (e *engine) explain(out *run.Document, p *phase) {
 	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
 	if left := p.n - p.offersBegun(); left > 0 && !out.Interrupted {
@@ -380,7 +380,7 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		what, first string
 	}{
 		{p.unsure(), failed, e.errs.Offer}, {p.takeErrors, "takes failed", e.errs.Take},
-		{p.tooLate, "removals came too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs.Remove},
+		{p.tooLate, "removals were too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs.Remove},
 		{out.Counts.Foreign, "values on the queue were not of this run", ""},
 		{p.dropped, "samples were dropped by an agent that could not send them", ""},
 	} {

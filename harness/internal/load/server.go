@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Redis looks at the server beside the implementation under test.
+// Redis looks at the server over its own connection.
 type Redis struct {
 	Conn redis.Conn
 	// Queue is the destination queue.
@@ -22,20 +22,20 @@ type Redis struct {
 	Seeds []string
 }
 
-// usage is what a server has done since it started: calls of zrangebyscore, one in each transfer script, commands, and seconds
-// of its processor; and how its slow log stands.
+// usage is a server's work since its start: calls of zrangebyscore, one in each transfer script, commands, and seconds
+// of its processor; and the state of its slow log.
 type usage struct {
 	transferCalls, commands int64
 	cpuSeconds              float64
 	// slow is the number after the number of the latest entry of the slow log, which goes on when the log is emptied, 0 without
-	// an entry; in what was done since, how many entries were added. It is unread where the user may not read the log.
+	// an entry; in a difference, the number of added entries. It is unread if the user may not read the log.
 	slow int64
 	kept int64 // entries, which the server bounds
 }
 
 const unread = -1
 
-// since is what was done since the server stood as before.
+// since is the work since an earlier usage.
 func (u usage) since(before usage) usage {
 	done := usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds, max(u.slow-before.slow, 0), 0}
 	switch {
@@ -53,10 +53,10 @@ type usages map[string]usage
 var (
 	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
 	errNoStatistics = errors.New("the server keeps no command statistics")
-	errCountedAnew  = errors.New("the server was told to count anew during the run (CONFIG RESETSTAT)")
+	errCountedAnew  = errors.New("CONFIG RESETSTAT was called during the run")
 )
 
-// since is what each did since it stood as before. It fails where they are not the same processes.
+// since is the work of each since an earlier usage. It fails if a process changed.
 func (u usages) since(before usages) (usages, error) {
 	done := usages{}
 	for process, now := range u {
@@ -86,7 +86,7 @@ func (u usages) total() (total usage) {
 	return total
 }
 
-// usages asks all masters of a cluster at once, or the one server. It fails where one keeps no such statistics.
+// usages asks all masters of a cluster at once, or the one server. It fails if one has no such statistics.
 func (r *Redis) usages(ctx context.Context) (usages, error) {
 	var mu sync.Mutex
 	by := usages{}
@@ -119,7 +119,7 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 	return by, err
 }
 
-// slowlog reads how the slow log stands. It is unread where there is no such log, or the user may not read it: no run fails for
+// slowlog reads the state of the slow log. It is unread if there is no such log, or the user may not read it: no run fails for
 // that.
 func slowlog(ctx context.Context, conn redis.Conn) (next, kept int64) {
 	entries, err := conn.Do(ctx, "SLOWLOG", "GET", 1).Slice()
@@ -210,7 +210,7 @@ type clockOffset struct{ ahead, off time.Duration }
 // clockSamples is how often the server's clock is asked.
 const clockSamples = 16
 
-// clockOffset asks the server for TIME several times and believes the answer that came quickest, as Cristian's algorithm does.
+// clockOffset asks the server for TIME several times and believes the quickest answer, as Cristian's algorithm does.
 // In a cluster it asks the master of the queue's slot.
 func (r *Redis) clockOffset(ctx context.Context) (best clockOffset, err error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)

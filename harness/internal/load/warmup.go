@@ -11,7 +11,7 @@ import (
 )
 
 // Rule of a warm-up that ends by itself: from a window of stillSeconds to the next one, the median and the 90th percentile of
-// lateness and of the offer's round trip fall by less than a stillShare of what they were, or by less than stillNs. A window of
+// lateness and of the offer's round trip fall by less than a stillShare of the earlier value, or by less than stillNs. A window of
 // fewer than stillMessages says nothing: such a warm-up takes its full length, but no more than thinWarmup.
 const (
 	stillSeconds  = 3
@@ -65,7 +65,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 	p := e.begin(plan.Warmup, time.Now().Add(readyBefore), func(p Progress) {
 		if e.Plan.WarmupEnds {
 			p.Planned = 0
-			if p.Lateness.Count() > 0 && p.OfferRTT.Count() > 0 { // seconds in which nothing came say nothing
+			if p.Lateness.Count() > 0 && p.OfferRTT.Count() > 0 { // seconds without deliveries do not count
 				seconds = append(seconds, p)
 			}
 			if still(seconds) {
@@ -91,7 +91,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 		return fmt.Errorf("in the warm-up, before anything was measured, %s %s", e.faults[0].Agent, e.faults[0].Text)
 	}
 	if e.Plan.WarmupEnds && !e.warmup.Warm {
-		e.notes = append(e.notes, fmt.Sprintf("the warm-up ended after %.0f s, before lateness and round trip stood still", e.warmup.Seconds))
+		e.notes = append(e.notes, fmt.Sprintf("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds))
 	}
 	if n := p.unsure(); n > 0 {
 		e.notes = append(e.notes, fmt.Sprintf("%d offers of the warm-up failed, the first: %s", n, e.errs.Offer))
@@ -99,7 +99,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// tellWarmup counts what of the warm-up never came, until the end of the run.
+// tellWarmup counts lost messages of the warm-up, until the end of the run.
 func (e *engine) tellWarmup(ctx context.Context) {
 	e.mu.Lock()
 	p := e.phases[plan.Warmup]

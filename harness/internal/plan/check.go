@@ -73,7 +73,7 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// refused is the error for a text: what was expected, what it got, and the remedy, if the error has one behind a semicolon.
+// refused is the error for a text: the expected form, the text, and the remedy, if the error has one behind a semicolon.
 func refused(key string, err error, text string) error {
 	expected, remedy, ok := strings.Cut(err.Error(), "; ")
 	if ok {

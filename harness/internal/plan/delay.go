@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Delay says when messages come due, in whole milliseconds: Redisson's format has no finer ones, and cutting a finer one down
+// Delay says when messages are due, in whole milliseconds: Redisson's format has no finer ones, and cutting a finer one down
 // would make a delivery look early.
 //
 // Messages have a fixed delay, or one drawn uniformly from Min..Max, or from one of several Choices of equal chance. With
-// Together set, Min..Max are instants after the start of the phase instead: all messages come due within that span, whenever they
+// Together set, Min..Max are instants after the start of the phase instead: all messages are due within that span, whenever they
 // are offered.
 type Delay struct {
 	// Min and Max are the shortest and the longest, both included.
@@ -36,7 +36,7 @@ func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
 //	@10s..12s           due instants spread evenly over 2 s, in the order of the offers
 //	@10s..12s shuffled  the same in random order
 //
-// Its error says what was expected.
+// Its error names the expected form.
 func (d *Delay) UnmarshalText(text []byte) error {
 	rest, together := strings.CutPrefix(strings.TrimSpace(string(text)), "@")
 	read := Delay{Together: together}

@@ -15,7 +15,7 @@ import (
 type Fault struct {
 	// Kind is one of FaultKinds.
 	Kind string
-	// At is when it begins after the start of the measured phase, drawn where it is a range.
+	// At is when it begins after the start of the measured phase, drawn if it is a range.
 	At Span
 	// For is how long it lasts; 0 for a fault without a duration.
 	For time.Duration
@@ -24,7 +24,7 @@ type Fault struct {
 	Commands []string
 	// Count is how often it happens.
 	Count int
-	// Latency is how much later replies come.
+	// Latency is the delay of replies.
 	Latency time.Duration
 	// Bandwidth is bytes a second, each way of each connection.
 	Bandwidth int
@@ -77,7 +77,7 @@ type FaultInfo struct {
 	Kind, Help string
 	Reach      Reach
 	Loss       Loss
-	// Needs are the keys that must be given, beside kind and at; May are optional keys.
+	// Needs are the keys that must be given, in addition to kind and at; May are optional keys.
 	Needs, May []string
 }
 
@@ -85,7 +85,7 @@ type FaultInfo struct {
 // and not at all.
 var AOFs = []string{"always", "everysec", "no", "off"}
 
-// FaultKinds is the table of faults. How each is done stands in package fault.
+// FaultKinds is the table of faults. Package fault carries them out.
 var FaultKinds = []FaultInfo{
 	{"cut", "all connections are reset", Network, OnTheWay, nil, nil},
 	{CutInTurn, "resets the first connection that sends a command at its 1st command, the next at its 2nd, up to `count`", Network, OnTheWay, []string{"count", "for"}, nil},
@@ -170,7 +170,7 @@ const (
 	maxWrong      = 365 * 24 * time.Hour
 )
 
-// parameter is a key of a fault besides kind and at.
+// parameter is a key of a fault other than kind and at.
 type parameter struct {
 	key, text    string
 	given, wrong bool

@@ -88,7 +88,7 @@ func (f Field) IsText() bool { return f.of != nil }
 // Value gives access to the setting of a plan as text.
 func (f Field) Value(p *Plan) Value { return Value{f.Key, f.of(p)} }
 
-// Text is the setting as run.json keeps it, empty if that has none.
+// Text is the setting as run.json keeps it, empty if it has no such setting.
 func (f Field) Text(s Scenario) string {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

@@ -1,4 +1,4 @@
-// Package plan says what a run does: when each message is offered, with which delay, and who takes it. Everything here is
+// Package plan is the plan of a run: when each message is offered, with which delay, and who takes it. Everything here is
 // arithmetic: nothing is started.
 package plan
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Plan is what a run does. The zero value is not valid: start from DefaultPlan.
+// Plan is the plan of a run. The zero value is not valid: start from DefaultPlan.
 type Plan struct {
 	// Name is the scenario's name, may be empty.
 	Name string
@@ -39,7 +39,7 @@ type Plan struct {
 	// DrainLimit, if above 0, is the longest wait after the last due instant, although messages still arrive.
 	DrainLimit time.Duration
 	// MaxScheduleLag is the maximum delay between scheduled and actual send: a run with fewer than 99 % of its offers on time is
-	// invalid. 0 stands for DefaultMaxScheduleLag.
+	// invalid. 0 means DefaultMaxScheduleLag.
 	MaxScheduleLag time.Duration
 	// Queue is the name of the destination queue.
 	Queue string
@@ -154,7 +154,7 @@ type PhasePlan struct {
 	Horizon  time.Duration
 }
 
-// Phase returns what a phase does.
+// Phase returns the plan of a phase.
 func (p Plan) Phase(phase Phase) PhasePlan {
 	if phase == Warmup {
 		return PhasePlan{Schedule: p.warmUpSchedule(), Delay: p.Delay.warmUp(MaxWarmupDelay)}
@@ -174,7 +174,7 @@ func (p PhasePlan) Length() time.Duration {
 	return length
 }
 
-// Due is when message i of n comes due after the start of the phase, if it is sent when it should be.
+// Due is when message i of n is due after the start of the phase, if it is sent when it should be.
 func (p PhasePlan) Due(seed uint64, i, n int64) time.Duration {
 	delay := p.Delay.Of(seed, i, n)
 	if p.Delay.Together {
@@ -193,7 +193,7 @@ func (p Plan) WarmupText() string {
 	return p.Warmup.String()
 }
 
-// Members are those of the fleet, or the one that does everything.
+// Members are the members of the fleet, or the one that does everything.
 func (p Plan) Members() []Member {
 	if len(p.Fleet) == 0 {
 		return Instances(1)
@@ -230,7 +230,7 @@ func (m Member) String() string {
 	return text
 }
 
-// Features are what an implementation must be able to do beyond offers and takes, in the words of the driver protocol.
+// Features are the abilities that an implementation needs beyond offers and takes, in the words of the driver protocol.
 func (p Plan) Features() (features []string) {
 	if p.Queues > 1 {
 		features = append(features, "queues")

@@ -13,7 +13,7 @@ import (
 type Rate float64
 
 // UnmarshalText reads 1000/s, 1k/s, 100/m, 5/h, 500/100ms, or a bare number a second. A number may end in k, for thousands, or M,
-// for millions. Its error says what was expected.
+// for millions. Its error names the expected form.
 func (r *Rate) UnmarshalText(text []byte) error {
 	number, unit, hasUnit := strings.Cut(strings.TrimSpace(string(text)), "/")
 	per := time.Second

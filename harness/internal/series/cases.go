@@ -18,7 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DefaultDriver is what a plan that names no driver is run with.
+// DefaultDriver is the driver of a plan that names none.
 const DefaultDriver = "dq"
 
 // Side is one of the implementations that a series runs.
@@ -26,7 +26,7 @@ type Side struct {
 	// Spec is the --driver value.
 	Spec   string
 	Driver driver.Driver
-	// Redis is the side's own --redis value; empty for that of Options.
+	// Redis is the side's own --redis value; empty for the address in Options.
 	Redis string
 }
 
@@ -38,9 +38,9 @@ type Case struct {
 	Sides  []Side
 }
 
-// Cases makes a case of each run: with the drivers, or if there are none with the one of its scenario, each on every server. A
+// Cases makes a case of each run: with the drivers, or without them with the driver of its scenario, each on every server. A
 // run whose fleet says itself which drivers run would be the same for each of the drivers: it is left out, and named in left.
-// Its error is wrong usage, also where no run remains.
+// Its error is wrong usage, also if no run remains.
 func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
 	scenarios, seen := map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
@@ -65,7 +65,7 @@ func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left [
 	}
 	switch {
 	case len(cases) == 0 && len(left) > 0:
-		return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, so that none can be given: leave --driver out", strings.Join(left, ", "))
+		return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, leave --driver out", strings.Join(left, ", "))
 	case len(cases) == 1:
 		cases[0].Folder = ""
 	case len(scenarios) == 1: // the variants' names
@@ -171,7 +171,7 @@ func needsServer(d driver.Driver, c scenario.Run) bool {
 	return false
 }
 
-// Names returns what each side of a series is called wherever it is shown: by its --driver value, and where several have the
+// Names returns the name of each side of a series: by its --driver value, and if several have the
 // same by that and what makes them different, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
 // its password. Sides that are the same, to measure noise, get a number.
 func Names(sides []Side) []string {

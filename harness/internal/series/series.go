@@ -40,13 +40,13 @@ type Options struct {
 	Force bool
 	// Serve is the command that serves an implementation in a process of its own: load.Options.
 	Serve []string
-	// Beside runs all sides of a case at the same time, each on a server of its own, instead of by turns.
+	// Beside runs all sides of a case at the same time, each on its own server, instead of by turns.
 	Beside bool
 	// Agents, which may be nil, returns links to agents on other hosts for the next run.
 	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
 	// Live, which may be nil, shows the run under way.
 	Live *load.Live
-	// Unwritten, which may be nil, is told of a run file that could not be written: the run goes on
+	// Unwritten, which may be nil, is called for a run file that could not be written: the run goes on
 	// without it. Without it that ends the series.
 	Unwritten func(error)
 	// Progress and Notice may be nil.
@@ -128,7 +128,7 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	}
 	out.Judge(slos, o.Expected...)
 	err, beside := report.WriteFolder(o.folder, out, result.Log), new(run.BesideError)
-	switch { // a run stands whatever became of its files
+	switch { // a run counts even without its files
 	case errors.As(err, &beside):
 		o.tell("warning: " + err.Error())
 	case err != nil && o.Unwritten != nil:
@@ -148,7 +148,7 @@ func newRunID() uint32 {
 // Turn is one run of a series: the Nth, from 1, of a side.
 type Turn struct{ Side, N int }
 
-// Order returns who runs when: each round all sides, every other round backwards (A B B A A B …), so that a drift of the machine
+// Order returns the order of the sides: each round all sides, every other round backwards (A B B A A B …), so that a drift of the machine
 // falls on all sides alike.
 func Order(sides, repeat int) []Turn {
 	turns := make([]Turn, 0, sides*repeat)
@@ -166,7 +166,7 @@ func Order(sides, repeat int) []Turn {
 // gatherLead is the time between the instant at which all sides of a block are warm and the one at which they begin.
 const gatherLead = time.Second
 
-// block has one run of each side begin at one instant. What the machine does meanwhile falls on all of them in the same second,
+// block has one run of each side begin at one instant. Other load on the machine affects all of them in the same second,
 // so that it is no difference between them.
 type block struct {
 	id    string
@@ -202,10 +202,10 @@ type Result struct {
 	Sides []SideResult
 	// Comparisons set each later side against the first.
 	Comparisons []*compare.Comparison
-	// Interrupted says how many of the runs that were to be made were; empty where all were.
+	// Interrupted says how many of the runs that were to be made were; empty if all were.
 	Interrupted string
 
-	// series is set where several runs were asked for, however many there are.
+	// series is set if several runs were asked for, however many there are.
 	series bool
 }
 
@@ -230,7 +230,7 @@ func (r *Result) Single() *run.Document {
 // it is done.
 //
 // When ctx ends, the run under way drains and is the last one: the result is of the runs that there are, and of the sides that
-// have one. It is an error if there is none.
+// have one. It is an error if there is no such file.
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
 	if len(c.Sides) == 1 && repeat == 1 {
@@ -307,7 +307,7 @@ func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told
 }
 
 // round does the turns of a round at the same time, and keeps their runs. When one of them fails the others are interrupted.
-// Progress is told of its first turn; Live shows each side.
+// Progress is called for its first turn; Live shows each side.
 func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
 	var b *block
 	if len(turns) > 1 {
@@ -414,7 +414,7 @@ func (r *Result) interrupted(o Options, begun, of int) {
 		r.Interrupted += ", 1 in part"
 	}
 	if sides > 1 {
-		r.Interrupted += "; those in full are compared"
+		r.Interrupted += "; complete rounds are compared"
 	}
 	o.tell("interrupted: " + r.Interrupted)
 }

@@ -153,7 +153,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 	}{
 		"in the first of three runs":      {1, 1, false, []int{1}, "0 of 3 runs were made in full, 1 in part"},
 		"in the first of two sides":       {2, 1, false, []int{1}, "0 of 6 runs were made in full, 1 in part"},
-		"in the second turn of each":      {2, 3, false, []int{1, 2}, "2 of 6 runs were made in full, 1 in part; those in full are compared"},
+		"in the second turn of each":      {2, 3, false, []int{1, 2}, "2 of 6 runs were made in full, 1 in part; complete rounds are compared"},
 		"in the first block of two sides": {2, 2, true, []int{1, 1}, "0 of 3 runs were made in full, 1 in part"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
-// Suite keeps what several cases come to as they are run one after the other. A suite of one case is the case.
+// Suite keeps the results of several cases that are run one after the other. A suite of one case is the case.
 type Suite struct {
-	cases   report.Cases // without what came of them
+	cases   report.Cases // without their results
 	results []*Result    // of the first ones
 	begun   int
 	failure error
@@ -39,13 +39,13 @@ func (s *Suite) Begin() string {
 	return fmt.Sprintf("%s %d of %d: %s", s.cases.Kind, s.begun, len(s.cases.All), s.cases.All[s.begun-1].Name)
 }
 
-// Ended keeps what the case came to.
+// Ended keeps the result of the case.
 func (s *Suite) Ended(r *Result) { s.results = append(s.results, r) }
 
 // Over says that no other case runs: the failure, which may be nil, is of the one that was begun last.
 func (s *Suite) Over(failure error) { s.over, s.failure = true, failure }
 
-// NeverRan names the cases without a run, once it is over and none failed.
+// NeverRan names the cases without a run, once it is over and no case failed.
 func (s *Suite) NeverRan() (names []string) {
 	if s.over && s.failure == nil {
 		for _, c := range s.cases.All[len(s.results):] {
@@ -55,7 +55,7 @@ func (s *Suite) NeverRan() (names []string) {
 	return names
 }
 
-// Cases are all of them for a page; nil where there is only one.
+// Cases are all of them for a page; nil if there is only one.
 func (s *Suite) Cases() *report.Cases {
 	if len(s.cases.All) == 1 {
 		return nil
@@ -77,7 +77,7 @@ func (s *Suite) Cases() *report.Cases {
 	return cases
 }
 
-// Page is the page of all cases, or of the only one; nil where none has a run.
+// Page is the page of all cases, or of the only one; nil without a run.
 func (s *Suite) Page() *report.Page {
 	if len(s.results) == 0 {
 		return nil

@@ -30,7 +30,7 @@ const (
 	offerPause    = 100 * time.Millisecond
 )
 
-// faithful offers and transfers as Redisson does, where dq does better: a head that is due within 10 ms is transferred at once,
+// faithful offers and transfers as Redisson does, unlike dq: a head that is due within 10 ms is transferred at once,
 // again and again until it is due; a timer fires on the ticks of a coarse wheel; a later announcement replaces an earlier
 // timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
 type faithful struct {

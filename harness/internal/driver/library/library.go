@@ -30,8 +30,8 @@ type DQ struct {
 	// Faithful follows Redisson's timing too.
 	Faithful bool
 
-	clock  clock.Clock // due times and timers come from it; nil for the machine's
-	strict bool        // sends what Redisson sends and nothing besides
+	clock  clock.Clock // for due times and timers; nil for the machine's
+	strict bool        // sends Redisson's commands and nothing else
 }
 
 // Names reports whether a --driver value names the library.

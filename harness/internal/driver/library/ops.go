@@ -59,8 +59,8 @@ var since = map[string]wire.Release{
 	"dq.sizeInMemory":        {Major: 2, Minor: 14, Patch: 1},
 }
 
-// Where dq has a call of its own, an op is that call. All other ops are what Redisson sends: a script of the catalogue, by
-// dq.Client.Redisson, or a plain command. queue.words says what the keys and the arguments of a line are. A nil op is an overload.
+// If dq has such a call, the op is that call. All other ops are Redisson's: a script of the catalogue, by
+// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line. A nil op is an overload.
 var calls = map[string]op{
 	"destroy":    destroy,
 	"dq.destroy": destroy,
@@ -169,7 +169,7 @@ func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 	return nil, nil
 }
 
-// offer takes any delay, as Redisson does: a negative one where the release takes it, and one that overflows.
+// offer takes any delay, as Redisson does: a negative one if the release takes it, and one that overflows.
 func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
 	switch d := time.Duration(a.Delay) * time.Millisecond; {
 	case !a.Has("delay"):
@@ -245,11 +245,11 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 	return value, err
 }
 
-// words returns what the words of a line stand for.
+// words returns the values for the words of a line.
 //
 //	D Q T            keys: the destination, the pending list, the timeout set
 //	object, objects  the first of the keys that RObject's methods act on, and all of them
-//	removeAll, copy  the last key of these scripts, where the release has it
+//	removeAll, copy  the last key of these scripts, if the release has it
 //	=text            text
 //	any other        the argument of the op that is called so
 func (q *queue) words(line string, a serve.Args) (all []any, err error) {
@@ -439,7 +439,7 @@ func asValues(reply any, err error) (any, error) {
 	return all, err
 }
 
-// choose is one op where something holds, and another where it does not.
+// choose is one op if a condition holds, else another.
 func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
 		if holds(q, a) {
@@ -449,7 +449,7 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	}
 }
 
-// given is one op where an argument is given, and another where it is not.
+// given is one op if an argument is given, else another.
 func given(argument string, is, isNot op) op {
 	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
 }
@@ -474,6 +474,6 @@ func sinceScript(script, command op) op {
 // renames is an op that leaves the waiting messages behind, and so is refused unless the client is to do as Redisson.
 func renames(op op) op {
 	return choose(func(q *queue, _ serve.Args) bool { return q.faithful != nil }, op, func(context.Context, *queue, serve.Args) (any, error) {
-		return nil, fmt.Errorf("it renames only the destination, and waiting messages come to the old name: %w", dq.ErrUnsupported)
+		return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
 	})
 }

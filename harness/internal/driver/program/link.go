@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// patience is how long a program may take to read what is written to it, and to end when told to.
+	// patience is how long a program may take to read its input, and to end after the end of its input.
 	patience = 10 * time.Second
 	// helloTimeout is how long a program may take to introduce itself: a JVM on a busy machine needs seconds.
 	helloTimeout = 30 * time.Second
@@ -50,7 +50,7 @@ type Link struct {
 	grace    time.Duration // for the answer to a cancelled request; hello has no value to lose, and 0
 	kill     func()        // ends the other end at once
 	quote    func() string // the end of its stderr, for messages
-	ended    chan struct{} // closed once no more lines come, and cause is set
+	ended    chan struct{} // closed after the last line, and cause is set
 	writing  sync.Mutex
 
 	mu       sync.Mutex
@@ -152,7 +152,7 @@ func (l *Link) greet(ctx context.Context, limit time.Duration) (*Link, error) {
 	result, err := l.Call(greeting, "hello", nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got none%s", l.name, limit, l.quote())
+		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, limit, l.quote())
 	case err != nil:
 		err = fmt.Errorf("driver program %s: %w", l.name, err)
 	case json.Unmarshal(result, &l.hello) != nil || l.hello.Name == "":
@@ -188,7 +188,7 @@ func (l *Link) Failure() error {
 	return fmt.Errorf("driver program %s has ended: %w%s", l.name, l.cause, l.quote())
 }
 
-// Kill ends the program, with all that it has started, in the middle of what is under way, and returns when it is gone.
+// Kill ends the program, with all that it has started, in the middle of its work, and returns after its end.
 func (l *Link) Kill() {
 	l.mu.Lock()
 	l.killed = true
@@ -197,7 +197,7 @@ func (l *Link) Kill() {
 	<-l.ended
 }
 
-// Close tells the program to end, by the end of its input, and kills it if it has not ended within ten seconds. The error names
+// Close ends the program by the end of its input, and kills it if it has not ended within ten seconds. The error names
 // faults against the protocol: a failure at the end, no end, or an answer without a request.
 func (l *Link) Close() error {
 	l.writing.Lock()

@@ -250,7 +250,7 @@ func TestProgramThatCannotServe(t *testing.T) {
 
 	t.Setenv(fakeProgramEnv, "mute")
 	_, err = start(t.Context(), "fake", []string{os.Args[0]}, nil, nil, 300*time.Millisecond)
-	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got none")
+	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got no answer")
 	require.ErrorContains(t, err, "not in the mood")
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx.
-// command is the program and its arguments. It has the variables of this process, and environment besides. log,
+// command is the program and its arguments. It has the variables of this process, and environment in addition. log,
 // which may be nil, gets a copy of its stderr.
 func Start(ctx context.Context, command []string, log io.Writer, environment ...string) (*Link, error) {
 	return StartAs(ctx, command[0], command, log, environment...)
@@ -109,7 +109,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// quote returns the end of stderr for a message, "" where the program said nothing.
+// quote returns the end of stderr for a message, "" if the program wrote nothing.
 func (t *tail) quote() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

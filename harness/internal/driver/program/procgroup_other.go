@@ -7,5 +7,5 @@ import "os/exec"
 // ownGroup does nothing: this system has no process groups.
 func ownGroup(*exec.Cmd) {}
 
-// killGroup kills the program alone. An error means it is gone.
+// killGroup kills only the program. An error means it is gone.
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
