@@ -81,9 +81,11 @@ func (n *Node) Restart(ctx context.Context) error {
 	// A client may have the port: the kernel chose it for the client.
 	var p *process
 	var failed error
-	err := until(ctx, "its port is free again", func() (bool, error) {
-		p, failed = run(ctx, n.command, n.Dir, n.ready)
-		return !errors.Is(failed, errPortTaken), failed
+	err := Until(ctx, "its port is free again", func() error {
+		if p, failed = run(ctx, n.command, n.Dir, n.ready); errors.Is(failed, errPortTaken) {
+			return failed
+		}
+		return nil
 	})
 	if err = cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("restart of %s: %w", n.Addr, err)
@@ -101,7 +103,7 @@ func (n *Node) Pause() error {
 		return err
 	}
 	pid := n.PID()
-	return until(ctx, n.Addr+" has stopped", func() (bool, error) { return hasStopped(pid) })
+	return Until(ctx, n.Addr+" has stopped", func() error { return hasStopped(pid) })
 }
 
 // Resume continues a paused program.
@@ -128,11 +130,11 @@ func (n *Node) close() error {
 	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
 }
 
-// until calls holds every 20 ms until it returns true or ctx ends: these servers announce no such event.
-func until(ctx context.Context, what string, holds func() (bool, error)) error {
+// Until calls wrong every 20 ms until it returns nil or ctx ends: these servers announce no such event.
+func Until(ctx context.Context, what string, wrong func() error) error {
 	for {
-		ok, err := holds()
-		if ok {
+		err := wrong()
+		if err == nil {
 			return nil
 		}
 		select {

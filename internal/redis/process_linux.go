@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,9 +34,12 @@ func startTied(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// hasStopped reports whether the kernel has stopped a process after a signal.
-func hasStopped(pid int) (bool, error) {
+// hasStopped returns an error until the kernel has stopped a process after a signal.
+func hasStopped(pid int) error {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	// "pid (name) state …"; the name may hold anything.
-	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T ")), err
+	if err == nil && !bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T ")) {
+		err = errors.New("it runs")
+	}
+	return err
 }

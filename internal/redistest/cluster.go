@@ -70,7 +70,7 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 	for i, n := range c.nodes[masters:] {
 		master, err := c.id(ctx, c.nodes[i%masters])
 		if err == nil { // the node refuses until it knows the master
-			err = until(ctx, n.Addr+" replicates its master", func() error { return c.do(ctx, n, "CLUSTER", "REPLICATE", master).Err() })
+			err = redis.Until(ctx, n.Addr+" replicates its master", func() error { return c.do(ctx, n, "CLUSTER", "REPLICATE", master).Err() })
 		}
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (c *ClusterSet) id(ctx context.Context, n *redis.Node) (string, error) {
 // Settle waits until the cluster is whole again after a fault: every running node has cluster_state:ok, lists all running nodes and the
 // same masters, and the link of each replica is up.
 func (c *ClusterSet) Settle(ctx context.Context) error {
-	return until(ctx, "the cluster is whole", func() error {
+	return redis.Until(ctx, "the cluster is whole", func() error {
 		views := map[string]bool{}
 		for _, n := range running(c.nodes) {
 			view, err := c.view(ctx, n)
@@ -154,7 +154,7 @@ func (c *ClusterSet) NodeOfKey(ctx context.Context, key string) (*redis.Node, er
 
 // WaitFailover waits until another node than old serves the slot, and returns the node.
 func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node) (owner *redis.Node, err error) {
-	err = until(ctx, fmt.Sprintf("a node other than %s serves slot %d", old, slot), func() error {
+	err = redis.Until(ctx, fmt.Sprintf("a node other than %s serves slot %d", old, slot), func() error {
 		var owners []*redis.Node
 		for _, n := range running(c.nodes) {
 			served, err := c.served(ctx, n)
@@ -191,7 +191,7 @@ func (c *ClusterSet) Failover(ctx context.Context, replica *redis.Node) error {
 	if err := c.do(ctx, replica, "CLUSTER", "FAILOVER").Err(); err != nil {
 		return err
 	}
-	return until(ctx, replica.Addr+" is a master", func() error {
+	return redis.Until(ctx, replica.Addr+" is a master", func() error {
 		served, err := c.served(ctx, replica)
 		if err == nil && len(served) == 0 {
 			err = errors.New("it serves no slot")

@@ -55,7 +55,7 @@ func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinel
 		lines += fmt.Sprintf("sentinel auth-pass %s %q\n", masterName, s.password)
 	}
 	for range sentinels {
-		n, err := s.join(ctx, path, lines, "--sentinel")
+		n, err := s.Set.start(ctx, path, lines, "--sentinel")
 		if err != nil {
 			return err
 		}
@@ -98,10 +98,8 @@ func (s *SentinelSet) Failover(ctx context.Context) (*redis.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = until(ctx, "a sentinel begins the fail-over", func() error {
-		return s.do(ctx, running(s.sentinels)[0], "SENTINEL", "FAILOVER", masterName).Err()
-	})
-	if err != nil {
+	begin := func() error { return s.do(ctx, running(s.sentinels)[0], "SENTINEL", "FAILOVER", masterName).Err() }
+	if err := redis.Until(ctx, "a sentinel begins the fail-over", begin); err != nil {
 		return nil, err
 	}
 	return s.WaitFailover(ctx, old)
@@ -109,7 +107,7 @@ func (s *SentinelSet) Failover(ctx context.Context) (*redis.Node, error) {
 
 // WaitFailover waits until every running sentinel names the same node other than old as the master, and that node is one.
 func (s *SentinelSet) WaitFailover(ctx context.Context, old *redis.Node) (master *redis.Node, err error) {
-	err = until(ctx, "a node other than "+old.Addr+" is the master", func() (err error) {
+	err = redis.Until(ctx, "a node other than "+old.Addr+" is the master", func() (err error) {
 		if master, err = s.Master(ctx); err != nil {
 			return err
 		}
@@ -125,27 +123,26 @@ func (s *SentinelSet) WaitFailover(ctx context.Context, old *redis.Node) (master
 // Settle waits until the set is whole again after a fault: one running node is the master, the others are in step with it, and every
 // running sentinel lists them and the other sentinels.
 func (s *SentinelSet) Settle(ctx context.Context) error {
-	return until(ctx, "the sentinel set is whole", func() error { return s.wrong(ctx) })
-}
-
-func (s *SentinelSet) wrong(ctx context.Context) error {
-	master, err := s.Master(ctx)
-	if err != nil {
-		return err
-	}
-	replicas := len(running(s.nodes)) - 1
-	for _, n := range running(s.nodes) {
-		info, err := s.replication(ctx, n)
-		if at := net.JoinHostPort(info["master_host"], info["master_port"]); err != nil || n != master && (at != master.Addr || info["master_link_status"] != "up") {
-			return errors.Join(fmt.Errorf("%s is not in step with %s: a %s of %s, link %s", n, master, info["role"], at, info["master_link_status"]), err)
+	return redis.Until(ctx, "the sentinel set is whole", func() error {
+		master, err := s.Master(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	for _, n := range running(s.sentinels) {
-		if err := s.watches(ctx, n, replicas); err != nil {
-			return fmt.Errorf("%s: %w", n, err)
+		up := running(s.nodes)
+		for _, n := range up {
+			info, err := s.replication(ctx, n)
+			at := net.JoinHostPort(info["master_host"], info["master_port"])
+			if err != nil || n != master && (at != master.Addr || info["master_link_status"] != "up") {
+				return errors.Join(fmt.Errorf("%s is not in step with %s: a %s of %s, link %s", n, master, info["role"], at, info["master_link_status"]), err)
+			}
 		}
-	}
-	return nil
+		for _, n := range running(s.sentinels) {
+			if err := s.watches(ctx, n, len(up)-1); err != nil {
+				return fmt.Errorf("%s: %w", n, err)
+			}
+		}
+		return nil
+	})
 }
 
 // watches returns an error unless a sentinel lists a master, its replicas and the other sentinels as well.

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
-
-// setTimeout bounds the forming of a set.
-const setTimeout = 30 * time.Second
 
 // Set is the servers of one Cluster, or a master with its replicas and sentinels, on 127.0.0.1. Its Server is the whole set, and its
 // Nodes hold the data.
@@ -25,10 +22,10 @@ type Set struct {
 	members  []*redis.Server
 }
 
-// formed runs start within setTimeout, and stops the servers if start fails.
+// formed runs start within half a minute, and stops the servers if start fails.
 func (s *Set) formed(ctx context.Context, start func(context.Context) error) error {
 	s.clients = map[*redis.Node]goredis.UniversalClient{}
-	ctx, cancel := context.WithTimeout(ctx, setTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout/2)
 	defer cancel()
 	if err := start(ctx); err != nil {
 		return errors.Join(fmt.Errorf("forming the set: %w", err), s.Close())
@@ -36,29 +33,25 @@ func (s *Set) formed(ctx context.Context, start func(context.Context) error) err
 	return nil
 }
 
-// start starts a server with data. A replica gets its copy at once: by default the master waits 5 s for more replicas.
+// start starts a server. One with data gets its copy of a master at once: by default the master waits 5 s for more replicas.
 func (s *Set) start(ctx context.Context, path, lines string, args ...string) (*redis.Node, error) {
-	args = append([]string{"--repl-diskless-sync-delay", "0"}, args...)
-	for i, arg := range args {
-		if arg == "--requirepass" {
-			s.password = args[i+1]
-			args = append(args, "--masterauth", s.password)
-		}
+	sentinel := slices.Contains(args, "--sentinel")
+	if !sentinel {
+		args = append([]string{"--repl-diskless-sync-delay", "0"}, args...)
 	}
-	n, err := s.join(ctx, path, lines, args...)
-	if err == nil {
-		s.nodes = append(s.nodes, n)
+	if i := slices.Index(args, "--requirepass"); i >= 0 {
+		s.password = args[i+1]
+		args = append(args, "--masterauth", s.password)
 	}
-	return n, err
-}
-
-func (s *Set) join(ctx context.Context, path, lines string, args ...string) (*redis.Node, error) {
 	server, err := redis.StartConfigured(ctx, path, lines, args...)
 	if err != nil {
 		return nil, err
 	}
 	n := server.Nodes()[0]
 	s.members, s.clients[n] = append(s.members, server), Client(n)
+	if !sentinel {
+		s.nodes = append(s.nodes, n)
+	}
 	return n, nil
 }
 
@@ -132,19 +125,4 @@ func (s *Set) at(addr string) *redis.Node {
 		}
 	}
 	return nil
-}
-
-// until calls wrong every 20 ms until it returns nil or ctx ends: these servers announce no such event.
-func until(ctx context.Context, what string, wrong func() error) error {
-	for {
-		err := wrong()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,9 +52,10 @@ type machine struct {
 }
 
 // absent are globals of Redis's scripts that this server lacks.
-var absent = map[string]bool{
-	"bit": true, "cjson": true, "cmsgpack": true, "collectgarbage": true, "coroutine": true, "gcinfo": true, "load": true, "loadstring": true, "rawset": true,
-}
+var absent = []string{"bit", "cjson", "cmsgpack", "collectgarbage", "coroutine", "gcinfo", "load", "loadstring", "rawset"}
+
+// unknown are globals of gopher-lua that Redis's scripts lack.
+var unknown = []string{"_printregs", "dofile", "getfenv", "loadfile", "module", "newproxy", "print", "require", "setfenv"}
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
@@ -66,34 +68,28 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		l.Push(lua.LString(name))
 		l.Call(1, 0)
 	}
-	for _, name := range []string{"_printregs", "dofile", "getfenv", "loadfile", "module", "newproxy", "print", "require", "setfenv"} {
+	for _, name := range slices.Concat(absent, unknown) {
 		m.known.RawSetString(name, lua.LNil)
-	}
-	for name := range absent {
-		m.known.RawSetString(name, lua.LNil)
-	}
-	for name, f := range map[string]func(*lua.LState, *lua.LFunction) int{"tonumber": luaToNumber, "tostring": luaToString, "pcall": luaPCall} {
-		original := m.known.RawGetString(name).(*lua.LFunction)
-		m.known.RawSetString(name, l.NewFunction(func(l *lua.LState) int { return f(l, original) }))
 	}
 	text := m.known.RawGetString("string").(*lua.LTable)
-	for name, check := range map[string]lua.LGFunction{"rep": m.checkRep, "format": checkFormat} {
-		original := text.RawGetString(name).(*lua.LFunction)
-		text.RawSetString(name, l.NewFunction(func(l *lua.LState) int { check(l); return original.GFunction(l) }))
-	}
+	m.override(m.known, "tonumber", luaToNumber)
+	m.override(m.known, "tostring", luaToString)
+	m.override(m.known, "pcall", luaPCall)
+	m.override(text, "rep", m.luaRep)
+	m.override(text, "format", luaFormat)
 	m.known.RawSetString(concat, l.NewFunction(m.concat))
 	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
-		"call": m.call, "pcall": m.pcall, "acl_check_cmd": m.mayRun, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
+		"call": m.call, "pcall": m.pcall, "acl_check_cmd": m.mayRun, "log": func(*lua.LState) int { return 0 },
+		"sha1hex":      func(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 },
 		"error_reply":  func(l *lua.LState) int { l.Push(replyTable(l, "err", l.CheckString(1))); return 1 },
 		"status_reply": func(l *lua.LState) int { l.Push(replyTable(l, "ok", l.CheckString(1))); return 1 },
 	})
-	for name, v := range map[string]lua.LValue{
-		"LOG_DEBUG": lua.LNumber(0), "LOG_VERBOSE": lua.LNumber(1), "LOG_NOTICE": lua.LNumber(2), "LOG_WARNING": lua.LNumber(3),
-		"REDIS_VERSION": lua.LString(emulatedVersion), "REDIS_VERSION_NUM": lua.LNumber(emulatedVersionNumber),
-	} {
-		redis.RawSetString(name, v)
+	for level, name := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
+		redis.RawSetString(name, lua.LNumber(level))
 	}
+	redis.RawSetString("REDIS_VERSION", lua.LString(emulatedVersion))
+	redis.RawSetString("REDIS_VERSION_NUM", lua.LNumber(emulatedVersionNumber))
 	m.known.RawSetString("redis", redis)
 	m.known.RawSetString("struct", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack}))
 
@@ -104,7 +100,7 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	}
 	l.GetMetatable(lua.LString("")).(*lua.LTable).RawSetString("__metatable", lua.LFalse)
 	m.known.Metatable = m.missing(func(name string) string {
-		if absent[name] {
+		if slices.Contains(absent, name) {
 			return "the embedded server has no " + name
 		}
 		return "Script attempted to access nonexistent global variable '" + name + "'"
@@ -114,12 +110,18 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	return m
 }
 
-// memory bounds the texts of a script, in bytes: one text, all that it holds, and new texts between two looks.
+// override puts f in the place of a library's function. f may call the original.
+func (m *machine) override(library *lua.LTable, name string, f func(l *lua.LState, original *lua.LFunction) int) {
+	original := library.RawGetString(name).(*lua.LFunction)
+	library.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int { return f(l, original) }))
+}
+
+// memory bounds the texts of a script, in bytes: one text, all texts at once, and new texts between two looks.
 type memory struct{ text, held, look int }
 
 var scriptMemory = memory{text: 256 << 20, held: 512 << 20, look: 64 << 20}
 
-// grow counts a text of n bytes that a script makes, and ends a script that holds too much.
+// grow counts a new text of n bytes, and ends a script that holds too much.
 func (m *machine) grow(l *lua.LState, n int) {
 	m.made += n
 	switch {
@@ -139,32 +141,32 @@ func (m *machine) grow(l *lua.LState, n int) {
 	}
 }
 
-func (m *machine) checkRep(l *lua.LState) int {
+func (m *machine) luaRep(l *lua.LState, rep *lua.LFunction) int {
 	if n, times := len(l.CheckString(1)), l.CheckInt(2); n > 0 && times > 0 {
 		m.grow(l, n*min(times, m.most.text/n+1))
 	}
-	return 0
+	return rep.GFunction(l)
 }
 
-// concat is the name of the function that stands for the operator: no script can write it.
+// concat is the name of the function for the operator. No script can write the name.
 const concat = ".."
 
-// concat joins two values as Lua 5.1 does, and counts the bytes.
+// concat joins two values as Lua 5.1 does.
 func (m *machine) concat(l *lua.LState) int {
-	a, b := plainText(l.Get(1)), plainText(l.Get(2))
-	if a.Type() != lua.LTString || b.Type() != lua.LTString {
-		of := a
-		if a.Type() == lua.LTString {
-			of = b
+	var texts [2]lua.LString
+	for i := range texts {
+		v := plainText(l.Get(i + 1))
+		var ok bool
+		if texts[i], ok = v.(lua.LString); !ok {
+			l.RaiseError("attempt to concatenate a %s value", v.Type())
 		}
-		l.RaiseError("attempt to concatenate a %s value", of.Type())
 	}
-	m.grow(l, len(a.(lua.LString))+len(b.(lua.LString)))
-	l.Push(a.(lua.LString) + b.(lua.LString))
+	m.grow(l, len(texts[0])+len(texts[1]))
+	l.Push(texts[0] + texts[1])
 	return 1
 }
 
-// plainText is the text of a number by C's %.14g, as Lua 5.1 has it; another value stays.
+// plainText returns the text of a number by C's %.14g, as Lua 5.1 does, and any other value as it is.
 func plainText(v lua.LValue) lua.LValue {
 	if n, ok := v.(lua.LNumber); ok {
 		return lua.LString(formatted(float64(n), 14))
@@ -181,7 +183,7 @@ func luaToString(l *lua.LState, tostring *lua.LFunction) int {
 	return 1
 }
 
-// mayRun is redis.acl_check_cmd: the user of this server may run all that it has.
+// mayRun is redis.acl_check_cmd: every user may run every command.
 func (m *machine) mayRun(l *lua.LState) int {
 	if !m.server.srv.IsRegisteredCommand(strings.ToUpper(l.CheckString(1))) {
 		l.Error(replyTable(l, "err", "ERR Invalid command passed to redis.acl_check_cmd()"), 1)
@@ -190,14 +192,14 @@ func (m *machine) mayRun(l *lua.LState) int {
 	return 1
 }
 
-// directive is one of string.format.
+// directive finds the directives of string.format.
 var directive = regexp.MustCompile(`%(?:%|[-+ #0]*\d*(?:\.\d*)?[a-zA-Z])`)
 
 // longWidth finds a width or a precision of more than two digits, which Lua refuses too.
 var longWidth = regexp.MustCompile(`%[-+ #0]*(\d{3}|\d*\.\d{3})`)
 
-// checkFormat writes what Go's formats write otherwise: numbers as text, and negative numbers without a sign.
-func checkFormat(l *lua.LState) int {
+// luaFormat is string.format of Lua 5.1. Go writes numbers as text, and negative numbers without a sign, in another way.
+func luaFormat(l *lua.LState, original *lua.LFunction) int {
 	format := l.CheckString(1)
 	if longWidth.MatchString(format) {
 		l.RaiseError("invalid format (width or precision too long)")
@@ -221,10 +223,10 @@ func checkFormat(l *lua.LState) int {
 		return d
 	})
 	l.Replace(1, lua.LString(format))
-	return 0
+	return original.GFunction(l)
 }
 
-// missing is a metatable that refuses each name a table lacks.
+// missing returns a metatable that refuses each name that a table lacks.
 func (m *machine) missing(text func(name string) string) *lua.LTable {
 	return m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__index": func(l *lua.LState) int {
 		l.RaiseError("%s", text(l.ToStringMeta(l.Get(2)).String()))
@@ -232,7 +234,7 @@ func (m *machine) missing(text func(name string) string) *lua.LTable {
 	}})
 }
 
-// shown is an empty table that shows t and refuses to be written.
+// shown returns a read-only view of t.
 func (m *machine) shown(t *lua.LTable) *lua.LTable {
 	meta := m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__newindex": func(l *lua.LState) int {
 		l.RaiseError("Attempt to modify a readonly table")
@@ -245,7 +247,7 @@ func (m *machine) shown(t *lua.LTable) *lua.LTable {
 	return shown
 }
 
-// compiled has the programs of this process by their text: servers come and go, scripts stay.
+// compiled has the programs of all servers of this process by their text.
 var compiled sync.Map
 
 // compile returns the program for a body, with the text that a hook puts in its place.
@@ -273,8 +275,8 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 	return m.programs[body], nil
 }
 
-// rewrite has calls stand for what this Lua does otherwise. Lua 5.1 takes a string as a limit of a numeric for
-// (Redisson's scripts pass ARGV): tonumber reads it. The operator .. is the function concat.
+// rewrite puts calls in the place of two things that differ from Lua 5.1. A numeric for accepts a string as a limit (Redisson's scripts pass
+// ARGV), which tonumber reads. The operator .. becomes the function concat.
 func rewrite(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -419,19 +421,17 @@ func luaPCall(l *lua.LState, pcall *lua.LFunction) int {
 	return n
 }
 
-// luaCall returns f's results for the arguments on the stack.
+// luaCall calls f with the arguments on the stack, and leaves its results there.
 func luaCall(l *lua.LState, f *lua.LFunction) int {
 	l.Insert(f, 1)
 	l.Call(l.GetTop()-1, lua.MultRet)
 	return l.GetTop()
 }
 
-func luaSHA1(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 }
-
-// numberText is the text by which Redis writes scores and the numeric arguments of scripts.
+// numberText returns a number as Redis writes scores and numeric arguments of scripts.
 func numberText(n float64) string { return formatted(n, 17) }
 
-// formatted is C's %g with that many digits.
+// formatted returns C's %g with so many digits.
 func formatted(n float64, digits int) string {
 	switch {
 	case math.IsNaN(n) && math.Signbit(n):
