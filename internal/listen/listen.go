@@ -1,11 +1,11 @@
-// Package listen serves HTTP at an address that a user named, for as long as a command
-// lasts. Without a host that is this machine alone.
+// Package listen serves HTTP at a user's address, and finds ports that a server can take again.
 package listen
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -14,12 +14,15 @@ import (
 
 const (
 	headerTimeout = 5 * time.Second
-	// closeTimeout is how long answers under way may take still at the end.
+	// closeTimeout bounds the answers that run at the end.
 	closeTimeout = 2 * time.Second
+
+	// firstStable to lastStable are below Linux's range for outgoing connections, 32768 to 60999: no connection of another program takes a
+	// port while its listener is closed.
+	firstStable, lastStable, stableTries = 12_000, 32_000, 100
 )
 
-// Check refuses what can never be an address to listen at. Its error is wrong usage, but
-// for the name of the flag; example is a port.
+// Check returns an error for text that is no address to listen at; example is a port. A command adds the name of its flag.
 func Check(addr string, example int) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
@@ -31,7 +34,7 @@ func Check(addr string, example int) error {
 	return nil
 }
 
-// Host is that of an address which Check passed, loopback where it names none.
+// Host returns the host of a checked address; the default is loopback.
 func Host(addr string) string {
 	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
 		return host
@@ -46,27 +49,22 @@ type Server struct {
 	done     chan error
 }
 
-// Serve listens at addr, as Check has it. It fails if that cannot be listened at, for example because another process does.
+// Serve listens at a checked address.
 func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(Host(addr), port))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(Host(addr), port))
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		listener: listener,
-		server:   &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout},
-		done:     make(chan error, 1),
-	}
+	s := &Server{listener, &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}, make(chan error, 1)}
 	go func() { s.done <- s.server.Serve(listener) }()
 	return s, nil
 }
 
-// URL is where the server is, without a path: of one that listens at all addresses, where it is from this machine.
+// URL returns the server's address without a path. A server that listens at all addresses has the one of this machine.
 func (s *Server) URL() string {
 	at := s.listener.Addr().String()
 	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {
@@ -75,16 +73,27 @@ func (s *Server) URL() string {
 	return "http://" + at
 }
 
-// Close stops listening and lets answers under way end, for a time.
+// Close stops listening. Running answers, such as a profile, have 2 s to end.
 func (s *Server) Close() error {
 	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.server.Shutdown(ending)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close() // what still lasts, such as a profile, ends with the command
+		err = s.server.Close()
 	}
 	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
 	return err
+}
+
+// Stable listens on 127.0.0.1 at a port that a server can listen at again after the listener is closed.
+func Stable(ctx context.Context) (l net.Listener, err error) {
+	for range stableTries {
+		port := firstStable + rand.IntN(lastStable-firstStable)
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("no free port on 127.0.0.1 from %d to %d: %w", firstStable, lastStable, err)
 }

@@ -1,6 +1,5 @@
-// Package redisson builds and finds the Java program that drives a real Redisson of any release (docs/protocol.md). The
-// program's sources are part of the binary; Maven compiles them against the release on first use, and the result stays in the
-// user's cache directory.
+// Package redisson builds and finds the Java program that drives a real Redisson of any release (docs/protocol.md). The binary has the
+// program's sources. On first use Maven compiles them against the release, and the result stays in the user's cache directory.
 package redisson
 
 import (
@@ -29,33 +28,31 @@ var sources embed.FS
 
 const (
 	mainClass = "io.github.dqbench.redisson.Main"
-	// imageName is the name in docker/redisson and docker/build-local.sh.
+	// imageName is the image of docker/redisson and docker/build-local.sh.
 	imageName = "dq-bench/redisson"
 	// dockerTimeout bounds a question to the Docker daemon.
 	dockerTimeout = 20 * time.Second
 )
 
-// ErrToolchain is returned if Java or Maven is missing, and the image too.
+// ErrToolchain says that Java or Maven is missing, and the image as well.
 var ErrToolchain = errors.New("no Java or no Maven here")
 
 // Program is a driver program ready to be started.
 type Program struct {
-	// Release is the Redisson release the program drives.
 	Release wire.Release
-	// Command is the command line: program and arguments. It needs no shell, no working directory and no network.
+	// Command is program and arguments. It needs no shell, no working directory and no network.
 	Command []string
 }
 
-// Build returns the driver program for a release of org.redisson:redisson. On first use Maven fetches the release and
-// compiles the program, which takes seconds to minutes; progress gets lines about it. Later calls only look into the cache.
-// Without Java or Maven it is the image of the release, if Docker has it. ErrToolchain, wrapped, names the tools to be
-// installed.
+// Build returns the driver program for a release of org.redisson:redisson. On first use Maven downloads the release and compiles the program,
+// which takes seconds to minutes; progress gets lines about it. Later calls only look into the cache. Without Java or Maven the program is
+// the release's image, if Docker has the image. A wrapped ErrToolchain says what to install.
 func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
 	}
-	b := builder{root: filepath.Join(cache, "dq-bench", "redisson"), progress: progress}
+	b := builder{filepath.Join(cache, "dq-bench", "redisson"), progress}
 	program, err := b.build(ctx, release)
 	if errors.Is(err, ErrToolchain) {
 		return b.findImage(ctx, release, err)
@@ -63,7 +60,7 @@ func Build(ctx context.Context, release wire.Release, progress func(string)) (*P
 	return program, err
 }
 
-// Jars returns the jars of a release: Redisson's own and the jars that it needs. It is as Build, but takes no image.
+// Jars returns the jars of a release and of its dependencies. It builds as Build does, and takes no image.
 func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]string, error) {
 	program, err := Build(ctx, release, progress)
 	if err != nil {
@@ -105,8 +102,7 @@ func (b builder) build(ctx context.Context, release wire.Release) (*Program, err
 	return &Program{release, []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass}}, nil
 }
 
-// compile builds in a directory of its own and moves it to its place at the end, so that an interrupted or a simultaneous
-// build leaves nothing half done.
+// compile builds in a new directory and moves it to its place at the end, so that an interrupted or a simultaneous build leaves no half.
 func (b builder) compile(ctx context.Context, version, dir string) error {
 	tools, err := findTools(version, "java", "javac", "mvn")
 	if err != nil {
@@ -125,7 +121,7 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 	}
 	b.progress(fmt.Sprintf("building the driver for Redisson %s with Maven (first use; kept in %s)", version, dir))
 	started := time.Now()
-	// A release that Maven has looked for in vain may have been published since: look again.
+	// Maven remembers that a release was missing, and the release may be there by now: --update-snapshots asks again.
 	cmd := exec.CommandContext(ctx, tools["mvn"], "--quiet", "--batch-mode", "--update-snapshots", "-Dstyle.color=never", "-Dredisson.version="+version,
 		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
 	cmd.Dir = work
@@ -135,7 +131,7 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 	}
 	if err := os.Rename(work, dir); err != nil {
 		if _, stale := readClassPath(dir); stale == nil {
-			return nil // a build that is there already and still whole is as good as ours
+			return nil // another build was faster
 		}
 		if err := errors.Join(os.RemoveAll(dir), os.Rename(work, dir)); err != nil {
 			return err
@@ -145,8 +141,8 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 	return nil
 }
 
-// findImage returns the program as an image of the release that Docker has here; nothing is pulled. The container shares the
-// host's network, so that it reaches the same servers by the same addresses. missing is why there is nothing better.
+// findImage returns the release's image if Docker has it, without a pull. The container shares the host's network, so that addresses mean the
+// same servers. missing is the error without an image.
 func (b builder) findImage(ctx context.Context, release wire.Release, missing error) (*Program, error) {
 	image := imageName + ":" + release.String()
 	docker, err := exec.LookPath("docker")
@@ -163,8 +159,7 @@ func (b builder) findImage(ctx context.Context, release wire.Release, missing er
 	return &Program{release, []string{docker, "run", "--interactive", "--rm", "--network", "host", image}}, nil
 }
 
-// readClassPath returns a build's class path, its own classes first, and an error if the build or one of the jars it refers
-// to is gone.
+// readClassPath returns a build's class path, its own classes first. It fails if the build or one of its jars is gone.
 func readClassPath(dir string) (string, error) {
 	jars, err := os.ReadFile(filepath.Join(dir, "target", "classpath"))
 	if err != nil {
@@ -180,11 +175,10 @@ func readClassPath(dir string) (string, error) {
 	return classPath, nil
 }
 
-// colour is how Maven colours its lines, which -Dstyle.color does not end altogether.
+// colour finds the colours in Maven's lines, which -Dstyle.color leaves in some.
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// firstErrors picks Maven's errors out of its output: the errors before the
-// first empty one, which is followed by advice.
+// firstErrors returns the first errors in Maven's output, up to an empty one: general advice follows that.
 func firstErrors(output []byte) string {
 	const most = 3
 	var found []string
@@ -198,14 +192,10 @@ func firstErrors(output []byte) string {
 			found = append(found, rest)
 		}
 	}
-	if len(found) == 0 {
-		return strings.TrimSpace(string(output))
-	}
-	return strings.Join(found, "; ")
+	return cmp.Or(strings.Join(found, "; "), strings.TrimSpace(string(output)))
 }
 
-// findTools looks for programs of the JDK and Maven, and names in one error all that are missing. As Maven itself does, it
-// takes the programs of the JDK from JAVA_HOME before PATH.
+// findTools finds programs of the JDK and Maven, and names all missing ones in one error. Like Maven it prefers the JDK of JAVA_HOME to PATH.
 func findTools(version string, names ...string) (map[string]string, error) {
 	found := map[string]string{}
 	var missing []string
@@ -226,7 +216,7 @@ func findTools(version string, names ...string) (map[string]string, error) {
 		ErrToolchain, version, strings.Join(missing, ", "))
 }
 
-// sourceHash names a state of the driver's sources, so that a newer binary does not run an older one's build.
+// sourceHash names a state of the sources, so that a newer binary does not run an older build.
 func sourceHash() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {

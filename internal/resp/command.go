@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// maxArgs is how many arguments a command may have, the limit of Redis itself.
+// maxArgs bounds the arguments of a command, as Redis does.
 const maxArgs = 1 << 20
 
-// ReadCommand reads what a client sends: an array of bulk strings, or words on a line
-// as people type them. An empty line, or array, gives no words and no error. The error
-// is that of the connection, or wraps ErrProtocol, and then nothing more can be read.
+// ReadCommand reads a client's command: an array of bulk strings, or words on a line as people type them. An empty line or array returns no
+// words and no error. Other errors are the connection's, or wrap ErrProtocol; after them nothing more can be read.
 func (r *Reader) ReadCommand() ([]string, error) {
 	line, err := r.line(maxLine)
 	if err != nil {
@@ -50,14 +49,11 @@ func (r *Reader) argument() (string, error) {
 		return r.head(n)
 	}
 	arg, err := r.bulk(kind, size)
-	if err != nil {
-		return "", err
-	}
 	text, ok := arg.(string)
-	if !ok {
-		return "", fmt.Errorf("%w: an argument is null", ErrProtocol)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: an argument is null", ErrProtocol)
 	}
-	return text, nil
+	return text, err
 }
 
 // head reads an argument of n bytes and returns the first Keep.
@@ -71,39 +67,36 @@ func (r *Reader) head(n int) (string, error) {
 	}
 	end, err := r.line(2)
 	if err == nil && string(end) != "\r\n" {
-		err = fmt.Errorf("%w: a string does not end where its length says", ErrProtocol)
+		err = errLength
 	}
 	return string(head), err
 }
 
-// AppendCommand appends a command as an array of bulk strings. An argument is a
-// string, a []byte or an integer, or whatever has a text.
+// AppendCommand appends a command as an array of bulk strings. An argument is a string, a []byte, an integer, or any value with a text.
 func AppendCommand[T any](b []byte, args ...T) []byte {
 	b = appendHeader(b, '*', len(args))
 	for _, a := range args {
 		var digits [20]byte
 		switch a := any(a).(type) {
 		case string:
-			b = append(appendHeader(b, '$', len(a)), a...)
+			b = appendBulk(b, a)
 		case []byte:
-			b = append(appendHeader(b, '$', len(a)), a...)
+			b = appendBulk(b, a)
 		case int:
-			text := strconv.AppendInt(digits[:0], int64(a), 10)
-			b = append(appendHeader(b, '$', len(text)), text...)
+			b = appendBulk(b, strconv.AppendInt(digits[:0], int64(a), 10))
 		case int64:
-			text := strconv.AppendInt(digits[:0], a, 10)
-			b = append(appendHeader(b, '$', len(text)), text...)
+			b = appendBulk(b, strconv.AppendInt(digits[:0], a, 10))
 		default:
-			text := fmt.Sprint(a)
-			b = append(appendHeader(b, '$', len(text)), text...)
+			b = appendBulk(b, fmt.Sprint(a))
 		}
-		b = append(b, "\r\n"...)
 	}
 	return b
 }
 
+func appendBulk[T string | []byte](b []byte, s T) []byte {
+	return append(append(appendHeader(b, '$', len(s)), s...), "\r\n"...)
+}
+
 func appendHeader(b []byte, kind byte, n int) []byte {
-	b = append(b, kind)
-	b = strconv.AppendInt(b, int64(n), 10)
-	return append(b, "\r\n"...)
+	return append(strconv.AppendInt(append(b, kind), int64(n), 10), "\r\n"...)
 }

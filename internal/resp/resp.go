@@ -1,5 +1,4 @@
-// Package resp reads and writes RESP, the protocol of Redis, versions 2 and 3: the
-// replies of a server and the commands of a client, from either end.
+// Package resp reads and writes RESP, the protocol of Redis, versions 2 and 3: replies and commands.
 //
 // A reply is one of these in Go:
 //
@@ -11,7 +10,7 @@
 //	array, set, map (keys and values in turn)                         []any
 //	push                                                              Push
 //
-// A double stays the text of the server, so that no digit is lost, and an attribute is read and dropped.
+// A double stays text, so that no digit is lost. Read drops attributes.
 package resp
 
 import (
@@ -23,23 +22,24 @@ import (
 	"strconv"
 )
 
-// Error is an error reply: its text without the leading '-', which begins with a
-// code such as WRONGTYPE. go-redis's redis.Error matches it.
+// Error is an error reply without its '-': a code such as WRONGTYPE, then a text. It is a redis.Error of go-redis.
 type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// RedisError marks the error as one that the server replied.
+// RedisError marks an error reply.
 func (Error) RedisError() {}
 
-// Push is a message out of turn: in RESP3 also what a subscription receives.
+// Push is a message out of turn, in RESP3 also a message of a subscription.
 type Push []any
 
 // ErrProtocol is wrapped by the error of a reply, or a command, that is not RESP.
 var ErrProtocol = errors.New("resp: not the protocol of Redis")
 
-// ErrLineTooLong is the error of a line that is longer than a reader takes. It wraps ErrProtocol.
+// ErrLineTooLong is the error of a line above its limit. It wraps ErrProtocol.
 var ErrLineTooLong = fmt.Errorf("%w: a line is too long", ErrProtocol)
+
+var errLength = fmt.Errorf("%w: a string does not end after its length", ErrProtocol)
 
 // Limits of one reply, as in Redis's own clients: 512 MB a string, and far more elements than a script can return.
 const (
@@ -47,7 +47,7 @@ const (
 	maxElements = 64 << 20
 	maxDepth    = 32
 	maxLine     = 64 << 10
-	// readAhead is how much is set aside on the word of a header alone.
+	// readAhead bounds the memory for a header's promise.
 	readAhead = 64 << 10
 )
 
@@ -56,11 +56,9 @@ type Reader struct {
 	// Keep is how many bytes of each argument ReadCommand returns; 0 is all.
 	Keep int
 
-	r *bufio.Reader
-	// begun is what has come of a line that is not whole yet.
-	begun []byte
-	// short is the last short line.
-	short string
+	r     *bufio.Reader
+	begun []byte // the beginning of a line
+	short string // the last short line
 }
 
 // NewReader returns a Reader with a buffer of size bytes; 0 means 32 KiB.
@@ -71,20 +69,20 @@ func NewReader(r io.Reader, size int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, size)}
 }
 
-// Wait returns when at least one byte can be read. A deadline that passes here tears no reply.
+// Wait waits for one byte, which it does not read.
 func (r *Reader) Wait() error {
 	_, err := r.r.Peek(1)
 	return err
 }
 
-// HasLine reports whether a whole line has come, so that ReadLine will not wait.
+// HasLine reports whether ReadLine has a whole line, and need not wait.
 func (r *Reader) HasLine() bool {
 	buffered, _ := r.r.Peek(r.r.Buffered())
 	return bytes.IndexByte(buffered, '\n') >= 0
 }
 
-// Read reads one reply. An error reply is a value, of type Error; the error is
-// that of the connection, or wraps ErrProtocol, and then nothing more can be read.
+// Read reads one reply. An error reply is a value of type Error. Read's errors are the connection's, or wrap ErrProtocol; after them nothing
+// more can be read.
 func (r *Reader) Read() (any, error) { return r.read(0) }
 
 func (r *Reader) read(depth int) (any, error) {
@@ -165,7 +163,7 @@ func (r *Reader) bulk(kind byte, size string) (any, error) {
 		return nil, fmt.Errorf("%w: expected a length of up to %d, got %q", ErrProtocol, maxBulk, size)
 	}
 	var body []byte
-	if short := n+2 <= r.r.Size(); short {
+	if n+2 <= r.r.Size() {
 		if body, err = r.r.Peek(n + 2); err == nil {
 			defer r.r.Discard(n + 2) //nolint:errcheck // it is there
 		}
@@ -176,19 +174,19 @@ func (r *Reader) bulk(kind byte, size string) (any, error) {
 		return nil, err
 	}
 	if body[n] != '\r' || body[n+1] != '\n' {
-		return nil, fmt.Errorf("%w: a string does not end where its length says", ErrProtocol)
+		return nil, errLength
 	}
 	text := string(body[:n])
 	switch {
 	case kind == '!':
 		return Error(text), nil
-	case kind == '=' && len(text) >= 4: // "txt:" or "mkd:" comes first
+	case kind == '=' && len(text) >= 4: // it begins with "txt:" or "mkd:"
 		return text[4:], nil
 	}
 	return text, nil
 }
 
-// body reads n bytes, growing as they come: a header promises much for little.
+// body reads n bytes into a buffer that grows with them: a header alone costs a hostile server nothing.
 func (r *Reader) body(n int) ([]byte, error) {
 	body := make([]byte, min(n, readAhead))
 	for got := 0; ; {
@@ -203,9 +201,8 @@ func (r *Reader) body(n int) ([]byte, error) {
 	}
 }
 
-// ReadLine reads a reply that is one line of up to about limit bytes, as those of MONITOR are: its type byte and what follows
-// it. When the connection fails, by a deadline that passes for one, what has come of the line is kept, and the next call goes
-// on with it.
+// ReadLine reads a line of at most about limit bytes, such as a line of MONITOR: its type byte and the text after it. After an error of the
+// connection, such as a deadline, the next call continues the line.
 func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	line, err := r.line(limit)
 	if err != nil {
@@ -214,7 +211,7 @@ func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return 0, "", fmt.Errorf("%w: expected a line, got %.64q", ErrProtocol, line)
 	}
-	// Of many values in a row most are as long as the one before.
+	// Most values of a list are as long as the one before.
 	if short := line[1 : len(line)-2]; len(short) > len("1000000") {
 		rest = string(short)
 	} else if rest = r.short; rest != string(short) {
@@ -224,7 +221,7 @@ func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	return line[0], rest, nil
 }
 
-// line reads up to the next line feed, which it returns too. The bytes are good until the next read.
+// line reads to the next line feed. The bytes are valid until the next read.
 func (r *Reader) line(limit int) ([]byte, error) {
 	for {
 		part, err := r.r.ReadSlice('\n')

@@ -1,5 +1,5 @@
-// Package values asks Java about values: what they hold, what another codec makes of them, and which Go types stand for their
-// classes. JavaValues.java does the work, with the application's classes and Redisson's own codecs.
+// Package values reads values with Java: it shows them, converts them to another codec, and writes Go types for their classes.
+// JavaValues.java does the work, with the application's classes and Redisson's own codecs.
 package values
 
 import (
@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// The program: its source, and JavaValues.jar where `make java-values` compiled it.
+// The program: its source, or JavaValues.jar after `make java-values`.
 //
 //go:embed java
 var program embed.FS
 
-// ErrNoJava says what Java is needed for, and how to get it.
+// ErrNoJava says which commands need Java, and how to get it.
 var ErrNoJava = errors.New(`codec types, codec decode --classpath and migrate --codec run Java 17 or newer on the classes of an application.
 Install a JDK (Debian: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17), or set DQ_JAVA to a command that
 starts the Java of a service, such as DQ_JAVA='kubectl exec -i deploy/orders -- java'.
@@ -35,24 +35,24 @@ const (
 	// opens are the packages of the JDK that codecs of older releases reflect into.
 	opens = "java.io java.lang java.lang.invoke java.lang.reflect java.math java.net java.nio java.text java.time java.util java.util.concurrent " +
 		"java.util.concurrent.atomic jdk.internal.misc sun.nio.ch"
-	// receive takes the program from stdin, and runs it; the program removes its folder at the end.
+	// receive reads the program from stdin and runs it. The program removes its folder at the end.
 	receive = `d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
 )
 
-// Options say which Java to ask, about which application.
+// Options choose a Java and an application.
 type Options struct {
-	// Java is a program with options, or a command that starts one elsewhere: its last word java is the program.
-	// Empty: java of JAVA_HOME, or of PATH.
+	// Java is a program with options, or a command that starts the program elsewhere by its last word java. Empty: java of JAVA_HOME, or
+	// of PATH.
 	Java []string
-	// ClassPath has the jars and folders of the application, in the file system of Java; "lib/*" names all jars of lib.
+	// ClassPath has the jars and folders of the application, in the file system of Java; "lib/*" means all jars of lib.
 	ClassPath []string
 	// Old and New are the jars of the Redissons that write today and that will read. Empty: the Redisson on ClassPath.
 	Old, New []string
-	// Timeout bounds the start, and the wait for each answer; 0 is two minutes.
+	// Timeout bounds the start and each reply; 0 is two minutes.
 	Timeout time.Duration
 }
 
-// A Request is a line for the program, which documents the members.
+// A Request is a line for the program. JavaValues.java documents the members.
 type Request map[string]any
 
 // A Reply is a line of the program.
@@ -76,7 +76,7 @@ type Hello struct {
 	NewCodecs      []string `json:"new_codecs"`
 }
 
-// Err is why a request was refused; nil where it was not.
+// Err returns the reason of a refused request, else nil.
 func (r Reply) Err() error {
 	if r.OK {
 		return nil
@@ -90,7 +90,7 @@ func (r Reply) Err() error {
 	return errors.New(r.Reason)
 }
 
-// A Client is a program that runs. It is for one goroutine.
+// A Client is a running program. It serves one goroutine.
 type Client struct {
 	Hello
 	cmd     *exec.Cmd
@@ -103,7 +103,7 @@ type Client struct {
 	last    int    // ID
 }
 
-// Start starts the program, which ends with ctx. It fails with ErrNoJava.
+// Start starts the program until the end of ctx. It fails with ErrNoJava.
 func Start(ctx context.Context, o Options) (*Client, error) {
 	ctx, kill := context.WithCancel(ctx)
 	c := &Client{kill: kill, lines: make(chan []byte), timeout: cmp.Or(o.Timeout, 2*time.Minute)}
@@ -139,15 +139,14 @@ func (c *Client) start(ctx context.Context, o Options) error {
 	content, err := program.ReadFile("java/" + name)
 	if err != nil {
 		name, runs = "JavaValues.java", nil
-		if content, err = program.ReadFile("java/" + name); err != nil {
-			return err
-		}
+		content, _ = program.ReadFile("java/" + name) // embedded
 	}
 	java := o.Java
-	if home := os.Getenv("JAVA_HOME"); len(java) == 0 && home != "" {
-		java = []string{filepath.Join(home, "bin", "java")}
-	} else if len(java) == 0 {
+	if len(java) == 0 {
 		java = []string{"java"}
+		if home := os.Getenv("JAVA_HOME"); home != "" {
+			java = []string{filepath.Join(home, "bin", "java")}
+		}
 	}
 	at := Elsewhere(java)
 	command := slices.Clone(java)
@@ -193,7 +192,7 @@ func (c *Client) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Do sends requests, and returns their replies in the same order. After an error the program has ended.
+// Do sends requests and returns their replies in the same order. After an error the program has ended.
 func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
 	first := c.last + 1
 	c.last += len(requests)
@@ -204,7 +203,7 @@ func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
 		for i, r := range requests {
 			r["id"] = first + i
 			if lines.Encode(r) != nil {
-				return // the program has ended, and no line comes
+				return // the program has ended
 			}
 		}
 		_ = c.stdin.Flush()
@@ -230,13 +229,13 @@ func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
 	return replies, nil
 }
 
-// failed ends the program, and returns what was wrong with it.
+// failed ends the program and returns its error.
 func (c *Client) failed(what string) error {
 	c.kill()
 	if err := c.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		what += fmt.Sprintf(" (%v)", err)
 	}
-	_ = os.RemoveAll(c.folder) // where the program could not
+	_ = os.RemoveAll(c.folder) // a killed program leaves it
 	return fmt.Errorf("%s %s: %s", c.cmd.Path, what, strings.TrimSpace(string(c.stderr)))
 }
 

@@ -124,7 +124,7 @@ func isClassName(s string) bool {
 	})
 }
 
-// detectJSON tells the codecs of JSON apart by the classes in it, and the two Jacksons by a java.util.Date.
+// detectJSON distinguishes the codecs of JSON by the classes in it, and the two Jacksons by a java.util.Date.
 func detectJSON(data []byte) Kind {
 	jackson := "json|json3"
 	switch {
