@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/listen"
@@ -136,10 +135,33 @@ func (c *ClusterSet) view(ctx context.Context, n *redis.Node) (masters string, e
 	return strings.Join(served, ", "), nil
 }
 
-// served returns the slots that a node serves by its own list, with its replicas.
-func (c *ClusterSet) served(ctx context.Context, n *redis.Node) ([]goredis.ClusterSlot, error) {
-	ranges, err := c.clients[n].ClusterSlots(ctx).Result()
-	return slices.DeleteFunc(ranges, func(r goredis.ClusterSlot) bool { return r.Nodes[0].Addr != n.Addr }), err
+// served returns the slots that a node serves by its own list, each range as "1-5" or "7", and the addresses of its replicas. The list
+// names addresses whatever endpoints the cluster prefers.
+func (c *ClusterSet) served(ctx context.Context, n *redis.Node) (ranges, replicas []string, err error) {
+	list, err1 := c.do(ctx, n, "CLUSTER", "NODES").Text()
+	id, err2 := c.id(ctx, n)
+	for line := range strings.Lines(list) {
+		switch f := strings.Fields(line); {
+		case len(f) < 8:
+		case f[0] == id:
+			ranges = f[8:]
+		case f[3] == id:
+			addr, _, _ := strings.Cut(f[1], "@")
+			replicas = append(replicas, addr)
+		}
+	}
+	return ranges, replicas, errors.Join(err1, err2)
+}
+
+// serves reports whether a range of served has the slot. A slot under way is "[1->-id]".
+func serves(within string, slot int) bool {
+	first, last, isRange := strings.Cut(within, "-")
+	start, err := strconv.Atoi(first)
+	end := start
+	if isRange {
+		end, _ = strconv.Atoi(last)
+	}
+	return err == nil && start <= slot && slot <= end
 }
 
 // NodeOfSlot returns the master that serves a slot, once one running node alone does.
@@ -157,11 +179,11 @@ func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node
 	err = redis.Until(ctx, fmt.Sprintf("a node other than %s serves slot %d", old, slot), func() error {
 		var owners []*redis.Node
 		for _, n := range running(c.nodes) {
-			served, err := c.served(ctx, n)
+			served, _, err := c.served(ctx, n)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(served, func(r goredis.ClusterSlot) bool { return r.Start <= slot && slot <= r.End }) && n != old {
+			if slices.ContainsFunc(served, func(within string) bool { return serves(within, slot) }) && n != old {
 				owners = append(owners, n)
 			}
 		}
@@ -176,14 +198,11 @@ func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node
 
 // ReplicasOf returns the replicas of a running master, by the master's list. A replica has no replicas.
 func (c *ClusterSet) ReplicasOf(ctx context.Context, master *redis.Node) (replicas []*redis.Node, err error) {
-	served, err := c.served(ctx, master)
-	if err != nil || len(served) == 0 {
-		return nil, err
+	_, addresses, err := c.served(ctx, master)
+	for _, addr := range addresses {
+		replicas = append(replicas, c.at(addr))
 	}
-	for _, member := range served[0].Nodes[1:] {
-		replicas = append(replicas, c.at(member.Addr))
-	}
-	return replicas, nil
+	return replicas, err
 }
 
 // Failover makes a replica take its master's place while both live. No write is lost.
@@ -192,7 +211,7 @@ func (c *ClusterSet) Failover(ctx context.Context, replica *redis.Node) error {
 		return err
 	}
 	return redis.Until(ctx, replica.Addr+" is a master", func() error {
-		served, err := c.served(ctx, replica)
+		served, _, err := c.served(ctx, replica)
 		if err == nil && len(served) == 0 {
 			err = errors.New("it serves no slot")
 		}
@@ -245,7 +264,7 @@ func (c *ClusterSet) MigrateKeys(ctx context.Context, slot int, from, to *redis.
 func (c *ClusterSet) FinishMove(ctx context.Context, slot int, from, to *redis.Node) error {
 	// The new owner first: the slot always has an owner.
 	for _, n := range append([]*redis.Node{to, from}, running(c.nodes)...) {
-		served, err := c.served(ctx, n)
+		served, _, err := c.served(ctx, n)
 		if err == nil && len(served) > 0 {
 			err = c.setSlot(ctx, n, slot, "NODE", to)
 		}
