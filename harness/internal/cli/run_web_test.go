@@ -77,7 +77,7 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 		"--slo", "delivered==offered", "--label", "host=here")
 	b.await(t, `document.getElementById("tag").textContent === "running" && Number(`+deliveredBy(0)+`) > 0`)
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
-	b.await(t, `document.getElementById("objectives") !== null`)
+	b.await(t, `document.getElementById("objectives") !== null && document.getElementById("verdict").innerText.startsWith("Interrupted")`)
 	<-b.ended // its verdict is the machine's
 
 	r, err := run.ReadFile(filepath.Join(out, run.File))
