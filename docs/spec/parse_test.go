@@ -50,7 +50,7 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 		"there is no Redisson release 3.99.0":                   of("It MUST.", "- Releases: 3.99.0 on"),
 		`"3.3.0 to 3.2.0" ends before it begins`:                of("It MUST.", "- Releases: 3.3.0 to 3.2.0"),
 		`"2.7.0 on": a range of 2.x ends within it`:             of("It MUST.", "- Releases: 2.7.0 on"),
-		`"2.7.0 to 2.15.2" is not later than`:                 of("It MUST.", "- Releases: 3.2.0 on, 2.7.0 to 2.15.2"),
+		`"2.7.0 to 2.15.2" is not later than`:                   of("It MUST.", "- Releases: 3.2.0 on, 2.7.0 to 2.15.2"),
 	} {
 		_, err := Load(fstest.MapFS{"a.md": {Data: []byte(text)}, "README.md": {Data: []byte("### W-A-1\n")}})
 		require.ErrorContains(t, err, want)

@@ -131,12 +131,12 @@ var (
 
 func isDelete(name string) bool { return name == "del" || name == "unlink" }
 
-// argument is a number, which is 1 if the command leaves it out.
-func argument(l monitor.Line, i int) int64 {
-	if len(l.Args) <= i {
+// argument is the number after the key, which is 1 if the command leaves it out.
+func argument(l monitor.Line) int64 {
+	if len(l.Args) <= 2 {
 		return 1
 	}
-	n, _ := strconv.ParseInt(l.Args[i], 10, 64)
+	n, _ := strconv.ParseInt(l.Args[2], 10, 64)
 	return n
 }
 
@@ -168,7 +168,7 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 	case isDelete(name):
 		a.drop(q, ref.role == timeoutSet, ref.role == pendingList)
 	case strings.HasSuffix(name, "expire") || strings.HasSuffix(name, "expireat"):
-		q.expires = argument(l, 2)
+		q.expires = argument(l)
 		if name[0] == 'e' {
 			q.expires *= 1000
 		}
@@ -291,14 +291,14 @@ func (a *Analysis) onList(q *queue, name string, l monitor.Line) {
 		if len(l.Args) == 4 {
 			m := a.find(q, l.Args[3])
 			s.unlisted = append(s.unlisted, m)
-			if n := int(argument(l, 2)); n != 0 {
+			if n := int(argument(l)); n != 0 {
 				m.listed -= min(max(n, -n), max(m.listed, 0))
 			} else {
 				m.listed = 0
 			}
 		}
 	case "lpop", "rpop":
-		s.popped += int(argument(l, 2))
+		s.popped += int(argument(l))
 	default:
 		q.unsure = name
 	}
@@ -314,7 +314,7 @@ func (a *Analysis) onDestination(q *queue, name string, l monitor.Line) {
 		}
 		s.front = name[0] == 'l'
 	case "lpop", "rpop":
-		most = argument(l, 2)
+		most = argument(l)
 	case "rpoplpush", "lmove", "lrem":
 		most = 1
 	case "del", "unlink":

@@ -127,7 +127,7 @@ func TestDeskGuards(t *testing.T) {
 		require.Equal(t, c.set, status, "%+v", c)
 	}
 	page, _ := b.desk(ops.DeskOptions{Open: true, Changes: true})
-	request, err := http.NewRequestWithContext(t.Context(), "POST", page+"plan?name=orders", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, page+"plan?name=orders", nil)
 	require.NoError(t, err)
 	request.Header.Set("Origin", "http://elsewhere.example")
 	answer, err := http.DefaultClient.Do(request)

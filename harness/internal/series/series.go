@@ -80,7 +80,7 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
 	var faults *fault.Injector
-	if needsServer(o.side.Driver, o.Case.Run) {
+	if needsServer(o.side.Driver, o.Run) {
 		on := cmp.Or(o.side.Redis, o.Redis)
 		srv, err := fault.Start(ctx, on, o.Plan.Faults, o.Notice)
 		if err != nil {
@@ -296,7 +296,7 @@ func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told
 		}
 		if ctx.Err() != nil {
 			r.interrupted(o, done, len(rounds))
-			return nil
+			break
 		}
 		if gone := r.gone(o, c); gone != "" && done < len(rounds) {
 			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", done, len(rounds), gone))
