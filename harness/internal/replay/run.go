@@ -190,7 +190,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	r.model.Apply(s.Line, inner)
 	if trace.Subscribes(s.Line) && !p.subscribed {
 		p.subscribed = true
-		r.drains.Go(func() { io.Copy(io.Discard, p.socket) })
+		r.drains.Go(func() { _, _ = io.Copy(io.Discard, p.socket) })
 	}
 	if !p.subscribed && !trace.Blocks(s.Line) {
 		if _, err = p.read(answerTimeout); p.closed || errors.As(err, new(resp.Error)) {
