@@ -17,7 +17,7 @@
 //	                Result  pass | fail | skip | failed-as-expected | error
 //
 // A run empties its own server before each case. On another server it deletes only its keys, and stops at a sign of another
-// client: see package guest.
+// client: see monitor.Guest.
 //
 // A case begins with an empty server and the mark ECHO case:<id>, and ends when the program's last connection is gone. All
 // commands in between are its recording, the set-up of the case included, so that the recording can be replayed; only the

@@ -51,7 +51,7 @@ func Compile(pattern string) (func(id string) bool, error) {
 
 // Run starts server and program, runs the cases one after the other and stops both. An error means that they could not
 // be had; whatever goes wrong later is part of the report. When ctx ends, or somebody else uses the server, the rest is
-// left out, and ctx's error or ErrServerInUse returned with the report so far.
+// left out, and ctx's error or monitor.ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	srv, runner, end, err := p.begin(ctx)
 	defer func() { err = errors.Join(err, end()) }()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -52,15 +51,12 @@ type Runner struct {
 	stopped error
 }
 
-// ErrServerInUse says that another client uses the server, so that a run neither begins nor goes on.
-var ErrServerInUse = guest.ErrInUse
-
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
 var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
 // NewRunner prepares a run on one server. A server that was started for it is emptied before each case. Any other one
-// must be empty, without scripts and without other clients; the run stops with ErrServerInUse once that is not so, and
-// with ErrForbidden where the server refuses it what it needs. See package guest.
+// must be empty, without scripts and without other clients; the run stops with monitor.ErrServerInUse once that is not so, and
+// with ErrForbidden where the server refuses it what it needs. See monitor.Guest.
 func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	address, err := redis.ParseAddress(srv.URL())
 	if err != nil || address.Topology != redis.Single || srv.Embedded() {
@@ -90,7 +86,7 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 		}
 	}
 	if srv.How == "external" {
-		r.senders.guest = &guest.Guest{
+		r.senders.guest = &monitor.Guest{
 			Conn: r.control, Connections: harnessConnections,
 			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 		}
@@ -119,14 +115,14 @@ func asForbidden(err error) error {
 
 func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
 
-// Stopped is ErrServerInUse or ErrForbidden once the run must not go on, else nil.
+// Stopped is monitor.ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
 
 // Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is
 // removed.
 func (r *Runner) Close() error {
 	var left error
-	if r.senders.guest != nil && !errors.Is(r.stopped, ErrServerInUse) {
+	if r.senders.guest != nil && !errors.Is(r.stopped, monitor.ErrServerInUse) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 		defer cancel()
 		if left = r.empty(ctx); left == nil {
@@ -171,7 +167,7 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, r.stopped
 	}
 	observed, err := r.observe(ctx, c)
-	if r.senders.guest != nil && !errors.Is(err, ErrServerInUse) {
+	if r.senders.guest != nil && !errors.Is(err, monitor.ErrServerInUse) {
 		refused := err
 		if observed != nil && len(observed.Failures) > 0 {
 			refused = errors.New(strings.Join(observed.Failures, "\n"))
@@ -183,7 +179,7 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 			observed, err = nil, refused
 		}
 	}
-	if errors.Is(err, ErrServerInUse) || errors.Is(err, ErrForbidden) {
+	if errors.Is(err, monitor.ErrServerInUse) || errors.Is(err, ErrForbidden) {
 		r.stopped = err
 	}
 	return observed, err

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
@@ -26,9 +25,9 @@ import (
 // The proxy also sees the commands of administrators, which MONITOR does not show.
 type senders struct {
 	proxy *proxy.Proxy
-	url   string       // of the server by way of the proxy
-	mark  string       // begins the text of each ECHO
-	guest *guest.Guest // nil on a server that was started for the run
+	url   string         // of the server by way of the proxy
+	mark  string         // begins the text of each ECHO
+	guest *monitor.Guest // nil on a server that was started for the run
 
 	mu     sync.Mutex
 	peers  map[string]string // the sender of each peer

@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -104,7 +105,7 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 	}(begun)
 	report, err := plan.Run(t.Context())
 	names := <-set
-	require.ErrorIs(t, err, ErrServerInUse)
+	require.ErrorIs(t, err, monitor.ErrServerInUse)
 	require.ErrorContains(t, err, "SET of 127.0.0.1:")
 	require.Positive(t, report.Counts.Pass)
 	require.Zero(t, report.Counts.Fail, report.Text())

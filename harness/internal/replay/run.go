@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -36,7 +35,7 @@ type run struct {
 	target   Target
 	control  redis.Conn
 	monitor  *monitor.Conn
-	guest    *guest.Guest // nil on an own server
+	guest    *monitor.Guest // nil on an own server
 	drains   sync.WaitGroup
 	opened   []*conn
 	peers    map[string]*conn // by the recording's name
@@ -65,7 +64,7 @@ type conn struct {
 }
 
 // Run replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
-// failed; it is guest.ErrInUse if another client uses a server that is not own.
+// failed; it is monitor.ErrServerInUse if another client uses a server that is not own.
 func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
 	if plan.Divergence != nil {
 		return plan.result(nil, plan.Divergence), nil
@@ -110,7 +109,7 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 	} else {
 		sync := func(ctx context.Context) error { _, err := r.sync(ctx); return err }
-		r.guest = &guest.Guest{Conn: r.control, Sync: sync, Connections: 2} // control and MONITOR
+		r.guest = &monitor.Guest{Conn: r.control, Sync: sync, Connections: 2} // control and MONITOR
 		if err := r.guest.Admit(ctx); err != nil {
 			return err
 		}
@@ -126,7 +125,7 @@ func (r *run) prepare(ctx context.Context) error {
 // cleanUp removes the replay's keys and scripts from a server that is not own, unless another client has come.
 func (r *run) cleanUp(ctx context.Context, err error) error {
 	r.closePeers()
-	if r.guest == nil || errors.Is(err, guest.ErrInUse) {
+	if r.guest == nil || errors.Is(err, monitor.ErrServerInUse) {
 		return err
 	}
 	left := r.guest.Remove(ctx)

@@ -1,8 +1,4 @@
-// Package guest keeps a run harmless on a server that the run did not start.
-//
-// The server must hold no keys and no scripts, and have no other client. From then on MONITOR shows each sender: once
-// another client sends a command, or stays connected, the run stops and deletes nothing more.
-package guest
+package monitor
 
 import (
 	"context"
@@ -14,14 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// ErrInUse says that another client uses the server, or that the server holds data of another client.
-var ErrInUse = errors.New("the server is in use")
+// ErrServerInUse says that another client uses the server, or that the server holds data of another client.
+var ErrServerInUse = errors.New("the server is in use")
 
-// Guest is a run on such a server.
+// Guest keeps a run harmless on a server that the run did not start. The server must hold no keys and no scripts, and have
+// no other client. From then on MONITOR shows each sender: once another client sends a command, or stays connected, the run
+// stops and deletes nothing more.
 type Guest struct {
 	// Conn is the connection of the run that looks around and deletes, always the same.
 	Conn redis.Conn
@@ -38,7 +35,7 @@ type Guest struct {
 var quiet = strings.Fields("ping echo hello auth select client quit reset info command time role dbsize memory replconf psync")
 
 // Note takes a line of MONITOR that the run did not send.
-func (g *Guest) Note(l monitor.Line) {
+func (g *Guest) Note(l Line) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.stranger == "" && !slices.Contains(quiet, l.Name()) {
@@ -46,7 +43,7 @@ func (g *Guest) Note(l monitor.Line) {
 	}
 }
 
-// Disturbed returns ErrInUse once a stranger has sent a command.
+// Disturbed returns ErrServerInUse once a stranger has sent a command.
 func (g *Guest) Disturbed() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +56,7 @@ func (g *Guest) Disturbed() error {
 func inUse(format string, args ...any) error {
 	return fmt.Errorf("%w: expected no other client and no keys of others, "+format+
 		"; the run stops and deletes nothing more. Name an empty server that only you use, or let dq-bench start one: --redis process",
-		append([]any{ErrInUse}, args...)...)
+		append([]any{ErrServerInUse}, args...)...)
 }
 
 // Admit makes sure that the server is empty, that the run is alone, and that it may delete its keys.
@@ -92,7 +89,7 @@ var (
 // grace is how long another client may be connected: a health check is gone by then.
 const grace = time.Second
 
-// Alone returns ErrInUse if another client has sent a command or stays connected.
+// Alone returns ErrServerInUse if another client has sent a command or stays connected.
 func (g *Guest) Alone(ctx context.Context) error {
 	if err := g.Sync(ctx); err != nil {
 		return err
