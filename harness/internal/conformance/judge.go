@@ -134,6 +134,12 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	return result
 }
 
+// onlyLate reports whether nothing failed but reactions that came late.
+func (r *Result) onlyLate() bool {
+	return r.Status == Fail && len(r.Broken) > 0 && !slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return !b.Late }) &&
+		r.Detail == strings.Join(textsOf(r.Broken), "\n")
+}
+
 // hasForeign reports whether a case seeds members that its release cannot read.
 func (c *Case) hasForeign() bool {
 	return slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Seed != nil && s.Seed.Foreign })

@@ -44,3 +44,21 @@ func byHarness(lines []monitor.Line) map[string]bool {
 	}
 	return peers
 }
+
+// What a machine that stood still may have caused runs once more; all else is judged at once.
+func TestOnlyLateReactionsRunAgain(t *testing.T) {
+	late, wrong := trace.Breach{Statement: "W-START-2", Text: "late", Late: true}, trace.Breach{Statement: "W-OFFER-4", Text: "wrong"}
+	for _, c := range []struct {
+		again    bool
+		broken   []trace.Breach
+		failures []string
+	}{
+		{true, []trace.Breach{late}, nil},
+		{false, []trace.Breach{late, wrong}, nil},
+		{false, []trace.Breach{late}, []string{"an answer"}},
+		{false, nil, []string{"an answer"}},
+	} {
+		r := Result{Status: Fail, Broken: c.broken, Detail: strings.Join(append(textsOf(c.broken), c.failures...), "\n")}
+		require.Equal(t, c.again, r.onlyLate(), "%v %v", c.broken, c.failures)
+	}
+}

@@ -155,6 +155,10 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 			return ctx.Err()
 		}
 		result := runner.Judge(ctx, c, p.Oracle)
+		if result.onlyLate() {
+			p.Notice(c.ID + " runs once more: a reaction came late, as on a machine that stood still")
+			result = runner.Judge(ctx, c, p.Oracle)
+		}
 		if err := runner.Stopped(); err != nil {
 			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
 		}
@@ -176,6 +180,9 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 // command runs one case alone.
 func (p *Plan) command(c *Case) string {
 	words := []string{"dq-bench", "verify", "--driver", p.Spec.String()}
+	if p.Beside != nil {
+		words = append(words, "--driver", p.Beside.String())
+	}
 	if p.Release != (wire.Release{}) {
 		words = append(words, "--release", p.Release.String())
 	}

@@ -150,7 +150,7 @@ func (t *Timeline) judge(s *Step) {
 // breaks notes a breach; an empty text is none.
 func (t *Timeline) breaks(statement, text string, l monitor.Line) {
 	if text != "" {
-		t.broken = append(t.broken, Breach{statement, text, l})
+		t.broken = append(t.broken, Breach{Statement: statement, Text: text, Line: l})
 	}
 }
 
@@ -189,6 +189,12 @@ func (t *Timeline) remind(s *Step) {
 
 // late finds reactions that did not come in time.
 func (t *Timeline) late() {
+	before := len(t.broken)
+	defer func() {
+		for i := range t.broken[before:] {
+			t.broken[before+i].Late = true
+		}
+	}()
 	for _, q := range t.all() {
 		if q.owes > 0 && t.now-q.owes > soon {
 			q.owes = 0

@@ -43,6 +43,7 @@ func TestLiveness(t *testing.T) {
 		for _, b := range broken {
 			if b.Statement == "W-START-2" || b.Statement == "W-TIMER-1" {
 				found += b.Statement
+				require.True(t, b.Late, name)
 			}
 		}
 		require.Equal(t, c.broken, found, name)

@@ -89,6 +89,8 @@ type Breach struct {
 	// Text says what was seen.
 	Text string
 	Line monitor.Line
+	// Late says that a reaction came too late: a machine that stood still shows the same.
+	Late bool
 }
 
 // Timeline replays lines on a model of the queues that they name and holds each step against the rules.
