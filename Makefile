@@ -185,8 +185,9 @@ growth: ## what a queue costs as it grows to 5,000,000 pending messages (2 GB), 
 	$(GO) run ./harness/internal/lab growth
 
 .PHONY: compare-releases
-compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server
-	$(GO) run ./harness/internal/lab latency
+compare-releases: ## lateness over Redisson releases and dq, and of one release beside itself, into out/latency; needs Java, Maven, redis-server
+	$(GO) run ./cmd/dq-bench run -f steady --repeat 6 --redis process --out out/latency --report out/latency.html \
+	  --driver redisson:3.16.6 --driver redisson:3.16.6 --driver redisson:3.21.1 --driver redisson:4.7.0 --driver dq
 
 .PHONY: replay
 replay: ## send the documents' recordings to a server and compare

@@ -45,7 +45,7 @@ func byHarness(lines []monitor.Line) map[string]bool {
 	return peers
 }
 
-// What a machine that stood still may have caused runs once more; all else is judged at once.
+// Late reactions alone run once more. Other failures are judged at once.
 func TestOnlyLateReactionsRunAgain(t *testing.T) {
 	late, wrong := trace.Breach{Statement: "W-START-2", Text: "late", Late: true}, trace.Breach{Statement: "W-OFFER-4", Text: "wrong"}
 	for _, c := range []struct {
