@@ -134,7 +134,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	return result
 }
 
-// onlyLate reports whether nothing failed but reactions that came late.
+// onlyLate reports whether late reactions are the only failures.
 func (r *Result) onlyLate() bool {
 	return r.Status == Fail && len(r.Broken) > 0 && !slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return !b.Late }) &&
 		r.Detail == strings.Join(textsOf(r.Broken), "\n")

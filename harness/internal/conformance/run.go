@@ -156,7 +156,7 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 		}
 		result := runner.Judge(ctx, c, p.Oracle)
 		if result.onlyLate() {
-			p.Notice(c.ID + " runs once more: a reaction came late, as on a machine that stood still")
+			p.Notice(c.ID + " runs once more: a reaction was late, as on a machine that hung")
 			result = runner.Judge(ctx, c, p.Oracle)
 		}
 		if err := runner.Stopped(); err != nil {

@@ -89,7 +89,7 @@ type Breach struct {
 	// Text says what was seen.
 	Text string
 	Line monitor.Line
-	// Late says that a reaction came too late: a machine that stood still shows the same.
+	// Late marks a reaction after its bound. A machine that hung shows the same.
 	Late bool
 }
 
