@@ -16,8 +16,7 @@ import (
 
 // Kind is a way in which servers stand together, and in which a client reaches them.
 type Kind struct {
-	// Name is a word or two, About what else there is to say of it.
-	Name, About string
+	Name string
 	// Everywhere says that it is worth while on each version of a server.
 	Everywhere bool
 
@@ -27,15 +26,15 @@ type Kind struct {
 // Kinds are all there are, in the order of a report. The rules are those that Rules gives.
 func Kinds(rules []string) []Kind {
 	return []Kind{
-		{"one server", "by TCP, RESP3", true, by(goredis.Options{Protocol: 3})},
-		{"RESP2", "one server, by the older protocol", false, by(goredis.Options{Protocol: 2})},
-		{"database 5", "one server, SELECT 5", false, by(goredis.Options{DB: 5})},
-		{"Unix socket", "one server, by its socket", false, socket},
-		{"TLS", "one server that takes no client without a certificate", false, secured},
-		{"ACL", "one server, as a user with the least rights, by the rules of dq/README.md", true, restricted(rules)},
-		{"replicas", "a master, 2 replicas, no sentinel", false, replicated},
-		{"Sentinel", "3 sentinels, a master, 2 replicas", true, watched},
-		{"Cluster", "3 masters, a replica of each", true, clustered},
+		{"one server", true, by(goredis.Options{Protocol: 3})},
+		{"RESP2", false, by(goredis.Options{Protocol: 2})},
+		{"database 5", false, by(goredis.Options{DB: 5})},
+		{"Unix socket", false, socket},
+		{"TLS", false, secured},
+		{"ACL", true, restricted(rules)},
+		{"replicas", false, replicated},
+		{"Sentinel", true, watched},
+		{"Cluster", true, clustered},
 	}
 }
 
@@ -49,8 +48,7 @@ func (k Kind) Unfit(version string) string {
 
 // Topology is servers that run.
 type Topology struct {
-	// Product and Version are those of the servers.
-	Product, Version string
+	Version string // of the servers
 	// Faults are what may happen to them, one after the other.
 	Faults []Fault
 
@@ -72,8 +70,7 @@ func (t *Topology) Close() error {
 
 // Fault is something that happens to servers under load.
 type Fault struct {
-	// Name is a word or two, About what is done.
-	Name, About string
+	Name string
 	// Loses is what Redis itself may lose by it.
 	Loses Loss
 
@@ -93,8 +90,3 @@ const (
 	// replication does not wait; what it had given out comes again.
 	Unreplicated
 )
-
-// String is as a table has it.
-func (l Loss) String() string {
-	return [...]string{"nothing", "what was on its way to a take", "what was on its way to a take, or not yet replicated"}[l]
-}

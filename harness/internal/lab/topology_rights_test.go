@@ -10,15 +10,12 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// The user and the password of the rules, and the queue that they are for.
+// The user and the password of the rules, and the start of a rule's line.
 const (
 	ruleUser     = "app"
 	rulePassword = "secret"
-	ruleQueue    = Queue
+	ruleStart    = "ACL SETUSER " + ruleUser + " "
 )
-
-// ruleStart begins the line of a rule.
-const ruleStart = "ACL SETUSER " + ruleUser + " "
 
 // Rules are the lines of a text, dq/README.md, that say as commands to the server which rights a user
 // of the queue "orders" needs: first those for offers and takes, then those that a Worker
@@ -45,7 +42,7 @@ func (t *Topology) grant(ctx context.Context, s *redis.Server, rules []string) e
 	defer admin.Close()
 	lines := []string{rules[0]}
 	for _, rule := range rules {
-		lines = append(lines, strings.ReplaceAll(rule, ruleQueue, t.kept))
+		lines = append(lines, strings.ReplaceAll(rule, Queue, t.kept))
 	}
 	for _, line := range append(lines, "ACL SAVE") {
 		var args []any

@@ -43,7 +43,7 @@ func replicated(ctx context.Context, path string) (*Topology, error) {
 		return nil, errors.Join(err, t.Close())
 	}
 	t.Faults = append([]Fault{{
-		Name: "replica killed", About: fmt.Sprintf("both replicas, one after the other, are killed and started again %s later; the master stays", downFor),
+		Name: "replica killed",
 		do: func(ctx context.Context) error {
 			for _, n := range replicas {
 				if err := killed(ctx, n); err != nil {
@@ -72,13 +72,13 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 		return nil, err
 	}
 	return &Topology{
-		Product: s.Product, Version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
+		Version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
 		Faults: []Fault{
-			{"fail-over", "SENTINEL FAILOVER: the old master takes writes until the sentinels have it replicate", Unreplicated, func(ctx context.Context) error {
+			{"fail-over", Unreplicated, func(ctx context.Context) error {
 				_, err := s.Failover(ctx)
 				return errors.Join(err, s.Settle(ctx))
 			}},
-			{"master killed", "kill -9; the sentinels promote a replica, and it comes back as one", Unreplicated, func(ctx context.Context) error {
+			{"master killed", Unreplicated, func(ctx context.Context) error {
 				old, err := s.Master(ctx)
 				if err != nil {
 					return err
@@ -89,7 +89,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 				_, err = s.WaitFailover(ctx, old)
 				return errors.Join(err, old.Restart(ctx), s.Settle(ctx))
 			}},
-			{"rolling restart", "each replica, then the master after a fail-over, then each sentinel is killed and started again", Unreplicated, func(ctx context.Context) error {
+			{"rolling restart", Unreplicated, func(ctx context.Context) error {
 				return rollSentinel(ctx, s)
 			}},
 		},
@@ -130,22 +130,22 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 	}
 	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfKey(ctx, Queue) }
 	return &Topology{
-		Product: c.Product, Version: c.Version, kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
+		Version: c.Version, kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
 		Faults: []Fault{
-			{"fail-over", "CLUSTER FAILOVER of the master that has the queue", Nothing, func(ctx context.Context) error {
+			{"fail-over", Nothing, func(ctx context.Context) error {
 				n, err := owner(ctx)
 				if err != nil {
 					return err
 				}
 				return handOver(ctx, c, n)
 			}},
-			{"resharding", "the queue's slot moves to another master, and back", Nothing, func(ctx context.Context) error {
+			{"resharding", Nothing, func(ctx context.Context) error {
 				return reshard(ctx, c)
 			}},
-			{"rolling restart", "each replica, then each master after a CLUSTER FAILOVER is killed and started again", Nothing, func(ctx context.Context) error {
+			{"rolling restart", Nothing, func(ctx context.Context) error {
 				return rollCluster(ctx, c)
 			}},
-			{"master killed", "kill -9 of the master that has the queue; its replica is elected, and it comes back as one", Unreplicated, func(ctx context.Context) error {
+			{"master killed", Unreplicated, func(ctx context.Context) error {
 				old, err := owner(ctx)
 				if err != nil {
 					return err

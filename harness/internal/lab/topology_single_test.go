@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -36,10 +35,10 @@ func around(s *redis.Server, options goredis.Options) *Topology {
 	}
 	n := s.Nodes()[0]
 	return &Topology{
-		Product: s.Product, Version: s.Version, kept: "kept", closers: []func() error{s.Close},
+		Version: s.Version, kept: "kept", closers: []func() error{s.Close},
 		dial: func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
 		Faults: []Fault{{
-			Name: "kill", About: fmt.Sprintf("kill -9, and started again %s later, with its append-only file", downFor),
+			Name:  "kill",
 			Loses: Popped, do: func(ctx context.Context) error { return killed(ctx, n) },
 		}},
 	}
