@@ -4,8 +4,8 @@
 //	go run ./cmd/dq-demo
 //	curl -X POST 'http://127.0.0.1:8802/redissonQueue?data=a&expire=30000'
 //
-// It shares its queue with any Redisson whose RDelayedQueue has the same name,
-// codec and side of release 3.21.1.
+// It shares its queue with any Redisson whose RDelayedQueue has the same name, a JSON
+// codec and the same side of release 3.21.1.
 package main
 
 import (
@@ -19,8 +19,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -43,24 +41,22 @@ const (
 	headerTimeout   = 10 * time.Second
 )
 
-// settings are the flags, all of them found valid.
+// settings are the flags.
 type settings struct {
-	redis, queue, listen string
-	release              dq.Option
-	codec                codec.Codec[entity]
-	consumer             consumer
+	redis, queue, listen, release string
+	consumer                      consumer
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	code := execute(ctx, os.Args[1:], os.LookupEnv, os.Stderr)
+	code := execute(ctx, os.Args[1:], os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-func execute(ctx context.Context, args []string, env func(string) (string, bool), stderr io.Writer) int {
-	s, err := parse(args, env, stderr)
+func execute(ctx context.Context, args []string, stderr io.Writer) int {
+	s, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -75,24 +71,14 @@ func execute(ctx context.Context, args []string, env func(string) (string, bool)
 	return exitOK
 }
 
-// parse reads the flags, and DQ_<FLAG> for missing flags.
-func parse(args []string, env func(string) (string, bool), stderr io.Writer) (settings, error) {
-	var s settings
-	var release, codecName, class, style string
-	var uid int64
+func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("dq-demo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&s.redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://…, rediss://…")
 	flags.StringVar(&s.queue, "queue", "redisson:queue", "name of the destination queue")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8802", "address of the web service")
-	flags.StringVar(&release, "release", "", "Redisson release to be compatible with (default the newest)")
-	flags.StringVar(&codecName, "codec", "typed-json", "how values are written: "+joinNames())
-	flags.StringVar(&class, "class", "RedisDataEntity", "full name of the Java class, which every codec but typed-json writes")
-	flags.Int64Var(&uid, "serial-version-uid", 0, "of the Java class, for marshalling and serialization; as the JDK's serialver prints it")
-	flags.StringVar(&style, "consumer", "take", consumerForms)
-	if err := fromEnv(flags, env); err != nil {
-		return s, err
-	}
+	flags.StringVar(&s.release, "release", wire.Newest().String(), "Redisson release to be compatible with")
+	flags.Var(&s.consumer, "consumer", consumerForms)
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -102,38 +88,13 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	if s.queue == "" {
 		return s, errors.New("--queue: expected a name, got an empty one")
 	}
-	if release == "" {
-		release = wire.Newest().String()
-	}
-	s.release = dq.WithRelease(release)
-	var errCodec, errStyle error
-	s.codec, errCodec = newCodec(codecName, class, uid)
-	s.consumer, errStyle = parseConsumer(style)
-	_, errRelease := wire.LookupRelease(release)
-	if errRelease != nil {
-		errRelease = fmt.Errorf("--release: %w", errRelease)
-	}
+	_, errRelease := wire.LookupRelease(s.release)
 	_, errRedis := redis.Parse(s.redis)
-	return s, errors.Join(errCodec, errStyle, errRelease, errRedis)
-}
-
-// fromEnv sets flags from DQ_<FLAG>; the command line is read later and wins.
-func fromEnv(flags *flag.FlagSet, env func(string) (string, bool)) error {
-	var errs []error
-	flags.VisitAll(func(f *flag.Flag) {
-		name := "DQ_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value, ok := env(name); ok && value != "" {
-			if err := flags.Set(f.Name, value); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", name, err))
-			}
-		}
-	})
-	return errors.Join(errs...)
+	return s, errors.Join(errRelease, errRedis)
 }
 
 // run serves until ctx ends.
 func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
-	log := slog.New(slog.NewTextHandler(stderr, nil))
 	srv, err := redis.Start(ctx, s.redis, func(line string) { fmt.Fprintln(stderr, line) })
 	if err != nil {
 		return err
@@ -144,16 +105,15 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 		return err
 	}
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb, s.release)
+	client, err := dq.NewClient(rdb, dq.WithRelease(s.release))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	queue, err := dq.NewQueue(client, s.queue, s.codec)
+	queue, err := dq.NewQueue(client, s.queue, codec.JSON[entity]{})
 	if err != nil {
 		return err
 	}
-	service := &service{queue: queue, log: log, now: time.Now}
 	ready, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := queue.Ready(ready); err != nil {
@@ -163,7 +123,8 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", s.queue)
+	service := &service{queue: queue, log: slog.New(slog.NewTextHandler(stderr, nil))}
+	service.log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", s.queue)
 	return service.serve(ctx, listener, s.consumer)
 }
 
@@ -171,10 +132,9 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 // way are answered, and values that the consumer has popped are logged.
 func (s *service) serve(ctx context.Context, listener net.Listener, c consumer) error {
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var consumers sync.WaitGroup
-	consumers.Go(func() { s.consume(consuming, c) })
-	defer consumers.Wait()
-	defer stop()
+	consumed := make(chan struct{})
+	go func() { s.consume(consuming, c); close(consumed) }()
+	defer func() { stop(); <-consumed }()
 	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()

@@ -44,7 +44,7 @@ func startDemo(t *testing.T, srv *redis.Server, args ...string) *demo {
 	}()
 	args = append([]string{"--redis", srv.URL(), "--listen", "127.0.0.1:0"}, args...)
 	go func() {
-		d.ended <- execute(ctx, args, func(string) (string, bool) { return "", false }, write)
+		d.ended <- execute(ctx, args, write)
 		write.Close()
 	}()
 	t.Cleanup(func() { stop() })
@@ -100,27 +100,23 @@ func (d *demo) end() (lines []string) {
 
 func TestWhatIsPostedComesBackAfterItsDelay(t *testing.T) {
 	for _, consumer := range []string{"take", "poll-5ms"} {
-		for _, codec := range [][]string{
-			{"typed-json"}, {"json"}, {"kryo5"}, {"marshalling", "--serial-version-uid", "7"}, {"serialization", "--serial-version-uid", "7"},
-		} {
-			t.Run(consumer+" "+codec[0], func(t *testing.T) {
-				d := startDemo(t, redistest.Redis(t), append([]string{"--consumer", consumer, "--class", "demo.RedisDataEntity", "--codec"}, codec...)...)
-				d.post("data=a&expire=50")
-				require.Contains(t, d.logged(`msg="data added"`), "data=a expire=50 time=")
-				line := d.logged(`msg="data obtained"`)
-				took := regexp.MustCompile(`data=a expire=50 time=\d+ took_ms=(\d+)$`).FindStringSubmatch(line)
-				require.NotNil(t, took, line)
-				ms, err := strconv.Atoi(took[1])
-				require.NoError(t, err)
-				// Both ends are cut to whole ms.
-				require.GreaterOrEqual(t, ms, 49)
-				d.end()
-			})
-		}
+		t.Run(consumer, func(t *testing.T) {
+			d := startDemo(t, redistest.Redis(t), "--consumer", consumer)
+			d.post("data=a&expire=50")
+			require.Contains(t, d.logged(`msg="data added"`), "data=a expire=50 time=")
+			line := d.logged(`msg="data obtained"`)
+			took := regexp.MustCompile(`data=a expire=50 time=\d+ took_ms=(\d+)$`).FindStringSubmatch(line)
+			require.NotNil(t, took, line)
+			ms, err := strconv.Atoi(took[1])
+			require.NoError(t, err)
+			// Both ends are cut to whole ms.
+			require.GreaterOrEqual(t, ms, 49)
+			d.end()
+		})
 	}
 }
 
-func TestTheValueIsPlainJSONUnlessAskedOtherwise(t *testing.T) {
+func TestTheValueIsPlainJSON(t *testing.T) {
 	d := startDemo(t, redistest.Redis(t), "--consumer", "none", "--queue", "orders", "--release", "3.16.6")
 	d.post("data=%E4%BD%A0&expire=3600000")
 	members, err := d.client.ZRange(t.Context(), wire.NamesOf("orders").TimeoutSet, 0, -1).Result()
@@ -172,7 +168,6 @@ func TestAForeignValueIsKeptInTheLog(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	none := func(string) (string, bool) { return "", false }
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -182,8 +177,6 @@ func TestExitCodes(t *testing.T) {
 		"an unknown flag":  {[]string{"--speed", "9"}, exitUsage, "speed"},
 		"an argument":      {[]string{"now"}, exitUsage, "flags only"},
 		"no queue":         {[]string{"--queue", ""}, exitUsage, "--queue"},
-		"a codec":          {[]string{"--codec", "long"}, exitUsage, "typed-json"},
-		"no uid":           {[]string{"--codec", "serialization"}, exitUsage, "serialVersionUID"},
 		"a consumer":       {[]string{"--consumer", "poll-0s"}, exitUsage, "poll-<duration>"},
 		"a release":        {[]string{"--release", "3.16.99"}, exitUsage, "3.16.8"},
 		"a server":         {[]string{"--redis", "memcached"}, exitUsage, "memcached"},
@@ -192,21 +185,8 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr strings.Builder
-			require.Equal(t, test.code, execute(t.Context(), test.args, none, &stderr), stderr.String())
+			require.Equal(t, test.code, execute(t.Context(), test.args, &stderr), stderr.String())
 			require.Contains(t, strings.ReplaceAll(stderr.String(), "\n  -", "\n  --"), test.text)
 		})
 	}
-}
-
-func TestFlagsHaveEnvTwins(t *testing.T) {
-	env := map[string]string{"DQ_QUEUE": "from-env", "DQ_CONSUMER": "poll-3s", "DQ_LISTEN": ""}
-	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	s, err := parse([]string{"--consumer", "poll-5s"}, lookup, io.Discard)
-	require.NoError(t, err)
-	require.Equal(t, "from-env", s.queue)
-	require.Equal(t, 5*time.Second, s.consumer.pause)
-	require.Equal(t, "127.0.0.1:8802", s.listen)
-	env["DQ_SERIAL_VERSION_UID"] = "x"
-	_, err = parse(nil, lookup, io.Discard)
-	require.ErrorContains(t, err, "DQ_SERIAL_VERSION_UID")
 }

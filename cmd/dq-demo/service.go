@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -22,14 +23,23 @@ const (
 	maxBody = 1 << 20
 	// offerTimeout bounds one offer.
 	offerTimeout = 10 * time.Second
+	// takePause follows a take that failed.
+	takePause = 100 * time.Millisecond
 )
+
+// entity is the document's RedisDataEntity: a value, its delay in ms and when it
+// was added, Unix ms. Data is an Object in Java, the two others are Longs.
+type entity struct {
+	Data   any    `json:"data"`
+	Expire *int64 `json:"expire"`
+	Time   *int64 `json:"time"`
+}
 
 // service is the document's web service: a posted value is logged after its
 // delay.
 type service struct {
 	queue *dq.Queue[entity]
 	log   *slog.Logger
-	now   func() time.Time
 }
 
 // handler has POST /redissonQueue?data=a&expire=30000, answered with "ok". The
@@ -52,16 +62,16 @@ func (s *service) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	e := newEntity(data, expire, s.now())
+	added := time.Now().UnixMilli()
 	// A client that goes away must not leave open what became of its message.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), offerTimeout)
 	defer cancel()
-	if _, err := s.queue.Offer(ctx, e, time.Duration(expire)*time.Millisecond); err != nil {
+	if _, err := s.queue.Offer(ctx, entity{data, &expire, &added}, time.Duration(expire)*time.Millisecond); err != nil {
 		s.log.Error("not added", "data", data, "expire", expire, "error", err)
 		http.Error(w, refusal(err), http.StatusServiceUnavailable)
 		return
 	}
-	s.log.Info("data added", "data", data, "expire", expire, "time", *e.Time)
+	s.log.Info("data added", "data", data, "expire", expire, "time", added)
 	_, _ = io.WriteString(w, "ok")
 }
 
@@ -78,18 +88,89 @@ func parameters(form url.Values) (data string, expire int64, err error) {
 	if !form.Has("data") {
 		return "", 0, errors.New("parameter data is missing: expected ?data=a&expire=30000")
 	}
-	if !form.Has("expire") {
-		return "", 0, errors.New("parameter expire is missing: expected the delay in ms, such as expire=30000")
-	}
-	text := form.Get("expire")
-	expire, err = strconv.ParseInt(text, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange) && text[0] != '-', err == nil && expire > maxExpire:
-		return "", 0, fmt.Errorf("parameter expire is too large: expected at most %d ms, got %.40s", maxExpire, text)
-	case errors.Is(err, strconv.ErrRange), err == nil && expire < 0:
-		return "", 0, fmt.Errorf("parameter expire is negative: expected 0 ms or more, got %.40s", text)
-	case err != nil:
-		return "", 0, fmt.Errorf("parameter expire is no number: expected a delay in whole ms, such as 30000, got %.40q", text)
+	expire, err = strconv.ParseInt(form.Get("expire"), 10, 64)
+	if err != nil || expire < 0 || expire > maxExpire {
+		return "", 0, fmt.Errorf("parameter expire: expected the delay in ms, 0 to %d, such as expire=30000, got %.40q", maxExpire, form.Get("expire"))
 	}
 	return form.Get("data"), expire, nil
+}
+
+// consumerForms lists what a consumer understands.
+const consumerForms = "take | poll-<duration> (poll-3s, poll-5s) | none"
+
+// consumer is one of the document's ways to take due messages: blocking, which
+// is on time, or polling, one value a poll, which is late by half
+// the pause and falls behind if more than one value is due in it.
+type consumer struct {
+	none  bool
+	pause time.Duration // 0 blocks
+}
+
+func (c *consumer) String() string { return "take" } // the default
+
+// Set reads one of consumerForms.
+func (c *consumer) Set(text string) (err error) {
+	*c = consumer{none: text == "none"}
+	if pause, ok := strings.CutPrefix(text, "poll-"); ok {
+		if c.pause, err = time.ParseDuration(pause); err == nil && c.pause > 0 {
+			return nil
+		}
+	} else if text == "take" || c.none {
+		return nil
+	}
+	return errors.New("expected " + consumerForms)
+}
+
+// consume logs due values until ctx ends, also values popped by then.
+func (s *service) consume(ctx context.Context, c consumer) {
+	for !c.none && ctx.Err() == nil {
+		e, err := s.next(ctx, c.pause)
+		var unread *dq.DecodeError
+		switch {
+		case err == nil:
+			s.log.Info("data obtained", e.attributes(time.Now())...)
+		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
+			return
+		case errors.As(err, &unread):
+			s.log.Error("a value that is no entity", "bytes", fmt.Sprintf("%q", unread.Data), "error", unread.Err)
+		case !errors.Is(err, dq.ErrEmpty):
+			s.log.Error("nothing obtained", "error", err)
+			sleep(ctx, takePause)
+		}
+	}
+}
+
+// next waits for a value, or looks for one after a pause.
+func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err error) {
+	if pause == 0 {
+		return s.queue.Take(ctx)
+	}
+	if sleep(ctx, pause); ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	values, err := s.queue.Poll(context.WithoutCancel(ctx), 1) // the end must not lose a value on its way here
+	if len(values) > 0 {
+		return values[0], nil
+	}
+	return e, err
+}
+
+func sleep(ctx context.Context, pause time.Duration) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+// attributes are the entity for a log line, and how long it took until now. What
+// another service left out is left out.
+func (e entity) attributes(now time.Time) []any {
+	list := []any{slog.Any("data", e.Data)}
+	if e.Expire != nil {
+		list = append(list, slog.Int64("expire", *e.Expire))
+	}
+	if e.Time != nil {
+		list = append(list, slog.Int64("time", *e.Time), slog.Int64("took_ms", now.UnixMilli()-*e.Time))
+	}
+	return list
 }

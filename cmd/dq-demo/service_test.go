@@ -26,7 +26,7 @@ func unreachable(t *testing.T) *service {
 	require.NoError(t, err)
 	queue, err := dq.NewQueue(client, "orders", codec.JSON[entity]{})
 	require.NoError(t, err)
-	s := &service{queue: queue, log: slog.New(slog.DiscardHandler), now: time.Now}
+	s := &service{queue: queue, log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, client.Close())
 	return s
 }
@@ -39,16 +39,16 @@ func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 		reason               string
 	}{
 		"no data":             {"POST", "/redissonQueue?expire=1", "", 400, "parameter data is missing"},
-		"no expire":           {"POST", "/redissonQueue?data=a", "", 400, "parameter expire is missing"},
-		"an empty expire":     {"POST", "/redissonQueue?data=a&expire=", "", 400, "no number"},
-		"a text for expire":   {"POST", "/redissonQueue?data=a&expire=soon", "", 400, `no number: expected a delay in whole ms, such as 30000, got "soon"`},
-		"a fraction":          {"POST", "/redissonQueue?data=a&expire=1.5", "", 400, "no number"},
-		"a negative expire":   {"POST", "/redissonQueue?data=a&expire=-1", "", 400, "negative"},
-		"a very negative one": {"POST", "/redissonQueue?data=a&expire=-99999999999999999999", "", 400, "negative"},
-		"too large":           {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "too large"},
-		"much too large":      {"POST", "/redissonQueue?data=a&expire=99999999999999999999", "", 400, "too large"},
+		"no expire":           {"POST", "/redissonQueue?data=a", "", 400, "expected the delay in ms"},
+		"an empty expire":     {"POST", "/redissonQueue?data=a&expire=", "", 400, "expected the delay in ms"},
+		"a text for expire":   {"POST", "/redissonQueue?data=a&expire=soon", "", 400, `such as expire=30000, got "soon"`},
+		"a fraction":          {"POST", "/redissonQueue?data=a&expire=1.5", "", 400, "expected the delay in ms"},
+		"a negative expire":   {"POST", "/redissonQueue?data=a&expire=-1", "", 400, "expected the delay in ms"},
+		"a very negative one": {"POST", "/redissonQueue?data=a&expire=-99999999999999999999", "", 400, "expected the delay in ms"},
+		"too large":           {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "0 to 9223372036854"},
+		"much too large":      {"POST", "/redissonQueue?data=a&expire=99999999999999999999", "", 400, "expected the delay in ms"},
 		"a broken query":      {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "parameters"},
-		"a wrong form":        {"POST", "/redissonQueue", "data=a&expire=x", 400, "no number"},
+		"a wrong form":        {"POST", "/redissonQueue", "data=a&expire=x", 400, "expected the delay in ms"},
 		"too much":            {"POST", "/redissonQueue?expire=1", "data=" + strings.Repeat("a", maxBody), 400, "too large"},
 		"GET":                 {"GET", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
 		"PUT":                 {"PUT", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
@@ -79,13 +79,12 @@ func TestParseConsumer(t *testing.T) {
 	for text, want := range map[string]consumer{
 		"take": {}, "none": {none: true}, "poll-3s": {pause: 3 * time.Second}, "poll-250ms": {pause: 250 * time.Millisecond},
 	} {
-		got, err := parseConsumer(text)
-		require.NoError(t, err)
+		got := consumer{none: true}
+		require.NoError(t, got.Set(text))
 		require.Equal(t, want, got)
 	}
 	for _, text := range []string{"", "poll", "poll-", "poll-3", "poll--3s", "TAKE"} {
-		_, err := parseConsumer(text)
-		require.ErrorContains(t, err, consumerForms)
+		require.ErrorContains(t, new(consumer).Set(text), consumerForms)
 	}
 }
 
