@@ -17,13 +17,10 @@ func newCompare() *call {
 	c.prints(true)
 	c.yes(&o.Force, "force")
 	c.Flags().Float64Var(&o.MinEffect, "min-effect", o.MinEffect, c.row("min-effect").help)
-	c.span(&o.MinDelta, "min-delta", o.MinDelta)
 	return c.does(func(paths []string) error {
 		switch {
 		case !(o.MinEffect >= 0 && o.MinEffect < 1):
 			return usageError(fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", o.MinEffect))
-		case o.MinDelta < 0:
-			return usageError(fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", o.MinDelta))
 		case compare.CheckBy(o.By) != nil:
 			return usageError(compare.CheckBy(o.By))
 		case o.By == "" && len(paths) < 2:

@@ -22,7 +22,7 @@ const (
 	maxHelpLines = 40
 	maxExamples  = 3
 	// maxFlags is the limit of distinct flags.
-	maxFlags = 56
+	maxFlags = 55
 )
 
 // eachCommand calls f with each visible command of our own: completion is cobra's.

@@ -37,14 +37,14 @@ const (
 	// mostASide runs of a set are compared, the newest ones: the exact tests of more take seconds.
 	mostASide    = 40
 	significance = .05
+	// minDelta is the smallest change of a time that callers wait which matters.
+	minDelta = 20 * time.Microsecond
 )
 
 // Options tune a comparison.
 type Options struct {
-	// MinEffect is the smallest change that matters, as a share of the base; MinDelta the smallest change of a time that
-	// callers wait.
+	// MinEffect is the smallest change that matters, as a share of the base.
 	MinEffect float64
-	MinDelta  time.Duration
 	// By is version, commit, server or label:KEY: the sets are made anew by it. Empty keeps the sets as given.
 	By string
 	// Servers allows the servers to differ, because they are compared.
@@ -53,8 +53,8 @@ type Options struct {
 	Force bool
 }
 
-// DefaultOptions returns 5 % and 20 µs.
-func DefaultOptions() Options { return Options{MinEffect: .05, MinDelta: 20 * time.Microsecond} }
+// DefaultOptions returns 5 %.
+func DefaultOptions() Options { return Options{MinEffect: .05} }
 
 // Comparison is the result of comparing two sets or more.
 type Comparison struct {

@@ -16,7 +16,7 @@ type figure struct {
 	of func(*run.Document) float64
 	// ratio, if set, compares two runs of one instant second by second; NaN where it cannot.
 	ratio func(old, new *run.Document) float64
-	// waited marks a time that callers wait, to which MinDelta applies.
+	// waited marks a time that callers wait, to which minDelta applies.
 	waited bool
 }
 

@@ -108,7 +108,7 @@ func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
 		r.Ratio, r.Shift = &ratio, estimate(s, func(v float64) float64 { return r.Old * (math.Exp(v) - 1) })
 	}
 	if f.waited {
-		r.Floor = 1 // a time: MinDelta applies
+		r.Floor = float64(minDelta)
 	}
 	return r, true
 }
@@ -130,7 +130,7 @@ func (c *Comparison) judgeRows(o Options) {
 	}
 	for i, chance := range Holm(p) {
 		r := &c.Rows[i]
-		r.P, r.Floor = chance, max(o.MinEffect*math.Abs(r.Old), r.Floor*float64(o.MinDelta))
+		r.P, r.Floor = chance, max(o.MinEffect*math.Abs(r.Old), r.Floor)
 		switch {
 		case r.Shift.Low != nil && -r.Floor <= *r.Shift.Low && *r.Shift.High <= r.Floor:
 			r.Outcome = NoDifference
