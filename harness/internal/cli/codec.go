@@ -25,8 +25,8 @@ type decodedValue struct {
 	Codec  string `json:"codec"`
 	Class  string `json:"class,omitempty"`
 	Bytes  int    `json:"bytes"`
-	// Whole says that the value was read to its end, and that these are all its bytes. It is false where
-	// they do not tell: for text, numbers in decimal and the objects of Kryo5.
+	// Whole says that the value was read to its end, and that these are all its bytes. It is false
+	// if the bytes do not show it: text, numbers in decimal and the objects of Kryo5.
 	Whole bool `json:"whole"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`

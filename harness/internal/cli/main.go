@@ -19,7 +19,7 @@ import (
 
 // Exit codes of every subcommand.
 const (
-	exitOK          = 0   // what was asked for is done, and fine
+	exitOK          = 0   // done, and fine
 	exitEnvironment = 1   // the environment or an input file cannot serve
 	exitUsage       = 2   // a command, flag or value that can never be right
 	exitFailed      = 99  // the thing under test failed

@@ -29,7 +29,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// runCall is a call of run: its flags, what they ask for, and the runs that are done.
+// runCall is a call of run: its flags, the cases that they ask for, and finished runs.
 type runCall struct {
 	*call
 	out, percentiles, tokenFile                        string
@@ -89,7 +89,7 @@ func newRun() *call {
 	})
 }
 
-// planFlags are the settings of a plan that have a flag, or those that --set has.
+// planFlags are the settings of a plan that have a flag, or only --set.
 func planFlags(flagged bool) []plan.Field {
 	return slices.DeleteFunc(slices.Clone(plan.Fields), func(field plan.Field) bool {
 		_, row := rowOf(field.Flag())
@@ -148,7 +148,7 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 }
 
 // choose finds what to run, with which drivers, on which servers: given settings override a scenario, which overrides the
-// defaults. What is left out for the drivers that are given, stderr says.
+// defaults. Stderr lists members of a scenario that --driver leaves out.
 func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	given, defaults := map[string]string{}, map[string]string{}
 	standard := plan.DefaultPlan()

@@ -20,14 +20,14 @@ import (
 type seriesDocument struct {
 	Schema string          `json:"schema"`
 	Runs   []*run.Document `json:"runs"`
-	// Comparisons are those of the drivers or servers that ran in turn.
+	// Comparisons are of drivers or servers that ran in turn.
 	Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
 	// NeverRan names the variants, or scenarios, that an interrupt left out.
 	NeverRan []string `json:"never_ran,omitempty"`
 }
 
 // all does the cases one after the other, and writes the page of them all. An interrupt ends them after the
-// one under way, and is an error where nothing ran.
+// one under way, and is an error if nothing ran.
 func (r *runCall) all(ctx context.Context) (err error) {
 	defer func() {
 		r.suite.Over(err)
@@ -100,7 +100,7 @@ func (r *runCall) print(result *series.Result) error {
 	return nil
 }
 
-// end prints what all cases came to, or the document: the run file of a single run, or a list.
+// end prints the summary of all cases, or the document: the run file of a single run, or a list.
 func (r *runCall) end() error {
 	switch cases := r.suite.Cases(); {
 	case !r.json && cases != nil:
@@ -118,7 +118,7 @@ func (r *runCall) end() error {
 	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})
 }
 
-// verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.
+// verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
 func (r *runCall) verdict() error {
 	if cases := r.suite.Cases(); cases != nil {
 		text := cases.Text()

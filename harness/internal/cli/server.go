@@ -26,7 +26,7 @@ const (
 	maxPassword = 4 << 10
 )
 
-// What a user of the server has to be granted, as ACL SETUSER takes it. Of the keys, QUEUE stands for
+// Rights of a user of the server, as ACL SETUSER takes them. Of the keys, QUEUE stands for
 // the names of the queues.
 const (
 	connectRights = "+@connection +info"
@@ -41,7 +41,7 @@ const (
 
 // granted names the rights to grant a user who may not do something.
 func granted(err error, rights string) error {
-	// The second is what a script is told by a server before Redis 7.2.
+	// The second is the message to a script before Redis 7.2.
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")) {
 		return fmt.Errorf("the server refuses: %w; grant the user %s", err, rights)
 	}
@@ -69,7 +69,7 @@ func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
 	return checkLiveServer(c.redis)
 }
 
-// checkLiveServer is an error where --redis would start a server.
+// checkLiveServer is an error if --redis would start a server.
 func checkLiveServer(address string) error {
 	if spec, err := redis.Parse(address); err != nil || spec.Kind == redis.External {
 		return err
@@ -77,7 +77,7 @@ func checkLiveServer(address string) error {
 	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 }
 
-// connect connects to a server that runs. A node of a cluster is refused: other nodes have queues too, and nothing would tell.
+// connect connects to a server that runs. A node of a cluster is refused: other nodes have queues too.
 func (c *call) connect() (*redis.Server, redis.Conn, error) {
 	ctx := c.Context()
 	srv, err := redis.Start(ctx, c.redis, nil)

@@ -222,7 +222,7 @@ func (v *casesCall) random(plan *conformance.Plan, n int, most time.Duration) er
 	return nil
 }
 
-// subjectAtFault makes exit code 99 of what the program under test did wrong before the first case.
+// subjectAtFault makes exit code 99 of a fault of the program under test before the first case.
 func subjectAtFault(err error) error {
 	if broken := new(conformance.ProgramError); errors.As(err, &broken) {
 		return failure(err)

@@ -30,7 +30,7 @@ type Census struct {
 	Again    int64    `json:"listed_again"`
 	Unlisted int64    `json:"unlisted"` // by a dq client, for they are due soon
 	Windows  int64    `json:"of_windows"`
-	// Listens are all clients with a subscription: the server does not tell which channel.
+	// Listens are all clients with a subscription: the server does not name the channel.
 	Listens []string `json:"listens,omitempty"`
 	Memory  int64    `json:"memory_bytes"`
 	Unsure  string   `json:"unsure,omitempty"`

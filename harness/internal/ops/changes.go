@@ -85,7 +85,7 @@ type fact struct {
 	what  string
 	of    func(wire.Release) string
 	means string
-	// back is what it means to go from the newer to the older; empty where that is the same.
+	// back is what it means to go from the newer to the older; empty if it is the same.
 	back string
 	// stops says whether nothing is delivered, or something is lost, if one goes from one to
 	// the other and does nothing; nil for never.

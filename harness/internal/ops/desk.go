@@ -49,7 +49,7 @@ type DeskOptions struct {
 //	GET  /         the queues, the gravest first
 //	GET  /queue    one queue: its findings and messages, and the verbs
 //	GET  /export   messages as lines of JSON
-//	POST /plan     what a verb would change
+//	POST /plan     the changes of a verb
 //	POST /do       makes the changes of a plan, once
 //
 // A token is taken from ?token= and kept in a cookie, which other sites cannot send.
@@ -65,7 +65,7 @@ type Desk struct {
 	undo  []string // files of this desk
 }
 
-// deskPlan is what a verb would change, until it is confirmed.
+// deskPlan has the changes of a verb, until it is confirmed.
 type deskPlan struct {
 	ID, Verb, Queue string
 	Changes         map[string][]Change
@@ -307,7 +307,7 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// plan shows what a verb would change.
+// plan shows the changes of a verb.
 func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
 	editor, of, match, err := d.selected(r)
 	verb, due := r.FormValue("verb"), int64(0)

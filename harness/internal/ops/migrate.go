@@ -375,7 +375,7 @@ func mayBe(name string, kinds []string, value []byte) bool {
 	case name == "string" && kinds[0] == values.Unknown:
 		return utf8.Valid(value) // with control characters
 	case name == "marshalling" && kinds[0] == values.Unknown:
-		return len(value) > 0 && value[0] == 4 // its version; Java tells
+		return len(value) > 0 && value[0] == 4 // its version; Java knows
 	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
 		return true
 	}
