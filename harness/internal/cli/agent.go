@@ -19,16 +19,19 @@ func newAgent() *call {
 	var join, tokenFile string
 	c.str(&join, "join", "")
 	c.str(&tokenFile, "token-file", "")
-	return c.does(func([]string) error {
+	c.check = func([]string) error {
 		if join == "" || tokenFile == "" {
-			return usageError(errors.New("expected --join and --token-file"))
+			return errors.New("expected --join and --token-file")
 		}
+		if _, _, err := net.SplitHostPort(join); err != nil && !strings.Contains(join, "://") {
+			return fmt.Errorf("--join %s: expected HOST:PORT", join)
+		}
+		return nil
+	}
+	return c.does(func([]string) error {
 		token, err := readPassword(c.Context(), tokenFile)
 		if err != nil {
 			return named("--token-file", err)
-		}
-		if _, _, err := net.SplitHostPort(join); err != nil && !strings.Contains(join, "://") {
-			return usageError(fmt.Errorf("--join %s: expected HOST:PORT", join))
 		}
 		return c.beAgent(join, token)
 	})

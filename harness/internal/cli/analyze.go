@@ -44,24 +44,23 @@ func newAnalyze() *call {
 	c.prints(true)
 	c.str(&reader.Where, "where", "")
 	c.yes(&reader.Redact, "redact")
-	c.live()
+	c.live("")
 	c.span(&length, "for", 30*time.Second)
-	return c.does(func(files []string) error {
-		if listens {
-			spec, err := redis.Parse(c.redis)
-			switch {
-			case length <= 0:
-				err = fmt.Errorf("--for %v: expected more than zero", length)
-			case err == nil && (spec.Kind != redis.External || spec.Address.Topology != redis.Single):
-				err = fmt.Errorf("--redis %s: expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", redis.Redact(c.redis))
-			}
-			if err != nil {
-				return usageError(err)
-			}
+	c.check = func([]string) error {
+		if !listens {
+			return nil
 		}
-		if err := c.checkReports(); err != nil {
+		if spec, err := redis.Parse(c.redis); err != nil {
 			return err
+		} else if spec.Kind != redis.External || spec.Address.Topology != redis.Single {
+			return fmt.Errorf("--redis %s: expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", redis.Redact(c.redis))
 		}
+		if length <= 0 {
+			return fmt.Errorf("--for %v: expected more than zero", length)
+		}
+		return nil
+	}
+	return c.does(func(files []string) error {
 		files, remove, err := unpackRecorded(files)
 		if err != nil {
 			return err

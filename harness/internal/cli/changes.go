@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -14,15 +13,17 @@ import (
 func newChanges() *call {
 	c := newCall("changes", cobra.ExactArgs(2))
 	c.prints(false)
-	return c.does(func(args []string) error {
-		from, err1 := wire.LookupRelease(args[0])
-		to, err2 := wire.LookupRelease(args[1])
-		if err := errors.Join(err1, err2); err != nil {
-			return usageError(err)
+	var from, to wire.Release
+	c.check = func(args []string) (err error) {
+		if from, err = wire.LookupRelease(args[0]); err != nil {
+			return err
 		}
-		if from == to {
-			return usageError(fmt.Errorf("expected two different releases, got %s twice", from))
+		if to, err = wire.LookupRelease(args[1]); err == nil && from == to {
+			err = fmt.Errorf("expected two different releases, got %s twice", from)
 		}
+		return err
+	}
+	return c.does(func([]string) error {
 		changes := ops.ChangesBetween(from, to)
 		return c.shows(changes, func(w io.Writer) error {
 			_, err := io.WriteString(w, changes.Text())

@@ -27,7 +27,9 @@ var commands = map[string]func() *call{
 // call is one command with its flags and, while it runs, its context and streams.
 type call struct {
 	*cobra.Command
+	check         func(args []string) error // of arguments and flags; an error is wrong usage
 	redis, listen string
+	rights        string // on that server
 	json          bool
 	reports       []string
 }
@@ -38,9 +40,19 @@ func newCall(name string, args cobra.PositionalArgs) *call {
 	return &call{Command: &cobra.Command{Use: p.use, Short: p.short, Long: p.long, Example: p.examples, Args: args, Hidden: p.group == "-"}}
 }
 
-// does has the command do something with its arguments.
+// does has the command check its arguments and its reports, and then do something.
 func (c *call) does(run func(args []string) error) *call {
-	c.RunE = func(_ *cobra.Command, args []string) error { return run(args) }
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if c.check != nil {
+			if err := c.check(args); err != nil {
+				return usageError(err)
+			}
+		}
+		if err := c.checkReports(); err != nil {
+			return err
+		}
+		return run(args)
+	}
 	return c
 }
 
@@ -84,6 +96,14 @@ func (c *call) prints(reports bool) {
 
 // more appends to the help of a flag what differs from command to command: the values that it takes.
 func (c *call) more(name, help string) { c.Flag(name).Usage += help }
+
+// ifGiven is a value that the command line has, and not the environment.
+func ifGiven[T any](c *call, flag string, value T) (zero T) {
+	if c.given(flag) {
+		return value
+	}
+	return zero
+}
 
 // given reports whether the command line has a flag. A default from the environment is not given.
 func (c *call) given(name string) bool { return c.Flags().Changed(name) }

@@ -17,20 +17,16 @@ func newCompare() *call {
 	c.prints(true)
 	c.yes(&o.Force, "force")
 	c.Flags().Float64Var(&o.MinEffect, "min-effect", o.MinEffect, c.row("min-effect").help)
-	return c.does(func(paths []string) error {
+	c.check = func(paths []string) error {
 		switch {
 		case !(o.MinEffect >= 0 && o.MinEffect < 1):
-			return usageError(fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", o.MinEffect))
-		case compare.CheckBy(o.By) != nil:
-			return usageError(compare.CheckBy(o.By))
+			return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", o.MinEffect)
 		case o.By == "" && len(paths) < 2:
-			return usageError(errors.New("expected BASE and NEW, or --by with the runs to tell apart"))
+			return errors.New("expected BASE and NEW, or --by with the runs to tell apart")
 		}
-		if err := c.checkReports(); err != nil {
-			return err
-		}
-		return c.compare(paths, o)
-	})
+		return compare.CheckBy(o.By)
+	}
+	return c.does(func(paths []string) error { return c.compare(paths, o) })
 }
 
 func (c *call) compare(paths []string, o compare.Options) error {

@@ -21,98 +21,80 @@ import (
 // doctorCall is a call of doctor.
 type doctorCall struct {
 	*call
-	release, out                string
-	all, redact, watch, changes bool
-	length, interval            time.Duration
+	release, out        string
+	all, watch, changes bool
+	length, interval    time.Duration
+	look                ops.LookOptions
 }
 
 func newDoctor() *call {
 	d := &doctorCall{call: newCall("doctor", nil), interval: 5 * time.Second}
-	d.live()
+	d.live(doctorRights)
 	d.yes(&d.all, "all")
 	d.str(&d.release, "release", "")
-	d.yes(&d.redact, "redact")
+	d.yes(&d.look.Redact, "redact")
 	d.prints(true)
 	d.yes(&d.watch, "watch")
 	d.span(&d.length, "for", 0)
 	d.str(&d.listen, "listen", "")
 	d.yes(&d.changes, "allow-changes")
 	d.str(&d.out, "out", ".")
-	return d.does(func(queues []string) error {
-		options, err := d.options(queues)
-		if err != nil {
-			return usageError(err)
-		}
-		if err := d.checkReports(); err != nil {
-			return err
-		}
-		_, conn, err := d.connect()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		defer context.AfterFunc(d.Context(), func() { _ = conn.Close() })() // else a read waits for its limit
-		doctor := ops.NewDoctor(conn, options)
-		if d.watch || d.listen != "" {
-			return d.repeat(doctor, conn)
-		}
-		seen, err := doctor.Look(d.Context())
-		if err != nil {
-			return granted(err, doctorRights)
-		}
-		if err := seen.Missing(d.Context(), conn); err != nil {
-			return err
-		}
-		if err := d.report(seen.Page()); err != nil {
-			return err
-		}
-		return errors.Join(d.shows(seen, seen.WriteText), doctorVerdict(seen))
-	})
+	d.check = d.options
+	return d.does(func([]string) error { return d.onServer(d.examine) })
 }
 
-// options reads the flags; an error is wrong usage. Defaults from the environment give way to given flags.
-func (d *doctorCall) options(queues []string) (o ops.LookOptions, err error) {
+// options reads the flags. Defaults from the environment give way to given flags.
+func (d *doctorCall) options(queues []string) (err error) {
 	if d.given("json") || d.given("report") {
-		d.watch = d.watch && d.given("watch")
-		if !d.given("listen") {
-			d.listen = ""
-		}
+		d.watch, d.listen = ifGiven(d.call, "watch", d.watch), ifGiven(d.call, "listen", d.listen)
 	}
 	repeats := d.watch || d.listen != ""
 	if repeats {
-		d.json = d.json && d.given("json")
-		if !d.given("report") {
-			d.reports = nil
-		}
+		d.json, d.reports = ifGiven(d.call, "json", d.json), ifGiven(d.call, "report", d.reports)
 	}
 	if err := d.checkQueues(&d.all, queues, false); err != nil {
-		return o, err
+		return err
 	}
-	slices.Sort(queues)
-	o = ops.LookOptions{Queues: slices.Compact(queues), Redact: d.redact, Wait: 2 * time.Second, Flags: addressFlags(d.redis, d.given("redis")), Address: redis.Redact(d.redis)}
 	switch {
 	case repeats && (d.json || len(d.reports) > 0):
-		return o, errors.New("--json and --report are for one look: they do not go with --watch or --listen")
+		return errors.New("--json and --report are for one look: they do not go with --watch or --listen")
 	case d.changes && d.listen == "":
-		return o, errors.New("--allow-changes: expected --listen")
+		return errors.New("--allow-changes: expected --listen")
 	case d.given("for") && (!repeats || d.length <= 0):
-		return o, errors.New("--for: expected a time, with --watch or --listen")
-	case !d.given("for"):
-		d.length = 0
+		return errors.New("--for: expected a time, with --watch or --listen")
 	}
-	if d.listen != "" {
-		if err := web.CheckAddr(d.listen); err != nil {
-			return o, err
-		}
-	}
+	d.length = ifGiven(d.call, "for", d.length)
 	if d.release != "" {
 		release, err := wire.LookupRelease(d.release)
 		if err != nil {
-			return o, named("--release", err)
+			return named("--release", err)
 		}
-		o.Release = &release
+		d.look.Release = &release
 	}
-	return o, nil
+	slices.Sort(queues)
+	d.look.Queues, d.look.Wait = slices.Compact(queues), 2*time.Second
+	d.look.Flags, d.look.Address = addressFlags(d.redis, d.given("redis")), redis.Redact(d.redis)
+	return d.checkListen()
+}
+
+// examine looks once, or again and again.
+func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
+	defer context.AfterFunc(d.Context(), func() { _ = conn.Close() })() // else a read waits for its limit
+	doctor := ops.NewDoctor(conn, d.look)
+	if d.watch || d.listen != "" {
+		return d.repeat(doctor, conn)
+	}
+	seen, err := doctor.Look(d.Context())
+	if err != nil {
+		return err
+	}
+	if err := seen.Missing(d.Context(), conn); err != nil {
+		return err
+	}
+	if err := d.report(seen.Page()); err != nil {
+		return err
+	}
+	return errors.Join(d.shows(seen, seen.WriteText), doctorVerdict(seen))
 }
 
 // addressFlags are the flags of an address for a printed command, without its password; empty for the default, and for the
@@ -139,15 +121,12 @@ func doctorVerdict(seen *ops.Look) error {
 
 // repeat looks until the context ends, on a screen, as metrics or both. Only the first failure ends it.
 func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) {
-	ctx, stop := context.WithCancelCause(d.Context())
+	limited, cancel := d.limited(d.length)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	if d.length > 0 {
-		limited, cancel := context.WithTimeout(ctx, d.length)
-		defer cancel()
-		ctx = limited
-	}
 	gauges := ops.NewQueueMetrics()
-	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.redact, Out: d.out})
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.look.Redact, Out: d.out})
 	at, done, err := d.served(desk, gauges)
 	if err != nil {
 		return err
@@ -162,7 +141,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 		desk.Set(seen, err)
 		switch {
 		case err != nil && last == nil:
-			stop(granted(err, doctorRights))
+			stop(err)
 		case err != nil:
 			d.notice("dq-bench: %v", err)
 		default:

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -23,47 +21,36 @@ func newGuard() *call {
 	var all bool
 	var length time.Duration
 	o := ops.GuardOptions{Interval: 500 * time.Millisecond}
-	c.live()
+	c.live(guardRights)
 	c.yes(&all, "all")
 	c.span(&o.Ahead, "ahead", 5*time.Second)
 	c.span(&o.Stalled, "when-stalled", 5*time.Second)
 	c.span(&length, "for", 0)
 	c.str(&c.listen, "listen", "")
 	c.prints(false)
-	return c.does(func(queues []string) error {
+	c.check = func(queues []string) error {
 		const most = 10 * time.Minute
-		err := c.checkQueues(&all, queues, true)
-		switch {
-		case err != nil:
-		case o.Ahead < 100*time.Millisecond || o.Ahead > most:
-			err = fmt.Errorf("--ahead %v: expected 100ms to %v", o.Ahead, most)
-		case o.Stalled < 0 || o.Stalled > most:
-			err = fmt.Errorf("--when-stalled %v: expected 0s to %v", o.Stalled, most)
-		case length < 0:
-			err = fmt.Errorf("--for %v: expected a time, or 0 to go on until interrupted", length)
-		case c.listen != "":
-			err = web.CheckAddr(c.listen)
-		}
-		if err != nil {
-			return usageError(err)
-		}
-		_, conn, err := c.connect()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
 		o.Queues, o.AlwaysAhead, o.Log = queues, c.given("ahead"), c.ErrOrStderr()
-		return c.guard(ops.NewGuard(conn, o), length)
+		switch err := c.checkQueues(&all, queues, true); {
+		case err != nil:
+			return err
+		case o.Ahead < 100*time.Millisecond || o.Ahead > most:
+			return fmt.Errorf("--ahead %v: expected 100ms to %v", o.Ahead, most)
+		case o.Stalled < 0 || o.Stalled > most:
+			return fmt.Errorf("--when-stalled %v: expected 0s to %v", o.Stalled, most)
+		case length < 0:
+			return fmt.Errorf("--for %v: expected a time, or 0 to go on until interrupted", length)
+		}
+		return c.checkListen()
+	}
+	return c.does(func([]string) error {
+		return c.onServer(func(_ *redis.Server, conn redis.Conn) error { return c.guard(ops.NewGuard(conn, o), length) })
 	})
 }
 
 func (c *call) guard(guard *ops.Guard, length time.Duration) error {
-	ctx := c.Context()
-	if length > 0 {
-		limited, cancel := context.WithTimeout(ctx, length)
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := c.limited(length)
+	defer cancel()
 	at, done, err := c.served(nil, guard)
 	if err != nil {
 		return err
@@ -73,7 +60,7 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		c.notice(`{"did":"serves metrics","at":%q}`, at+"metrics")
 	}
 	if err := guard.Run(ctx); err != nil {
-		return granted(err, guardRights)
+		return err
 	}
 	counts := guard.Counts()
 	if err := c.shows(guardDocument{"dq-bench/guard/v1", counts}, func(w io.Writer) error {
@@ -96,7 +83,7 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		case redis.HasErrorPrefix(errors.New(q.Error), "READONLY"):
 			return failure(fmt.Errorf("queue %q: %s; expected the master, which this server is a replica of", q.Queue, q.Error))
 		case q.Error != "":
-			return failure(granted(fmt.Errorf("queue %q: %s", q.Queue, q.Error), guardRights))
+			return failure(fmt.Errorf("queue %q: %s", q.Queue, q.Error))
 		case q.Aside > 0:
 			return failure(fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside))
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -13,11 +14,10 @@ func TestOneNodeOfAClusterIsRefused(t *testing.T) {
 	c, node := newGuard(), redistest.Cluster(t, 3, 0).Nodes()[0].Addr
 	c.SetContext(t.Context())
 	c.redis = "redis://" + node
-	_, _, err := c.connect()
+	work := func(*redis.Server, redis.Conn) error { return nil }
+	err := c.onServer(work)
 	require.ErrorContains(t, err, "is a node of a cluster")
 	require.ErrorContains(t, err, "name it as redis+cluster://"+node)
 	c.redis = "redis+cluster://" + node
-	_, conn, err := c.connect()
-	require.NoError(t, err)
-	require.NoError(t, conn.Close())
+	require.NoError(t, c.onServer(work))
 }

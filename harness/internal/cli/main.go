@@ -35,8 +35,13 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError marks err as wrong usage: exit code 2.
-func usageError(err error) error { return &exitError{exitUsage, err} }
+// usageError marks err as wrong usage: exit code 2, unless err has a code or is about a file.
+func usageError(err error) error {
+	if coded, file := new(exitError), new(os.PathError); errors.As(err, &coded) || errors.As(err, &file) {
+		return err
+	}
+	return &exitError{exitUsage, err}
+}
 
 // failure marks err as the verdict on the thing under test: exit code 99.
 func failure(err error) error { return &exitError{exitFailed, err} }

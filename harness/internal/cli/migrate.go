@@ -30,7 +30,7 @@ func newMigrate() *call {
 	var o ops.MigrateOptions
 	var all bool
 	var to, codec string
-	c.live()
+	c.live(migrateRights)
 	c.yes(&all, "all")
 	c.str(&to, "to", "")
 	c.str(&codec, "codec", "")
@@ -39,58 +39,49 @@ func newMigrate() *call {
 	c.yes(&o.Yes, "yes")
 	c.yes(&o.Force, "force")
 	c.prints(false)
-	return c.does(func(queues []string) (err error) {
-		if c.given("to") && !c.given("codec") { // a default for codec decode
-			codec = ""
+	c.check = func(queues []string) (err error) {
+		if c.given("to") { // else a default for codec decode
+			codec = ifGiven(c, "codec", codec)
 		}
-		if codec == "" { // defaults for --codec
-			java = javaFlags{ifGiven(c.given("classpath"), java.classPath), ifGiven(c.given("release"), java.release)}
-			o.Class = ifGiven(c.given("class"), o.Class)
+		if to != "" {
+			if o.To, err = parseLayout(to); err != nil {
+				return err
+			}
 		}
-		err = c.checkQueues(&all, queues, true)
-		from, as, two := strings.Cut(codec, ":")
+		var two bool
+		o.From, o.As, two = strings.Cut(codec, ":")
 		switch {
-		case err != nil:
 		case to == "" && codec == "":
-			err = errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0; or --codec, such as --codec marshalling:kryo5")
-		case codec == "" && (java.given() || o.Class != ""):
-			err = errors.New("--classpath, --class and --release are for --codec")
-		case to != "":
-			o.To, err = parseLayout(to)
-		}
-		switch {
-		case err != nil || codec == "":
+			return errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0; or --codec, such as --codec marshalling:kryo5")
+		case codec == "" && (c.given("classpath") || c.given("release") || c.given("class")):
+			return errors.New("--classpath, --class and --release are for --codec")
+		case codec == "":
 		case !two:
-			err = fmt.Errorf("--codec: expected two codecs, FROM:TO, such as marshalling:kryo5, got %q", codec)
-		case from == as:
-			err = fmt.Errorf("--codec: %s is the same codec twice: there is nothing to do", from)
+			return fmt.Errorf("--codec: expected two codecs, FROM:TO, such as marshalling:kryo5, got %q", codec)
+		case o.From == o.As:
+			return fmt.Errorf("--codec: %s is the same codec twice: there is nothing to do", o.From)
 		case o.Class == "" && strings.Contains(codec, "typed-json"):
-			err = errors.New("--codec: the bytes of typed-json do not name the class of the value: --class names it")
+			return errors.New("--codec: the bytes of typed-json do not name the class of the value: --class names it")
 		}
-		if err != nil {
-			return usageError(err)
-		}
-		if o.From, o.As = from, as; codec != "" {
+		return c.checkQueues(&all, queues, true)
+	}
+	return c.does(func(queues []string) (err error) {
+		if codec != "" {
 			client, err := java.start(c)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			if err := cmp.Or(lacks(from, client.Old, client.OldCodecs), lacks(as, client.New, client.NewCodecs)); err != nil {
+			if err := cmp.Or(lacks(o.From, client.Old, client.OldCodecs), lacks(o.As, client.New, client.NewCodecs)); err != nil {
 				return err
 			}
 			o.Java = client
 		}
-		return c.migrate(queues, o)
+		return c.onServer(func(srv *redis.Server, conn redis.Conn) error {
+			o.Cluster = srv.Cluster()
+			return c.migrate(conn, queues, o)
+		})
 	})
-}
-
-// ifGiven is a value that the command line has, and not the environment.
-func ifGiven[T any](given bool, value T) (zero T) {
-	if given {
-		return value
-	}
-	return zero
 }
 
 // parseLayout reads --to: a layout, or a release that writes it.
@@ -109,17 +100,12 @@ func parseLayout(to string) (*wire.Layout, error) {
 }
 
 // migrate migrates each queue.
-func (c *call) migrate(queues []string, o ops.MigrateOptions) error {
+func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) error {
 	ctx := c.Context()
-	srv, conn, err := c.connect()
+	queues, err := namedOrAll(ctx, conn, queues)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if queues, err = namedOrAll(ctx, conn, queues); err != nil {
-		return granted(err, migrateRights)
-	}
-	o.Cluster = srv.Cluster()
 	last := time.Now()
 	o.Progress = func(queue string, done int) {
 		if time.Since(last) >= 2*time.Second {
@@ -131,7 +117,7 @@ func (c *call) migrate(queues []string, o ops.MigrateOptions) error {
 	for _, name := range queues {
 		m, err := ops.Migrate(ctx, conn, name, o)
 		if err != nil {
-			return migrateError(name, m, granted(err, migrateRights))
+			return migrateError(name, m, err)
 		}
 		all = append(all, m)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -37,6 +39,22 @@ func printJSON(w io.Writer, document any) error {
 
 // notice prints a line for people, beside the output.
 func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
+
+// checkListen checks --listen.
+func (c *call) checkListen() error {
+	if c.listen == "" {
+		return nil
+	}
+	return web.CheckAddr(c.listen)
+}
+
+// limited is the context of the command, which ends after a time; 0 is no limit.
+func (c *call) limited(length time.Duration) (context.Context, context.CancelFunc) {
+	if length <= 0 {
+		return context.WithCancel(c.Context())
+	}
+	return context.WithTimeout(c.Context(), length)
+}
 
 // served serves a page and metrics at --listen, if it is given, until the context of the command ends or done is called.
 func (c *call) served(page http.Handler, source metrics.Source) (url string, done func() error, err error) {

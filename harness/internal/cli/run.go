@@ -81,12 +81,13 @@ func newRun() *call {
 	r.num(&r.agents, "agents", 0)
 	r.str(&r.tokenFile, "token-file", "")
 	r.str(&r.mode, "progress", "auto")
-	return r.does(func([]string) error {
+	r.RunE = func(*cobra.Command, []string) error { // it checks its reports behind the folder of the run, which they may be in
 		if r.scenarios {
 			return r.listScenarios()
 		}
 		return r.run()
-	})
+	}
+	return r.call
 }
 
 // planFlags are the settings of a plan that have a flag, or only --set.
@@ -191,9 +192,9 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 // maxRepeat bounds the runs of each driver: all are known until the last has ended.
 const maxRepeat = 10_000
 
-// check checks everything that can be checked without a server, and makes the cases and options of it. Its errors
+// prepare checks everything that can be checked without a server, and makes the cases and options of it. Its errors
 // are wrong usage, unless a scenario file cannot be read.
-func (r *runCall) check(ctx context.Context, stderr io.Writer) error {
+func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if r.repeat < 1 || r.repeat > maxRepeat {
 		return fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, r.repeat)
 	}
@@ -228,10 +229,8 @@ func (r *runCall) check(ctx context.Context, stderr io.Writer) error {
 			return err
 		}
 	}
-	if r.listen != "" {
-		if err := web.CheckAddr(r.listen); err != nil {
-			return err
-		}
+	if err := r.checkListen(); err != nil {
+		return err
 	}
 	if r.agents != 0 || r.tokenFile != "" {
 		if err := r.checkAgents(); err != nil {
@@ -287,8 +286,8 @@ func once(w io.Writer) func(string) {
 // run does the runs and reports them.
 func (r *runCall) run() (err error) {
 	ctx := r.Context()
-	if err := r.check(ctx, r.ErrOrStderr()); err != nil {
-		if unreadable := new(os.PathError); errors.As(err, &unreadable) || ctx.Err() != nil {
+	if err := r.prepare(ctx, r.ErrOrStderr()); err != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		return usageError(err)

@@ -11,10 +11,8 @@ import (
 func newServe() *call {
 	c := newCall("serve", cobra.ExactArgs(1))
 	c.str(&c.listen, "listen", "127.0.0.1:0")
+	c.check = func([]string) error { return c.checkListen() }
 	return c.does(func(args []string) error {
-		if err := web.CheckAddr(c.listen); err != nil {
-			return usageError(err)
-		}
 		stored, err := web.NewStored(args[0])
 		if err != nil {
 			return err

@@ -48,14 +48,14 @@ func granted(err error, rights string) error {
 	return err
 }
 
-// live adds --redis of the commands that look at queues which exist.
-func (c *call) live() {
+// live adds --redis of the commands that look at queues which exist, and need these rights.
+func (c *call) live(rights string) {
+	c.rights = rights
 	c.str(&c.redis, "redis", localRedis)
 	_ = c.Flags().SetAnnotation("redis", ignoredKinds, []string{"auto", "container", "process", "embedded"}) // fails only without such a flag
 }
 
-// checkQueues refuses an address that would start a server, names beside --all, and empty names. Named queues override --all as
-// a default.
+// checkQueues refuses names beside --all, and empty names. Named queues override --all as a default.
 func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
 	*all = *all && (len(queues) == 0 || c.given("all"))
 	switch {
@@ -66,7 +66,7 @@ func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
 	case slices.Contains(queues, ""):
 		return errors.New("expected the names of queues, got an empty name")
 	}
-	return checkLiveServer(c.redis)
+	return nil
 }
 
 // checkLiveServer is an error if --redis would start a server.
@@ -77,23 +77,23 @@ func checkLiveServer(address string) error {
 	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 }
 
-// connect connects to a server that runs. A node of a cluster is refused: other nodes have queues too.
-func (c *call) connect() (*redis.Server, redis.Conn, error) {
+// onServer works on a server that runs. A node of a cluster is refused: other nodes have queues too.
+func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
+	if err := checkLiveServer(c.redis); err != nil {
+		return usageError(err)
+	}
 	ctx := c.Context()
 	srv, err := redis.Start(ctx, c.redis, nil)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	conn := srv.Conn()
-	if srv.Cluster() {
-		return srv, conn, nil
-	}
+	defer conn.Close()
 	// A user who may not ask is not kept from what it may do.
-	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); err == nil && strings.Contains(info, "cluster_enabled:1") {
-		_ = errors.Join(conn.Close(), srv.Close())
-		return nil, nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
+	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); !srv.Cluster() && err == nil && strings.Contains(info, "cluster_enabled:1") {
+		return fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
 	}
-	return srv, conn, nil
+	return granted(work(srv, conn), c.rights)
 }
 
 // addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process

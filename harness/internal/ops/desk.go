@@ -67,10 +67,9 @@ type Desk struct {
 
 // deskPlan has the changes of a verb, until it is confirmed.
 type deskPlan struct {
-	ID, Verb, Queue string
-	Changes         map[string][]Change
-	Lines           []string
-	Count           int
+	ID, Verb string
+	Plan     Plan
+	Text     string
 }
 
 // deskView is what the template shows.
@@ -224,40 +223,37 @@ func (d *Desk) overview(w http.ResponseWriter, _ *http.Request) {
 // errEnough ends a listing.
 var errEnough = errors.New("enough")
 
-// selected is the queue and the messages that a request names.
-func (d *Desk) selected(r *http.Request) (editor *Editor, of []string, match Filter, err error) {
-	editor = NewEditor(d.Conn, r.FormValue("name"))
+// order is a verb, with the queue and the messages that a request names.
+func (d *Desk) order(r *http.Request, verb string) (*Editor, *Order, error) {
+	editor := NewEditor(d.Conn, r.FormValue("name"))
 	editor.Redact = d.Redact
-	of, match = []string{"waiting"}, Filter{All: r.FormValue("all") != "", IDs: r.Form["id"]}
-	if parts := r.Form["of"]; len(parts) > 0 {
-		of = strings.Split(strings.Join(parts, ","), ",")
+	o := &Order{
+		Verb: verb, Queue: r.FormValue("name"), Of: r.Form["of"], IDs: r.Form["id"], All: r.FormValue("all") != "", Where: r.FormValue("where"), To: r.FormValue("to"),
+		Lines: strings.NewReader(r.FormValue("lines")), File: r.FormValue("file"),
 	}
-	for _, part := range of {
-		if !slices.Contains(Parts, part) {
-			return nil, nil, match, fmt.Errorf("%q is no part of a queue: expected %s", part, strings.Join(Parts, ", "))
-		}
+	if len(o.Of) == 0 {
+		o.Of = []string{"waiting"}
 	}
-	return editor, of, match, match.Where(r.FormValue("where"))
+	return editor, o, o.Check()
 }
 
 func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
-	editor, of, match, err := d.selected(r)
+	editor, order, err := d.order(r, "list")
 	if err != nil {
 		d.fail(w, http.StatusBadRequest, err)
 		return
 	}
-	name := r.FormValue("name")
 	look, notes := d.last()
-	v := deskView{Title: text.Line(name), Look: look, Of: of[0], Where: r.FormValue("where"), Notes: notes}
+	v := deskView{Title: text.Line(order.Queue), Look: look, Of: order.Of[0], Where: order.Where, Notes: notes}
 	if look != nil {
 		for _, q := range look.Queues {
-			if q.Name == name {
+			if q.Name == order.Queue {
 				v.Queue, v.State = q, string(q.State)
 			}
 		}
 	}
 	if v.Queue == nil {
-		d.fail(w, http.StatusNotFound, fmt.Errorf("queue %q: the last look did not find it", name))
+		d.fail(w, http.StatusNotFound, fmt.Errorf("queue %q: the last look did not find it", order.Queue))
 		return
 	}
 	if r.FormValue("live") != "" { // the page asks for its moving part
@@ -265,8 +261,7 @@ func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := time.Now()
-	match.All = true
-	err = editor.Each(r.Context(), of[0], match, func(i Item) error {
+	err = order.Each(r.Context(), editor, func(i Item) error {
 		if v.More = len(v.Items) == deskItems; v.More {
 			return errEnough
 		}
@@ -288,7 +283,7 @@ func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
-	editor, of, match, err := d.selected(r)
+	editor, order, err := d.order(r, "export")
 	if err == nil && d.Redact {
 		err = errors.New("--redact shows no values, and an export has them")
 	}
@@ -296,70 +291,40 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, http.StatusBadRequest, err)
 		return
 	}
-	match.All = true
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Content-Disposition", "attachment; filename=messages.jsonl")
 	out := json.NewEncoder(w)
-	for _, part := range of {
-		if err := editor.Each(r.Context(), part, match, func(i Item) error { return out.Encode(i.Export()) }); err != nil {
-			panic(http.ErrAbortHandler) // a browser sees that the file is not whole
-		}
+	if err := order.Each(r.Context(), editor, func(i Item) error { return out.Encode(i.Export()) }); err != nil {
+		panic(http.ErrAbortHandler) // a browser sees that the file is not whole
 	}
 }
 
 // plan shows the changes of a verb.
 func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
-	editor, of, match, err := d.selected(r)
-	verb, due := r.FormValue("verb"), int64(0)
-	p := &deskPlan{ID: rand.Text(), Verb: verb, Queue: r.FormValue("name"), Changes: map[string][]Change{}}
-	var changes []Change
+	p := &deskPlan{ID: rand.Text(), Verb: r.FormValue("verb")}
+	editor, order, err := d.order(r, p.Verb)
 	switch {
 	case err != nil:
-	case verb == "undo" && !slices.Contains(d.files(), r.FormValue("file")):
-		err = fmt.Errorf("%q is no undo file of this page", r.FormValue("file"))
-	case verb == "undo":
-		p.Changes, _, err = ReadUndoFile(r.FormValue("file"))
-	case verb == "repair":
-		changes, err = editor.Repairs(r.Context())
-	case verb == "import":
-		changes, err = editor.Import(strings.NewReader(r.FormValue("lines")))
-	case verb != "cancel" && verb != "deliver" && verb != "reschedule":
-		err = fmt.Errorf("%q is no verb of this page", verb)
-	case !match.All && match.where == nil && len(match.IDs) == 0:
-		err = errors.New("no message is chosen: tick some, or all that the filter finds")
+	case !slices.Contains([]string{"cancel", "deliver", "reschedule", "import", "repair", "undo"}, p.Verb):
+		err = fmt.Errorf("%q is no verb of this page", p.Verb)
+	case p.Verb == "undo" && !slices.Contains(d.files(), order.File):
+		err = fmt.Errorf("%q is no undo file of this page", order.File)
 	default:
-		if verb == "reschedule" {
-			due, err = ParseDue(r.FormValue("to"))
-		}
-		if err == nil {
-			changes, err = editor.Plan(r.Context(), verb, of, match, due)
-		}
+		p.Plan, err = order.Plan(r.Context(), editor)
 	}
-	if len(changes) > 0 {
-		p.Changes[p.Queue] = changes
-	}
-	for queue, all := range p.Changes {
-		p.Count += len(all)
-		for _, c := range all[:min(len(all), 10)] {
-			line := c.Action + " " + c.Of + " " + text.Line(queue)
-			if !d.Redact {
-				line += " " + c.Shown()
-			}
-			p.Lines = append(p.Lines, text.Inert(line))
-		}
-	}
-	if err == nil && p.Count > deskMost {
-		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", p.Count, deskMost, verb)
+	if n := p.Plan.Count(); err == nil && n > deskMost {
+		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", n, deskMost, p.Verb)
 	}
 	if err != nil {
 		d.fail(w, http.StatusBadRequest, err)
 		return
 	}
+	p.Text = p.Plan.Text(p.Verb, d.Redact)
 	d.mu.Lock()
 	d.plans = append(d.plans, p)
 	d.plans = d.plans[max(0, len(d.plans)-deskPlans):]
 	d.mu.Unlock()
-	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", verb, p.Count), Plan: p})
+	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", p.Verb, p.Plan.Count()), Plan: p})
 }
 
 // do makes the changes of a plan, once.
@@ -377,17 +342,15 @@ func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := deskView{Title: p.Verb + ": done"}
-	for queue, changes := range p.Changes {
-		made, file, err := NewEditor(d.Conn, queue).ApplyWithUndo(r.Context(), changes, d.Out)
-		v.Notes = append(v.Notes, fmt.Sprintf("%s: %d of %d changed; undo file: %s", text.Line(queue), made, len(changes), file))
-		if err != nil {
-			v.Title, v.State, v.Notes = p.Verb+": failed", "red", append(v.Notes, err.Error())
-		}
-		if file != "" {
-			d.mu.Lock()
-			d.undo = append(d.undo, file)
-			d.mu.Unlock()
-		}
+	all, err := p.Plan.Apply(r.Context(), d.Conn, d.Out)
+	for _, done := range all {
+		v.Notes = append(v.Notes, done.String())
+		d.mu.Lock()
+		d.undo = append(d.undo, done.File)
+		d.mu.Unlock()
+	}
+	if err != nil {
+		v.Title, v.State, v.Notes = p.Verb+": failed", "red", append(v.Notes, err.Error())
 	}
 	d.show(w, http.StatusOK, v)
 }

@@ -187,7 +187,7 @@ func TestDeskVerbs(t *testing.T) {
 		"no verb of": {"verb": {"flush"}, "all": {"1"}},
 		"--of ready": {"verb": {"deliver"}, "all": {"1"}, "of": {"ready"}},
 		"--to soon":  {"verb": {"reschedule"}, "all": {"1"}, "to": {"soon"}},
-		"no part of": {"verb": {"cancel"}, "all": {"1"}, "of": {"x"}},
+		"--of x":     {"verb": {"cancel"}, "all": {"1"}, "of": {"x"}},
 	} {
 		status, body := ask("POST", "plan?name=orders", form)
 		require.Equal(t, 400, status, name)

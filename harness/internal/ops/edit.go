@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,60 +214,6 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 	return c
 }
 
-// Plan are the changes that a verb makes to messages of some parts.
-func (e *Editor) Plan(ctx context.Context, verb string, of []string, match Filter, due int64) (all []Change, err error) {
-	for _, part := range of {
-		switch {
-		case verb == "deliver" && (part == "ready" || part == "aside"):
-			return nil, &PartError{part, "messages there cannot be delivered"}
-		case verb == "reschedule" && part != "waiting":
-			return nil, &PartError{part, "only waiting messages have a due time"}
-		}
-		err := e.Each(ctx, part, match, func(i Item) error {
-			all = append(all, e.Change(i, verb, due))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// PartError says that a verb does not go with a part of a queue.
-type PartError struct{ Part, Reason string }
-
-func (e *PartError) Error() string { return "--of " + e.Part + ": " + e.Reason }
-
-// ParseDue reads a due time in Unix ms: 10m from now, or 2026-11-24T18:00:00Z.
-func ParseDue(text string) (int64, error) {
-	if in, err := time.ParseDuration(text); err == nil {
-		return time.Now().Add(in).UnixMilli(), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0, fmt.Errorf("--to %s: expected a time from now such as 10m, or 2026-11-24T18:00:00Z", text)
-	}
-	return at.UnixMilli(), nil
-}
-
-// ApplyWithUndo makes changes, and writes what undoes them to a new file in a folder before.
-func (e *Editor) ApplyWithUndo(ctx context.Context, changes []Change, folder string) (made int, file string, err error) {
-	kept := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, e.names.Destination)
-	file = filepath.Join(folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", kept, time.Now().UTC().Format("20060102T150405.000")))
-	undo, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, "", fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
-	}
-	made, _, err = e.Apply(ctx, changes, -1, undo)
-	return made, file, errors.Join(err, undo.Close())
-}
-
 // maxBatch is how many changes one call makes: some milliseconds.
 const maxBatch = 128
 
@@ -338,8 +283,8 @@ var opposite = map[string]string{
 	"restore": "cancel", "put": "cancel",
 }
 
-// ReadUndoFile is ReadUndo of a file.
-func ReadUndoFile(name string) (byQueue map[string][]Change, unsure int, err error) {
+// readUndoFile is ReadUndo of a file.
+func readUndoFile(name string) (byQueue map[string][]Change, unsure int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, 0, err
