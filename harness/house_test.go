@@ -44,7 +44,7 @@ var rooms = []room{
 	}, []string{"dq", "codec", "ground", "result", "judge", "report"}},
 	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
 	{"report", "Which side is later, and how do people look at it?", []string{
-		"harness/internal/compare", "harness/internal/report", "harness/internal/web", "harness/internal/metrics",
+		"harness/internal/compare", "harness/internal/report", "harness/internal/web",
 	}, []string{"dq", "ground", "result", "load"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
 		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
@@ -198,7 +198,6 @@ func TestLoadLinksNoTemplates(t *testing.T) {
 		}
 	}
 	visit("harness/internal/load", nil)
-	visit("harness/internal/metrics", nil)
 	require.True(t, seen["harness/internal/run"], "the way was followed")
 }
 

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -57,11 +56,11 @@ func (c *call) limited(length time.Duration) (context.Context, context.CancelFun
 }
 
 // served serves a page and metrics at --listen, if it is given, until the context of the command ends or done is called.
-func (c *call) served(page http.Handler, source metrics.Source) (url string, done func() error, err error) {
+func (c *call) served(page http.Handler, source web.Metrics) (url string, done func() error, err error) {
 	if c.listen == "" {
 		return "", func() error { return nil }, nil
 	}
-	server, err := web.Serve(c.Context(), c.listen, page, metrics.Handler(tool(), source), nil)
+	server, err := web.Serve(c.Context(), c.listen, page, web.MetricsHandler(tool(), source), nil)
 	if err != nil {
 		return "", nil, err
 	}

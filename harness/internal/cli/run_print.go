@@ -9,7 +9,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -148,7 +147,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	if r.door != nil {
 		door = r.door
 	}
-	server, err := web.Serve(ctx, r.listen, r.page, metrics.Handler(tool(), metrics.Load{Run: r.options.Live}), door)
+	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Live}), door)
 	if err != nil {
 		stop()
 		return ctx, nil, err

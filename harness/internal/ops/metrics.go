@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -73,11 +73,11 @@ func (q *QueueMetrics) Set(seen *Look, err error) {
 }
 
 // WriteMetrics writes nothing before the first look.
-func (q *QueueMetrics) WriteMetrics(w *metrics.Writer) error {
+func (q *QueueMetrics) WriteMetrics(w *web.Families) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	server := func(g queueGauge, value float64) {
-		w.Family(g.name, metrics.Gauge, g.help)
+		w.Family(g.name, web.Gauge, g.help)
 		w.Sample(value)
 	}
 	switch {
@@ -91,7 +91,7 @@ func (q *QueueMetrics) WriteMetrics(w *metrics.Writer) error {
 	server(queuesSeen, float64(q.seen.At.UnixNano())/float64(time.Second))
 	server(queuesFound, float64(len(q.seen.Queues)))
 	for _, g := range queueGauges {
-		w.Family(g.name, metrics.Gauge, g.help)
+		w.Family(g.name, web.Gauge, g.help)
 		for _, of := range q.seen.Queues {
 			name := text.Valid(of.Name) // a label must be text, a key any bytes
 			g.each(of, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", name)...) })
@@ -101,7 +101,7 @@ func (q *QueueMetrics) WriteMetrics(w *metrics.Writer) error {
 }
 
 // WriteMetrics writes a sample for each queue.
-func (g *Guard) WriteMetrics(w *metrics.Writer) error {
+func (g *Guard) WriteMetrics(w *web.Families) error {
 	queues := g.Counts()
 	one := func(name, kind, help string, value func(GuardCounts) int64) {
 		w.Family("dq_guard_"+name, kind, help)
@@ -109,14 +109,14 @@ func (g *Guard) WriteMetrics(w *metrics.Writer) error {
 			w.Sample(float64(value(q)), "queue", q.Queue)
 		}
 	}
-	one("delivered_messages_total", metrics.Counter, "Messages delivered.", func(q GuardCounts) int64 { return q.Delivered })
-	one("delivered_before_total", metrics.Counter, "Messages not delivered again: a transfer that failed has delivered them.", func(q GuardCounts) int64 { return q.Before })
-	one("held_members", metrics.Gauge, "Members that were taken out and are not due yet.", func(q GuardCounts) int64 { return q.Held })
-	one("quarantined_members_total", metrics.Counter, "Unreadable members that were set aside.", func(q GuardCounts) int64 { return q.Aside })
-	one("wakes_total", metrics.Counter, "Times that a Redisson which listens was woken.", func(q GuardCounts) int64 { return q.Woken })
-	one("ahead", metrics.Gauge, "1 where members of both layouts wait and are taken out ahead, else 0.", func(q GuardCounts) int64 { return metrics.Flag(q.Mode == "ahead") })
-	one("calls_total", metrics.Counter, "Scripts that were run.", func(q GuardCounts) int64 { return q.Calls })
-	one("failed_calls_total", metrics.Counter, "Scripts that failed.", func(q GuardCounts) int64 { return q.FailedCalls })
-	one("failing", metrics.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return metrics.Flag(q.Error != "") })
+	one("delivered_messages_total", web.Counter, "Messages delivered.", func(q GuardCounts) int64 { return q.Delivered })
+	one("delivered_before_total", web.Counter, "Messages not delivered again: a transfer that failed has delivered them.", func(q GuardCounts) int64 { return q.Before })
+	one("held_members", web.Gauge, "Members that were taken out and are not due yet.", func(q GuardCounts) int64 { return q.Held })
+	one("quarantined_members_total", web.Counter, "Unreadable members that were set aside.", func(q GuardCounts) int64 { return q.Aside })
+	one("wakes_total", web.Counter, "Times that a Redisson which listens was woken.", func(q GuardCounts) int64 { return q.Woken })
+	one("ahead", web.Gauge, "1 where members of both layouts wait and are taken out ahead, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Mode == "ahead") })
+	one("calls_total", web.Counter, "Scripts that were run.", func(q GuardCounts) int64 { return q.Calls })
+	one("failed_calls_total", web.Counter, "Scripts that failed.", func(q GuardCounts) int64 { return q.FailedCalls })
+	one("failing", web.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Error != "") })
 	return nil
 }

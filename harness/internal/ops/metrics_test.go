@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
 var update = flags.Bool("update", false, "write the table of gauges to docs/operate.md")
@@ -27,7 +27,7 @@ const monitoring = "../../../docs/monitoring/"
 // gathered are the values that a scrape gets, by metric and labels.
 func gathered(t *testing.T, q *QueueMetrics) map[string]float64 {
 	t.Helper()
-	w := new(metrics.Writer)
+	w := new(web.Families)
 	require.NoError(t, q.WriteMetrics(w))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.Bytes()))
@@ -110,7 +110,7 @@ func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
 	}
 	guard := NewGuard(nil, GuardOptions{})
 	guard.queueOf("orders").Delivered = 3
-	w := new(metrics.Writer)
+	w := new(web.Families)
 	require.NoError(t, guard.WriteMetrics(w))
 	require.Contains(t, string(w.Bytes()), `dq_guard_delivered_messages_total{queue="orders"} 3`)
 	for _, name := range regexp.MustCompile(`\bdq_guard_[a-z_]+`).FindAllString(string(w.Bytes()), -1) {

@@ -47,11 +47,6 @@ func counts(sets []compare.Set) Table {
 	return t
 }
 
-var hints = map[string]string{
-	"lateness": "delivered − due", "past due": "delivered − the score in Redis", "response time": "confirmed − intended send instant",
-	"offer RTT": "how long an offer took", "schedule lag": "actual − intended send instant", "remove RTT": "how long a removal took",
-}
-
 // quantiles has a row for each histogram and set.
 func quantiles(sets []compare.Set, of []float64) Table {
 	if of == nil {
@@ -62,21 +57,16 @@ func quantiles(sets []compare.Set, of []float64) Table {
 		t.Head = append(t.Head, run.QuantileName(q))
 	}
 	t.Head = append(t.Head, "max", "mean")
-	var names, said []string
-	for _, s := range sets {
-		for _, r := range s.Runs {
-			for _, h := range r.Histograms.Rows() {
-				if !slices.Contains(names, h.Name) {
-					names, said = append(names, h.Name), append(said, h.Name+": "+hints[h.Name])
-				}
-			}
-		}
-	}
+	var said []string
 	few := false
-	for _, name := range names {
+	for _, d := range run.Distributions {
+		if !slices.ContainsFunc(allRuns(sets), func(r *run.Document) bool { return d.Of(r.Histograms) != nil }) {
+			continue
+		}
+		said = append(said, d.Name+": "+d.Help)
 		for i, s := range sets {
-			h := merged(s, strings.ToLower(strings.ReplaceAll(name, " ", "_")))
-			row := Row{Cells: []Cell{{Text: rowName(name, i, sets)}, quantile(h, 0)}}
+			h := merged(s, d.Metric)
+			row := Row{Cells: []Cell{{Text: rowName(d.Name, i, sets)}, quantile(h, 0)}}
 			for _, q := range of {
 				cell := quantile(h, q)
 				few = few || cell.Class == "few"

@@ -200,40 +200,30 @@ func NewHistograms() Histograms {
 	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
 }
 
-// NamedHistogram is a histogram and what people call it.
-type NamedHistogram struct {
-	Name string
-	H    *Histogram
+// A Distribution is a row of Distributions.
+type Distribution struct {
+	// Metric is the name in objectives and, with _seconds behind it, in metrics; Name is for people, and Help what it is.
+	Metric, Name, Help string
+	in                 func(*Histograms) **Histogram
 }
 
-// distributions has a row for each field of Histograms, in the order that they are shown in: its name in objectives,
-// and for people.
-var distributions = []struct {
-	metric, name string
-	in           func(*Histograms) **Histogram
-}{
-	{"lateness", "lateness", func(h *Histograms) **Histogram { return &h.Lateness }},
-	{"past_due", "past due", func(h *Histograms) **Histogram { return &h.PastDue }},
-	{"offer_rtt", "offer RTT", func(h *Histograms) **Histogram { return &h.OfferRTT }},
-	{"response_time", "response time", func(h *Histograms) **Histogram { return &h.ResponseTime }},
-	{"schedule_lag", "schedule lag", func(h *Histograms) **Histogram { return &h.ScheduleLag }},
-	{"remove_rtt", "remove RTT", func(h *Histograms) **Histogram { return &h.RemoveRTT }},
-}
+// Of returns the histogram; nil if a run lacks it.
+func (d Distribution) Of(h Histograms) *Histogram { return *d.in(&h) }
 
-// Rows lists the histograms that there are, in the order that they are shown in.
-func (h Histograms) Rows() (rows []NamedHistogram) {
-	for _, d := range distributions {
-		if of := *d.in(&h); of != nil {
-			rows = append(rows, NamedHistogram{d.name, of})
-		}
-	}
-	return rows
+// Distributions has a row for each field of Histograms, in the order that they are shown in.
+var Distributions = []Distribution{
+	{"lateness", "lateness", "delivered − due", func(h *Histograms) **Histogram { return &h.Lateness }},
+	{"past_due", "past due", "delivered − the score in Redis", func(h *Histograms) **Histogram { return &h.PastDue }},
+	{"offer_rtt", "offer RTT", "how long an offer took", func(h *Histograms) **Histogram { return &h.OfferRTT }},
+	{"response_time", "response time", "confirmed − intended send instant", func(h *Histograms) **Histogram { return &h.ResponseTime }},
+	{"schedule_lag", "schedule lag", "actual − intended send instant", func(h *Histograms) **Histogram { return &h.ScheduleLag }},
+	{"remove_rtt", "remove RTT", "how long a removal took", func(h *Histograms) **Histogram { return &h.RemoveRTT }},
 }
 
 // Histogram returns a histogram by its name in objectives; nil for another name, and if the run lacks it.
 func (h *Histograms) Histogram(metric string) *Histogram {
-	for _, d := range distributions {
-		if d.metric == metric {
+	for _, d := range Distributions {
+		if d.Metric == metric {
 			return *d.in(h)
 		}
 	}
@@ -243,7 +233,7 @@ func (h *Histograms) Histogram(metric string) *Histogram {
 // Add adds the histograms of another part of a run.
 func (h *Histograms) Add(part Histograms) error {
 	var errs []error
-	for _, d := range distributions {
+	for _, d := range Distributions {
 		into, from := d.in(h), *d.in(&part)
 		if *into == nil && from != nil {
 			*into = NewHistogram(TotalDigits)

@@ -118,8 +118,8 @@ func (r *Document) Figure(name string) (v float64, ok bool) {
 }
 
 func histogramNames() (names []string) {
-	for _, d := range distributions {
-		names = append(names, d.metric)
+	for _, d := range Distributions {
+		names = append(names, d.Metric)
 	}
 	return names
 }

@@ -1,4 +1,4 @@
-package metrics
+package web
 
 import (
 	"io"
@@ -33,12 +33,12 @@ func (f fixed) Running() (load.Running, error) { return f.s, f.err }
 // serve starts a server on a free port and ends it with the test.
 func serve(t *testing.T, source fixed) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(Handler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, Load{source}))
+	s := httptest.NewServer(MetricsHandler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, LoadMetrics{source}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func get(t *testing.T, url string) (string, http.Header) {
+func fetch(t *testing.T, url string) (string, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func get(t *testing.T, url string) (string, http.Header) {
 // scrape reads the text format by Prometheus' own parser.
 func scrape(t *testing.T, s *httptest.Server) map[string]*dto.MetricFamily {
 	t.Helper()
-	body, header := get(t, s.URL+"/metrics")
+	body, header := fetch(t, s.URL+"/metrics")
 	require.Equal(t, contentType, header.Get("Content-Type"))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
@@ -62,7 +62,7 @@ func scrape(t *testing.T, s *httptest.Server) map[string]*dto.MetricFamily {
 	return families
 }
 
-func sample() load.Running {
+func scraped() load.Running {
 	h := run.NewHistogram(run.TotalDigits)
 	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
 		h.Record(int64(ms * 1e6))
@@ -75,7 +75,7 @@ func sample() load.Running {
 }
 
 func TestMetricsAsText(t *testing.T) {
-	body, _ := get(t, serve(t, fixed{s: sample()}).URL+"/metrics")
+	body, _ := fetch(t, serve(t, fixed{s: scraped()}).URL+"/metrics")
 	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady"} `
 	for _, line := range []string{
 		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
@@ -89,7 +89,7 @@ func TestMetricsAsText(t *testing.T) {
 }
 
 func TestLatenessHasBuckets(t *testing.T) {
-	h := scrape(t, serve(t, fixed{s: sample()}))["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram()
+	h := scrape(t, serve(t, fixed{s: scraped()}))["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram()
 	require.EqualValues(t, 6, h.GetSampleCount())
 	require.InDelta(t, .8078, h.GetSampleSum(), 1e-6)
 	require.Len(t, h.GetBucket(), len(bounds)+1)
@@ -97,7 +97,7 @@ func TestLatenessHasBuckets(t *testing.T) {
 
 // A label is any text; a line break, a quote or a backslash in it breaks nothing.
 func TestLabelsAreEscaped(t *testing.T) {
-	s := sample()
+	s := scraped()
 	s.Document.Scenario.Queue = "a\"b\\c\nd\xff"
 	metric := scrape(t, serve(t, fixed{s: s}))["dq_bench_done"].GetMetric()[0]
 	for _, label := range metric.GetLabel() {
@@ -109,7 +109,7 @@ func TestLabelsAreEscaped(t *testing.T) {
 
 // Names and units follow Prometheus' conventions.
 func TestNamesFollowTheConventions(t *testing.T) {
-	for name, family := range scrape(t, serve(t, fixed{s: sample()})) {
+	for name, family := range scrape(t, serve(t, fixed{s: scraped()})) {
 		if !strings.HasPrefix(name, "dq_bench_") {
 			continue
 		}
@@ -128,9 +128,9 @@ func TestNothingToTellBeforeTheRun(t *testing.T) {
 
 func TestProfiler(t *testing.T) {
 	s := serve(t, fixed{err: load.ErrNotBegun})
-	body, _ := get(t, s.URL+"/debug/pprof/goroutine?debug=1")
+	body, _ := fetch(t, s.URL+"/debug/pprof/goroutine?debug=1")
 	require.Contains(t, body, "goroutine profile:")
-	body, _ = get(t, s.URL+"/debug/pprof/cmdline")
+	body, _ = fetch(t, s.URL+"/debug/pprof/cmdline")
 	require.Equal(t, os.Args[0], body, "no argument, which may be a password")
 	response, err := http.Get(s.URL + "/debug/vars")
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestProfiler(t *testing.T) {
 // result.
 func TestScrapesOfARun(t *testing.T) {
 	live := &load.Live{}
-	s := httptest.NewServer(Handler(run.Tool{}, Load{live}))
+	s := httptest.NewServer(MetricsHandler(run.Tool{}, LoadMetrics{live}))
 	defer s.Close()
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false

@@ -1,0 +1,193 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// contentType names version 0.0.4 of the text format:
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+const contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// The types of a family.
+const (
+	Counter   = "counter"
+	Gauge     = "gauge"
+	histogram = "histogram"
+)
+
+// Metrics writes families when somebody asks. An error fails the scrape.
+type Metrics interface{ WriteMetrics(*Families) error }
+
+// Families collects families in Prometheus' text format.
+type Families struct {
+	out    bytes.Buffer
+	name   string // of the family that was begun last
+	header string // its first lines, until a sample follows
+}
+
+var (
+	helpEscapes  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+)
+
+// Family begins a family. All its samples follow; a family without samples is left out.
+func (w *Families) Family(name, kind, help string) {
+	w.name = name
+	w.header = "# HELP " + name + " " + helpEscapes.Replace(help) + "\n# TYPE " + name + " " + kind + "\n"
+}
+
+// Sample writes a value of the family, with labels as name, value, name, value.
+func (w *Families) Sample(value float64, labels ...string) { w.line("", value, labels) }
+
+func (w *Families) line(suffix string, value float64, labels []string, more ...string) {
+	w.out.WriteString(w.header + w.name + suffix)
+	w.header = ""
+	labels = slices.Concat(labels, more)
+	for i := 0; i+1 < len(labels); i += 2 {
+		w.out.WriteByte("{,"[min(i, 1)])
+		w.out.WriteString(labels[i] + `="` + labelEscapes.Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `"`)
+	}
+	if len(labels) > 0 {
+		w.out.WriteByte('}')
+	}
+	w.out.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
+}
+
+// Bytes is the text so far.
+func (w *Families) Bytes() []byte { return w.out.Bytes() }
+
+// bounds of the buckets in seconds. 0 sets early deliveries apart, and 1 ms is the resolution of the format.
+var bounds = []float64{
+	-.001, 0, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60,
+}
+
+// buckets writes a histogram. Each value counts where the middle of its bucket in h lies: off by 0.5 % at most.
+func (w *Families) buckets(h *run.Histogram, labels []string) {
+	seconds := func(ns float64) float64 { return ns / float64(time.Second) }
+	counts := make([]int64, len(bounds)+1)
+	h.Buckets(func(from, to, count int64) {
+		middle := 0.
+		if from > 0 || to < 0 {
+			middle = seconds(float64(from)/2 + float64(to)/2)
+		}
+		i, _ := slices.BinarySearch(bounds, middle)
+		counts[i] += count
+	})
+	below := int64(0)
+	for i, bound := range bounds {
+		below += counts[i]
+		w.line("_bucket", float64(below), labels, "le", strconv.FormatFloat(bound, 'g', -1, 64))
+	}
+	w.line("_bucket", float64(h.Count()), labels, "le", "+Inf")
+	w.line("_sum", seconds(h.Sum()), labels)
+	w.line("_count", float64(h.Count()), labels)
+}
+
+// LoadMetrics are the metrics of a run. Each scrape asks how it stands: *load.Live tells. A run that is not scraped costs
+// nothing.
+type LoadMetrics struct {
+	Run interface {
+		Running() (load.Running, error)
+	}
+}
+
+// WriteMetrics writes nothing before the first run, and distributions once they have values.
+func (l LoadMetrics) WriteMetrics(w *Families) error {
+	s, err := l.Run.Running()
+	if errors.Is(err, load.ErrNotBegun) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := s.Document
+	labels := []string{"driver", d.Driver.String(), "queue", d.Scenario.Queue, "run_id", d.RunID, "scenario", d.Scenario.Name}
+	one := func(name, kind, help string, value int64) {
+		w.Family("dq_bench_"+name, kind, help)
+		w.Sample(float64(value), labels...)
+	}
+	one("planned_messages", Gauge, "Offers that the measured phase plans.", s.Planned)
+	one("warming_up", Gauge, "1 during the warm-up, which no other metric counts.", Flag(s.Phase == plan.Warmup && !s.Ended))
+	one("done", Gauge, "1 once the run has ended and all counts are final.", Flag(s.Ended))
+	one("take_errors_total", Counter, "Takes that failed.", s.TakeErrors)
+	for _, c := range run.AllCounts {
+		switch c.Kind {
+		case run.Total:
+			one(c.Name+"_total", Counter, c.Help, c.Of(d.Counts))
+		case run.Level:
+			one(c.Name, Gauge, c.Help, c.Of(d.Counts))
+		}
+	}
+	for _, each := range run.Distributions {
+		if h := each.Of(d.Histograms); h != nil {
+			w.Family("dq_bench_"+each.Metric+"_seconds", histogram, each.Help)
+			w.buckets(h, labels)
+		}
+	}
+	return nil
+}
+
+// Flag is 1 for true.
+func Flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// MetricsHandler answers /metrics and /debug/pprof/.
+func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
+		w := new(Families)
+		if err := what.WriteMetrics(w); err != nil {
+			http.Error(out, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Family("dq_bench_build_info", Gauge, "1, labelled with the build.")
+		w.Sample(1, "goversion", runtime.Version(), "version", tool.Version)
+		w.process()
+		out.Header().Set("Content-Type", contentType)
+		_, _ = out.Write(w.Bytes()) // a client that is gone has no answer
+	})
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) { // without arguments, which may hold passwords
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, os.Args[0])
+	})
+	return mux
+}
+
+// process writes the families of the process that people watch in a long run.
+func (w *Families) process() {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	for _, f := range []struct {
+		name, kind, help string
+		value            float64
+	}{
+		{"go_goroutines", Gauge, "Goroutines that exist.", float64(runtime.NumGoroutine())},
+		{"go_memstats_heap_alloc_bytes", Gauge, "Heap in use.", float64(memory.HeapAlloc)},
+		{"go_gc_cycles_total", Counter, "Garbage collections that ended.", float64(memory.NumGC)},
+	} {
+		w.Family(f.name, f.kind, f.help)
+		w.Sample(f.value)
+	}
+}
