@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		_ = port.Serve(os.Stdin, os.Stdout)
 		return
 	}
-	_ = serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory())
+	_ = serve.Serve(os.Stdin, os.Stdout, spec.Memory{})
 }
 
 // client talks to a Serve in this process.
@@ -63,7 +63,7 @@ func start(t *testing.T) *client {
 	c := &client{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
 	c.lines.Buffer(nil, 16<<20)
 	go func() {
-		c.ended <- serve.Serve(requests, answers, baseline.NewMemory())
+		c.ended <- serve.Serve(requests, answers, spec.Memory{})
 		requests.Close()
 		answers.Close()
 	}()
@@ -125,7 +125,7 @@ func TestServeAnswersErrors(t *testing.T) {
 
 func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	for _, line := range []string{"hello", `{"op":"hello"}`, `{"id":[],"op":"hello"}`, `{"id":"x","op":"hello"}`} {
-		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, baseline.NewMemory()), line)
+		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, spec.Memory{}), line)
 	}
 }
 
@@ -248,6 +248,24 @@ func FuzzServe(f *testing.F) {
 		if strings.Contains(line, "producers") {
 			return // a valid plan would run
 		}
-		_ = serve.Serve(strings.NewReader(line), io.Discard, baseline.NewMemory())
+		_ = serve.Serve(strings.NewReader(line), io.Discard, spec.Memory{})
+	})
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("load.offer", `{"handle":"load-1","items":"AA=="}`)
+	f.Add("load.take", `{"handle":"load-1","consumers":[-1]}`)
+	f.Fuzz(func(t *testing.T, op, arguments string) {
+		h := agent.NewHost(spec.Memory{}, clock.System())
+		event := func(map[string]any) {}
+		opened, err := h.Do(t.Context(), "load.open", []byte(`{"queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`), event)
+		require.NoError(t, err)
+		if op != "load.open" {
+			_, _ = h.Do(t.Context(), op, []byte(arguments), event)
+		}
+		handle, err := json.Marshal(opened)
+		require.NoError(t, err)
+		_, _ = h.Do(t.Context(), "load.end", handle, event)
+		_, _ = h.Do(t.Context(), "load.close", handle, event)
 	})
 }

@@ -1,14 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 )
 
 func TestRecordsSurviveTheirWay(t *testing.T) {
@@ -64,23 +60,5 @@ func FuzzParse(f *testing.F) {
 			require.Equal(t, string(Payload(1, index, due, len(value)))[:HeaderSize-10], string(value)[:HeaderSize-10])
 		}
 		Find(value, 1)
-	})
-}
-
-func FuzzDo(f *testing.F) {
-	f.Add("load.offer", `{"handle":"load-1","items":"AA=="}`)
-	f.Add("load.take", `{"handle":"load-1","consumers":[-1]}`)
-	f.Fuzz(func(t *testing.T, op, arguments string) {
-		h := NewHost(baseline.NewMemory(), clock.System())
-		event := func(map[string]any) {}
-		opened, err := h.Do(t.Context(), "load.open", []byte(`{"queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`), event)
-		require.NoError(t, err)
-		if op != "load.open" {
-			_, _ = h.Do(t.Context(), op, []byte(arguments), event)
-		}
-		handle, err := json.Marshal(opened)
-		require.NoError(t, err)
-		_, _ = h.Do(t.Context(), "load.end", handle, event)
-		_, _ = h.Do(t.Context(), "load.close", handle, event)
 	})
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -81,7 +80,7 @@ func adversary(fault string) {
 		_ = requests.Close()
 	}()
 	go func() {
-		_ = serve.Serve(in, out, baseline.NewMemory())
+		_ = serve.Serve(in, out, spec.Memory{})
 		_ = out.Close()
 	}()
 	began, done := time.Time{}, false

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -40,7 +40,7 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 
 // slow takes its time to open, but for the first time.
 type slow struct {
-	baseline.Memory
+	spec.Memory
 	opened *atomic.Bool
 }
 
@@ -106,7 +106,7 @@ func TestCancellingTooLate(t *testing.T) {
 }
 
 // A removal that says yes and does nothing is found out.
-type liar struct{ baseline.Memory }
+type liar struct{ spec.Memory }
 
 type lyingQueue struct {
 	driver.Queue

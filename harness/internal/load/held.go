@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 )
 
 // holding is a place that holds an implementation's messages: the keys of a queue on the server, or the queues of an agent.
@@ -23,16 +23,15 @@ type holding struct {
 }
 
 // stores are the keys that the implementations of a run keep for each queue, by its name.
-func (o Options) stores() map[string][]store.Store {
-	all := map[string][]store.Store{}
+func (o Options) stores() map[string][]spec.Keys {
+	all := map[string][]spec.Keys{}
 	for _, name := range o.Plan.QueueNames() {
 		for _, m := range o.Plan.Members() {
-			stored, ok := o.driverOf(m).(store.Stored)
-			if !ok || o.Redis == nil {
+			if o.Redis == nil {
 				continue
 			}
-			kept := stored.Store(o.Redis.Conn, name)
-			if !slices.ContainsFunc(all[name], func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
+			kept, stored := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
+			if stored && !slices.ContainsFunc(all[name], func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
 				all[name] = append(all[name], kept)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -55,7 +54,7 @@ func killPlan() plan.Plan {
 // onRedis gives a run the server that its implementation needs, if any.
 func onRedis(t *testing.T, o *load.Options) {
 	t.Helper()
-	if !store.Needed(o.Driver) {
+	if _, stored := spec.KeysOf(o.Driver, nil, ""); !stored {
 		return
 	}
 	srv := redistest.Redis(t)

@@ -13,7 +13,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -73,7 +72,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	defer client.Close()
 	const waiting, due = 700, 1300 // more than a page together
 	const queue = "q {1} ü"
-	r := store.Redisson(redis.On(client), queue)
+	r, _ := spec.KeysOf(spec.Program{}, redis.On(client), queue)
 	held, err := r.Held(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, held)

@@ -16,13 +16,13 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // faulty is the memory driver with a fault built in, by the number of the offer.
 type faulty struct {
-	baseline.Memory
+	spec.Memory
 	fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 }
 
@@ -75,7 +75,7 @@ func virtual(t *testing.T, d driver.Driver, p plan.Plan) (out *run.Document) {
 	return out
 }
 
-func memory() baseline.Memory { return baseline.Memory{Clock: clock.Runtime()} }
+func memory() spec.Memory { return spec.Memory{Clock: clock.Runtime()} }
 
 func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func (q deafQueue) Take(context.Context) ([]byte, error) {
 }
 
 type deaf struct {
-	baseline.Memory
+	spec.Memory
 	release chan struct{}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
@@ -164,7 +163,7 @@ func needsServer(d driver.Driver, c scenario.Run) bool {
 		if m.Driver == "" {
 			member = d
 		}
-		if store.Needed(member) {
+		if _, stored := spec.KeysOf(member, nil, ""); stored {
 			return true
 		}
 	}

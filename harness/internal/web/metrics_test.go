@@ -15,8 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -165,7 +164,7 @@ func TestScrapesOfARun(t *testing.T) {
 			}
 		}
 	})
-	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: baseline.Memory{Clock: clock.System()}, Live: live})
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: spec.Memory{}, Live: live})
 	close(ended)
 	scrapes.Wait()
 	require.NoError(t, err)

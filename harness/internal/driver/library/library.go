@@ -18,7 +18,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -64,9 +63,6 @@ func (d DQ) Identity() driver.Identity {
 	}
 	return driver.Identity{Name: "dq", Version: version}
 }
-
-// Store looks at the keys of Redisson's format.
-func (d DQ) Store(conn redis.Conn, name string) store.Store { return store.Redisson(conn, name) }
 
 // Open makes one client for all the queues, and waits half a second at most for their first transfers.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {

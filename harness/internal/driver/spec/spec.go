@@ -1,4 +1,7 @@
 // Package spec reads --driver values.
+//
+// It starts programs of the driver protocol. Queues to compare with are in it: Memory needs no server and shows the price of one;
+// Redis is the two designs of document 001 that Redisson's queue is compared with. Keys are the messages of a driver on a server.
 package spec
 
 import (
@@ -9,11 +12,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -26,7 +26,7 @@ const (
 
 // Parse reads a --driver value. Nothing is started; the error is a *driver.SpecError.
 func Parse(spec string) (driver.Driver, error) {
-	for _, d := range []driver.Driver{baseline.NewMemory(), baseline.List, baseline.ZSet} {
+	for _, d := range []driver.Driver{Memory{}, Redis{}, Redis{zset: true}} {
 		if spec == d.Identity().Name {
 			return d, nil
 		}
@@ -169,6 +169,3 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 func (p Program) Open(context.Context, driver.Target, ...string) ([]driver.Queue, error) {
 	return nil, fmt.Errorf("driver %s: its queues are opened in its own process", p)
 }
-
-// Store looks at the keys of Redisson's format, which a program of another kind may not use.
-func (Program) Store(conn redis.Conn, name string) store.Store { return store.Redisson(conn, name) }

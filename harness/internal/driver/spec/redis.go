@@ -1,8 +1,4 @@
-// Package baseline has the queues that a delay queue is measured against.
-//
-// Memory needs no server and shows the price of one; List and ZSet are the two designs of document 001 that Redisson's queue is
-// compared with.
-package baseline
+package spec
 
 import (
 	"context"
@@ -17,43 +13,32 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const (
 	poolSize = 64 // connections, Redisson's default
-	// pollInterval is the time between two runs of ZSet's script.
+	// pollInterval is the time between two runs of zsetMove, and before a command that failed is sent again.
 	pollInterval = 100 * time.Millisecond
 	// popSeconds is how long one BRPOPLPUSH waits; servers before 6.0 take whole seconds only.
 	popSeconds = 1
-	retryPause = 100 * time.Millisecond
 	ackTimeout = 5 * time.Second
 	tempSuffix = "_temp" // of the temp list's key
 )
 
-// Redis is one of the two designs.
-type Redis struct {
-	zset bool
-	name string
-}
-
-// List is "redis-list", the message queue of document 001, section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp
-// list, LREM acknowledges it there.
+// Redis is one of the two designs of document 001 that Redisson's queue is compared with.
 //
-// A LIST has no delay. The due time, Unix ms, goes in front of the value, and the process that popped the oldest message waits for
-// that, while the message stays in the temp list. Nothing is lost when the process dies, but messages come in the order of the
-// offers: a short delay behind a long one comes late. A message cannot be cancelled: LREM needs the element, with its due time. One
-// message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
-var List = Redis{name: "redis-list"}
-
-// ZSet is "redis-zset", the delay queue of document 001, section 3.2: a ZSET ordered by due time, and a script, run every 100 ms, that moves
-// due messages to a temp list. Takers of the process that ran it block until it has something for them; LREM acknowledges.
+// redis-list is the message queue of section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp list, LREM
+// acknowledges it there. A LIST has no delay. The due time, Unix ms, goes in front of the value, and the process that popped the
+// oldest message waits for that, while the message stays in the temp list. Nothing is lost when the process dies, but messages come
+// in the order of the offers: a short delay behind a long one comes late. A message cannot be cancelled: LREM needs the element,
+// with its due time. One message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
 //
-// The costs of the design are kept: a message waits for the next run of the script, 50 ms on average. An element of a ZSET is there once, so
-// that offering an equal value again replaces the due time of the first: one of the two is lost. The document's scores are seconds, which
-// would make messages up to a second early; they are ms here.
-var ZSet = Redis{name: "redis-zset", zset: true}
+// redis-zset is the delay queue of section 3.2: a ZSET ordered by due time, and a script, run every 100 ms, that moves due messages to
+// a temp list; LREM acknowledges. The costs of the design are kept: a message waits for the next run of the script, 50 ms on
+// average. An element of a ZSET is there once, so that offering an equal value again replaces the due time of the first: one of the
+// two is lost. The document's scores are seconds, which would make messages up to a second early; they are ms here.
+type Redis struct{ zset bool }
 
 // zsetMove is the script of document 001, section 3.2, word for word.
 //
@@ -68,15 +53,12 @@ var ZSet = Redis{name: "redis-zset", zset: true}
 //go:embed zset.lua
 var zsetMove string
 
-// Identity returns the name.
-func (d Redis) Identity() driver.Identity { return driver.Identity{Name: d.name} }
-
-// Store looks at the key of the offers, and the temp list.
-func (d Redis) Store(conn redis.Conn, name string) store.Store {
+// Identity returns redis-list or redis-zset.
+func (d Redis) Identity() driver.Identity {
 	if d.zset {
-		return store.Keys{Conn: conn, Sets: []string{name}, Lists: []string{name + tempSuffix}}
+		return driver.Identity{Name: "redis-zset"}
 	}
-	return store.Keys{Conn: conn, Lists: []string{name, name + tempSuffix}}
+	return driver.Identity{Name: "redis-list"}
 }
 
 // Open connects, and takes over the messages of the temp list.
@@ -84,13 +66,13 @@ func (d Redis) Open(_ context.Context, target driver.Target, names ...string) ([
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
 		conn, err := redis.ConnectMany(target.RedisURL, poolSize)
 		if err != nil {
-			return nil, fmt.Errorf("driver %s: %w", d.name, err)
+			return nil, err
 		}
 		moving, err := redis.Connect(target.RedisURL)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("driver %s: %w", d.name, err), conn.Close())
+			return nil, errors.Join(err, conn.Close())
 		}
-		q := &redisQueue{conn: conn, moving: moving, source: name, temp: name + tempSuffix, zset: d.zset, ready: make(chan handed)}
+		q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan handed)}
 		q.ctx, q.stop = context.WithCancel(context.Background())
 		q.pumping.Go(q.pump)
 		if d.zset {
@@ -116,17 +98,15 @@ func (q zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 // first hands over the elements of the temp list: those of a dead process, of a reply that was lost, and of a living process, whose
 // elements come twice.
 type redisQueue struct {
+	Redis
 	conn         redis.Conn // for offers and acknowledgements
 	moving       redis.Conn // the pump's own; closing it ends a blocking pop
 	source, temp string
-	zset         bool
 
 	ctx     context.Context
 	stop    context.CancelFunc
 	pumping sync.WaitGroup
 	ready   chan handed
-	taking  sync.RWMutex // read locked by each Take
-	closing sync.Once
 }
 
 type handed struct {
@@ -136,14 +116,13 @@ type handed struct {
 
 // Offer fails for a negative delay.
 func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	if delay < 0 {
-		return fmt.Errorf("expected a delay of 0 or more, got %s", delay)
-	}
-	if q.ctx.Err() != nil {
-		return driver.ErrClosed
-	}
 	due := time.Now().Add(delay)
-	if q.zset {
+	switch {
+	case delay < 0:
+		return fmt.Errorf("expected a delay of 0 or more, got %s", delay)
+	case q.ctx.Err() != nil:
+		return driver.ErrClosed
+	case q.zset:
 		return q.conn.Do(ctx, "ZADD", q.source, due.UnixMilli(), value).Err()
 	}
 	return q.conn.Do(ctx, "LPUSH", q.source, frameDue(due, value)).Err()
@@ -153,24 +132,26 @@ func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duratio
 func (q *redisQueue) pump() {
 	timer := clock.System().NewTimer()
 	defer timer.Close()
+	sleepUntil := func(at time.Time) { _ = clock.SleepUntil(q.ctx, clock.System(), timer, at) }
 	for next := q.left; q.ctx.Err() == nil; {
 		elements, err := next()
-		if err != nil {
-			_ = pause(q.ctx, retryPause)
-			continue
+		if err == nil {
+			next = q.move
 		}
-		next = q.move
 		for _, element := range elements {
 			e := handed{element, []byte(element)}
 			if due, value, ok := unframeDue(element); ok && !q.zset { // a foreign element is handed over as it is
 				e.value = value
-				_ = clock.SleepUntil(q.ctx, clock.System(), timer, due)
+				sleepUntil(due)
 			}
 			select {
 			case q.ready <- e:
 			case <-q.ctx.Done():
 				return
 			}
+		}
+		if err != nil || q.zset {
+			sleepUntil(time.Now().Add(pollInterval))
 		}
 	}
 }
@@ -182,26 +163,24 @@ func (q *redisQueue) left() ([]string, error) {
 	return elements, err
 }
 
-// move waits a while for elements, and moves them to the temp list: a LIST's oldest, and all of a ZSET that are due.
+// move moves elements to the temp list: a LIST's oldest, for which it waits a while, or all of a ZSET that are due.
 func (q *redisQueue) move() ([]string, error) {
 	if q.zset {
-		if err := pause(q.ctx, pollInterval); err != nil {
-			return nil, err
-		}
 		return q.moving.Do(q.ctx, "EVAL", zsetMove, 2, q.source, q.temp, time.Now().UnixMilli()).StringSlice()
 	}
 	// Closing the client ends the blocking call.
 	element, err := q.moving.Do(context.Background(), "BRPOPLPUSH", q.source, q.temp, popSeconds).Text()
-	if errors.Is(err, redis.Nil) {
+	switch {
+	case errors.Is(err, redis.Nil):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return []string{element}, err
+	return []string{element}, nil
 }
 
 // Take waits for a message from the pump.
 func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
-	q.taking.RLock()
-	defer q.taking.RUnlock()
 	select {
 	case e := <-q.ready:
 		return q.acknowledge(ctx, e), nil
@@ -214,8 +193,6 @@ func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 
 // Poll takes a message if the pump has one.
 func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
-	q.taking.RLock()
-	defer q.taking.RUnlock()
 	if q.ctx.Err() != nil {
 		return nil, false, driver.ErrClosed
 	}
@@ -237,30 +214,19 @@ func (q *redisQueue) acknowledge(ctx context.Context, e handed) []byte {
 }
 
 // Close ends the pump. The next process to open the queue takes over the temp list.
-func (q *redisQueue) Close() (err error) {
-	q.closing.Do(func() {
-		q.stop()
-		err = q.moving.Close()
-		q.pumping.Wait()
-		q.taking.Lock() // takers acknowledge by the other connection
-		defer q.taking.Unlock()
-		err = errors.Join(err, q.conn.Close())
-	})
-	return err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
+func (q *redisQueue) Close() error {
+	if q.ctx.Err() != nil {
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	q.stop()
+	err := q.moving.Close()
+	q.pumping.Wait()
+	return errors.Join(err, q.conn.Close())
 }
 
 // frameDue puts the due time, in Unix ms, in front of value.
 func frameDue(due time.Time, value []byte) []byte {
-	return append(strconv.AppendInt(nil, due.UnixMilli(), 10), append([]byte{':'}, value...)...)
+	return fmt.Appendf(nil, "%d:%s", due.UnixMilli(), value)
 }
 
 // unframeDue reads what frameDue wrote.

@@ -1,4 +1,4 @@
-package baseline
+package spec
 
 import (
 	"bytes"
@@ -15,15 +15,16 @@ import (
 // Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time in the memory of one process. It is the reference
 // that needs no server, and shows the price: each Open starts empty, and the messages are gone when the process ends.
 type Memory struct {
-	// Clock measures due times.
-	Clock clock.Clock
+	Clock clock.Clock // nil for the machine's
 }
 
-// NewMemory returns the driver "memory" on the clock of the machine.
-func NewMemory() Memory { return Memory{Clock: clock.System()} }
-
-// Timing is the clock that load is made by.
-func (m Memory) Timing() clock.Clock { return m.Clock }
+// Timing is the clock of due times, by which load is made too.
+func (m Memory) Timing() clock.Clock {
+	if m.Clock == nil {
+		return clock.System()
+	}
+	return m.Clock
+}
 
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
@@ -31,7 +32,7 @@ func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"
 // Open returns new, empty queues and ignores the target.
 func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(string) (driver.Queue, error) {
-		q := &memoryQueue{clock: m.Clock, calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
+		q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
 		go q.own()
 		return q, nil
 	})

@@ -1,4 +1,4 @@
-package baseline
+package spec
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -28,7 +27,7 @@ type bench struct {
 // onRedis runs a test for each of the two drivers.
 func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
-	for _, d := range []driver.Driver{List, ZSet} {
+	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}} {
 		t.Run(d.Identity().String(), func(t *testing.T) {
 			t.Parallel()
 			test(t, newBench(t, d))
@@ -66,11 +65,14 @@ func (b *bench) take(t *testing.T, q driver.Queue) string {
 	return string(value)
 }
 
-func (b *bench) store() store.Store { return b.d.(store.Stored).Store(b.conn, queueName) }
+func (b *bench) keys() Keys {
+	keys, _ := KeysOf(b.d, b.conn, queueName)
+	return keys
+}
 
 func (b *bench) held(t *testing.T) int64 {
 	t.Helper()
-	held, err := b.store().Held(b.ctx)
+	held, err := b.keys().Held(b.ctx)
 	require.NoError(t, err)
 	return held
 }
@@ -114,7 +116,7 @@ func TestDeliversNotBeforeTheDueTimeAndLeavesNothing(t *testing.T) {
 
 // A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once.
 func TestOrderAndEqualValues(t *testing.T) {
-	b := newBench(t, List)
+	b := newBench(t, Redis{})
 	q := b.open(t)
 	for _, value := range []string{"same", "same", "long"} {
 		b.offer(t, q, value, 50*time.Millisecond)
@@ -122,7 +124,7 @@ func TestOrderAndEqualValues(t *testing.T) {
 	b.offer(t, q, "short", 0)
 	require.Equal(t, "same same long short", strings.Join([]string{b.take(t, q), b.take(t, q), b.take(t, q), b.take(t, q)}, " "))
 
-	b = newBench(t, ZSet)
+	b = newBench(t, Redis{zset: true})
 	q = b.open(t)
 	b.offer(t, q, "same", time.Hour)
 	b.offer(t, q, "same", 500*time.Millisecond)
@@ -132,7 +134,7 @@ func TestOrderAndEqualValues(t *testing.T) {
 }
 
 func TestZSetCancelsAMessage(t *testing.T) {
-	b := newBench(t, ZSet)
+	b := newBench(t, Redis{zset: true})
 	q := b.open(t)
 	b.offer(t, q, "order 7", time.Hour)
 	for _, want := range []bool{true, false} {
@@ -188,10 +190,10 @@ func TestStoreReadsAndClears(t *testing.T) {
 	onRedis(t, func(t *testing.T, b *bench) {
 		b.offer(t, b.open(t), "later", time.Hour)
 		var values []string
-		require.NoError(t, b.store().Values(b.ctx, func(v []byte) { values = append(values, string(v)) }))
+		require.NoError(t, b.keys().Values(b.ctx, func(v []byte) { values = append(values, string(v)) }))
 		require.NotEmpty(t, values)
 		require.Contains(t, values[0], "later")
-		require.NoError(t, b.store().Clear(b.ctx))
+		require.NoError(t, b.keys().Clear(b.ctx))
 		require.Zero(t, b.held(t))
 	})
 }
