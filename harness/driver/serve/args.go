@@ -58,54 +58,56 @@ func (a Args) Has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// arguments are the arguments of an op, and the arguments that Port itself reads.
-type arguments struct {
-	Args
+// request is one line of the caller.
+type request struct {
+	ID, Target                             json.Number // numbers, or strings that hold one
+	Op                                     string
 	Handle, Client, Codec, ValueType, Unit string
 	Bytes                                  []byte
+	Args
+
+	line  []byte
+	wrong error // an argument that could not be read
 }
 
-// readArguments reads a request but for its values, which need a codec.
-func readArguments(line []byte) (a arguments, err error) {
-	a.Codec, a.ValueType, a.Unit, a.Delayed = "default", "pojo", "ms", true
-	if err := errors.Join(json.Unmarshal(line, &a.given), json.Unmarshal(line, &a)); err != nil {
-		return a, err
+// readRequest reads a line but for its values, which need a codec. It fails for a line that cannot be answered.
+func readRequest(line []byte) (r request, err error) {
+	r.line, r.Codec, r.ValueType, r.Unit, r.Delayed = bytes.Clone(line), "default", "pojo", "ms", true
+	r.wrong = errors.Join(json.Unmarshal(line, &r), json.Unmarshal(line, &r.given))
+	if r.ID == "" {
+		return r, errors.Join(fmt.Errorf("expected a request as one JSON object a line, with a number as its id, got %.120q", line), r.wrong)
 	}
-	for _, n := range []*Integer{&a.Delay, &a.Timeout, &a.TTL} {
-		ms, err := program.Millis(int64(*n), a.Unit)
-		if err != nil {
-			return a, err
-		}
-		*n = Integer(ms)
+	for _, n := range []*Integer{&r.Delay, &r.Timeout, &r.TTL} {
+		ms, err := program.Millis(int64(*n), r.Unit)
+		*n, r.wrong = Integer(ms), errors.Join(r.wrong, err)
 	}
-	return a, nil
+	return r, nil
 }
 
 // encode writes the values of the request by a codec.
-func (a *arguments) encode(values codec.Codec[any]) (err error) {
-	one := func(raw json.RawMessage) ([]byte, error) {
-		v, err := program.Value(raw)
-		if err != nil {
-			return nil, err
+func (r *request) encode(values codec.Codec[any]) (err error) {
+	one := func(raw json.RawMessage) []byte {
+		v, failure := program.Value(raw)
+		if failure != nil {
+			err = errors.Join(err, failure)
+			return nil
 		}
-		return values.Encode(v)
+		encoded, failure := values.Encode(v)
+		err = errors.Join(err, failure)
+		return encoded
 	}
-	if a.Has("value") {
-		if a.Value, err = one(a.given["value"]); err != nil {
-			return err
-		}
+	if r.Has("value") {
+		r.Value = one(r.given["value"])
 	}
-	var all []json.RawMessage
-	if a.Has("values") {
-		if err := json.Unmarshal(a.given["values"], &all); err != nil {
+	if r.Has("values") {
+		var all []json.RawMessage
+		if err := json.Unmarshal(r.given["values"], &all); err != nil {
 			return fmt.Errorf("argument \"values\": %w", err)
 		}
-		a.Values = make([][]byte, len(all))
-	}
-	for i, raw := range all {
-		if a.Values[i], err = one(raw); err != nil {
-			return err
+		r.Values = make([][]byte, len(all))
+		for i, raw := range all {
+			r.Values[i] = one(raw)
 		}
 	}
-	return nil
+	return err
 }

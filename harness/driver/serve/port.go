@@ -53,7 +53,7 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 		}
 	}
 	s := newServer(out, program.Hello{
-		Name: p.Identity.Name, Version: p.Identity.Version, Codecs: program.CodecNames(release),
+		Identity: p.Identity, Codecs: program.CodecNames(release),
 		Capabilities: slices.Sorted(maps.Keys(p.Ops)),
 	}, "close", "codec.decode", "codec.encode", "open")
 	if p.Ops["dq.offer"] != nil && p.Ops["q.take"] != nil {
@@ -62,7 +62,7 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 	}
 	o := &ported[C, Q]{Port: p, release: release, clients: map[string]C{}, handles: map[string]portedQueue[Q]{}}
 	s.do = o.do
-	return errors.Join(s.serve(in), o.close(arguments{}))
+	return errors.Join(s.serve(in), o.close(request{}))
 }
 
 // ported is a Port that runs.
@@ -84,45 +84,41 @@ type portedQueue[Q any] struct {
 }
 
 func (o *ported[C, Q]) do(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error) {
-	a, err := readArguments(r.line)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.op, err)
-	}
-	switch r.op {
+	switch r.Op {
 	case "open":
-		return o.open(ctx, a)
+		return o.open(ctx, r)
 	case "close":
-		return nil, o.close(a)
+		return nil, o.close(r)
 	case "codec.encode", "codec.decode":
-		values, err := program.NamedCodec(a.Codec, a.ValueType, o.release)
+		values, err := program.NamedCodec(r.Codec, r.ValueType, o.release)
 		if err != nil {
 			return nil, err
 		}
-		if r.op == "codec.decode" {
-			return decode(values, a.Bytes)
+		if r.Op == "codec.decode" {
+			return decode(values, r.Bytes)
 		}
-		err = a.encode(values)
-		return map[string][]byte{"bytes": a.Value}, err
+		err = r.encode(values)
+		return map[string][]byte{"bytes": r.Value}, err
 	}
-	run := o.Ops[r.op]
+	run := o.Ops[r.Op]
 	if run == nil {
-		return nil, fmt.Errorf("op %q: %w", r.op, errors.ErrUnsupported)
+		return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
 	}
 	o.mu.Lock()
-	q, ok := o.handles[a.Handle]
+	q, ok := o.handles[r.Handle]
 	o.mu.Unlock()
 	if !ok {
-		return nil, fmt.Errorf("handle %q is not open", a.Handle)
+		return nil, fmt.Errorf("handle %q is not open", r.Handle)
 	}
-	if err := a.encode(q.codec); err != nil {
+	if err := r.encode(q.codec); err != nil {
 		return nil, err
 	}
-	a.Element = func(value []byte) {
+	r.Element = func(value []byte) {
 		if typed, err := decode(q.codec, value); err == nil {
 			event("element", map[string]any{"value": typed})
 		}
 	}
-	result, err := run(ctx, q.queue, a.Args)
+	result, err := run(ctx, q.queue, r.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +137,7 @@ func (o *ported[C, Q]) do(ctx context.Context, r request, event func(name string
 	return result, nil
 }
 
-func (o *ported[C, Q]) open(ctx context.Context, a arguments) (any, error) {
+func (o *ported[C, Q]) open(ctx context.Context, a request) (any, error) {
 	if _, mapped := o.Ops["open(nameMapperPrefix)"]; !mapped && a.Options["nameMapperPrefix"] != nil {
 		return nil, fmt.Errorf("option nameMapperPrefix: %w", errors.ErrUnsupported)
 	}
@@ -170,7 +166,7 @@ func (o *ported[C, Q]) open(ctx context.Context, a arguments) (any, error) {
 }
 
 // close closes the client of a handle, a client by name, or all.
-func (o *ported[C, Q]) close(a arguments) error {
+func (o *ported[C, Q]) close(a request) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := cmp.Or(o.handles[a.Handle].client, a.Client)

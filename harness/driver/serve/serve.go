@@ -6,7 +6,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,31 +37,9 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	}); ok {
 		return p.Serve(in, out)
 	}
-	identity := d.Identity()
-	s := newServer(out, program.Hello{Name: identity.Name, Version: identity.Version, Codecs: []string{"bytes"}})
+	s := newServer(out, program.Hello{Identity: d.Identity(), Codecs: []string{"bytes"}})
 	s.load(d, func(string) bool { return true })
 	return s.serve(in)
-}
-
-// request is one line of the caller; line holds the op's arguments too.
-type request struct {
-	id   string
-	op   string
-	line []byte
-}
-
-func parseRequest(line []byte) (request, error) {
-	var head struct {
-		ID json.Number // a number, or a string that holds one
-		Op string
-	}
-	switch err := json.Unmarshal(line, &head); {
-	case err != nil:
-		return request{}, fmt.Errorf("expected a request as one JSON object a line, with a number as its id, got %.120q: %w", line, err)
-	case head.ID == "":
-		return request{}, fmt.Errorf(`expected the "id" of the request, a number, got %.120q`, line)
-	}
-	return request{id: head.ID.String(), op: head.Op, line: bytes.Clone(line)}, nil
 }
 
 type server struct {
@@ -77,12 +54,12 @@ type server struct {
 
 	requests sync.WaitGroup
 	mu       sync.Mutex
-	running  map[string]context.CancelFunc
+	running  map[json.Number]context.CancelFunc
 }
 
 func newServer(out io.Writer, hello program.Hello, builtIn ...string) *server {
 	hello.Protocol, hello.Capabilities = program.Protocol, slices.Concat(hello.Capabilities, builtIn, []string{"hello", "cancel"})
-	return &server{hello: hello, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
+	return &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}}
 }
 
 // load has the server make load with a driver that has these capabilities, by the driver's clock if it says one.
@@ -104,7 +81,7 @@ func (s *server) serve(in io.Reader) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	err := program.ReadLines(in, func(line []byte) error {
-		r, err := parseRequest(line)
+		r, err := readRequest(line)
 		if err == nil {
 			s.start(ctx, r)
 		}
@@ -133,15 +110,15 @@ func (s *server) serve(in io.Reader) error {
 func (s *server) start(ctx context.Context, r request) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
-	s.running[r.id] = cancel
+	s.running[r.ID] = cancel
 	s.mu.Unlock()
 	s.requests.Go(func() {
 		defer cancel()
 		result, err := s.run(ctx, r)
 		s.mu.Lock()
-		delete(s.running, r.id)
+		delete(s.running, r.ID)
 		s.mu.Unlock()
-		line := map[string]any{"id": json.Number(r.id), "ok": err == nil}
+		line := map[string]any{"id": r.ID, "ok": err == nil}
 		if err == nil {
 			line["result"] = result
 		} else {
@@ -153,35 +130,28 @@ func (s *server) start(ctx context.Context, r request) {
 
 func (s *server) run(ctx context.Context, r request) (any, error) {
 	event := func(name string, fields map[string]any) {
-		fields["id"], fields["event"] = json.Number(r.id), name
+		fields["id"], fields["event"] = r.ID, name
 		s.write(fields)
 	}
 	switch {
-	case r.op == "hello":
+	case r.Op == "hello":
 		return s.hello, nil
-	case r.op == "cancel":
-		return s.cancel(r)
-	case s.host != nil && agent.Is(r.op):
-		return s.host.Do(ctx, r.op, r.line, func(fields map[string]any) { event("samples", fields) })
+	case r.Op == "cancel": // true if the other request was still running
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		cancel, ok := s.running[r.Target]
+		if ok {
+			cancel()
+		}
+		return ok, nil
+	case s.host != nil && agent.Is(r.Op):
+		return s.host.Do(ctx, r.Op, r.line, func(fields map[string]any) { event("samples", fields) })
+	case r.wrong != nil:
+		return nil, fmt.Errorf("%s: %w", r.Op, r.wrong)
 	case s.do != nil:
 		return s.do(ctx, r, event)
 	}
-	return nil, fmt.Errorf("op %q: %w", r.op, errors.ErrUnsupported)
-}
-
-// cancel cancels another request; true if it was still running.
-func (s *server) cancel(r request) (any, error) {
-	var arguments struct{ Target json.Number }
-	if err := json.Unmarshal(r.line, &arguments); err != nil {
-		return nil, fmt.Errorf("cancel: expected the id of a request as target: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cancel, ok := s.running[arguments.Target.String()]
-	if ok {
-		cancel()
-	}
-	return ok, nil
+	return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
 }
 
 // class names an error as the protocol does: in one of its two words, or by the type of the wrapped error.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -59,8 +58,7 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	hello := runner.hello
-	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
-	report = NewReport(identity, runner.Release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	report = NewReport(hello.Identity, runner.Release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
 	if hello.Name == "dq" {
 		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
 	}

@@ -98,7 +98,7 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 				continue
 			}
 			links = append(links, link)
-			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Identity(), conn.RemoteAddr()))
+			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Introduction(), conn.RemoteAddr()))
 		case <-ctx.Done():
 			for _, l := range links {
 				_ = l.Close()

@@ -74,7 +74,7 @@ func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Lin
 	case isProgram:
 		return named.StartProcess(ctx, e.Notice, nil, environment...)
 	case e.Serve != nil:
-		return program.Start(ctx, append(slices.Clone(e.Serve), name), nil, environment...)
+		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil, environment...)
 	case own:
 		return nil, errors.New("expected a process of its own: only a process can be killed or have its own clock")
 	}

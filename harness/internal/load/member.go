@@ -51,8 +51,7 @@ func (m *member) identity() driver.Identity {
 	if m.link == nil {
 		return m.driver.Identity()
 	}
-	hello := m.link.Introduction()
-	return driver.Identity{Name: hello.Name, Version: hello.Version}
+	return m.link.Introduction().Identity
 }
 
 // there reports whether the member is open and has not ended.
@@ -188,12 +187,12 @@ func (m *member) clientName() string {
 }
 
 // onEvent gets the samples of the member.
-func (m *member) onEvent(event program.Event) {
+func (m *member) onEvent(line json.RawMessage) {
 	var told struct {
 		Samples []byte       `json:"samples"`
 		Errors  agent.Errors `json:"errors"`
 	}
-	err := json.Unmarshal(event.Line, &told)
+	err := json.Unmarshal(line, &told)
 	e := m.engine
 	e.mu.Lock()
 	m.heard = time.Now()

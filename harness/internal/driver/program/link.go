@@ -14,21 +14,21 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 const (
 	// patience is how long a program may take to read its input, and to end after the end of its input.
 	patience = 10 * time.Second
-	// helloTimeout is how long a program may take to introduce itself: a JVM on a busy machine needs seconds.
-	helloTimeout = 30 * time.Second
 	// cancelGrace is the time for the answer to a cancelled request: a value that was popped already must not be dropped.
 	cancelGrace = 2 * time.Second
 	// maxFaults bounds the faults that are kept.
 	maxFaults = 3
 )
+
+// helloTimeout is how long a program may take to introduce itself: a JVM on a busy machine needs seconds.
+var helloTimeout = 30 * time.Second
 
 // Program is an implementation that answers the ops: a Link, or a test's layer before one.
 type Program interface {
@@ -36,7 +36,7 @@ type Program interface {
 	Introduction() Hello
 	// Call runs one op and returns its result. The error of an answer wraps a *RemoteError; every other error says that the program
 	// itself failed or that ctx ended.
-	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
+	Call(ctx context.Context, op string, arguments any) (json.RawMessage, error)
 	// Close ends the program and everything it opened.
 	Close() error
 }
@@ -50,109 +50,49 @@ type Link struct {
 	grace    time.Duration // for the answer to a cancelled request; hello has no value to lose, and 0
 	kill     func()        // ends the other end at once
 	quote    func() string // the end of its stderr, for messages
-	ended    chan struct{} // closed after the last line, and cause is set
+	ended    chan struct{} // closed after the last line
 	writing  sync.Mutex
+	lastID   atomic.Uint64
 
-	mu       sync.Mutex
-	lastID   uint64
-	requests map[uint64]*request // until they are answered; with events for ever
-	faults   []error
-	broken   bool  // its lines could not be read any more
-	cause    error // why it ended
-	killed   bool
-}
-
-type request struct {
-	answer   chan answer // has room for the answer
-	answered bool
-	onEvent  func(Event)
-}
-
-func newLink(name string, out io.WriteCloser, kill func()) *Link {
-	return &Link{
-		name: name, out: out, patience: patience, kill: kill, quote: func() string { return "" },
-		ended: make(chan struct{}), requests: map[uint64]*request{},
-	}
+	mu      sync.Mutex
+	waiting map[uint64]chan answer                // requests that are not answered
+	events  map[uint64]func(line json.RawMessage) // requests with events, for ever
+	faults  []error
+	killed  bool
+	cause   error // why it ended, unless it was killed
 }
 
 // Connect links to a program at the other end of a connection, and waits for its hello. Close closes the connection.
 func Connect(ctx context.Context, name string, conn io.ReadWriteCloser) (*Link, error) {
-	l := newLink(name, conn, func() { _ = conn.Close() })
-	go l.run(conn, func() error { return nil })
-	return l.greet(ctx, helloTimeout)
+	l := &Link{name: name, out: conn, kill: func() { _ = conn.Close() }}
+	return l.open(ctx, conn, func() error { return nil })
 }
 
 // Local links to an implementation in this process: serve answers the lines of in on out until in ends.
 func Local(ctx context.Context, name string, serve func(in io.Reader, out io.Writer) error) (*Link, error) {
 	near, far := net.Pipe()
-	l := newLink(name, near, func() { _ = near.Close() })
 	served := make(chan error, 1)
 	go func() {
 		served <- serve(far, far)
 		_ = far.Close()
 	}()
-	go l.run(near, func() error { return <-served })
-	return l.greet(ctx, helloTimeout)
+	l := &Link{name: name, out: near, kill: func() { _ = near.Close() }}
+	return l.open(ctx, near, func() error { return <-served })
 }
 
-// run reads lines until they end, and keeps why they did. wait returns once the program is gone.
-func (l *Link) run(lines io.ReadCloser, wait func() error) {
-	gone := make(chan error, 1)
-	go func() { gone <- wait() }()
-	var broken error
-	err := ReadLines(lines, func(line []byte) error {
-		a, err := decodeLine(line)
-		if broken = err; err == nil {
-			l.dispatch(a)
-		}
-		return err
-	})
-	if errors.Is(err, bufio.ErrTooLong) {
-		broken = err
+// open reads lines, and waits for the program's introduction. Without one the program is ended. wait returns once the program is gone.
+func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error) (*Link, error) {
+	l.patience, l.ended, l.waiting, l.events = patience, make(chan struct{}), map[uint64]chan answer{}, map[uint64]func(json.RawMessage){}
+	if l.quote == nil {
+		l.quote = func() string { return "" }
 	}
-	if broken != nil {
-		l.kill() // nothing that it says afterwards can be relied on
-	}
-	_ = lines.Close()
-	cause := <-gone
-	l.mu.Lock()
-	l.cause = cause
-	if broken != nil {
-		l.broken, l.cause = true, fmt.Errorf("it broke the protocol on stdout: %w", broken)
-	}
-	l.mu.Unlock()
-	close(l.ended)
-}
-
-// dispatch hands a line to the caller that it is for.
-func (l *Link) dispatch(a answer) {
-	l.mu.Lock()
-	r := l.requests[a.id]
-	switch {
-	case a.event != nil:
-	case r != nil && !r.answered:
-		r.answered = true
-		r.answer <- a
-		if r.onEvent == nil {
-			delete(l.requests, a.id)
-		}
-	case len(l.faults) < maxFaults:
-		l.faults = append(l.faults, fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id))
-	}
-	l.mu.Unlock()
-	if a.event != nil && r != nil && r.onEvent != nil {
-		r.onEvent(*a.event)
-	}
-}
-
-// greet waits for the program's introduction. Without one the program is ended.
-func (l *Link) greet(ctx context.Context, limit time.Duration) (*Link, error) {
-	greeting, cancel := context.WithTimeout(ctx, limit)
+	go l.run(lines, wait)
+	greeting, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	result, err := l.Call(greeting, "hello", nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, limit, l.quote())
+		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, helloTimeout, l.quote())
 	case err != nil:
 		err = fmt.Errorf("driver program %s: %w", l.name, err)
 	case json.Unmarshal(result, &l.hello) != nil || l.hello.Name == "":
@@ -167,13 +107,56 @@ func (l *Link) greet(ctx context.Context, limit time.Duration) (*Link, error) {
 	return nil, err
 }
 
+// run reads lines until they end, and keeps why they did.
+func (l *Link) run(lines io.ReadCloser, wait func() error) {
+	gone := make(chan error, 1)
+	go func() { gone <- wait() }()
+	var broken error
+	err := ReadLines(lines, func(line []byte) error {
+		a, err := decodeLine(line)
+		if broken = err; err == nil {
+			l.dispatch(a, line)
+		}
+		return err
+	})
+	if broken != nil || errors.Is(err, bufio.ErrTooLong) {
+		l.end(fmt.Errorf("it broke the protocol on stdout: %w", err))
+		l.kill() // nothing that it says afterwards can be relied on
+	}
+	_ = lines.Close()
+	l.end(<-gone)
+	close(l.ended)
+}
+
+// end keeps the first cause of the end.
+func (l *Link) end(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil && !l.killed {
+		l.cause = cause
+	}
+}
+
+// dispatch hands a line to the caller that it is for.
+func (l *Link) dispatch(a answer, line []byte) {
+	l.mu.Lock()
+	onEvent, waiting := l.events[a.id], l.waiting[a.id]
+	switch {
+	case a.Event != nil:
+	case waiting != nil:
+		waiting <- a // which has room for the answer
+		delete(l.waiting, a.id)
+	case len(l.faults) < maxFaults:
+		l.faults = append(l.faults, fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id))
+	}
+	l.mu.Unlock()
+	if a.Event != nil && onEvent != nil {
+		onEvent(line)
+	}
+}
+
 // Introduction returns the program's answer to hello.
 func (l *Link) Introduction() Hello { return l.hello }
-
-// Identity returns the implementation's name and version as the program gave them.
-func (l *Link) Identity() driver.Identity {
-	return driver.Identity{Name: l.hello.Name, Version: l.hello.Version}
-}
 
 // Ended is closed once the program sends no more lines.
 func (l *Link) Ended() <-chan struct{} { return l.ended }
@@ -209,28 +192,25 @@ func (l *Link) Close() error {
 		l.Kill()
 		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s", l.name, l.patience, l.quote())
 	}
-	l.mu.Lock()
-	failed, faults := l.broken || l.cause != nil && !l.killed, l.faults
-	l.mu.Unlock()
-	if failed {
+	if l.cause != nil { // nothing is written to it after the end
 		return l.Failure()
 	}
-	return errors.Join(faults...)
+	return errors.Join(l.faults...)
 }
 
-// Call sends a request and waits for its result. params is a struct or map with the op's arguments, or nil. When ctx ends the
+// Call sends a request and waits for its result. arguments is a struct or map with the op's arguments, or nil. When ctx ends the
 // request is cancelled and ctx's error returned, unless the result arrives within two seconds.
-func (l *Link) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	return l.CallEvents(ctx, op, params, nil)
+func (l *Link) Call(ctx context.Context, op string, arguments any) (json.RawMessage, error) {
+	return l.CallEvents(ctx, op, arguments, nil)
 }
 
-// CallEvents is Call for ops that send events. onEvent gets each in order; it must not block, and goes on after the
-// result until the program ends.
-func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent func(Event)) (json.RawMessage, error) {
+// CallEvents is Call for ops that send events. onEvent gets the line of each in order, and may not keep it; it must not block, and
+// goes on after the result until the program ends.
+func (l *Link) CallEvents(ctx context.Context, op string, arguments any, onEvent func(line json.RawMessage)) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	id, answered, err := l.send(op, params, onEvent)
+	id, answered, err := l.send(op, arguments, onEvent)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +229,7 @@ func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent fu
 	if _, _, err := l.send("cancel", map[string]uint64{"target": id}, nil); err == nil {
 		select {
 		case a := <-answered:
-			if a.err == nil {
+			if *a.OK {
 				return a.value(op)
 			}
 		case <-l.ended:
@@ -259,22 +239,22 @@ func (l *Link) CallEvents(ctx context.Context, op string, params any, onEvent fu
 	return nil, ctx.Err()
 }
 
-func (l *Link) send(op string, params any, onEvent func(Event)) (uint64, <-chan answer, error) {
-	r := &request{answer: make(chan answer, 1), onEvent: onEvent}
-	arguments, err := encodeArguments(op, params)
+func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id uint64, answered chan answer, err error) {
+	id, answered = l.lastID.Add(1), make(chan answer, 1)
+	line, err := encodeRequest(id, op, arguments)
 	if err != nil {
 		return 0, nil, err
 	}
-	name, _ := json.Marshal(op) // a string
 	l.mu.Lock()
-	l.lastID++
-	id := l.lastID
-	l.requests[id] = r
+	l.waiting[id] = answered
+	if onEvent != nil {
+		l.events[id] = onEvent
+	}
 	l.mu.Unlock()
-	err = l.write(fmt.Appendf(arguments, "\"id\":%d,\"op\":%s}\n", id, name))
+	err = l.write(line)
 	switch {
 	case err == nil:
-		return id, r.answer, nil
+		return id, answered, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return 0, nil, fmt.Errorf("%s could not be sent: driver program %s has read nothing for %s", op, l.name, l.patience)
 	}

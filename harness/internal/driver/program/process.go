@@ -12,19 +12,10 @@ import (
 	"time"
 )
 
-// Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx.
-// command is the program and its arguments. It has the variables of this process, and environment in addition. log,
+// Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx. name is for
+// messages, command the program and its arguments. It has the variables of this process, and environment in addition. log,
 // which may be nil, gets a copy of its stderr.
-func Start(ctx context.Context, command []string, log io.Writer, environment ...string) (*Link, error) {
-	return StartAs(ctx, command[0], command, log, environment...)
-}
-
-// StartAs is Start by a name for messages.
-func StartAs(ctx context.Context, name string, command []string, log io.Writer, environment ...string) (*Link, error) {
-	return start(ctx, name, command, log, environment, helloTimeout)
-}
-
-func start(ctx context.Context, name string, command []string, log io.Writer, environment []string, hello time.Duration) (*Link, error) {
+func Start(ctx context.Context, name string, command []string, log io.Writer, environment ...string) (*Link, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	stderr := &tail{copyTo: log}
 	lines, stdout := io.Pipe()
@@ -37,14 +28,12 @@ func start(ctx context.Context, name string, command []string, log io.Writer, en
 	if err != nil {
 		return nil, fmt.Errorf("starting driver program %s: %w", name, err)
 	}
-	l := newLink(name, stdin, func() { killGroup(cmd) })
-	l.quote = stderr.quote
-	go l.run(lines, func() error {
+	l := &Link{name: name, out: stdin, kill: func() { killGroup(cmd) }, quote: stderr.quote}
+	return l.open(ctx, lines, func() error {
 		err := cmd.Wait()
 		stdout.Close()
 		return err
 	})
-	return l.greet(ctx, hello)
 }
 
 // Pipe runs a program whose stdin and stdout are a connection, until the connection ends or ctx does.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 // Protocol is the version of docs/protocol.md.
@@ -27,8 +29,7 @@ const (
 
 // Hello is how a program introduces itself.
 type Hello struct {
-	Name         string   `json:"name"`
-	Version      string   `json:"version"`
+	driver.Identity
 	Protocol     int      `json:"protocol"`
 	Capabilities []string `json:"capabilities"`
 	Codecs       []string `json:"codecs"`
@@ -67,13 +68,6 @@ func (e *RemoteError) NeedsJava() bool {
 	return e.Class == "java.lang.UnsupportedClassVersionError" || e.Class == "java.lang.NoClassDefFoundError" && strings.HasPrefix(e.Message, "java")
 }
 
-// Event is a line that belongs to a request but does not answer it: the samples of a load, an element of a subscription.
-type Event struct {
-	Name string
-	// Line is the whole line, with the event's own fields.
-	Line json.RawMessage
-}
-
 // ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or at a line of more than
 // 64 MiB.
 func ReadLines(in io.Reader, each func(line []byte) error) error {
@@ -92,62 +86,58 @@ func ReadLines(in io.Reader, each func(line []byte) error) error {
 	return lines.Err()
 }
 
-// encodeArguments makes the request line up to the last two fields, id and op. The fields of params, a struct, a map or nil, come
-// before.
-func encodeArguments(op string, params any) ([]byte, error) {
-	line, err := json.Marshal(params)
-	if err != nil {
+// encodeRequest makes a line of the arguments, a struct, a map or nil, and of id and op.
+func encodeRequest(id uint64, op string, arguments any) ([]byte, error) {
+	head, _ := json.Marshal(struct { // which can be encoded
+		ID uint64 `json:"id"`
+		Op string `json:"op"`
+	}{id, op})
+	line, err := json.Marshal(arguments)
+	fields, ok := bytes.CutSuffix(line, []byte("}"))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("arguments of %s: %w", op, err)
-	}
-	switch fields, ok := bytes.CutSuffix(line, []byte("}")); {
 	case string(line) == "null" || string(line) == "{}":
-		return []byte("{"), nil
-	case ok:
-		return append(fields, ','), nil
+		return append(head, '\n'), nil
+	case !ok:
+		return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, line)
 	}
-	return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, line)
+	return slices.Concat(fields, []byte(","), head[1:], []byte("\n")), nil
 }
 
-// answer is one line of a program: a response or an event.
+// answer is one line of a program: a response, or an event, which belongs to a request but does not answer it, such as the samples of
+// a load or an element of a subscription.
 type answer struct {
-	id     uint64
-	event  *Event
-	result json.RawMessage
-	err    *RemoteError
+	ID     json.RawMessage
+	OK     *bool
+	Event  *string
+	Result json.RawMessage
+	Error  *RemoteError
+
+	id uint64
 }
 
 // decodeLine reads a line of a program.
-func decodeLine(line []byte) (answer, error) {
-	var raw struct {
-		ID     json.RawMessage
-		OK     *bool
-		Event  *string
-		Result json.RawMessage
-		Error  *RemoteError
+func decodeLine(line []byte) (a answer, err error) {
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("expected one JSON object a line, got %.120q: %w", line, err)
 	}
-	if err := json.Unmarshal(line, &raw); err != nil {
-		return answer{}, fmt.Errorf("expected one JSON object a line, got %.120q: %w", line, err)
-	}
-	id, err := strconv.ParseUint(string(bytes.Trim(raw.ID, `"`)), 10, 64)
+	a.id, err = strconv.ParseUint(string(bytes.Trim(a.ID, `"`)), 10, 64)
 	switch {
 	case err != nil:
-		return answer{}, fmt.Errorf(`expected the "id" of a request, got %.120q`, line)
-	case (raw.Event == nil) == (raw.OK == nil):
-		return answer{}, fmt.Errorf(`expected either "ok" or "event", got %.120q`, line)
-	case raw.Event != nil:
-		return answer{id: id, event: &Event{Name: *raw.Event, Line: bytes.Clone(line)}}, nil
-	case *raw.OK:
-		return answer{id: id, result: raw.Result}, nil
-	case raw.Error == nil || raw.Error.Class == "":
-		return answer{}, fmt.Errorf(`expected an "error" with a "class", got %.120q`, line)
+		return a, fmt.Errorf(`expected the "id" of a request, got %.120q`, line)
+	case (a.Event == nil) == (a.OK == nil):
+		return a, fmt.Errorf(`expected either "ok" or "event", got %.120q`, line)
+	case a.OK != nil && !*a.OK && (a.Error == nil || a.Error.Class == ""):
+		return a, fmt.Errorf(`expected an "error" with a "class", got %.120q`, line)
 	}
-	return answer{id: id, err: raw.Error}, nil
+	return a, nil
 }
 
 // value returns the result of an op, or the error of the answer.
 func (a answer) value(op string) (json.RawMessage, error) {
-	if a.err != nil {
-		return nil, fmt.Errorf("%s: %w", op, a.err)
+	if !*a.OK {
+		return nil, fmt.Errorf("%s: %w", op, a.Error)
 	}
-	return a.result, nil
+	return a.Result, nil
 }

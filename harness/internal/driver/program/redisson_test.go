@@ -31,9 +31,9 @@ func TestRealRedisson(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(answer), `"version":"3.16.6"`, "what was asked before stdin ended is answered")
 
-	p, err := program.Start(ctx, built.Command, nil)
+	p, err := program.Start(ctx, "redisson", built.Command, nil)
 	require.NoError(t, err)
-	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Identity())
+	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Introduction().Identity)
 	require.Contains(t, p.Introduction().Capabilities, "dq.offer")
 	require.NotContains(t, p.Introduction().Capabilities, "dq.copy", "copy came with 3.35.0")
 

@@ -144,13 +144,13 @@ func (p Program) Start(ctx context.Context, progress func(string), log io.Writer
 // StartProcess is Start for redisson and exec, with more environment variables.
 func (p Program) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
 	if p.kind == exec {
-		return program.Start(ctx, p.command, log, environment...)
+		return program.Start(ctx, p.command[0], p.command, log, environment...)
 	}
 	command, err := p.Command(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	return program.StartAs(ctx, p.text, command, log, environment...)
+	return program.Start(ctx, p.text, command, log, environment...)
 }
 
 // Command is the command line of a Redisson, which is built on first use; every other driver is refused.
