@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
@@ -31,50 +29,6 @@ func (b *bench) desk(o ops.DeskOptions) (page string, look func()) {
 	look = func() { desk.Set(doctor.Look(b.ctx)) }
 	look()
 	return s.URL(), look
-}
-
-// A person finds a red queue, looks at a message, delivers it after a confirmation, and undoes that.
-func TestDeskInABrowser(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.offer(bc0Lc0, -time.Minute, `{"orderId":7}`)
-	b.offer(bc0Lc0, time.Hour, `{"orderId":8}`)
-	page, look := b.desk(ops.DeskOptions{Open: true, Changes: true})
-	browser := pagetest.Open(t, page)
-	browser.Fits()
-	require.Equal(t, "red", pagetest.Eval[string](browser, "document.querySelector('header').className"))
-	require.Contains(t, pagetest.Eval[string](browser, "document.body.innerText"), "dq-bench guard orders")
-
-	browser.Do(chromedp.Navigate(ops.TokenURL(page, "secret")), chromedp.Click("#queues a"), chromedp.WaitVisible("#messages"))
-	require.NotContains(t, pagetest.Eval[string](browser, "location.href"), "secret")
-	require.Equal(t, "waiting", pagetest.Eval[string](browser, "document.querySelector('select[name=of]').value"))
-	browser.Do(chromedp.Click("details summary"))
-	require.Contains(t, pagetest.Eval[string](browser, "document.querySelector('details pre').innerText"), `{\"orderId\":7}`)
-	browser.Fits()
-
-	browser.Do(chromedp.Click("input[name=id]"), chromedp.Click("button[value=deliver]"), chromedp.WaitVisible("#confirm"))
-	require.Zero(t, b.count("LLEN", "orders"), "a plan changes nothing")
-	until := func(expression string) {
-		t.Helper()
-		b.eventually(func() bool { // an error: the page is being left
-			met, err := chromedp.Run(browser.Context, chromedp.Evaluate[bool](expression))
-			return err == nil && met
-		}, expression)
-	}
-	browser.Do(chromedp.Click("#confirm"))
-	until("document.querySelector('h1').innerText == 'deliver: done'")
-	require.Equal(t, []string{`{"orderId":7}`}, b.list("orders"))
-	require.Contains(t, pagetest.Eval[string](browser, "document.body.innerText"), "1 of 1 changed")
-	browser.Do(chromedp.Click("#undo button"), chromedp.WaitVisible("#confirm"), chromedp.Click("#confirm"))
-	until("document.querySelector('h1').innerText == 'undo: done'")
-	require.Zero(t, b.count("LLEN", "orders"))
-	require.EqualValues(t, 2, b.count("ZCARD", b.names.TimeoutSet))
-
-	// What is open follows the looks.
-	browser.Do(chromedp.Navigate(page), chromedp.WaitVisible("#queues a"))
-	b.do("DEL", b.names.TimeoutSet, b.names.Pending)
-	look()
-	until("!document.querySelector('#queues a') && document.querySelector('h1').innerText.endsWith('0 queues')")
 }
 
 // asks returns a client of the page, and what it answers: with a token as a person who opened the address.

@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -19,9 +20,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
-	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
 // fake shows the states that a test sets.
@@ -70,22 +71,13 @@ func measuring(n int) load.Running {
 	return load.Running{About: load.About{Name: "dq:4.7.0"}, Document: second(n), Phase: plan.Measured, Planned: 60_000}
 }
 
-func serveLive(t *testing.T, source Source, stop func()) (*Server, *Live) {
+func serveLive(t *testing.T, source web.Source, stop func()) (*web.Server, *web.Live) {
 	t.Helper()
-	live := NewLive(source, stop)
-	s, err := Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
+	live := web.NewLive(source, stop)
+	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, live
-}
-
-// await waits for a JavaScript expression to come true.
-func await(t *testing.T, b *pagetest.Browser, expression string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(b.Context, 30*time.Second)
-	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression))
-	require.NoError(t, err, expression)
 }
 
 const (
@@ -100,62 +92,62 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	t.Parallel()
 	source, stopped := &fake{}, make(chan struct{})
 	s, live := serveLive(t, source, func() { close(stopped) })
-	b := pagetest.Open(t, s.URL())
-	await(t, b, tag+` === "starting"`)
+	b := open(t, s.URL())
+	b.await(tag + ` === "starting"`)
 	source.set(load.Running{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: plan.Warmup})
-	await(t, b, tag+` === "warming up"`)
+	b.await(tag + ` === "warming up"`)
 	source.set(measuring(10))
-	await(t, b, tag+` === "running" && `+shows+` === "10000"`)
-	require.Equal(t, "Running: 10000 of 60000 messages offered, 10000 delivered, 0 pending.", pagetest.Eval[string](b, verdict))
+	b.await(tag + ` === "running" && ` + shows + ` === "10000"`)
+	require.Equal(t, "Running: 10000 of 60000 messages offered, 10000 delivered, 0 pending.", eval[string](b, verdict))
 
 	// Zoom to seconds 3 to 7 by dragging.
-	b.Do(chromedp.ScrollIntoView(chromedp.CSS("#late .u-over")))
-	box := pagetest.Eval[[]float64](b, `(r => [r.left, r.top, r.width])(document.querySelector("#late .u-over").getBoundingClientRect())`)
+	b.do(chromedp.ScrollIntoView(chromedp.CSS("#late .u-over")))
+	box := eval[[]float64](b, `(r => [r.left, r.top, r.width])(document.querySelector("#late .u-over").getBoundingClientRect())`)
 	at := func(share float64) (x, y float64) { return box[0] + share*box[2], box[1] + 40 }
 	x, y := at(.25)
 	left := func(p *input.DispatchMouseEventParams) {
 		p.Button, p.Buttons, p.ClickCount = input.MouseButtonLeft, 1, 1
 	}
-	b.Do(chromedp.MouseEvent("mouseMoved", x, y), chromedp.MouseEvent("mousePressed", x, y, left))
+	b.do(chromedp.MouseEvent("mouseMoved", x, y), chromedp.MouseEvent("mousePressed", x, y, left))
 	for _, share := range []float64{.4, .6, .7} {
 		x, y = at(share)
-		b.Do(chromedp.MouseEvent("mouseMoved", x, y, left))
+		b.do(chromedp.MouseEvent("mouseMoved", x, y, left))
 	}
-	b.Do(chromedp.MouseEvent("mouseReleased", x, y, left))
+	b.do(chromedp.MouseEvent("mouseReleased", x, y, left))
 	const ticks = `document.querySelector("#late .plot").dataset.zoom.split(",").map(Number)`
-	zoomed := pagetest.Eval[[]float64](b, ticks)
+	zoomed := eval[[]float64](b, ticks)
 	require.Greater(t, zoomed[0], 2.)
 	require.Less(t, zoomed[1], 8.)
-	require.Equal(t, zoomed, pagetest.Eval[[]float64](b, `document.querySelector("#hiccups .plot").dataset.zoom.split(",").map(Number)`), "charts over time share the zoom")
+	require.Equal(t, zoomed, eval[[]float64](b, `document.querySelector("#hiccups .plot").dataset.zoom.split(",").map(Number)`), "charts over time share the zoom")
 	source.set(measuring(20))
-	await(t, b, shows+` === "20000"`)
-	require.Equal(t, zoomed, pagetest.Eval[[]float64](b, ticks), "the zoom is kept")
-	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#late .tools button").click()`))
-	require.InDelta(t, 20, pagetest.Eval[[]float64](b, ticks)[1], .1)
-	b.Do(chromedp.EmulateViewport(400, 900))
-	require.LessOrEqual(t, pagetest.Eval[int](b, "document.documentElement.scrollWidth"), 400)
-	require.Empty(t, pagetest.Eval[[]string](b, pagetest.Overlaps))
+	b.await(shows + ` === "20000"`)
+	require.Equal(t, zoomed, eval[[]float64](b, ticks), "the zoom is kept")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#late .tools button").click()`))
+	require.InDelta(t, 20, eval[[]float64](b, ticks)[1], .1)
+	b.do(chromedp.EmulateViewport(400, 900))
+	require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), 400)
+	require.Empty(t, eval[[]string](b, overlaps))
 
 	// A second side begins, and the server of the first does not answer.
 	silent, other := measuring(21), measuring(5)
 	silent.Answered, silent.Turn, other.Name = time.Date(2026, 1, 1, 10, 11, 12, 0, time.UTC), "run 2 of 4", "other"
 	source.set(silent, other)
-	await(t, b, tag+` === "no answer"`)
-	require.Regexp(t, `^Run 2 of 4\. dq:4\.7\.0: The server does not answer: it did last at 10:11:12 UTC\. Running: .* other: Running: 5000 of`, pagetest.Eval[string](b, verdict))
+	b.await(tag + ` === "no answer"`)
+	require.Regexp(t, `^Run 2 of 4\. dq:4\.7\.0: The server does not answer: it did last at 10:11:12 UTC\. Running: .* other: Running: 5000 of`, eval[string](b, verdict))
 	source.set(measuring(30))
-	await(t, b, tag+` === "running"`)
+	b.await(tag + ` === "running"`)
 
-	b.Do(chromedp.Focus(chromedp.CSS("#stop")), chromedp.KeyEvent(kb.Enter))
+	b.do(chromedp.Focus(chromedp.CSS("#stop")), chromedp.KeyEvent(kb.Enter))
 	<-stopped
 	source.set(measuring(31))
-	await(t, b, tag+` === "stopping"`)
-	require.True(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
+	b.await(tag + ` === "stopping"`)
+	require.True(t, eval[bool](b, `document.getElementById("stop").disabled`))
 	r := second(31)
 	r.Judge(nil)
 	final := report.OfRun(r)
 	live.End(&final)
 	live.End(nil) // only the first call counts
-	await(t, b, verdict+` === `+quote(r.Verdict.Text))
+	b.await(verdict + ` === ` + quote(r.Verdict.Text))
 }
 
 func quote(text string) string { return "`" + text + "`" }
@@ -163,17 +155,17 @@ func quote(text string) string { return "`" + text + "`" }
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
-	live := NewLive(&fake{}, func() {})
-	s, err := Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
+	live := web.NewLive(&fake{}, func() {})
+	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
 	require.NoError(t, err)
-	b := pagetest.Open(t, s.URL())
-	await(t, b, tag+` === "starting"`)
-	require.False(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
-	b.Expect("net::ERR_") // the browser's own words
+	b := open(t, s.URL())
+	b.await(tag + ` === "starting"`)
+	require.False(t, eval[bool](b, `document.getElementById("stop").disabled`))
+	b.expect("net::ERR_") // the browser's own words
 	require.NoError(t, s.Close())
-	await(t, b, tag+` === "connection lost"`)
-	require.True(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
-	require.Contains(t, pagetest.Eval[string](b, verdict), "The connection to dq-bench is lost")
+	b.await(tag + ` === "connection lost"`)
+	require.True(t, eval[bool](b, `document.getElementById("stop").disabled`))
+	require.Contains(t, eval[string](b, verdict), "The connection to dq-bench is lost")
 }
 
 func request(t *testing.T, method, url string, change func(*http.Request)) (int, string) {
@@ -196,15 +188,17 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 // Only the page stops the run, and pages refuse the names of other servers; metrics answer any.
 func TestOnlyThePageStopsTheRun(t *testing.T) {
 	stops := 0
-	live := NewLive(&fake{}, func() { stops++ })
+	live := web.NewLive(&fake{}, func() { stops++ })
 	metrics := http.NewServeMux()
 	metrics.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
-	s, err := Serve(t.Context(), ":0", live, metrics, nil)
+	s, err := web.Serve(t.Context(), ":0", live, metrics, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.True(t, strings.HasPrefix(s.URL(), "http://127.0.0.1:"), s.URL())
 
-	withToken := func(q *http.Request) { q.Header.Set(tokenHeader, live.token) }
+	_, page := request(t, "GET", s.URL(), nil)
+	token := regexp.MustCompile(`name="dq-token" content="([^"]+)"`).FindStringSubmatch(page)[1]
+	withToken := func(q *http.Request) { q.Header.Set("X-DQ-Token", token) }
 	named := func(q *http.Request) { q.Host = "evil.example:80" }
 	for name, row := range map[string]struct {
 		method, path string
@@ -212,7 +206,7 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 		want         int
 	}{
 		"no token":           {"POST", "stop", nil, http.StatusForbidden},
-		"other token":        {"POST", "stop", func(q *http.Request) { q.Header.Set(tokenHeader, "x") }, http.StatusForbidden},
+		"other token":        {"POST", "stop", func(q *http.Request) { q.Header.Set("X-DQ-Token", "x") }, http.StatusForbidden},
 		"a link":             {"GET", "stop", withToken, http.StatusMethodNotAllowed},
 		"another site":       {"POST", "stop", func(q *http.Request) { withToken(q); q.Header.Set("Origin", "http://evil.example") }, http.StatusForbidden},
 		"by fetch":           {"POST", "stop", func(q *http.Request) { withToken(q); q.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
@@ -224,14 +218,14 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 	} {
 		status, body := request(t, row.method, s.URL()+row.path, row.change)
 		require.Equal(t, row.want, status, name)
-		require.NotContains(t, body, live.token, name)
+		require.NotContains(t, body, token, name)
 	}
 	require.Zero(t, stops)
 	status, _ := request(t, "POST", s.URL()+"stop", withToken)
 	require.Equal(t, http.StatusNoContent, status)
 	require.Equal(t, 1, stops)
 	_, body := request(t, "GET", s.URL(), func(q *http.Request) { q.Host = "localhost" })
-	require.Contains(t, body, live.token)
+	require.Contains(t, body, token)
 	require.Contains(t, body, "The run is being stopped before its measurement began.")
 }
 
@@ -282,27 +276,16 @@ func TestEventsEnd(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", ":8080", "[::1]:0", "0.0.0.0:9090"} {
-		require.NoError(t, CheckAddr(addr), addr)
+		require.NoError(t, web.CheckAddr(addr), addr)
 	}
 	for _, addr := range []string{"", "8080", "localhost", "a:b", "a:70000", "a:-1"} {
-		require.ErrorContains(t, CheckAddr(addr), "expected HOST:PORT", addr)
+		require.ErrorContains(t, web.CheckAddr(addr), "expected HOST:PORT", addr)
 	}
-	taken, err := Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
+	taken, err := web.Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = Serve(t.Context(), strings.TrimSuffix(strings.TrimPrefix(taken.URL(), "http://"), "/"), http.NotFoundHandler(), nil, nil)
+	_, err = web.Serve(t.Context(), strings.TrimSuffix(strings.TrimPrefix(taken.URL(), "http://"), "/"), http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "choose another address")
-	_, err = Serve(t.Context(), "nowhere", http.NotFoundHandler(), nil, nil)
+	_, err = web.Serve(t.Context(), "nowhere", http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "expected HOST:PORT")
-}
-
-func FuzzIsHere(f *testing.F) {
-	for _, host := range []string{"127.0.0.1:80", "[::1]:80", "localhost", "evil.example", "bench.local:80", "", "[", "a:b:c"} {
-		f.Add(host)
-	}
-	f.Fuzz(func(t *testing.T, host string) {
-		if isHere(host, "bench.local") {
-			require.NotContains(t, host, "evil")
-		}
-	})
 }

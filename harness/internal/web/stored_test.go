@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
 // store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as
@@ -58,11 +57,11 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
 }
 
-func serveStored(t *testing.T, folder string) *Server {
+func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
-	stored, err := NewStored(folder)
+	stored, err := web.NewStored(folder)
 	require.NoError(t, err)
-	s, err := Serve(t.Context(), "127.0.0.1:0", stored, nil, nil)
+	s, err := web.Serve(t.Context(), "127.0.0.1:0", stored, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -73,34 +72,34 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	t.Parallel()
 	folder, runs := store(t, "3.9.1", "3.16.6", "4.7.0")
 	s := serveStored(t, folder)
-	b := pagetest.Open(t, s.URL())
+	b := open(t, s.URL())
 	follow := func(mark string, steps ...chromedp.Action[chromedp.Void]) {
-		b.Do(steps...)
-		b.Do(chromedp.WaitVisible(chromedp.CSS(mark)))
+		b.do(steps...)
+		b.do(chromedp.WaitVisible(chromedp.CSS(mark)))
 	}
-	require.Equal(t, "24 runs in "+folder, pagetest.Eval[string](b, verdict))
-	require.Zero(t, pagetest.Eval[int](b, `document.querySelectorAll("td b").length`), "labels are text")
-	b.Fits()
+	require.Equal(t, "24 runs in "+folder, eval[string](b, verdict))
+	require.Zero(t, eval[int](b, `document.querySelectorAll("td b").length`), "labels are text")
+	b.fits()
 	background := `getComputedStyle(document.body).backgroundColor`
-	light := pagetest.Eval[string](b, background)
-	b.Do(chromedp.Click(chromedp.CSS("#theme")))
-	dark := pagetest.Eval[string](b, background)
+	light := eval[string](b, background)
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	dark := eval[string](b, background)
 	require.NotEqual(t, light, dark)
 
 	const visible = `[...document.querySelectorAll("#stored tbody tr")].filter((r) => !r.hidden).length`
-	b.Do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "4.7.0 dq\r"))
-	require.Equal(t, 8, pagetest.Eval[int](b, visible))
+	b.do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "4.7.0 dq\r"))
+	require.Equal(t, 8, eval[int](b, visible))
 	const p99 = `[...document.querySelectorAll("#stored tbody tr:not([hidden])")].map((r) => Number(r.cells[9].dataset.raw))`
-	b.Do(chromedp.Click(chromedp.CSS("#stored th:nth-child(10)")))
-	require.IsNonDecreasing(t, pagetest.Eval[[]float64](b, p99))
+	b.do(chromedp.Click(chromedp.CSS("#stored th:nth-child(10)")))
+	require.IsNonDecreasing(t, eval[[]float64](b, p99))
 
 	const one = "r/dq-4.7.0/3"
 	follow("#configuration", chromedp.Click(chromedp.CSS(`a[href$="dq-4.7.0%2F3"]`)))
-	require.Equal(t, dark, pagetest.Eval[string](b, background), "the theme goes along")
-	require.Equal(t, runs[one].Verdict.Text, pagetest.Eval[string](b, verdict))
+	require.Equal(t, dark, eval[string](b, background), "the theme goes along")
+	require.Equal(t, runs[one].Verdict.Text, eval[string](b, verdict))
 
 	follow("#stored", chromedp.Click(chromedp.CSS(".brand a")))
-	b.Do(chromedp.Click(chromedp.CSS(`[value="r%2Fdq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r%2Fdq-3.16.6"]`)), chromedp.KeyEvent(" "))
+	b.do(chromedp.Click(chromedp.CSS(`[value="r%2Fdq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r%2Fdq-3.16.6"]`)), chromedp.KeyEvent(" "))
 	follow("#compared", chromedp.Click(chromedp.CSS(".choose button")))
 	var sets []compare.Set
 	for _, name := range []string{"dq-3.16.6", "dq-4.7.0"} {
@@ -111,8 +110,8 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	c, err := compare.Sets(t.Context(), sets, compare.DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, compare.Worse, c.Outcome)
-	require.Equal(t, c.Text, pagetest.Eval[string](b, verdict))
-	require.Equal(t, "WORSE", pagetest.Eval[string](b, `document.getElementById("tag").innerText`))
+	require.Equal(t, c.Text, eval[string](b, verdict))
+	require.Equal(t, "WORSE", eval[string](b, `document.getElementById("tag").innerText`))
 }
 
 // A folder can be chosen whatever its name: a browser sends each line end of a form as CR LF.
@@ -126,15 +125,15 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 		r.Judge(nil)
 		write(t, folder, name, r)
 	}
-	b := pagetest.Open(t, serveStored(t, folder).URL())
+	b := open(t, serveStored(t, folder).URL())
 	for i := range names {
-		b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("#stored tbody tr:nth-of-type(%d) [type=checkbox]", i+1))))
+		b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf("#stored tbody tr:nth-of-type(%d) [type=checkbox]", i+1))))
 	}
-	b.Do(chromedp.Click(chromedp.CSS(".choose button")), chromedp.WaitVisible(chromedp.CSS("#compared")))
-	require.Equal(t, len(names), pagetest.Eval[int](b, `document.querySelectorAll("#levels tbody tr").length`))
+	b.do(chromedp.Click(chromedp.CSS(".choose button")), chromedp.WaitVisible(chromedp.CSS("#compared")))
+	require.Equal(t, len(names), eval[int](b, `document.querySelectorAll("#levels tbody tr").length`))
 }
 
-func get(t *testing.T, s *Server, page string, query url.Values) (int, string) {
+func get(t *testing.T, s *web.Server, page string, query url.Values) (int, string) {
 	t.Helper()
 	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
 }
@@ -166,7 +165,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 		require.Contains(t, body, row.want, name)
 		require.NotContains(t, body, "secret", name)
 	}
-	_, err := NewStored(filepath.Join(folder, "nowhere"))
+	_, err := web.NewStored(filepath.Join(folder, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	empty := serveStored(t, t.TempDir())
 	_, body := get(t, empty, "", nil)
@@ -211,35 +210,4 @@ func TestAnInterruptedRunIsLeftOut(t *testing.T) {
 	require.Contains(t, body, "it was interrupted, with 5 lost.")
 	_, body = get(t, s, "", nil)
 	require.Contains(t, body, "interrupted, failed")
-}
-
-// The sets that the ticked rows make.
-func TestSets(t *testing.T) {
-	folder, _ := store(t, "1", "2")
-	write(t, folder, "alone", runtest.Sample(99, 1000, 1))
-	write(t, folder, "other", runtest.Sample(98, 1000, 1))
-	first := runtest.Sample(97, 1000, 1)
-	first.Driver.Version = "1"
-	write(t, folder, "one/1", first)
-	stored, err := NewStored(folder)
-	require.NoError(t, err)
-	for ids, want := range map[string]string{
-		"r/dq-2 r/dq-1":                     "dq:1/8 dq:2/8",
-		"r/dq-2 r/dq-2/1 r/dq-2/2 r/dq-1/1": "dq:1/1 dq:2/8",
-		"r/dq-1/2 r/dq-1/1":                 "r/dq-1/1/1 r/dq-1/2/1",
-		"r/dq-1/1 r/dq-2/2 r/dq-1/3":        "dq:1/2 dq:2/1",
-		"r r/dq-1":                          "dq:1/16",
-		"alone r/dq-1":                      "dq:1/8 dq:4.7.0/1",
-		"alone other r/dq-1":                "r/dq-1/8 other/1 alone/1",
-		"alone other":                       "other/1 alone/1",
-		"one r/dq-1":                        "r/dq-1/8 one/1",
-	} {
-		choice, err := stored.choose(t.Context(), strings.Fields(ids))
-		require.NoError(t, err)
-		var got []string
-		for _, set := range together(choice) {
-			got = append(got, fmt.Sprintf("%s/%d", set.Name, len(set.Runs)))
-		}
-		require.Equal(t, want, strings.Join(got, " "), ids)
-	}
 }

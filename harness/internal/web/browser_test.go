@@ -1,5 +1,4 @@
-// Package pagetest opens pages in a real browser.
-package pagetest
+package web_test
 
 import (
 	"context"
@@ -27,11 +26,10 @@ import (
 // browserTimeout bounds one test in a browser, its start included.
 const browserTimeout = 2 * time.Minute
 
-// Browser is a page open in a real browser. It fails the test at its end
+// A browser is a page open in a real browser. It fails the test at its end
 // if the page logged a problem, threw, or asked for anything but itself.
-type Browser struct {
-	// Context is chromedp's.
-	Context context.Context
+type browser struct {
+	context.Context // of chromedp
 
 	t        *testing.T
 	mu       sync.Mutex
@@ -86,9 +84,8 @@ func (s *shared) use(t *testing.T, binary string) context.Context {
 	return s.ctx
 }
 
-// Open opens the page at url, and whatever is below that. What the page must not do fails
-// the test at its end.
-func Open(t *testing.T, url string) *Browser {
+// open opens the page at url, and whatever is below that.
+func open(t *testing.T, url string) *browser {
 	t.Helper()
 	binary, err := findChromium()
 	if err != nil {
@@ -99,9 +96,9 @@ func Open(t *testing.T, url string) *Browser {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	b := &Browser{t: t, Context: ctx}
+	b := &browser{t: t, Context: ctx}
 	require.NoError(t, chromedp.Listen(ctx, b.listen))
-	b.Show(url)
+	b.show(url)
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -110,17 +107,17 @@ func Open(t *testing.T, url string) *Browser {
 	return b
 }
 
-// Show opens another page in the same browser.
-func (b *Browser) Show(url string) {
+// show opens another page in the same browser.
+func (b *browser) show(url string) {
 	b.t.Helper()
 	b.mu.Lock()
 	b.self = url
 	b.mu.Unlock()
-	b.Do(chromedp.Navigate(url))
+	b.do(chromedp.Navigate(url))
 }
 
 // listen notes what a report must never cause.
-func (b *Browser) listen(event any) {
+func (b *browser) listen(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	problem := ""
@@ -141,49 +138,58 @@ func (b *Browser) listen(event any) {
 	}
 }
 
-// Expect lets pass from now on what contains text, such as what the browser itself logs of a
+// expect lets pass from now on what contains text, such as what the browser itself logs of a
 // server that is gone.
-func (b *Browser) Expect(text string) {
+func (b *browser) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expected = append(b.expected, text)
 }
 
-// Do does the steps, which must succeed.
-func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
+// do does the steps, which must succeed.
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	require.NoError(b.t, chromedp.Do(b.Context, steps...))
 }
 
-// Eval returns the value of a JavaScript expression.
-func Eval[T any](b *Browser, expression string) T {
+// eval returns the value of a JavaScript expression.
+func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression))
 	require.NoError(b.t, err)
 	return value
 }
 
-// Fits requires that the page fits windows of 1280 and 400 px, that no text covers another, and that light and dark
-// differ in colours.
-func (b *Browser) Fits() {
+// fits requires that the page fits windows of 1280 and 400 px, light and dark, that no text covers another, and that light and
+// dark differ in colours.
+func (b *browser) fits() {
 	b.t.Helper()
-	for _, width := range []int64{400, 1280} {
-		b.Do(chromedp.EmulateViewport(width, 900))
-		require.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width)
-		require.Empty(b.t, Eval[[]string](b, Overlaps), "at %d px", width)
-	}
 	backgrounds := map[string]bool{}
 	for _, theme := range []string{"light", "dark"} {
 		_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
 		})
 		require.NoError(b.t, err)
-		backgrounds[Eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+		for _, width := range []int64{400, 1280} {
+			b.do(chromedp.EmulateViewport(width, 900))
+			require.LessOrEqual(b.t, eval[int64](b, "document.documentElement.scrollWidth"), width)
+			require.Empty(b.t, eval[[]string](b, overlaps), "at %d px, %s", width, theme)
+		}
+		backgrounds[eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 	}
 	require.Len(b.t, backgrounds, 2)
 }
 
-// Overlaps is JavaScript for the texts that cover each other. What is scrolled out of sight covers nothing.
+// await waits for a JavaScript expression to come true.
+func (b *browser) await(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.Context, time.Minute)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression))
+	require.NoError(b.t, err, expression)
+}
+
+// overlaps is JavaScript for the texts that cover each other. What is scrolled out of sight covers nothing.
 //
-//go:embed overlaps.js
-var Overlaps string
+//go:embed testdata/overlaps.js
+var overlaps string
