@@ -142,7 +142,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		return ctx, func() error { return nil }, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r.page = web.NewLive(web.Runs{Live: r.options.Live}, stop)
+	r.page = web.NewLive(r.options.Live, stop)
 	var door http.Handler
 	if r.door != nil {
 		door = r.door

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -75,17 +74,12 @@ func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
 	}
 }
 
-// Live shows a run to its viewers, as of the last second that ended. A nil Live shows nothing. All methods may
+// Live shows the runs under way to its viewers, as of the last second that ended. A nil Live shows nothing. All methods may
 // be called at once from many goroutines.
 type Live struct {
 	mu      sync.Mutex
-	engine  *engine // nil before the run
-	about   About
+	runs    []*engine // by About.Side, nil before its first run
 	changed chan struct{}
-
-	// others run at the same time; first is, of such a one, the Live that it was split from.
-	others []*Live
-	first  *Live
 }
 
 // About names a run for its starter.
@@ -98,6 +92,8 @@ type About struct {
 	// Name is the name in the series, empty of the only run; Alike says that another run of it has the same implementation.
 	Name  string
 	Alike bool
+	// Side is its place among the Sides that run at the same time; 0 of 0 for one that runs by itself.
+	Side, Sides int
 }
 
 // Running is a run while it lasts.
@@ -120,56 +116,31 @@ type Running struct {
 	Answered time.Time
 }
 
-// ErrNotBegun says that there is no run to look at yet.
-var ErrNotBegun = errors.New("no run has begun yet")
-
-// Describe adds facts to the document of the next run.
-func (l *Live) Describe(a About) { l.set(func() { l.about = a }) }
-
 // set changes the page, and wakes waiters for Changed.
 func (l *Live) set(change func()) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	change()
-	l.mu.Unlock()
-	if l.first != nil {
-		l = l.first
-	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
+	change()
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
 	}
 }
 
-// Split returns one Live for each of n runs at the same time, the first of which is l. They stay the same as long as there are
-// as many. A nil Live has nil ones.
-func (l *Live) Split(n int) []*Live {
-	if l == nil {
-		return make([]*Live, n)
-	}
-	l.mu.Lock()
-	if len(l.others) != n-1 {
-		l.others = nil
-		for range n - 1 {
-			l.others = append(l.others, &Live{first: l})
+// begin shows a run in the place of the last one of its side.
+func (l *Live) begin(e *engine) {
+	l.set(func() {
+		if n := max(e.About.Sides, 1); len(l.runs) != n {
+			l.runs = make([]*engine, n)
 		}
-	}
-	l.mu.Unlock()
-	return l.All()
+		l.runs[e.About.Side] = e
+	})
 }
 
-// All are the runs of Split, or only l before it.
-func (l *Live) All() []*Live {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]*Live{l}, l.others...)
-}
-
-// Changed is closed when there is something newer to see than there was at the call, of any of All.
+// Changed is closed when there is something newer to see than there was at the call.
 func (l *Live) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,19 +159,24 @@ func (e *engine) show(change func()) {
 	})
 }
 
-// Running reports the state of the run. Its error is ErrNotBegun.
-func (l *Live) Running() (Running, error) {
+// Running reports the states of the runs by their sides, without a side that has not begun.
+func (l *Live) Running() (all []Running) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.engine
-	if e == nil {
-		return Running{}, ErrNotBegun
+	for _, e := range l.runs {
+		if e != nil {
+			all = append(all, e.running())
+		}
 	}
+	return all
+}
+
+func (e *engine) running() Running {
 	d := e.head()
 	d.Histograms = liveHistograms()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := Running{About: l.about, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
+	r := Running{About: e.About, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
 	if p := e.phases[plan.Measured]; p != nil {
 		r.TakeErrors = p.takeErrors
 		_ = d.Histograms.Add(p.sums) // of the same bounds
@@ -216,11 +192,10 @@ func (l *Live) Running() (Running, error) {
 	if r.Ended {
 		*d = *e.final
 	}
-	d.Tool, d.Server, d.Labels = l.about.Tool, l.about.Server, l.about.Labels
 	if r.Phase == plan.Measured {
 		r.Planned = e.progress.Planned
 	}
-	return r, nil
+	return r
 }
 
 // progress reports the state of the phase after a second. The engine's lock is held.

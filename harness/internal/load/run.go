@@ -69,8 +69,9 @@ type Options struct {
 	// Meanwhile runs during the measured phase, from its start on. The run does not end before it has returned; ctx ends with
 	// the run.
 	Meanwhile func(ctx context.Context, start time.Time)
-	// Live shows the run while it lasts.
-	Live *Live
+	// Live shows the run while it lasts, which About names.
+	Live  *Live
+	About About
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
 	// Silence is for how long an agent may say nothing; 0 means 15 s.
@@ -89,7 +90,7 @@ func (o Options) driverOf(m plan.Member) driver.Driver {
 	return o.Driver
 }
 
-// Result is the outcome of a run. Tool, server, labels and verdict of the report are the caller's to fill in.
+// Result is the outcome of a run. The verdict of the report is the caller's to fill in.
 type Result struct {
 	Report *run.Document
 	Log    *run.LatenessLog
@@ -131,7 +132,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	e.Live.set(func() { e.Live.engine = e })
+	e.Live.begin(e)
 	result, err := e.run(ctx)
 	if err == nil {
 		e.show(func() { e.final = result.Report })
@@ -333,7 +334,8 @@ func (e *engine) head() *run.Document {
 		}
 	}
 	out := &run.Document{
-		Schema: run.Schema, RunID: fmt.Sprintf("%08x", e.RunID), Scenario: p.Scenario(), Format: run.RedissonFormat, Measured: run.InProgram, Agents: len(e.Agents),
+		Schema: run.Schema, Tool: e.About.Tool, Server: e.About.Server, Labels: e.About.Labels, RunID: fmt.Sprintf("%08x", e.RunID),
+		Scenario: p.Scenario(), Format: run.RedissonFormat, Measured: run.InProgram, Agents: len(e.Agents),
 		Environment: run.Environment{
 			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		},

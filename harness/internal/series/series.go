@@ -109,13 +109,12 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 			return nil, err
 		}
 	}
-	o.Live.Describe(o.about)
+	options.About = o.about
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	out := result.Report
-	out.Tool, out.Server, out.Labels = o.about.Tool, o.about.Server, o.about.Labels
 	if o.block != nil {
 		out.Beside = &run.Beside{Block: o.block.id, Sides: o.block.sides}
 	}
@@ -317,7 +316,6 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	defer cancel()
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
-	lives := o.Live.Split(len(turns))
 	for i, turn := range turns {
 		to := &r.Sides[turn.Side]
 		own := one{Options: o, Case: c, side: c.Sides[turn.Side], folder: to.Folder, block: b, about: load.About{Tool: o.Tool, Labels: o.Labels, Turn: o.Turn}}
@@ -327,8 +325,8 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 		for k, other := range c.Sides {
 			own.about.Alike = own.about.Alike || k != turn.Side && other.Driver.Identity() == own.side.Driver.Identity()
 		}
-		if own.Live = lives[0]; b != nil {
-			own.Live = lives[turn.Side]
+		if b != nil {
+			own.about.Side, own.about.Sides = turn.Side, len(turns)
 		}
 		if i > 0 {
 			own.Progress = nil

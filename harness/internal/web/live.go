@@ -20,37 +20,12 @@ import (
 // tokenHeader carries the token of a request to stop.
 const tokenHeader = "X-DQ-Token"
 
-// Source shows the runs under way.
+// Source shows the runs under way: *load.Live does.
 type Source interface {
 	// Changed is closed when there is something newer to see than at the call.
 	Changed() <-chan struct{}
-	// States are the runs under way by their names on the page, one for each side; empty before the first.
-	States() ([]load.Running, error)
-}
-
-// Runs is a Source of the runs of a load.Live.
-type Runs struct{ *load.Live }
-
-// States implements Source.
-func (r Runs) States() (states []load.Running, err error) {
-	drivers := map[run.Driver]int{}
-	for _, live := range r.All() {
-		one, err := live.Running()
-		if errors.Is(err, load.ErrNotBegun) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		states = append(states, one)
-		drivers[one.Document.Driver]++
-	}
-	for i, one := range states {
-		if one.Name == "" || !one.Alike && drivers[one.Document.Driver] == 1 {
-			states[i].Name = one.Document.Driver.String()
-		}
-	}
-	return states, nil
+	// Running are the runs under way, one for each side; empty before the first.
+	Running() []load.Running
 }
 
 // Live serves the page of the run under way:
@@ -175,19 +150,23 @@ func (l *Live) now() report.Page {
 		p.Live = &report.Live{Token: l.token}
 		return p
 	}
-	states, err := l.source.States()
-	if err != nil {
-		return report.Problem(err)
-	}
+	states := l.source.Running()
 	if len(states) == 0 {
 		states = []load.Running{{Document: &run.Document{Histograms: run.NewHistograms()}}}
 	}
 	var sets []compare.Set
+	drivers := map[run.Driver]int{}
+	for _, s := range states {
+		drivers[s.Document.Driver]++
+	}
 	tag, verdict := "", ""
 	if turn := states[0].Turn; turn != "" && !over {
 		verdict = strings.ToUpper(turn[:1]) + turn[1:] + "."
 	}
 	for _, s := range states {
+		if s.Name == "" || !s.Alike && drivers[s.Document.Driver] == 1 {
+			s.Name = s.Document.Driver.String()
+		}
 		sets = append(sets, compare.Set{Name: s.Name, Runs: []*run.Document{s.Document}})
 		word, text := words(s, stopped, over)
 		if len(states) > 1 {

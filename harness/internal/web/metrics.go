@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/pprof"
@@ -101,20 +100,17 @@ func (w *Families) buckets(h *run.Histogram, labels []string) {
 // nothing.
 type LoadMetrics struct {
 	Run interface {
-		Running() (load.Running, error)
+		Running() []load.Running
 	}
 }
 
 // WriteMetrics writes nothing before the first run, and distributions once they have values.
 func (l LoadMetrics) WriteMetrics(w *Families) error {
-	s, err := l.Run.Running()
-	if errors.Is(err, load.ErrNotBegun) {
+	all := l.Run.Running()
+	if len(all) == 0 {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	d := s.Document
+	s, d := all[0], all[0].Document
 	labels := []string{"driver", d.Driver.String(), "queue", d.Scenario.Queue, "run_id", d.RunID, "scenario", d.Scenario.Name}
 	one := func(name, kind, help string, value int64) {
 		w.Family("dq_bench_"+name, kind, help)

@@ -23,12 +23,9 @@ import (
 )
 
 // fixed is a source that does not change.
-type fixed struct {
-	s   load.Running
-	err error
-}
+type fixed []load.Running
 
-func (f fixed) Running() (load.Running, error) { return f.s, f.err }
+func (f fixed) Running() []load.Running { return f }
 
 // serve starts a server on a free port and ends it with the test.
 func serve(t *testing.T, source fixed) *httptest.Server {
@@ -75,7 +72,7 @@ func scraped() load.Running {
 }
 
 func TestMetricsAsText(t *testing.T) {
-	body, _ := fetch(t, serve(t, fixed{s: scraped()}).URL+"/metrics")
+	body, _ := fetch(t, serve(t, fixed{scraped()}).URL+"/metrics")
 	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady"} `
 	for _, line := range []string{
 		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
@@ -89,7 +86,7 @@ func TestMetricsAsText(t *testing.T) {
 }
 
 func TestLatenessHasBuckets(t *testing.T) {
-	h := scrape(t, serve(t, fixed{s: scraped()}))["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram()
+	h := scrape(t, serve(t, fixed{scraped()}))["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram()
 	require.EqualValues(t, 6, h.GetSampleCount())
 	require.InDelta(t, .8078, h.GetSampleSum(), 1e-6)
 	require.Len(t, h.GetBucket(), 21)
@@ -99,7 +96,7 @@ func TestLatenessHasBuckets(t *testing.T) {
 func TestLabelsAreEscaped(t *testing.T) {
 	s := scraped()
 	s.Document.Scenario.Queue = "a\"b\\c\nd\xff"
-	metric := scrape(t, serve(t, fixed{s: s}))["dq_bench_done"].GetMetric()[0]
+	metric := scrape(t, serve(t, fixed{s}))["dq_bench_done"].GetMetric()[0]
 	for _, label := range metric.GetLabel() {
 		if label.GetName() == "queue" {
 			require.Equal(t, "a\"b\\c\nd\uFFFD", label.GetValue())
@@ -109,7 +106,7 @@ func TestLabelsAreEscaped(t *testing.T) {
 
 // Names and units follow Prometheus' conventions.
 func TestNamesFollowTheConventions(t *testing.T) {
-	for name, family := range scrape(t, serve(t, fixed{s: scraped()})) {
+	for name, family := range scrape(t, serve(t, fixed{scraped()})) {
 		if !strings.HasPrefix(name, "dq_bench_") {
 			continue
 		}
@@ -121,13 +118,13 @@ func TestNamesFollowTheConventions(t *testing.T) {
 }
 
 func TestNothingToTellBeforeTheRun(t *testing.T) {
-	families := scrape(t, serve(t, fixed{err: load.ErrNotBegun}))
+	families := scrape(t, serve(t, nil))
 	require.NotContains(t, families, "dq_bench_offered_total")
 	require.Contains(t, families, "dq_bench_build_info")
 }
 
 func TestProfiler(t *testing.T) {
-	s := serve(t, fixed{err: load.ErrNotBegun})
+	s := serve(t, nil)
 	body, _ := fetch(t, s.URL+"/debug/pprof/goroutine?debug=1")
 	require.Contains(t, body, "goroutine profile:")
 	body, _ = fetch(t, s.URL+"/debug/pprof/cmdline")
