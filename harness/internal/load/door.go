@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/subtle"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
-	"net/url"
+	"net/http/httptrace"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -128,51 +127,38 @@ var ErrNoDoor = errors.New("no load is run there")
 // and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
 // what was answered.
 func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
-	began := time.Now()
-	conn, err := knock(ctx, addr)
-	for ; err != nil; conn, err = knock(ctx, addr) {
-		if time.Since(began) > patience || ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", ErrNoDoor, err)
-		}
-		select {
-		case <-time.After(knockEvery):
-		case <-ctx.Done():
-		}
+	if !strings.Contains(addr, "://") {
+		addr = "http://" + addr
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+conn.RemoteAddr().String()+"/agent", nil)
+	there := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { there = true }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(addr, "/")+"/agent", nil)
 	if err != nil {
 		return err
 	}
 	request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {upgrade}, "Authorization": {"Bearer " + token}}
-	if err := request.Write(conn); err != nil {
-		return err
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: headTimeout}).DialContext, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
 	}
-	head := &io.LimitedReader{R: conn, N: mostHead}
-	rest := bufio.NewReader(head)
-	answer, err := http.ReadResponse(rest, request) // until a run begins
-	head.N = math.MaxInt64
+	began := time.Now()
+	answer, err := transport.RoundTrip(request) // which is answered when a run begins
+	for err != nil && !there && time.Since(began) < patience && ctx.Err() == nil {
+		select {
+		case <-time.After(knockEvery):
+		case <-ctx.Done():
+		}
+		answer, err = transport.RoundTrip(request)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusSwitchingProtocols {
+	conn, upgraded := answer.Body.(io.ReadWriter)
+	if !upgraded {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
 		return fmt.Errorf("%s answered %s: %s", addr, answer.Status, text)
 	}
-	return serve(answer.Header.Get(driverHeader), buffered{conn, rest})
-}
-
-// knock opens a connection: by TLS for https.
-func knock(ctx context.Context, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, headTimeout)
-	defer cancel()
-	if u, err := url.Parse(addr); err == nil && u.Scheme == "https" {
-		return (&tls.Dialer{}).DialContext(ctx, "tcp", u.Host)
-	} else if err == nil && u.Scheme == "http" {
-		addr = u.Host
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	stop := context.AfterFunc(ctx, func() { _ = answer.Body.Close() })
+	defer stop()
+	return serve(answer.Header.Get(driverHeader), conn)
 }
