@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -88,7 +88,7 @@ type Injector struct {
 	admin  redis.Conn
 
 	// clocks are Clocks; folder has their files, "" without any.
-	clocks map[int]faketime.File
+	clocks map[int]agent.ClockFile
 	folder string
 
 	mu     sync.Mutex // guards events
@@ -114,7 +114,7 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]faketime.File{}}
+	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]agent.ClockFile{}}
 	for _, f := range p.Faults {
 		if f.Kind != plan.WrongClock {
 			continue
@@ -123,7 +123,7 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 			in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
 		}
 		if err == nil {
-			in.clocks[f.Member], err = faketime.NewFile(in.folder, fmt.Sprintf("member-%d", f.Member))
+			in.clocks[f.Member], err = agent.NewClockFile(in.folder, fmt.Sprintf("member-%d", f.Member))
 		}
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
@@ -136,7 +136,7 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 
 // Clocks are the files that move the clocks of members of the fleet, by their places in it, counted from 1.
-func (in *Injector) Clocks() map[int]faketime.File { return in.clocks }
+func (in *Injector) Clocks() map[int]agent.ClockFile { return in.clocks }
 
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -23,14 +23,14 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 	t.Helper()
 	d, err := spec.Parse(driverSpec)
 	require.NoError(t, err)
-	file, err := faketime.NewFile(t.TempDir(), "clock")
+	file, err := agent.NewClockFile(t.TempDir(), "clock")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup = false, 0
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
 	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 2 * time.Second}, "own"
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
-	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}, Account: true, Clocks: map[int]faketime.File{2: file}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}, Account: true, Clocks: map[int]agent.ClockFile{2: file}}
 	o.Meanwhile = func(ctx context.Context, start time.Time) {
 		wait := func(until time.Duration) {
 			timer := time.NewTimer(time.Until(start.Add(until)))
@@ -85,7 +85,7 @@ func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
 // A real Redisson follows its clock.
 func TestARedissonWhoseClockIsWrong(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
-	if _, err := (faketime.File{}).Environment(); err != nil && !redistest.Required("faketime") {
+	if _, err := (agent.ClockFile{}).Environment(); err != nil && !redistest.Required("faketime") {
 		t.Skip(err)
 	}
 	r, err := wrongClock(t, "redisson:4.7.0")

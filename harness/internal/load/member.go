@@ -11,7 +11,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
@@ -21,9 +20,9 @@ type member struct {
 	engine *engine
 	number int
 	driver driver.Driver
-	clock  *faketime.File // what moves its clock, nil for one whose clock is right
-	link   *program.Link  // nil before it is connected
-	shared bool           // another member has the link, and closes it
+	clock  *agent.ClockFile // what moves its clock, nil for one whose clock is right
+	link   *program.Link    // nil before it is connected
+	shared bool             // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
 	ended  bool         // its link, if it was not shared

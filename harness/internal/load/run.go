@@ -22,7 +22,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -60,7 +59,7 @@ type Options struct {
 	Agents []*program.Link
 	// Clocks are the files that move the clock of a member, by its place in the fleet, counted from 1. Such a member is a
 	// process of its own.
-	Clocks map[int]faketime.File
+	Clocks map[int]agent.ClockFile
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// When ctx ends first it is as soon as possible.
 	Gather func(ctx context.Context) (time.Time, error)

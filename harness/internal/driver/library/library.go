@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -69,9 +69,9 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	return d.port().Driver().Open(ctx, target, names...)
 }
 
-// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (package faketime).
+// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (agent.ClockOfEnvironment).
 func (d DQ) Serve(in io.Reader, out io.Writer) error {
-	d.clock = faketime.FromEnvironment()
+	d.clock = agent.ClockOfEnvironment()
 	return d.port().Serve(in, out)
 }
 

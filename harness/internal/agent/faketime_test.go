@@ -1,4 +1,4 @@
-package faketime
+package agent
 
 import (
 	"bytes"
@@ -48,11 +48,11 @@ func TestTimersFollowTheClock(t *testing.T) {
 
 // A process of ours sees what the file says, at once and after a change.
 func TestAProcessHasTheClockOfItsFile(t *testing.T) {
-	f, err := NewFile(t.TempDir(), "clock")
+	f, err := NewClockFile(t.TempDir(), "clock")
 	require.NoError(t, err)
 	require.NoError(t, f.Set(-90*time.Minute))
-	t.Setenv(variable, f.path)
-	c := FromEnvironment()
+	t.Setenv(clockVariable, f.path)
+	c := ClockOfEnvironment()
 	is := func(ahead time.Duration) {
 		t.Helper()
 		require.Eventually(t, func() bool { return (time.Until(c.Now()) - ahead).Abs() < time.Second }, 10*time.Second, time.Millisecond)
@@ -66,7 +66,7 @@ func TestAProcessHasTheClockOfItsFile(t *testing.T) {
 
 // A program of libc has it too.
 func TestAProgramHasTheClockOfItsFile(t *testing.T) {
-	f, err := NewFile(t.TempDir(), "clock")
+	f, err := NewClockFile(t.TempDir(), "clock")
 	require.NoError(t, err)
 	require.NoError(t, f.Set(1000*24*time.Hour))
 	environment, err := f.Environment()

@@ -1,9 +1,4 @@
-// Package faketime answers: how is a program given a clock that is wrong?
-//
-// A File says how far the wall clock is ahead of the machine's. A program that is started with its Environment has that clock
-// from each time the File is Set: one in C, or on a JVM, by libfaketime, and one of ours, whose Go runtime asks the kernel by
-// itself, by FromEnvironment. The monotonic clock stays as it is, by which the harness counts.
-package faketime
+package agent
 
 import (
 	"bytes"
@@ -21,23 +16,25 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 )
 
-// variable names the file for libfaketime, and for FromEnvironment, which sees a change within lookEvery.
+// clockVariable names the file for libfaketime, and for ClockOfEnvironment, which sees a change within clockEvery.
 const (
-	variable  = "FAKETIME_TIMESTAMP_FILE"
-	lookEvery = 5 * time.Millisecond
+	clockVariable = "FAKETIME_TIMESTAMP_FILE"
+	clockEvery    = 5 * time.Millisecond
 )
 
-// File says how far a wall clock is ahead.
-type File struct{ path string }
+// ClockFile says how far the wall clock of a program is ahead of the machine's. A program that is started with its Environment has
+// that clock from each time the file is Set: one in C, or on a JVM, by libfaketime, and one of ours, whose Go runtime asks the
+// kernel by itself, by ClockOfEnvironment. The monotonic clock stays as it is, by which the harness counts.
+type ClockFile struct{ path string }
 
-// NewFile makes one in folder, by which the clock is right.
-func NewFile(folder, name string) (File, error) {
-	f := File{filepath.Join(folder, name)}
+// NewClockFile makes one in folder, by which the clock is right.
+func NewClockFile(folder, name string) (ClockFile, error) {
+	f := ClockFile{filepath.Join(folder, name)}
 	return f, f.Set(0)
 }
 
 // Set has the clock be ahead by so much from now on, behind if it is below 0. A reader sees the old file or the new one.
-func (f File) Set(ahead time.Duration) error {
+func (f ClockFile) Set(ahead time.Duration) error {
 	next := f.path + ".next"
 	if err := os.WriteFile(next, fmt.Appendf(nil, "%+.9f\n", ahead.Seconds()), 0o600); err != nil {
 		return err
@@ -46,10 +43,10 @@ func (f File) Set(ahead time.Duration) error {
 }
 
 // Ours are the variables for a program of ours.
-func (f File) Ours() []string { return []string{variable + "=" + f.path} }
+func (f ClockFile) Ours() []string { return []string{clockVariable + "=" + f.path} }
 
 // Environment are the variables for a program that asks libc for the time. It fails where libfaketime is not installed.
-func (f File) Environment() ([]string, error) {
+func (f ClockFile) Environment() ([]string, error) {
 	var found []string
 	for _, place := range []string{"/usr/lib/*-linux-gnu*/faketime", "/usr/lib64/faketime", "/usr/lib/faketime", "/usr/local/lib/faketime"} {
 		files, _ := filepath.Glob(place + "/libfaketimeMT.so.1")
@@ -63,16 +60,16 @@ func (f File) Environment() ([]string, error) {
 	return append(f.Ours(), "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "LD_PRELOAD="+found[at]), nil
 }
 
-// FromEnvironment returns the clock of this process: the machine's, or with a File in its environment the one that this says,
+// ClockOfEnvironment returns the clock of this process: the machine's, or with a ClockFile in its environment the one that this says,
 // for as long as the process lives.
-func FromEnvironment() clock.Clock {
-	path := os.Getenv(variable)
+func ClockOfEnvironment() clock.Clock {
+	path := os.Getenv(clockVariable)
 	if path == "" {
 		return clock.System()
 	}
 	c := newMoved(clock.System())
 	go func() {
-		for ; ; time.Sleep(lookEvery) {
+		for ; ; time.Sleep(clockEvery) {
 			text, err := os.ReadFile(path)
 			seconds, wrong := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
 			if err == nil && wrong == nil { // a file that is gone changes nothing
@@ -89,10 +86,10 @@ type moved struct {
 
 	mu    sync.Mutex // guards what follows, and the order of what is told to the timers
 	ahead time.Duration
-	set   map[*timer]time.Time
+	set   map[*movedTimer]time.Time
 }
 
-func newMoved(c clock.Clock) *moved { return &moved{Clock: c, set: map[*timer]time.Time{}} }
+func newMoved(c clock.Clock) *moved { return &moved{Clock: c, set: map[*movedTimer]time.Time{}} }
 
 func (c *moved) move(ahead time.Duration) {
 	c.mu.Lock()
@@ -113,24 +110,24 @@ func (c *moved) Now() time.Time {
 	return c.Clock.Now().Round(0).Add(c.ahead)
 }
 
-func (c *moved) NewTimer() clock.Timer { return &timer{c.Clock.NewTimer(), c} }
+func (c *moved) NewTimer() clock.Timer { return &movedTimer{c.Clock.NewTimer(), c} }
 
-type timer struct {
+type movedTimer struct {
 	clock.Timer
 	clock *moved
 }
 
-func (t *timer) Reset(at time.Time) {
+func (t *movedTimer) Reset(at time.Time) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	t.clock.set[t] = at
 	t.Timer.Reset(at.Add(-t.clock.ahead))
 }
 
-func (t *timer) Stop()  { t.end(t.Timer.Stop) }
-func (t *timer) Close() { t.end(t.Timer.Close) }
+func (t *movedTimer) Stop()  { t.end(t.Timer.Stop) }
+func (t *movedTimer) Close() { t.end(t.Timer.Close) }
 
-func (t *timer) end(stop func()) {
+func (t *movedTimer) end(stop func()) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	delete(t.clock.set, t)
