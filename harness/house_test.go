@@ -40,7 +40,7 @@ var rooms = []room{
 	{"ground", "Which Redis, and which Redisson, for a test or a run?", []string{"internal"}, []string{"dq"}},
 	{"load", "How late are messages, and how fast is the queue?", []string{
 		"harness/driver", "harness/internal/driver", "harness/internal/load", "harness/internal/plan", "harness/internal/scenario",
-		"harness/internal/series", "harness/internal/fault", "harness/internal/faketime", "harness/internal/agent",
+		"harness/internal/series", "harness/internal/agent",
 	}, []string{"dq", "codec", "ground", "result", "judge", "report"}},
 	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
 	{"report", "Which side is later, and how do people look at it?", []string{

@@ -58,7 +58,7 @@ type span struct{ from, to int64 }
 func (s span) length() int64 { return s.to - s.from }
 
 // collector counts the samples of all agents in a phase. It is the only place where anything is counted. It keeps 11 bytes for
-// each message, and 64 more where account is kept. The engine's lock guards it.
+// each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
 	start   int64 // Unix ns
 	seed    uint64
@@ -116,7 +116,7 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 		c.horizon = at + int64(p.Schedule.At(n-1)+p.Horizon)
 	}
 	c.log, _ = run.NewLatenessLog(start) // fails for a time that no run has
-	if e.Account && which == plan.Measured {
+	if e.accounts() && which == plan.Measured {
 		c.messages = make([]Message, n)
 	}
 	return c

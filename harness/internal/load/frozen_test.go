@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -11,37 +10,24 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.
 func TestAFrozenServerFailsTheRun(t *testing.T) {
 	t.Parallel()
-	srv := redistest.Redis(t)
-	conn := srv.Conn()
-	t.Cleanup(func() { conn.Close() })
-	node := srv.Nodes()[0]
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
 	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
-	o := load.Options{
-		Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"},
-		RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: p.Queue},
-	}
-	o.Meanwhile = func(ctx context.Context, start time.Time) {
-		timer := time.NewTimer(time.Until(start.Add(500 * time.Millisecond)))
-		defer timer.Stop()
-		<-timer.C
-		require.NoError(t, node.Pause())
-		timer.Reset(1500 * time.Millisecond)
-		<-timer.C
-		require.NoError(t, node.Resume())
-	}
+	at := 500 * time.Millisecond
+	p.Faults = []plan.Fault{{Kind: "halt", At: plan.Span{Min: at, Max: at}, For: 1500 * time.Millisecond}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	onRedis(t, &o)
 	result, err := load.Run(t.Context(), o)
 	require.NoError(t, err)
 	r := result.Report
+	r.Faults = nil          // which would excuse it
 	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
 	require.False(t, r.Judge(nil).Passed)
 	require.True(t, r.Valid(), r.Verdict.Text)

@@ -66,7 +66,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				last, somebody, nodes = departure{answered: now}, now, e.Redis.nodes(ctx, nodes)
 				e.show(func() { e.answered = time.Time{} })
 				return false
-			case e.Meanwhile != nil:
+			case e.Injector != nil:
 				return false
 			case last.failed.IsZero():
 				last.failed = now
@@ -120,7 +120,7 @@ func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) str
 		d := e.left
 		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
 	}
-	if unread && e.Redis != nil && e.Meanwhile == nil {
+	if unread && e.Redis != nil && e.Injector == nil {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}

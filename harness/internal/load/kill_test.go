@@ -61,6 +61,12 @@ func onRedis(t *testing.T, o *load.Options) {
 	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Conn: redis.On(client), Queue: o.Plan.Queue}
+	if len(o.Plan.Faults) > 0 {
+		in, err := load.NewInjector(srv, o.Plan)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, in.Close()) })
+		o.RedisURL, o.Injector = in.URL(), in
+	}
 }
 
 // kill runs the plan, and checks that every message is accounted for.

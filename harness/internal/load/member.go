@@ -112,7 +112,7 @@ func (m *member) open(ctx context.Context) error {
 	defer cancel()
 	setup := agent.Setup{
 		Redis: e.RedisURL, Queues: p.QueueNames(), RunID: fmt.Sprintf("%08x", e.RunID), PayloadSize: p.PayloadSize,
-		Poll: p.Poll, Work: p.Work, Cancels: p.Cancel.Share > 0, Each: m.Kill || e.Account,
+		Poll: p.Poll, Work: p.Work, Cancels: p.Cancel.Share > 0, Each: m.Kill || e.accounts(),
 		ClientName: m.clientName(), Codec: "string", Consumers: p.Consumers,
 	}
 	if !m.link.Introduction().HasCodec(setup.Codec) {

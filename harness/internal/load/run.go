@@ -57,17 +57,12 @@ type Options struct {
 	Serve []string
 	// Agents are links to agents on other hosts, each of which is a member that does an equal share.
 	Agents []*program.Link
-	// Clocks are the files that move the clock of a member, by its place in the fleet, counted from 1. Such a member is a
-	// process of its own.
-	Clocks map[int]agent.ClockFile
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// When ctx ends first it is as soon as possible.
 	Gather func(ctx context.Context) (time.Time, error)
-	// Account keeps account of each message: Result.Messages.
-	Account bool
-	// Meanwhile runs during the measured phase, from its start on. The run does not end before it has returned; ctx ends with
-	// the run.
-	Meanwhile func(ctx context.Context, start time.Time)
+	// Injector does the faults of the plan during the measured phase; nil for a plan without faults. A member whose clock it moves
+	// is a process of its own.
+	Injector *Injector
 	// Live shows the run while it lasts, which About names.
 	Live  *Live
 	About About
@@ -93,8 +88,6 @@ func (o Options) driverOf(m plan.Member) driver.Driver {
 type Result struct {
 	Report *run.Document
 	Log    *run.LatenessLog
-	// Messages are the messages of the plan in their order, of a run that keeps account.
-	Messages []Message
 }
 
 // BusyQueueError says that the queue holds messages already.
@@ -179,13 +172,18 @@ func newEngine(o Options) *engine {
 	e := &engine{Options: o, epoch: agent.NewEpoch(), gone: make(chan struct{}), phases: map[plan.Phase]*phase{}}
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
-		if file, ok := o.Clocks[i+1]; ok {
-			joins.clock = &file
+		if o.Injector != nil {
+			if file, ok := o.Injector.clocks[i+1]; ok {
+				joins.clock = &file
+			}
 		}
 		e.members = append(e.members, joins)
 	}
 	return e
 }
+
+// accounts reports whether each message is accounted for, by what broke.
+func (o Options) accounts() bool { return o.Redis != nil && o.Plan.Breaks() }
 
 // note may be called from any goroutine.
 func (e *engine) note(format string, args ...any) {
@@ -274,8 +272,8 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
 	meanwhile.Go(func() {
-		if e.Meanwhile != nil {
-			e.Meanwhile(changing, p.start)
+		if e.Injector != nil {
+			e.Injector.run(changing, p.start)
 			p.changed()
 		}
 	})
@@ -319,7 +317,10 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes = e.faults, e.notes
-	return &Result{Report: out, Log: p.log, Messages: p.messages}, nil
+	if e.accounts() {
+		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, e.Injector.done())
+	}
+	return &Result{Report: out, Log: p.log}, nil
 }
 
 // head is the part of the document that is known before the run: the plan with the drivers of the fleet by the names that they

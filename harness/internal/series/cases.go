@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/fault"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -148,7 +148,7 @@ func CheckFaults(cases []Case, server string) error {
 			if !needsServer(side.Driver, c.Run) {
 				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
 			}
-			if err := fault.Check(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
+			if err := load.CheckFaults(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
 				return err
 			}
 		}

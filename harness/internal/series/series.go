@@ -21,7 +21,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -79,10 +78,9 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
-	var faults *fault.Injector
 	if needsServer(o.side.Driver, o.Run) {
 		on := cmp.Or(o.side.Redis, o.Redis)
-		srv, err := fault.Start(ctx, on, o.Plan.Faults, o.Notice)
+		srv, err := load.StartServer(ctx, on, o.Plan.Faults, o.Notice)
 		if err != nil {
 			return nil, err
 		}
@@ -92,13 +90,12 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 		options.RedisURL = srv.URL()
 		options.Redis = &load.Redis{Conn: conn, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
 		if len(o.Plan.Faults) > 0 {
-			if faults, err = fault.New(srv, options.Plan); err != nil {
+			if options.Injector, err = load.NewInjector(srv, options.Plan); err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, faults.Close()) }()
-			options.RedisURL, options.Meanwhile, options.Clocks = faults.URL(), faults.Run, faults.Clocks()
+			defer func() { err = errors.Join(err, options.Injector.Close()) }()
+			options.RedisURL = options.Injector.URL()
 		}
-		options.Account = o.Plan.Breaks()
 		o.about.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 		if redis.IsExternal(on) {
 			o.about.Server.Address = srv.Addr
@@ -117,9 +114,6 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	out := result.Report
 	if o.block != nil {
 		out.Beside = &run.Beside{Block: o.block.id, Sides: o.block.sides}
-	}
-	if options.Account {
-		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
 	slos := o.SLO
 	if !o.Plan.Breaks() { // what breaks makes messages late

@@ -1,4 +1,4 @@
-package fault_test
+package load
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -37,11 +36,11 @@ func client(t *testing.T, url string) *goredis.Client {
 }
 
 // prepared has the faults of a plan ready on a server of their own.
-func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *redis.Server, context.Context) {
+func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*Injector, *redis.Server, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
-	s, err := fault.Start(ctx, redisSpec, faults, nil)
+	s, err := StartServer(ctx, redisSpec, faults, nil)
 	if err != nil {
 		redistest.Missing(t, "redis", err)
 	}
@@ -49,20 +48,20 @@ func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Inje
 	p := plan.DefaultPlan()
 	p.Queue, p.Faults, p.Duration = "q", faults, time.Minute
 	require.NoError(t, p.Validate())
-	in, err := fault.New(s, p)
+	in, err := NewInjector(s, p)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, in.Close()) })
 	return in, s, ctx
 }
 
 // injected begins the faults of a plan on a server of their own; over is closed when they have ended.
-func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (in *fault.Injector, s *redis.Server, over <-chan struct{}) {
+func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (in *Injector, s *redis.Server, over <-chan struct{}) {
 	t.Helper()
 	in, s, ctx := prepared(t, redisSpec, faults...)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		in.Run(ctx, time.Now())
+		in.run(ctx, time.Now())
 	}()
 	return in, s, ended
 }
@@ -100,16 +99,16 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				in.Run(running, time.Now())
+				in.run(running, time.Now())
 			}()
 			c := client(t, in.URL()+"?read_timeout=300ms")
 			set := func() error { return c.Set(ctx, "key", "value", 0).Err() }
-			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met: %+v", tc.want, in.Events())
+			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met: %+v", tc.want, in.done())
 			interrupt()
 			<-ended
 			require.Eventually(t, func() bool { return set() == nil }, deadline, time.Millisecond)
-			require.Len(t, in.Events(), 1)
-			require.NoError(t, in.Events()[0].Err)
+			require.Len(t, in.done(), 1)
+			require.NoError(t, in.done()[0].Err)
 		})
 	}
 }
@@ -135,7 +134,7 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	_, err = sub.Receive(ctx)
 	require.Error(t, err, "it is cut")
 	<-over
-	for _, e := range in.Events() {
+	for _, e := range in.done() {
 		require.NoError(t, e.Err, e.Kind)
 	}
 	beside := redistest.Client(s)
@@ -159,8 +158,8 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 			in, s, ctx := prepared(t, "process", plan.Fault{Kind: "kill-server", For: 50 * time.Millisecond, AOF: aof})
 			c := client(t, in.URL())
 			require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
-			in.Run(ctx, time.Now())
-			require.NoError(t, in.Events()[0].Err)
+			in.run(ctx, time.Now())
+			require.NoError(t, in.done()[0].Err)
 			beside := redistest.Client(s)
 			defer beside.Close()
 			require.Equal(t, kept, beside.Exists(t.Context(), "key").Val())
@@ -173,10 +172,10 @@ func TestAFaultThatDoesNotHappenSaysSo(t *testing.T) {
 	t.Parallel()
 	in, _, over := injected(t, "embedded", plan.Fault{Kind: plan.LoseReplies, For: 100 * time.Millisecond, Count: 1})
 	<-over
-	require.ErrorContains(t, in.Events()[0].Err, "no such command came within 100ms")
+	require.ErrorContains(t, in.done()[0].Err, "no such command came within 100ms")
 }
 
-func TestCheck(t *testing.T) {
+func TestFaultsThatAServerCannotHave(t *testing.T) {
 	t.Parallel()
 	of := func(kind string) []plan.Fault { return []plan.Fault{{Kind: kind}} }
 	for _, tc := range []struct {
@@ -198,7 +197,7 @@ func TestCheck(t *testing.T) {
 		{"unix:///r.sock", of("cut"), "expected one server by TCP without TLS"},
 		{"redis+cluster://h", of("cut"), "expected one server by TCP without TLS"},
 	} {
-		err := fault.Check(tc.redis, tc.faults)
+		err := CheckFaults(tc.redis, tc.faults)
 		if tc.want == "" {
 			require.NoError(t, err)
 			continue

@@ -1,4 +1,4 @@
-package fault
+package load
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -20,7 +19,7 @@ func event(f plan.Fault, from, to int64) Event {
 
 func TestMessagesAreAccountedFor(t *testing.T) {
 	start := time.Unix(0, at(0))
-	messages := []load.Message{
+	messages := []Message{
 		{}, // never offered
 		{Due: at(500), Sent: at(10), Answered: at(11), Came: at(501)},
 		{Due: at(600), Sent: at(20), Answered: at(21), Came: at(601), Again: 2},
@@ -36,7 +35,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
 	stall.Times = 3
 	after := event(plan.Fault{Kind: "cut"}, 6000, 6000)
-	got := Account(plan.Plan{Consumers: 1}, start, time.Unix(0, at(10_000)), messages, []Event{stall, after})
+	got := account(plan.Plan{Consumers: 1}, start, time.Unix(0, at(10_000)), messages, []Event{stall, after})
 	resumed := int64(399 * time.Millisecond)
 	require.Equal(t, &run.Faults{
 		Offered: 10, Acknowledged: 6, Refused: 1, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
@@ -48,26 +47,26 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}}
 	require.Equal(t, []run.FaultEvent{
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
-	}, Account(killed, start, time.Unix(0, at(10_000)), messages, nil).Events)
+	}, account(killed, start, time.Unix(0, at(10_000)), messages, nil).Events)
 	_, ok := got.Resumed()
 	require.False(t, ok)
 }
 
 // A clock that was wrong accounts for what came early of it, and for what is held for it.
 func TestWhatAWrongClockAccountsFor(t *testing.T) {
-	pending := func(sent int64) load.Message {
-		return load.Message{Due: at(sent + 100), Sent: at(sent), Answered: at(sent + 1), Pending: true}
+	pending := func(sent int64) Message {
+		return Message{Due: at(sent + 100), Sent: at(sent), Answered: at(sent + 1), Pending: true}
 	}
-	early := func(sent, came int64) load.Message {
-		return load.Message{Due: at(came + 100), Sent: at(sent), Answered: at(sent + 1), Came: at(came)}
+	early := func(sent, came int64) Message {
+		return Message{Due: at(came + 100), Sent: at(sent), Answered: at(sent + 1), Came: at(came)}
 	}
-	messages := []load.Message{
+	messages := []Message{
 		early(10, 900), early(10, 1000), early(10, 2500), early(10, 3001), pending(500), pending(1500),
 		{Due: at(2100), Sent: at(10), Answered: at(11), Came: at(2099)}, // no more than the tolerance
 	}
 	wrong := func(by time.Duration) *run.Faults {
 		e := event(plan.Fault{Kind: plan.WrongClock, Member: 1, By: by, For: time.Second}, 1000, 2000)
-		return Account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), time.Unix(0, at(5000)), messages, []Event{e})
+		return account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), time.Unix(0, at(5000)), messages, []Event{e})
 	}
 	ahead := wrong(time.Hour)
 	require.Equal(t, []int64{4, 2, 1}, []int64{ahead.Early, ahead.EarlyBeyond, ahead.Postponed})
@@ -79,8 +78,8 @@ func TestWhatAWrongClockAccountsFor(t *testing.T) {
 
 // What a fault may lose accounts for no more than that.
 func TestLossesBeyondWhatMayBe(t *testing.T) {
-	lost := func(answered, due int64) load.Message {
-		return load.Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
+	lost := func(answered, due int64) Message {
+		return Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
 	}
 	kill := func(aof string) Event {
 		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
@@ -89,24 +88,24 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 	takes.Times = 3
 	for name, tc := range map[string]struct {
 		events   []Event
-		messages []load.Message
+		messages []Message
 		beyond   int64
 	}{
-		"nothing broke":          {nil, []load.Message{lost(100, 200)}, 1},
-		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []load.Message{lost(100, 200)}, 1},
-		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
-		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 3999)}, 1},
-		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
-		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []load.Message{lost(1, 5000)}, 1},
-		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []load.Message{lost(1, 6001)}, 1},
-		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
-		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
-		"as often as it was":     {[]Event{takes}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
-		"always":                 {[]Event{kill("always")}, []load.Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
-		"once a second":          {[]Event{kill("everysec")}, []load.Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
-		"without a file":         {[]Event{kill("off")}, []load.Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
-		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []load.Message{lost(1, 9000), lost(5002, 9000)}, 1},
+		"nothing broke":          {nil, []Message{lost(100, 200)}, 1},
+		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []Message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
+		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []Message{lost(1, 5000)}, 1},
+		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 6001)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"as often as it was":     {[]Event{takes}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
+		"always":                 {[]Event{kill("always")}, []Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
+		"once a second":          {[]Event{kill("everysec")}, []Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
+		"without a file":         {[]Event{kill("off")}, []Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
+		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []Message{lost(1, 9000), lost(5002, 9000)}, 1},
 	} {
-		require.Equal(t, tc.beyond, Account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), time.Unix(0, at(20_000)), tc.messages, tc.events).LostBeyond, name)
+		require.Equal(t, tc.beyond, account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), time.Unix(0, at(20_000)), tc.messages, tc.events).LostBeyond, name)
 	}
 }

@@ -1,4 +1,4 @@
-package fault
+package load
 
 import (
 	"context"
@@ -57,15 +57,15 @@ func (in *Injector) deeds(e *Event) map[string]deed {
 		// By signals to its process.
 		"halt":        {do: in.process(func(_ context.Context, n *redis.Node) error { return n.Pause() }), undo: in.process(func(_ context.Context, n *redis.Node) error { return n.Resume() })},
 		"kill-server": {do: in.process(kill9), undo: in.process(restart)},
-		plan.Loading:  {do: all(in.lengthen(e.For), in.process(kill9)), undo: in.process(restart), enough: over}, // until it has started
+		plan.Loading:  {do: all(in.lengthen(e.For), in.process(kill9)), undo: in.process(restart), enough: atOnce}, // until it has started
 		"misconf":     in.noSnapshots(),
 		// By the file that moves a process's clock.
 		plan.WrongClock: {do: func(context.Context) error { return in.clocks[e.Member].Set(e.By) }, undo: func(context.Context) error { return in.clocks[e.Member].Set(0) }},
 	}
 }
 
-// over is closed.
-var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+// atOnce is closed.
+var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // sure is an action that cannot fail.
 func sure(do func()) action { return func(context.Context) error { do(); return nil } }

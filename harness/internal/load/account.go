@@ -1,17 +1,16 @@
-package fault
+package load
 
 import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Account says what became of the messages of a run of a plan that lasted from start to end. The kill of a member of its fleet is
+// account says what became of the messages of a run of a plan that lasted from start to end. The kill of a member of its fleet is
 // an event too.
-func Account(p plan.Plan, start, end time.Time, messages []load.Message, events []Event) *run.Faults {
+func account(p plan.Plan, start, end time.Time, messages []Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
 	events = slices.Clone(events)
 	for _, m := range p.Fleet {
@@ -64,18 +63,18 @@ func Account(p plan.Plan, start, end time.Time, messages []load.Message, events 
 	return f
 }
 
-func early(m load.Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
+func early(m Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
 // afterwards is for how long after its end a fault may show: the server still carries out a command.
 const afterwards = time.Second
 
 // offeredIn reports whether a message was offered while an event lasted.
-func offeredIn(e Event, m load.Message) bool {
+func offeredIn(e Event, m Message) bool {
 	return m.Sent != 0 && m.Sent <= e.To.UnixNano() && (m.Answered == 0 || m.Answered >= e.From.UnixNano())
 }
 
 // resumed is how long after an instant the next message came on time; nil if no message did.
-func resumed(messages []load.Message, ended time.Time) *int64 {
+func resumed(messages []Message, ended time.Time) *int64 {
 	var first *int64
 	for _, m := range messages {
 		after := m.Came - ended.UnixNano()
@@ -103,7 +102,7 @@ type explained struct {
 	lost   int64 // messages that only an interrupted take accounts for, of which this event is the first that can
 }
 
-func newLosses(p plan.Plan, events []Event, messages []load.Message) (l losses) {
+func newLosses(p plan.Plan, events []Event, messages []Message) (l losses) {
 	for _, e := range events {
 		// Messages come by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
@@ -127,7 +126,7 @@ func newLosses(p plan.Plan, events []Event, messages []load.Message) (l losses) 
 }
 
 // add notes an acknowledged message that is neither delivered nor held.
-func (l *losses) add(m load.Message) {
+func (l *losses) add(m Message) {
 	for _, e := range l.events {
 		before := e.loss == plan.AllBefore || e.loss == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
 		if before && m.Answered <= e.To.UnixNano() {

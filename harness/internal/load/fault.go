@@ -1,9 +1,4 @@
-// Package fault breaks things under load.
-//
-// A plan says what breaks when (plan.Fault). An Injector between the implementation and the server does and undoes it, and notes
-// when each fault began and ended; Account says what the faults did to the messages. deeds.go has a row for each kind: in the
-// proxy, by commands to the server, or by signals to its process.
-package fault
+package load
 
 import (
 	"cmp"
@@ -25,8 +20,8 @@ import (
 // mendTimeout bounds what undoes a fault.
 const mendTimeout = 20 * time.Second
 
-// Check refuses a --redis value on which one of the faults can never be done. Its error is wrong usage.
-func Check(spec string, faults []plan.Fault) error {
+// CheckFaults refuses a --redis value on which one of the faults can never be done. Its error is wrong usage.
+func CheckFaults(spec string, faults []plan.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
@@ -50,9 +45,9 @@ func Check(spec string, faults []plan.Fault) error {
 	return nil
 }
 
-// Start starts the server that --redis and the faults ask for: for auto, a process if a fault breaks more than the network.
-func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
-	if err := Check(spec, faults); err != nil {
+// StartServer starts the server that --redis and the faults ask for: for auto, a process if a fault breaks more than the network.
+func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
+	if err := CheckFaults(spec, faults); err != nil {
 		return nil, err
 	}
 	wanted, err := redis.Parse(spec)
@@ -78,16 +73,19 @@ func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(st
 	return redis.StartProcess(ctx, wanted.Arg, args...)
 }
 
-// Injector does the faults of a plan. The implementation under test reaches the server by it:
+// Injector does and undoes the faults of a plan, and notes when each began and ended. The implementation under test reaches the
+// server by it:
 //
 //	implementation ──▶ proxy ──▶ server ◀── commands and signals
+//
+// deeds.go has a row for each kind of faults.
 type Injector struct {
 	plan   plan.Plan
 	server *redis.Server
 	proxy  *proxy.Proxy
 	admin  redis.Conn
 
-	// clocks are Clocks; folder has their files, "" without any.
+	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files, "" without any.
 	clocks map[int]agent.ClockFile
 	folder string
 
@@ -108,8 +106,8 @@ type Event struct {
 	takes bool // of a killed member: whether it took
 }
 
-// New makes an Injector for a server of Start.
-func New(s *redis.Server, p plan.Plan) (*Injector, error) {
+// NewInjector makes an Injector for a server of StartServer.
+func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 	px, err := proxy.New(proxy.To(s.Addr))
 	if err != nil {
 		return nil, err
@@ -135,9 +133,6 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 // URL is the server's address for the implementation under test. It holds the password: do not print it.
 func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 
-// Clocks are the files that move the clocks of members of the fleet, by their places in it, counted from 1.
-func (in *Injector) Clocks() map[int]agent.ClockFile { return in.clocks }
-
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {
 	in.proxy.Close()
@@ -148,8 +143,8 @@ func (in *Injector) Close() error {
 	return err
 }
 
-// Events are the faults that were done so far, in order. A nil Injector has no events.
-func (in *Injector) Events() []Event {
+// done are the faults that were done so far, in order. A nil Injector has no events.
+func (in *Injector) done() []Event {
 	if in == nil {
 		return nil
 	}
@@ -158,9 +153,9 @@ func (in *Injector) Events() []Event {
 	return slices.Clone(in.events)
 }
 
-// Run does the faults, each at its time after start, and returns when the last one has ended. When ctx ends, the one under way
+// run does the faults, each at its time after start, and returns when the last one has ended. When ctx ends, the one under way
 // is undone and the others are not done.
-func (in *Injector) Run(ctx context.Context, start time.Time) {
+func (in *Injector) run(ctx context.Context, start time.Time) {
 	events := make([]Event, len(in.plan.Faults))
 	for i, f := range in.plan.Faults {
 		events[i] = Event{Fault: f, From: start.Add(f.Starts(in.plan.Seed, i))}
