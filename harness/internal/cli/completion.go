@@ -9,7 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
 // completions returns the words that the shell offers for the value of a flag of which some is typed.
@@ -38,7 +38,7 @@ func completions(cmd *cobra.Command, f *pflag.Flag, typed string) (words []strin
 	case "slo":
 		return run.Metrics()
 	case "file":
-		all, _ := scenario.Stored() // which are part of the program
+		all, _ := series.StoredScenarios() // which are part of the program
 		for _, s := range all {
 			described(s.Name, s.About)
 		}
@@ -46,7 +46,7 @@ func completions(cmd *cobra.Command, f *pflag.Flag, typed string) (words []strin
 		files, _ := cmd.Flags().GetStringArray("file") // which every command with variants has
 		slices.Sort(files)                             // cobra reads the flags twice here
 		for _, file := range slices.Compact(files) {
-			if s, err := scenario.Find(cmd.Context(), file); err == nil { // the run will say so
+			if s, err := series.FindScenario(cmd.Context(), file); err == nil { // the run will say so
 				for _, v := range s.Variants {
 					if v.Name != "" {
 						described(v.Name, v.About)

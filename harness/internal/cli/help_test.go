@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
 const (
@@ -120,7 +120,7 @@ func reference(t *testing.T) string {
 		fmt.Fprintf(&out, "|%s|[%s](schemas/%s)|\n", documents[name].command, name, schemaFile(name))
 	}
 	out.WriteString("\n## Scenarios\n\n`dq-bench run --list` shows their variants, and `dq-bench run -f NAME` runs one.\n\n|scenario|shows|\n|-|-|\n")
-	all, err := scenario.Stored()
+	all, err := series.StoredScenarios()
 	require.NoError(t, err)
 	for _, s := range all {
 		fmt.Fprintf(&out, "|`%s`|%s|\n", s.Name, tableCell(s.About))

@@ -22,7 +22,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -104,7 +103,7 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 	if err == nil {
 		return nil
 	}
-	if name := text.Meant(args[0], scenario.Names()); name != "" {
+	if name := text.Meant(args[0], series.ScenarioNames()); name != "" {
 		return fmt.Errorf("%w; a scenario is run by -f %s", err, name)
 	}
 	return err
@@ -167,7 +166,7 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	if err := r.readSet(set); err != nil {
 		return err
 	}
-	choice := scenario.Choice{Files: r.files, Variants: r.variants, Full: r.full, Scale: r.scale, Settings: given, Defaults: defaults, SLO: r.slos}
+	choice := series.Choice{Files: r.files, Variants: r.variants, Full: r.full, Scale: r.scale, Settings: given, Defaults: defaults, SLO: r.slos}
 	if len(r.files) == 0 && !r.given("variant") {
 		choice.Variants = nil // a default for scenarios
 	}

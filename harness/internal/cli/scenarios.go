@@ -2,7 +2,7 @@ package cli
 
 import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
 // scenarioList is the document of 'run --list --json'.
@@ -33,7 +33,7 @@ type listedVariant struct {
 // listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
 // Redis: it runs by its name or with --set full=true only.
 func (c *call) listScenarios() error {
-	all, err := scenario.Stored()
+	all, err := series.StoredScenarios()
 	if err != nil {
 		return err
 	}

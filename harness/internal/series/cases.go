@@ -13,7 +13,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -31,7 +30,7 @@ type Side struct {
 
 // Case is one plan, and the sides to run it with.
 type Case struct {
-	scenario.Run
+	Run
 	// Folder is below the one of the series; it is empty for the only case.
 	Folder string
 	Sides  []Side
@@ -40,7 +39,7 @@ type Case struct {
 // Cases makes a case of each run: with the drivers, or without them with the driver of its scenario, each on every server. A
 // run whose fleet says itself which drivers run would be the same for each of the drivers: it is left out, and named in left.
 // Its error is wrong usage, also if no run remains.
-func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
+func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, err error) {
 	scenarios, seen := map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
 		name, _, _ := strings.Cut(r.Plan.Name, "/")
@@ -76,7 +75,7 @@ func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left [
 }
 
 // fixed reports whether a run leaves no driver to choose.
-func fixed(r scenario.Run) bool {
+func fixed(r Run) bool {
 	return len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" })
 }
 
@@ -157,7 +156,7 @@ func CheckFaults(cases []Case, server string) error {
 }
 
 // needsServer reports whether any implementation of the plan needs a Redis.
-func needsServer(d driver.Driver, c scenario.Run) bool {
+func needsServer(d driver.Driver, c Run) bool {
 	for _, m := range c.Plan.Members() {
 		member := c.Drivers[m.Driver]
 		if m.Driver == "" {

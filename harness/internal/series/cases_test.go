@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
 // named are runs of plans of these names.
-func named(names ...string) []scenario.Run {
-	runs := make([]scenario.Run, len(names))
+func named(names ...string) []series.Run {
+	runs := make([]series.Run, len(names))
 	for i, name := range names {
 		runs[i] = shortCase()
 		runs[i].Plan.Name = name

@@ -15,7 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -26,11 +25,11 @@ func TestOrderInterleaves(t *testing.T) {
 	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, series.Order(3, 2))
 }
 
-func shortCase() scenario.Run {
+func shortCase() series.Run {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
-	return scenario.Run{Plan: p}
+	return series.Run{Plan: p}
 }
 
 func memory(t *testing.T) series.Side {
@@ -211,7 +210,7 @@ func TestASideThatFailsEndsTheOthers(t *testing.T) {
 
 func TestWhoCannotRunBeside(t *testing.T) {
 	cases := func(drivers, servers []string) []series.Case {
-		c, _, err := series.Cases([]scenario.Run{shortCase()}, drivers, servers)
+		c, _, err := series.Cases([]series.Run{shortCase()}, drivers, servers)
 		require.NoError(t, err)
 		return c
 	}

@@ -1,4 +1,4 @@
-package scenario_test
+package series_test
 
 import (
 	"io/fs"
@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 func TestStoredScenarios(t *testing.T) {
-	all, err := scenario.Stored()
+	all, err := series.StoredScenarios()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	for _, s := range all {
@@ -36,7 +36,7 @@ func TestStoredScenarios(t *testing.T) {
 }
 
 func TestVariantsSayOnlyWhatDiffers(t *testing.T) {
-	s, err := scenario.Parse("x/some.yaml", []byte(`
+	s, err := series.ParseScenario("x/some.yaml", []byte(`
 about: A sentence.
 scale: 0.1
 rate: 10/s
@@ -139,8 +139,8 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nvariants:\n  - name: ../a\n    delay: 1s\n":              "expected a name of letters",
 		"about: x\nvariants: [{name: a, fleet: [{driver: zz}]}]\n":          "f.yaml:2:",
 	} {
-		_, err := scenario.Parse("f.yaml", []byte(text))
-		var wrong *scenario.Error
+		_, err := series.ParseScenario("f.yaml", []byte(text))
+		var wrong *series.FileError
 		require.ErrorAs(t, err, &wrong, text)
 		require.ErrorContains(t, err, want, text)
 	}
@@ -151,7 +151,7 @@ func TestEverySettingIsAKey(t *testing.T) {
 	standard := plan.DefaultPlan()
 	standard.Name = "f"
 	for _, field := range plan.Fields {
-		s, err := scenario.Parse("f.yaml", []byte("about: x\n"+field.Key+":\n"))
+		s, err := series.ParseScenario("f.yaml", []byte("about: x\n"+field.Key+":\n"))
 		if field.FlagOnly {
 			require.ErrorContains(t, err, "not found", field.Key)
 			continue
@@ -165,7 +165,7 @@ func TestEverySettingIsAKey(t *testing.T) {
 
 // Anchors and merges are YAML's; a variant takes back what the file says by no value.
 func TestYAMLForms(t *testing.T) {
-	s, err := scenario.Parse("f.yaml", []byte(`
+	s, err := series.ParseScenario("f.yaml", []byte(`
 about: x
 consumers: 0x10
 warmup: 2s
@@ -215,7 +215,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := scenario.Parse("f.yaml", text)
+		s, err := series.ParseScenario("f.yaml", text)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package scenario_test
+package series_test
 
 import (
 	"io/fs"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -36,7 +36,7 @@ variants:
     full: true
 `
 
-func names(runs []scenario.Run) []string {
+func names(runs []series.Run) []string {
 	var all []string
 	for _, r := range runs {
 		all = append(all, r.Plan.Name)
@@ -45,7 +45,7 @@ func names(runs []scenario.Run) []string {
 }
 
 func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
-	runs, err := scenario.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs(t.Context())
+	runs, err := series.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs(t.Context())
 	require.NoError(t, err)
 	want := plan.DefaultPlan()
 	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Delay{Min: time.Second, Max: 2 * time.Second}, 0, false
@@ -54,7 +54,7 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	require.Equal(t, "lost<=0", runs[0].SLO[0].String())
 
 	half := .5
-	for flag, c := range map[string]scenario.Choice{
+	for flag, c := range map[string]series.Choice{
 		"variant": {Variants: []string{"a"}}, "full": {Full: true}, "scale": {Scale: &half},
 	} {
 		_, err := c.Runs(t.Context())
@@ -63,10 +63,10 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	for text, settings := range map[string]map[string]string{
 		"producers: expected 1 to": {"producers": "0"}, "rate: expected": {"rate": "fast"}, "no such setting": {"colour": "red"},
 	} {
-		_, err := scenario.Choice{Settings: settings}.Runs(t.Context())
+		_, err := series.Choice{Settings: settings}.Runs(t.Context())
 		require.ErrorContains(t, err, text)
 	}
-	_, err = scenario.Choice{SLO: []string{"lost"}}.Runs(t.Context())
+	_, err = series.Choice{SLO: []string{"lost"}}.Runs(t.Context())
 	require.ErrorContains(t, err, "expected METRIC")
 }
 
@@ -74,17 +74,17 @@ func TestVariantsAreChosen(t *testing.T) {
 	file := write(t, "some.yaml", variants)
 	double := 2.
 	for _, tc := range []struct {
-		choice scenario.Choice
+		choice series.Choice
 		want   []string
 		wrong  string
 	}{
-		{choice: scenario.Choice{}, want: []string{"some/quick", "some/ramped"}},
-		{choice: scenario.Choice{Full: true}, want: []string{"some/quick", "some/ramped", "some/slow"}},
-		{choice: scenario.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
-		{choice: scenario.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, ramped, slow"},
-		{choice: scenario.Choice{Scale: &double}, wrong: "scale: expected more than 0 and at most 1, got 2"},
-		{choice: scenario.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
-		{choice: scenario.Choice{Settings: map[string]string{"consumers": "0"}}, wrong: "consumers: expected"},
+		{choice: series.Choice{}, want: []string{"some/quick", "some/ramped"}},
+		{choice: series.Choice{Full: true}, want: []string{"some/quick", "some/ramped", "some/slow"}},
+		{choice: series.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
+		{choice: series.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, ramped, slow"},
+		{choice: series.Choice{Scale: &double}, wrong: "scale: expected more than 0 and at most 1, got 2"},
+		{choice: series.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
+		{choice: series.Choice{Settings: map[string]string{"consumers": "0"}}, wrong: "consumers: expected"},
 	} {
 		tc.choice.Files = []string{file}
 		runs, err := tc.choice.Runs(t.Context())
@@ -96,14 +96,14 @@ func TestVariantsAreChosen(t *testing.T) {
 		require.Equal(t, tc.want, names(runs))
 	}
 	// A variant is meant for the scenarios that have it.
-	runs, err := scenario.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs(t.Context())
+	runs, err := series.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
 }
 
 // What is given lies over the plan as it is; the rest is scaled, and that is told.
 func TestSettingsLieOverAScenario(t *testing.T) {
-	runs, err := scenario.Choice{
+	runs, err := series.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
 	}.Runs(t.Context())
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	require.Equal(t, "10/s for 1s, 20/s for 1s", runs[1].Plan.Scenario().Ramp)
 
 	// A rate takes the place of a ramp, and the duration is that of the file again.
-	runs, err = scenario.Choice{
+	runs, err = series.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"ramped"}, Settings: map[string]string{"rate": "7/s"},
 	}.Runs(t.Context())
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	require.Equal(t, "times × 0.1: duration 1s of 10s, delay 500ms of 5s", runs[0].Plan.Scenario().ScaleText())
 
 	// At its real times nothing is scaled.
-	full := scenario.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
+	full := series.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
 	runs, err = full.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.Original{}, runs[0].Plan.Original)
@@ -137,28 +137,28 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	s, err := scenario.Find(t.Context(), "steady")
+	s, err := series.FindScenario(t.Context(), "steady")
 	require.NoError(t, err)
 	require.Equal(t, "steady", s.Name)
-	_, err = scenario.Find(t.Context(), "nothing")
+	_, err = series.FindScenario(t.Context(), "nothing")
 	require.ErrorContains(t, err, "'dq-bench run --list' lists them")
-	_, err = scenario.Find(t.Context(), "spring-dmeo")
+	_, err = series.FindScenario(t.Context(), "spring-dmeo")
 	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
-	_, err = scenario.Find(t.Context(), "my/missing.yaml")
+	_, err = series.FindScenario(t.Context(), "my/missing.yaml")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = scenario.Find(t.Context(), "my/steady.yaml")
+	_, err = series.FindScenario(t.Context(), "my/steady.yaml")
 	require.ErrorContains(t, err, `(did you mean "steady"?)`)
 	file := write(t, "own.yaml", "about: x\nraet: 5/s\n")
-	_, err = scenario.Find(t.Context(), file)
+	_, err = series.FindScenario(t.Context(), file)
 	require.EqualError(t, err, file+`:2: field raet not found (did you mean "rate"?)`)
-	require.Contains(t, scenario.Names(), "steady")
+	require.Contains(t, series.ScenarioNames(), "steady")
 }
 
 // A file that is no scenario takes no memory for what is not read.
 func TestLongFilesAreRefused(t *testing.T) {
-	_, err := scenario.Find(t.Context(), write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
+	_, err := series.FindScenario(t.Context(), write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
 	require.ErrorContains(t, err, "expected at most 1048576 bytes")
 	fleet := "about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 1000)
-	_, err = scenario.Find(t.Context(), write(t, "many.yaml", fleet))
+	_, err = series.FindScenario(t.Context(), write(t, "many.yaml", fleet))
 	require.ErrorContains(t, err, "many.yaml:13: expected at most 10000 items")
 }

@@ -1,8 +1,4 @@
-// Package scenario reads scenarios.
-//
-// A scenario is a YAML file: the plan of a load, its objectives, and the known faults of the system under test. Its variants say
-// only what differs. The files are strict: an unknown key is an error with its line.
-package scenario
+package series
 
 import (
 	"context"
@@ -22,7 +18,8 @@ import (
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
-// Scenario is one file.
+// Scenario is a YAML file: the plan of a load, its objectives, and the known faults of the system under test. Its variants say only
+// what differs. The files are strict: an unknown key is an error with its line.
 type Scenario struct {
 	// Name is the file's name without .yaml, About a sentence on what it shows, and Source a document or an issue.
 	Name, About, Source string
@@ -59,7 +56,7 @@ type Run struct {
 
 // Choice says what is to be run.
 type Choice struct {
-	// Files are scenarios as Find takes them; without one the settings alone are a plan.
+	// Files are scenarios as FindScenario takes them; without one the settings alone are a plan.
 	Files []string
 	// Variants are variants of the scenarios; without one all run but those on demand, or with Full all.
 	Variants []string
@@ -105,7 +102,7 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 
 // ofFile makes a run of each variant of one scenario that is chosen.
 func (c Choice) ofFile(ctx context.Context, file string) ([]Run, error) {
-	s, err := Find(ctx, file)
+	s, err := FindScenario(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +141,7 @@ func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err err
 }
 
 // Resolve makes the plan, with all times multiplied by scale and the rate divided by it, and the settings that are given, by
-// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is an *Error unless a given
+// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is a *FileError unless a given
 // setting or the scale is to blame.
 func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	if !(scale > 0 && scale <= 1) {
@@ -169,7 +166,7 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 		r.Expected, err = objectives(v.expect, scale)
 	}
 	if err != nil {
-		return Run{}, &Error{v.file, v.line, err}
+		return Run{}, &FileError{v.file, v.line, err}
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -242,18 +239,18 @@ func stored() []string {
 	return slices.Concat(load, fault)
 }
 
-// Names are the names of the stored scenarios.
-func Names() (names []string) {
+// ScenarioNames are the names of the stored scenarios.
+func ScenarioNames() (names []string) {
 	for _, file := range stored() {
 		names = append(names, nameOf(file))
 	}
 	return names
 }
 
-// Stored reads all scenarios that are part of the program. Its error is an *Error.
-func Stored() (all []*Scenario, err error) {
-	for _, name := range Names() {
-		s, err := Find(context.Background(), name)
+// StoredScenarios reads all scenarios that are part of the program. Its error is a *FileError.
+func StoredScenarios() (all []*Scenario, err error) {
+	for _, name := range ScenarioNames() {
+		s, err := FindScenario(context.Background(), name)
 		if err != nil {
 			return nil, err
 		}
@@ -265,25 +262,25 @@ func Stored() (all []*Scenario, err error) {
 // maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
 const maxFile = 1 << 20
 
-// Find reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is an *Error or
+// FindScenario reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is a *FileError or
 // wrong usage, unless the file cannot be read.
-func Find(ctx context.Context, name string) (*Scenario, error) {
-	if i := slices.Index(Names(), name); i >= 0 {
+func FindScenario(ctx context.Context, name string) (*Scenario, error) {
+	if i := slices.Index(ScenarioNames(), name); i >= 0 {
 		content, err := scenarios.Load.ReadFile(stored()[i])
 		if err != nil {
 			return nil, err
 		}
-		return Parse(stored()[i], content)
+		return ParseScenario(stored()[i], content)
 	}
 	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
-		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, ScenarioNames()))
 	}
 	content, err := text.ReadFile(ctx, name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), Names()))
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), ScenarioNames()))
 	case err != nil:
 		return nil, fmt.Errorf("file: %w", err)
 	}
-	return Parse(name, content)
+	return ParseScenario(name, content)
 }

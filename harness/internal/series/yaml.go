@@ -1,4 +1,4 @@
-package scenario
+package series
 
 import (
 	"bytes"
@@ -18,15 +18,15 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Error says what is wrong with a scenario file, and where.
-type Error struct {
+// FileError says what is wrong with a scenario file, and where.
+type FileError struct {
 	File string
 	// Line is 0 for an error without a line.
 	Line int
 	Err  error
 }
 
-func (e *Error) Error() string {
+func (e *FileError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.File, e.Err)
 	}
@@ -34,11 +34,11 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *FileError) Unwrap() error { return e.Err }
 
-// Parse reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
-// *Error.
-func Parse(file string, content []byte) (*Scenario, error) {
+// ParseScenario reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
+// *FileError.
+func ParseScenario(file string, content []byte) (*Scenario, error) {
 	s, err := parse(file, content)
 	if err != nil {
 		placed := atLine(0, err)
@@ -63,7 +63,7 @@ func parse(file string, content []byte) (*Scenario, error) {
 		return nil, err
 	}
 	if s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source); s.About == "" {
-		return nil, &Error{Line: 1, Err: errors.New("expected about: a sentence on what the scenario shows")}
+		return nil, &FileError{Line: 1, Err: errors.New("expected about: a sentence on what the scenario shows")}
 	}
 	if len(variants) == 0 {
 		s.Variants = []Variant{common}
@@ -77,9 +77,9 @@ func parse(file string, content []byte) (*Scenario, error) {
 		v.About = strings.TrimSpace(v.About)
 		switch {
 		case !variantName.MatchString(v.Name):
-			return nil, &Error{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
+			return nil, &FileError{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
 		case s.has(v.Name):
-			return nil, &Error{Line: v.line, Err: fmt.Errorf("variant %q is there already", v.Name)}
+			return nil, &FileError{Line: v.line, Err: fmt.Errorf("variant %q is there already", v.Name)}
 		}
 		s.Variants = append(s.Variants, v)
 	}
@@ -117,7 +117,7 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 		"driver": &v.driver, "slo": &v.slo, "expect": &v.expect,
 		"ramp": list(&v.plan.Ramp, func(item *yaml.Node) ([]plan.Step, error) {
 			var s plan.Step
-			err := keys{"rate": &s.Rate, "duration": &s.Duration}.read(item)
+			_, err := keys{"rate": &s.Rate, "duration": &s.Duration}.read(item)
 			return []plan.Step{s}, err
 		}),
 		"cancel": func(node *yaml.Node) error {
@@ -125,12 +125,13 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 				v.plan.Cancel = plan.Cancel{}
 				return nil
 			}
-			return keys{"share": &v.plan.Cancel.Share, "after": &v.plan.Cancel.After}.read(node)
+			_, err := keys{"share": &v.plan.Cancel.Share, "after": &v.plan.Cancel.After}.read(node)
+			return err
 		},
 		"fleet": list(&v.plan.Fleet, members),
 		"faults": list(&v.plan.Faults, func(item *yaml.Node) ([]plan.Fault, error) {
 			var f plan.Fault
-			err := keys{
+			_, err := keys{
 				"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
 				"bandwidth": &f.Bandwidth, "aof": &f.AOF, "member": &f.Member, "by": &f.By,
 			}.read(item)
@@ -149,18 +150,12 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 			}
 		}
 	}
-	if err := known.read(node); err != nil {
-		return err
-	}
-	var given map[string]yaml.Node
-	if err := node.Decode(&given); err != nil {
-		return err
-	}
-	v.given = slices.AppendSeq(slices.Clone(v.given), maps.Keys(given))
-	if _, ramp := given["ramp"]; ramp { // which replaces them
+	given, err := known.read(node)
+	v.given = slices.Concat(v.given, given)
+	if slices.Contains(given, "ramp") { // which replaces them
 		v.given = append(v.given, "rate", "duration")
 	}
-	return nil
+	return err
 }
 
 // maxCount bounds the processes that one member of a fleet stands for.
@@ -170,12 +165,12 @@ const maxCount = 1000
 func members(node *yaml.Node) ([]plan.Member, error) {
 	var m plan.Member
 	count := 1
-	err := keys{"driver": &m.Driver, "count": &count, "offers": &m.Offers, "takes": &m.Takes, "from": &m.From, "to": &m.To, "kill": &m.Kill}.read(node)
+	_, err := keys{"driver": &m.Driver, "count": &count, "offers": &m.Offers, "takes": &m.Takes, "from": &m.From, "to": &m.To, "kill": &m.Kill}.read(node)
 	switch {
 	case err != nil:
 		return nil, err
 	case count < 1 || count > maxCount:
-		return nil, &Error{Line: node.Line, Err: fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
+		return nil, &FileError{Line: node.Line, Err: fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
 	case !m.Offers && !m.Takes:
 		m.Offers, m.Takes = true, true
 	}
@@ -185,15 +180,15 @@ func members(node *yaml.Node) ([]plan.Member, error) {
 // keys has a variable for each key of a mapping that is one text or a list of texts, and a function for any other.
 type keys map[string]any
 
-// read reads a mapping strictly. Its error is the first one by lines.
-func (k keys) read(node *yaml.Node) error {
+// read reads a mapping strictly, and returns its keys. Its error is the first one by lines.
+func (k keys) read(node *yaml.Node) (all []string, err error) {
 	mapping := aliased(node)
 	if mapping.Kind != yaml.MappingNode {
-		return &Error{Line: node.Line, Err: errors.New("expected keys and their values")}
+		return nil, &FileError{Line: node.Line, Err: errors.New("expected keys and their values")}
 	}
 	var given map[string]yaml.Node // without merges, and with each key once
 	if err := node.Decode(&given); err != nil {
-		return atLine(node.Line, err)
+		return nil, atLine(node.Line, err)
 	}
 	line := func(key string) int {
 		for i := 0; i < len(mapping.Content) && k[key] == nil; i += 2 {
@@ -203,9 +198,9 @@ func (k keys) read(node *yaml.Node) error {
 		}
 		return given[key].Line
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(given), func(a, b string) int { return cmp.Or(line(a)-line(b), cmp.Compare(a, b)) }) {
+	all = slices.SortedFunc(maps.Keys(given), func(a, b string) int { return cmp.Or(line(a)-line(b), cmp.Compare(a, b)) })
+	for _, key := range all {
 		value := given[key]
-		var err error
 		switch to := k[key].(type) {
 		case nil:
 			err = fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
@@ -217,10 +212,10 @@ func (k keys) read(node *yaml.Node) error {
 			err = assign(&value, func(text string) error { return plan.Assign(key, to, text) })
 		}
 		if err != nil {
-			return atLine(line(key), err)
+			return nil, atLine(line(key), err)
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // assign gives a scalar to set, unless it is null.
@@ -255,7 +250,7 @@ func list[T any, S ~[]T](to *S, read func(*yaml.Node) ([]T, error)) func(*yaml.N
 				return err
 			}
 			if *to = append(*to, more...); len(*to) > maxItems {
-				return &Error{Line: item.Line, Err: fmt.Errorf("expected at most %d items", maxItems)}
+				return &FileError{Line: item.Line, Err: fmt.Errorf("expected at most %d items", maxItems)}
 			}
 		}
 		return nil
@@ -274,8 +269,8 @@ func isNull(node *yaml.Node) bool { return aliased(node).ShortTag() == "!!null" 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
 // atLine moves the line number that the YAML package writes into its text; an error without one gets the line.
-func atLine(line int, err error) *Error {
-	var placed *Error
+func atLine(line int, err error) *FileError {
+	var placed *FileError
 	if errors.As(err, &placed) {
 		return placed
 	}
@@ -284,5 +279,5 @@ func atLine(line int, err error) *Error {
 		line, _ = strconv.Atoi(m[1]) // digits
 		message = m[2]
 	}
-	return &Error{Line: line, Err: errors.New(strings.TrimPrefix(message, "yaml: "))}
+	return &FileError{Line: line, Err: errors.New(strings.TrimPrefix(message, "yaml: "))}
 }
