@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +79,7 @@ type queue struct {
 	named bool // by a script; else the name is taken from another key
 
 	offers, added, transfers, transferred, taken, removed, pending int64
-	late                                                           lateness
+	late                                                           []int64 // µs, of each message that was moved
 	layouts                                                        [3]bool
 
 	alive
@@ -374,34 +373,6 @@ func (m *message) dueAt(by *host) int64 {
 		ahead = by.ahead
 	}
 	return (min(max(m.due, -farOff), farOff) - ahead) * 1000
-}
-
-// lateness counts durations in µs, in buckets no wider than 1.6 % of the value; only used ones.
-type lateness struct {
-	buckets         map[int]int64
-	count, min, max int64
-}
-
-func (l *lateness) add(us int64) {
-	if l.count == 0 {
-		l.buckets, l.min, l.max = map[int]int64{}, us, us
-	}
-	sign := 1
-	if l.min, l.max = min(l.min, us), max(l.max, us); us < 0 {
-		sign, us = -1, -max(us, -math.MaxInt64)
-	}
-	l.buckets[sign*int(math.Round(math.Log1p(float64(us))*64))]++
-	l.count++
-}
-
-func (l *lateness) quantile(q float64) int64 {
-	rank := max(1, int64(math.Ceil(q*float64(l.count))))
-	for _, k := range sortedKeys(l.buckets) {
-		if rank -= l.buckets[k]; rank <= 0 {
-			return min(l.max, max(l.min, int64(math.Copysign(math.Expm1(math.Abs(float64(k))/64), float64(k)))))
-		}
-	}
-	return l.max
 }
 
 func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }

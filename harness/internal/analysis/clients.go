@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
@@ -204,25 +205,15 @@ var (
 	releases  = wire.Releases()
 	catalogue = wire.Scripts()
 	doneBy    = map[mark]func(wire.Release) bool{
-		canCacheScripts: func(r wire.Release) bool { return between("2.14.0", "2.15.2")(r) || between("3.9.0", "")(r) },
-		readsBySHA:      between("3.17.0", ""), negativeWaits: between("2.7.0", "3.17.7"), pings: between("3.13.6", ""),
-		probesMGET: between("4.0.0", "4.3.0"), probesFaulty: between("4.3.1", "4.3.1"), probesGet: between("4.4.0", ""),
+		canCacheScripts: func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) },
+		readsBySHA:      ops.Between("3.17.0", ""), negativeWaits: ops.Between("2.7.0", "3.17.7"), pings: ops.Between("3.13.6", ""),
+		probesMGET: ops.Between("4.0.0", "4.3.0"), probesFaulty: ops.Between("4.3.1", "4.3.1"), probesGet: ops.Between("4.4.0", ""),
 		packsDLc0:     func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 },
 		packsBc0Lc0:   func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 },
 		cachesScripts: wire.Release.CachesScripts,
 		sendsTexts:    func(r wire.Release) bool { return !r.CachesScripts() },
 	}
 )
-
-// between has the releases from one to another; empty: the newest.
-func between(from, to string) func(wire.Release) bool {
-	first, err := wire.ParseRelease(from)
-	last, err2 := wire.ParseRelease(cmp.Or(to, wire.Newest().String()))
-	if err != nil || err2 != nil {
-		panic(from + " to " + to) // written above
-	}
-	return func(r wire.Release) bool { return r.AtLeast(first) && last.AtLeast(r) }
-}
 
 func (s *marks) set(m mark) { s[m/64] |= 1 << (m % 64) }
 

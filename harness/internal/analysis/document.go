@@ -128,9 +128,10 @@ func (q *queue) document() *Queue {
 	case bc:
 		of.Layout = wire.LayoutBc0Lc0.String()
 	}
-	if l := &q.late; l.count > 0 {
-		ms := func(us int64) float64 { return float64(us) / 1000 }
-		of.Lateness = &Lateness{ms(l.quantile(0.5)), ms(l.quantile(0.99)), ms(l.max)}
+	if n := len(q.late); n > 0 {
+		slices.Sort(q.late)
+		ms := func(rank int) float64 { return float64(q.late[max(0, rank-1)]) / 1000 }
+		of.Lateness = &Lateness{ms((n + 1) / 2), ms((99*n + 99) / 100), ms(n)}
 	}
 	return of
 }

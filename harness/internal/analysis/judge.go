@@ -224,7 +224,7 @@ func (a *Analysis) moved(q *queue) {
 func (a *Analysis) late(q *queue, m *message) {
 	s, due := &a.step, m.dueAt(a.step.host)
 	if !m.byHand {
-		q.late.add(s.last - due)
+		q.late = append(q.late, s.last-due)
 	}
 	kind, by, word := Overdue, s.last-max(due, m.offered), "late"
 	if due-s.last > earlyBy {

@@ -18,21 +18,13 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// Progress says the bytes read, of so many bytes; 0 if unknown.
-type Progress struct{ Read, Of int64 }
-
 // Reader takes in logs.
 type Reader struct {
 	*Analysis
-	Report   func(Progress) // now and then; may be nil
-	Redact   bool           // shows no values
-	read, of int64
-	files    []logFile
-	scanner  *monitor.Scanner // of one log after another: many are a few lines long
+	Redact  bool // shows no values
+	files   []logFile
+	scanner *monitor.Scanner // of one log after another: many are a few lines long
 }
-
-// Read returns how many bytes were read.
-func (r *Reader) Read() int64 { return r.read }
 
 // Log takes in a log until it ends or ctx does.
 func (r *Reader) Log(ctx context.Context, in io.Reader) error {
@@ -53,17 +45,13 @@ func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) er
 		in.CloseWithError(err)
 	}()
 	s := r.scan(out)
-	for n := 1; s.Scan(); n++ {
+	for s.Scan() {
 		if l, err := s.Line(); err == nil {
 			r.Line(l)
 		} else {
 			r.Unparsed()
 		}
-		if n%(1<<14) == 0 && r.Report != nil {
-			r.Report(Progress{r.read + s.Read(), r.of})
-		}
 	}
-	r.read += s.Read()
 	return cmp.Or(ctx.Err(), s.Err())
 }
 
@@ -77,9 +65,9 @@ func (r *Reader) scan(in io.Reader) *monitor.Scanner {
 
 // logFile is a file before it is read.
 type logFile struct {
-	path         string
-	regular      bool
-	size, begins int64 // begins: the instant of its first line; the largest number without a line
+	path    string
+	regular bool
+	begins  int64 // the instant of its first line; the largest number without a line
 }
 
 // Files takes in logs, or for a folder the *.monitor files below it, in the order of their first lines. A file that begins
@@ -103,7 +91,6 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 	}
 	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(a.begins, b.begins) })
 	for i, f := range files {
-		r.of += f.size
 		r.files = append(r.files, f)
 		if f.begins < r.latest {
 			r.End()
@@ -119,10 +106,9 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 // look reads the beginning of a file, of which 1 MB has to hold a line. A pipe can be opened and read only once.
 func (r *Reader) look(path string) logFile {
 	file := logFile{path: path, begins: math.MaxInt64}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	if file.regular = err == nil && info.Mode().IsRegular(); !file.regular {
 		return file
-	} else {
-		file.regular, file.size = true, info.Size()
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -195,8 +181,5 @@ func (r *Reader) Live(ctx context.Context, from *monitor.Conn) error {
 		}
 		latest, l.Number = time.Now(), n
 		r.Line(l)
-		if r.read += int64(len(l.Raw)) + 1; r.Report != nil {
-			r.Report(Progress{Read: r.read})
-		}
 	}
 }

@@ -66,7 +66,6 @@ func newAnalyze() *call {
 			return err
 		}
 		defer remove()
-		reader.Report = progressOn(c.ErrOrStderr())
 		switch {
 		case len(files) > 0 && files[0] != "-":
 			err = reader.Files(c.Context(), files)
@@ -105,7 +104,7 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 	switch {
 	case err != nil:
 		return err
-	case reader.Read() == 0 && !listened:
+	case d.Commands+d.Unparsed == 0 && !listened:
 		return errors.New("expected lines as MONITOR prints them; the log is empty")
 	case d.Commands == 0 && d.Unparsed > 0:
 		return fmt.Errorf("expected lines as MONITOR prints them; got %d other lines", d.Unparsed)
@@ -129,25 +128,6 @@ func (c *call) listenTo(reader *analysis.Reader, length time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	return reader.Live(ctx, conn)
-}
-
-// progressOn reports, on a stream for people, the progress of a log that takes more than two seconds.
-func progressOn(w io.Writer) func(analysis.Progress) {
-	began := time.Now()
-	next := began.Add(2 * time.Second)
-	return func(p analysis.Progress) {
-		now := time.Now()
-		if now.Before(next) {
-			return
-		}
-		next = now.Add(time.Second)
-		const mb = 1e6
-		read, of := float64(p.Read)/mb, ""
-		if p.Of > 0 {
-			of = fmt.Sprintf(" of %.0f", float64(p.Of)/mb)
-		}
-		fmt.Fprintf(w, "dq-bench: %.0f%s MB read, %.0f MB/s\n", read, of, read/now.Sub(began).Seconds())
-	}
 }
 
 func isTerminal(f *os.File) bool {

@@ -125,9 +125,8 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	defer cancel()
 	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	gauges := ops.NewQueueMetrics()
 	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.look.Redact, Out: d.out})
-	at, done, err := d.served(desk, gauges)
+	at, done, err := d.served(desk, desk)
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,6 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	}
 	var last *ops.Look
 	doctor.Repeat(ctx, d.interval, func(seen *ops.Look, err error) {
-		gauges.Set(seen, err)
 		desk.Set(seen, err)
 		switch {
 		case err != nil && last == nil:

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
-	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,42 +99,31 @@ func showValue(value []byte, kind values.Kind) string {
 	return shown
 }
 
-// index holds hashes of members: 8 bytes and a bit for each.
+// index has the hash of each member of the set, and whether the list has it.
 type index struct {
 	seed   maphash.Seed
-	hashes []uint64
-	seen   []uint64
+	listed map[uint64]bool
+	seen   int
 }
 
-func newIndex() *index { return &index{seed: maphash.MakeSeed()} }
+func newIndex() *index { return &index{seed: maphash.MakeSeed(), listed: map[uint64]bool{}} }
 
-func (x *index) add(member string) { x.hashes = append(x.hashes, maphash.String(x.seed, member)) }
+func (x *index) add(member string) { x.listed[maphash.String(x.seed, member)] = false }
 
-func (x *index) seal() {
-	slices.Sort(x.hashes)
-	x.hashes = slices.Compact(x.hashes)
-	x.seen = make([]uint64, len(x.hashes)/64+1)
-}
-
-// see marks a member, and reports whether it is known, and was seen before.
+// see marks a member as listed, and reports whether the set has it, and whether it was marked before.
 func (x *index) see(member string) (known, again bool) {
-	i, known := slices.BinarySearch(x.hashes, maphash.String(x.seed, member))
-	if known {
-		again = x.seen[i/64]&(1<<(i%64)) != 0
-		x.seen[i/64] |= 1 << (i % 64)
+	hash := maphash.String(x.seed, member)
+	again, known = x.listed[hash]
+	if known && !again {
+		x.listed[hash] = true
+		x.seen++
 	}
 	return known, again
 }
 
-// has reports whether a member was seen.
-func (x *index) has(member string) bool {
-	i, known := slices.BinarySearch(x.hashes, maphash.String(x.seed, member))
-	return known && x.seen[i/64]&(1<<(i%64)) != 0
-}
-
 const (
-	maxCensus  = 10_000_000 // members; beyond, 80 MB of hashes
-	maxAsked   = 1000       // ghosts and orphans that are asked for one by one
+	maxCensus  = 5_000_000 // members; beyond, 100 MB of hashes
+	maxAsked   = 1000      // ghosts and orphans that are asked for one by one
 	maxKinds   = 1000
 	eachSample = 2
 )
@@ -150,7 +139,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	layouts, kinds, shown := map[string]int64{}, map[Value]int64{}, map[Value]int{}
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
-		if len(x.hashes) < maxCensus {
+		if len(x.listed) < maxCensus {
 			x.add(z.Member)
 		}
 		layouts[strings.TrimSuffix(m.Layout, "-windows")]++
@@ -184,7 +173,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))
 	})
 	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
-	if len(x.hashes) >= maxCensus {
+	if len(x.listed) >= maxCensus {
 		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
 	} else if err := d.differences(ctx, q, x, func(string, string) {}); err != nil {
 		return err
@@ -196,29 +185,35 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	return nil
 }
 
-// zscan visits each member of a sorted set that is there from the beginning to the end, at least once; a member that comes
-// twice in a row is visited once.
+// zscan visits each member of a sorted set that is there from the beginning to the end, at least once.
 func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
-	seen := map[string]bool{}
-	for cursor, n := "0", 0; ; n++ {
-		items, next, err := redis.Page(conn.Do(ctx, "ZSCAN", key, cursor, "COUNT", 500))
-		if err != nil {
-			return fmt.Errorf("ZSCAN %s: %w", key, err)
-		}
+	return scan(ctx, conn, "ZSCAN "+key, []any{"ZSCAN", key}, []any{"COUNT", 500}, func(items []string) error {
 		for i := 0; i+1 < len(items); i += 2 {
-			var score float64
-			if _, err := fmt.Sscan(items[i+1], &score); err != nil {
+			score, err := strconv.ParseFloat(items[i+1], 64)
+			if err != nil {
 				return fmt.Errorf("ZSCAN %s: expected a score, got %.40q", key, items[i+1])
 			}
 			if err := visit(redis.Z{Score: score, Member: items[i]}); err != nil {
 				return err
 			}
 		}
-		if next == "0" {
-			return nil
+		return nil
+	})
+}
+
+// scan calls a command with one cursor after the other, and visits the items of each reply.
+func scan(ctx context.Context, conn redis.Conn, name string, call, options []any, visit func(items []string) error) error {
+	seen := map[string]bool{}
+	for cursor, n := "0", 0; ; n++ {
+		items, next, err := redis.Page(conn.Do(ctx, slices.Concat(call, []any{cursor}, options)...))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := visit(items); err != nil || next == "0" {
+			return err
 		}
 		if seen[next] || n > maxScans {
-			return fmt.Errorf("ZSCAN %s: the server sent the cursor %s twice", key, next)
+			return fmt.Errorf("%s: the server sent the cursor %s twice", name, next)
 		}
 		seen[next], cursor = true, next
 	}
@@ -248,7 +243,6 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
 // others change both all the time. mend gets the action that mends each.
 func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(action, member string)) error {
-	x.seal()
 	c, n := q.Census, q.names
 	var ghosts, orphans []string
 	met := int64(0)
@@ -268,16 +262,10 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 	if err != nil {
 		return err
 	}
-	seen := 0
-	for _, word := range x.seen {
-		seen += bits.OnesCount64(word)
-	}
-	if seen < len(x.hashes) {
+	if x.seen < len(x.listed) {
 		err := zscan(ctx, d.conn, n.TimeoutSet, func(z redis.Z) error {
-			if !x.has(z.Member) && len(orphans) < maxAsked {
-				if _, again := x.see(z.Member); !again {
-					orphans = append(orphans, z.Member)
-				}
+			if known, again := x.see(z.Member); known && !again && len(orphans) < maxAsked {
+				orphans = append(orphans, z.Member)
 			}
 			return nil
 		})

@@ -15,7 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func between(t *testing.T, from, to string) *Changes {
+func changesOf(t *testing.T, from, to string) *Changes {
 	t.Helper()
 	a, err := wire.LookupRelease(from)
 	require.NoError(t, err)
@@ -26,11 +26,11 @@ func between(t *testing.T, from, to string) *Changes {
 
 func TestReleasesThatReadEachOther(t *testing.T) {
 	t.Parallel()
-	c := between(t, "4.0.0", "4.7.0")
+	c := changesOf(t, "4.0.0", "4.7.0")
 	require.Equal(t, "codec marshalling", c.Facts[0].What)
 	require.True(t, c.Facts[0].Stops, "a queue that names it stops")
 
-	c = between(t, "3.50.0", "3.52.0")
+	c = changesOf(t, "3.50.0", "3.52.0")
 	require.Empty(t, c.Facts)
 	require.Empty(t, c.Scripts)
 	require.Contains(t, c.Text(), "each reads what the other has written")
@@ -40,7 +40,7 @@ func TestReleasesThatReadEachOther(t *testing.T) {
 func TestAcrossTheChangeOfLayout(t *testing.T) {
 	t.Parallel()
 	for _, way := range [][2]string{{"3.21.0", "3.21.1"}, {"3.21.1", "3.21.0"}} {
-		c := between(t, way[0], way[1])
+		c := changesOf(t, way[0], way[1])
 		require.Equal(t, layoutFact, c.Facts[0].What)
 		require.Equal(t, "3.21.1", c.Facts[0].Came, "whichever way one goes")
 		require.Len(t, c.Facts, 1)
@@ -58,7 +58,7 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 // A codec that the new release has not got cannot be named there.
 func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
 	t.Parallel()
-	steps := func(from, to string) string { return strings.Join(between(t, from, to).Steps, "\n") }
+	steps := func(from, to string) string { return strings.Join(changesOf(t, from, to).Steps, "\n") }
 	require.Contains(t, steps("3.16.6", "3.19.0"), "name the one that 3.16.6 uses by default (marshalling)")
 	require.Contains(t, steps("3.16.6", "4.7.0"), "4.7.0 has no codec that reads its values (marshalling)")
 	all := steps("3.16.6", "4.7.0")
@@ -69,7 +69,7 @@ func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
 func TestTheWayBackIsToldAsSuch(t *testing.T) {
 	t.Parallel()
 	means := func(from, to string) (all string) {
-		for _, f := range between(t, from, to).Facts {
+		for _, f := range changesOf(t, from, to).Facts {
 			all += f.Means + "\n"
 		}
 		return all
@@ -115,7 +115,7 @@ func TestEveryChangeIsToldOf(t *testing.T) {
 // Where only a codec that code may name stands in the way, the steps say so, and how the others go on.
 func TestACodecThatEnds(t *testing.T) {
 	t.Parallel()
-	c := between(t, "4.0.0", "4.1.0")
+	c := changesOf(t, "4.0.0", "4.1.0")
 	text := strings.Join(strings.Fields(c.Text()), " ")
 	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
 	steps := strings.Join(c.Steps, "\n")
@@ -123,23 +123,23 @@ func TestACodecThatEnds(t *testing.T) {
 		"or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5, and with --yes to do it.")
 	require.Contains(t, steps, "Where the code names the codec fst, let 4.0.0 deliver everything: 4.1.0 has not got it.")
 	require.Contains(t, steps, "Replace 4.0.0 by 4.1.0")
-	require.Contains(t, strings.Join(between(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")
-	require.Contains(t, strings.Join(between(t, "3.16.6", "4.7.0").Steps, "\n"), "dq-bench migrate QUEUE --codec marshalling:kryo5")
-	require.Contains(t, strings.Join(between(t, "3.9.1", "3.10.0").Steps, "\n"), "Replace 3.9.1 by 3.10.0")
+	require.Contains(t, strings.Join(changesOf(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")
+	require.Contains(t, strings.Join(changesOf(t, "3.16.6", "4.7.0").Steps, "\n"), "dq-bench migrate QUEUE --codec marshalling:kryo5")
+	require.Contains(t, strings.Join(changesOf(t, "3.9.1", "3.10.0").Steps, "\n"), "Replace 3.9.1 by 3.10.0")
 }
 
 func TestFaultsThatWereMended(t *testing.T) {
 	t.Parallel()
 	words := func(c *Changes) string { return strings.Join(strings.Fields(c.Text()), " ") }
-	require.Contains(t, words(between(t, "3.16.3", "3.16.4")), "an offer without an answer: is sent again after a time-out → is sent once (3.16.4)")
-	require.Contains(t, words(between(t, "3.45.1", "3.45.0")), "the timer: is kept → can be lost (3.45.1)")
+	require.Contains(t, words(changesOf(t, "3.16.3", "3.16.4")), "an offer without an answer: is sent again after a time-out → is sent once (3.16.4)")
+	require.Contains(t, words(changesOf(t, "3.45.1", "3.45.0")), "the timer: is kept → can be lost (3.45.1)")
 }
 
 // Each end of RDelayedQueue and of a jar is told, with what helps.
 func TestEndsAreTold(t *testing.T) {
 	t.Parallel()
 	words := func(from, to string) string {
-		return strings.Join(strings.Fields(between(t, from, to).Text()), " ")
+		return strings.Join(strings.Fields(changesOf(t, from, to).Text()), " ")
 	}
 	require.Contains(t, words("3.45.1", "3.46.0"), "RDelayedQueue: supported → deprecated (3.46.0)")
 	require.Contains(t, words("3.45.1", "3.46.0"), "getReliableQueue(), throws UnsupportedOperationException")

@@ -44,7 +44,7 @@ type DeskOptions struct {
 	Out     string // folder of the undo files
 }
 
-// Desk is the page of doctor --listen, an http.Handler:
+// Desk is the page and the metrics of doctor --listen, an http.Handler:
 //
 //	GET  /         the queues, the gravest first
 //	GET  /queue    one queue: its findings and messages, and the verbs

@@ -64,12 +64,12 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	}
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	switch of {
-	case "waiting":
-		return zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
-			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
-		})
-	case "aside":
-		return zscan(ctx, e.conn, scripts.Quarantine(e.names.Destination), func(z redis.Z) error {
+	case "waiting", "aside":
+		key := e.names.TimeoutSet
+		if of == "aside" {
+			key = scripts.Quarantine(e.names.Destination)
+		}
+		return zscan(ctx, e.conn, key, func(z redis.Z) error {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
 		})
 	case "ready":

@@ -274,7 +274,7 @@ func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int6
 		return
 	}
 	for ctx.Err() == nil {
-		done, err := g.step(ctx, q, now)
+		done, err := g.step(context.WithoutCancel(ctx), q, now) // else its result is not counted
 		if err != nil || done.taken < guardLimit && done.delivered() < guardLimit {
 			return
 		}
@@ -343,9 +343,7 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 			*into, _ = reply[i+2].(int64)
 		}
 	}
-	if ctx.Err() == nil {
-		g.note(q, done, err)
-	}
+	g.note(q, done, err)
 	return done, err
 }
 

@@ -37,13 +37,9 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 			}
 		}
 		mu.Unlock()
-		seen := map[string]bool{}
-		for cursor, n := "0", 0; ; n++ {
-			keys, next, err := redis.Page(server.Do(ctx, "SCAN", cursor, "MATCH", "[rd][eq][d_]*", "COUNT", 1000))
-			if err != nil {
-				return fmt.Errorf("SCAN: %w", err)
-			}
+		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*", "COUNT", 1000}, func(keys []string) error {
 			mu.Lock()
+			defer mu.Unlock()
 			for _, key := range keys {
 				for _, prefix := range asidePrefixes {
 					if rest, ok := strings.CutPrefix(key, prefix+":"); ok {
@@ -54,15 +50,8 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 					found[name] = true
 				}
 			}
-			mu.Unlock()
-			if next == "0" {
-				return nil
-			}
-			if seen[next] || n > maxScans {
-				return fmt.Errorf("SCAN: the server sent the cursor %s twice", next)
-			}
-			seen[next], cursor = true, next
-		}
+			return nil
+		})
 	})
 	return slices.Sorted(maps.Keys(found)), err
 }

@@ -1,19 +1,11 @@
 package ops
 
 import (
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
-
-// QueueMetrics are metrics of queues that a doctor looks at again and again. A scrape asks no server: it gets the last look.
-type QueueMetrics struct {
-	mu     sync.Mutex
-	seen   *Look
-	failed bool
-}
 
 // queueGauge is a metric of one queue.
 type queueGauge struct {
@@ -62,37 +54,27 @@ var (
 	}
 )
 
-// NewQueueMetrics returns metrics of nothing yet.
-func NewQueueMetrics() *QueueMetrics { return &QueueMetrics{} }
-
-// Set takes over a look; after an error, the look before it is not shown any longer.
-func (q *QueueMetrics) Set(seen *Look, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.seen, q.failed = seen, err != nil
-}
-
-// WriteMetrics writes nothing before the first look.
-func (q *QueueMetrics) WriteMetrics(w *web.Families) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// WriteMetrics writes the last look: a scrape asks no server. Before the first look it writes nothing, and after a failed one only that.
+func (d *Desk) WriteMetrics(w *web.Families) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	server := func(g queueGauge, value float64) {
 		w.Family(g.name, web.Gauge, g.help)
 		w.Sample(value)
 	}
 	switch {
-	case q.failed:
+	case d.err != nil:
 		server(queuesUp, 0)
 		return nil
-	case q.seen == nil:
+	case d.seen == nil:
 		return nil
 	}
 	server(queuesUp, 1)
-	server(queuesSeen, float64(q.seen.At.UnixNano())/float64(time.Second))
-	server(queuesFound, float64(len(q.seen.Queues)))
+	server(queuesSeen, float64(d.seen.At.UnixNano())/float64(time.Second))
+	server(queuesFound, float64(len(d.seen.Queues)))
 	for _, g := range queueGauges {
 		w.Family(g.name, web.Gauge, g.help)
-		for _, of := range q.seen.Queues {
+		for _, of := range d.seen.Queues {
 			name := text.Valid(of.Name) // a label must be text, a key any bytes
 			g.each(of, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", name)...) })
 		}

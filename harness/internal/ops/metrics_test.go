@@ -25,7 +25,7 @@ var update = flags.Bool("update", false, "write the table of gauges to docs/oper
 const monitoring = "../../../docs/monitoring/"
 
 // gathered are the values that a scrape gets, by metric and labels.
-func gathered(t *testing.T, q *QueueMetrics) map[string]float64 {
+func gathered(t *testing.T, q *Desk) map[string]float64 {
 	t.Helper()
 	w := new(web.Families)
 	require.NoError(t, q.WriteMetrics(w))
@@ -47,7 +47,7 @@ func gathered(t *testing.T, q *QueueMetrics) map[string]float64 {
 
 func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 	t.Parallel()
-	q := NewQueueMetrics()
+	q := NewDesk(DeskOptions{})
 	require.Empty(t, gathered(t, q), "nothing was looked at yet")
 
 	q.Set(&Look{At: time.UnixMilli(1_700_000_060_000), Queues: []*Queue{
