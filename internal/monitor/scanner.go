@@ -35,12 +35,6 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{in: bufio.NewReaderSize(r, 256<<10)}
 }
 
-// Reset has s read from r, another log, in the memory that it has.
-func (s *Scanner) Reset(r io.Reader) {
-	s.in.Reset(r)
-	*s = Scanner{in: s.in, args: s.args[:0], long: s.long[:0]}
-}
-
 // Scan goes to the next line. It returns false at the end, and when the reader fails.
 func (s *Scanner) Scan() bool {
 	for s.err == nil {
@@ -67,9 +61,6 @@ func (s *Scanner) Scan() bool {
 // Line returns the line that Scan went to. Its Args are good until the next Scan, as a slice; the strings in it stay.
 // The error, a *SyntaxError or ErrLineTooLong, is that of this line alone.
 func (s *Scanner) Line() (Line, error) { return s.line, s.bad }
-
-// Read is how many bytes were read.
-func (s *Scanner) Read() int64 { return s.next }
 
 // Err returns the error that the reader failed with, or ErrNoText; nil at the end of the log.
 func (s *Scanner) Err() error {

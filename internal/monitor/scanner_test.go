@@ -37,7 +37,6 @@ func TestScanner(t *testing.T) {
 			}
 			require.NoError(t, s.Err())
 			require.Equal(t, []string{"PING", "bad", "zadd k 1 \x00\xffm", "bad"}, got)
-			require.EqualValues(t, len(scanned), s.Read())
 		})
 	}
 }
@@ -62,21 +61,6 @@ func TestScannerSaysThatTheReaderFailed(t *testing.T) {
 	require.True(t, s.Scan())
 	require.False(t, s.Scan())
 	require.ErrorIs(t, s.Err(), broken)
-}
-
-func TestScannerForgetsTheLogBefore(t *testing.T) {
-	s := NewScanner(strings.NewReader("1.000001 [0 a:1] \"PING\"\n1.000002 [0 a:1] \"PI"))
-	require.True(t, s.Scan())
-	s.Reset(strings.NewReader("2.000001 [0 b:1] \"ECHO\" \"x\"\n"))
-	require.True(t, s.Scan())
-	l, err := s.Line()
-	require.NoError(t, err)
-	require.Equal(t, []string{"ECHO", "x"}, l.Args)
-	require.Equal(t, 1, l.Number)
-	require.Zero(t, l.Offset)
-	require.False(t, s.Scan())
-	require.EqualValues(t, 28, s.Read())
-	require.NoError(t, s.Err())
 }
 
 // What Read takes a Scanner takes too, as the same.

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ type Analysis struct {
 	keys                                       map[dbKey]keyRef
 	queues                                     []*queue
 	listeners                                  map[string]*listeners // by channel
-	waiters                                    map[dbKey][]*waiter
+	waiters                                    map[dbKey][]*conn
 	leftOut                                    bool
 	findings                                   findings
 	stories                                    []*Story
@@ -92,7 +93,6 @@ type alive struct {
 	byLayout    [3]int64            // in the set
 	ready       []element           // the destination
 	unsure      string              // the command after which the content is unknown
-	expires     int64               // Unix ms
 	moved, ran  int64               // when a transfer last moved a message, and last ran; 0 for never
 	foreignSeen [3]bool
 }
@@ -136,7 +136,7 @@ func New() *Analysis {
 
 // begin forgets live messages; counts stay.
 func (a *Analysis) begin() {
-	a.lines, a.conns, a.listeners, a.waiters = 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*waiter{}
+	a.lines, a.conns, a.listeners, a.waiters = 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*conn{}
 	for _, h := range a.hosts {
 		h.known = false
 	}
@@ -337,12 +337,9 @@ type host struct {
 }
 
 func (a *Analysis) hostOf(peer string) *host {
-	name := "unix"
-	if !strings.HasPrefix(peer, "unix:") {
-		if i := strings.LastIndexByte(peer, ':'); i >= 0 {
-			peer = peer[:i]
-		}
-		name = strings.Trim(peer, "[]")
+	name, _, err := net.SplitHostPort(peer)
+	if err != nil { // a path with a colon
+		name, _, _ = strings.Cut(peer, ":")
 	}
 	h := a.hosts[name]
 	if h == nil {
@@ -374,6 +371,9 @@ func (m *message) dueAt(by *host) int64 {
 	}
 	return (min(max(m.due, -farOff), farOff) - ahead) * 1000
 }
+
+// from is the instant from which a message can be moved.
+func (m *message) from(by *host) int64 { return max(m.dueAt(by), m.offered) }
 
 func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02T15:04:05.000000Z") }
 

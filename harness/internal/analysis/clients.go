@@ -26,7 +26,8 @@ type conn struct {
 	marks    marks
 	client   string // of another kind than Redisson
 	channels []string
-	waiting  *waiter
+	waits    dbKey // the first of the keys that it waits at; MONITOR does not show which client got an element
+	deadline int64 // of the wait, in µs; 0: no deadline
 }
 
 func (a *Analysis) connOf(peer string) *conn {
@@ -36,7 +37,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			for _, c := range a.conns {
 				a.note(c)
 			}
-			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*waiter{}
+			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*conn{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
 		c = &conn{peer: peer, host: a.hostOf(peer)}
@@ -124,13 +125,6 @@ func (a *Analysis) unsubscribe(c *conn, from []string, at int64) {
 	})
 }
 
-// waiter is a client that waits at the first of its keys; MONITOR does not show which client got an element.
-type waiter struct {
-	conn     *conn
-	key      dbKey
-	deadline int64 // µs; 0: no deadline
-}
-
 func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 	if len(l.Args) < 3 {
 		return
@@ -154,18 +148,21 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 			return
 		}
 	}
-	c.waiting = &waiter{conn: c, key: dbKey{l.DB, strings.Clone(keys[0])}}
-	if seconds > 0 {
-		c.waiting.deadline = l.Time + int64(min(seconds, 1e9)*1e6)
+	if keys[0] == "" {
+		return
 	}
-	a.waiters[c.waiting.key] = append(a.waiters[c.waiting.key], c.waiting)
+	c.waits, c.deadline = dbKey{l.DB, strings.Clone(keys[0])}, 0
+	if seconds > 0 {
+		c.deadline = l.Time + int64(min(seconds, 1e9)*1e6)
+	}
+	a.waiters[c.waits] = append(a.waiters[c.waits], c)
 }
 
 // unblock says that a client waits no longer.
 func (a *Analysis) unblock(c *conn) {
-	if w := c.waiting; w != nil {
-		a.waiters[w.key] = slices.DeleteFunc(a.waiters[w.key], func(x *waiter) bool { return x == w })
-		c.waiting = nil
+	if c.waits.name != "" {
+		a.waiters[c.waits] = slices.DeleteFunc(a.waiters[c.waits], func(x *conn) bool { return x == c })
+		c.waits.name = ""
 	}
 }
 
@@ -173,10 +170,10 @@ func (a *Analysis) unblock(c *conn) {
 func (a *Analysis) serve(q *queue, at int64) {
 	key := dbKey{q.db, q.name}
 	for len(q.ready) > 0 && len(a.waiters[key]) > 0 {
-		w := a.waiters[key][0]
-		a.unblock(w.conn)
-		if w.deadline == 0 || w.deadline >= at {
-			q.take(w.conn.host, at)
+		first := a.waiters[key][0]
+		a.unblock(first)
+		if first.deadline == 0 || first.deadline >= at {
+			q.take(first.host, at)
 		}
 	}
 }
@@ -242,8 +239,6 @@ func (s marks) doneBy(byDefault bool) releaseSet {
 	}
 	return releaseSet(set)
 }
-
-func (s releaseSet) size() int { return strings.Count(string(s), "\x01") }
 
 // Range is a run of releases.
 type Range struct {
@@ -332,14 +327,14 @@ func (g *Group) join(other *Group) {
 // groups proves nothing about any, and is left out.
 func (a *Analysis) groups() (found []*Group) {
 	for _, g := range a.clients {
-		g.can = g.marks.doneBy(false).size()
+		g.can = strings.Count(string(g.marks.doneBy(false)), "\x01")
 	}
 	for _, g := range slices.SortedFunc(maps.Values(a.clients), func(x, y *Group) int {
 		return cmp.Or(strings.Compare(x.Client, y.Client), cmp.Compare(x.can, y.can), cmp.Compare(y.Connections, x.Connections), strings.Compare(x.Peers[0], y.Peers[0]))
 	}) {
 		var fits []*Group
 		for _, other := range found {
-			if other.Client == g.Client && other.marks.or(g.marks).doneBy(false).size() > 0 {
+			if other.Client == g.Client && other.marks.or(g.marks).doneBy(false).span() != nil {
 				fits = append(fits, other)
 			}
 		}

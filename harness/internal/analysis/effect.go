@@ -167,19 +167,9 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 		}
 	case isDelete(name):
 		a.drop(q, ref.role == timeoutSet, ref.role == pendingList)
-	case strings.HasSuffix(name, "expire") || strings.HasSuffix(name, "expireat"):
-		q.expires = argument(l)
-		if name[0] == 'e' {
-			q.expires *= 1000
-		}
-		if strings.HasSuffix(name, "expire") {
-			q.expires += l.Time / 1000
-		}
-		if len(l.Args) > 3 && l.Args[3] != "" {
-			q.unsure = name + " with a condition"
-		}
+	case strings.Contains(name, "expire"):
+		q.unsure = name
 	case name == "persist":
-		q.expires = 0
 	case ref.role == timeoutSet:
 		a.onSet(q, name, l)
 	default:
@@ -384,6 +374,6 @@ func (a *Analysis) drop(q *queue, set, list bool) {
 		}
 	}
 	if len(q.messages) == 0 {
-		q.unsure, q.expires = "", 0
+		q.unsure = ""
 	}
 }

@@ -168,13 +168,6 @@ func (a *Analysis) finish(cut bool) {
 		}
 	}
 	a.serve(q, s.last)
-	a.expire(q, s.last)
-}
-
-func (a *Analysis) expire(q *queue, now int64) {
-	if q.expires != 0 && now >= q.expires*1000 {
-		a.drop(q, true, true)
-	}
 }
 
 // remove takes a message out that was not transferred.
@@ -195,14 +188,13 @@ func (q *queue) remove(m *message) {
 func (a *Analysis) moved(q *queue) {
 	s := &a.step
 	var first *message
-	from := func(m *message) int64 { return max(m.dueAt(s.host), m.offered) }
 	for _, m := range s.removed {
 		if m.aside {
 			q.remove(m)
 			continue
 		}
 		if !m.earlier && m.offered > 0 {
-			if first == nil || from(m) < from(first) {
+			if first == nil || m.from(s.host) < first.from(s.host) {
 				first = m
 			}
 			a.late(q, m)
@@ -215,7 +207,7 @@ func (a *Analysis) moved(q *queue) {
 		m.earlier = false
 	}
 	if first != nil {
-		a.stalled(q, from(first), first.at, s.last, s)
+		a.stalled(q, first.from(s.host), first.at, s.last, s)
 	}
 	q.moved = s.last
 }
@@ -343,19 +335,17 @@ func (a *Analysis) mismatch(q *queue, m *message, at int64, s *step) {
 
 // judgeRest judges what still waits when the log ends.
 func (a *Analysis) judgeRest(q *queue) {
-	a.expire(q, a.now)
 	var first *message
-	from := func(m *message) int64 { return max(m.dueAt(nil), m.offered) }
 	for _, m := range q.messages {
 		a.mismatch(q, m, a.now, nil)
 		if !m.inSet && !m.held {
 			continue
 		}
 		q.pending++
-		if !m.earlier && (first == nil || from(m) < from(first)) {
+		if !m.earlier && (first == nil || m.from(nil) < first.from(nil)) {
 			first = m
 		}
-		if late := a.now - from(m); late > overdueBy && q.unsure == "" {
+		if late := a.now - m.from(nil); late > overdueBy && q.unsure == "" {
 			detail := "due " + timeText(m.dueAt(nil)) + " and not moved when the log ends, " + ago(late) + " later"
 			if m.due < 0 {
 				detail = "its due time is negative, for it has overflowed: no transfer asks for it, and later offers are not announced"
@@ -364,6 +354,6 @@ func (a *Analysis) judgeRest(q *queue) {
 		}
 	}
 	if first != nil {
-		a.stalled(q, from(first), first.at, a.now, nil)
+		a.stalled(q, first.from(nil), first.at, a.now, nil)
 	}
 }

@@ -21,9 +21,8 @@ import (
 // Reader takes in logs.
 type Reader struct {
 	*Analysis
-	Redact  bool // shows no values
-	files   []logFile
-	scanner *monitor.Scanner // of one log after another: many are a few lines long
+	Redact bool // shows no values
+	files  []logFile
 }
 
 // Log takes in a log until it ends or ctx does.
@@ -44,7 +43,7 @@ func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) er
 		}
 		in.CloseWithError(err)
 	}()
-	s := r.scan(out)
+	s := monitor.NewScanner(out)
 	for s.Scan() {
 		if l, err := s.Line(); err == nil {
 			r.Line(l)
@@ -53,14 +52,6 @@ func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) er
 		}
 	}
 	return cmp.Or(ctx.Err(), s.Err())
-}
-
-func (r *Reader) scan(in io.Reader) *monitor.Scanner {
-	if r.scanner == nil {
-		r.scanner = monitor.NewScanner(in)
-	}
-	r.scanner.Reset(in)
-	return r.scanner
 }
 
 // logFile is a file before it is read.
@@ -115,7 +106,7 @@ func (r *Reader) look(path string) logFile {
 		return file // reading says why
 	}
 	defer f.Close()
-	for s := r.scan(io.LimitReader(f, 1<<20)); s.Scan(); {
+	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); s.Scan(); {
 		if l, err := s.Line(); err == nil {
 			file.begins = l.Time
 			break

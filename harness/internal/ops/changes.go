@@ -211,16 +211,14 @@ func came(a, b wire.Release, of func(wire.Release) string) string {
 		newer = b
 	}
 	first := newer
-	all := wire.Releases()
-	for i := len(all) - 1; i >= 0; i-- {
-		r := all[i]
-		if !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2) {
-			continue
+	for _, r := range slices.Backward(wire.Releases()) {
+		switch {
+		case !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2):
+		case of(r) != of(newer):
+			return first.String()
+		default:
+			first = r
 		}
-		if of(r) != of(newer) {
-			break
-		}
-		first = r
 	}
 	return first.String()
 }
@@ -303,18 +301,13 @@ func (f fact) statementsOn(from, to wire.Release) []spec.Citation {
 	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
 		before, after := s.Releases.Contain(from), s.Releases.Contain(to)
 		shows := func(patterns []string) bool {
-			return slices.ContainsFunc(s.Cases, func(id string) bool { return matches(patterns, id) })
+			return slices.ContainsFunc(patterns, func(p string) bool {
+				start, open := strings.CutSuffix(p, "*")
+				return slices.ContainsFunc(s.Cases, func(id string) bool { return id == p || open && strings.HasPrefix(id, start) })
+			})
 		}
 		return before != after && shows(f.cases) || (before || after) && shows(f.meets)
 	}))
-}
-
-// matches reports whether an id is one of the patterns, or begins as one that ends with a star.
-func matches(patterns []string, id string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		start, open := strings.CutSuffix(p, "*")
-		return open && strings.HasPrefix(id, start) || p == id
-	})
 }
 
 // Text returns the changes for people, in 80 columns.
@@ -351,6 +344,10 @@ func (c *Changes) writeStatements(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nStatements that hold for one of them only, in %s\n", spec.Dir)
+	pageOf := func(s Statement) string {
+		file, _, _ := strings.Cut(s.Link, "#")
+		return path.Base(file)
+	}
 	for i := 0; i < len(c.Statements); {
 		page := pageOf(c.Statements[i])
 		var ids []string
@@ -359,12 +356,6 @@ func (c *Changes) writeStatements(b *strings.Builder) {
 		}
 		text.Wrap(b, fmt.Sprintf("  %-15s ", page), strings.Join(ids, ", "))
 	}
-}
-
-// pageOf is the file that a statement is in.
-func pageOf(s Statement) string {
-	file, _, _ := strings.Cut(s.Link, "#")
-	return path.Base(file)
 }
 
 func (c *Changes) verdict() string {

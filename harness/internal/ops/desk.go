@@ -140,11 +140,9 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if token := r.URL.Query().Get("token"); r.Method == http.MethodGet && known(token) {
 		http.SetCookie(w, &http.Cookie{Name: d.cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := *r.URL
-		query := to.Query()
+		query := r.URL.Query()
 		query.Del("token")
-		to.RawQuery = query.Encode()
-		http.Redirect(w, r, "."+to.RequestURI(), http.StatusSeeOther)
+		http.Redirect(w, r, "."+(&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).RequestURI(), http.StatusSeeOther)
 		return
 	}
 	cookie, err := r.Cookie(d.cookie)
@@ -196,12 +194,7 @@ func (d *Desk) last() (*Look, []string) {
 		notes = []string{"The last look failed: " + d.err.Error()}
 	}
 	if d.seen != nil {
-		for _, u := range d.seen.Unseen {
-			notes = append(notes, "not seen: "+u)
-		}
-		if d.seen.Partial != "" {
-			notes = append(notes, "partial: "+d.seen.Partial)
-		}
+		notes = append(notes, d.seen.notes()...)
 	}
 	return d.seen, notes
 }

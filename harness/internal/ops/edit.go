@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,9 @@ import (
 
 // Parts are the parts of a queue that hold messages.
 var Parts = []string{"waiting", "ready", "held", "retry", "dead", "aside"}
+
+// ahead is a part with the members that a guard has taken out, which are changed as waiting ones.
+const ahead = "ahead"
 
 // Item is a message in a part of a queue.
 type Item struct {
@@ -64,10 +66,10 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	}
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	switch of {
-	case "waiting", "aside":
-		key := e.names.TimeoutSet
-		if of == "aside" {
-			key = scripts.Quarantine(e.names.Destination)
+	case "waiting", "aside", ahead:
+		key := map[string]string{"waiting": e.names.TimeoutSet, "aside": scripts.Quarantine(e.names.Destination), ahead: HeldKey(e.names.Destination)}[of]
+		if of == ahead {
+			of = "waiting"
 		}
 		return zscan(ctx, e.conn, key, func(z redis.Z) error {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
@@ -220,7 +222,10 @@ const maxBatch = 128
 // Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
 // their results. It returns how many were made.
 func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (made int, results string, err error) {
-	for batch := range batches(changes) {
+	for len(changes) > 0 {
+		n := batchOf(changes)
+		batch := changes[:n]
+		changes = changes[n:]
 		out := json.NewEncoder(cmp.Or[io.Writer](undo, io.Discard))
 		for _, c := range batch {
 			if err := out.Encode(c); err != nil {
@@ -245,21 +250,15 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 	return made, results, nil
 }
 
-// batches are runs of changes of one part and one action, of a bounded number and size.
-func batches(changes []Change) func(yield func([]Change) bool) {
-	return func(yield func([]Change) bool) {
-		for len(changes) > 0 {
-			n, bytes := 0, 0
-			for n < len(changes) && n < maxBatch && changes[n].Of == changes[0].Of && changes[n].Action == changes[0].Action && (n == 0 || bytes < 256<<10) {
-				bytes += len(changes[n].Key) + len(changes[n].New)
-				n++
-			}
-			if !yield(changes[:n]) {
-				return
-			}
-			changes = changes[n:]
+// batchOf is how many changes go into the next call: of one part and one action, and of a bounded size.
+func batchOf(changes []Change) (n int) {
+	for bytes := 0; n < min(len(changes), maxBatch) && (n == 0 || bytes < 256<<10); n++ {
+		if changes[n].Of != changes[0].Of || changes[n].Action != changes[0].Action {
+			break
 		}
+		bytes += len(changes[n].Key) + len(changes[n].New)
 	}
+	return n
 }
 
 func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
@@ -281,19 +280,6 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 var opposite = map[string]string{
 	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist",
 	"restore": "cancel", "put": "cancel",
-}
-
-// readUndoFile is ReadUndo of a file.
-func readUndoFile(name string) (byQueue map[string][]Change, unsure int, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer file.Close()
-	if byQueue, unsure, err = ReadUndo(file); err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return byQueue, unsure, err
 }
 
 // ReadUndo reads an undo file, and returns the changes that undo it, the last one first, by queue. A batch without results was cut

@@ -109,13 +109,9 @@ func wrongType(l *Look, q *Queue) (State, int64, string, string) {
 	return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell(q.wrong[0]+":misplaced"))
 }
 
-// apart reports whether the queue's keys are in different slots.
-func apart(q *Queue) bool {
-	return wire.Slot(q.names.TimeoutSet) != wire.Slot(q.Name) || wire.Slot(q.names.Pending) != wire.Slot(q.Name)
-}
-
 func differentSlots(l *Look, q *Queue) (State, int64, string, string) {
-	if !strings.Contains(l.Server.Address, ",") || !apart(q) {
+	slot := wire.Slot(q.Name)
+	if !strings.Contains(l.Server.Address, ",") || wire.Slot(q.names.TimeoutSet) == slot && wire.Slot(q.names.Pending) == slot {
 		return "", 0, "", ""
 	}
 	return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
@@ -214,13 +210,14 @@ func abandoned(l *Look, q *Queue) (State, int64, string, string) {
 }
 
 func notTaken(l *Look, q *Queue) (State, int64, string, string) {
+	why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds)
 	switch {
 	case q.StillSeconds == 0:
 		return "", 0, "", ""
 	case q.StillSeconds >= stillFor.Seconds():
-		return Red, q.Ready, fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s: no consumer runs", messages(q.Ready), q.StillSeconds), l.next(q, "queue list", "--of", "ready")
+		return Red, q.Ready, why + ": no consumer runs", l.next(q, "queue list", "--of", "ready")
 	}
-	return Yellow, q.Ready, fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds), l.next(q, "doctor", "--watch")
+	return Yellow, q.Ready, why, l.next(q, "doctor", "--watch")
 }
 
 func noSubscriber(l *Look, q *Queue) (State, int64, string, string) {

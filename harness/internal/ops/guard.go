@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,19 +83,13 @@ const (
 
 // NewGuard returns a Guard that does nothing yet.
 func NewGuard(conn redis.Conn, o GuardOptions) *Guard {
-	g := &Guard{conn: redis.Within(conn, lookLimit), options: o, queues: map[string]*guarded{}}
-	if o.Log != nil {
-		g.log = json.NewEncoder(o.Log)
-		g.log.SetEscapeHTML(false)
-	}
+	g := &Guard{conn: redis.Within(conn, lookLimit), options: o, queues: map[string]*guarded{}, log: json.NewEncoder(cmp.Or[io.Writer](o.Log, io.Discard))}
+	g.log.SetEscapeHTML(false)
 	return g
 }
 
 // say writes a line of JSON.
 func (g *Guard) say(q *guarded, what string, fields map[string]any) {
-	if g.log == nil {
-		return
-	}
 	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": text.Valid(q.Queue), "did": what}
 	maps.Copy(line, fields)
 	g.mu.Lock()
@@ -131,23 +126,20 @@ func (g *Guard) now() int64 {
 func (g *Guard) Run(ctx context.Context) error {
 	var leading sync.WaitGroup
 	defer leading.Wait()
-	for first := true; ; first = false {
+	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
-		err := g.round(ctx, &leading)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && first:
-			return err
-		case err != nil:
+		if err := g.round(ctx, &leading); err != nil && ctx.Err() == nil {
+			if first {
+				return err
+			}
 			g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(max(g.options.Interval/10, g.options.Interval-time.Since(began))):
 		}
 	}
+	return nil
 }
 
 // round looks at each queue once, and acts if necessary.
@@ -364,15 +356,14 @@ func (g *Guard) note(q *guarded, done step, err error) {
 	q.Delivered += done.delivered()
 	q.Before += done.before
 	q.Aside += done.set
-	was := q.Error
-	q.Error = ""
+	was, is := q.Error, ""
 	if err != nil {
 		q.FailedCalls++
-		q.Error = err.Error()
+		is = err.Error()
 	} else {
 		q.Held = done.holding
 	}
-	is := q.Error
+	q.Error = is
 	g.mu.Unlock()
 	switch {
 	case is != "" && was == "":

@@ -177,24 +177,20 @@ func (w *rewriter) pass(ctx context.Context, write bool) error {
 			return err
 		}
 	}
-	parts := []string{"waiting"}
+	parts := []string{"waiting", ahead}
 	if w.options.From != "" {
-		parts = []string{"waiting", "ready", "held", "retry", "dead"}
+		parts = []string{"waiting", "ready", "held", "retry", "dead", ahead}
 	}
 	for _, of := range parts {
-		if err := w.each(ctx, of, write, func(visit func(Item) error) error { return w.editor.Each(ctx, of, Filter{All: true}, visit) }); err != nil {
+		if err := w.each(ctx, of, write); err != nil {
 			return err
 		}
 	}
-	return w.each(ctx, "ahead", write, func(visit func(Item) error) error {
-		return zscan(ctx, w.editor.conn, HeldKey(n.Destination), func(z redis.Z) error {
-			return visit(Item{Of: "waiting", Message: messageOf(z.Member, z.Score, false), key: z.Member})
-		})
-	})
+	return nil
 }
 
-// each rewrites items in batches.
-func (w *rewriter) each(ctx context.Context, of string, write bool, all func(func(Item) error) error) error {
+// each rewrites the messages of a part in batches.
+func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 	if !write {
 		w.result.Planned[of] = 0
 	}
@@ -207,7 +203,7 @@ func (w *rewriter) each(ctx context.Context, of string, write bool, all func(fun
 		batch = nil
 		return err
 	}
-	err := all(func(i Item) error {
+	err := w.editor.Each(ctx, of, Filter{All: true}, func(i Item) error {
 		if !w.needs(i) {
 			return nil
 		}
@@ -222,13 +218,12 @@ func (w *rewriter) each(ctx context.Context, of string, write bool, all func(fun
 // needs reports whether a message has the old layout, or seems to have the old codec.
 func (w *rewriter) needs(i Item) bool {
 	o := w.options
-	if i.Layout == "unreadable" {
-		return false
-	}
-	if o.To != nil && i.raw != "" && i.Layout != o.To.String() {
-		return true
-	}
-	return o.From != "" && !w.refused[i.key] && looksLike(o.From, i.value)
+	return i.Layout != "unreadable" && (w.repacks(i) || o.From != "" && !w.refused[i.key] && looksLike(o.From, i.value))
+}
+
+// repacks reports whether a message has the old layout.
+func (w *rewriter) repacks(i Item) bool {
+	return w.options.To != nil && i.raw != "" && i.Layout != w.options.To.String()
 }
 
 // done is the count of an item whose value was rewritten before, by the journal.
@@ -257,7 +252,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 			if is, _ := r[k].Bool(); is {
 				i.count = done
 			}
-			if i.count != done || o.To != nil && i.raw != "" && i.Layout != o.To.String() {
+			if i.count != done || w.repacks(i) {
 				kept = append(kept, i)
 			}
 		}
@@ -275,7 +270,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		c := w.editor.Change(i, "replace", 0)
 		value := values[k]
 		if value == nil {
-			if w.options.To == nil || i.raw == "" || i.Layout == w.options.To.String() {
+			if !w.repacks(i) {
 				continue
 			}
 			value = i.value // refused, and packed anew all the same
@@ -379,10 +374,5 @@ func mayBe(name string, kinds []string, value []byte) bool {
 	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
 		return true
 	}
-	for _, k := range kinds {
-		if k == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(kinds, name)
 }

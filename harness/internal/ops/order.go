@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,14 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p Plan, err error) {
 	var all []Change
 	switch o.Verb {
 	case "undo":
-		p, o.Unsure, err = readUndoFile(o.File)
+		file, err := os.Open(o.File)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if p, o.Unsure, err = ReadUndo(file); err != nil {
+			err = fmt.Errorf("%s: %w", o.File, err)
+		}
 		return p, err
 	case "repair":
 		all, err = e.Repairs(ctx)
@@ -136,7 +144,7 @@ func (p Plan) Apply(ctx context.Context, conn redis.Conn, folder string) (all []
 		if len(p[queue]) == 0 {
 			continue
 		}
-		name := filepath.Join(folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", plain(queue), time.Now().UTC().Format("20060102T150405.000")))
+		name := filepath.Join(folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return all, fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
@@ -150,15 +158,8 @@ func (p Plan) Apply(ctx context.Context, conn redis.Conn, folder string) (all []
 	return all, nil
 }
 
-// plain is a name for a file.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, name)
-}
+// special are the characters that the name of an undo file does not have.
+var special = regexp.MustCompile("[^A-Za-z0-9_-]")
 
 // parseDue reads a due time in Unix ms: 10m from now, or 2026-11-24T18:00:00Z.
 func parseDue(text string) (int64, error) {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,10 +43,8 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 
 func (l *Look) about(ctx context.Context, server redis.Conn, at string, field map[string]string) {
 	s := &l.Server
-	s.Product, s.Version, s.Role = "redis", field["redis_version"], map[string]string{"slave": "replica"}[field["role"]]
-	if s.Role == "" {
-		s.Role = field["role"]
-	}
+	s.Product, s.Version = "redis", field["redis_version"]
+	s.Role = cmp.Or(map[string]string{"slave": "replica"}[field["role"]], field["role"])
 	if v := field["valkey_version"]; v != "" {
 		s.Product, s.Version = "valkey", v
 	}
@@ -87,22 +86,23 @@ func (l *Look) redisCLI(command string) string {
 	return fmt.Sprintf("redis-cli -h %s -p %s %s", host, port, command)
 }
 
-// slowMoves are the texts of scripts that walk the pending list.
+// slowMoves are the digests of scripts that walk the pending list, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
 var slowMoves = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
+	for _, s := range slices.Concat([]scripts.Script{scripts.Transfer()}, Scripts()) {
+		known[s.SHA1], known[beginning(s.Body)] = true, true
+	}
 	for _, s := range wire.Scripts() {
 		if s.Name == wire.ScriptTransfer {
-			known[s.SHA1], known[s.Body] = true, true
+			known[s.SHA1], known[beginning(s.Body)] = true, true
 		}
-	}
-	for _, s := range slices.Concat([]scripts.Script{scripts.Transfer()}, Scripts()) {
-		known[s.SHA1], known[s.Body] = true, true
 	}
 	return known
 })
 
-// slowlog finds transfers that kept the server busy for long. SLOWLOG cuts long texts, so that an EVAL is found by its
-// first 100 bytes.
+func beginning(text string) string { return text[:min(len(text), 100)] }
+
+// slowlog finds transfers that kept the server busy for long.
 func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 	entries, err := server.Do(ctx, "SLOWLOG", "GET", 128).Slice()
 	l.refused("SLOWLOG GET", "+slowlog|get", err)
@@ -113,26 +113,10 @@ func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 		}
 		micros, _ := fields[2].(int64)
 		args, _ := fields[3].([]any)
-		if len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") || !isSlowMove(fmt.Sprint(args[1])) {
+		if len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") || !slowMoves()[beginning(fmt.Sprint(args[1]))] {
 			continue
 		}
 		name := fmt.Sprint(args[3])
 		l.slow[name] = max(l.slow[name], time.Duration(micros)*time.Microsecond)
 	}
-}
-
-func isSlowMove(text string) bool {
-	if slowMoves()[text] {
-		return true
-	}
-	start, _, cut := strings.Cut(text, "... (")
-	if !cut {
-		return false
-	}
-	for body := range slowMoves() {
-		if len(start) > 40 && strings.HasPrefix(body, start) {
-			return true
-		}
-	}
-	return false
 }

@@ -45,14 +45,22 @@ func (l *Look) WriteText(w io.Writer) error {
 	if len(l.Queues) == 0 {
 		b.WriteString("no delayed queue\n")
 	}
-	for _, u := range l.Unseen {
-		fmt.Fprintln(&b, "not seen:", u)
-	}
-	if l.Partial != "" {
-		fmt.Fprintln(&b, "partial:", l.Partial)
+	for _, note := range l.notes() {
+		fmt.Fprintln(&b, note)
 	}
 	_, err := io.WriteString(w, text.Inert(b.String()))
 	return err
+}
+
+// notes say what is missing.
+func (l *Look) notes() (all []string) {
+	for _, u := range l.Unseen {
+		all = append(all, "not seen: "+u)
+	}
+	if l.Partial != "" {
+		all = append(all, "partial: "+l.Partial)
+	}
+	return all
 }
 
 func (l *Look) title() string {
@@ -164,14 +172,12 @@ func (l *Look) Lines() string {
 func (l *Look) Page() report.Page {
 	p := report.Page{
 		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", text.Plural(int64(len(l.Queues)), "queue")),
-		Lead: []string{l.title()}, Notes: l.Unseen,
+		Lead: []string{l.title()}, Notes: l.notes(),
 	}
 	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
 	queues := report.Table{ID: "queues", Title: "Queues", Head: []string{"queue", "waiting", "overdue", "delivered", "listeners"}, Words: 1}
-	states := map[State]int{}
 	add := func(name string, all []Finding) {
 		for _, f := range all {
-			states[f.State]++
 			class := map[State]string{Red: "bad", Yellow: "open"}[f.State]
 			findings.Rows = append(findings.Rows, report.Row{Class: class, Cells: []report.Cell{{Text: name}, {Text: string(f.State)}, {Text: f.Kind, Class: "pill"}, {Text: f.Why}, {Text: f.Next}}})
 		}
@@ -191,8 +197,8 @@ func (l *Look) Page() report.Page {
 	switch {
 	case l.Red > 0:
 		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, in)
-	case states[Yellow] > 0:
-		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, in %s; no red one.", states[Yellow], in)
+	case l.Yellow > 0:
+		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, in %s; no red one.", l.Yellow, in)
 	}
 	p.Tables = []report.Table{findings, queues}
 	return p
