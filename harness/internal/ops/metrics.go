@@ -62,11 +62,10 @@ func (d *Desk) WriteMetrics(w *web.Families) error {
 		w.Family(g.name, web.Gauge, g.help)
 		w.Sample(value)
 	}
-	switch {
-	case d.err != nil:
+	if d.err != nil {
 		server(queuesUp, 0)
-		return nil
-	case d.seen == nil:
+	}
+	if d.err != nil || d.seen == nil {
 		return nil
 	}
 	server(queuesUp, 1)

@@ -162,10 +162,9 @@ type rewriter struct {
 
 // pass visits all parts once, and rewrites what it finds if it may.
 func (w *rewriter) pass(ctx context.Context, write bool) error {
-	n := w.editor.names
 	// The list first, from its tail, with the index of each entry; then the members that it lacks.
 	if write {
-		err := walk(ctx, w.editor.conn, n.Pending, func(first int64, entries []string) error {
+		err := walk(ctx, w.editor.conn, w.editor.names.Pending, func(first int64, entries []string) error {
 			items := make([]Item, len(entries))
 			for i, e := range entries {
 				items[i] = Item{Of: "waiting", Message: messageOf(e, 0, false), key: e}
