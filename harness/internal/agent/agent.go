@@ -64,12 +64,11 @@ func (e *Errors) Keep(next Errors) {
 
 // agent offers to queues and takes from them.
 type agent struct {
+	*Host
 	setup  Setup
 	run    uint32
 	queues []driver.Queue
-	clock  clock.Clock
-	epoch  Epoch
-	write  func(samples []byte, first *Errors)
+	event  func(fields map[string]any) // one call at a time
 
 	items   fifo[Item]
 	ready   fifo[due]
@@ -99,18 +98,26 @@ type due struct {
 	since time.Time
 }
 
-// open opens the queues. write gets encoded samples, or an empty list, one call at a time.
-func open(ctx context.Context, d driver.Driver, s Setup, c clock.Clock, e Epoch, write func(samples []byte, first *Errors)) (*agent, error) {
+// open opens the queues. event gets encoded samples, or an empty list.
+func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]any)) (*agent, error) {
 	var run uint32
 	if _, err := fmt.Sscanf(s.RunID, "%08x", &run); err != nil || len(s.Queues) == 0 || s.Senders < 0 || s.MostSenders < s.Senders {
 		return nil, fmt.Errorf("load.open: expected a run_id of 8 hex digits, queues and senders, got %+v", s)
 	}
-	queues, err := d.Open(ctx, driver.Target{RedisURL: s.Redis}, s.Queues...)
+	queues, err := h.driver.Open(ctx, driver.Target{RedisURL: s.Redis}, s.Queues...)
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{setup: s, run: run, queues: queues, clock: c, epoch: e, write: write}
-	if err := a.able(d); err != nil {
+	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event}
+	_, polls := queues[0].(driver.Poller)
+	_, removes := queues[0].(driver.Remover)
+	switch {
+	case s.Poll > 0 && !polls:
+		err = a.cannot("look for a message without waiting for one")
+	case s.Cancels && !removes:
+		err = a.cannot("cancel a message")
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.close())
 	}
 	a.items.init()
@@ -126,17 +133,9 @@ func open(ctx context.Context, d driver.Driver, s Setup, c clock.Clock, e Epoch,
 	return a, nil
 }
 
-// able refuses an implementation that lacks a wanted ability.
-func (a *agent) able(d driver.Driver) error {
-	_, polls := a.queues[0].(driver.Poller)
-	_, removes := a.queues[0].(driver.Remover)
-	switch {
-	case a.setup.Poll > 0 && !polls:
-		return &driver.CapabilityError{Driver: d.Identity(), Need: "look for a message without waiting for one"}
-	case a.setup.Cancels && !removes:
-		return &driver.CapabilityError{Driver: d.Identity(), Need: "cancel a message"}
-	}
-	return nil
+// cannot names an ability that the implementation lacks.
+func (a *agent) cannot(do string) error {
+	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
 }
 
 // offer hands over items in the order of their instants.
@@ -350,22 +349,21 @@ func (a *agent) flush() {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	a.mu.Lock()
-	out, dropped := a.out, a.dropped
-	a.out, a.dropped = nil, 0
-	var first *Errors
-	if a.errors != a.told {
-		errs := a.errors
-		first, a.told = &errs, a.errors
-	}
+	out, dropped, errs, news := a.out, a.dropped, a.errors, a.errors != a.told
+	a.out, a.dropped, a.told = nil, 0, a.errors
 	a.mu.Unlock()
 	if dropped > 0 {
 		out = AppendSample(out, Sample{Kind: Dropped, A: dropped})
 	}
 	for len(out) > lineSamples {
-		a.write(out[:lineSamples], nil)
+		a.event(map[string]any{"samples": out[:lineSamples]})
 		out = out[lineSamples:]
 	}
-	a.write(out, first)
+	last := map[string]any{"samples": append([]byte{}, out...)} // an empty list is not null
+	if news {
+		last["errors"] = errs
+	}
+	a.event(last)
 }
 
 func (a *agent) flushLoop() {
@@ -374,28 +372,28 @@ func (a *agent) flushLoop() {
 	}
 }
 
-// held reports the messages of the run that the queues hold; ok is false if they cannot list them.
-func (a *agent) held(ctx context.Context) (n int64, samples []byte, ok bool, err error) {
+// held reports the messages of the run that the queues hold.
+func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 	for _, q := range a.queues {
 		holder, can := q.(driver.Inspector)
 		if !can {
-			return 0, nil, false, nil
+			return all, a.cannot("tell what it holds")
 		}
-		held, err := holder.Held(ctx)
+		n, err := holder.Held(ctx)
 		if err != nil {
-			return 0, nil, true, err
+			return all, err
 		}
-		n += held
+		all.Held += n
 		err = holder.Values(ctx, func(value []byte) {
 			if index, due, ok := Find(value, a.run); ok {
-				samples = AppendSample(samples, Sample{Kind: Held, Index: index, A: due})
+				all.Samples = AppendSample(all.Samples, Sample{Kind: Held, Index: index, A: due})
 			}
 		})
 		if err != nil {
-			return 0, nil, true, err
+			return all, err
 		}
 	}
-	return n, samples, true, nil
+	return all, nil
 }
 
 // fifo is a queue without a bound.

@@ -96,11 +96,7 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	case "load.usage":
 		return ReadUsage(), nil
 	case "load.held":
-		n, samples, ok, err := a.held(ctx)
-		if err == nil && !ok {
-			err = &driver.CapabilityError{Driver: h.driver.Identity(), Need: "tell what it holds"}
-		}
-		return HeldBy{n, samples}, err
+		return a.held(ctx)
 	case "load.end":
 		return nil, a.end()
 	case "load.close":
@@ -117,13 +113,7 @@ func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map
 	if err := json.Unmarshal(arguments, &s); err != nil {
 		return nil, fmt.Errorf("load.open: %w", err)
 	}
-	a, err := open(ctx, h.driver, s, h.clock, h.epoch, func(samples []byte, first *Errors) {
-		fields := map[string]any{"samples": append([]byte{}, samples...)}
-		if first != nil {
-			fields["errors"] = first
-		}
-		event(fields)
-	})
+	a, err := open(ctx, h, s, event)
 	if err != nil {
 		return nil, err
 	}
