@@ -119,9 +119,9 @@ type Estimate struct {
 }
 
 // Sets compares two sets or more; the first is the base. Runs that differ in more than the sets do are a *run.DifferenceError,
-// unless o.Force. A run that is given twice is a *DuplicateRunError.
+// unless o.Force. A run that is given twice is an error too.
 func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
-	if err := distinct(allOf(sets)); err != nil {
+	if err := distinct(All(sets)); err != nil {
 		return nil, err
 	}
 	c := &Comparison{Schema: Schema, By: o.By, Rows: []Row{}}
@@ -133,7 +133,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	if refused != nil && (!o.Force || !IsRefused(refused)) {
 		return nil, refused
 	}
-	judged, leftOut := fit(allOf(sets))
+	judged, leftOut := fit(All(sets))
 	c.LeftOut = leftOut
 	all := c.others(sets)
 	c.sets = keep(all, len(all) > 2, func(r *run.Document) bool { return judged[r] })
@@ -159,7 +159,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 
 // arrange finds the reference, and makes the sets that are compared; the runs of a reference may be a set of their own.
 func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
-	runs := allOf(given)
+	runs := All(given)
 	sets = given
 	if o.By != "" {
 		if sets, err = Group(runs, o.By); err != nil {
@@ -169,7 +169,7 @@ func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
 	c.Reference, c.of = findReference(runs, sets)
 	others := c.others(sets)
 	if c.Reference != "" && o.By != "" { // whose name may be that of a set
-		others, err = Group(allOf(others), o.By)
+		others, err = Group(All(others), o.By)
 		sets = append(slices.Clone(others), Set{c.Reference, keep([]Set{{Runs: runs}}, false, c.isReference)[0].Runs})
 	}
 	if len(others) < 2 && err == nil {

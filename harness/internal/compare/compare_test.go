@@ -144,8 +144,7 @@ func TestRunsThatDifferAreRefused(t *testing.T) {
 	}
 	old := runs(100, 6, 1)
 	_, err := Sets(t.Context(), []Set{{"old", old}, {"new", old[:1]}}, DefaultOptions())
-	var twice *DuplicateRunError
-	require.ErrorAs(t, err, &twice)
+	require.ErrorContains(t, err, "is given twice")
 	_, err = Sets(t.Context(), []Set{{"old", old}}, DefaultOptions())
 	require.ErrorContains(t, err, "expected two sets of runs or more")
 	_, err = Sets(t.Context(), []Set{{"old", old}, {"new", nil}}, DefaultOptions())
@@ -306,5 +305,4 @@ func TestRead(t *testing.T) {
 	require.Len(t, all, 1)
 	_, err = Read(t.Context(), filepath.Join(folder, "none"))
 	require.Error(t, err)
-	require.Equal(t, "1 run", CountRuns(1))
 }

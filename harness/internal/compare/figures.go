@@ -43,12 +43,7 @@ func figures(runs []*run.Document) []figure {
 		name: words(late) + " p99 per second", unit: "ns", waited: true,
 		of:    func(r *run.Document) float64 { return p99OfCalmSeconds(r, late) },
 		ratio: func(old, new *run.Document) float64 { return ratioOfSeconds(old, new, late) },
-	}, figure{name: "server CPU per message", unit: "ns", of: func(r *run.Document) float64 {
-		if r.ServerStats == nil || r.Counts.Delivered == 0 {
-			return math.NaN()
-		}
-		return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
-	}})
+	}, figure{name: "server CPU per message", unit: "ns", of: (*run.Document).ServerCPUPerMessage})
 	return slices.DeleteFunc(all, func(f figure) bool { return f.values(runs, nil) == nil })
 }
 
@@ -72,13 +67,14 @@ func quantile(histogram string, q float64) figure {
 // stall does not move it.
 func p99OfCalmSeconds(r *run.Document, late string) float64 {
 	var hiccups, p99 []float64
-	for _, i := range full(r) {
+	seconds := full(r)
+	for _, i := range seconds {
 		hiccups = append(hiccups, float64(i.HiccupNs))
 	}
 	calm := Median(hiccups)
-	for _, i := range full(r) {
-		if float64(i.HiccupNs) <= calm {
-			p99 = append(p99, p99Of(i, late))
+	for _, i := range seconds {
+		if _, v, _ := i.Late(late); float64(i.HiccupNs) <= calm {
+			p99 = append(p99, float64(v))
 		}
 	}
 	if len(p99) < fewestSeconds {
@@ -90,12 +86,17 @@ func p99OfCalmSeconds(r *run.Document, late string) float64 {
 // ratioOfSeconds returns the median, over the seconds of both runs, of the new p99 over the old one.
 func ratioOfSeconds(old, new *run.Document, late string) float64 {
 	of, ratios := map[int]float64{}, []float64{}
+	second := func(i run.Interval) (at int, p99 float64) {
+		_, v, _ := i.Late(late)
+		return int(math.Round(i.Second)), float64(v)
+	}
 	for _, i := range full(old) {
-		of[int(math.Round(i.Second))] = p99Of(i, late)
+		at, p99 := second(i)
+		of[at] = p99
 	}
 	for _, i := range full(new) {
-		if before := of[int(math.Round(i.Second))]; before > 0 && p99Of(i, late) > 0 {
-			ratios = append(ratios, math.Log(p99Of(i, late)/before))
+		if at, p99 := second(i); of[at] > 0 && p99 > 0 {
+			ratios = append(ratios, math.Log(p99/of[at]))
 		}
 	}
 	if len(ratios) < fewestSeconds {
@@ -112,13 +113,6 @@ func full(r *run.Document) (seconds []run.Interval) {
 		}
 	}
 	return seconds
-}
-
-func p99Of(i run.Interval, late string) float64 {
-	if late == "past_due" {
-		return float64(i.PastDueP99)
-	}
-	return float64(i.P99)
 }
 
 // values returns the figure of each run, or its ratio to the reference's run of the same block; nil where a run lacks it.

@@ -43,21 +43,6 @@ func Read(ctx context.Context, paths ...string) ([]*run.Document, error) {
 	return runs, errors.Join(errs...)
 }
 
-// CountRuns writes "1 run" or "8 runs".
-func CountRuns(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
-}
-
-// DuplicateRunError says that one run was given twice.
-type DuplicateRunError struct{ Run string }
-
-func (e *DuplicateRunError) Error() string {
-	return e.Run + " is given twice: copies of a run are no further evidence; give each run once"
-}
-
 // IsRefused reports whether runs are not to be judged because they differ in more than the sets do: their figures may still
 // be shown.
 func IsRefused(err error) bool {
@@ -107,7 +92,7 @@ func distinct(runs []*run.Document) error {
 	for _, r := range runs {
 		key := r.RunID + r.Started.UTC().Format(time.RFC3339Nano)
 		if r.RunID != "" && seen[key] {
-			return &DuplicateRunError{nameOf(r)}
+			return fmt.Errorf("%s is given twice: copies of a run are no further evidence; give each run once", nameOf(r))
 		}
 		seen[key] = true
 	}
@@ -207,7 +192,8 @@ func findReference(runs []*run.Document, sets []Set) (name string, of blocks) {
 	return "", nil
 }
 
-func allOf(sets []Set) (runs []*run.Document) {
+// All returns the runs of all sets.
+func All(sets []Set) (runs []*run.Document) {
 	for _, s := range sets {
 		runs = append(runs, s.Runs...)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 const (
@@ -38,7 +39,7 @@ type Change struct {
 
 // follow makes the tracks and finds their changes. The newest change of each decides.
 func (c *Comparison) follow(ctx context.Context, o Options) {
-	runs := allOf(c.sets)
+	runs := All(c.sets)
 	of := slices.Clone(runs)
 	for _, r := range c.of {
 		of = append(of, r)
@@ -108,7 +109,7 @@ func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
 	case len(better) > 0:
 		c.Outcome, c.Text, c.Next = Better, "Better: "+strings.Join(better, "; ")+".", ""
 	default:
-		c.Outcome, c.Text, c.Next = NoDifference, fmt.Sprintf("No change in %s of %d sets, each beside %s.", CountRuns(runs), len(c.sets), c.Reference), ""
+		c.Outcome, c.Text, c.Next = NoDifference, fmt.Sprintf("No change in %s of %d sets, each beside %s.", text.Plural(int64(runs), "run"), len(c.sets), c.Reference), ""
 	}
 }
 

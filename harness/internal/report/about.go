@@ -10,6 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // field is one line of a table about runs; its text is empty if a run lacks it.
@@ -44,7 +45,7 @@ func orderOf(r *run.Document) string {
 	case o.Inversions == 0:
 		return "every message in the order of due times"
 	default:
-		return fmt.Sprintf("%s behind later ones, %d of one producer, at most %s", plural(o.Inversions, "message"), o.OfOneProducer, run.FormatNs(o.LongestNs))
+		return fmt.Sprintf("%s behind later ones, %d of one producer, at most %s", text.Plural(o.Inversions, "message"), o.OfOneProducer, run.FormatNs(o.LongestNs))
 	}
 }
 
@@ -53,12 +54,12 @@ func serverUse(r *run.Document) string {
 	if s == nil {
 		return ""
 	}
-	calls := run.FormatFloat(s.TransferCallsPerMessage) + " transfer calls per message"
-	text := fmt.Sprintf("%s, %d commands, %s s CPU%s", calls, s.Commands, run.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
+	used := fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
+		run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
 	if s.SlowCommands != nil {
-		text += ", " + plural(*s.SlowCommands, "slow command")
+		used += ", " + text.Plural(*s.SlowCommands, "slow command")
 	}
-	return text
+	return used
 }
 
 func usage(u *run.ToolUsage) string {
@@ -96,27 +97,19 @@ func machineUse(r *run.Document) string {
 	if h := m.Hiccups; h.Count == 0 {
 		parts = append(parts, fmt.Sprintf("no hiccup of %d ms or more", bound))
 	} else {
-		parts = append(parts, fmt.Sprintf("%s of %d ms or more (longest %s, %.1f %% of the time)", plural(h.Count, "hiccup"), bound, run.FormatNs(h.LongestNs), 100*h.Share))
+		parts = append(parts, fmt.Sprintf("%s of %d ms or more (longest %s, %.1f %% of the time)", text.Plural(h.Count, "hiccup"), bound, run.FormatNs(h.LongestNs), 100*h.Share))
 		switch {
 		case m.Late == nil:
 		case m.Late.Messages == 0:
 			parts = append(parts, fmt.Sprintf("no message came %d ms late", run.LateBound.Milliseconds()))
 		default:
-			parts = append(parts, fmt.Sprintf("%d of the latest %s came in one", m.Late.InHiccups, plural(m.Late.Messages, "message")))
+			parts = append(parts, fmt.Sprintf("%d of the latest %s came in one", m.Late.InHiccups, text.Plural(m.Late.Messages, "message")))
 		}
 	}
 	if m.StealSeconds != nil {
 		parts = append(parts, fmt.Sprintf("steal %.1f s", *m.StealSeconds))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// plural writes a number of things.
-func plural(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // settings are the settings of a plan.

@@ -79,10 +79,10 @@ func (f figure) MarshalJSON() ([]byte, error) {
 // mostPoints is how many points a chart over time has: longer runs are drawn in steps of several seconds.
 const mostPoints = 240
 
-// stat is a figure of each second; join makes one value of the seconds of a step.
+// stat is a figure of each second, NaN if there is none; join makes one value of the seconds of a step.
 type stat struct {
 	name, style string
-	of          func(run.Interval) (value int64, there bool)
+	of          func(run.Interval) float64
 	join        func([]float64) float64
 }
 
@@ -99,17 +99,13 @@ func last(values []float64) float64 { return values[len(values)-1] }
 // runCharts are the charts of the runs of each set: percentiles, and the run over time.
 func runCharts(sets []compare.Set) []Chart {
 	late, title := lateOf(sets)
-	delivered := func(of func(run.Interval) int64) func(run.Interval) (int64, bool) {
-		return func(i run.Interval) (int64, bool) { return of(i), i.Delivered > 0 }
-	}
-	always := func(of func(run.Interval) int64) func(run.Interval) (int64, bool) {
-		return func(i run.Interval) (int64, bool) { return of(i), true }
-	}
-	pick := func(lateness, pastDue int64) int64 {
-		if late == "past_due" {
-			return pastDue
+	quantile := func(of func(p50, p99, highest int64) int64) func(run.Interval) float64 {
+		return func(i run.Interval) float64 {
+			if i.Delivered == 0 {
+				return math.NaN()
+			}
+			return float64(of(i.Late(late)))
 		}
-		return lateness
 	}
 	charts := []Chart{percentiles(sets, late, title)}
 	step := (longest(sets) + mostPoints - 1) / mostPoints
@@ -118,25 +114,25 @@ func runCharts(sets []compare.Set) []Chart {
 		stats                 []stat
 	}{
 		{"late", title + " over time", "Of the messages delivered in each second.", "ns", []stat{
-			{"p50", "dash", delivered(func(i run.Interval) int64 { return pick(i.P50, i.PastDueP50) }), compare.Median},
-			{"p99", "line", delivered(func(i run.Interval) int64 { return pick(i.P99, i.PastDueP99) }), slices.Max[[]float64]},
-			{"max", "dots", delivered(func(i run.Interval) int64 { return pick(i.Max, i.PastDueMax) }), slices.Max[[]float64]},
+			{"p50", "dash", quantile(func(p50, _, _ int64) int64 { return p50 }), compare.Median},
+			{"p99", "line", quantile(func(_, p99, _ int64) int64 { return p99 }), slices.Max[[]float64]},
+			{"max", "dots", quantile(func(_, _, highest int64) int64 { return highest }), slices.Max[[]float64]},
 		}},
 		{"hiccups", "Hiccups of the machine", "How long each second nothing ran that was due. What came late meanwhile was not held up by the implementation.", "ns", []stat{
-			{"hiccups", "area", always(func(i run.Interval) int64 { return i.HiccupNs }), slices.Max[[]float64]},
+			{"hiccups", "area", func(i run.Interval) float64 { return float64(i.HiccupNs) }, slices.Max[[]float64]},
 		}},
 		{"flow", "Offered and delivered", "Messages a second.", "count", []stat{
-			{"offered", "dash", always(func(i run.Interval) int64 { return i.Offered }), mean},
-			{"delivered", "line", always(func(i run.Interval) int64 { return i.Delivered }), mean},
+			{"offered", "dash", func(i run.Interval) float64 { return float64(i.Offered) }, mean},
+			{"delivered", "line", func(i run.Interval) float64 { return float64(i.Delivered) }, mean},
 		}},
 		{"pending", "Pending", "Offered and not yet delivered, at the end of each second.", "count", []stat{
-			{"pending", "area", always(func(i run.Interval) int64 { return i.Pending }), last},
+			{"pending", "area", func(i run.Interval) float64 { return float64(i.Pending) }, last},
 		}},
 		{"transfers", "Transfer calls", "Each second, of all clients of the server.", "count", []stat{
-			{"calls", "line", always(func(i run.Interval) int64 { return i.Transfers }), mean},
+			{"calls", "line", func(i run.Interval) float64 { return float64(i.Transfers) }, mean},
 		}},
 		{"cpu", "Server processor", "Processor time of the server each second.", "ns", []stat{
-			{"processor", "line", always(func(i run.Interval) int64 { return int64(1e9 * i.ServerCPUSeconds) }), mean},
+			{"processor", "line", func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }, mean},
 		}},
 	} {
 		chart := Chart{ID: c.id, Title: c.title, Hint: c.hint, XUnit: "s", YUnit: c.unit, Log: c.id == "late", Wide: c.id == "late", Marks: marks(sets)}
@@ -166,9 +162,9 @@ func overTime(side int, set compare.Set, st stat, points, step int, named bool) 
 	for _, r := range set.Runs {
 		steps := make([][]float64, points)
 		for _, interval := range r.Intervals {
-			if v, there := st.of(interval); there && points > 0 {
+			if v := st.of(interval); !math.IsNaN(v) && points > 0 {
 				at := min(max(int(math.Ceil(interval.Second))-1, 0)/step, points-1)
-				steps[at] = append(steps[at], float64(v))
+				steps[at] = append(steps[at], v)
 			}
 		}
 		for i, s := range steps {
@@ -267,7 +263,7 @@ func merged(set compare.Set, name string) *run.Histogram {
 }
 
 func lateOf(sets []compare.Set) (name, title string) {
-	if name = run.LateOf(allRuns(sets)); name == "past_due" {
+	if name = run.LateOf(compare.All(sets)); name == "past_due" {
 		return name, "Past due"
 	}
 	return name, "Lateness"

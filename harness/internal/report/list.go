@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Stored is a stored run in a list.
@@ -40,7 +40,7 @@ func SetOf(id string) string {
 
 // OfStored is the page of the runs below a folder, the newest first: what is ticked is compared.
 func OfStored(folder string, all []Stored, unreadable []string, notice string) Page {
-	p := Page{Title: folder + " · dq-bench", Verdict: compare.CountRuns(len(all)) + " in " + folder, Choose: "compare"}
+	p := Page{Title: folder + " · dq-bench", Verdict: text.Plural(int64(len(all)), "run") + " in " + folder, Choose: "compare"}
 	if notice != "" {
 		p.Banners = append(p.Banners, Banner{true, "", notice})
 	}

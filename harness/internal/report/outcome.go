@@ -14,7 +14,7 @@ type outcome struct{ state, tag, text string }
 
 // outcome is the verdict of the comparisons, of the only run, or of all runs. With Verdicts it is no milder than theirs.
 func (r Result) outcome() outcome {
-	all := allRuns(r.Sets)
+	all := compare.All(r.Sets)
 	if len(r.Comparisons) == 0 && len(all) == 1 {
 		return stateOf(all[0])
 	}
@@ -92,13 +92,6 @@ func stateOf(r *run.Document) outcome {
 	return o
 }
 
-func allRuns(sets []compare.Set) (all []*run.Document) {
-	for _, s := range sets {
-		all = append(all, s.Runs...)
-	}
-	return all
-}
-
 // Cases are plans that run one after the other, such as the variants of a scenario.
 type Cases struct {
 	// Kind is the noun for one of them: "variant".
@@ -144,7 +137,7 @@ func (c Case) outcome() outcome {
 }
 
 func (c Case) failed() bool {
-	return c.Failure != "" || slices.ContainsFunc(allRuns(c.Sets), func(r *run.Document) bool { return !r.Verdict.Passed })
+	return c.Failure != "" || slices.ContainsFunc(compare.All(c.Sets), func(r *run.Document) bool { return !r.Verdict.Passed })
 }
 
 // Failed reports whether any case failed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // OfRun is the page of one run.
@@ -58,7 +59,7 @@ func OfSets(r Result) Page {
 	}
 	p.Tables = append(p.Tables, machines(sets), configuration(sets), runs(sets))
 	p.Tables = slices.DeleteFunc(p.Tables, func(t Table) bool { return len(t.Rows) == 0 })
-	for _, r := range allRuns(sets) {
+	for _, r := range compare.All(sets) {
 		for _, note := range r.Notes {
 			if !slices.Contains(p.Notes, note) {
 				p.Notes = append(p.Notes, note)
@@ -105,16 +106,16 @@ func lead(sets []compare.Set) (lines []string) {
 	var shared []string
 	for i, s := range sets {
 		r := s.Runs[0]
-		text := s.Name
-		if name, _, _ := strings.Cut(s.Name, " "); s.Name != r.Driver.String() && !strings.Contains(s.Name, r.Driver.String()) && name != "" {
-			text += " (" + r.Driver.String() + ")"
+		line := s.Name
+		if s.Name != "" && !strings.Contains(s.Name, r.Driver.String()) {
+			line += " (" + r.Driver.String() + ")"
 		}
-		text += " on " + serverOf(r)
+		line += " on " + serverOf(r)
 		if len(s.Runs) > 1 {
-			text += ", " + compare.CountRuns(len(s.Runs))
+			line += ", " + text.Plural(int64(len(s.Runs)), "run")
 		}
 		if len(sets) <= mostSides || i == 0 || i == len(sets)-1 {
-			lines = append(lines, text)
+			lines = append(lines, line)
 		}
 		q := r.Scenario
 		own := []string{
@@ -133,11 +134,11 @@ func lead(sets []compare.Set) (lines []string) {
 }
 
 func measured(r *run.Document) string {
-	text := map[run.Measured]string{run.OverProtocol: "measured over the protocol: each figure holds the way to the program and back", run.InProgram: "measured in the program: no figure holds the way there"}[r.Measured]
+	where := map[run.Measured]string{run.OverProtocol: "measured over the protocol: each figure holds the way to the program and back", run.InProgram: "measured in the program: no figure holds the way there"}[r.Measured]
 	if r.Agents > 0 {
-		text = strings.TrimPrefix(text+"; made by "+plural(int64(r.Agents), "agent"), "; ")
+		where = strings.TrimPrefix(where+"; made by "+text.Plural(int64(r.Agents), "agent"), "; ")
 	}
-	return text
+	return where
 }
 
 // warmup says how a warm-up without a fixed length went.

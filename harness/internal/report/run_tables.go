@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ func quantiles(sets []compare.Set, of []float64) Table {
 	var said []string
 	few := false
 	for _, d := range run.Distributions {
-		if !slices.ContainsFunc(allRuns(sets), func(r *run.Document) bool { return d.Of(r.Histograms) != nil }) {
+		if !slices.ContainsFunc(compare.All(sets), func(r *run.Document) bool { return d.Of(r.Histograms) != nil }) {
 			continue
 		}
 		said = append(said, d.Name+": "+d.Help)
@@ -90,8 +91,8 @@ func costs(sets []compare.Set) Table {
 		return func(s compare.Set) Cell {
 			var values []float64
 			for _, r := range s.Runs {
-				if r.ServerStats != nil {
-					values = append(values, of(r))
+				if v := of(r); !math.IsNaN(v) {
+					values = append(values, v)
 				}
 			}
 			if values == nil {
@@ -101,11 +102,18 @@ func costs(sets []compare.Set) Table {
 			return Cell{Text: run.FormatFloat(median) + unit, Raw: &median}
 		}
 	}
-	each := func(n float64, r *run.Document) float64 { return n / float64(max(r.Counts.Delivered, 1)) }
+	figure := func(name string) func(*run.Document) float64 {
+		return func(r *run.Document) float64 {
+			if v, ok := r.Figure(name); ok {
+				return v
+			}
+			return math.NaN()
+		}
+	}
 	t := perSet("costs", "Cost on the server", sets, []row{
-		{"transfer calls per message", of("", func(r *run.Document) float64 { return r.ServerStats.TransferCallsPerMessage })},
-		{"commands per message", of("", func(r *run.Document) float64 { return each(float64(r.ServerStats.Commands), r) })},
-		{"processor time per message", of(" µs", func(r *run.Document) float64 { return each(1e6*r.ServerStats.CPUSeconds, r) })},
+		{"transfer calls per message", of("", figure("transfer_calls_per_message"))},
+		{"commands per message", of("", figure("commands_per_message"))},
+		{"processor time per message", of(" µs", func(r *run.Document) float64 { return r.ServerCPUPerMessage() / 1e3 })},
 	})
 	t.Hint, t.PageOnly = "For each message, of all clients of the server; the median over the runs.", len(sets) == 1
 	return t
@@ -242,10 +250,10 @@ func runsAsData(sets []compare.Set) Table {
 	for _, c := range run.AllCounts {
 		t.Head = append(t.Head, c.Name)
 	}
-	histograms := []string{"lateness", "past_due", "offer_rtt", "response_time", "schedule_lag"}
+	histograms := run.Distributions[:5] // without cancellations
 	for _, h := range histograms {
 		for _, q := range run.Quantiles {
-			t.Head = append(t.Head, h+"_"+run.QuantileName(q))
+			t.Head = append(t.Head, h.Metric+"_"+run.QuantileName(q))
 		}
 	}
 	t.Head = append(t.Head, "server_cpu_ns_per_message", "transfer_calls_per_message")
@@ -256,10 +264,10 @@ func runsAsData(sets []compare.Set) Table {
 			for _, c := range run.AllCounts {
 				row = append(row, count(c.Of(r.Counts), false))
 			}
-			for _, name := range histograms {
+			for _, d := range histograms {
 				for _, q := range run.Quantiles {
 					cell := Cell{}
-					if h := r.Histograms.Histogram(name); h != nil && h.Count() > 0 {
+					if h := d.Of(r.Histograms); h != nil && h.Count() > 0 {
 						cell = duration(h, h.Quantile(q))
 					}
 					row = append(row, cell)
@@ -267,8 +275,10 @@ func runsAsData(sets []compare.Set) Table {
 			}
 			cpu, calls := Cell{}, Cell{}
 			if st := r.ServerStats; st != nil {
-				ns := 1e9 * st.CPUSeconds / float64(max(r.Counts.Delivered, 1))
-				cpu, calls = Cell{Raw: &ns}, Cell{Raw: &st.TransferCallsPerMessage}
+				calls.Raw = &st.TransferCallsPerMessage
+				if ns := r.ServerCPUPerMessage(); !math.IsNaN(ns) {
+					cpu.Raw = &ns
+				}
 			}
 			t.Rows = append(t.Rows, Row{Cells: append(row, cpu, calls)})
 		}

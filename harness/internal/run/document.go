@@ -7,6 +7,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -277,6 +278,14 @@ type Interval struct {
 	ServerCPUSeconds float64 `json:"server_cpu_seconds,omitempty"`
 }
 
+// Late returns quantiles of the distribution that LateOf names.
+func (i Interval) Late(name string) (p50, p99, highest int64) {
+	if name == "past_due" {
+		return i.PastDueP50, i.PastDueP99, i.PastDueMax
+	}
+	return i.P50, i.P99, i.Max
+}
+
 // AgentFault is a breach of the protocol by an agent.
 type AgentFault struct {
 	Agent string `json:"agent"`
@@ -380,6 +389,14 @@ type ServerStats struct {
 	CPUShare float64 `json:"cpu_share,omitempty"`
 	// SlowCommands is how many the server put into its slow log; missing if it cannot be read.
 	SlowCommands *int64 `json:"slow_commands,omitempty"`
+}
+
+// ServerCPUPerMessage is in ns; NaN if it is unknown, or nothing was delivered.
+func (r *Document) ServerCPUPerMessage() float64 {
+	if r.ServerStats == nil || r.Counts.Delivered == 0 {
+		return math.NaN()
+	}
+	return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
 }
 
 // Faults accounts for the messages of a run in which something was made to break.

@@ -113,13 +113,7 @@ func ReadFile(path string) (*Document, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		kind := "a device or socket"
-		if mode := info.Mode(); mode.IsDir() {
-			kind = "a folder"
-		} else if mode&fs.ModeNamedPipe != 0 {
-			kind = "a pipe"
-		}
-		return nil, fmt.Errorf("%s: expected a regular file, got %s", path, kind)
+		return nil, fmt.Errorf("%s: expected a regular file, got one of mode %s", path, info.Mode())
 	}
 	file, err := os.Open(path)
 	if err != nil {

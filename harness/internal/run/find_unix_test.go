@@ -25,7 +25,7 @@ func TestWhatIsNoRunFileIsNotOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 4)
 	_, err = ReadFile(files[1])
-	require.ErrorContains(t, err, "expected a regular file, got a pipe")
+	require.ErrorContains(t, err, "expected a regular file")
 	_, err = ReadFile(files[2])
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
