@@ -315,7 +315,7 @@ func TestStudyOfFaultsSinceAVersion(t *testing.T) {
 				c.sets = append(c.sets, Set{fmt.Sprint(i), []*run.Document{r}})
 			}
 			for _, f := range faults {
-				if f.of(total(allOf(c.sets))) > 0 {
+				if f.of(total(All(c.sets))) > 0 {
 					tr := Track{Figure: f.what, Unit: "share", Judged: true}
 					tr.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
 					c.Tracks = append(c.Tracks, tr)
