@@ -4,9 +4,7 @@ package library
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -33,28 +31,6 @@ type DQ struct {
 	strict bool        // sends Redisson's commands and nothing else
 }
 
-// Names reports whether a --driver value names the library.
-func Names(spec string) bool {
-	name, _, _ := strings.Cut(spec, ":")
-	return name == "dq" || strings.HasPrefix(name, "dq,")
-}
-
-// Parse reads the --driver value dq[:release][,faithful]. Its error is a *driver.SpecError.
-func Parse(spec string) (d DQ, err error) {
-	head, modifier, modified := strings.Cut(spec, ",")
-	d.Release, d.Faithful = wire.Newest(), modified
-	if _, release, ok := strings.Cut(head, ":"); ok {
-		d.Release, err = wire.LookupRelease(release)
-	}
-	if modified && modifier != "faithful" {
-		err = fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
-	}
-	if err != nil {
-		return DQ{}, &driver.SpecError{Spec: spec, Reason: err}
-	}
-	return d, nil
-}
-
 // Identity returns dq and the release.
 func (d DQ) Identity() driver.Identity {
 	version := d.Release.String()
@@ -76,13 +52,13 @@ func (d DQ) Serve(in io.Reader, out io.Writer) error {
 }
 
 // Judged links to dq in this process for judging it by what Redisson does: its clients are strict on the wire.
-func Judged(d DQ) program.Program {
+func Judged(d DQ) *program.Link {
 	d.strict = true
 	return Deployed(d)
 }
 
 // Deployed links to dq in this process as people deploy it: it reads members of both layouts, unless it is faithful.
-func Deployed(d DQ) program.Program {
+func Deployed(d DQ) *program.Link {
 	link, err := program.Local(context.Background(), d.Identity().String(), d.port().Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break

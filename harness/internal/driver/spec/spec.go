@@ -47,13 +47,19 @@ func ParseProgram(spec string) (Program, error) { return parse(spec, programForm
 
 func parse(spec, forms string) (p Program, err error) {
 	name, rest, _ := strings.Cut(spec, ":")
-	p = Program{text: spec, kind: name}
+	kind, _, _ := strings.Cut(name, ",")
+	p = Program{text: spec, kind: kind}
 	switch {
-	case library.Names(spec):
-		p.kind = dq
-		p.library, err = library.Parse(spec)
+	case kind == dq:
+		name, modifier, modified := strings.Cut(spec, ",")
+		p.library = library.DQ{Release: wire.Newest(), Faithful: modified}
+		if _, release, ok := strings.Cut(name, ":"); ok {
+			p.library.Release, err = wire.LookupRelease(release)
+		}
+		if modified && modifier != "faithful" {
+			err = fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
+		}
 		p.release = p.library.Release
-		return p, err
 	case name == "redisson":
 		p.release, err = wire.ParseRelease(rest)
 	case name == exec:
@@ -127,18 +133,14 @@ func (p Program) AsShipped() Program {
 
 // Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
 // which may be nil, gets the process's stderr.
-func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (program.Program, error) {
+func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
 	switch {
 	case p.kind == dq && p.shipped:
 		return library.Deployed(p.library), nil
 	case p.kind == dq:
 		return library.Judged(p.library), nil
 	}
-	link, err := p.StartProcess(ctx, progress, log)
-	if err != nil {
-		return nil, err
-	}
-	return link, nil
+	return p.StartProcess(ctx, progress, log)
 }
 
 // StartProcess is Start for redisson and exec, with more environment variables.
