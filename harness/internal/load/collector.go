@@ -421,6 +421,7 @@ func (c *collector) balance(unread bool) run.Counts {
 			c.note(int64(i), func(m *Message) { m.Pending = true })
 		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
+			c.intervalOf(int64(i)).Unknown++
 		case s&confirmed != 0:
 			b.Lost++
 		}
@@ -428,6 +429,13 @@ func (c *collector) balance(unread bool) run.Counts {
 	b.Offered = b.Delivered + b.Removed + b.Pending + b.Lost + b.Unknown
 	b.OfferErrors = c.unsure()
 	return b
+}
+
+// intervalOf is the interval in which a message was due, or the last one.
+func (c *collector) intervalOf(i int64) *run.Interval {
+	item := c.item(i)
+	second := (cmp.Or(c.due[i], item.DueAt(item.At)) - c.start) / int64(time.Second)
+	return &c.intervals[max(min(int(second), len(c.intervals)-1), 0)]
 }
 
 // settled is how long after its end a second is closed: what agents report later counts for the next one that is open.

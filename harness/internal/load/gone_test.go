@@ -59,6 +59,11 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
 	require.Positive(t, c.Unknown)
 	require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+	bySecond := int64(0)
+	for _, i := range r.Intervals {
+		bySecond += i.Unknown
+	}
+	require.Equal(t, c.Unknown, bySecond)
 	require.Contains(t, r.ServerGone, "the server was gone")
 	require.False(t, r.Verdict.Passed)
 	require.Contains(t, r.Verdict.Text, "of unknown fate")

@@ -272,6 +272,8 @@ type Interval struct {
 	// Unsent is how many offers of it were dropped, Inversions how many messages were out of order.
 	Unsent     int64 `json:"unsent,omitempty"`
 	Inversions int64 `json:"inversions,omitempty"`
+	// Unknown is how many messages that were due in it have an unknown fate; the last interval has the later ones too.
+	Unknown int64 `json:"unknown,omitempty"`
 	// The server's work in it, for all its clients; 0 if unknown.
 	Transfers        int64   `json:"transfers,omitempty"`
 	Commands         int64   `json:"commands,omitempty"`
