@@ -90,7 +90,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 		{plan.Fault{Kind: "max-clients", For: long}, "reset"}, // go-redis does not pass the server's reason on
 		{plan.Fault{Kind: "halt", For: long}, "timeout"},
 		{plan.Fault{Kind: "kill-server", For: long, AOF: "always"}, "reset"},
-		{plan.Fault{Kind: plan.Loading, For: 500 * time.Millisecond}, "LOADING"}, // it ends with the start
+		{plan.Fault{Kind: plan.Loading, For: 2 * time.Second}, "LOADING"}, // it ends with the start
 	} {
 		t.Run(tc.fault.Kind, func(t *testing.T) {
 			t.Parallel()
