@@ -3,13 +3,12 @@
 // miniredis runs the commands. This package adds MONITOR, blocking pops in order of arrival, CLIENT, INFO and
 // scripts. It answers as Redis 7.0.15 does; its speed says nothing about Redis.
 //
-// Scripts have one Lua state with the base, string, table and math libraries, redis and struct. Each of these
-// refuses by name: bit, cjson, cmsgpack, coroutine, load, loadstring, rawset, functions missing from a library,
-// options of struct, and commands that miniredis lacks or that would block other clients. A script ends with an
-// error after 5 s, or when it holds 512 MB of texts.
+// Scripts have one Lua state with the base, string, table and math libraries, redis and struct, and end with an error after 5 s. What
+// the server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls,
+// and commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
 //
-// Differences from Redis: table.concat writes all digits of a number; patterns, math.random and the texts of Lua's own errors
-// follow gopher-lua; ZSCAN writes scores as ZSCORE does.
+// Differences from Redis: scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
+// math.random and the texts of Lua's own errors follow gopher-lua; a list that is rotated by RPOPLPUSH loses its time to live.
 package embedded
 
 import (
@@ -17,9 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,9 +32,6 @@ const (
 	miniredisVersion = "2.40.0"
 	// emulatedVersion is the Redis whose replies and MONITOR lines this server reproduces. Clients read it to choose commands.
 	emulatedVersion = "7.0.15"
-	// emulatedVersionNumber is REDIS_VERSION_NUM of scripts.
-	emulatedVersionNumber = 7<<16 | 0<<8 | 15
-	databases             = 16
 )
 
 // Server reads the clients' commands itself and hands them to miniredis, whose hooks hide the client's address
@@ -227,16 +222,14 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	case name == "HELLO":
 		e.hello(c, args)
 	case !e.srv.IsRegisteredCommand(name):
-		c.peer.WriteRaw(unknownCommand(args))
+		c.peer.WriteRaw(unknownCommand(name))
+	case lacking[name]:
+		c.peer.WriteError(lacks(name))
 	default:
-		if instead := e.instead(c.peer.Ctx, args); instead != "" {
-			c.peer.WriteRaw(instead)
-		} else {
-			e.dispatch(c.peer, args...)
-		}
+		e.dispatch(c.peer, args...)
 	}
 	c.peer.Flush()
-	reply = corrected(args, c.captured())
+	reply = wholeScores(name, c.captured())
 	if name == "SELECT" && string(reply) == "+OK\r\n" {
 		c.db = args[1]
 	}
@@ -280,7 +273,6 @@ func (e *Server) Exclusive(f func()) {
 // ForgetScripts does what SCRIPT FLUSH does. Call it in Exclusive.
 func (e *Server) ForgetScripts() {
 	clear(e.machine.bodies)
-	clear(e.machine.programs)
 }
 
 // Do runs a command and returns its reply in RESP2. Call it in Hooks.Ran and Exclusive.
@@ -301,121 +293,33 @@ func isRejection(reply []byte) bool {
 	return strings.HasPrefix(s, "-ERR wrong number of arguments") || strings.HasPrefix(s, "-ERR unknown ")
 }
 
-// unknownCommand is Redis 7's refusal, with the first 128 bytes of arguments.
-func unknownCommand(args []string) string {
-	var b strings.Builder
-	for _, a := range args[1:] {
-		if b.Len() >= 128 {
-			break
-		}
-		fmt.Fprintf(&b, "'%s' ", a[:min(len(a), 128-b.Len())])
-	}
-	return fmt.Sprintf("-ERR unknown command '%s', with args beginning with: %s\r\n", oneLineText.Replace(args[0][:min(len(args[0]), 128)]), oneLineText.Replace(b.String()))
+func unknownCommand(name string) string {
+	return "-ERR unknown command '" + oneLineText.Replace(name[:min(len(name), 128)]) + "', with args beginning with: \r\n"
 }
 
 // oneLineText keeps an argument from breaking the protocol's error line.
 var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 
-// instead returns the reply to a command that miniredis must not run, and else "".
-func (e *Server) instead(state any, args []string) string {
-	name := strings.ToUpper(args[0])
-	if refusal := cannotRun(name, args); refusal != "" {
-		return "-" + refusal + "\r\n"
-	}
-	one := func() bool { return string(e.aside(state, []string{"LLEN", args[1]})) == ":1\r\n" }
-	if (name == "RPOPLPUSH" && len(args) == 3 || name == "LMOVE" && len(args) == 5) && args[1] == args[2] && one() {
-		return string(e.aside(state, []string{"LINDEX", args[1], "0"})) // miniredis forgets the time to live of a list that turns
-	}
-	if !strings.HasSuffix(name, "EXPIREAT") || len(args) != 4 || !strings.EqualFold(args[3], "GT") && !strings.EqualFold(args[3], "LT") {
-		return ""
-	}
-	// miniredis keeps a time to live by the ns, so that no time is equal to the one there is.
-	left, _ := strconv.ParseInt(strings.Trim(string(e.aside(state, []string{"PTTL", args[1]})), ":\r\n"), 10, 64)
-	wanted, err := strconv.ParseInt(args[2], 10, 64)
-	if name[0] != 'P' {
-		wanted *= 1000
-	}
-	wanted -= time.Now().UnixMilli()
-	if err == nil && left > 0 && max(left-wanted, wanted-left) < 3 {
-		return ":0\r\n"
-	}
-	return ""
+// lacking are commands that would block every client inside miniredis, make it allocate or loop without end, or that it runs in another way
+// than Redis.
+var lacking = map[string]bool{
+	"BITFIELD": true, "BLMPOP": true, "BZMPOP": true, "BZPOPMAX": true, "BZPOPMIN": true, "COMMAND": true, "DUMP": true, "HRANDFIELD": true, "RESTORE": true,
+	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
 }
 
-// lacking are commands whose arguments make miniredis allocate or loop without end, and commands that it does not run as Redis does.
-var lacking = []string{"SETRANGE", "SETBIT", "BITFIELD", "HRANDFIELD", "SRANDMEMBER", "ZRANDMEMBER", "DUMP", "RESTORE", "ZUNIONSTORE", "COMMAND"}
+func lacks(name string) string { return "ERR the embedded server has no " + name }
 
-// cannotRun has the refusal of a command that would block every client inside miniredis or end the process, or select a missing database.
-func cannotRun(name string, args []string) string {
-	blocks := false
-	switch name {
-	case "BZPOPMIN", "BZPOPMAX", "BZMPOP", "BLMPOP":
-		blocks = true
-	case "XREAD", "XREADGROUP":
-		blocks = slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "BLOCK") })
-	case "ZADD":
-		if slices.ContainsFunc(args, func(a string) bool { f, err := strconv.ParseFloat(a, 64); return err == nil && math.IsNaN(f) }) {
-			return "ERR value is not a valid float"
-		}
-	case "SET":
-		has := func(option string) bool {
-			return len(args) > 3 && slices.ContainsFunc(args[3:], func(a string) bool { return strings.EqualFold(a, option) })
-		}
-		if has("NX") && has("XX") {
-			return "ERR syntax error"
-		}
-	case "LPOP", "RPOP":
-		if n, err := strconv.Atoi(args[len(args)-1]); len(args) == 3 && (err != nil || n < 0) {
-			return "ERR value is out of range, must be positive"
-		}
-	case "SELECT":
-		if n, err := strconv.Atoi(strings.Join(args[1:], " ")); err == nil && (n < 0 || n >= databases) {
-			return "ERR DB index is out of range"
-		}
-	}
-	if slices.Contains(lacking, name) {
-		return "ERR the embedded server has no " + name
-	}
-	if blocks {
-		return "ERR " + name + " may not block in the embedded server"
-	}
-	return ""
-}
+// exponent finds a whole score of less than 1e17, such as a time in ms, that miniredis writes with an exponent.
+var exponent = regexp.MustCompile(`\$\d+\r\n(-?\d(?:\.\d+)?e\+(?:0\d|1[0-6]))\r\n`)
 
-// corrected mends scores, which Redis 7.0 writes by %.17g and miniredis in the shortest text.
-func corrected(args []string, reply []byte) []byte {
-	name := strings.ToUpper(args[0])
-	if !strings.HasPrefix(name, "Z") || len(reply) == 0 {
+// wholeScores writes scores as Redis does, with all their digits.
+func wholeScores(name string, reply []byte) []byte {
+	if name[:min(len(name), 1)] != "Z" || !bytes.Contains(reply, []byte("e+")) {
 		return reply
 	}
-	one := name == "ZSCORE" || name == "ZINCRBY" || name == "ZADD"
-	every := name == "ZMSCORE"
-	pairs := name == "ZPOPMIN" || name == "ZPOPMAX" || name == "ZSCAN" ||
-		len(args) > 3 && slices.ContainsFunc(args[3:], func(a string) bool { return strings.EqualFold(a, "WITHSCORES") })
-	out, _ := appendScores(nil, reply, one, every, pairs)
-	return out
-}
-
-// appendScores copies a reply and rewrites its scores: the reply itself, every element or every second one.
-func appendScores(out, reply []byte, score, every, pairs bool) (copied, rest []byte) {
-	line, rest, _ := bytes.Cut(reply, []byte("\r\n"))
-	n, _ := strconv.Atoi(string(line[1:]))
-	switch {
-	case line[0] == ',':
-		f, _ := strconv.ParseFloat(string(line[1:]), 64)
-		return fmt.Appendf(out, ",%s\r\n", numberText(f)), rest
-	case line[0] == '$' && n >= 0:
-		text := string(rest[:n])
-		if f, err := strconv.ParseFloat(text, 64); score && err == nil {
-			text = numberText(f)
-		}
-		return fmt.Appendf(out, "$%d\r\n%s\r\n", len(text), text), rest[n+2:]
-	}
-	out = append(append(out, line...), "\r\n"...)
-	if line[0] == '*' {
-		for i := range n {
-			out, rest = appendScores(out, rest, every || pairs && i%2 == 1, every, pairs)
-		}
-	}
-	return out, rest
+	return exponent.ReplaceAllFunc(reply, func(bulk []byte) []byte {
+		score, _ := strconv.ParseFloat(string(exponent.FindSubmatch(bulk)[1]), 64)
+		text := strconv.FormatFloat(score, 'f', -1, 64)
+		return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(text), text)
+	})
 }

@@ -78,14 +78,12 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 		return nil, "ERR This Redis command is not allowed from script"
 	case !e.srv.IsRegisteredCommand(name):
 		return nil, "ERR Unknown Redis command called from script"
+	case lacking[name]:
+		return nil, lacks(name)
 	case m.readOnly && !e.srv.IsReadOnlyCommand(name):
 		return nil, "ERR Write commands are not allowed from read-only scripts."
 	}
-	if instead := e.instead(m.calls.Ctx, args); instead != "" {
-		reply = []byte(instead)
-	} else {
-		reply = m.dispatch(args)
-	}
+	reply = m.dispatch(args)
 	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
 		return nil, "ERR Wrong number of args calling Redis command from script"
 	}
