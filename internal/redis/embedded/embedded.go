@@ -50,11 +50,11 @@ type Server struct {
 	lastID   int64
 	monitors map[*client]bool
 	hooks    Hooks
-	machine  *machine  // runs the scripts
-	waiters  []*waiter // blocked pops, the longest waiting first
-	writes   uint64    // commands that ran and may have written
-	served   uint64    // writes when waiters were last served
-	stats    map[string]*commandStat
+	machine  *machine       // runs the scripts
+	waiters  []*waiter      // blocked pops, the longest waiting first
+	writes   uint64         // commands that ran and may have written
+	served   uint64         // writes when waiters were last served
+	calls    map[string]int // of each command
 }
 
 // Hooks let a test observe commands and plant faults. Each may be nil.
@@ -93,7 +93,7 @@ func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
 	engine.ClockTTL(true) // keys expire by the clock, not by a test's command
 	e := &Server{
 		engine: engine, srv: engine.Server(), listen: l, since: time.Now(), hooks: hooks,
-		clients: map[int64]*client{}, monitors: map[*client]bool{}, stats: map[string]*commandStat{},
+		clients: map[int64]*client{}, monitors: map[*client]bool{}, calls: map[string]int{},
 	}
 	e.machine = newMachine(e, limit)
 	e.wg.Go(e.accept)
@@ -218,7 +218,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	case name == "CONFIG":
 		e.config(c, args)
 	case name == "INFO":
-		c.peer.WriteBulk(e.info(args[1:]))
+		c.peer.WriteBulk(e.info())
 	case name == "HELLO":
 		e.hello(c, args)
 	case !e.srv.IsRegisteredCommand(name):
@@ -241,7 +241,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		}
 	}
 	if !rejected {
-		e.count(args, reply, time.Since(start))
+		e.count(args)
 	}
 	if e.hooks.Ran != nil {
 		e.hooks.Ran(c.addr, args, reply)

@@ -335,8 +335,8 @@ func TestWithGoRedis(t *testing.T) {
 	require.NoError(t, c.Eval(ctx, "for i=1,3 do redis.call('zrangebyscore','z',0,1) end return 1", nil).Err())
 	info, err := c.Info(ctx, "commandstats").Result()
 	require.NoError(t, err)
-	require.Contains(t, info, "cmdstat_zrangebyscore:calls=3,")
-	require.Contains(t, info, "cmdstat_eval:calls=1,")
+	require.Contains(t, info, "cmdstat_zrangebyscore:calls=3")
+	require.Contains(t, info, "cmdstat_eval:calls=1")
 
 	require.NoError(t, c.Set(ctx, "k", "v", time.Millisecond).Err())
 	for c.Exists(ctx, "k").Val() != 0 {

@@ -199,10 +199,14 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 			return replyTable(l, "err", "ERR Lua redis lib command arguments must be strings or integers")
 		}
 	}
-	reply, refused := m.server.scriptCall(m, args)
-	if refused != "" {
+	if refused := m.refuses(args); refused != "" {
 		return replyTable(l, "err", refused)
 	}
+	reply := m.dispatch(args)
+	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
+		return replyTable(l, "err", "ERR Wrong number of args calling Redis command from script")
+	}
+	m.server.scriptCalled(m, args, reply)
 	v, _ := readLua(l, reply)
 	return v
 }

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -66,36 +66,38 @@ func (m *machine) eval(c *client, name string, args []string) {
 	}
 }
 
-// scriptCall runs one command for the running script and shows it to the monitors. The reply is valid
-// until the next call; refused says why there is no reply.
-func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused string) {
+// refuses says why a script may not run a command.
+func (m *machine) refuses(args []string) string {
 	if len(args) == 0 {
-		return nil, "ERR Please specify at least one argument for this redis lib call"
+		return "ERR Please specify at least one argument for this redis lib call"
 	}
 	name := strings.ToUpper(args[0])
 	switch {
 	case notFromScripts[name]:
-		return nil, "ERR This Redis command is not allowed from script"
-	case !e.srv.IsRegisteredCommand(name):
-		return nil, "ERR Unknown Redis command called from script"
+		return "ERR This Redis command is not allowed from script"
+	case !m.server.srv.IsRegisteredCommand(name):
+		return "ERR Unknown Redis command called from script"
 	case lacking[name]:
-		return nil, lacks(name)
-	case m.readOnly && !e.srv.IsReadOnlyCommand(name):
-		return nil, "ERR Write commands are not allowed from read-only scripts."
+		return lacks(name)
+	case m.readOnly && !m.server.srv.IsReadOnlyCommand(name):
+		return "ERR Write commands are not allowed from read-only scripts."
 	}
-	reply = m.dispatch(args)
-	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
-		return nil, "ERR Wrong number of args calling Redis command from script"
-	}
+	return ""
+}
+
+// scriptCalled counts a command of the running script and shows it to the monitors.
+func (e *Server) scriptCalled(m *machine, args []string, reply []byte) {
+	name := strings.ToUpper(args[0])
 	if name == "SELECT" && reply[0] == '+' {
 		m.db = args[1]
 	}
-	e.feedLua(m.db, args)
-	e.count(args, reply, 0)
+	if len(e.monitors) > 0 {
+		e.show(time.Now(), m.db+" lua", args)
+	}
+	e.count(args)
 	if e.mayWrite(name) && (!pops[name] || string(reply) != "$-1\r\n") {
 		e.writes++
 	}
-	return reply, ""
 }
 
 // stackPlace finds the innermost line of the script in a stack.
