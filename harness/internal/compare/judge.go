@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -211,7 +212,7 @@ func (c *Comparison) command(repeat int) string {
 	}
 	a, b := first.Runs[0], last.Runs[0]
 	s := a.Scenario
-	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, run.FormatFloat(s.Rate), s.Duration, text.Shell(s.Delay), s.PayloadSize)
+	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, plan.FormatFloat(s.Rate), s.Duration, text.Shell(s.Delay), s.PayloadSize)
 	if name, variant, _ := strings.Cut(s.Name, "/"); name != "" {
 		load = "-f " + name
 		if variant != "" {

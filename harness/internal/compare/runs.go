@@ -103,7 +103,7 @@ func distinct(runs []*run.Document) error {
 // their implementation. Servers may differ if they are compared.
 func alike(sets []Set, reference string, o Options) error {
 	var said []string
-	var differ run.Differences
+	differ := run.Differences{}
 	add := func(lines []string) {
 		for _, line := range lines {
 			if !slices.Contains(said, line) {
@@ -112,7 +112,7 @@ func alike(sets []Set, reference string, o Options) error {
 		}
 	}
 	for _, s := range sets {
-		var within run.Differences
+		within := run.Differences{}
 		for _, r := range s.Runs {
 			fields := r.Configuration()
 			if o.Servers || o.By == "server" {

@@ -115,7 +115,7 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	if p.Horizon > 0 {
 		c.horizon = at + int64(p.Schedule.At(n-1)+p.Horizon)
 	}
-	c.log, _ = run.NewLatenessLog(start) // fails for a time that no run has
+	c.log = run.NewLatenessLog(start)
 	if e.accounts() && which == plan.Measured {
 		c.messages = make([]Message, n)
 	}
@@ -475,7 +475,7 @@ func (c *collector) close(now int64, last bool) (all []*second) {
 		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
 		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
 		c.intervals = append(c.intervals, s.Interval)
-		_ = c.sums.Add(s.h) // of the same bounds
+		c.sums.Add(s.h)
 		if c.log != nil {
 			_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
 		}

@@ -179,7 +179,7 @@ func (e *engine) running() Running {
 	r := Running{About: e.About, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
 	if p := e.phases[plan.Measured]; p != nil {
 		r.TakeErrors = p.takeErrors
-		_ = d.Histograms.Add(p.sums) // of the same bounds
+		d.Histograms.Add(p.sums)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())
 		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed

@@ -30,7 +30,7 @@ func still(seconds []Progress) bool {
 	window := func(of func(Progress) *run.Histogram, from int) *run.Histogram {
 		all := run.NewHistogram(run.IntervalDigits)
 		for _, s := range seconds[n-from:][:stillSeconds] {
-			_ = all.Merge(of(s)) // of the same bounds
+			all.Merge(of(s))
 		}
 		return all
 	}

@@ -55,7 +55,7 @@ func serverUse(r *run.Document) string {
 		return ""
 	}
 	used := fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
-		run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
+		plan.FormatFloat(s.TransferCallsPerMessage), s.Commands, plan.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
 	if s.SlowCommands != nil {
 		used += ", " + text.Plural(*s.SlowCommands, "slow command")
 	}
@@ -145,7 +145,7 @@ func configuration(sets []compare.Set) Table {
 		{"labels", labelsOf},
 		{"tool", func(r *run.Document) string { return strings.TrimSpace(r.Tool.Name + " " + r.Tool.Version) }},
 		{"started", func(r *run.Document) string { return r.Started.UTC().Format(time.DateTime) + " UTC" }},
-		{"took", func(r *run.Document) string { return run.FormatFloat(r.ElapsedSeconds) + " s" }},
+		{"took", func(r *run.Document) string { return plan.FormatFloat(r.ElapsedSeconds) + " s" }},
 		{"run", func(r *run.Document) string { return r.RunID }},
 	}))
 	t.PageOnly = true

@@ -50,7 +50,7 @@ func (c Chart) XText(i int) string {
 	x := float64(c.X[i])
 	switch c.XUnit {
 	case "nines":
-		return "p" + run.PercentText(1-math.Pow(10, -x))
+		return run.QuantileName(1 - math.Pow(10, -x))
 	case "name":
 		return c.Names[min(max(int(math.Round(x)), 0), len(c.Names)-1)]
 	}
@@ -257,7 +257,7 @@ func merged(set compare.Set, name string) *run.Histogram {
 	}
 	all := run.NewHistogram(run.TotalDigits)
 	for _, r := range set.Runs {
-		_ = all.Merge(r.Histograms.Histogram(name)) // of one precision
+		all.Merge(r.Histograms.Histogram(name))
 	}
 	return all
 }

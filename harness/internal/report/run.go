@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -119,7 +120,7 @@ func lead(sets []compare.Set) (lines []string) {
 		}
 		q := r.Scenario
 		own := []string{
-			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, run.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
+			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, plan.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
 			more(r), q.ScaleText(), measured(r), warmup(r.Warmup), labelsOf(r),
 		}
 		if len(sets) == 1 && len(s.Runs) == 1 {

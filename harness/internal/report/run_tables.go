@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -99,7 +100,7 @@ func costs(sets []compare.Set) Table {
 				return Cell{}
 			}
 			median := compare.Median(values)
-			return Cell{Text: run.FormatFloat(median) + unit, Raw: &median}
+			return Cell{Text: plan.FormatFloat(median) + unit, Raw: &median}
 		}
 	}
 	figure := func(name string) func(*run.Document) float64 {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,15 +58,14 @@ func (e *DifferenceError) Error() string {
 
 // Differences names fields in which a run differs from the first run that has the field: a run without the place
 // or the machine of its measurement still counts.
-type Differences struct{ first []Field }
+type Differences map[string]string
 
 // Of names the fields of the next run that differ.
-func (d *Differences) Of(fields []Field) (differences []string) {
+func (d Differences) Of(fields []Field) (differences []string) {
 	for _, f := range fields {
-		i := slices.IndexFunc(d.first, func(first Field) bool { return first.Name == f.Name })
-		if i < 0 {
-			d.first = append(d.first, f)
-		} else if was := d.first[i].Value; was != f.Value {
+		if was, told := d[f.Name]; !told {
+			d[f.Name] = f.Value
+		} else if was != f.Value {
 			differences = append(differences, fmt.Sprintf("%s: %s is not %s", f.Name, was, f.Value))
 		}
 	}

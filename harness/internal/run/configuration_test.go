@@ -8,7 +8,7 @@ import (
 
 // A run that does not tell a field neither differs in it nor hides that others do.
 func TestDifferencesAreToTheFirstThatTells(t *testing.T) {
-	var d Differences
+	d := Differences{}
 	a := []Field{{"scenario", "s"}}
 	require.Empty(t, d.Of(a))
 	require.Empty(t, d.Of(append(a, Field{"machine", "64 CPUs"})))
@@ -26,7 +26,8 @@ func TestMachinesAreTheSameByTheirSize(t *testing.T) {
 	}
 	one := host(func(*Document) {})
 	differ := func(a, b []Field) []string {
-		d := Differences{a}
+		d := Differences{}
+		d.Of(a)
 		return d.Of(b)
 	}
 	for what, change := range map[string]func(*Document){

@@ -5,7 +5,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -232,16 +231,14 @@ func (h *Histograms) Histogram(metric string) *Histogram {
 }
 
 // Add adds the histograms of another part of a run.
-func (h *Histograms) Add(part Histograms) error {
-	var errs []error
+func (h *Histograms) Add(part Histograms) {
 	for _, d := range Distributions {
 		into, from := d.in(h), *d.in(&part)
 		if *into == nil && from != nil {
 			*into = NewHistogram(TotalDigits)
 		}
-		errs = append(errs, (*into).Merge(from))
+		(*into).Merge(from)
 	}
-	return errors.Join(errs...)
 }
 
 // Beside names the runs measured at the same time: one run of each side, all begun at one instant and each on a server of

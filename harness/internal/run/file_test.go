@@ -45,8 +45,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	require.NoError(t, err)
 	r := sampleRun(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
-	log, err := NewLatenessLog(r.Started)
-	require.NoError(t, err)
+	log := NewLatenessLog(r.Started)
 	require.NoError(t, log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness))
 	require.NoError(t, WriteFolder(folder, r, log))
 
@@ -81,8 +80,7 @@ func TestARunIsNotOverwritten(t *testing.T) {
 // HdrHistogram's own reader finds every value again, the early ones by their tag.
 func TestLatenessLogIsAnHdrHistogramLog(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 250e6, time.UTC)
-	log, err := NewLatenessLog(start)
-	require.NoError(t, err)
+	log := NewLatenessLog(start)
 	h, _ := filled(t, 1, 1000)
 	require.NoError(t, log.Add(start, start.Add(time.Second), h))
 	require.NoError(t, log.Add(start.Add(time.Second), start.Add(2*time.Second), NewHistogram(IntervalDigits)))

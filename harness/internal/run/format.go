@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 // FormatNs writes a time in ns with three significant digits and the unit that suits it: "-312 µs", "1.62 ms", "47.3 s".
@@ -28,9 +26,6 @@ func FormatNs(ns int64) string {
 	}
 	return strconv.FormatInt(ns, 10) + " ns"
 }
-
-// FormatFloat writes v with four significant digits, and the digits before the point in full: "0.1667", "1.25", "500000".
-func FormatFloat(v float64) string { return plan.FormatFloat(v) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
@@ -52,11 +47,8 @@ func TailText(h *Histogram) string {
 var Quantiles = []float64{.5, .9, .99, .999}
 
 // QuantileName returns p50, p99, p99.9.
-func QuantileName(q float64) string { return "p" + PercentText(q) }
-
-// PercentText returns 50, 99, 99.9: the quantile in per cent.
-func PercentText(q float64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", q*100), "0"), ".")
+func QuantileName(q float64) string {
+	return "p" + strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", q*100), "0"), ".")
 }
 
 // ParseQuantiles reads percentiles such as "50,99,99.9".

@@ -108,21 +108,16 @@ func (h *Histogram) negatives() int64 {
 	return h.negative.TotalCount()
 }
 
-// Merge adds the counts of other, exactly. It fails if other holds values that this histogram has no bucket for, which
-// histograms of this package never do.
-func (h *Histogram) Merge(other *Histogram) error {
+// Merge adds the counts of other, exactly: all histograms have the same bounds.
+func (h *Histogram) Merge(other *Histogram) {
 	if other == nil || other.count == 0 {
-		return nil
+		return
 	}
-	dropped := h.positive.Merge(other.positive)
+	h.positive.Merge(other.positive)
 	if other.negative != nil {
-		dropped += h.below().Merge(other.negative)
-	}
-	if dropped > 0 {
-		return fmt.Errorf("merge histograms: %d values lie outside ±%s", dropped, time.Duration(highestNs))
+		h.below().Merge(other.negative)
 	}
 	h.note(other.count, other.min, other.max, other.sum)
-	return nil
 }
 
 // Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in

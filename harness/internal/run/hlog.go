@@ -16,20 +16,17 @@ type LatenessLog struct {
 }
 
 // NewLatenessLog starts a log at the given instant.
-func NewLatenessLog(start time.Time) (*LatenessLog, error) {
+func NewLatenessLog(start time.Time) *LatenessLog {
 	l := &LatenessLog{}
-	l.writer = hdr.NewHistogramLogWriter(&l.buffer)
-	if err := l.writer.OutputComment("[Lateness in ns; Interval_Max in ms; lines tagged early hold absolute values]"); err != nil {
-		return nil, err
-	}
-	if err := l.writer.OutputLogFormatVersion(); err != nil {
-		return nil, err
-	}
+	l.writer = hdr.NewHistogramLogWriter(&l.buffer) // of which nothing fails
+	_ = l.writer.OutputComment("[Lateness in ns; Interval_Max in ms; lines tagged early hold absolute values]")
+	_ = l.writer.OutputLogFormatVersion()
 	// The library's own start line is cut to whole seconds, and intervals start with absolute times, so the instant is
 	// given in the form Java writes.
 	ms := start.UnixMilli()
 	fmt.Fprintf(&l.buffer, "#[StartTime: %d.%03d (seconds since epoch), %s]\n", ms/1000, ms%1000, start.UTC().Format(time.RFC3339Nano))
-	return l, l.writer.OutputLegend()
+	_ = l.writer.OutputLegend()
+	return l
 }
 
 // Add appends one interval. An interval without values has a line too.

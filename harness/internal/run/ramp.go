@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 // RateStep is the result of one step of a ramp: of the messages that were due in it, as the schedule intended.
@@ -42,7 +44,7 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 			broken = append(broken, fmt.Sprintf("%d offers dropped", s.Dropped))
 		}
 		if len(broken) > 0 {
-			at := fmt.Sprintf("at %s/s: %s", FormatFloat(s.Rate), strings.Join(broken, ", "))
+			at := fmt.Sprintf("at %s/s: %s", plan.FormatFloat(s.Rate), strings.Join(broken, ", "))
 			if held == 0 {
 				return 0, at
 			}
@@ -51,7 +53,7 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 		}
 		held = s.Rate
 	}
-	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s%s.", limit, FormatFloat(held), then)
+	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s%s.", limit, plan.FormatFloat(held), then)
 }
 
 // RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second belongs to the

@@ -264,7 +264,7 @@ func (r *Document) notMade() string {
 			for _, i := range r.Intervals {
 				offered += i.Offered
 			}
-			reached = fmt.Sprintf("; of %s offers a second about %.0f were made", FormatFloat(r.Scenario.Rate), float64(offered)/last)
+			reached = fmt.Sprintf("; of %s offers a second about %.0f were made", plan.FormatFloat(r.Scenario.Rate), float64(offered)/last)
 		}
 		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), reached)
 	}
