@@ -58,14 +58,11 @@ type measured[Q any] struct {
 	open   *atomic.Int64 // queues of the client that are not closed
 }
 
-// Arguments that a call under load has, for Args.Has.
-var (
-	givenOffer = map[string]json.RawMessage{"value": json.RawMessage("{}"), "delay": json.RawMessage("0")}
-	givenValue = map[string]json.RawMessage{"value": json.RawMessage("{}")}
-)
+// given has the arguments of a call under load, for Args.Has.
+var given = map[string]json.RawMessage{"value": json.RawMessage("{}"), "delay": json.RawMessage("0")}
 
 func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	_, err := m.ops["dq.offer"](ctx, m.queue, Args{Value: value, Delay: Integer(delay.Milliseconds()), given: givenOffer})
+	_, err := m.ops["dq.offer"](ctx, m.queue, Args{Value: value, Delay: Integer(delay.Milliseconds()), given: given})
 	return err
 }
 
@@ -85,7 +82,7 @@ func (m measured[Q]) Poll(ctx context.Context) ([]byte, bool, error) {
 
 // Remove is for a port with dq.remove.
 func (m measured[Q]) Remove(ctx context.Context, value []byte) (bool, error) {
-	return call[bool](ctx, m, "dq.remove", Args{Value: value, given: givenValue})
+	return call[bool](ctx, m, "dq.remove", Args{Value: value, given: given})
 }
 
 // call runs an op whose result is a T or nil.

@@ -106,6 +106,7 @@ type redisQueue struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	pumping sync.WaitGroup
+	closing sync.Once
 	ready   chan handed
 }
 
@@ -214,14 +215,14 @@ func (q *redisQueue) acknowledge(ctx context.Context, e handed) []byte {
 }
 
 // Close ends the pump. The next process to open the queue takes over the temp list.
-func (q *redisQueue) Close() error {
-	if q.ctx.Err() != nil {
-		return nil
-	}
-	q.stop()
-	err := q.moving.Close()
-	q.pumping.Wait()
-	return errors.Join(err, q.conn.Close())
+func (q *redisQueue) Close() (err error) {
+	q.closing.Do(func() {
+		q.stop()
+		err = q.moving.Close()
+		q.pumping.Wait()
+		err = errors.Join(err, q.conn.Close())
+	})
+	return err
 }
 
 // frameDue puts the due time, in Unix ms, in front of value.
