@@ -21,6 +21,9 @@ const handshakeTimeout = 10 * time.Second
 var ErrClosed = errors.New("the server closed the MONITOR connection; later commands were not seen " +
 	"(a reader that is too slow is cut off: see client-output-buffer-limit)")
 
+// ErrRefused says that the server did not take MONITOR.
+var ErrRefused = errors.New("the server has no MONITOR")
+
 // Conn is a connection in MONITOR mode. One goroutine may read it.
 type Conn struct {
 	socket net.Conn
@@ -63,7 +66,7 @@ func (c *Conn) begin(ctx context.Context) error {
 		return err
 	}
 	if kind != '+' || text != "OK" {
-		return fmt.Errorf("the server answered %.200q", string(kind)+text)
+		return fmt.Errorf("%w: it answered %.200q", ErrRefused, string(kind)+text)
 	}
 	return nil
 }

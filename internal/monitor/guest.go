@@ -24,8 +24,11 @@ type Guest struct {
 	Conn redis.Conn
 	// Sync returns when MONITOR has shown all commands up to now.
 	Sync func(context.Context) error
-	// Connections is how many connections the run has while nothing is under way.
+	// Connections is how many connections the run has while nothing is under way, MONITOR among them.
 	Connections int
+	// Mine reports, on a server without MONITOR, and perhaps without INFO, whether the run may have made a key: other clients show
+	// by their keys and in CLIENT LIST only. It is nil on other servers.
+	Mine func(key string) bool
 
 	mu       sync.Mutex
 	stranger string
@@ -64,7 +67,7 @@ func (g *Guest) Admit(ctx context.Context) error {
 	if err := g.Alone(ctx); err != nil {
 		return err
 	}
-	memory, err := g.Conn.Do(ctx, "INFO", "memory").Text()
+	memory, err := g.info(ctx, "memory")
 	if err != nil {
 		return err
 	}
@@ -103,6 +106,9 @@ func (g *Guest) Alone(ctx context.Context) error {
 			return err
 		}
 		others := -g.Connections
+		if g.Mine != nil {
+			others++
+		}
 		for line := range strings.Lines(list) {
 			if !strings.Contains(line, " flags=S") && !strings.Contains(line, " flags=M") { // links within a set of servers
 				others++
@@ -119,6 +125,15 @@ func (g *Guest) Alone(ctx context.Context) error {
 	return g.Disturbed()
 }
 
+// info is a section of INFO. A server without INFO has one database.
+func (g *Guest) info(ctx context.Context, section string) (string, error) {
+	text, err := g.Conn.Do(ctx, "INFO", section).Text()
+	if g.Mine != nil && errors.As(err, new(redis.Error)) {
+		return "db0:", nil
+	}
+	return text, err
+}
+
 // Remove deletes all keys: the server was empty, and no other client has come.
 func (g *Guest) Remove(ctx context.Context) error {
 	if err := g.Alone(ctx); err != nil {
@@ -127,6 +142,9 @@ func (g *Guest) Remove(ctx context.Context) error {
 	return g.each(ctx, func(_ string, keys []string) error {
 		args := []any{"DEL"}
 		for _, key := range keys {
+			if g.Mine != nil && !g.Mine(key) {
+				return inUse("got the key %.80q", key)
+			}
 			args = append(args, key)
 		}
 		return g.Conn.Do(ctx, args...).Err()
@@ -135,7 +153,7 @@ func (g *Guest) Remove(ctx context.Context) error {
 
 // each visits the keys of each database that has some, the database selected.
 func (g *Guest) each(ctx context.Context, visit func(db string, keys []string) error) error {
-	keyspace, err := g.Conn.Do(ctx, "INFO", "keyspace").Text()
+	keyspace, err := g.info(ctx, "keyspace")
 	for _, m := range database.FindAllStringSubmatch(keyspace, -1) {
 		if err := g.Conn.Do(ctx, "SELECT", m[1]).Err(); err != nil {
 			return err

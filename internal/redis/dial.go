@@ -113,7 +113,15 @@ func (a Address) info(ctx context.Context, addr string) (string, error) {
 		return "", err
 	}
 	info, err := ask(ctx, c, "INFO", "server")
-	return fmt.Sprint(info), err
+	if err == nil || !strings.Contains(err.Error(), "unknown command") {
+		return fmt.Sprint(info), err
+	}
+	// A server without INFO names itself by HELLO, as "server", "fakeredis", "version", "2.41.0", and more.
+	hello, unnamed := ask(ctx, c, "HELLO", "2")
+	if said, ok := hello.([]any); ok && unnamed == nil && len(said) > 3 {
+		return fmt.Sprintf("server_name:%v\n%v_version:%v\n", said[1], said[1], said[3]), nil
+	}
+	return "", err
 }
 
 // masterAddr asks the sentinels in turn for the master.

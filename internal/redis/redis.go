@@ -169,6 +169,9 @@ func (s *Server) identify(text string) error {
 	// Valkey keeps redis_version for old clients.
 	s.Product = cmp.Or(info["server_name"], "redis")
 	s.Version = cmp.Or(info[s.Product+"_version"], info["redis_version"])
+	if s.Version == "" && info["role"] != "" { // an imitation
+		s.Product, s.Version = "unnamed", "server"
+	}
 	if s.Version == "" {
 		return fmt.Errorf("expected a Redis at %s, its INFO names no version: is this a proxy? Name the server itself", s.Addr)
 	}

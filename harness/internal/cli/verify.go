@@ -23,7 +23,7 @@ type casesCall struct {
 	*call
 	drivers             []string
 	release, id         string
-	verbose             bool
+	verbose, ofServer   bool // ofServer: the server is judged, which may be an imitation
 	baseline, writeBase string
 }
 
@@ -63,9 +63,10 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 			plan.Beside, folders = &parsed, append(folders, "beside")
 		}
 	}
-	if err := checkOneReal(v.redis); err != nil {
+	if err := checkOneReal(v.redis); err != nil && (!v.ofServer || v.redis != "embedded") {
 		return nil, err
 	}
+	plan.Server = v.ofServer
 	keep, err := conformance.Compile(v.id)
 	if err != nil {
 		return nil, usageError(err)
@@ -127,16 +128,25 @@ func (v *casesCall) progress(cases int) func(conformance.Result) {
 
 func newVerify() *call {
 	v := newCases("verify")
-	var level string
+	var level, subject string
 	var random int
 	var most time.Duration
 	v.str(&level, "level", string(conformance.Wire))
+	v.str(&subject, "subject", "driver")
 	v.str(&v.baseline, "baseline", "")
 	v.num(&random, "random", 0)
 	v.span(&most, "for", 0)
 	v.str(&v.writeBase, "write-baseline", "")
 	v.prints(true)
 	return v.does(func([]string) error {
+		switch v.ofServer = subject == "server"; {
+		case !v.ofServer && subject != "driver":
+			return usageError(fmt.Errorf("--subject %q: expected driver or server", subject))
+		case v.ofServer && v.given("level") && level != string(conformance.State):
+			return usageError(fmt.Errorf("--subject server: a server is judged at the level state, got --level %s", level))
+		case v.ofServer:
+			level = string(conformance.State)
+		}
 		plan, err := v.plan(level)
 		if err != nil {
 			return err

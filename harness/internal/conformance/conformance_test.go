@@ -107,7 +107,7 @@ func newTestRunner(t *testing.T, program program.Program, release wire.Release) 
 	// A server of its own, whatever DQ_REDIS says: each case empties it.
 	srv := redistest.Start(t, "process", "redis")
 	t.Cleanup(func() { require.NoError(t, program.Close()) })
-	runner, err := NewRunner(t.Context(), srv, program, release)
+	runner, err := NewRunner(t.Context(), srv, "", program, release)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, runner.Close()) })
 	return runner

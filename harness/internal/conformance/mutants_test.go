@@ -88,7 +88,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t)
 	program := &throughProxy{library.Judged(library.DQ{Release: r}), proxy.url}
-	runner, err := NewRunner(t.Context(), srv, program, r)
+	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)
 	proxy.to = runner.senders.proxy.Addr
 	t.Cleanup(func() { runner.Close(); program.Close() })

@@ -17,7 +17,13 @@ func (r *Report) Page() report.Page {
 		XML:     r.WriteJUnit,
 		Data:    report.Table{Head: []string{"id", "status", "requirement", "source", "detail"}},
 	}
+	if r.Subject != "" {
+		p.Title = r.Server
+		p.Verdict = fmt.Sprintf("%s serves %s in all %d cases that were judged.", r.Server, r.Driver, r.Counts.Pass)
+	}
 	switch {
+	case r.Counts.Fail > 0 && r.Subject != "":
+		p.State, p.Tag, p.Verdict = "bad", "failed", fmt.Sprintf("%s does not serve %s in %d of %d cases.", r.Server, r.Driver, r.Counts.Fail, len(r.Cases))
 	case r.Counts.Fail > 0:
 		p.State, p.Tag, p.Verdict = "bad", "failed", fmt.Sprintf("%s is not Redisson %s in %d of %d cases.", r.Driver, r.Release, r.Counts.Fail, len(r.Cases))
 	case r.Counts.Error > 0, r.Counts.Pass == 0, r.Total > len(r.Cases):

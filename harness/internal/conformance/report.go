@@ -36,8 +36,12 @@ type Report struct {
 	// StandsIn says that the catalogue does not know the driver's release, and which one stands for it; empty where it
 	// knows it.
 	StandsIn string `json:"stands_in,omitempty"`
+	// Subject is "server" where the server is judged by a program that is known to be right; empty where the program is.
+	Subject string `json:"subject,omitempty"`
 	// Server names the server as people read it, without its password.
 	Server string `json:"server"`
+	// Unseen says why the commands were not judged; empty where they were.
+	Unseen string `json:"unseen,omitempty"`
 	// Level is how like Redisson the implementation had to be.
 	Level  Level    `json:"level"`
 	Counts Counts   `json:"counts"`

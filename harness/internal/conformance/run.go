@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -27,8 +28,10 @@ type Plan struct {
 	Redis    string // the value of --redis
 	Cases    []*Case
 	Oracle   *Oracle // nil for no comparison of the traces
-	Level    Level   // empty for Wire
+	Level    Level   // empty for Wire; State on a server that has no MONITOR
 	Baseline Baseline
+	// Server says that the server is judged, by a program that is known to be right.
+	Server bool
 	// MaxFailures ends the run once so many cases in a row have failed alike, or the program has ended or not answered in
 	// so many alike; 0 for never.
 	MaxFailures int
@@ -62,7 +65,10 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if hello.Name == "dq" {
 		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
 	}
-	report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
+	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice(), runner.unseen
+	if p.Server {
+		report.Subject = "server"
+	}
 	if report.StandsIn != "" {
 		p.Notice(report.StandsIn)
 	}
@@ -104,6 +110,10 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 		return nil, nil, end, err
 	}
 	ends = append(ends, srv.Close)
+	unseen, err := p.unseen(ctx, srv)
+	if err != nil {
+		return nil, nil, end, err
+	}
 	start := p.Start
 	if start == nil {
 		tested := p.Spec
@@ -123,7 +133,7 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 	for _, notice := range misspelt(hello, p.Cases) {
 		p.Notice(notice)
 	}
-	runner, err = NewRunner(ctx, srv, program, p.release(hello))
+	runner, err = NewRunner(ctx, srv, unseen, program, p.release(hello))
 	if err != nil {
 		return nil, nil, end, errors.Join(err, program.Close())
 	}
@@ -143,6 +153,28 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 		ends = append(ends, runner.Beside.Close)
 	}
 	return srv, runner, end, runner.warmUp(ctx)
+}
+
+// unseen says why the commands of the program are not seen on a server: it has no MONITOR, or one that cannot be read. The
+// level is State then; a recording cannot be made. It returns "" for a server with MONITOR.
+func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
+	why := monitor.Unreadable(srv.Product, srv.Version)
+	if why == "" {
+		conn, err := monitor.Dial(ctx, srv.URL())
+		switch {
+		case err == nil:
+			return "", conn.Close()
+		case !errors.Is(err, monitor.ErrRefused) || !p.Server && errors.Is(asForbidden(err), ErrForbidden):
+			return "", asForbidden(err)
+		}
+		why = err.Error()
+	}
+	if p.Level != State && p.Oracle == nil {
+		return "", fmt.Errorf("a recording needs the commands that the server saw: %s", why)
+	}
+	p.Level = State
+	p.Notice("replies and keys are judged, commands are not: " + why)
+	return "no MONITOR", nil
 }
 
 // judge runs cases into the report.

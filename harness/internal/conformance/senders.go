@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
@@ -25,9 +27,11 @@ import (
 // The proxy also sees the commands of administrators, which MONITOR does not show.
 type senders struct {
 	proxy *proxy.Proxy
-	url   string         // of the server by way of the proxy
-	mark  string         // begins the text of each ECHO
-	guest *monitor.Guest // nil on a server that was started for the run
+	url   string             // of the server by way of the proxy
+	mark  string             // begins the text of each ECHO
+	guest *monitor.Guest     // nil on a server that was started for the run
+	tee   func(monitor.Line) // gets the program's commands on a server without MONITOR; else nil
+	named map[string]bool    // arguments of these commands since the last case
 
 	mu     sync.Mutex
 	peers  map[string]string // the sender of each peer
@@ -44,7 +48,7 @@ const (
 
 // newSenders puts a proxy in front of the server at an address.
 func newSenders(address string) (*senders, error) {
-	s := &senders{mark: "dq-bench:" + rand.Text() + ":", peers: map[string]string{}}
+	s := &senders{mark: "dq-bench:" + rand.Text() + ":", peers: map[string]string{}, named: map[string]bool{}}
 	// A server may want a login before ECHO. The program's own login follows.
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return redis.Dial(ctx, address, []string{"ECHO", s.mark + tested})
@@ -98,6 +102,7 @@ func (s *senders) is(peer, who string) bool {
 func (s *senders) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.named)
 	for peer, who := range s.peers {
 		if who == tested {
 			delete(s.peers, peer)
@@ -133,6 +138,14 @@ func begins(command string, list []string) bool {
 }
 
 func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
+	if s.tee != nil {
+		s.mu.Lock()
+		for _, arg := range command {
+			s.named[arg] = true
+		}
+		s.mu.Unlock()
+		s.tee(monitor.Line{Time: time.Now().UnixMicro(), Peer: tested, Args: command})
+	}
 	if name := strings.ToLower(strings.Join(command[:min(2, len(command))], " ")); begins(name, administrators) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -177,10 +190,22 @@ func (r *Runner) kill(ctx context.Context, kind string) error {
 	return nil
 }
 
+// mine reports whether the run can have made a key: the program named it, or the case does.
+func (r *Runner) mine(key string) bool {
+	r.senders.mu.Lock()
+	defer r.senders.mu.Unlock()
+	return r.senders.named[key] || r.last != nil && (slices.ContainsFunc(r.last.queues(), func(n wire.Names) bool {
+		return slices.Contains([]string{n.Destination, n.Pending, n.TimeoutSet}, key)
+	}) || slices.ContainsFunc(r.last.Steps, func(s *Step) bool { return slices.Contains(s.Redis, key) }))
+}
+
 // forbidden says why a case is not for a server that others may use, or "".
 func (r *Runner) forbidden(c *Case) string {
 	for _, step := range c.Steps {
 		name := strings.ToLower(strings.Join(step.Redis, " "))
+		if r.unseen != "" && kills(step.Redis) {
+			return "it ends connections of the program, which only MONITOR tells apart"
+		}
 		if r.senders.guest != nil && (begins(name, far) || begins(name, administrators)) && !kills(step.Redis) {
 			return fmt.Sprintf("it sends %s, which reaches beyond its own keys, and the server was not started for the run", strings.ToUpper(name))
 		}

@@ -47,7 +47,7 @@ func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
 	dq := library.Judged(library.DQ{Release: wire.Newest()})
 	t.Cleanup(func() { dq.Close() })
-	runner, err := NewRunner(t.Context(), srv, dq, wire.Newest())
+	runner, err := NewRunner(t.Context(), srv, "", dq, wire.Newest())
 	require.NoError(t, err)
 	return runner
 }

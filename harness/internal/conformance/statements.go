@@ -100,7 +100,7 @@ func (r *Report) Verdicts() []Verdict {
 		case passed != "":
 			v.Verdict, v.By = Kept, passed
 		default:
-			v.By = cmp.Or(skipped, "no case ran that shows it")
+			v.By = cmp.Or(skipped, r.Unseen, "no case ran that shows it")
 		}
 		all = append(all, v)
 	}

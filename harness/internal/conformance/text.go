@@ -59,6 +59,9 @@ func (r *Report) Text() string {
 		b.WriteString("\n")
 	}
 	head := fmt.Sprintf("%s as Redisson %s on %s", r.Driver, r.Release, r.Server)
+	if r.Subject != "" {
+		head = fmt.Sprintf("the server %s, by %s as Redisson %s", r.Server, r.Driver, r.Release)
+	}
 	if r.Level != Wire {
 		head += fmt.Sprintf(", at the level %q", r.Level)
 	}
