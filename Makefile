@@ -180,9 +180,15 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 	done
 	@bad=0; for plan in steady backlog; do bin/dq-bench compare out/gate/$$plan/old out/gate/$$plan/new --report out/gate/$$plan.html || bad=$$?; done; exit $$bad
 
+.PHONY: judge-servers
+judge-servers: servers ## dq's verdict on the embedded server and each of make servers, into out/judged
+	mkdir -p out/judged
+	for s in embedded $(patsubst %,process:%,$(wildcard $(CURDIR)/out/servers/*/*-server)); do \
+	  $(GO) run ./cmd/dq-bench verify --subject server --redis $$s --report out/judged/$$(basename $$(dirname $$s)).html || true; done
+
 .PHONY: growth
 growth: ## what a queue costs as it grows to 5,000,000 pending messages (2 GB), and 10,000 queues, into docs/results.md; needs a machine that does nothing else
-	$(GO) run ./harness/internal/lab growth
+	$(GO) test ./harness/internal/lab -run '^$$' -bench Growth -benchtime 1x -timeout 90m
 
 .PHONY: compare-releases
 compare-releases: ## lateness over Redisson releases and dq, and of one release beside itself, into out/latency; needs Java, Maven, redis-server

@@ -113,15 +113,13 @@ func (a Address) info(ctx context.Context, addr string) (string, error) {
 		return "", err
 	}
 	info, err := ask(ctx, c, "INFO", "server")
-	if err == nil || !strings.Contains(err.Error(), "unknown command") {
-		return fmt.Sprint(info), err
+	if err != nil && strings.Contains(err.Error(), "unknown command") { // it names itself by HELLO: server, NAME, version, VERSION
+		hello, _ := ask(ctx, c, "HELLO", "2")
+		if said, ok := hello.([]any); ok && len(said) > 3 {
+			info, err = fmt.Sprintf("server_name:%v\n%v_version:%v\n", said[1], said[1], said[3]), nil
+		}
 	}
-	// A server without INFO names itself by HELLO, as "server", "fakeredis", "version", "2.41.0", and more.
-	hello, unnamed := ask(ctx, c, "HELLO", "2")
-	if said, ok := hello.([]any); ok && unnamed == nil && len(said) > 3 {
-		return fmt.Sprintf("server_name:%v\n%v_version:%v\n", said[1], said[1], said[3]), nil
-	}
-	return "", err
+	return fmt.Sprint(info), err
 }
 
 // masterAddr asks the sentinels in turn for the master.

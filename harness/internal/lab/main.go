@@ -1,6 +1,6 @@
 // Command lab has the programs that only developers run: reports for docs/results.md, and the packing of recordings.
 //
-//	go run ./harness/internal/lab faults | growth | performance
+//	go run ./harness/internal/lab faults | performance
 //	go run ./harness/internal/lab fold RELEASE FOLDER
 package main
 
@@ -30,8 +30,7 @@ type report struct {
 }
 
 var reports = map[string]report{
-	"faults": {40 * time.Minute, faults}, "growth": {90 * time.Minute, growth},
-	"performance": {14 * time.Minute, performance},
+	"faults": {40 * time.Minute, faults}, "performance": {14 * time.Minute, performance},
 }
 
 func main() {
@@ -46,7 +45,7 @@ func command(args []string) error {
 		return fold("recordings/redisson", args[1], os.DirFS(args[2]))
 	}
 	if len(args) != 1 || reports[args[0]].run == nil {
-		return errors.New("expected faults, growth, performance or fold RELEASE FOLDER, in the root of a checkout")
+		return errors.New("expected faults, performance or fold RELEASE FOLDER, in the root of a checkout")
 	}
 	name, r := args[0], reports[args[0]]
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
@@ -28,11 +31,13 @@ const (
 	growthMeasurement = 3 * time.Minute
 )
 
-// growth measures the cost of a message while a queue is long, and while a client has many queues. Each measurement has
-// a fresh server. "Redisson's script" is sent by dq: its cost for the server is the same from any client.
+// BenchmarkGrowth measures the cost of a message while a queue is long, and while a client has many queues. Each measurement
+// has a fresh server. "Redisson's script" is sent by dq: its cost for the server is the same from any client.
 //
 //	make growth
-func growth(ctx context.Context, _ string) (string, error) {
+func BenchmarkGrowth(b *testing.B) {
+	ctx := b.Context()
+	b.Chdir("../../..")
 	const each = "p50|p99|server each"
 	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
 	row := func(n, pending, queues int) []string {
@@ -59,7 +64,8 @@ func growth(ctx context.Context, _ string) (string, error) {
 	for n := 1; n <= 10_000; n *= 10 {
 		count = append(count, row(n, 0, n))
 	}
-	return asTable(append([]string{"pending", "bytes each"}, head...), length) + "\n" + asTable(append([]string{"queues"}, head...), count), nil
+	section := asTable(append([]string{"pending", "bytes each"}, head...), length) + "\n" + asTable(append([]string{"queues"}, head...), count)
+	require.NoError(b, writeSection(filepath.Join("docs", "results.md"), "growth", machine(ctx)+"\n\n"+section))
 }
 
 // cost is the result of one measurement.
