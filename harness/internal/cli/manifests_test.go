@@ -65,8 +65,9 @@ func deployed(t *testing.T, run, agent []string, agents int) {
 		all.Go(func() { assert.Zero(t, Execute(here(agent), nil, io.Discard, io.Discard)) })
 	}
 	var out, told strings.Builder
-	code := Execute(append(here(run), "--warmup=0s", "--slo=none", "--json"), nil, &out, &told)
-	require.Contains(t, []int{exitOK, exitFailed}, code, told.String()) // its verdict is the machine's
+	// A busy machine sends late, and nothing else may fail.
+	code := Execute(append(here(run), "--warmup=0s", "--slo=none", "--set=max_schedule_lag=1m", "--json"), nil, &out, &told)
+	require.Equal(t, exitOK, code, "%s%s", out.String(), told.String())
 	all.Wait()
 	var document struct {
 		Agents int
