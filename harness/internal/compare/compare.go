@@ -150,9 +150,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	}
 	if refused != nil {
 		c.Outcome, c.FirstWorse, c.Next, c.Text = Inconclusive, "", "", "Not judged: "+refused.Error()+"."
-		for i := range c.Rows {
-			c.Rows[i].Outcome = Inconclusive
-		}
+		c.undecided()
 	}
 	return c, ctx.Err()
 }

@@ -151,19 +151,16 @@ func (c *Comparison) conclude(old, new Set) {
 	for _, r := range c.Rows {
 		found[r.Outcome] = append(found[r.Outcome], r)
 	}
-	need := MinRuns
+	need, what := MinRuns, "runs a side"
 	if c.Paired {
-		need = MinPairs
+		need, what = MinPairs, "pairs"
 	}
 	c.Outcome = Inconclusive
 	switch {
 	case c.faults != "":
 		c.Outcome, c.Text = Worse, new.Name+" is worse: "+c.faults+"."
 	case len(old.Runs) < need || len(new.Runs) < need:
-		what := "runs a side"
-		if c.Paired {
-			what = "pairs"
-		}
+		c.undecided()
 		c.Text = fmt.Sprintf("Inconclusive: a judgement needs %d %s, here are %d and %d.", need, what, len(old.Runs), len(new.Runs))
 		c.Next = c.command(need)
 	case len(c.Rows) == 0:
@@ -179,6 +176,13 @@ func (c *Comparison) conclude(old, new Set) {
 	}
 	if c.within != "" {
 		c.Text += " Not more than the runs differ: " + c.within + "."
+	}
+}
+
+// undecided takes back what was decided of each row.
+func (c *Comparison) undecided() {
+	for i := range c.Rows {
+		c.Rows[i].Outcome = Inconclusive
 	}
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,9 +17,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
-
-// tokenHeader carries the token of a request to stop.
-const tokenHeader = "X-DQ-Token"
 
 // Source shows the runs under way: *load.Live does.
 type Source interface {
@@ -130,7 +128,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 }
 
 func (l *Live) stopRun(w http.ResponseWriter, q *http.Request) {
-	if !equal(q.Header.Get(tokenHeader), l.token) {
+	if subtle.ConstantTimeCompare([]byte(q.Header.Get("X-DQ-Token")), []byte(l.token)) == 0 {
 		http.Error(w, "expected the token of the page; load it again", http.StatusForbidden)
 		return
 	}

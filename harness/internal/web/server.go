@@ -6,7 +6,6 @@ package web
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"net"
 	"net/http"
@@ -99,6 +98,3 @@ func isHere(asked, own string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Zone() == "" || strings.EqualFold(host, "localhost") || strings.EqualFold(host, own)
 }
-
-// equal compares secrets.
-func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
