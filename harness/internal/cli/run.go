@@ -201,12 +201,13 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	progress := map[string]load.ProgressMode{"auto": load.ProgressPlain, "plain": load.ProgressPlain, "none": load.ProgressNone}[r.mode]
-	if progress == "" {
+	var progress func(load.Progress)
+	switch file, ok := stderr.(*os.File); r.mode {
+	case "auto", "plain":
+		progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
+	case "none":
+	default:
 		return fmt.Errorf("progress: expected auto, plain or none, got %q", r.mode)
-	}
-	if file, ok := stderr.(*os.File); ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())) {
-		progress = load.ProgressLine
 	}
 	r.out = cmp.Or(r.out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := r.choose(ctx, stderr); err != nil {
@@ -221,7 +222,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	}
 	r.options = series.Options{
 		Redis: r.redis[0], Out: r.out, Tool: tool(), Labels: labels, Force: r.force, Beside: r.beside,
-		Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
+		Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
 	}
 	if r.beside {
 		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {

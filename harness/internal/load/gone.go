@@ -160,24 +160,25 @@ func (r *Redis) nodes(ctx context.Context, others []string) []string {
 func (r *Redis) deserted(ctx context.Context, url string, nodes []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
-	refuses := func(conn net.Conn, err error) bool {
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil && !timedOut(err)
-	}
+	dial := func(address string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", address) }
 	if r.Conn.Topology() == redis.Single {
-		return refuses(redis.Dial(ctx, url))
+		nodes, dial = []string{url}, func(url string) (net.Conn, error) { return redis.Dial(ctx, url) }
 	}
-	answers := make(chan bool, len(nodes))
-	for _, address := range nodes {
-		go func() { answers <- refuses(new(net.Dialer).DialContext(ctx, "tcp", address)) }()
+	refused := make(chan bool, len(nodes))
+	for _, node := range nodes {
+		go func() {
+			conn, err := dial(node)
+			if err == nil {
+				_ = conn.Close()
+			}
+			refused <- err != nil && !timedOut(err)
+		}()
 	}
-	all := []bool{len(nodes) > 0}
+	all := len(nodes) > 0
 	for range nodes {
-		all = append(all, <-answers)
+		all = <-refused && all
 	}
-	return !slices.Contains(all, false)
+	return all
 }
 
 func timedOut(err error) bool {

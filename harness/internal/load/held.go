@@ -22,17 +22,23 @@ type holding struct {
 	messages func(ctx context.Context, each func(index uint32, due int64)) error
 }
 
-// stores are the keys that the implementations of a run keep for each queue, by its name.
-func (o Options) stores() map[string][]spec.Keys {
-	all := map[string][]spec.Keys{}
+// stored are the keys that an implementation keeps for a queue.
+type stored struct {
+	queue string
+	spec.Keys
+}
+
+// stores are the keys of all queues.
+func (o Options) stores() (all []stored) {
+	if o.Redis == nil {
+		return nil
+	}
 	for _, name := range o.Plan.QueueNames() {
 		for _, m := range o.Plan.Members() {
-			if o.Redis == nil {
-				continue
-			}
-			kept, stored := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
-			if stored && !slices.ContainsFunc(all[name], func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
-				all[name] = append(all[name], kept)
+			keys, ok := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
+			kept := stored{name, keys}
+			if ok && !slices.ContainsFunc(all, func(other stored) bool { return reflect.DeepEqual(other, kept) }) {
+				all = append(all, kept)
 			}
 		}
 	}
@@ -41,16 +47,14 @@ func (o Options) stores() map[string][]spec.Keys {
 
 // holdings are the stores on the server, or else the open members that can list their messages.
 func (e *engine) holdings() (all []holding) {
-	for _, stores := range e.stores() {
-		for _, kept := range stores {
-			all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
-				return kept.Values(ctx, func(value []byte) {
-					if index, due, ok := agent.Find(value, e.RunID); ok {
-						each(index, due)
-					}
-				})
-			}})
-		}
+	for _, kept := range e.stores() {
+		all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
+			return kept.Values(ctx, func(value []byte) {
+				if index, due, ok := agent.Find(value, e.RunID); ok {
+					each(index, due)
+				}
+			})
+		}})
 	}
 	if all != nil {
 		return all
@@ -91,17 +95,13 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for name, stores := range o.stores() {
-		total := int64(0)
-		for _, kept := range stores {
-			held, err := kept.Held(asking)
-			if err != nil {
-				return err
-			}
-			total += held
+	for _, kept := range o.stores() {
+		held, err := kept.Held(asking)
+		if err != nil {
+			return err
 		}
-		if total > 0 {
-			return &BusyQueueError{name, total}
+		if held > 0 {
+			return &BusyQueueError{kept.queue, held}
 		}
 	}
 	return nil
@@ -152,12 +152,10 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	}
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	for _, stores := range e.stores() {
-		for _, kept := range stores {
-			if err := kept.Clear(clearing); err != nil {
-				e.note("clean up: %v", err)
-				return
-			}
+	for _, kept := range e.stores() {
+		if err := kept.Clear(clearing); err != nil {
+			e.note("clean up: %v", err)
+			return
 		}
 	}
 }

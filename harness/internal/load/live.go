@@ -43,29 +43,19 @@ func (p Progress) String() string {
 		phase, p.Offered, planned, p.Delivered, p.Pending, failed, p99, p.Left.Round(time.Second))
 }
 
-// ProgressMode is how the progress of a run is written.
-type ProgressMode string
-
-// ProgressLine rewrites one line every second, for a terminal; ProgressPlain writes a line every ten seconds and at the end of
-// a phase; ProgressNone writes nothing.
-const (
-	ProgressLine  ProgressMode = "line"
-	ProgressPlain ProgressMode = "plain"
-	ProgressNone  ProgressMode = "none"
-)
-
-// ProgressWriter returns the callback that writes progress to w.
-func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
+// ProgressWriter returns the callback that writes progress to w: one line that is rewritten every second, for a terminal, or else
+// a line every ten seconds and at the end of a phase.
+func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 	seconds := 0
 	return func(p Progress) {
 		seconds++
 		switch {
-		case mode == ProgressLine:
+		case rewrite:
 			fmt.Fprintf(w, "\r%s\x1b[K", p) // erases the rest of a longer line before
 			if p.Last {
 				fmt.Fprintln(w)
 			}
-		case mode == ProgressPlain && (p.Last || seconds%10 == 0):
+		case p.Last || seconds%10 == 0:
 			fmt.Fprintln(w, p)
 		}
 		if p.Last {

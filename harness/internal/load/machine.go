@@ -16,10 +16,10 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// look is a look, while an implementation is measured, at this process, the agents, their machine, and the server.
+// look is a look, while an implementation is measured, at the agents and at this process, which has no link, their machine, and the
+// server.
 type look struct {
 	at       time.Time
-	tool     agent.Usage
 	programs map[*program.Link]agent.Usage
 	cpus     cpuTimes
 	servers  usages
@@ -36,7 +36,7 @@ const (
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
 	ctx = context.WithoutCancel(ctx)
-	l := look{at: time.Now(), tool: agent.ReadUsage(), programs: map[*program.Link]agent.Usage{}}
+	l := look{at: time.Now(), programs: map[*program.Link]agent.Usage{nil: agent.ReadUsage()}}
 	for _, m := range e.members {
 		if _, asked := l.programs[m.link]; asked || !m.there() {
 			continue
@@ -63,18 +63,21 @@ func (e *engine) look(ctx context.Context) look {
 // tellMachine writes into the run document how the machine and the processes on it behaved.
 func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3]look) {
 	offering := looks[offered].at.Sub(looks[before].at).Seconds()
-	used := func(of func(look) agent.Usage) *run.ToolUsage {
-		began, stopped, ended := of(looks[before]), of(looks[offered]), of(looks[after])
+	used := func(of *program.Link) *run.ToolUsage { // one that joined later has used nothing at the start
+		began, stopped, ended := looks[before].programs[of], looks[offered].programs[of], looks[after].programs[of]
 		u := run.ToolUsage{CPUSeconds: ended.CPUSeconds - began.CPUSeconds, GCPauseSeconds: ended.GCPauseSeconds - began.GCPauseSeconds}
 		if offering > 0 && ended.Processors > 0 {
 			u.CPUShare = max(stopped.CPUSeconds-began.CPUSeconds, 0) / offering / float64(ended.Processors)
 		}
 		return &u
 	}
-	out.ToolUsage = used(func(l look) agent.Usage { return l.tool })
-	out.ToolUsage.SchedulingP99 = int64(looks[after].tool.SchedulingP99(looks[before].tool))
-	for of := range looks[after].programs { // one that joined later has used nothing at the start
-		one := used(func(l look) agent.Usage { return l.programs[of] })
+	out.ToolUsage = used(nil)
+	out.ToolUsage.SchedulingP99 = int64(looks[after].programs[nil].SchedulingP99(looks[before].programs[nil]))
+	for of := range looks[after].programs {
+		if of == nil {
+			continue
+		}
+		one := used(of)
 		if all := out.ProgramUsage; all != nil {
 			one.CPUSeconds, one.GCPauseSeconds, one.CPUShare = all.CPUSeconds+one.CPUSeconds, all.GCPauseSeconds+one.GCPauseSeconds, max(all.CPUShare, one.CPUShare)
 		}

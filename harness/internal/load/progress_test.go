@@ -21,15 +21,12 @@ func TestProgressLines(t *testing.T) {
 
 // A terminal gets one line that is rewritten, a file one every ten seconds and the last.
 func TestProgressModes(t *testing.T) {
-	for mode, want := range map[ProgressMode]struct{ lines, rewritten int }{
-		ProgressLine: {1, 25}, ProgressPlain: {3, 0}, ProgressNone: {0, 0},
-	} {
+	for rewrite, want := range map[bool][2]int{true: {1, 25}, false: {3, 0}} {
 		var out strings.Builder
-		write := ProgressWriter(&out, mode)
+		write := ProgressWriter(&out, rewrite)
 		for second := 1; second <= 25; second++ {
 			write(Progress{Last: second == 25})
 		}
-		require.Equal(t, want.lines, strings.Count(out.String(), "\n"), mode)
-		require.Equal(t, want.rewritten, strings.Count(out.String(), "\r"), mode)
+		require.Equal(t, want, [2]int{strings.Count(out.String(), "\n"), strings.Count(out.String(), "\r")})
 	}
 }
