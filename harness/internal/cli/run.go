@@ -201,13 +201,12 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var progress func(load.Progress)
-	switch file, ok := stderr.(*os.File); r.mode {
-	case "auto", "plain":
-		progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
-	case "none":
-	default:
+	if !slices.Contains([]string{"auto", "plain", "none"}, r.mode) {
 		return fmt.Errorf("progress: expected auto, plain or none, got %q", r.mode)
+	}
+	var progress func(load.Progress)
+	if file, ok := stderr.(*os.File); r.mode != "none" {
+		progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
 	}
 	r.out = cmp.Or(r.out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := r.choose(ctx, stderr); err != nil {

@@ -73,7 +73,7 @@ func offeredIn(e Event, m Message) bool {
 	return m.Sent != 0 && m.Sent <= e.To.UnixNano() && (m.Answered == 0 || m.Answered >= e.From.UnixNano())
 }
 
-// resumed is how long after an instant the next message came on time; nil if no message did.
+// resumed is how long after an instant the next message was on time; nil if no message was.
 func resumed(messages []Message, ended time.Time) *int64 {
 	var first *int64
 	for _, m := range messages {

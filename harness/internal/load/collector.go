@@ -57,7 +57,7 @@ type span struct{ from, to int64 }
 
 func (s span) length() int64 { return s.to - s.from }
 
-// collector counts the samples of all agents in a phase. It is the only place where anything is counted. It keeps 11 bytes for
+// collector counts the samples of all agents in a phase. Nothing is counted anywhere else. It keeps 11 bytes for
 // each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
 	start   int64 // Unix ns

@@ -98,7 +98,7 @@ type Event struct {
 	plan.Fault
 	// From and To are when it began and ended.
 	From, To time.Time
-	// Times is how often it happened, 0 where that is not counted.
+	// Times is how often it happened, 0 if that is not counted.
 	Times int
 	// Err is why it was not done as asked for.
 	Err error

@@ -114,7 +114,7 @@ func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Conte
 }
 
 // goneText says when the server ended, if it has; of a run that ended by itself, where what is held could not be read
-// and nobody answers. start is the begin of the load.
+// and no server answers. start is the begin of the load.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
 	if closed(e.gone) {
 		d := e.left

@@ -30,7 +30,7 @@ const (
 	lead = 2 * time.Second
 	// tick is how often items are handed out and handed over, and a phase is looked at.
 	tick = 20 * time.Millisecond
-	// settleLimit is for duplicates after the last message: held messages are asked for until there are none.
+	// settleLimit is for duplicates after the last message: held messages are asked for until there are no more.
 	settleLimit = time.Second
 	// quietAfter is the silence after which an interrupted run stops waiting.
 	quietAfter = time.Second

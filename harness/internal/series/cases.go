@@ -16,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DefaultDriver is the driver of a plan that names none.
+// DefaultDriver is the driver of a plan that names no other.
 const DefaultDriver = "dq"
 
 // Side is one of the implementations that a series runs.

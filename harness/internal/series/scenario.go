@@ -23,7 +23,7 @@ import (
 type Scenario struct {
 	// Name is the file's name without .yaml, About a sentence on what it shows, and Source a document or an issue.
 	Name, About, Source string
-	// Scale is the factor that all times are shortened by unless told otherwise; 1 if the file has none.
+	// Scale is the factor that all times are shortened by unless another is given; 1 if the file has no scale.
 	Scale float64
 	// Variants are at least one; the variant of a file without variants has no name.
 	Variants []Variant
@@ -47,7 +47,7 @@ type Variant struct {
 type Run struct {
 	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
 	Plan plan.Plan
-	// Driver is a --driver value, empty if the scenario names none; Drivers are named by the members of its fleet.
+	// Driver is a --driver value, empty if the scenario names no driver; Drivers are named by the members of its fleet.
 	Driver  string
 	Drivers map[string]driver.Driver
 	// SLO must be met; Expected too, and the counts that it names are no failures.
@@ -64,7 +64,7 @@ type Choice struct {
 	Full bool
 	// Scale is the factor for times in place of the scenario's own, nil for that.
 	Scale *float64
-	// Settings are laid over each plan, and Defaults where a scenario sets nothing, both by the keys of plan.Fields.
+	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
 	Settings, Defaults map[string]string
 	// SLO are objectives in addition to the scenarios' own.
 	SLO []string
@@ -124,7 +124,7 @@ func (c Choice) ofFile(ctx context.Context, file string) ([]Run, error) {
 	return c.resolve(scale, variants...)
 }
 
-// resolve lays the settings over variants, and the defaults where a variant sets nothing.
+// resolve lays the settings over variants, and the defaults if a variant sets nothing.
 func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err error) {
 	for _, v := range variants {
 		given := map[string]string{}
@@ -199,7 +199,7 @@ func objectives(texts []string, scale float64) (all []run.SLO, err error) {
 	return all, nil
 }
 
-// Select returns the variants of the names, or those that are not Full if no name is given; full adds the others.
+// Select returns the variants of the names, or the ones that are not Full if no name is given; full adds the others.
 func (s *Scenario) Select(names []string, full bool) (chosen []Variant, err error) {
 	var known []string
 	for _, v := range s.Variants {

@@ -10,7 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
-// Suite says how several cases stand that are run one after the other. A suite of one case is the case.
+// Suite keeps the results of several cases that are run one after the other. A suite of one case is the case.
 type Suite struct {
 	cases report.Cases
 	first *Result
@@ -69,7 +69,7 @@ func (s *Suite) NeverRan() (names []string) {
 	return names
 }
 
-// Cases are all of them for a page, as they stand; nil if there is only one.
+// Cases are all of them for a page; nil if there is only one.
 func (s *Suite) Cases() *report.Cases {
 	if len(s.cases.All) == 1 {
 		return nil

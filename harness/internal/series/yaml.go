@@ -18,7 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// FileError says what is wrong with a scenario file, and where.
+// FileError is a fault of a scenario file, with its place.
 type FileError struct {
 	File string
 	// Line is 0 for an error without a line.
@@ -158,7 +158,7 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	return err
 }
 
-// maxCount bounds the processes that one member of a fleet stands for.
+// maxCount bounds the processes that one member of a fleet means.
 const maxCount = 1000
 
 // members reads one process, or count of the same.
@@ -230,10 +230,10 @@ func assign(node *yaml.Node, set func(text string) error) error {
 	}
 }
 
-// maxItems bounds a list, also one that a few lines stand for by their count or an alias.
+// maxItems bounds a list, also one that is long by a count or an alias.
 const maxItems = 10_000
 
-// list reads a list; an item may stand for several.
+// list reads a list; an item may mean several.
 func list[T any, S ~[]T](to *S, read func(*yaml.Node) ([]T, error)) func(*yaml.Node) error {
 	return func(node *yaml.Node) error {
 		*to = nil
