@@ -2,7 +2,6 @@ package series_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -32,12 +31,7 @@ func shortCase() series.Run {
 	return series.Run{Plan: p}
 }
 
-func memory(t *testing.T) series.Side {
-	t.Helper()
-	d, err := spec.Parse("memory")
-	require.NoError(t, err)
-	return series.Side{Spec: "memory", Driver: d}
-}
+func memory(t *testing.T) series.Side { return sideOf(t, "memory") }
 
 func TestDoWritesEveryRunAndCompares(t *testing.T) {
 	t.Parallel()
@@ -62,7 +56,6 @@ func TestDoWritesEveryRunAndCompares(t *testing.T) {
 	require.Nil(t, result.Single())
 }
 
-// A single run is written to the folder itself, and compared with nothing.
 // An invalid run is made again, not for ever, and is kept apart.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	t.Parallel()
@@ -84,6 +77,7 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	require.Len(t, kept, 2)
 }
 
+// A single run is written to the folder itself, and compared with nothing.
 func TestDoOneRun(t *testing.T) {
 	out := t.TempDir()
 	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
@@ -98,20 +92,17 @@ func TestDoOneRun(t *testing.T) {
 func TestRunsShareNoServer(t *testing.T) {
 	t.Parallel()
 	redistest.Redis(t) // skips where there is none
-	d, err := spec.Parse("dq")
-	require.NoError(t, err)
 	var out string
 	for range 2 {
 		out = t.TempDir()
-		result, err := series.Do(t.Context(), series.Options{Redis: "process", Out: out}, series.Case{Run: shortCase(), Sides: []series.Side{{Spec: "dq", Driver: d}}}, 1, nil)
+		result, err := series.Do(t.Context(), series.Options{Redis: "process", Out: out}, series.Case{Run: shortCase(), Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
 		require.NoError(t, err)
 		r := result.Single()
 		require.True(t, r.Verdict.Passed, r.Verdict.Text)
 		require.NotNil(t, r.Server)
 	}
 	require.FileExists(t, filepath.Join(out, run.File))
-	_, err = os.Stat(filepath.Join(out, run.LogFile))
-	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(out, run.LogFile))
 }
 
 // Sides that run at the same time begin at one instant, and are compared in pairs.
