@@ -85,7 +85,7 @@ func corpusCodec(t testing.TB, seed uint64, release, name string, uids map[strin
 		case corpusInterface:
 			continue
 		case corpusEnum:
-			class.Name, class.Constants = "acme."+c.name, c.constants
+			class.Name, class.Constants, class.Final = "acme."+c.name, c.constants, true
 		}
 		given = append(given, class)
 	}

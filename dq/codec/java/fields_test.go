@@ -20,7 +20,7 @@ import (
 // color is demo.Color of testdata/java.
 type color string
 
-var colorClass = java.Class{Of: color(""), Name: "demo.Color", Constants: []string{"RED", "GREEN", "BLUE"}}
+var colorClass = java.Class{Of: color(""), Name: "demo.Color", Constants: []string{"RED", "GREEN", "BLUE"}, Final: true}
 
 // bean is a class of testdata/java with one field of a type, and one behind it that
 // shows where the value ends. Each test gives it the class by name.

@@ -86,6 +86,37 @@ func TestTypeErrors(t *testing.T) {
 	fails(err, "no certain Java type")
 }
 
+type mood string
+
+// Redisson 4.7.0 wrote the values: a constant with a body has a class of its own, Mood$1, or Mood$BAD in Kotlin.
+func TestEnumsWithBodies(t *testing.T) {
+	class := java.Class{Of: mood(""), Name: "Enums$Mood", Constants: []string{"OK", "BAD", "PLAIN"}, Bodies: true}
+	kryo5 := byName(t, "kryo5", class)
+	for text, want := range map[string]any{
+		"0100456e756d73244d6f6f6424b101": mood("OK"), "0100456e756d73244d6f6f6424b202": mood("BAD"), "0100456e756d73244d6f6f64244241c402": mood("BAD"),
+		"0100456e756d73244d6f6fe403": mood("PLAIN"), "01006a6176612e7574696c2e41727261794c6973f4030101456e756d73244d6f6f6424b1010102456e756d73244d6f6f6424b202": []any{mood("OK"), mood("BAD")},
+	} {
+		data, err := hex.DecodeString(text)
+		require.NoError(t, err)
+		got, err := kryo5.Decode(data)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := kryo5.Decode([]byte("\x01\x00Enums$Mood$A\xc2\x01"))
+	require.ErrorAs(t, err, new(*java.ClassError), "another class in the enum")
+	data, err := byName(t, "json", class).Encode([]mood{"OK"})
+	require.NoError(t, err)
+	require.Equal(t, `["java.util.ArrayList",[["Enums$Mood","OK"]]]`, string(data))
+
+	class.Bodies = false
+	_, err = java.NewKryo5[mood](class)
+	require.ErrorContains(t, err, "as in OK { ... }; set Bodies in its Class then, else Final")
+	_, err = java.NewJackson[mood](java.JSONForm{}, class)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = java.NewSerialization[mood](class)
+	require.NoError(t, err)
+}
+
 // zoned is a ZonedDateTime in Kryo5 at 2:30 on 2024-10-27, in a zone.
 func zoned(zone string) []byte {
 	name := "java.time.ZonedDateTime"

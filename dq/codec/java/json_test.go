@@ -112,7 +112,7 @@ const (
 
 var (
 	uuid12 = java.UUID{7: 1, 15: 2}
-	states = java.Class{Of: state(""), Name: "one.St", Constants: []string{"NEW", "PAID"}}
+	states = java.Class{Of: state(""), Name: "one.St", Constants: []string{"NEW", "PAID"}, Final: true}
 )
 
 // both has a codec read a text and write it again.
@@ -268,7 +268,7 @@ func TestJackson3(t *testing.T) {
 		Primitive: 1, Boxed: ptr(int64(2)), Any: int64(3), List: []int64{4}, Map: map[string]int64{"k": 5}, UUID: uuid, AnyUUID: uuid,
 		UUIDs: []java.UUID{uuid}, Date: 1_700_000_000_000, AnyDate: java.Date(-7), Decimal: "1E+3", Integer: big.NewInt(10),
 		S: 6, B: ptr(int8(7)), F: ptr(float32(1.25)), D: ptr(0.0), C: ptr(uint16('c')), AnyFloat: float32(1.25), Color: "GREEN", AnyColor: color("RED"),
-	}, java.Class{Of: color(""), Name: "demo.Forms$Color", Constants: []string{"RED", "GREEN"}})
+	}, java.Class{Of: color(""), Name: "demo.Forms$Color", Constants: []string{"RED", "GREEN"}, Final: true})
 	for name, form := range map[string]java.JSONForm{"json3": form, "typed-json3": {Jackson3: true, Plain: true}} {
 		for _, order := range []string{" order", " order parent"} {
 			c, err := java.NewJackson[formsOrder](form)

@@ -79,7 +79,7 @@ func (w *jsonWriter) value(v reflect.Value, t, declared *typ) {
 }
 
 func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
-	bare := declared.kind == t.kind
+	bare := declared.kind == t.kind && (t.enum == nil || !t.enum.bodies)
 	switch t.kind {
 	case boolKind:
 		w.buf = strconv.AppendBool(w.buf, v.Bool())

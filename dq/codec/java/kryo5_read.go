@@ -69,7 +69,11 @@ func (r *kryoReader) class(declared *typ) *typ {
 		return nil
 	}
 	name := r.names[index]
-	switch own := r.registry.byName[name]; {
+	own := r.registry.byName[name]
+	if own == nil {
+		own = r.registry.constant(name)
+	}
+	switch {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class
 	case name == optionalClass:

@@ -123,7 +123,10 @@ func (g *registry) describe(t reflect.Type, j *typ) (err error) {
 		if given.Name == "" || len(given.Constants) == 0 {
 			return g.refuse(t, "the Class of a string type is an enum; give it a Name and all Constants in their order")
 		}
-		j.kind, j.class, j.enum = enumKind, given.Name, &enum{given.Constants}
+		if given.Bodies == given.Final && (g.codec == "kryo5" || g.codec == "json") {
+			return g.refuse(t, fmt.Sprintf("Java writes the enum %s in another way if a constant has a body, as in %s { ... }; set Bodies in its Class then, else Final", given.Name, given.Constants[0]))
+		}
+		j.kind, j.class, j.enum = enumKind, given.Name, &enum{given.Constants, given.Bodies}
 		g.register(j)
 	case t.Kind() == reflect.String:
 		j.kind, j.class = stringKind, stringClass
@@ -334,3 +337,13 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 
 // Set is the value of an any that holds a java.util.Set.
 type Set []any
+
+// constant returns the enum of a constant's own class: demo.Mood of demo.Mood$1, or of demo.Mood$OK as Kotlin has it.
+func (g *registry) constant(class string) *typ {
+	at := max(strings.LastIndexByte(class, '$'), 0)
+	t, own := g.byName[class[:at]], class[at:]
+	if t == nil || t.enum == nil || strings.Trim(own[1:], "0123456789") != "" && !slices.Contains(t.enum.constants, own[1:]) {
+		return nil
+	}
+	return t
+}

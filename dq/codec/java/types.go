@@ -21,6 +21,9 @@ type Class struct {
 	Of        any      // a value of the struct type or string type
 	Name      string   // the full name; empty uses the tag's
 	Constants []string // all constants of an enum in the order of their declaration
+	// Bodies says that constants of an enum have bodies, as in `OK { ... }`; Final says that none has. Java writes the two
+	// differently, so Kryo5 and Jackson need one of them.
+	Bodies bool
 	// SerialVersionUID is required to write Marshalling and Serialization. The JDK's serialver prints it.
 	SerialVersionUID int64
 	Record, Final    bool // the class is declared so; or options of the tag: `java:"demo.Point,record"`
@@ -85,7 +88,10 @@ type typ struct {
 	object *class
 }
 
-type enum struct{ constants []string }
+type enum struct {
+	constants []string
+	bodies    bool // some constants have a class of their own
+}
 
 type class struct {
 	name          string
@@ -111,6 +117,8 @@ func (t *typ) isFinal() bool {
 	switch t.kind {
 	case anyKind, listKind, mapKind:
 		return false
+	case enumKind:
+		return !t.enum.bodies
 	case objectKind:
 		return t.object.final
 	case arrayKind:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
@@ -142,12 +143,19 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	read, err := marshalling.Decode(messages[0].bytes)
 	require.NoError(t, err)
 	require.Equal(t, "order 7", *read.Name)
-	written, err := kryo5.Encode(read)
+	fromJava, err := kryo5.Decode(replies[0].Value)
+	require.NoError(t, err)
+	require.Equal(t, read, fromJava)
+	jackson, err := java.NewJackson[Order](java.JSONForm{}, Classes...)
 	require.NoError(t, err)
 	readers := start(t, values.Options{ClassPath: []string{classes}, Old: fresh, New: fresh})
-	again := ask(t, readers, values.Request{"verb": "decode", "codec": "kryo5", "value": written})
-	require.NoError(t, again.Err())
-	require.JSONEq(t, string(order.JSON), string(again.JSON))
+	for name, c := range map[string]codec.Codec[Order]{"kryo5": kryo5, "json": jackson} {
+		written, err := c.Encode(read)
+		require.NoError(t, err)
+		again := ask(t, readers, values.Request{"verb": "decode", "codec": name, "value": written})
+		require.NoError(t, again.Err())
+		require.JSONEq(t, string(order.JSON), string(again.JSON), name)
+	}
 
 	for _, class := range []string{"Tags", "Failed"} {
 		r := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$" + class})
@@ -181,7 +189,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	long := strings.Repeat("a\"\\é\n", 1<<19)
 	r = ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
 	require.NoError(t, r.Err())
-	again = ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
+	again := ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
 	require.Equal(t, long, string(again.Value))
 	r = ask(t, plain, values.Request{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
 	require.Equal(t, "\x09\x54", string(r.Value))

@@ -29,7 +29,7 @@ type Order struct {
 	Name  *string           `json:"name"`
 	Items []*Item           `json:"items"`
 	Stock map[string]*int32 `json:"stock"`
-	State any               `json:"state" java:"acme.Awkward$State"`
+	State *State            `json:"state"`
 	Shape any               `json:"shape" java:"acme.Awkward$Shape"`
 }
 
@@ -60,7 +60,7 @@ type HardOfList struct {
 	X_under  int32       `json:"_under"`
 	Grid     any         `json:"grid" java:"[[I,final"`
 	Shapes   any         `json:"shapes" java:"[Lacme.Awkward$Shape;"`
-	States   any         `json:"states" java:"[Lacme.Awkward$State;"`
+	States   []*State    `json:"states" java:"array"`
 	Number   any         `json:"number" java:"java.util.OptionalInt,final"`
 	Counts   any         `json:"counts" java:"java.util.EnumMap"`
 	ByNumber any         `json:"byNumber" java:"java.util.Map,final"`
@@ -86,7 +86,7 @@ type Hard struct {
 	X_under  int32       `json:"_under"`
 	Grid     any         `json:"grid" java:"[[I,final"`
 	Shapes   any         `json:"shapes" java:"[Lacme.Awkward$Shape;"`
-	States   any         `json:"states" java:"[Lacme.Awkward$State;"`
+	States   []*State    `json:"states" java:"array"`
 	Number   any         `json:"number" java:"java.util.OptionalInt,final"`
 	Counts   any         `json:"counts" java:"java.util.EnumMap"`
 	ByNumber any         `json:"byNumber" java:"java.util.Map,final"`
@@ -108,7 +108,7 @@ type Hard struct {
 var Classes = []java.Class{
 	{Of: BaseOfLong{}},
 	{Of: Item{}},
-	{Of: State(""), Name: "acme.Awkward$State", Constants: []string{"NEW", "PAID"}},
+	{Of: State(""), Name: "acme.Awkward$State", Constants: []string{"NEW", "PAID"}, Bodies: true},
 	{Of: Order{}},
 	{Of: Circle{}},
 	{Of: Page{}},

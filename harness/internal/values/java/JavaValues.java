@@ -376,7 +376,8 @@ public final class JavaValues {
             if (c.isEnum()) {
                 List<String> constants = Arrays.stream(c.getEnumConstants()).map(constant -> Json.quote(((Enum<?>) constant).name())).toList();
                 source.append("\n// ").append(name).append(" is the enum ").append(c.getName()).append(".\ntype ").append(name).append(" string\n");
-                list.append("\t{Of: ").append(name).append("(\"\"), Name: ").append(Json.quote(c.getName())).append(", Constants: []string{").append(String.join(", ", constants)).append("}},\n");
+                list.append("\t{Of: ").append(name).append("(\"\"), Name: ").append(Json.quote(c.getName())).append(", Constants: []string{").append(String.join(", ", constants))
+                        .append(Modifier.isFinal(c.getModifiers()) ? "}, Final: true},\n" : "}, Bodies: true},\n");
                 return name;
             }
             ObjectStreamClass stream = ObjectStreamClass.lookup(c);
@@ -432,9 +433,6 @@ public final class JavaValues {
                 return element[0].startsWith("*") ? new String[] {element[0], "Optional"} : unknown(c);
             } else if (c == Object.class) {
                 return new String[] {"any", ""};
-            } else if (c.isEnum() && !Modifier.isFinal(c.getModifiers())) {
-                named(type, bound); // its constants with bodies have classes of their own, which Kryo5 names
-                return new String[] {"any", c.getName()};
             } else if (!c.isEnum() && (c.isInterface() || Modifier.isAbstract(c.getModifiers()) || jdkSuper(c) != null)) {
                 return new String[] {"any", c.getName() + (Modifier.isFinal(c.getModifiers()) ? ",final" : "")};
             }
