@@ -10,8 +10,8 @@ import (
 
 // conversion puts trees into Go values. Its budget bounds references, which can make a small input a huge value.
 type conversion struct {
-	g      *registry
-	budget int
+	g            *registry
+	most, budget int
 }
 
 func (c *conversion) refuse(format string, args ...any) error {
@@ -21,7 +21,7 @@ func (c *conversion) refuse(format string, args ...any) error {
 // into stores a value in dst, of the declared type t; nil if nothing is declared.
 func (c *conversion) into(dst reflect.Value, value any, t *typ) error {
 	if c.budget--; c.budget < 0 {
-		return c.refuse("references make the value larger than %d elements", maxFree)
+		return c.exhausted()
 	}
 	if self, is := value.(itself); is {
 		return c.refuse("the value holds a %s that contains itself; Go types here cannot", self.class)
@@ -90,6 +90,10 @@ func (c *conversion) into(dst reflect.Value, value any, t *typ) error {
 	return nil
 }
 
+func (c *conversion) exhausted() error {
+	return c.refuse("references make the value larger than %d elements", c.most)
+}
+
 func (c *conversion) mismatch(dst reflect.Value, value any) error {
 	return c.refuse("the value is a %s, expected %v", className(value), dst.Type())
 }
@@ -140,13 +144,14 @@ func (c *conversion) elements(dst reflect.Value, all []any, value any, t *typ) e
 	if dst.Kind() != reflect.Slice || dst.Type().Elem().Kind() == reflect.Uint8 {
 		return c.mismatch(dst, value)
 	}
-	dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
+	if len(all) > c.budget {
+		return c.exhausted()
+	}
+	dst.Set(reflect.MakeSlice(dst.Type(), len(all), len(all)))
 	for i, value := range all {
-		element := reflect.New(dst.Type().Elem()).Elem()
-		if err := c.into(element, value, t.element()); err != nil {
+		if err := c.into(dst.Index(i), value, t.element()); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
-		dst.Set(reflect.Append(dst, element))
 	}
 	return nil
 }

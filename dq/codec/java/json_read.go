@@ -276,7 +276,7 @@ func (r jsonReader) text(s string, t *typ) (any, error) {
 	case t.kind == scalarKind && (t.class == "java.math.BigDecimal" || t.class == "java.math.BigInteger"):
 		return r.number(s, t)
 	case t.kind == scalarKind, t.kind != stringKind && t.kind != anyKind:
-		return nil, r.refuse("expected a %s, got the text %.40q", t.class, s)
+		return nil, r.refuse("expected a %s, got the text %.40q", t.name(), s)
 	}
 	return s, nil
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -56,7 +55,7 @@ func (j Jackson[T]) Encode(value T) ([]byte, error) {
 		declared = t // Jackson never writes the class of these at the top
 	}
 	w.value(v, t, declared)
-	return w.buf, w.err
+	return w.result()
 }
 
 type jsonWriter struct {
@@ -106,16 +105,11 @@ func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
 		}
 		w.wrap(boxes[t.kind].class, bare || isNumber && t.kind == doubleKind, text)
 	case stringKind:
-		if !utf8.ValidString(v.String()) {
-			w.refuse("the string %.40q is not UTF-8, as a Java string must be; use []byte", v.String())
-		}
 		w.buf = append(w.buf, quote(v.String(), !w.form.Jackson3)...)
 	case bytesKind:
 		w.wrap(bytesClass, bare, `"`+base64.StdEncoding.EncodeToString(v.Bytes())+`"`)
 	case enumKind:
-		if !slices.Contains(t.enum.constants, v.String()) {
-			w.refuse("expected a constant of the enum %s, got %q", t.class, v.String())
-		}
+		w.ordinal(t, v)
 		w.wrap(t.class, bare, quote(v.String(), true))
 	case listKind:
 		w.elements(t.value, false, v, t.elem)
@@ -203,6 +197,7 @@ func (w *jsonWriter) mapping(v reflect.Value, t *typ) {
 	for _, key := range keys {
 		element, of, ok := w.actual(v.MapIndex(key), t.elem)
 		name, isText := keyText(key)
+		w.checkText(name)
 		switch {
 		case !ok:
 			return

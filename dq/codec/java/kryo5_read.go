@@ -219,8 +219,9 @@ func (r *kryoReader) collection(class string, elem *typ) any {
 	}
 	t := r.class(elem)
 	if t == nil { // all are null, without bytes
-		r.spend(min(n, maxFree+1))
-		n = min(max(n, 0), maxFree)
+		if !r.spend(n) {
+			return nil
+		}
 		return list{class, make([]any, n)}
 	}
 	hasNull := !withoutNulls(class) && r.flag()
@@ -292,8 +293,11 @@ func (r *kryoReader) scalar(s *scalar) any {
 		}
 		return n
 	case "java.time.Instant":
-		seconds := int64(r.varlong())
-		return time.Unix(seconds, int64(r.varint())).UTC()
+		at, err := instantOf(int64(r.varlong()), int64(r.varint()))
+		if err != nil {
+			r.refuse("the value holds %v", err)
+		}
+		return at
 	case "java.time.Duration":
 		d, err := durationOf(int64(r.fixed(8)), int32(r.varint()))
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,7 +16,7 @@ func (k Kryo5[T]) Encode(value T) ([]byte, error) {
 	}
 	w := kryoWriter{writer{registry: k.g}, map[string]int{}}
 	w.named(reflect.ValueOf(&value).Elem(), k.root(), nil)
-	return w.buf, w.err
+	return w.result()
 }
 
 // kryoWriter writes one value. The name of a class is written once, its number each time.
@@ -136,19 +135,12 @@ func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
 	case doubleKind:
 		w.buf = le.AppendUint64(w.buf, doubleBits(v.Float()))
 	case stringKind:
-		if !utf8.ValidString(v.String()) {
-			w.refuse("the string %.40q is not UTF-8, as a Java string must be; use []byte", v.String())
-		}
 		w.text(v.String())
 	case bytesKind:
 		w.varint(uint64(v.Len()) + 1)
 		w.buf = append(w.buf, v.Bytes()...)
 	case enumKind:
-		ordinal := slices.Index(t.enum.constants, v.String())
-		if ordinal < 0 {
-			w.refuse("expected a constant of the enum %[2]s, one of %[3]q, got %[1]q", v.String(), t.class, t.enum.constants)
-		}
-		w.varint(uint64(ordinal) + 1)
+		w.varint(uint64(w.ordinal(t, v)) + 1)
 	case listKind:
 		w.list(v, t, declared.as(listKind).element())
 	case arrayKind:

@@ -23,8 +23,8 @@ func (w *kryoWriter) scalar(v reflect.Value, s *scalar) {
 		w.varlong(uint64(value))
 	case Timestamp:
 		w.varlong(uint64(value.UnixMilli()))
-		if value.Nanosecond()%1e6 != 0 {
-			w.refuse("got a java.sql.Timestamp finer than milliseconds, which Kryo5Codec does not keep; truncate it")
+		if !time.UnixMilli(value.UnixMilli()).Equal(value.Time) {
+			w.refuse("got a java.sql.Timestamp finer than milliseconds, which Kryo5Codec does not keep, or far away; truncate it")
 		}
 	case big.Int:
 		w.bigNumber(&value)
@@ -37,16 +37,24 @@ func (w *kryoWriter) scalar(v reflect.Value, s *scalar) {
 		w.bigNumber(unscaled)
 		w.zigzag(scale)
 	case time.Time:
+		if _, err := instantOf(value.Unix(), int64(value.Nanosecond())); err != nil {
+			w.refuse("got %v", err)
+		}
 		w.varlong(uint64(value.Unix()))
 		w.varint(uint64(value.Nanosecond()))
 	case time.Duration:
 		seconds, nanos := durationParts(value)
 		w.buf = le.AppendUint64(w.buf, uint64(seconds))
 		w.varint(uint64(nanos))
-	case URI, Currency:
-		w.text(v.String())
-	case Locale:
-		parts := strings.SplitN(string(value)+"__", "_", 4)
+	case URI, Currency, Locale:
+		if problem := textProblem(s, v.String()); problem != "" {
+			w.refuse("got the %s %.60q, which Java does not read back: %s", s.class, v.String(), problem)
+		}
+		if s.class != "java.util.Locale" {
+			w.text(v.String())
+			return
+		}
+		parts := append(strings.SplitN(v.String(), "_", 3), "", "")
 		for _, part := range parts[:3] {
 			w.text(part)
 		}
@@ -84,7 +92,9 @@ func (w *kryoWriter) moment(m moment, layout string) {
 			}
 		case 'z':
 			w.text(m.zone)
-			if at := m; at.inZone() != nil || at.offset != m.offset {
+			if at := m; at.inZone() != nil {
+				w.refuse("got a java.time.ZonedDateTime: %v", at.inZone())
+			} else if at.offset != m.offset {
 				w.refuse("got a java.time.ZonedDateTime with another offset than its zone %s gives, which Kryo5Codec does not keep", m.zone)
 			}
 		}

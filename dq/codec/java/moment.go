@@ -219,6 +219,9 @@ func parseMoment(text, layout string) (m moment, err error) {
 	return m, nil
 }
 
+// otherZones are names that Go has and Java has not.
+var otherZones = regexp.MustCompile(`^(right/|posix)|^(EST|HST|MST|ROC|Factory|localtime|Local)$`)
+
 var zonePrefix = regexp.MustCompile(`^(UTC|GMT|UT)\b`)
 
 func parseOffset(id string) (seconds int32, err error) {
@@ -233,7 +236,7 @@ func parseOffset(id string) (seconds int32, err error) {
 }
 
 // inZone sets the offset of the zone at the date and time, which Kryo5 does not write. If clocks go back, Java takes the
-// earlier of the two instants. It fails for a zone that this machine does not know.
+// earlier of the two instants. It fails for a zone that this machine does not know, and for a time that clocks skip.
 func (m *moment) inZone() error {
 	id := zonePrefix.ReplaceAllString(m.zone, "")
 	switch len(id) {
@@ -247,7 +250,7 @@ func (m *moment) inZone() error {
 		return nil
 	}
 	place, err := time.LoadLocation(m.zone)
-	if err != nil || m.zone == "Local" {
+	if err != nil || otherZones.MatchString(m.zone) {
 		return fmt.Errorf("this machine does not know the time zone %.60q; install its tzdata, or import time/tzdata", m.zone)
 	}
 	in := func(place *time.Location) time.Time {
@@ -258,6 +261,9 @@ func (m *moment) inZone() error {
 	_, offset := local.Add(-time.Duration(before) * time.Second).In(place).Zone()
 	if offset != before {
 		_, offset = in(place).Zone()
+	}
+	if _, then := local.Add(-time.Duration(offset) * time.Second).In(place).Zone(); then != offset {
+		return fmt.Errorf("clocks in %s skip the time %s", m.zone, local.Format("2006-01-02T15:04:05"))
 	}
 	m.offset = int32(offset)
 	return nil

@@ -21,16 +21,24 @@ func (o Object) Class() string { return className(o.tree) }
 
 // MarshalJSON returns the value for people: the fields of an object by name, and scalars as Java's text.
 func (o Object) MarshalJSON() ([]byte, error) {
-	budget := maxFree
+	budget := maxShown
 	shown := show(o.tree, &budget)
 	if budget < 0 {
-		return nil, fmt.Errorf("references make the value larger than %d elements", maxFree)
+		return nil, fmt.Errorf("references make the value larger than %d bytes", maxShown)
 	}
 	return json.Marshal(shown)
 }
 
+// maxShown bounds the JSON of an Object. A value counts valueSize bytes, and the length of its text.
+const maxShown, valueSize = 1 << 26, 64
+
+// show spends the budget, since references repeat values.
 func show(value any, budget *int) any {
-	if *budget--; *budget < 0 {
+	text := func(s string) string {
+		*budget -= len(s)
+		return s
+	}
+	if *budget -= valueSize; *budget < 0 {
 		return nil
 	}
 	all := func(values []any) any {
@@ -43,13 +51,13 @@ func show(value any, budget *int) any {
 	shown := map[string]any{}
 	switch value := value.(type) {
 	case *record:
-		shown["@class"] = value.class
+		shown["@class"] = text(value.class)
 		for _, f := range slices.Backward(value.fields) {
 			name := f.name
 			if shown[name] != nil { // of a subclass
 				name = f.class + "." + name
 			}
-			shown[name] = show(f.value, budget)
+			shown[text(name)] = show(f.value, budget)
 		}
 		if len(value.data) > 0 {
 			shown["@data"] = all(value.data)
@@ -65,17 +73,19 @@ func show(value any, budget *int) any {
 			if _, has := shown[name]; has {
 				name += " of " + className(key)
 			}
-			shown[name] = show(value.values[i], budget)
+			shown[text(name)] = show(value.values[i], budget)
 		}
 		return shown
+	case string:
+		return text(value)
 	case constant:
-		return value.name
+		return text(value.name)
 	case itself:
 		return "a " + value.class + " that contains this"
 	case uint16:
 		return string(rune(value))
 	case []byte, block:
-		return fmt.Sprintf("%x", value)
+		return text(fmt.Sprintf("%x", value))
 	case *big.Int:
 		if value.BitLen() > 8*maxNumber {
 			return fmt.Sprintf("an integer of %d bits", value.BitLen())

@@ -9,12 +9,11 @@ import (
 )
 
 const (
-	maxDepth  = 500     // how deep values may be nested
-	maxFree   = 1 << 20 // number of values without bytes
-	maxAhead  = 64      // elements to allocate before reading them
-	maxDigits = 1000    // of a number in JSON: Jackson's limit
-	maxNumber = 4096    // bytes of a number in decimal
-	shortText = 32      // the longest text whose last byte Kryo marks
+	maxDepth  = 500  // how deep values may be nested
+	maxAhead  = 64   // elements to allocate before reading them
+	maxDigits = 1000 // of a number in JSON: Jackson's limit
+	maxNumber = 4096 // bytes of a number in decimal
+	shortText = 32   // the longest text whose last byte Kryo marks
 )
 
 // reader walks over bytes. It keeps its first error; later reads return zero.
@@ -77,11 +76,15 @@ func (r *reader) count(n int) int {
 	return n
 }
 
-// spend counts values without bytes.
-func (r *reader) spend(n int) {
-	if r.free += n; n < 0 || r.free > maxFree {
-		r.fail("more than %d values without bytes", maxFree)
+// most returns how many values the bytes may stand for: references repeat values, and Kryo5 writes only the number of nulls.
+func most(size int) int { return size + 4096 + min(64*size, 1<<20) }
+
+// spend counts values without bytes, and reports whether there may be so many.
+func (r *reader) spend(n int) bool {
+	if r.free += n; n < 0 || r.free > most(len(r.data)) {
+		r.fail("more than %d values in %d bytes", most(len(r.data)), len(r.data))
 	}
+	return r.err == nil
 }
 
 // enter counts a level of nesting; leave it again when it reports true.

@@ -4,9 +4,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -135,6 +138,84 @@ func TestNumbersAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Decode(data)
 	require.ErrorContains(t, err, "BigDecimal of at most 4096 bytes")
+}
+
+// Java fails to read such values.
+func TestKryo5RefusesWhatJavaLacks(t *testing.T) {
+	c := byName(t, "kryo5")
+	for _, value := range []any{
+		java.Currency("XYZ"), java.Currency("eur"), java.Currency("D A"), java.Locale("DE_de"), java.Locale("zh_CN_#Hans"), java.Locale("de_"), java.URI("a b"), java.URI("http://"),
+		java.URI("://x"), java.URI("1:2"), java.URI("%zz"), java.URI("http://[::g]/"), java.URI("http://h/\u00a0"), java.URI("mailto:"), java.Timestamp{Time: time.Unix(1<<60, 0)},
+		time.Unix(31_556_889_864_403_200, 0), time.Unix(-31_557_014_167_219_201, 0),
+	} {
+		data, err := c.Encode(value)
+		require.ErrorAs(t, err, new(*java.ValueError), "%v", value)
+		require.Nil(t, data)
+	}
+	for _, value := range []any{
+		java.Currency("SLE"), java.Locale("th_TH_a_b"), java.Locale("_DE"), java.Locale(""), java.URI(""), java.URI("mailto:a@b"), java.URI("http://u@[::1]:80/\u00e4?q=%20#f"), java.URI("../a;b"),
+		java.URI("file:///a"), java.URI("urn:isbn:1"), time.Duration(math.MinInt64), time.Duration(math.MaxInt64), time.Unix(31_556_889_864_403_199, 0).UTC(),
+	} {
+		data, err := c.Encode(value)
+		require.NoError(t, err, "%v", value)
+		got, err := c.Decode(data)
+		require.NoError(t, err)
+		require.Equal(t, value, got)
+	}
+	_, err := c.Decode([]byte("\x01\x00java.time.Instan\xf4\x01\x80\x94\xeb\xdc\x03"))
+	require.ErrorContains(t, err, "a java.time.Instant of 1 s and 1000000000 ns")
+}
+
+// A few bytes name a huge length, or repeat a long text. Decoding allocates by the bytes that are there.
+func TestHostileLengths(t *testing.T) {
+	const list = "\x01\x00java.util.ArrayLis\xf4"
+	for name, all := range map[string][]string{
+		"kryo5": {list + "\xff\xff\xff\x0f\x00", list + "\xff\xff\xff\xff\xff\x07\x00", list + "\x82\x01\x01[\xc2\xff\xff\xff\xff\x07", "\x01\x00java.util.HashMa\xf0\xff\xff\xff\xff\x07aa",
+			"\x01\x00[\xc2\xff\xff\xff\xff\x07", "\x01\x00java.math.BigIntege\xf2\xff\xff\xff\xff\x07", "\x03\xff\xff\xff\xff\x07a", "\x03\xff\xff\x02a"},
+		"marshalling":   {"\x04\x40\x7f\xff\xff\xffa", "\x04\x44\x7f\xff\xff\xff\x21", "\x04\x44\x7f\xff\xff\xff\x20\xff", "\x04\x55\x7f\xff\xff\xff\x5a\x01", "\x04\x04\x09\x3e\x01a12345678\x7f\xff\xff\xff"},
+		"serialization": {"\xac\xed\x00\x05\x7c\x00\x00\x00\x00\x7f\xff\xff\xffa", "\xac\xed\x00\x05\x75\x72\x00\x02[B12345678\x02\x00\x00\x78\x70\x7f\xff\xff\xff"},
+		"json":          {strings.Repeat("[", 100), `["java.math.BigDecimal",1E999999999]`, `["java.math.BigInteger",1E999999999]`},
+	} {
+		c := byName(t, name)
+		for _, data := range all {
+			require.Less(t, allocated(func() { _, _ = c.Decode([]byte(data)) }), uint64(1<<20), "%s %q", name, data)
+		}
+	}
+	text := strings.Repeat("x", 30_000)
+	data := "\x04\x54\xff\xff\x5a\x3f\x75\x30" + text + strings.Repeat("\x39\xff", 65_534)
+	c, err := java.NewMarshalling[java.Object]()
+	require.NoError(t, err)
+	require.Less(t, allocated(func() {
+		o, err := c.Decode([]byte(data))
+		require.NoError(t, err)
+		_, err = json.Marshal(o)
+		require.ErrorContains(t, err, "references make the value larger")
+	}), uint64(100*len(data)))
+}
+
+// allocated returns the bytes that a function allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestErrorsNameTheClass(t *testing.T) {
+	c, err := java.NewJackson[smallBean](java.JSONForm{Plain: true})
+	require.NoError(t, err)
+	_, err = c.Decode([]byte(`{"a":"x"}`))
+	require.ErrorContains(t, err, `expected a java.lang.Byte, got the text "x"`)
+	_, err = byName(t, "kryo5", java.Class{Of: anyField{}}).Encode(anyField{Queue: int32(7)})
+	require.ErrorContains(t, err, "got a java.lang.Integer for a field of java.util.EnumMap")
+	for _, name := range []string{"kryo5", "json", "typed-json", "marshalling", "serialization"} {
+		for _, value := range []any{"\xff", []string{"\xff"}, map[string]int32{"\xff": 1}} {
+			if _, err := byName(t, name).Encode(value); !strings.HasSuffix(name, "ation") && name != "marshalling" || err == nil {
+				require.ErrorContains(t, err, "is not UTF-8, so a String of Java cannot hold it", "%s %q", name, value)
+			}
+		}
+	}
 }
 
 func TestJSONAsJavaWritesIt(t *testing.T) {

@@ -44,7 +44,7 @@ func (b bound[T]) root() *typ { return b.g.types[reflect.TypeFor[T]()] }
 
 // fromTree puts a tree that was read from size bytes into a T.
 func (b bound[T]) fromTree(tree any, size int) (value T, err error) {
-	c := conversion{b.g, maxFree + size}
+	c := conversion{b.g, most(size), most(size)}
 	err = c.into(reflect.ValueOf(&value).Elem(), tree, b.root())
 	return value, err
 }

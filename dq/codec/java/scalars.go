@@ -3,7 +3,6 @@ package java
 import (
 	"encoding/hex"
 	"fmt"
-	"math"
 	"math/big"
 	"reflect"
 	"strconv"
@@ -172,11 +171,11 @@ func integerOf(data []byte) *big.Int {
 
 // durationOf fails for more than 292 years, the range of time.Duration.
 func durationOf(seconds int64, nanos int32) (time.Duration, error) {
-	const most = math.MaxInt64 / int64(time.Second)
-	if seconds >= most || seconds <= -most || nanos < 0 || nanos >= 1e9 {
-		return 0, fmt.Errorf("a java.time.Duration of %d s, beyond the 292 years of time.Duration", seconds)
+	d := time.Duration(seconds)*time.Second + time.Duration(nanos)
+	if back, rest := durationParts(d); back != seconds || rest != nanos {
+		return 0, fmt.Errorf("a java.time.Duration of %d s and %d ns, beyond the 292 years of time.Duration", seconds, nanos)
 	}
-	return time.Duration(seconds)*time.Second + time.Duration(nanos), nil
+	return d, nil
 }
 
 // durationParts returns seconds, rounded down, and the nanoseconds beyond them.

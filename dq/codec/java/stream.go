@@ -365,7 +365,9 @@ func timeOf(o *record, raw []byte) (value any) {
 			value = d
 		}
 	case 2:
-		value = time.Unix(r.int64(), int64(r.int32())).UTC()
+		if at, err := instantOf(r.int64(), int64(r.int32())); err == nil {
+			value = at
+		}
 	default:
 		s := scalarOfClass[timeClasses[code]]
 		if s == nil {

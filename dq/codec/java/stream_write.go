@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // streamWriter writes plain values for Marshalling and Serialization: texts, numbers, booleans, byte[], enums, ArrayLists, and
@@ -37,7 +36,7 @@ func encodeStream[T any](b bound[T], form func(*streamWriter) streamForm, value 
 	w := &streamWriter{writer: writer{registry: b.g}}
 	w.form = form(w)
 	w.value(reflect.ValueOf(&value).Elem(), b.root())
-	return w.buf, w.err
+	return w.result()
 }
 
 func (w *streamWriter) int16(n int)           { w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(n)) }
@@ -57,11 +56,12 @@ func (w *streamWriter) value(v reflect.Value, declared *typ) {
 		w.form.null()
 	case boxes[t.kind].code != "":
 		w.form.box(t, v)
-	case t.kind == stringKind && utf8.ValidString(v.String()):
+	case t.kind == stringKind:
 		w.form.text(v.String())
 	case t.kind == bytesKind:
 		w.form.bytes(v.Bytes())
-	case t.kind == enumKind && slices.Contains(t.enum.constants, v.String()):
+	case t.kind == enumKind:
+		w.ordinal(t, v)
 		w.form.constant(t, v.String())
 	case t.kind == listKind && t.value == "java.util.ArrayList":
 		w.form.list(v.Len())
@@ -72,7 +72,7 @@ func (w *streamWriter) value(v reflect.Value, declared *typ) {
 	case t.kind == objectKind:
 		w.object(v, t.object)
 	default:
-		w.refuse("got a %s, or text that is no UTF-8, which is not a plain value; use Kryo5 or JSON, or let Java write it", t.class)
+		w.refuse("got a %s, which is not a plain value; use Kryo5 or JSON, or let Java write it", t.name())
 	}
 }
 

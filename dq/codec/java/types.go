@@ -1,6 +1,7 @@
 package java
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -111,6 +112,9 @@ type field struct {
 }
 
 func (t *typ) isPrimitive() bool { return boxes[t.kind].code != "" && !t.boxed }
+
+// name returns the declared class, for people also of a primitive.
+func (t *typ) name() string { return cmp.Or(t.class, boxes[t.kind].class) }
 
 // isFinal reports whether the declared type fixes the class of its values.
 func (t *typ) isFinal() bool {

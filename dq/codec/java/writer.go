@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // writer is the common part of the writers. It keeps its first error.
@@ -19,6 +21,28 @@ func (w *writer) refuse(format string, args ...any) {
 	if w.err == nil {
 		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
 	}
+}
+
+func (w *writer) result() ([]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.buf, nil
+}
+
+func (w *writer) checkText(s string) {
+	if !utf8.ValidString(s) {
+		w.refuse("the text %.40q is not UTF-8, so a String of Java cannot hold it; use []byte here and byte[] in Java", s)
+	}
+}
+
+// ordinal returns the number of a constant of an enum.
+func (w *writer) ordinal(t *typ, v reflect.Value) int {
+	number := slices.Index(t.enum.constants, v.String())
+	if number < 0 {
+		w.refuse("expected a constant of the enum %s, one of %q, got %q", t.class, t.enum.constants, v.String())
+	}
+	return max(number, 0)
 }
 
 func (w *writer) byte(b ...byte) { w.buf = append(w.buf, b...) }
@@ -48,6 +72,9 @@ func (w *writer) actual(v reflect.Value, t *typ) (reflect.Value, *typ, bool) {
 	if v.Type() == objectType {
 		w.refuse("got an Object, which is only read; use codec.PreserveBytes to write a value in the bytes that it had")
 	}
+	if v.Kind() == reflect.String {
+		w.checkText(v.String())
+	}
 	if !isAny || w.err != nil || t != nil && t.kind == jsonKind {
 		return v, t, w.err == nil
 	}
@@ -60,7 +87,7 @@ func (w *writer) actual(v reflect.Value, t *typ) (reflect.Value, *typ, bool) {
 		}
 	}
 	if t != nil && (strings.HasPrefix(t.class, "java.util.") || strings.HasPrefix(t.class, "[")) && t.kind == anyKind && t.class != held.class && t.class != held.value {
-		w.refuse("got a %s for a field of %s; let Java write it", cmp.Or(held.value, held.class), t.class)
+		w.refuse("got a %s for a field of %s; let Java write it", cmp.Or(held.value, held.name()), t.class)
 	}
 	return v, held, w.err == nil
 }
