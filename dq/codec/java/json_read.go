@@ -18,34 +18,27 @@ import (
 	"unicode/utf8"
 )
 
-// Decode skips members that a struct lacks. It fails with a *FormatError, *ClassError or *ValueError.
-func (j Jackson[T]) Decode(data []byte) (value T, err error) {
-	if err := j.Check(); err != nil {
-		return value, err
-	}
-	document, err := j.parse(data)
+func (f JSONForm) decode(g *registry, data []byte, t *typ) (any, error) {
+	r := jsonReader{g, f}
+	document, err := r.parse(data)
 	if err != nil {
-		return value, err
+		return nil, err
 	}
-	tree, err := (jsonReader{j.g, j.form}).value(document, j.root(), 0)
-	if err != nil {
-		return value, err
-	}
-	return j.fromTree(tree, len(data))
+	return r.value(document, t, 0)
 }
 
 // parse reads one JSON document.
-func (j Jackson[T]) parse(data []byte) (document any, err error) {
+func (r jsonReader) parse(data []byte) (document any, err error) {
 	if bytes.Contains(data, []byte(`\u`)) {
 		var ok bool
-		if data, ok = halves(data, j.form.Plain); !ok {
-			return nil, &ValueError{j.g.codec, halfPair}
+		if data, ok = halves(data, r.form.Plain); !ok {
+			return nil, r.refuse(halfPair)
 		}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	fail := func(truncated bool, format string, args ...any) (any, error) {
-		return nil, &FormatError{j.g.codec, int(decoder.InputOffset()), truncated, fmt.Sprintf(format, args...)}
+		return nil, &FormatError{r.registry.codec, int(decoder.InputOffset()), truncated, fmt.Sprintf(format, args...)}
 	}
 	if !utf8.Valid(data) {
 		return fail(false, "expected JSON in UTF-8, got other bytes")
@@ -57,7 +50,7 @@ func (j Jackson[T]) parse(data []byte) (document any, err error) {
 		return fail(false, "expected the end of the JSON document")
 	}
 	// Java takes the first of two classes, encoding/json the last.
-	if !j.form.Plain && bytes.Count(data, []byte(`"@class"`)) > bytes.Count(data, []byte(`{"@class":"`)) {
+	if !r.form.Plain && bytes.Count(data, []byte(`"@class"`)) > bytes.Count(data, []byte(`{"@class":"`)) {
 		return fail(false, "expected \"@class\" only as the first member of an object")
 	}
 	return document, nil

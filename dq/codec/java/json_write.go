@@ -20,11 +20,9 @@ type JSONForm struct {
 	BareUUIDs bool // as JsonJacksonCodec before 4.2.0: no class before a declared UUID
 }
 
-// Jackson writes JSON with the type information of Redisson's JsonJacksonCodec, or another form.
-type Jackson[T any] struct {
-	bound[T]
-	form JSONForm
-}
+// Jackson writes JSON with the type information of Redisson's JsonJacksonCodec, or another form. Reading skips members that a
+// struct lacks.
+type Jackson[T any] struct{ bound[T] }
 
 // NewJackson returns the codec for T. It fails with a *TypeError. The plain form needs no Class, and takes every type of
 // encoding/json.
@@ -33,17 +31,13 @@ func NewJackson[T any](form JSONForm, classes ...Class) (Jackson[T], error) {
 	if form.Plain {
 		name = "typed-json"
 	}
-	b, err := bind[T](name, form.Plain, classes)
-	return Jackson[T]{b, form}, err
+	b, err := bind[T](name, form, classes)
+	return Jackson[T]{b}, err
 }
 
-// Encode fails with a *TypeError or *ValueError for a value that Java cannot hold.
-func (j Jackson[T]) Encode(value T) ([]byte, error) {
-	if err := j.Check(); err != nil {
-		return nil, err
-	}
-	w := jsonWriter{writer{registry: j.g}, j.form}
-	v, t, ok := w.actual(reflect.ValueOf(&value).Elem(), j.root())
+func (f JSONForm) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
+	w := jsonWriter{writer{registry: g}, f}
+	v, t, ok := w.actual(v, t)
 	switch {
 	case !ok:
 		return nil, w.err
@@ -51,7 +45,7 @@ func (j Jackson[T]) Encode(value T) ([]byte, error) {
 		return []byte("null"), nil
 	}
 	declared := object
-	if t.kind == doubleKind || t.kind == bytesKind || t.kind == longKind && j.form.Jackson3 {
+	if t.kind == doubleKind || t.kind == bytesKind || t.kind == longKind && f.Jackson3 {
 		declared = t // Jackson never writes the class of these at the top
 	}
 	w.value(v, t, declared)

@@ -13,21 +13,16 @@ type Kryo5[T any] struct{ bound[T] }
 
 // NewKryo5 returns the codec for T. It fails with a *TypeError.
 func NewKryo5[T any](classes ...Class) (Kryo5[T], error) {
-	b, err := bind[T]("kryo5", false, classes)
+	b, err := bind[T]("kryo5", kryoForm{}, classes)
 	return Kryo5[T]{b}, err
 }
 
-// Decode fails with a *FormatError, *ClassError or *ValueError.
-func (k Kryo5[T]) Decode(data []byte) (value T, err error) {
-	if err := k.Check(); err != nil {
-		return value, err
-	}
-	r := kryoReader{reader: reader{codec: k.g.codec, data: data}, registry: k.g}
+type kryoForm struct{}
+
+func (kryoForm) decode(g *registry, data []byte, _ *typ) (any, error) {
+	r := kryoReader{reader: reader{codec: g.codec, data: data}, registry: g}
 	tree := r.named(nil)
-	if err := r.end(); err != nil {
-		return value, err
-	}
-	return k.fromTree(tree, len(data))
+	return tree, r.end()
 }
 
 // kryoReader reads a value as a tree, guided by the declared types of the fields: the bytes do not name fields.

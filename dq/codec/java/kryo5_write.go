@@ -9,13 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Encode fails with a *TypeError or *ValueError for a value that Java cannot hold.
-func (k Kryo5[T]) Encode(value T) ([]byte, error) {
-	if err := k.Check(); err != nil {
-		return nil, err
-	}
-	w := kryoWriter{writer{registry: k.g}, map[string]int{}}
-	w.named(reflect.ValueOf(&value).Elem(), k.root(), nil)
+func (kryoForm) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
+	w := kryoWriter{writer{registry: g}, map[string]int{}}
+	w.named(v, t, nil)
 	return w.result()
 }
 

@@ -21,12 +21,24 @@ type registry struct {
 	byName map[string]*typ // structs and enums
 }
 
-// bound is the common part of the codecs: the Java types for T.
-type bound[T any] struct{ g *registry }
+// bound is a codec: the Java types for T, and the form of the bytes.
+type bound[T any] struct {
+	g    *registry
+	root *typ
+	form
+}
 
-func bind[T any](codec string, plain bool, classes []Class) (bound[T], error) {
-	g := &registry{codec, plain, map[reflect.Type]Class{}, map[reflect.Type]*typ{}, map[string]*typ{}}
-	return bound[T]{g}, g.addAll(reflect.TypeFor[T](), classes)
+// form writes values of a declared type as bytes, and reads bytes as a tree.
+type form interface {
+	encode(g *registry, v reflect.Value, t *typ) ([]byte, error)
+	decode(g *registry, data []byte, t *typ) (any, error)
+}
+
+func bind[T any](codec string, f form, classes []Class) (bound[T], error) {
+	json, isJSON := f.(JSONForm)
+	g := &registry{codec, isJSON && json.Plain, map[reflect.Type]Class{}, map[reflect.Type]*typ{}, map[string]*typ{}}
+	err := g.addAll(reflect.TypeFor[T](), classes)
+	return bound[T]{g, g.types[reflect.TypeFor[T]()], f}, err
 }
 
 var errZero = errors.New("codec: got a zero value: make it with its constructor, such as java.NewKryo5")
@@ -39,13 +51,25 @@ func (b bound[T]) Check() error {
 	return nil
 }
 
-// root returns the Java type for T.
-func (b bound[T]) root() *typ { return b.g.types[reflect.TypeFor[T]()] }
+// Encode fails with a *TypeError or *ValueError for a value that Java cannot hold, or that the codec does not write.
+func (b bound[T]) Encode(value T) ([]byte, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	return b.encode(b.g, reflect.ValueOf(&value).Elem(), b.root)
+}
 
-// fromTree puts a tree that was read from size bytes into a T.
-func (b bound[T]) fromTree(tree any, size int) (value T, err error) {
-	c := conversion{b.g, most(size), most(size)}
-	err = c.into(reflect.ValueOf(&value).Elem(), tree, b.root())
+// Decode fails with a *FormatError, *ClassError or *ValueError.
+func (b bound[T]) Decode(data []byte) (value T, err error) {
+	if err := b.Check(); err != nil {
+		return value, err
+	}
+	tree, err := b.decode(b.g, data, b.root)
+	if err != nil {
+		return value, err
+	}
+	c := conversion{b.g, most(len(data)), most(len(data))}
+	err = c.into(reflect.ValueOf(&value).Elem(), tree, b.root)
 	return value, err
 }
 

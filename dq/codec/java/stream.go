@@ -16,55 +16,31 @@ import (
 //
 // The other readers make such trees too.
 
-// Marshalling is Redisson's MarshallingCodec: the river protocol of JBoss Marshalling. It writes plain values.
+// Marshalling is Redisson's MarshallingCodec: the river protocol of JBoss Marshalling. It writes plain values, of classes with a
+// serialVersionUID. It reads the fields of an object by name; an any holds an Object for a class without a Go type.
 type Marshalling[T any] struct{ bound[T] }
 
 // NewMarshalling returns the codec for T. It fails with a *TypeError.
 func NewMarshalling[T any](classes ...Class) (Marshalling[T], error) {
-	b, err := bind[T]("marshalling", false, classes)
+	b, err := bind[T]("marshalling", streamCodec{newRiverWriter, readMarshalling}, classes)
 	return Marshalling[T]{b}, err
 }
 
-// Encode fails with a *TypeError or *ValueError for a value that is not plain, and for a class without serialVersionUID.
-func (m Marshalling[T]) Encode(value T) ([]byte, error) {
-	return encodeStream(m.bound, newRiverWriter, value)
-}
-
-// Decode reads the fields of an object by name. An any holds an Object for a class without a Go type. It fails with a
-// *FormatError, *ClassError or *ValueError.
-func (m Marshalling[T]) Decode(data []byte) (T, error) {
-	return decodeStream(m.bound, readMarshalling, data)
-}
-
-// Serialization is Redisson's SerializationCodec: the protocol of java.io.ObjectOutputStream. It writes plain values.
+// Serialization is Redisson's SerializationCodec: the protocol of java.io.ObjectOutputStream. It reads and writes as Marshalling does.
 type Serialization[T any] struct{ bound[T] }
 
 // NewSerialization returns the codec for T. It fails with a *TypeError.
 func NewSerialization[T any](classes ...Class) (Serialization[T], error) {
-	b, err := bind[T]("serialization", false, classes)
+	b, err := bind[T]("serialization", streamCodec{newSerialWriter, readSerialization}, classes)
 	return Serialization[T]{b}, err
 }
 
-// Encode fails as Marshalling's does.
-func (s Serialization[T]) Encode(value T) ([]byte, error) {
-	return encodeStream(s.bound, newSerialWriter, value)
+type streamCodec struct {
+	write func(*streamWriter) streamForm
+	read  func([]byte) (any, error)
 }
 
-// Decode reads as Marshalling's does.
-func (s Serialization[T]) Decode(data []byte) (T, error) {
-	return decodeStream(s.bound, readSerialization, data)
-}
-
-func decodeStream[T any](b bound[T], read func([]byte) (any, error), data []byte) (value T, err error) {
-	if err := b.Check(); err != nil {
-		return value, err
-	}
-	tree, err := read(data)
-	if err != nil {
-		return value, err
-	}
-	return b.fromTree(tree, len(data))
-}
+func (s streamCodec) decode(_ *registry, data []byte, _ *typ) (any, error) { return s.read(data) }
 
 // record is an object.
 type record struct {

@@ -29,13 +29,10 @@ type streamForm interface {
 	writesRecords() bool
 }
 
-func encodeStream[T any](b bound[T], form func(*streamWriter) streamForm, value T) ([]byte, error) {
-	if err := b.Check(); err != nil {
-		return nil, err
-	}
-	w := &streamWriter{writer: writer{registry: b.g}}
-	w.form = form(w)
-	w.value(reflect.ValueOf(&value).Elem(), b.root())
+func (s streamCodec) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
+	w := &streamWriter{writer: writer{registry: g}}
+	w.form = s.write(w)
+	w.value(v, t)
 	return w.result()
 }
 
