@@ -1,7 +1,9 @@
 package java
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,6 +20,38 @@ type moment struct {
 }
 
 const maxYear = 999_999_999
+
+// momentParts has the text of each part, and the ranges of its numbers.
+var momentParts = map[rune]struct {
+	text   string
+	ranges [][2]int32
+}{
+	'd': {`([+-]?\d+)-(\d\d)-(\d\d)`, [][2]int32{{-maxYear, maxYear}, {1, 12}, {1, 31}}},
+	'y': {`([+-]?\d+)`, [][2]int32{{-maxYear, maxYear}}},
+	'm': {`(\d\d)`, [][2]int32{{1, 12}}},
+	'a': {`(\d\d)`, [][2]int32{{1, 31}}},
+	't': {`(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3,9}))?)?`, [][2]int32{{0, 23}, {0, 59}, {0, 59}, {0, 1e9 - 1}}},
+	'o': {`(Z|[+-][\d:]+)`, nil},
+	'z': {`(?:\[(.+)])?`, nil},
+	'p': {`P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?`, [][2]int32{{math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}}},
+}
+
+// numbers returns the numbers of a part.
+func (m *moment) numbers(part rune) []*int32 {
+	switch part {
+	case 'd', 'p':
+		return []*int32{&m.year, &m.month, &m.day}
+	case 'y':
+		return []*int32{&m.year}
+	case 'm':
+		return []*int32{&m.month}
+	case 'a':
+		return []*int32{&m.day}
+	case 't':
+		return []*int32{&m.hour, &m.minute, &m.second, &m.nano}
+	}
+	return nil
+}
 
 // text is toString.
 func (m moment) text(layout string) string {
@@ -104,25 +138,13 @@ func offsetText(seconds int32) string {
 
 // valid fails for a moment outside the ranges of java.time.
 func (m moment) valid(layout string) error {
-	in := func(n, least, most int32) bool { return n >= least && n <= most }
-	ok := true
+	ok := -18*3600 <= m.offset && m.offset <= 18*3600 && (m.zone != "" || !strings.HasSuffix(layout, "z"))
 	for _, part := range layout {
-		switch part {
-		case 'd':
-			last := time.Date(int(m.year), time.Month(m.month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
-			ok = ok && in(m.year, -maxYear, maxYear) && in(m.month, 1, 12) && in(m.day, 1, int32(last))
-		case 'y':
-			ok = ok && in(m.year, -maxYear, maxYear)
-		case 'm':
-			ok = ok && in(m.month, 1, 12)
-		case 'a':
-			ok = ok && in(m.day, 1, 31)
-		case 't':
-			ok = ok && in(m.hour, 0, 23) && in(m.minute, 0, 59) && in(m.second, 0, 59) && in(m.nano, 0, 1e9-1)
-		case 'o':
-			ok = ok && in(m.offset, -18*3600, 18*3600)
-		case 'z':
-			ok = ok && m.zone != ""
+		for i, n := range m.numbers(part) {
+			ok = ok && momentParts[part].ranges[i][0] <= *n && *n <= momentParts[part].ranges[i][1]
+		}
+		if part == 'd' && ok {
+			ok = int(m.day) <= time.Date(int(m.year), time.Month(m.month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 		}
 	}
 	if !ok {
@@ -131,83 +153,40 @@ func (m moment) valid(layout string) error {
 	return nil
 }
 
+// momentTexts has a pattern for the text of each layout.
+var momentTexts = func() map[string]*regexp.Regexp {
+	all := map[string]*regexp.Regexp{}
+	for _, s := range scalars {
+		pattern := "^"
+		for _, part := range s.layout {
+			pattern += cmp.Or(momentParts[part].text, string(part))
+		}
+		all[s.layout] = regexp.MustCompile(pattern + "$")
+	}
+	return all
+}()
+
 // parseMoment is the reverse of text.
 func parseMoment(text, layout string) (m moment, err error) {
-	rest := text
-	number := func(digits int) (n int32) {
-		end := min(digits, len(rest))
-		value, numberErr := strconv.ParseInt(rest[:end], 10, 32)
-		if numberErr != nil || end < digits {
-			err = fmt.Errorf("expected %d digits", digits)
-		}
-		rest = rest[end:]
-		return int32(value)
-	}
-	skip := func(c string) bool {
-		var had bool
-		rest, had = strings.CutPrefix(rest, c)
-		return had
-	}
-	year := func() (n int32) {
-		sign := rest != "" && strings.ContainsRune("+-", rune(rest[0]))
-		digits := len(rest[min(1, len(rest)):]) + 1
-		if end := strings.IndexByte(rest[min(1, len(rest)):], '-'); end >= 0 {
-			digits = end + 1
-		}
-		if layout != "y" && !sign && digits != 4 {
-			err = fmt.Errorf("expected a year")
-		}
-		return number(digits)
-	}
+	found := append(momentTexts[layout].FindStringSubmatch(text), "")[1:]
 	for _, part := range layout {
+		if len(found) == 0 {
+			break
+		}
+		for _, n := range m.numbers(part) {
+			digits := cmp.Or(found[0], "0")
+			if n == &m.nano {
+				digits = (digits + "00000000")[:9]
+			}
+			value, _ := strconv.ParseInt(digits, 10, 32) // one out of range gives another text
+			*n, found = int32(value), found[1:]
+		}
 		switch part {
-		case 'd':
-			m.year = year()
-			skip("-")
-			m.month = number(2)
-			skip("-")
-			m.day = number(2)
-		case 'y':
-			m.year = year()
-		case 'm':
-			m.month = number(2)
-		case 'a':
-			m.day = number(2)
-		case 't':
-			m.hour = number(2)
-			skip(":")
-			m.minute = number(2)
-			if skip(":") {
-				m.second = number(2)
-			}
-			if skip(".") {
-				digits := strings.IndexFunc(rest+"Z", func(r rune) bool { return r < '0' || r > '9' })
-				m.nano = number(digits)
-				for ; digits < 9; digits++ {
-					m.nano *= 10
-				}
-			}
 		case 'o':
-			id, _, _ := strings.Cut(rest, "[")
-			rest = rest[len(id):]
-			m.offset, err = parseOffset(id)
+			m.offset, err = parseOffset(found[0])
+			found = found[1:]
 		case 'z':
-			m.zone = offsetText(m.offset)
-			if skip("[") {
-				m.zone, rest = strings.TrimSuffix(rest, "]"), ""
-			}
-		case 'p':
-			if !skip("P") || rest == "" {
-				err = fmt.Errorf("expected a period")
-			}
-			for unit, to := range []*int32{&m.year, &m.month, &m.day} {
-				if end := strings.IndexByte(rest, "YMD"[unit]); end >= 0 {
-					*to = number(end)
-					rest = rest[1:]
-				}
-			}
-		default:
-			skip(string(part))
+			m.zone = cmp.Or(found[0], offsetText(m.offset))
 		}
 	}
 	if err == nil {
