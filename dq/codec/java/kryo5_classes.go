@@ -18,49 +18,33 @@ var kryoIDs = map[kind]byte{
 
 // kryoTypes are the classes of the JDK that are read here, by name; kryoByID the classes with an id.
 var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
-	list, set, m := reflect.TypeFor[[]any](), reflect.TypeFor[Set](), reflect.TypeFor[map[any]any]()
 	names := map[string]*typ{bytesClass: {kind: bytesKind, goType: reflect.TypeFor[[]byte]()}, optionalClass: {kind: optionalKind, goType: anyType, elem: object}}
-	add := func(prefix, classes string, t reflect.Type) {
-		for class := range strings.FieldsSeq(classes) {
-			k := listKind
-			if t == m {
-				k = mapKind
-			}
-			names[prefix+class] = &typ{kind: k, goType: t, elem: object, key: object}
+	for class := range strings.FieldsSeq(`ArrayList LinkedList Arrays$ArrayList ArrayDeque Vector concurrent.CopyOnWriteArrayList HashSet LinkedHashSet TreeSet
+		Collections$EmptyList Collections$SingletonList Collections$EmptySet Collections$SingletonSet Collections$EmptyMap Collections$SingletonMap
+		HashMap LinkedHashMap TreeMap Hashtable concurrent.ConcurrentHashMap ImmutableCollections$List12 ImmutableCollections$ListN ImmutableCollections$SubList
+		ImmutableCollections$Set12 ImmutableCollections$SetN ImmutableCollections$Map1 ImmutableCollections$MapN`) {
+		t := &typ{kind: listKind, goType: reflect.TypeFor[[]any](), elem: object, key: object}
+		switch {
+		case isSet(class):
+			t.goType = reflect.TypeFor[Set]()
+		case strings.Contains(class, "Map"), class == "Hashtable":
+			t.kind, t.goType = mapKind, reflect.TypeFor[map[any]any]()
 		}
+		names["java.util."+class] = t
 	}
-	add("java.util.", "ArrayList LinkedList Arrays$ArrayList ArrayDeque Vector concurrent.CopyOnWriteArrayList Collections$EmptyList Collections$SingletonList", list)
-	add("java.util.", "HashSet LinkedHashSet TreeSet Collections$EmptySet Collections$SingletonSet", set)
-	add("java.util.", "HashMap LinkedHashMap TreeMap Hashtable concurrent.ConcurrentHashMap Collections$EmptyMap Collections$SingletonMap", m)
-	add("java.util.ImmutableCollections$", "List12 ListN SubList", list)
-	add("java.util.ImmutableCollections$", "Set12 SetN", set)
-	add("java.util.ImmutableCollections$", "Map1 MapN", m)
 	for name, t := range names {
 		t.class, t.value = name, name
 	}
 	for _, s := range scalars {
 		names[s.class] = &typ{kind: scalarKind, goType: s.goType, class: s.class, scalar: s}
-		if s.goType == reflect.TypeFor[big.Int]() {
-			names[s.class].goType = reflect.PointerTo(s.goType) // as Go programs hold it
-		}
 	}
-	ids := map[uint64]*typ{}
-	for k, id := range kryoIDs {
-		t := &typ{kind: k, goType: reflect.TypeFor[string](), class: stringClass}
-		for goKind, of := range kinds {
-			if of == k {
-				t.goType, t.class, t.boxed = basicTypes[goKind], boxes[k].class, true
-			}
-		}
-		ids[uint64(id)] = t
+	names["java.math.BigInteger"].goType = reflect.TypeFor[*big.Int]() // as Go programs hold it
+	ids := map[uint64]*typ{uint64(kryoIDs[stringKind]): {kind: stringKind, goType: reflect.TypeFor[string](), class: stringClass}}
+	for k, t := range primitiveTypes {
+		ids[uint64(kryoIDs[k])] = &typ{kind: k, goType: t, class: boxes[k].class, boxed: true}
 	}
 	return names, ids
 }()
-
-var basicTypes = map[reflect.Kind]reflect.Type{
-	reflect.Bool: reflect.TypeFor[bool](), reflect.Int8: reflect.TypeFor[int8](), reflect.Int16: reflect.TypeFor[int16](), reflect.Uint16: reflect.TypeFor[uint16](),
-	reflect.Int32: reflect.TypeFor[int32](), reflect.Int64: reflect.TypeFor[int64](), reflect.Float32: reflect.TypeFor[float32](), reflect.Float64: reflect.TypeFor[float64](),
-}
 
 // The next functions distinguish the forms of collections and maps.
 func withoutNulls(class string) bool {

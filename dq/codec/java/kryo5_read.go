@@ -3,7 +3,6 @@ package java
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 )
@@ -122,21 +121,13 @@ func (r *kryoReader) value(t, declared *typ) any {
 	switch t.kind {
 	case boolKind:
 		return r.flag()
-	case byteKind:
-		return int8(r.byte())
-	case shortKind:
-		return int16(r.fixed(2))
-	case charKind:
-		return uint16(r.fixed(2))
+	case byteKind, shortKind, charKind, floatKind, doubleKind:
+		return r.primitive(binary.LittleEndian, t.kind)
 	case intKind:
 		return r.zigzag()
 	case longKind:
 		n := r.varlong()
 		return int64(n>>1) ^ -int64(n&1)
-	case floatKind:
-		return math.Float32frombits(uint32(r.fixed(4)))
-	case doubleKind:
-		return math.Float64frombits(r.fixed(8))
 	case stringKind:
 		return r.string()
 	case bytesKind:

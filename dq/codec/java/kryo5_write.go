@@ -112,24 +112,13 @@ func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
 	if w.err != nil {
 		return
 	}
-	le := binary.LittleEndian
 	switch t.kind {
-	case boolKind:
-		w.bool(v.Bool())
-	case byteKind:
-		w.buf = append(w.buf, byte(v.Int()))
-	case shortKind:
-		w.buf = le.AppendUint16(w.buf, uint16(v.Int()))
-	case charKind:
-		w.buf = le.AppendUint16(w.buf, uint16(v.Uint()))
+	case boolKind, byteKind, shortKind, charKind, floatKind, doubleKind:
+		w.fixed(binary.LittleEndian, t, v)
 	case intKind:
 		w.zigzag(int32(v.Int()))
 	case longKind:
 		w.varlong(uint64(v.Int()<<1 ^ v.Int()>>63))
-	case floatKind:
-		w.buf = le.AppendUint32(w.buf, floatBits(float32(v.Float())))
-	case doubleKind:
-		w.buf = le.AppendUint64(w.buf, doubleBits(v.Float()))
 	case stringKind:
 		w.text(v.String())
 	case bytesKind:
@@ -230,13 +219,6 @@ func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
 	for _, k := range keys {
 		part(k, t.key, key)
 		part(v.MapIndex(k), t.elem, elem)
-	}
-}
-
-func (w *kryoWriter) bool(b bool) {
-	w.byte(0)
-	if b {
-		w.buf[len(w.buf)-1] = 1
 	}
 }
 

@@ -3,6 +3,7 @@ package java
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -64,6 +65,13 @@ func (r *reader) byte() byte {
 func (r *reader) uint16() uint16 { return binary.BigEndian.Uint16(r.take(2)) }
 func (r *reader) int32() int32   { return int32(binary.BigEndian.Uint32(r.take(4))) }
 func (r *reader) int64() int64   { return int64(binary.BigEndian.Uint64(r.take(8))) }
+
+// primitive reads a primitive of its own size.
+func (r *reader) primitive(order binary.ByteOrder, k kind) any {
+	v := reflect.New(primitiveTypes[k])
+	_, _ = binary.Decode(r.take(int(v.Elem().Type().Size())), order, v.Interface())
+	return v.Elem().Interface()
+}
 
 // count checks a number of elements of a byte or more each.
 func (r *reader) count(n int) int {

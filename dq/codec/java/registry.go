@@ -125,10 +125,13 @@ func (g *registry) register(j *typ) {
 	}
 }
 
-var kinds = map[reflect.Kind]kind{
-	reflect.Bool: boolKind, reflect.Int8: byteKind, reflect.Int16: shortKind, reflect.Uint16: charKind, reflect.Int32: intKind,
-	reflect.Int64: longKind, reflect.Float32: floatKind, reflect.Float64: doubleKind,
-}
+var kinds = func() map[reflect.Kind]kind {
+	all := map[reflect.Kind]kind{}
+	for k, t := range primitiveTypes {
+		all[t.Kind()] = k
+	}
+	return all
+}()
 
 const noJavaType = "it has no certain Java type; use bool, int32 (Integer), int64 (Long), float64 (Double), string, []byte, slices, maps, structs, any, or the types of this package"
 

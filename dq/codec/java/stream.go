@@ -2,7 +2,6 @@ package java
 
 import (
 	"encoding/binary"
-	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -179,25 +178,13 @@ func (s *stream) skip(code byte) bool {
 
 // field reads a value of a type, by its code in class files.
 func (s *stream) field(f streamField) any {
-	switch f.code {
-	case 'L', '[':
+	for k, b := range boxes {
+		if b.code[0] == f.code {
+			return s.primitive(binary.BigEndian, k)
+		}
+	}
+	if f.code == 'L' || f.code == '[' {
 		return s.value()
-	case 'Z':
-		return s.byte() != 0
-	case 'B':
-		return int8(s.byte())
-	case 'S':
-		return int16(s.uint16())
-	case 'C':
-		return s.uint16()
-	case 'I':
-		return s.int32()
-	case 'J':
-		return s.int64()
-	case 'F':
-		return math.Float32frombits(uint32(s.int32()))
-	case 'D':
-		return math.Float64frombits(uint64(s.int64()))
 	}
 	s.fail("a field of type %q", f.code)
 	return nil

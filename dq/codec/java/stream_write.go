@@ -113,29 +113,7 @@ func (w *streamWriter) fieldsOf(c, level *class) (all []field) {
 	return append(all, others...)
 }
 
-func (w *streamWriter) primitive(t *typ, v reflect.Value) {
-	switch t.kind {
-	case boolKind:
-		w.byte(0)
-		if v.Bool() {
-			w.buf[len(w.buf)-1] = 1
-		}
-	case byteKind:
-		w.byte(byte(v.Int()))
-	case shortKind:
-		w.int16(int(v.Int()))
-	case charKind:
-		w.int16(int(v.Uint()))
-	case intKind:
-		w.int32(int(v.Int()))
-	case longKind:
-		w.int64(v.Int())
-	case floatKind:
-		w.int32(int(floatBits(float32(v.Float()))))
-	case doubleKind:
-		w.int64(int64(doubleBits(v.Float())))
-	}
-}
+func (w *streamWriter) primitive(t *typ, v reflect.Value) { w.fixed(binary.BigEndian, t, v) }
 
 // signature returns the declared class in the notation of class files.
 func (t *typ) signature() string { return strings.ReplaceAll(t.inArray(), ".", "/") }

@@ -1,7 +1,6 @@
 package java
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -54,19 +53,4 @@ func floatText(d float64, bits int) string {
 		return plain
 	}
 	return mantissa + "E" + strconv.Itoa(power)
-}
-
-// doubleBits and floatBits write every NaN as Java does.
-func doubleBits(d float64) uint64 {
-	if d != d {
-		return 0x7ff8 << 48
-	}
-	return math.Float64bits(d)
-}
-
-func floatBits(f float32) uint32 {
-	if f != f {
-		return 0x7fc0_0000
-	}
-	return math.Float32bits(f)
 }

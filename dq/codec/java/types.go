@@ -63,6 +63,11 @@ var boxes = map[kind]box{
 	intKind: {"java.lang.Integer", "I"}, longKind: {"java.lang.Long", "J"}, floatKind: {"java.lang.Float", "F"}, doubleKind: {"java.lang.Double", "D"},
 }
 
+var primitiveTypes = map[kind]reflect.Type{
+	boolKind: reflect.TypeFor[bool](), byteKind: reflect.TypeFor[int8](), shortKind: reflect.TypeFor[int16](), charKind: reflect.TypeFor[uint16](),
+	intKind: reflect.TypeFor[int32](), longKind: reflect.TypeFor[int64](), floatKind: reflect.TypeFor[float32](), doubleKind: reflect.TypeFor[float64](),
+}
+
 const (
 	stringClass   = "java.lang.String"
 	objectClass   = "java.lang.Object"
