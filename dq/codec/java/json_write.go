@@ -133,9 +133,6 @@ func (w *jsonWriter) own(v reflect.Value) {
 	w.buf = append(w.buf, data...)
 }
 
-// writesNull reports whether members that are null are written.
-func (w *jsonWriter) writesNull() bool { return w.form.Plain && w.form.Jackson3 }
-
 // wrap writes JSON after its class, unless bare.
 func (w *jsonWriter) wrap(class string, bare bool, text string) {
 	if bare || w.form.Plain {
@@ -165,8 +162,15 @@ func (w *jsonWriter) elements(class string, bare bool, v reflect.Value, elem *ty
 	}
 }
 
-// member begins a member of an object.
-func (w *jsonWriter) member(name string) {
+// member writes a member of an object. Null is left out, except in the form of TypedJsonJackson3Codec.
+func (w *jsonWriter) member(name string, v reflect.Value, t, declared *typ) {
+	if inner, _, ok := w.actual(v, t); ok && (inner.IsValid() || w.form.Plain && w.form.Jackson3) {
+		w.name(name)
+		w.value(v, t, declared)
+	}
+}
+
+func (w *jsonWriter) name(name string) {
 	if w.buf[len(w.buf)-1] != '{' {
 		w.buf = append(w.buf, ',')
 	}
@@ -175,7 +179,7 @@ func (w *jsonWriter) member(name string) {
 
 func (w *jsonWriter) class(name string) {
 	if w.buf = append(w.buf, '{'); name != "" && !w.form.Plain {
-		w.member("@class")
+		w.name("@class")
 		w.buf = append(w.buf, quote(name, true)...)
 	}
 }
@@ -189,23 +193,15 @@ func (w *jsonWriter) mapping(v reflect.Value, t *typ) {
 	elem.boxed = true
 	w.class(t.value)
 	for _, key := range keys {
-		element, of, ok := w.actual(v.MapIndex(key), t.elem)
 		name, isText := keyText(key)
 		w.checkText(name)
 		switch {
-		case !ok:
-			return
 		case !isText:
 			w.refuse("got a map with other keys than texts, integers, UUIDs and constants of an enum")
 		case name == "@class" && !w.form.Plain:
 			w.refuse("got a map with the key \"@class\", which Java takes for a class")
-		case element.IsValid():
-			w.member(name)
-			w.value(element, of, &elem)
-		case w.writesNull():
-			w.member(name)
-			w.buf = append(w.buf, "null"...)
 		}
+		w.member(name, v.MapIndex(key), t.elem, &elem)
 	}
 	w.buf = append(w.buf, '}')
 }
@@ -223,7 +219,6 @@ func keyText(key reflect.Value) (string, bool) {
 	return fmt.Sprint(key), key.Kind() == reflect.String || key.CanInt() && scalarOfGo[key.Type()] == nil
 }
 
-// object leaves out null, except in the form of TypedJsonJackson3Codec.
 func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
 	class := t.class
 	if bare {
@@ -234,16 +229,8 @@ func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
 		if i > 0 && f.name == t.object.fields[i-1].name {
 			continue // of a super class
 		}
-		part := v.FieldByIndex(f.index)
-		element, of, ok := w.actual(part, f.typ)
-		switch {
-		case !ok || f.omit(part):
-		case element.IsValid():
-			w.member(f.name)
-			w.value(element, of, f.typ)
-		case w.writesNull():
-			w.member(f.name)
-			w.buf = append(w.buf, "null"...)
+		if part := v.FieldByIndex(f.index); !f.omit(part) {
+			w.member(f.name, part, f.typ, f.typ)
 		}
 	}
 	w.buf = append(w.buf, '}')
