@@ -102,17 +102,15 @@ func (c *conversion) mismatch(dst reflect.Value, value any) error {
 func (c *conversion) intoAny(dst reflect.Value, value any) error {
 	var held reflect.Value
 	switch value := value.(type) {
-	case *record:
-		if c.g.byName[value.class] == nil {
-			dst.Set(reflect.ValueOf(Object{value}))
+	case *record, constant:
+		known := c.g.byName[className(value)]
+		if o, is := value.(*record); is && known == nil {
+			dst.Set(reflect.ValueOf(Object{o}))
 			return nil
+		} else if known == nil {
+			return &ClassError{c.g.codec, className(value)}
 		}
-		held = reflect.New(c.g.byName[value.class].goType).Elem()
-	case constant:
-		if c.g.byName[value.class] == nil {
-			return &ClassError{c.g.codec, value.class}
-		}
-		held = reflect.New(c.g.byName[value.class].goType).Elem()
+		held = reflect.New(known.goType).Elem()
 	case list:
 		held = reflect.New(reflect.TypeFor[[]any]()).Elem()
 		if isSet(value.class) {

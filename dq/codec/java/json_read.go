@@ -2,6 +2,7 @@ package java
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -174,54 +176,46 @@ func (r jsonReader) number(n string, t *typ) (value any, err error) {
 	if len(n) > maxDigits {
 		return nil, r.refuse("expected a number of at most %d digits, got %d", maxDigits, len(n))
 	}
-	bits, isFraction := 64, strings.ContainsAny(n, ".eE")
+	isAny, isFraction := t.kind == anyKind, strings.ContainsAny(n, ".eE")
 	switch {
-	case t.kind == byteKind:
-		bits = 8
-	case t.kind == shortKind:
-		bits = 16
-	case t.kind == intKind:
-		bits = 32
+	case t.class == "java.math.BigDecimal":
+		unscaled, scale, err := Decimal(n).parts()
+		if err != nil {
+			return nil, r.refuse("%v", err)
+		}
+		return decimalOf(unscaled, scale), nil
+	case t.class == "java.math.BigInteger", isAny && r.form.Plain && !isFraction && len(n) > 18:
+		whole, is := new(big.Int).SetString(n, 10)
+		if !is {
+			return nil, r.refuse("expected an integer, got %.40s", n)
+		}
+		if whole.IsInt64() && isAny {
+			return whole.Int64(), nil
+		}
+		return whole, nil
 	case t.kind == floatKind:
 		f, err := strconv.ParseFloat(n, 32)
 		if err != nil {
 			return nil, r.refuse("expected a float, got %.40s", n)
 		}
 		return float32(f), nil
-	case t.kind == scalarKind && t.class == "java.math.BigDecimal":
-		unscaled, scale, err := Decimal(n).parts()
-		if err != nil {
-			return nil, r.refuse("%v", err)
-		}
-		return decimalOf(unscaled, scale), nil
-	case t.kind == scalarKind && t.class == "java.math.BigInteger", t.kind == anyKind && r.form.Plain && !isFraction && len(n) > 18:
-		whole, is := new(big.Int).SetString(n, 10)
-		if !is {
-			return nil, r.refuse("expected an integer, got %.40s", n)
-		}
-		if whole.IsInt64() && t.kind == anyKind {
-			return whole.Int64(), nil
-		}
-		return whole, nil
-	case t.kind == doubleKind, t.kind == anyKind && isFraction:
+	case t.kind == doubleKind, isAny && isFraction:
 		f, err := strconv.ParseFloat(n, 64)
 		if err != nil {
 			return nil, r.refuse("expected a double, got %.40s", n)
 		}
 		return f, nil
 	}
+	bits := cmp.Or(map[kind]int{byteKind: 8, shortKind: 16, intKind: 32}[t.kind], 64)
 	i, err := strconv.ParseInt(n, 10, bits)
-	if err != nil {
+	switch integer := primitiveTypes[t.kind]; {
+	case err != nil:
 		return nil, r.refuse("expected an integer of %d bits, got %.40s", bits, n)
-	}
-	switch {
-	case t.kind == scalarKind && t.class == "java.util.Date" && !r.form.Jackson3:
+	case t.class == "java.util.Date" && !r.form.Jackson3:
 		return Date(i), nil
-	case t.kind == byteKind:
-		return int8(i), nil
-	case t.kind == shortKind:
-		return int16(i), nil
-	case t.kind == longKind || int64(int32(i)) != i:
+	case integer != nil && reflect.Zero(integer).CanInt():
+		return reflect.ValueOf(i).Convert(integer).Interface(), nil
+	case int64(int32(i)) != i:
 		return i, nil
 	}
 	return int32(i), nil
@@ -230,11 +224,9 @@ func (r jsonReader) number(n string, t *typ) (value any, err error) {
 func (r jsonReader) text(s string, t *typ) (any, error) {
 	isSpecial := s == "NaN" || s == "Infinity" || s == "-Infinity"
 	switch {
-	case isSpecial && t.kind == doubleKind:
-		return strconv.ParseFloat(s, 64)
-	case isSpecial && t.kind == floatKind:
-		f, err := strconv.ParseFloat(s, 32)
-		return float32(f), err
+	case isSpecial && (t.kind == doubleKind || t.kind == floatKind):
+		f, err := strconv.ParseFloat(s, 64)
+		return reflect.ValueOf(f).Convert(primitiveTypes[t.kind]).Interface(), err
 	case t.kind == bytesKind:
 		data, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
@@ -254,19 +246,19 @@ func (r jsonReader) text(s string, t *typ) (any, error) {
 		return nil, r.refuse("expected one character, got %.40q", s)
 	case t.kind == enumKind:
 		return constant{t.class, s}, nil
-	case t.kind == scalarKind && t.class == uuidClass:
+	case t.class == uuidClass:
 		id, err := ParseUUID(s)
 		if err != nil {
 			return nil, r.refuse("%v", err)
 		}
 		return id, nil
-	case t.kind == scalarKind && t.class == "java.util.Date" && r.form.Jackson3:
+	case t.class == "java.util.Date" && r.form.Jackson3:
 		at, err := time.Parse(time.RFC3339, s)
 		if err != nil || at.Year() < firstYear {
 			return nil, r.refuse("expected a java.util.Date from %d on, got %.40q", firstYear, s)
 		}
 		return DateOf(at), nil
-	case t.kind == scalarKind && (t.class == "java.math.BigDecimal" || t.class == "java.math.BigInteger"):
+	case t.class == "java.math.BigDecimal", t.class == "java.math.BigInteger":
 		return r.number(s, t)
 	case t.kind == scalarKind, t.kind != stringKind && t.kind != anyKind:
 		return nil, r.refuse("expected a %s, got the text %.40q", t.name(), s)

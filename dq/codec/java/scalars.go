@@ -253,3 +253,25 @@ func textProblem(s *scalar, text string) string {
 	}
 	return ""
 }
+
+// floatText is Double.toString of JDK 19 and newer, or Float.toString: the shortest digits that read back as the number.
+func floatText(d float64, bits int) string {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'e', -1, bits), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(d, 'e', 1, bits), "e")
+	}
+	power, err := strconv.Atoi(exponent)
+	switch {
+	case d == 0:
+		return strconv.FormatFloat(d, 'f', 1, bits)
+	case err != nil: // NaN, +Inf, -Inf
+		return strings.TrimPrefix(strings.Replace(mantissa, "Inf", "Infinity", 1), "+")
+	case power >= -3 && power < 7:
+		plain := strconv.FormatFloat(d, 'f', -1, bits)
+		if !strings.Contains(plain, ".") {
+			plain += ".0"
+		}
+		return plain
+	}
+	return mantissa + "E" + strconv.Itoa(power)
+}

@@ -167,3 +167,29 @@ func inOrder(m reflect.Value, t *typ) ([]reflect.Value, error) {
 	})
 	return keys, nil
 }
+
+// unitsIn returns the length of s as Java counts it, in UTF-16 units.
+func unitsIn(s string) (n int) {
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// appendUnits appends s with each UTF-16 unit encoded as UTF-8. Modified UTF-8 writes zero as C0 80; Kryo keeps it.
+func appendUnits(dst []byte, s string, modified bool) []byte {
+	for _, r := range s {
+		switch {
+		case r == 0 && modified:
+			dst = append(dst, 0xc0, 0x80)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			for _, half := range []rune{high, low} {
+				dst = append(dst, 0xe0|byte(half>>12), 0x80|byte(half>>6)&0x3f, 0x80|byte(half)&0x3f)
+			}
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
