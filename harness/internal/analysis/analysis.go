@@ -186,7 +186,7 @@ func (a *Analysis) end(cut bool) {
 	for _, q := range a.queues {
 		a.judgeRest(q)
 	}
-	for _, peer := range sortedKeys(a.conns) {
+	for _, peer := range slices.Sorted(maps.Keys(a.conns)) {
 		a.note(a.conns[peer])
 	}
 	a.begin()
@@ -380,5 +380,3 @@ func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01
 func ago(us int64) string {
 	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond).String()
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

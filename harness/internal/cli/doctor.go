@@ -132,7 +132,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	}
 	defer func() { failed = errors.Join(failed, done()) }()
 	if at != "" {
-		d.notice("metrics at %smetrics\npage at %s", at, ops.TokenURL(at, desk.Token))
+		d.notice("metrics at %[1]smetrics\npage at %[1]s?token=%[2]s", at, desk.Token)
 	}
 	var last *ops.Look
 	doctor.Repeat(ctx, d.interval, func(seen *ops.Look, err error) {

@@ -33,8 +33,8 @@ const (
 	queueKeys     = "~QUEUE ~redisson_delay_queue*"
 	queueChannels = "&redisson_delay_queue_channel:*"
 
-	doctorRights  = connectRights + " +@read +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
-	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
+	doctorRights  = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
+	migrateRights = connectRights + " +@read +multi +exec +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
 	queueRights   = migrateRights
 	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )

@@ -9,7 +9,7 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
     if wrong then return wrong end
   end
 end
-local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('del', P)
+local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P) or error_of('lrange', Q, 0, 0)
 if wrong then return wrong end
 if redis.acl_check_cmd then
   for _, call in ipairs({ { 'lset', Q, 0, '' }, { 'lrem', Q, 1, '' }, { 'rpush', Q, '' }, { 'rpush', D, '' }, { 'lpush', G, '' }, { 'zadd', X, 0, '' }, { 'zadd', H, 0, '' }, { 'sadd', U1, '' } }) do
@@ -26,7 +26,10 @@ end
 local function place(member)
   if index[member] then return index[member] end
   local at = redis.pcall('lpos', Q, member)
-  return type(at) == 'number' and at or nil
+  if type(at) ~= 'table' then return at or nil end
+  for i, entry in ipairs(redis.call('lrange', Q, 0, -1)) do -- LPOS is refused, or unknown before 6.0.6
+    if entry == member then return i - 1 end
+  end
 end
 
 local marked, low = 0, nil

@@ -347,6 +347,3 @@ func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
 	}
 	d.show(w, http.StatusOK, v)
 }
-
-// TokenURL is the address of a page with its token.
-func TokenURL(page, token string) string { return page + "?token=" + url.QueryEscape(token) }

@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,14 @@ func TestFindings(t *testing.T) {
 		"abandoned":  {make: func(b *bench) { b.do("ZADD", leases.Leases, now-60e3, "id") }, short: []string{"red:abandoned"}, next: "dq-bench queue deliver orders --of held,retry --all"},
 		"dead":       {make: func(b *bench) { b.do("ZADD", leases.Dead, now, "id"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:dead-letters"}},
 		"aside":      {make: func(b *bench) { b.do("ZADD", scripts.Quarantine("orders"), now, "x"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:set-aside"}},
+		"windows": {make: func(b *bench) {
+			m := append([]byte("abcdefgh\x01\x00\x00\x00"), 'a')
+			b.do("ZADD", b.names.TimeoutSet, now+3600e3, m)
+			b.do("RPUSH", b.names.Pending, m)
+		},
+			short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:windows-member"}},
+		"no codec": {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"yellow:no-subscriber"},
+			long: []string{"red:other-codec", "yellow:no-subscriber"}},
 		"fraction": {make: func(b *bench) {
 			b.do("ZADD", b.names.TimeoutSet, fmt.Sprintf("%d.5", now+3600e3), b.member(bc0Lc0, "x"))
 		}, short: []string{"yellow:no-subscriber", "yellow:fractional-score"}, long: []string{"yellow:no-subscriber", "yellow:orphan", "yellow:fractional-score"}},
@@ -105,7 +114,15 @@ func TestNotTakenBetweenLooks(t *testing.T) {
 	first, err := d.Look(b.ctx)
 	require.NoError(t, err)
 	require.Contains(t, kinds(first.Queues[0]), "yellow:not-taken")
-	ops.Age(d, 31*time.Second)
+	b.do("LPOP", "orders")
+	b.do("RPUSH", "orders", "d")
+	_, err = d.Look(b.ctx) // the consumer has taken one
+	require.NoError(t, err)
+	ops.Age(d, 20*time.Second)
+	busy, err := d.Look(b.ctx)
+	require.NoError(t, err)
+	require.Contains(t, kinds(busy.Queues[0]), "yellow:not-taken", "a consumer may take 20 s a message")
+	ops.Age(d, 11*time.Second)
 	second, err := d.Look(b.ctx)
 	require.NoError(t, err)
 	require.Contains(t, kinds(second.Queues[0]), "red:not-taken")
@@ -142,6 +159,45 @@ func TestServerFindings(t *testing.T) {
 	}
 	require.Equal(t, []string{"evicting", "no-persistence"}, found)
 	require.Equal(t, "master", l.Server.Role)
+	for _, f := range l.Findings { // each command mends it
+		require.NoError(t, exec.CommandContext(b.ctx, "sh", "-c", f.Next).Run(), f.Next)
+	}
+	require.Empty(t, b.look(ops.LookOptions{Address: b.srv.URL()}).Findings)
+}
+
+// A transfer that walks a long list is predicted by where its due members are, and found in the slow log afterwards.
+func TestSlowTransfer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	entry, entries := b.member(bc0Lc0, "later"), []any{"RPUSH", b.names.Pending}
+	for range 5_000 {
+		entries = append(entries, entry)
+	}
+	for range 100 {
+		b.do(entries...)
+	}
+	for range 50 {
+		b.offer(bc0Lc0, -time.Minute, "a")
+	}
+	slow := func(o ops.LookOptions) string {
+		for _, f := range b.look(o).Queues[0].Findings {
+			if f.Kind == "slow-transfer" {
+				require.Equal(t, ops.Yellow, f.State)
+				return f.Why
+			}
+		}
+		return ""
+	}
+	require.Empty(t, slow(ops.LookOptions{}))
+	require.Contains(t, slow(ops.LookOptions{Queues: []string{"orders"}}), "far from the head of a list of 500050")
+	for _, release := range []string{"3.21.1", "4.7.0"} { // by text, and by digest
+		b.do("SLOWLOG", "RESET")
+		for range 20 {
+			b.offer(bc0Lc0, -time.Minute, "b")
+		}
+		require.NoError(t, b.transfer(release))
+		require.Contains(t, slow(ops.LookOptions{}), "by its slow log", release)
+	}
 }
 
 // A server that refuses everything but reads of keys gets a look all the same, and each refused command is named.

@@ -325,7 +325,7 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 		c := e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due)
 		all = append(all, c)
 	}
-	x := newIndex()
+	x := &index{listed: map[uint64]bool{}}
 	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
 		x.add(z.Member)
 		switch {

@@ -58,6 +58,7 @@ type guarded struct {
 	mixed     time.Time // when both layouts were seen last
 	woken     time.Time // when it was published that something is overdue
 	leading   bool      // a goroutine takes members out ahead
+	refused   bool      // it was said that a command is refused
 	listeners int64
 }
 
@@ -192,6 +193,12 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 		if err != nil {
 			g.note(q, step{}, err)
 			continue
+		}
+		for _, reply := range r[1:each] {
+			if err := reply.Err(); redis.HasErrorPrefix(err, "NOPERM") && !q.refused {
+				q.refused = true // it does without
+				g.say(q, "cannot see", map[string]any{"error": err.Error()})
+			}
 		}
 		layouts := map[wire.Layout]bool{}
 		for _, z := range head {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -139,26 +138,6 @@ func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
 	b.offer(bc0Lc0, -time.Minute, "a")
 	b.guard(ops.GuardOptions{Queues: []string{"orders"}})
 	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")
-}
-
-// A user who may not do what a guard does is told so, and nothing is changed.
-func TestGuardIsRefused(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.offer(bc0Lc0, -time.Minute, "a")
-	b.do("ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "+@all", "-zrem")
-	conn, err := redis.Connect("redis://reader:x@" + b.srv.Addr)
-	require.NoError(t, err)
-	defer conn.Close()
-	g := ops.NewGuard(conn, ops.GuardOptions{Queues: []string{"orders"}, Ahead: time.Second, Stalled: time.Second, Interval: 20 * time.Millisecond})
-	ctx, cancel := context.WithCancel(b.ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	b.eventually(func() bool { c := g.Counts(); return len(c) > 0 && c[0].FailedCalls > 0 }, "it fails")
-	cancel()
-	require.NoError(t, <-ended)
-	require.Contains(t, g.Counts()[0].Error, "NOPERM")
-	require.EqualValues(t, 1, b.count("LLEN", b.names.Pending))
 }
 
 // Two real Redissons of both sides share a queue.

@@ -235,8 +235,10 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			}
 		}
 		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Held, 13: &q.Leased} {
-			*into, err = r[j].Int64()
-			l.refused(fmt.Sprint(r[j].Args()[0]), "+@read", err)
+			*into, _ = r[j].Int64()
+		}
+		for _, reply := range r {
+			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", reply.Err())
 		}
 		members, _ := redis.Scores(r[4])
 		last, _ := redis.Scores(r[5])

@@ -57,9 +57,16 @@ local function do_it(id, value, score, count)
   return true
 end
 
-for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead } }) do
+-- Before the first write: keys of a wrong type, a user who may not.
+local nobody = 'dq-bench: no such member'
+for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
   if type(reply) == 'table' and reply.err then return reply end
+end
+if redis.acl_check_cmd then
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' } }) do
+    if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
+  end
 end
 local results = {}
 for i = 3, #ARGV, 4 do

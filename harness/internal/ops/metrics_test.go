@@ -74,6 +74,19 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 	require.Equal(t, map[string]float64{"dq_queues_up": 0}, gathered(t, q), "nothing old is shown as if it were so")
 }
 
+// A server with a known hole on the path of blocked takes is named.
+func TestServerHole(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]int{"8.6.0": 1, "8.6.2": 1, "8.6.3": 0, "8.6.10": 0, "8.4.2": 0, "7.0.15": 0} {
+		var l Look
+		l.about(t.Context(), nil, "a:1", map[string]string{"redis_version": version})
+		require.Len(t, l.Findings, want, version)
+		l = Look{}
+		l.about(t.Context(), nil, "a:1", map[string]string{"redis_version": version, "valkey_version": "9.0.0"})
+		require.Empty(t, l.Findings, "Valkey")
+	}
+}
+
 // The table of gauges in the documentation is that of the code.
 func TestTableOfGauges(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI("CONFIG SET appendonly yes"))
 		}
 	}
-	if v := strings.Split(s.Version, "."); s.Product == "redis" && len(v) == 3 && v[0] == "8" && v[1] == "6" && v[2] < "3" {
+	if patch, of := strings.CutPrefix(s.Version, "8.6."); s.Product == "redis" && of && slices.Contains([]string{"0", "1", "2"}, patch) {
 		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 8.6.3 mends it", "")
 	}
 }
