@@ -33,7 +33,7 @@ const servedEnv = "DQ_TEST_SERVE"
 const makesNone = "makes no load"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(servedEnv) == "" {
+	if os.Getenv(servedEnv) == "" || slices.Contains(os.Args, "-test.fuzzworker") {
 		if err := os.Setenv(servedEnv, "1"); err != nil {
 			panic(err)
 		}
