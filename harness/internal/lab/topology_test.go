@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -65,29 +63,6 @@ func TestNoMessageIsLostWhileReplicasAreAway(t *testing.T) {
 	require.Empty(t, o.Faults())
 	require.Equal(t, o.Offered, o.Acknowledged)
 	require.Greater(t, o.Offered, 100)
-}
-
-func TestTLSTakesNobodyWithoutACertificate(t *testing.T) {
-	t.Parallel()
-	s := start(t, "TLS")
-	known := s.dial().(*redis.Client)
-	defer known.Close()
-	require.NoError(t, known.Ping(t.Context()).Err())
-	options := *known.Options()
-	options.MaxRetries, options.Dialer = -1, nil
-	options.TLSConfig = &tls.Config{RootCAs: options.TLSConfig.RootCAs, MinVersion: tls.VersionTLS12}
-	stranger := redis.NewClient(&options)
-	defer stranger.Close()
-	require.Error(t, stranger.Ping(t.Context()).Err())
-}
-
-func TestTheUserOfTheRulesMayDoNothingElse(t *testing.T) {
-	t.Parallel()
-	s := start(t, "ACL")
-	user := s.dial()
-	defer user.Close()
-	require.ErrorContains(t, user.Set(t.Context(), Queue, "v", 0).Err(), "NOPERM")
-	require.ErrorContains(t, user.LPush(t.Context(), "other", "v").Err(), "NOPERM")
 }
 
 func FuzzRules(f *testing.F) {
