@@ -16,12 +16,8 @@ func newCompare() *call {
 	c.str(&o.By, "by", "")
 	c.prints(true)
 	c.yes(&o.Force, "force")
-	c.Flags().Float64Var(&o.MinEffect, "min-effect", o.MinEffect, c.row("min-effect").help)
 	c.check = func(paths []string) error {
-		switch {
-		case !(o.MinEffect >= 0 && o.MinEffect < 1):
-			return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", o.MinEffect)
-		case o.By == "" && len(paths) < 2:
+		if o.By == "" && len(paths) < 2 {
 			return errors.New("expected BASE and NEW, or --by with the runs to tell apart")
 		}
 		return compare.CheckBy(o.By)
