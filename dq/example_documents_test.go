@@ -44,8 +44,8 @@ func Example_kit() {
 	defer stop()
 	kit := delayQueueKit{client}
 	ctx, cancel := context.WithCancel(context.Background())
-	for _, message := range []string{"order 7", "order 8"} {
-		if err := kit.add(ctx, "order:timeout", message, 20*time.Millisecond); err != nil {
+	for i, message := range []string{"order 7", "order 8"} {
+		if err := kit.add(ctx, "order:timeout", message, time.Duration(i+1)*20*time.Millisecond); err != nil {
 			log.Fatal(err) //nolint:gocritic // the example ends anyway
 		}
 	}
