@@ -53,7 +53,8 @@ type AckFailed struct {
 	Err error
 }
 
-// GivenBack says that a message went back to the front of its queue, because the Worker shuts down.
+// GivenBack says that a message went back to the front of its queue, because the Worker shuts down or because the lease
+// was over before its handler was called.
 type GivenBack struct{ Delivery }
 
 // Retry says that a message will be handed out again.

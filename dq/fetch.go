@@ -89,7 +89,12 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 	if n == 0 {
 		return
 	}
-	got, next, more, err := w.take(q, n)
+	alone := w.mayBeAlone()
+	got, next, more, err := w.take(q, n, alone)
+	one := len(got) == 1 && got[0].alone
+	if alone && !one {
+		w.aloneFor(0)
+	}
 	w.places.release(n - len(got))
 	switch {
 	case err != nil:
@@ -99,7 +104,7 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 		q.mu.Unlock()
 		w.wakeIn(q, wait)
 		return
-	case len(got) == 1 && got[0].lost:
+	case one:
 		w.alone(got[0])
 	default:
 		for _, d := range got {
@@ -109,6 +114,9 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 	q.mu.Lock()
 	q.retry.Reset()
 	q.mu.Unlock()
+	if one || !alone {
+		w.wakeIn(q, w.untilAlone())
+	}
 	switch {
 	case more || len(got) == n:
 		w.wake(q)
@@ -121,16 +129,46 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 	}
 }
 
-// alone handles a message while no other is handled: it may have ended the process that had it.
+// alone handles a message while no other is handled: it may have ended the processes that had it. The next such
+// message has to wait as long as this one took, so that others are handled at least half of the time.
 func (w *Worker) alone(d *delivery) {
+	began := time.Now()
+	defer func() { w.aloneFor(time.Since(began)) }()
 	w.places.release(1)
 	if !w.places.all(w.taking.Done()) {
-		w.settleAs(d, release, "", nil)
+		w.giveBack(d)
 		w.forget(d)
 		return
 	}
 	w.run(d)
 	w.places.release(cap(w.places.free) - 1)
+}
+
+// mayBeAlone reports whether a message may be handled alone now. aloneFor follows, and says for how long one was.
+func (w *Worker) mayBeAlone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isAlone || time.Now().Before(w.nextAlone) {
+		return false
+	}
+	w.isAlone = true
+	return true
+}
+
+func (w *Worker) aloneFor(took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isAlone, w.nextAlone = false, time.Now().Add(took)
+}
+
+// untilAlone is how long until a message may be handled alone.
+func (w *Worker) untilAlone() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isAlone {
+		return failedPause
+	}
+	return max(time.Until(w.nextAlone), 0)
 }
 
 // wakeIn has a queue looked at after that time, or before.

@@ -37,7 +37,7 @@ type delivery struct {
 	of *leased
 	Delivery
 	number string // of the hand-out, as the scripts know it
-	lost   bool   // an earlier holder did not settle it
+	alone  bool   // earlier holders did not settle it
 	value  []byte
 	ctx    context.Context
 	end    context.CancelCauseFunc
@@ -82,12 +82,14 @@ const (
 )
 
 // take holds up to n messages. next is how long until a lease or pause ends, less than 0 if there is no such time.
-func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, more bool, err error) {
+func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
 	until := time.Now().Add(w.options.Lease)
-	reply, err := w.client.runOwn(ctx, callLane, takeScript, []string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts},
-		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()))
+	most := strconv.Itoa(w.options.MaxAttempts)
+	reply, err := w.client.runOwn(ctx, callLane, takeScript,
+		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
+		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()), most, flag(alone))
 	if err != nil {
 		return nil, 0, false, in("take", q.queue, err)
 	}
@@ -98,7 +100,11 @@ func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, mo
 	for _, h := range handed {
 		d := &delivery{
 			of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)},
-			number: strconv.FormatInt(h.Delivery, 10), lost: h.Lost, value: h.Value, until: until,
+			number: strconv.FormatInt(h.Delivery, 10), alone: h.Alone, value: h.Value, until: until,
+		}
+		if h.Buried {
+			w.client.tell(Dead{Delivery: d.info(), Reason: "lost by its worker in attempt " + d.number + " of " + most})
+			continue
 		}
 		d.ctx, d.end = context.WithCancelCause(w.handling)
 		w.mu.Lock()
@@ -115,19 +121,24 @@ func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, mo
 
 // run has a message handled, and settles it while the next takes its place.
 func (w *Worker) run(d *delivery) {
-	err, handled := w.handle(d)
+	began := d.ctx.Err() == nil && d.left() > w.options.Lease/20
+	var err error
+	if began {
+		err = w.handle(d)
+	}
 	w.settling.Go(func() {
 		defer w.forget(d)
-		w.settle(d, err, handled)
+		if !began {
+			w.giveBack(d)
+			return
+		}
+		w.settle(d, err)
 	})
 	w.places.release(1)
 }
 
-// handle calls the handler, unless the message was lost by its workers too often.
-func (w *Worker) handle(d *delivery) (err error, handled bool) { //nolint:revive // the error is the handler's
-	if most := w.options.MaxAttempts; most > 0 && d.Attempt > most {
-		return nil, false
-	}
+// handle calls the handler.
+func (w *Worker) handle(d *delivery) error {
 	ctx := d.ctx
 	if w.options.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -135,17 +146,15 @@ func (w *Worker) handle(d *delivery) (err error, handled bool) { //nolint:revive
 		defer cancel()
 	}
 	began := time.Now()
-	err = call(ctx, d)
+	err := call(ctx, d)
 	w.client.tell(Handled{Delivery: d.info(), Took: time.Since(began), Err: err})
-	return err, true
+	return err
 }
 
 // settle says what becomes of a message.
-func (w *Worker) settle(d *delivery, err error, handled bool) {
+func (w *Worker) settle(d *delivery, err error) {
 	var wants *verdict
 	switch most := w.options.MaxAttempts; {
-	case !handled:
-		w.settleAs(d, bury, fmt.Sprintf("lost by its worker in attempt %d of %d", most, most), nil)
 	case err == nil:
 		w.settleAs(d, ack, "", nil)
 	case errors.As(err, &wants) && wants.how != retry:
@@ -164,18 +173,38 @@ func (w *Worker) settle(d *delivery, err error, handled bool) {
 // valueKey is the key of a delivery's value in its handler's context.
 type valueKey struct{}
 
-// call runs the handler, whose end no panic and no runtime.Goexit prevents.
+// errNotBegun is the error of a message that is handed out again though no handler had it.
+var errNotBegun = errors.New("dq: the handler was not called: the lease was over, or the Worker shut down before")
+
+// giveBack is for a message whose handler was not called. One that may have ended its holders stays in the leases, which
+// know its attempts.
+func (w *Worker) giveBack(d *delivery) {
+	if d.alone {
+		w.retry(d, 0, errNotBegun)
+		return
+	}
+	w.settleAs(d, release, "", nil)
+}
+
+// call runs the handler, whose end no panic and no runtime.Goexit prevents. An error whose methods panic is one, too.
 func call(ctx context.Context, d *delivery) error {
 	ended := make(chan error, 1)
 	go func() {
 		err := errGoexit
 		defer func() {
-			if p := recover(); p != nil {
+			p := recover()
+			if p != nil && err != errGoexit { //nolint:errorlint // this very value
+				p = fmt.Sprintf("a method of its error, a %T: %v", err, p)
+			}
+			if p != nil {
 				err = &PanicError{Value: p, Stack: debug.Stack()}
 			}
 			ended <- err
 		}()
-		err = d.of.handle(context.WithValue(ctx, valueKey{}, d.value), d.info())
+		if err = d.of.handle(context.WithValue(ctx, valueKey{}, d.value), d.info()); err != nil {
+			_ = err.Error()
+			_ = errors.As(err, new(*verdict))
+		}
 	}()
 	return <-ended
 }
@@ -363,4 +392,12 @@ func (w *Worker) loseLease(d *delivery) {
 	}
 	d.end(ErrLeaseLost)
 	w.client.tell(LeaseLost{d.info()})
+}
+
+// flag is an argument of a script.
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
 }

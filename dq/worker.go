@@ -67,8 +67,8 @@ const (
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
 // its handler returns nil. If the handler fails, the message is delivered again after Backoff; after MaxAttempts it becomes
-// a dead letter. If the process dies, the message is delivered again when the lease is over, and no other message of the Worker
-// is handled with it. Java producers see no difference, and Java consumers take from the same queue; they do
+// a dead letter. If the process dies, the message is delivered again when the lease is over; after two such losses, and
+// after one before its last attempt, the Worker handles no other message with it, for half of its time at most. Java producers see no difference, and Java consumers take from the same queue; they do
 // not see messages that a Worker holds or has set aside for a retry.
 type Worker struct {
 	client  *Client
@@ -87,6 +87,9 @@ type Worker struct {
 	mu      sync.Mutex
 	started bool
 	held    map[*delivery]struct{}
+	// isAlone says that a message is handled alone, or may be soon, and nextAlone when the next may be.
+	isAlone   bool
+	nextAlone time.Time
 }
 
 // NewWorker returns a Worker that Handle gives its queues and Run starts.

@@ -5,15 +5,9 @@ local later, own, channel = ARGV[4], ARGV[5], ARGV[6]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
 if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
+wrong = wrong or lacking({{'zrem', T, ''}, {'lrem', Q, 1, ''}, U1 and {'srem', U1, ''}})
+  or later and lacking({{'zadd', T, 0, ''}, {'rpush', Q, ''}, {'publish', channel, ''}})
 if wrong then return wrong end
-if redis.acl_check_cmd and not (redis.acl_check_cmd('zrem', T, '') and redis.acl_check_cmd('lrem', Q, 1, '')
-    and (not U1 or redis.acl_check_cmd('srem', U1, ''))) then
-  return redis.error_reply('NOPERM this user lacks ZREM, LREM or SREM, or the keys for them')
-end
-if later and redis.acl_check_cmd and not (redis.acl_check_cmd('zadd', T, 0, '') and redis.acl_check_cmd('rpush', Q, '')
-    and redis.acl_check_cmd('publish', channel, '')) then
-  return redis.error_reply('NOPERM this user lacks ZADD, RPUSH or PUBLISH, or what they are for')
-end
 
 -- Whether the bytes of a member come before those of a prefix. Lua's < goes by a locale.
 local function before(member, prefix)

@@ -28,13 +28,17 @@ func LeaseNamesOf(dest string) LeaseNames {
 }
 
 // Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
-// D. A message whose last holder did not settle it may have ended that holder: no other message is handed out with it.
+// D. A message that two holders in a row did not settle, or one before its last attempt, may end its holder: it is handed
+// out alone, or passed over. One that its holder did not settle in the last attempt becomes a dead letter.
 //
-//	KEYS    D, M, L, V, N
-//	ARGV    how many at most; the lease in ms; the first 16 digits of their ids
-//	returns [for each: [id, how often it was handed out, 1 if its last holder did not settle it, value];
-//	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if M or D holds more]: see ReadHandedOut
-//	cost    O(how many × log n). It stops behind 4 MB of values
+//	KEYS    D, M, L, V, N, X
+//	ARGV    how many at most; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
+//	        1 if a message may be handed out alone
+//	returns [for each: [id, how often it was handed out, 0 or 1 for alone or 2 for dead, value];
+//	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if there is more]: see ReadHandedOut
+//	cost    O(how many × log n), and 1,000 messages that it passes over. It stops behind 4 MB of values
+//
+// Take, Settle and Dead write nothing if the user lacks a right, from Redis 7 on, and go on if the server is out of memory.
 func Take() Script { return take }
 
 // Settle ends or extends leases. A lease is an id and the number of its hand-out, so that an earlier holder can do
@@ -62,9 +66,9 @@ type HandedOut struct {
 	ID string
 	// Delivery is how often the message was handed out, this time included.
 	Delivery int64
-	// Lost says that the holder before did not settle it.
-	Lost  bool
-	Value []byte
+	// Alone says that the message may have ended its holders. Buried says that it is a dead letter, and not handed out.
+	Alone, Buried bool
+	Value         []byte
 }
 
 // ReadHandedOut reads the reply of Take. next is in ms, -1 if no lease and no pause ends.
@@ -86,13 +90,12 @@ func ReadHandedOut(reply any) (all []HandedOut, next int64, more bool, err error
 		}
 		id, isID := f[0].(string)
 		delivery, isNumber := f[1].(int64)
-		lost, isFlag := f[2].(int64)
+		kind, isFlag := f[2].(int64)
 		value, isValue := f[3].(string)
 		if !isID || !isNumber || !isFlag || !isValue {
 			return nil, 0, false, unexpected(Take(), "an id, two integers and a value", item)
 		}
-		h := HandedOut{ID: id, Delivery: delivery, Lost: lost == 1, Value: []byte(value)}
-		all = append(all, h)
+		all = append(all, HandedOut{ID: id, Delivery: delivery, Alone: kind == 1, Buried: kind == 2, Value: []byte(value)})
 	}
 	return all, next, rest == 1, nil
 }

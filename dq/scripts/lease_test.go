@@ -3,7 +3,6 @@ package scripts_test
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,10 +23,22 @@ func leases(t *testing.T) *lease {
 	return &lease{bundle: b, names: scripts.LeaseNamesOf(b.names.Destination), d: b.names.Destination}
 }
 
+// attempts is how many a message has.
+const attempts = 4
+
+func (l *lease) keys() []string {
+	return []string{l.d, l.names.Staged, l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead}
+}
+
 func (l *lease) take(count, ms int) (all []scripts.HandedOut, next int64, more bool) {
 	l.t.Helper()
+	return l.takeAs(count, ms, 1)
+}
+
+func (l *lease) takeAs(count, ms, alone int) (all []scripts.HandedOut, next int64, more bool) {
+	l.t.Helper()
 	l.stem++
-	reply, err := l.run(scripts.Take(), []string{l.d, l.names.Staged, l.names.Leases, l.names.Bodies, l.names.Counts}, count, ms, strconv.Itoa(l.stem)+"-")
+	reply, err := l.run(scripts.Take(), l.keys(), count, ms, strconv.Itoa(l.stem)+"-", attempts, alone)
 	require.NoError(l.t, err)
 	all, next, more, err = scripts.ReadHandedOut(reply)
 	require.NoError(l.t, err)
@@ -76,33 +87,105 @@ func TestTakeHandsOutInOrder(t *testing.T) {
 	require.Empty(t, keys)
 }
 
-// What its holder did not settle is handed out alone, and an earlier holder can do nothing.
-func TestTakeHandsOutAloneWhatWasLost(t *testing.T) {
+// What its holder did not settle is handed out with others once, and then alone; an earlier holder can do nothing.
+func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
 	l.do("RPUSH", l.d, "a", "b")
 	first, _, _ := l.take(2, 0)
 	l.do("RPUSH", l.d, "c")
-	lost, _, _ := l.take(10, 60_000)
-	require.Equal(t, []string{"a"}, valuesOf(lost))
-	require.True(t, lost[0].Lost)
-	require.EqualValues(t, 2, lost[0].Delivery)
+	second, _, _ := l.take(10, 0)
+	require.Equal(t, []string{"a", "b", "c"}, valuesOf(second))
+	require.False(t, second[0].Alone)
+	require.EqualValues(t, 2, second[0].Delivery)
 	require.Equal(t, []any{int64(-1)}, l.settle("extend", "1000", first[0]))
 	require.Equal(t, []any{int64(-1)}, l.settle("ack", "", first[0]))
 
-	require.Equal(t, []any{int64(1)}, l.settle("retry", "50", lost...))
+	others, next, _ := l.takeAs(10, 60_000, 0)
+	require.Equal(t, []string{"c"}, valuesOf(others), "the others are passed over")
+	require.InDelta(t, 60_000, next, 5_000)
+	require.Equal(t, []any{int64(1)}, l.settle("ack", "", others...))
+	lost, _, _ := l.take(10, 60_000)
+	require.Equal(t, []string{"a"}, valuesOf(lost))
+	require.True(t, lost[0].Alone)
+	require.EqualValues(t, 3, lost[0].Delivery)
+	require.Equal(t, []any{int64(1)}, l.settle("retry", "0", lost...))
 	require.Equal(t, []any{int64(0)}, l.settle("extend", "1000", lost...), "it waits")
-	again, _, _ := l.take(1, 60_000)
-	require.Equal(t, []string{"b"}, valuesOf(again))
-	require.Equal(t, []any{int64(1)}, l.settle("ack", "", again...))
-	require.Eventually(t, func() bool {
-		return l.redis.ZCount(l.ctx, l.names.Leases, "-inf", "("+strconv.FormatInt(l.redis.Time(l.ctx).Val().UnixMilli(), 10)).Val() == 1
-	},
-		5*time.Second, time.Millisecond)
-	again, _, _ = l.take(10, 60_000)
-	require.Equal(t, []string{"a", "c"}, valuesOf(again), "a retry is handed out with others")
-	require.False(t, again[0].Lost)
-	require.EqualValues(t, 3, again[0].Delivery)
+	lost, _, _ = l.take(1, 60_000)
+	require.Equal(t, []string{"b"}, valuesOf(lost))
+	l.do("RPUSH", l.d, "d")
+	again, _, _ := l.take(10, 0)
+	require.Equal(t, []string{"a", "d"}, valuesOf(again), "a retry is handed out with others")
+	require.False(t, again[0].Alone)
+	require.EqualValues(t, attempts, again[0].Delivery)
+	spent, _, _ := l.take(10, 0)
+	require.Equal(t, []scripts.HandedOut{{ID: again[1].ID, Delivery: 2, Value: []byte("d")}, {ID: again[0].ID, Delivery: attempts, Buried: true, Value: []byte{}}}, spent)
+	require.Equal(t, []string{again[0].ID}, l.redis.ZRange(l.ctx, l.names.Dead, 0, -1).Val())
+	require.Equal(t, "lost by its worker in attempt 4 of 4", l.redis.HGet(l.ctx, l.names.Bodies, "r"+again[0].ID).Val())
+}
+
+// The last attempt of a message that was lost once is alone: the messages that were lost with a killer survive it.
+func TestTakeHandsOutAloneBeforeTheLastAttempt(t *testing.T) {
+	t.Parallel()
+	l := leases(t)
+	l.do("RPUSH", l.d, "a", "b")
+	for range attempts - 2 {
+		got, _, _ := l.take(2, 60_000)
+		l.settle("retry", "0", got...)
+	}
+	_, _, _ = l.take(2, 0)
+	got, _, _ := l.take(2, 0)
+	require.Len(t, got, 1)
+	require.True(t, got[0].Alone)
+}
+
+// A server that is out of memory lets messages end, go on and come.
+func TestLeasesOutOfMemory(t *testing.T) {
+	t.Parallel()
+	l := leases(t)
+	l.do("RPUSH", l.d, "ack", "retry", "bury", "release", "extend")
+	l.do("CONFIG", "SET", "maxmemory", 1)
+	got, _, _ := l.take(10, 60_000)
+	require.Len(t, got, 5)
+	for i, how := range []string{"ack", "retry", "bury", "release", "extend"} {
+		require.Equal(t, []any{int64(1)}, l.settle(how, "0", got[i]))
+	}
+	n, err := l.run(scripts.Dead(), []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}, "replay", got[2].ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	require.Equal(t, []string{"release", "bury"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
+}
+
+// A user who lacks the right to one command is refused before anything is written.
+func TestLeasesWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	l := leases(t)
+	l.do("RPUSH", l.d, "held", "dead", "waits")
+	held, _, _ := l.take(1, 60_000)
+	dead, _, _ := l.take(1, 60_000)
+	l.settle("bury", "why", dead...)
+	settle := []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}
+	for _, c := range []struct {
+		script scripts.Script
+		keys   []string
+		args   []any
+		writes []string
+	}{
+		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, []string{"hincrby", "zadd", "hset", "hdel", "zrem", "ltrim"}},
+		{scripts.Settle(), settle, []any{"ack", "", held[0].ID, 1}, []string{"hdel", "zrem"}},
+		{scripts.Settle(), settle, []any{"retry", "1", held[0].ID, 1}, []string{"zrem", "hset", "zadd"}},
+		{scripts.Settle(), settle, []any{"extend", "1", held[0].ID, 1}, []string{"zrem", "zadd"}},
+		{scripts.Settle(), settle, []any{"bury", "", held[0].ID, 1}, []string{"zrem", "hset", "zadd"}},
+		{scripts.Settle(), settle, []any{"release", "", held[0].ID, 1}, []string{"zrem", "hdel", "lpush"}},
+		{scripts.Dead(), []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}, []any{"replay", dead[0].ID}, []string{"zrem", "hdel", "rpush"}},
+	} {
+		for _, command := range c.writes {
+			before := l.dump()
+			_, err := l.restricted(command).run(c.script, c.keys, c.args...)
+			require.ErrorContains(t, err, "NOPERM", "%s %v without %s", c.script.Name, c.args, command)
+			require.Equal(t, before, l.dump(), "%s %v without %s", c.script.Name, c.args, command)
+		}
+	}
 }
 
 func TestSettleBuriesAndGivesBack(t *testing.T) {
@@ -132,7 +215,7 @@ func TestLeaseScriptsLookAtTheirKeysFirst(t *testing.T) {
 	l := leases(t)
 	l.do("RPUSH", l.d, "v")
 	l.do("SET", l.names.Counts, "text")
-	_, err := l.run(scripts.Take(), []string{l.d, l.names.Staged, l.names.Leases, l.names.Bodies, l.names.Counts}, 1, 1000, "x")
+	_, err := l.run(scripts.Take(), l.keys(), 1, 1000, "x", 0, 1)
 	require.ErrorContains(t, err, "WRONGTYPE")
 	require.EqualValues(t, 1, l.redis.LLen(l.ctx, l.d).Val())
 }

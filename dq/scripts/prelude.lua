@@ -37,18 +37,3 @@ local function unpack_any(member, own)
   if id then return string.sub(member, id + 8 + size), layout, size end
 end
 
--- Returned as the reply of the script, an error keeps its code on every server.
-local function error_of(...)
-  local reply = redis.pcall(...)
-  return type(reply) == 'table' and reply.err and reply or nil
-end
-
--- redis.call for any number of arguments: 500 at a time, in order. Returns the sum of the replies.
-local function call_with_all(command, key, arguments)
-  local sum = 0
-  for i = 1, #arguments, 500 do
-    sum = sum + redis.call(command, key, unpack(arguments, i, math.min(i + 499, #arguments)))
-  end
-  return sum
-end
-

@@ -24,8 +24,10 @@ type Script struct {
 }
 
 var (
+	//go:embed calls.lua
+	calls string
 	//go:embed prelude.lua
-	prelude string
+	members string
 	//go:embed transfer.lua
 	transferBody string
 	//go:embed survey.lua
@@ -45,15 +47,16 @@ var (
 	//go:embed dead.lua
 	deadBody string
 
+	prelude  = calls + members
 	transfer = newScript("transfer", prelude+transferBody, false)
 	survey   = newScript("survey", prelude+surveyBody, true)
 	unlist   = newScript("unlist", prelude+unlistBody, false)
 	find     = newScript("find", prelude+findBody, true)
 	cancel   = newScript("cancel", prelude+cancelBody, false)
 	guard    = newScript("guard", guardBody, false)
-	take     = newScript("take", takeBody, false)
-	settle   = newScript("settle", settleBody, false)
-	dead     = newScript("dead", deadBody, false)
+	take     = newScript("take", calls+takeBody, false)
+	settle   = newScript("settle", calls+settleBody, false)
+	dead     = newScript("dead", calls+deadBody, false)
 
 	all = []Script{transfer, survey, unlist, find, cancel, guard, take, settle, dead}
 )
@@ -69,6 +72,7 @@ const MaxLimit = 10_000
 //	other_layout[layout]          the other one
 //	error_of(command, ...)        the error of a command, to be returned, or nil
 //	call_with_all(command, key, arguments)
+//	lacking(calls)                the refusal of the first call that the user lacks a right to, or nil
 //
 // It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
 func Prelude() string { return prelude }
@@ -116,7 +120,9 @@ func Transfer() Script { return transfer }
 
 // LacksRedisson reports whether an error of Transfer says that the user lacks a right which Redisson's own script needs too.
 func LacksRedisson(err error) bool {
-	return strings.HasPrefix(err.Error(), "NOPERM this user lacks RPUSH, LREM or ZREM")
+	lacks, ok := strings.CutPrefix(err.Error(), "NOPERM this user lacks ")
+	command, _, _ := strings.Cut(lacks, " ")
+	return ok && slices.Contains([]string{"RPUSH", "LREM", "ZREM"}, command)
 }
 
 // Survey reports whether it pays to Unlist.

@@ -1,9 +1,15 @@
-local L, V, N, X, D = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local L, V, N, X, D = unpack(KEYS)
 local how, arg = ARGV[1], ARGV[2]
 
--- Each key is read before anything is written, or is the first that is written: one of another type ends the script there.
-if how == 'bury' then redis.call('zcard', X) end
-if how == 'release' then redis.call('llen', D) end
+-- Each key is read, and each right checked, before anything is written.
+local again, ended = {{'zrem', L, ''}, {'zadd', L, 0, ''}, {'hset', N, '', ''}}, {{'hdel', V, ''}, {'zrem', L, ''}, {'hdel', N, ''}}
+local calls = {
+  extend = again, retry = again, ack = ended, bury = {{'zrem', L, ''}, {'hset', V, '', ''}, {'zadd', X, 0, ''}},
+  release = {{'lpush', D, ''}, unpack(ended)},
+}
+local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or how == 'bury' and error_of('zcard', X)
+  or how == 'release' and error_of('llen', D) or lacking(calls[how])
+if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local settled = {}
@@ -11,6 +17,9 @@ for i = 3, #ARGV, 2 do
   local id, delivery = ARGV[i], ARGV[i + 1]
   local last = redis.call('hget', N, id)
   local held = redis.call('zscore', L, id) and last == delivery and redis.call('hget', N, 'f' .. id) ~= delivery
+  local value = held and how == 'release' and redis.call('hget', V, id)
+  -- The first write frees something: a server that is out of memory lets the others follow.
+  if held then redis.call('zrem', L, id) end
   if held and how == 'extend' then
     redis.call('zadd', L, string.format('%.0f', now + tonumber(arg)), id)
   elseif held and how == 'retry' then
@@ -19,13 +28,10 @@ for i = 3, #ARGV, 2 do
   elseif held and how == 'bury' then
     redis.call('hset', V, 'r' .. id, arg)
     redis.call('zadd', X, string.format('%.0f', now), id)
-    redis.call('zrem', L, id)
   elseif held then
-    local value = how == 'release' and redis.call('hget', V, id)
-    if value then redis.call('lpush', D, value) end
     redis.call('hdel', V, id)
-    redis.call('zrem', L, id)
     redis.call('hdel', N, id, 'f' .. id)
+    if value then redis.call('lpush', D, value) end
   end
   settled[#settled + 1] = held and 1 or last and last ~= delivery and -1 or 0
 end

@@ -1,30 +1,57 @@
-local D, M, L, V, N = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local D, M, L, V, N, X = unpack(KEYS)
 local count, lease, stem = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local asked, enough = count, 4 * 1024 * 1024
+local most, alone_too = tonumber(ARGV[4]), ARGV[5] == '1'
+local asked, enough, far = count, 4 * 1024 * 1024, 1000
 
--- Each key is read before anything is written: one of another type ends the script here.
+-- Each key is read, and each right checked, before anything is written.
+local wrong = error_of('zcard', L) or error_of('zcard', X) or error_of('llen', M) or error_of('llen', D) or error_of('hlen', V)
+  or error_of('hlen', N) or lacking({
+    {'hincrby', N, '', 1}, {'zadd', L, 0, ''}, {'hset', V, '', ''}, {'hdel', V, ''}, {'hdel', N, ''}, {'zrem', L, ''},
+    {'zadd', X, 0, ''}, {'ltrim', D, 0, -1}, {'ltrim', M, 0, -1},
+  })
+if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local over = redis.call('zrangebyscore', L, '-inf', now, 'limit', 0, count)
 local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
-redis.call('hlen', V)
-redis.call('hlen', N)
-local till = string.format('%.0f', now + lease)
-local handed, bytes = {}, 0
 
-local function hand(id, value, lost)
-  handed[#handed + 1] = {id, redis.call('hincrby', N, id, 1), lost and 1 or 0, value}
+-- Which of the leases that are over are handed out. One that two holders in a row did not settle, or one before its last
+-- attempt, is handed out alone, and passed over if it must not be now.
+local chosen, spent, alone, at, page = {}, {}, false, 0, nil
+repeat
+  page = redis.call('zrangebyscore', L, '-inf', now, 'limit', at, count)
+  for _, id in ipairs(page) do
+    local counts = redis.call('hmget', N, id, 'f' .. id)
+    local times = tonumber(counts[1]) or 0
+    local lost = times - (tonumber(counts[2]) or 0)
+    if lost > 0 and most > 0 and times >= most then
+      spent[#spent + 1] = {id, times, 2, ''}
+    elseif lost < 2 and (lost < 1 or most == 0 or times + 1 < most) then
+      if #chosen < count then chosen[#chosen + 1] = id end
+    elseif alone_too then
+      chosen, alone, count = {id}, true, 1
+      break
+    end
+  end
+  at = at + #page
+until alone or #page < count or #chosen == count or at >= count + far
+
+-- The first write frees something, if only in name: a server that is out of memory lets the others follow.
+if at + ready[M] + ready[D] > 0 then redis.call('hdel', V, '') end
+local till = string.format('%.0f', now + lease)
+local handed, bytes, over = {}, 0, 0
+
+local function hand(id, value)
+  handed[#handed + 1] = {id, redis.call('hincrby', N, id, 1), alone and 1 or 0, value}
   redis.call('zadd', L, till, id)
   bytes = bytes + #value
 end
 
-for _, id in ipairs(over) do
+for _, id in ipairs(chosen) do
   local value = redis.call('hget', V, id)
-  local lost = redis.call('hget', N, id) ~= redis.call('hget', N, 'f' .. id)
-  if bytes >= enough or (lost and #handed > 0) then break end
-  if value then
-    hand(id, value, lost)
-    if lost then count = #handed end
+  if bytes >= enough then
+    over = over + 1
+  elseif value then
+    hand(id, value)
   else
     redis.call('zrem', L, id)
     redis.call('hdel', N, id, 'f' .. id)
@@ -38,7 +65,7 @@ for _, list in ipairs({M, D}) do
     for _, value in ipairs(values) do
       local id = stem .. string.format('%04x', #handed)
       redis.call('hset', V, id, value)
-      hand(id, value, false)
+      hand(id, value)
     end
     from = from + #values
     -- As many as there is room for, if they are as large as those before.
@@ -47,6 +74,13 @@ for _, list in ipairs({M, D}) do
   if from > 0 then redis.call('ltrim', list, from, -1) end
   ready[list] = ready[list] - from
 end
-local first = #handed < asked and redis.call('zrange', L, 0, 0, 'withscores')[2]
+local first = #handed < asked and redis.call('zrangebyscore', L, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', 0, 1)[2]
 local next = first and math.max(tonumber(first) - now, 0) or -1
-return {handed, next, ready[M] + ready[D] > 0 and 1 or 0}
+for _, entry in ipairs(spent) do
+  local id = entry[1]
+  redis.call('hset', V, 'r' .. id, 'lost by its worker in attempt ' .. entry[2] .. ' of ' .. most)
+  redis.call('zadd', X, string.format('%.0f', now), id)
+  redis.call('zrem', L, id)
+  handed[#handed + 1] = entry
+end
+return {handed, next, ready[M] + ready[D] + over > 0 and 1 or 0}

@@ -64,13 +64,8 @@ if #members > 0 then
     end
   end
   wrong = error_of('llen', D) or error_of('llen', Q) or #quarantined > 0 and error_of('zcard', X)
+    or lacking({{'rpush', D, ''}, {'lrem', Q, 1, ''}, {'zrem', T, ''}, {'srem', U1, ''}, #quarantined > 0 and {'zadd', X, 0, ''} or nil})
   if wrong then return wrong end
-  if redis.acl_check_cmd then
-    if not (redis.acl_check_cmd('rpush', D, '') and redis.acl_check_cmd('lrem', Q, 1, '') and redis.acl_check_cmd('zrem', T, '')) then
-      return redis.error_reply('NOPERM this user lacks RPUSH, LREM or ZREM, or the keys for them')
-    end
-    if not redis.acl_check_cmd('srem', U1, '') then return redis.error_reply('NOPERM this user lacks SREM') end
-  end
 
   -- The first write is the last that may fail, for want of memory or of a right.
   call_with_all('zadd', X, quarantined)

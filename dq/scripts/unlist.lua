@@ -44,10 +44,7 @@ local function begin()
   }) do
     tried = tried or error_of(unpack(call))
   end
-  if not tried and redis.acl_check_cmd and not (redis.acl_check_cmd('rename', N, Q) and redis.acl_check_cmd('rename', Q, V)
-      and redis.acl_check_cmd('rename', V, U[into]) and redis.acl_check_cmd('hset', S, '', '')) then
-    tried = redis.error_reply('NOPERM this user lacks RENAME or HSET, or the keys for them')
-  end
+  tried = tried or lacking({{'rename', N, Q}, {'rename', Q, V}, {'rename', V, U[into]}, {'hset', S, '', ''}})
   if tried then
     redis.pcall('unlink', P, N, V)
     return tried

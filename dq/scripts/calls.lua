@@ -1,0 +1,27 @@
+-- What every script of ours begins with that writes.
+
+-- Returned as the reply of the script, an error keeps its code on every server.
+local function error_of(...)
+  local reply = redis.pcall(...)
+  return type(reply) == 'table' and reply.err and reply or nil
+end
+
+-- redis.call for any number of arguments: 500 at a time, in order. Returns the sum of the replies.
+local function call_with_all(command, key, arguments)
+  local sum = 0
+  for i = 1, #arguments, 500 do
+    sum = sum + redis.call(command, key, unpack(arguments, i, math.min(i + 499, #arguments)))
+  end
+  return sum
+end
+
+-- The refusal of the first of these calls that the user lacks a right to, or nothing. Before Redis 7 nobody can say.
+local function lacking(calls)
+  if not redis.acl_check_cmd then return nil end
+  for _, call in ipairs(calls) do
+    if not redis.acl_check_cmd(unpack(call)) then
+      return redis.error_reply('NOPERM this user lacks ' .. string.upper(call[1]) .. ' of ' .. call[2])
+    end
+  end
+end
+
