@@ -45,29 +45,18 @@ type DeadLetter[T any] struct {
 	Since    time.Time
 }
 
-// Dead walks the dead letters, the oldest first, 100 a call. It takes no snapshot. A value that cannot be decoded is
+// Dead walks the dead letters, the oldest first, 100 a call. It takes no snapshot; letters may be replayed and
+// dropped during it. A value that cannot be decoded is
 // a *DecodeError with the rest of its letter; the walk goes on.
 func (q *Queue[T]) Dead(ctx context.Context) iter.Seq2[DeadLetter[T], error] {
-	const page = 100
 	keys := scripts.LeaseNamesOf(q.Name())
 	return func(yield func(DeadLetter[T], error) bool) {
-		for first := 0; ; first += page {
-			reply, err := q.client.do(ctx, q.Name(), "ZRANGE", keys.Dead, first, first+page-1, "WITHSCORES")
-			var members []scoredMember
+		for m, err := range q.client.walk(ctx, q.Name(), keys.Dead, 100) {
+			var letter DeadLetter[T]
 			if err == nil {
-				members, err = scored(reply)
+				letter, err = q.deadLetter(ctx, keys, m)
 			}
-			if err != nil {
-				yield(DeadLetter[T]{}, in("dead", q.Name(), err))
-				return
-			}
-			for _, m := range members {
-				letter, err := q.deadLetter(ctx, keys, m)
-				if !yield(letter, in("dead", q.Name(), err)) {
-					return
-				}
-			}
-			if len(members) < page {
+			if !yield(letter, in("dead", q.Name(), err)) {
 				return
 			}
 		}

@@ -88,5 +88,8 @@ func (d *durability) confirms(command []any, reply any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%v was not confirmed within %s: got %v", command[:len(command)-1], d.within, reply)
+	if command[0] == "WAIT" {
+		return fmt.Errorf("WAIT: expected %d replicas to have it within %s, got %v", d.replicas, d.within, reply)
+	}
+	return fmt.Errorf("WAITAOF: expected it on the disks of %d servers within %s, got %v (the master, replicas)", d.fsynced, d.within, reply)
 }

@@ -51,15 +51,17 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 
 // offerError sorts the failure of an offer: the server refused it, it was never
 // sent, or its fate is unknown.
-func offerError(queue string, err error) error {
+func offerError(queue string, err error) error { return sortError("offer to", queue, err) }
+
+func sortError(call, queue string, err error) error {
 	var reply resp.Error
 	switch {
 	case errors.Is(err, errLost), errors.As(err, &reply) && mayHaveWritten(reply):
-		return fmt.Errorf("dq: offer to %q: %w: %w", queue, ErrUncertain, err)
+		return fmt.Errorf("dq: %s %q: %w: %w", call, queue, ErrUncertain, err)
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
 		return err
 	}
-	return fmt.Errorf("dq: offer to %q: %w", queue, err)
+	return fmt.Errorf("dq: %s %q: %w", call, queue, err)
 }
 
 // passes reports whether an error, after which a command has certainly not run, is one that time may cure.

@@ -98,11 +98,10 @@ func WithObserver(observe func(Event)) Option {
 // defaultPatience is about as long as the tries of Redisson's default settings take.
 const defaultPatience = 5 * time.Second
 
-// WithOfferRetryTimeout sets for how long an offer is tried again that the server does not take for the
-// moment, and that is certain not to be queued: if no server listens, as during a restart, or if
-// it answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about
-// as long as Redisson tries; 0 has such offers fail at once. The offer's context ends it too. What may
-// have been queued (ErrUncertain) is never sent again.
+// WithOfferRetryTimeout sets for how long an offer is retried that is certain not to be queued: no server listens, as
+// during a restart, or the server answers that it is loading, busy with a script, a replica or out of connections. The
+// default is 5 s, about as long as Redisson tries; with 0 such an offer fails at once. The offer's context ends the
+// retries too. An offer that may be queued (ErrUncertain) is never sent again.
 func WithOfferRetryTimeout(patience time.Duration) Option {
 	return func(c *config) error {
 		if patience < 0 {

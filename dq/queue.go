@@ -43,7 +43,10 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 		return nil, err
 	}
 	var o queueConfig
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("dq: NewQueue(%q): option %d of %d is nil", name, i+1, len(options))
+		}
 		option(&o)
 	}
 	q := &Queue[T]{client: c, names: c.names(name), codec: values, offerHead: offerHeadOf(c, c.names(name))}
@@ -204,35 +207,23 @@ type Waiting[T any] struct {
 }
 
 // Waiting walks the messages that are not due, in the order of their due times, 500 a call. It takes no
-// snapshot: a message that is offered or transferred during the walk may be missing, or be returned twice. A member that cannot
+// snapshot: a message that is offered or rescheduled during the walk may be missing. Messages may be cancelled during it. A member that cannot
 // be read is an error with its Ticket, if the member has one; the walk goes on after it.
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {
-	const page = 500
-	n := q.names
 	return func(yield func(Waiting[T], error) bool) {
-		for first := 0; ; first += page {
-			reply, err := q.client.do(ctx, n.Destination, "ZRANGE", n.TimeoutSet, first, first+page-1, "WITHSCORES")
-			var members []scoredMember
-			if err == nil {
-				members, err = scored(reply)
-			}
-			if err != nil {
-				yield(Waiting[T]{}, in("waiting", q.Name(), err))
-				return
-			}
-			for _, m := range members {
-				if !yield(q.waiting(m)) {
-					return
-				}
-			}
-			if len(members) < page {
+		for m, err := range q.client.walk(ctx, q.Name(), q.names.TimeoutSet, 500) {
+			w, err := q.waiting(m, err)
+			if !yield(w, err) {
 				return
 			}
 		}
 	}
 }
 
-func (q *Queue[T]) waiting(m scoredMember) (w Waiting[T], err error) {
+func (q *Queue[T]) waiting(m scoredMember, failed error) (w Waiting[T], err error) {
+	if failed != nil {
+		return w, in("waiting", q.Name(), failed)
+	}
 	w.Ticket.due = int64(m.score)
 	read, err := q.client.release.Layout().UnpackAny([]byte(m.member))
 	if err == nil {

@@ -2,14 +2,16 @@ package dq_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
 func queueOf[T any](t *testing.T, b *bundle, values codec.Codec[T]) *dq.Queue[T] {
@@ -33,7 +35,7 @@ func TestQueueListsWaitingMessages(t *testing.T) {
 			require.NoError(t, err)
 			soon, err := q.Offer(ctx, "soon", time.Hour)
 			require.NoError(t, err)
-			b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1e15, Member: "no member"})
+			b.redis.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: 1e15, Member: "no member"})
 
 			var values []string
 			var tickets []dq.Ticket
@@ -82,4 +84,44 @@ func TestQueuePollsSeveral(t *testing.T) {
 	last, err := q.Take(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, last)
+}
+
+// What a caller cancels, replays or drops during a walk hides nothing from the walk.
+func TestWalksWhileItsMessagesGo(t *testing.T) {
+	t.Parallel()
+	const n = 1200
+	for name, lag := range map[string]int{"at once": 0, "one late": 1, "a page late": 500} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			ctx := deadline(t)
+			q := queueOf(t, b, codec.String{})
+			confirmed, err := q.OfferAll(ctx, time.Hour, numbered(n)...)
+			require.NoError(t, err)
+			require.Equal(t, n, confirmed)
+			var seen []dq.Ticket
+			for w, err := range q.Waiting(ctx) {
+				require.NoError(t, err)
+				if seen = append(seen, w.Ticket); len(seen) > lag {
+					require.NoError(t, q.Cancel(ctx, seen[len(seen)-1-lag]))
+				}
+			}
+			require.Len(t, seen, n)
+
+			keys := scripts.LeaseNamesOf("orders")
+			for i := range n {
+				b.redis.ZAdd(ctx, keys.Dead, goredis.Z{Score: float64(i / 400), Member: fmt.Sprint(i)})
+				b.redis.HSet(ctx, keys.Bodies, fmt.Sprint(i), "v")
+			}
+			var letters []string
+			for l, err := range q.Dead(ctx) {
+				require.NoError(t, err)
+				if letters = append(letters, l.ID); len(letters) > lag {
+					_, err = q.Drop(ctx, letters[len(letters)-1-lag])
+					require.NoError(t, err)
+				}
+			}
+			require.Len(t, letters, n)
+		})
+	}
 }

@@ -148,7 +148,7 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 		err = ErrNotWaiting
 	}
 	if err != nil {
-		err = offerError(q.Name(), err)
+		err = sortError("reschedule of", q.Name(), err)
 	}
 	if q.offered(moved.due, err); err != nil && !errors.Is(err, ErrUncertain) {
 		return Ticket{}, err
@@ -168,38 +168,4 @@ func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (boo
 		reply, err = q.client.runOwn(ctx, callLane, cancelScript, keys, args...)
 	}
 	return replyBool(reply, err)
-}
-
-type scoredMember struct {
-	member string
-	score  float64
-}
-
-// scored reads the reply of ZRANGE WITHSCORES, which RESP3 nests.
-func scored(reply any) ([]scoredMember, error) {
-	items, ok := reply.([]any)
-	if !ok {
-		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
-	}
-	var flat []any
-	for _, item := range items {
-		if pair, nested := item.([]any); nested {
-			flat = append(flat, pair...)
-			continue
-		}
-		flat = append(flat, item)
-	}
-	all := make([]scoredMember, 0, len(flat)/2)
-	for i := 0; i+1 < len(flat); i += 2 {
-		member, ok := flat[i].(string)
-		if !ok {
-			return nil, fmt.Errorf("expected a member from the server, got %T", flat[i])
-		}
-		score, err := strconv.ParseFloat(fmt.Sprint(flat[i+1]), 64)
-		if err != nil || math.IsNaN(score) {
-			return nil, fmt.Errorf("expected a score from the server, got %.40q", fmt.Sprint(flat[i+1]))
-		}
-		all = append(all, scoredMember{member, score})
-	}
-	return all, nil
 }

@@ -147,10 +147,10 @@ func (s *scheduler) parseScore(reply any) (int64, error) {
 	if err != nil {
 		return noDue, fmt.Errorf("expected a score in milliseconds, got %q", score)
 	}
-	if due = math.Ceil(due); due < math.MinInt64 || due >= math.MaxInt64 || math.IsNaN(due) {
+	if due = math.Ceil(due); due >= math.MaxInt64 || math.IsNaN(due) {
 		return noDue, nil
 	}
-	return int64(due), nil
+	return int64(max(due, math.MinInt64)), nil
 }
 
 // forbidden reports whether the user lacks a right: to a key of a script, or to a command

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ func (e *ShutdownError) Error() string {
 	for _, d := range e.Running {
 		names = append(names, fmt.Sprintf("%s of %q", d.ID, d.Queue))
 	}
-	return fmt.Sprintf("dq: shutdown: %d handlers have not ended, of messages %s: %v", len(e.Running), strings.Join(names, ", "), e.Err)
+	return fmt.Sprintf("dq: Shutdown: %v, and %d of the handlers still ran; their messages: %s", e.Err, len(e.Running), strings.Join(names, ", "))
 }
 
 // Unwrap returns the context's error.
@@ -34,7 +35,7 @@ func (e *ShutdownError) Unwrap() error { return e.Err }
 
 // WorkerOptions say how a Worker works. The zero value works.
 type WorkerOptions struct {
-	// Concurrency is how many handlers run at a time, over all queues; 0 is 10. With 1 a queue is handled in order.
+	// Concurrency is how many handlers run at a time, over all queues; 0 is 10, at most 65,536. With 1 a queue is handled in order.
 	Concurrency int
 	// MaxAttempts is after how many attempts a message becomes a dead letter; 0 is never.
 	MaxAttempts int
@@ -55,6 +56,8 @@ type WorkerOptions struct {
 
 const (
 	leastLease = 100 * time.Millisecond
+	// mostHandlers is how many messages one call of the script has ids for.
+	mostHandlers = 1 << 16
 	// mostBlocking is how many queues have a blocking connection each.
 	mostBlocking = 100
 	// mostWait is how long a queue is waited for before it is looked at again: another process may have set a retry.
@@ -73,7 +76,6 @@ const (
 type Worker struct {
 	client  *Client
 	options WorkerOptions
-	err     error // a mistake in the options or a Handle
 	places  places
 	queues  []*leased
 	ready   chan *leased
@@ -85,7 +87,9 @@ type Worker struct {
 	settling         sync.WaitGroup
 
 	mu      sync.Mutex
-	started bool
+	err     error // a mistake in the options or a Handle
+	started bool  // by Run, or never to be
+	ran     bool
 	held    map[*delivery]struct{}
 	// isAlone says that a message is handled alone, or may be soon, and nextAlone when the next may be.
 	isAlone   bool
@@ -98,6 +102,8 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	switch {
 	case c == nil || c.ctx == nil:
 		w.err = errors.New("dq: NewWorker: got no Client of NewClient")
+	case o.Concurrency > mostHandlers:
+		w.err = fmt.Errorf("dq: NewWorker: Concurrency: expected %d or less, got %d", mostHandlers, o.Concurrency)
 	case o.Concurrency < 0, o.MaxAttempts < 0, o.Timeout < 0, o.PollEvery < 0:
 		w.err = fmt.Errorf("dq: NewWorker: expected options of 0 or more, got %d, %d, %s, %s", o.Concurrency, o.MaxAttempts, o.Timeout, o.PollEvery)
 	case o.Lease != 0 && o.Lease < leastLease:
@@ -127,8 +133,16 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 // Handle has w handle the messages of q, by Run. The handler's context ends with the cause ErrLeaseLost a twentieth of the
 // lease before it is over, if it could not be extended; by Timeout; and when Shutdown has waited long enough. A handler that panics has failed with
 // a *PanicError. See RetryIn, Bury and Drop for other ends. A message that cannot be decoded becomes a dead letter.
+//
+// A queue has one handler. Run returns the mistake of a second one, or of a call with nil, another Client's queue or after Run.
 func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Message[T]) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
+	case w.err == nil && w.started:
+		w.err = errors.New("dq: Handle: the Worker was started or shut down before; call Handle before Run")
+		w.stop()
+		return
 	case w.err != nil:
 		return
 	case q == nil || handler == nil:
@@ -136,6 +150,9 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 		return
 	case q.client != w.client:
 		w.err = fmt.Errorf("dq: Handle: queue %q belongs to another Client", q.Name())
+		return
+	case slices.ContainsFunc(w.queues, func(l *leased) bool { return l.queue == q.Name() }):
+		w.err = fmt.Errorf("dq: Handle: queue %q has a handler already", q.Name())
 		return
 	}
 	l := &leased{queue: q.Name(), keys: scripts.LeaseNamesOf(q.Name()), moved: q.task}
@@ -151,21 +168,24 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 }
 
 // Run handles messages until ctx ends or Shutdown is called, then waits for the handlers, whose contexts go on, and
-// returns nil. It returns ErrClosed if the Client is closed, and an error at once if the Worker cannot start. It runs once.
+// returns nil. It returns ErrClosed if the Client is closed, and an error at once if the Worker cannot start or was started before.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
-	again := w.started
-	w.started = true
+	again, shut, err := w.ran, w.started, w.err
+	if err == nil && len(w.queues) == 0 {
+		err = errors.New("dq: Run: no queue; call Handle first")
+	}
+	if err == nil && !shut {
+		w.started, w.ran = true, true
+	}
 	w.mu.Unlock()
 	switch {
-	case w.err != nil:
-		return w.err
-	case again && w.taking.Err() != nil:
-		return nil // Shutdown was first
 	case again:
-		return errors.New("dq: Run: the Worker was started before")
-	case len(w.queues) == 0:
-		return errors.New("dq: Run: no queue; call Handle first")
+		return errors.New("dq: Run: the Worker was started before; a new Worker can be")
+	case err != nil:
+		return err
+	case shut:
+		return nil // Shutdown was first
 	}
 	defer close(w.done)
 	defer context.AfterFunc(ctx, w.stop)()
@@ -193,7 +213,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.client.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
 // Shutdown has Run take no more and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
@@ -201,14 +223,14 @@ func (w *Worker) Run(ctx context.Context) error {
 // them. These messages may be handled twice.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
-	started := w.started
+	ran, err := w.ran, w.err
 	w.started = true // it does not start any more
 	w.mu.Unlock()
-	if w.err != nil {
-		return w.err
+	if w.stop != nil {
+		w.stop()
 	}
-	if w.stop(); !started {
-		return nil
+	if !ran {
+		return err
 	}
 	select {
 	case <-w.done:

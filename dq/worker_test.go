@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -305,7 +306,7 @@ func TestWorkerShutdownSaysWhatRuns(t *testing.T) {
 	var failed *dq.ShutdownError
 	require.ErrorAs(t, w.Shutdown(ctx), &failed)
 	require.Equal(t, []dq.Delivery{hung}, failed.Running)
-	require.ErrorContains(t, failed, "1 handlers have not ended")
+	require.ErrorContains(t, failed, "1 of the handlers still ran; their messages: ")
 	require.ErrorIs(t, failed, context.DeadlineExceeded)
 	require.Equal(t, []string{"hangs"}, b.left(t))
 	require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
@@ -530,7 +531,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	handler := func(context.Context, *dq.Message[string]) error { return nil }
 	q := queueOf(t, b, codec.String{})
 	for want, o := range map[string]dq.WorkerOptions{
-		"options of 0 or more": {Concurrency: -1}, "Lease: expected 100ms or more": {Lease: time.Millisecond},
+		"options of 0 or more": {Concurrency: -1}, "65536 or less": {Concurrency: 1e9}, "Lease: expected 100ms or more": {Lease: time.Millisecond},
 	} {
 		w := dq.NewWorker(b.client, o)
 		dq.Handle(w, q, handler)
@@ -547,6 +548,12 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	require.ErrorContains(t, w.Run(ctx), "another Client")
 	w = dq.NewWorker(b.client, dq.WorkerOptions{})
 	dq.Handle(w, q, handler)
+	dq.Handle(w, queueOf(t, b, codec.String{}), handler)
+	require.ErrorContains(t, w.Run(ctx), `queue "orders" has a handler already`)
+	_, err := dq.NewQueue(b.client, "orders", codec.String{}, nil)
+	require.ErrorContains(t, err, "option 1 of 1 is nil")
+	w = dq.NewWorker(b.client, dq.WorkerOptions{})
+	dq.Handle(w, q, handler)
 	results := make(chan error, 2)
 	for range 2 {
 		go func() { results <- w.Run(ctx) }()
@@ -554,6 +561,126 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	require.ErrorContains(t, <-results, "started before")
 	require.NoError(t, w.Shutdown(ctx))
 	require.NoError(t, <-results)
+	require.ErrorContains(t, w.Run(ctx), "started before")
+
+	w = dq.NewWorker(b.client, dq.WorkerOptions{})
+	begun := make(chan struct{})
+	dq.Handle(w, q, func(context.Context, *dq.Message[string]) error { close(begun); return nil })
+	go func() { results <- w.Run(ctx) }()
+	b.push(t, "v")
+	<-begun
+	dq.Handle(w, q, handler)
+	require.ErrorContains(t, <-results, "call Handle before Run")
+}
+
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+// An error whose methods panic, as a nil pointer's in an interface do, fails its message and nothing else.
+func TestWorkerOutlivesABrokenError(t *testing.T) {
+	t.Parallel()
+	handled := make(chan error, 1)
+	b := setup(t, on(func(e dq.Handled) { handled <- e.Err }))
+	b.push(t, "v")
+	b.works(t, dq.WorkerOptions{MaxAttempts: 1}, func(context.Context, *dq.Message[string]) error {
+		var broken *brokenError
+		return broken
+	})
+	var panicked *dq.PanicError
+	require.ErrorAs(t, <-handled, &panicked)
+	require.ErrorContains(t, panicked, "a method of its error, a *dq_test.brokenError: runtime error: invalid memory address")
+	counts := func() dq.Counts { n, _ := queueOf(t, b, codec.String{}).Counts(deadline(t)); return n }
+	require.Eventually(t, func() bool { return counts() == dq.Counts{Dead: 1} }, testDeadline, time.Millisecond)
+}
+
+// A message that waits for the end of others, until it is handled alone, and whose lease is lost meanwhile, goes back.
+func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	lost, back := make(chan dq.Delivery, 100), make(chan dq.Delivery, 100)
+	b, p := through(t, s, on(func(e dq.LeaseLost) { lost <- e.Delivery }),
+		on(func(e dq.Retry) { back <- e.Delivery }), on(func(e dq.AckFailed) { back <- e.Delivery }))
+	other := at(t, s, s.URL())
+	keys := scripts.LeaseNamesOf("orders")
+	b.push(t, "slow")
+	begun, end := make(chan string, 10), make(chan struct{})
+	var late atomic.Int64
+	b.works(t, dq.WorkerOptions{Concurrency: 2, Lease: time.Second}, func(ctx context.Context, m *dq.Message[string]) error {
+		if ctx.Err() != nil {
+			late.Add(1)
+		}
+		begun <- m.Value
+		if m.Value == "slow" {
+			<-end
+		}
+		return nil
+	})
+	require.Equal(t, "slow", <-begun)
+	pipe := other.redis.TxPipeline() // two holders did not settle it
+	pipe.HSet(t.Context(), keys.Bodies, "id", "lost")
+	pipe.HSet(t.Context(), keys.Counts, "id", 2)
+	pipe.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: "id"})
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, other.redis.RPush(t.Context(), "orders", "wakes").Err())
+	require.Eventually(t, func() bool { return other.redis.HGet(t.Context(), keys.Counts, "id").Val() == "3" }, testDeadline, time.Millisecond)
+	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
+	for d := range lost {
+		if d.ID == "id" {
+			break
+		}
+	}
+	close(end)
+	p.Heal()
+	for d := range back {
+		if d.ID == "id" {
+			break
+		}
+	}
+	for value := range begun {
+		if value == "lost" {
+			break
+		}
+	}
+	require.Zero(t, late.Load())
+}
+
+// What two holders lost takes half of a Worker's time at most.
+func TestWorkerHandlesOthersBesideTheLost(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	keys := scripts.LeaseNamesOf("orders")
+	const lost, others, each = 20, 50, 20 * time.Millisecond
+	for i := range lost {
+		id := fmt.Sprint("lost", i)
+		b.redis.HSet(t.Context(), keys.Bodies, id, id)
+		b.redis.HSet(t.Context(), keys.Counts, id, 2)
+		b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: id})
+	}
+	b.push(t, numbered(others)...)
+	var running, besides, lostDone atomic.Int64
+	lostFirst := make(chan int64, 1)
+	b.works(t, dq.WorkerOptions{Concurrency: 10}, func(_ context.Context, m *dq.Message[string]) error {
+		n := running.Add(1)
+		defer running.Add(-1)
+		alone := strings.HasPrefix(m.Value, "lost")
+		if alone && n > 1 {
+			besides.Add(1)
+		}
+		time.Sleep(each)
+		if alone {
+			lostDone.Add(1)
+		} else if m.Value == fmt.Sprint(others-1) {
+			lostFirst <- lostDone.Load()
+		}
+		return nil
+	})
+	require.Less(t, <-lostFirst, int64(lost), "others were done before all that is handled alone")
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == lost+others }, testDeadline, time.Millisecond, "%s", &events)
+	require.Zero(t, besides.Load())
+	b.nothingLeft(t)
 }
 
 // A Client that is closed under its Worker ends it.

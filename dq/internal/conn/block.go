@@ -307,8 +307,11 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 			x.server.put(x.socket)
 			return x.replies, nil
 		case <-ended:
-			ended, bound, why = nil, time.After(c.Cancel), context.Cause(ctx)
-			continue
+			why = context.Cause(ctx)
+			if s.Pops { // a value may be on its way
+				ended, bound = nil, time.After(c.Cancel)
+				continue
+			}
 		case <-closing:
 			closing, bound, why = nil, time.After(grace), ErrClosed
 			continue

@@ -93,7 +93,7 @@ func (t *cluster) first(ctx context.Context) (*slotTable, error) {
 	if table := t.table.Load(); table != nil {
 		return table, nil
 	}
-	return nil, t.err
+	return nil, sharedError{t.err}
 }
 
 // at returns the server of an address.

@@ -32,6 +32,16 @@ var (
 	ErrRedisClosed = errors.New("the redis.Client given to dq.NewClient was closed, and only that one hears from Sentinel: close the dq.Client first")
 )
 
+// sharedError is the error of work that many calls wait for, such as a dial. Its time-outs are not theirs: it is no error
+// of a context to them.
+type sharedError struct{ error }
+
+func (e sharedError) Is(target error) bool {
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.error, target) //nolint:errorlint // these very values
+}
+
+func (e sharedError) As(target any) bool { return errors.As(e.error, target) }
+
 // Times are the bounds of waiting; zero means the default.
 type Times struct {
 	// Turn is how long a command blocks at the server until it is sent again; Overdue is how much longer its reply

@@ -90,7 +90,7 @@ func (s *server) unconnected(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnsent, retired)
 	}
 	s.conns.topology.suspect(s)
-	return fmt.Errorf("%w: %w", ErrUnsent, err)
+	return fmt.Errorf("%w: %w", ErrUnsent, sharedError{err})
 }
 
 // takeIn takes note of a new socket, and notices that it leads to another server than before: then a

@@ -66,7 +66,7 @@ type sending struct {
 }
 
 // errNotTried is the reply to a command until there is another.
-var errNotTried = fmt.Errorf("%w: %w", ErrUnsent, context.Canceled)
+var errNotTried = ErrUnsent
 
 // Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. A command that is known
 // not to have run goes to the server of the redirection, or is tried again if that helps; a command that may have run is never
