@@ -1,6 +1,7 @@
 package dq_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func TestAHeadWithANegativeScoreDoesNotStall(t *testing.T) {
 	stuck := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("stuck"))
 	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: -9.2e18, Member: stuck}).Err())
 	d := b.delayed(t)
-	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: math.Inf(-1), Member: stuck + "2"}).Err())
+	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: math.Inf(-1), Member: append(stuck, 2)}).Err())
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
 		require.NoError(t, d.Offer(ctx, "behind", delay))
 		v, err := b.queue.Take(ctx)

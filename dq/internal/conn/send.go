@@ -65,15 +65,12 @@ type sending struct {
 	taught bool // by the last try
 }
 
-// errNotTried is the reply to a command until there is another.
-var errNotTried = ErrUnsent
-
 // Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. A command that is known
 // not to have run goes to the server of the redirection, or is tried again if that helps; a command that may have run is never
 // sent again.
 func (c *Conns) Send(ctx context.Context, r Request) []any {
 	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
-	s.all(errNotTried)
+	s.all(ErrUnsent)
 	if r.Pops {
 		done, err := c.hold(&c.unwinding)
 		if err != nil {
