@@ -144,7 +144,7 @@ func (w *Worker) alone(d *delivery) {
 	w.places.release(cap(w.places.free) - 1)
 }
 
-// mayBeAlone reports whether a message may be handled alone now. aloneFor follows, and says for how long one was.
+// mayBeAlone reports whether a message may be handled by itself now. aloneFor follows, and says for how long one was.
 func (w *Worker) mayBeAlone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *Worker) aloneFor(took time.Duration) {
 	w.isAlone, w.nextAlone = false, time.Now().Add(took)
 }
 
-// untilAlone is how long until a message may be handled alone.
+// untilAlone is how long until a message may be handled by itself.
 func (w *Worker) untilAlone() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

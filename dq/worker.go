@@ -91,7 +91,7 @@ type Worker struct {
 	started bool  // by Run, or never to be
 	ran     bool
 	held    map[*delivery]struct{}
-	// isAlone says that a message is handled alone, or may be soon, and nextAlone when the next may be.
+	// isAlone says that a message is handled by itself, or may be soon, and nextAlone when the next may be.
 	isAlone   bool
 	nextAlone time.Time
 }

@@ -594,7 +594,7 @@ func TestWorkerOutlivesABrokenError(t *testing.T) {
 	require.Eventually(t, func() bool { return counts() == dq.Counts{Dead: 1} }, testDeadline, time.Millisecond)
 }
 
-// A message that waits for the end of others, until it is handled alone, and whose lease is lost meanwhile, goes back.
+// A message that waits for the end of others, until it is handled by itself, and whose lease is lost meanwhile, goes back.
 func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)

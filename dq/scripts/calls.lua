@@ -15,7 +15,7 @@ local function call_with_all(command, key, arguments)
   return sum
 end
 
--- The refusal of the first of these calls that the user lacks a right to, or nothing. Before Redis 7 nobody can say.
+-- The refusal of the first of these calls that the user lacks a right to, or nothing. Redis before 7 cannot say.
 local function lacking(calls)
   if not redis.acl_check_cmd then return nil end
   for _, call in ipairs(calls) do

@@ -33,8 +33,8 @@ func LeaseNamesOf(dest string) LeaseNames {
 //
 //	KEYS    D, M, L, V, N, X
 //	ARGV    how many at most; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
-//	        1 if a message may be handed out alone
-//	returns [for each: [id, how often it was handed out, 0 or 1 for alone or 2 for dead, value];
+//	        1 if a message may be handed out by itself
+//	returns [for each: [id, how often it was handed out, 0 or 1 for by itself or 2 for dead, value];
 //	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if there is more]: see ReadHandedOut
 //	cost    O(how many × log n), and 1,000 messages that it passes over. It stops behind 4 MB of values
 //

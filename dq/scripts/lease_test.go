@@ -87,7 +87,7 @@ func TestTakeHandsOutInOrder(t *testing.T) {
 	require.Empty(t, keys)
 }
 
-// What its holder did not settle is handed out with others once, and then alone; an earlier holder can do nothing.
+// What its holder did not settle is handed out with others once, and then by itself; an earlier holder can do nothing.
 func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
@@ -124,7 +124,7 @@ func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	require.Equal(t, "lost by its worker in attempt 4 of 4", l.redis.HGet(l.ctx, l.names.Bodies, "r"+again[0].ID).Val())
 }
 
-// The last attempt of a message that was lost once is alone: the messages that were lost with a killer survive it.
+// The last attempt of a message that was lost once is by itself: the messages that were lost with a killer survive it.
 func TestTakeHandsOutAloneBeforeTheLastAttempt(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
