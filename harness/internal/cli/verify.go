@@ -157,6 +157,9 @@ func newVerify() *call {
 		if plan.Level, err = conformance.ParseLevel(level); err != nil {
 			return usageError(err)
 		}
+		if v.given("for") && !v.given("random") {
+			return usageError(errors.New("--for bounds --random: expected both"))
+		}
 		if v.given("random") {
 			return v.random(plan, random, most)
 		}

@@ -203,6 +203,9 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 		return err
 	}
 	err := w.editor.Each(ctx, of, Filter{All: true}, func(i Item) error {
+		if i.Layout == "unreadable" && !w.refused[i.key] {
+			w.refuse(i, "a member of neither layout; "+Command("queue", "repair", w.editor.names.Destination)+" sets it aside")
+		}
 		if !w.needs(i) {
 			return nil
 		}
@@ -218,6 +221,14 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 func (w *rewriter) needs(i Item) bool {
 	o := w.options
 	return i.Layout != "unreadable" && (w.repacks(i) || o.From != "" && !w.refused[i.key] && looksLike(o.From, i.value))
+}
+
+// refuse notes a message that stays as it is.
+func (w *rewriter) refuse(i Item, why string) {
+	w.refused[i.key] = true
+	if len(w.result.Refused) < maxRefused {
+		w.result.Refused = append(w.result.Refused, Refused{i.Of, i.ID, why})
+	}
 }
 
 // repacks reports whether a message has the old layout.
@@ -342,10 +353,7 @@ func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 			r.Was, r.Becomes = "", ""
 		}
 		if err := r.Err(); err != nil {
-			w.refused[items[k].key] = true
-			if len(m.Refused) < maxRefused {
-				m.Refused = append(m.Refused, Refused{items[k].Of, items[k].ID, err.Error()})
-			}
+			w.refuse(items[k], err.Error())
 			continue
 		}
 		all[k] = r.Value
