@@ -195,7 +195,10 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 			return ""
 		}
 		if variant(from) != variant(to) {
-			changed = append(changed, ScriptChange{string(name), variant(from), variant(to), came(from, to, variant), statementsAbout(name, from, to)})
+			about := spec.All().Where(func(s *spec.Statement) bool {
+				return slices.Contains(s.Scripts, string(name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
+			})
+			changed = append(changed, ScriptChange{string(name), variant(from), variant(to), came(from, to, variant), spec.Cite(about)})
 		}
 	}
 	return changed
@@ -283,13 +286,6 @@ func statementsBetween(from, to wire.Release) []Statement {
 		all = append(all, Statement{spec.Cite([]*spec.Statement{s})[0], holds.String(), s.Releases.String()})
 	}
 	return all
-}
-
-// statementsAbout are the statements about a script that at least one of two releases sends.
-func statementsAbout(name wire.ScriptName, from, to wire.Release) []spec.Citation {
-	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
-		return slices.Contains(s.Scripts, string(name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
-	}))
 }
 
 // statementsOn are what the cases of a fact show: of those that show the change, as far as they

@@ -267,7 +267,8 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count)
 		}
-		return loose.Run(ctx, e.conn, append(looseKeys(e.names.Destination), e.journal), args...).Text()
+		dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
+		return loose.Run(ctx, e.conn, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
 	}
 	args := []any{batch[0].Action, first, e.names.Channel}
 	for _, c := range batch {

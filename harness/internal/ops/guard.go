@@ -324,7 +324,6 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 type step struct {
 	next, held                            int64
 	holding, taken, before, old, new, set int64
-	last                                  bool // at the end of guard; without a delivery it has written nothing
 }
 
 const never = int64(1) << 62
@@ -337,13 +336,15 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
 	}
-	if done.last = horizon < 0; err == nil {
+	if err == nil {
 		done.next, done.held = dueOf(reply[0]), dueOf(reply[1])
 		for i, into := range []*int64{&done.holding, &done.taken, &done.before, &done.old, &done.new, &done.set} {
 			*into, _ = reply[i+2].(int64)
 		}
 	}
-	g.note(q, done, err)
+	if err != nil || horizon >= 0 || done.delivered() > 0 { // else it has written nothing, and shows nothing
+		g.note(q, done, err)
+	}
 	return done, err
 }
 
@@ -370,9 +371,6 @@ func (g *Guard) note(q *guarded, done step, err error) {
 		is = err.Error()
 	} else {
 		q.Held = done.holding
-	}
-	if done.last && done.delivered() == 0 {
-		is = cmp.Or(is, was)
 	}
 	q.Error = is
 	g.mu.Unlock()

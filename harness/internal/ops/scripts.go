@@ -64,12 +64,6 @@ func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queu
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
 func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }
 
-// looseKeys are the keys of loose.
-func looseKeys(dest string) []string {
-	l := scripts.LeaseNamesOf(dest)
-	return []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead}
-}
-
 // guardKeys are the keys of guardStep.
 func guardKeys(dest string) []string {
 	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
