@@ -57,7 +57,7 @@ func newQueueVerb(verb string) *call {
 		q.yes(&q.apply, "yes")
 		q.str(&q.out, "out", ".")
 	}
-	q.call.check = q.read
+	q.check = q.read
 	return q.does(func([]string) error { return q.onServer(q.work) })
 }
 
@@ -74,7 +74,7 @@ func (q *queueCall) read(args []string) error {
 	default:
 		q.IDs = args[1:]
 	}
-	return q.Order.Check()
+	return q.Check()
 }
 
 func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
