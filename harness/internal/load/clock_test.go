@@ -29,7 +29,7 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 2 * time.Second}, "own"
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
 	at := 600 * time.Millisecond
-	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: plan.Span{Min: at, Max: at}, For: 900 * time.Millisecond}}
+	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: plan.Span{Min: at, Max: at}, For: 800 * time.Millisecond}}
 	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
