@@ -598,13 +598,16 @@ func TestWorkerOutlivesABrokenError(t *testing.T) {
 func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
-	lost, back := make(chan dq.Delivery, 100), make(chan dq.Delivery, 100)
-	b, p := through(t, s, on(func(e dq.LeaseLost) { lost <- e.Delivery }),
+	held, lost, back := make(chan dq.Delivery, 100), make(chan dq.Delivery, 100), make(chan dq.Delivery, 100)
+	b, p := through(t, s, on(func(e dq.Held) { held <- e.Delivery }), on(func(e dq.LeaseLost) { lost <- e.Delivery }),
 		on(func(e dq.Retry) { back <- e.Delivery }), on(func(e dq.AckFailed) { back <- e.Delivery }))
 	other := at(t, s, s.URL())
 	keys := scripts.LeaseNamesOf("orders")
 	b.push(t, "slow")
 	begun, end := make(chan string, 10), make(chan struct{})
+	finish := sync.OnceFunc(func() { close(end) })
+	defer finish()
+	isLost := func(d dq.Delivery) bool { return d.ID == "id" }
 	var late atomic.Int64
 	b.works(t, dq.WorkerOptions{Concurrency: 2, Lease: time.Second}, func(ctx context.Context, m *dq.Message[string]) error {
 		if ctx.Err() != nil {
@@ -616,7 +619,7 @@ func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
 		}
 		return nil
 	})
-	require.Equal(t, "slow", <-begun)
+	awaited(t, begun, func(value string) bool { return value == "slow" })
 	pipe := other.redis.TxPipeline() // two holders did not settle it
 	pipe.HSet(t.Context(), keys.Bodies, "id", "lost")
 	pipe.HSet(t.Context(), keys.Counts, "id", 2)
@@ -624,26 +627,29 @@ func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
 	_, err := pipe.Exec(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, other.redis.RPush(t.Context(), "orders", "wakes").Err())
-	require.Eventually(t, func() bool { return other.redis.HGet(t.Context(), keys.Counts, "id").Val() == "3" }, testDeadline, time.Millisecond)
+	awaited(t, held, isLost)
 	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
-	for d := range lost {
-		if d.ID == "id" {
-			break
-		}
-	}
-	close(end)
+	awaited(t, lost, isLost)
+	finish()
 	p.Heal()
-	for d := range back {
-		if d.ID == "id" {
-			break
-		}
-	}
-	for value := range begun {
-		if value == "lost" {
-			break
-		}
-	}
+	awaited(t, back, isLost)
+	awaited(t, begun, func(value string) bool { return value == "lost" })
 	require.Zero(t, late.Load())
+}
+
+// awaited receives until a value is the one.
+func awaited[T any](t *testing.T, from <-chan T, one func(T) bool) {
+	t.Helper()
+	for deadline := time.After(testDeadline); ; {
+		select {
+		case v := <-from:
+			if one(v) {
+				return
+			}
+		case <-deadline:
+			require.Fail(t, "it did not come")
+		}
+	}
 }
 
 // What two holders lost takes half of a Worker's time at most.
