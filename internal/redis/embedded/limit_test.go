@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"bufio"
+	"fmt"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,4 +38,25 @@ func TestAnEndlessScriptIsEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ":7\r\n", reply)
 	require.NoError(t, e.Close())
+}
+
+// A script that would end the process is ended, and the server goes on.
+func TestScriptsHaveBoundedMemory(t *testing.T) {
+	t.Parallel()
+	e, err := Start(t.Context())
+	require.NoError(t, err)
+	defer e.Close()
+	e.Exclusive(func() { e.machine.most = 256 << 20 })
+	for body, want := range map[string]string{
+		"return #string.rep('x',1024^3*4)":                                                "no text of more than",
+		"local s = 'x' while true do s = s .. s end":                                      "too much memory",
+		"local t, s = {}, ('x'):rep(2^20) for i = 1, 10000 do t[i] = s .. i end":          "too much memory",
+		"local s = ('x'):rep(2^20) for i = 1, 2000 do local t = s .. i end return 'done'": "$4",
+		"return string.format('%2000000000d',1)":                                          "no text of more than",
+	} {
+		runtime.GC()
+		reply, err := send(t, e, fmt.Sprintf("*3\r\n$4\r\neval\r\n$%d\r\n%s\r\n$1\r\n0\r\n", len(body), body)).ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, reply, want, body)
+	}
 }

@@ -77,8 +77,6 @@ func (m *machine) refuses(args []string) string {
 		return "ERR This Redis command is not allowed from script"
 	case !m.server.srv.IsRegisteredCommand(name):
 		return "ERR Unknown Redis command called from script"
-	case lacking[name]:
-		return lacks(name)
 	case m.readOnly && !m.server.srv.IsReadOnlyCommand(name):
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
