@@ -9,7 +9,8 @@
 //
 // Differences from Redis: scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
 // math.random and the texts of Lua's own errors follow gopher-lua; a list that is rotated by RPOPLPUSH loses its time to live; GT and
-// LT of an expiry take two times within 3 ms for different ones.
+// LT of an expiry take two times within 3 ms for different ones; pcall(redis.call) gives an error as a table; ARGV[n] as the limit of a for
+// is read as a number in a quoted text too.
 package embedded
 
 import (

@@ -221,7 +221,7 @@ func TestScriptsAnswerAsInRedis(t *testing.T) {
 	for _, body := range []string{
 		`return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
 		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`,
-		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
+		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, "redis.call = nil", `return ("ab"):rep(3)`, `redis.call("set","e",-math.huge) return {redis.call("get","e"), math.huge == 1/0}`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
 		`return {1,"two",{3,false},4.9}`, `return {ok="fine"}`, "return nothing", "return os",
 		"\nstring.foo = 1", "x = 1", "KEYS = {}", "ARGV = nil", `return redis.call("get","a")`,
 		`return {tonumber("1e3"), tonumber(" 0x10 "), tonumber("z", 36), tonumber("1e17") == 1e17, tostring(tonumber("x"))}`,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime/metrics"
 	"slices"
@@ -68,6 +69,7 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	text := m.known.RawGetString("string").(*lua.LTable)
 	m.bound(text, "rep", func() bool { n := len(l.CheckString(1)); return n > 0 && l.CheckInt(2) > mostText/n })
 	m.bound(text, "format", func() bool { return longWidth.MatchString(l.CheckString(1)) })
+	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	tonumber := m.known.RawGetString("tonumber").(*lua.LFunction)
 	m.known.RawSetString("tonumber", l.NewFunction(func(l *lua.LState) int { return luaToNumber(l, tonumber) }))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
@@ -249,7 +251,7 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = strconv.FormatFloat(float64(v), 'g', 17, 64)
+			args[i] = strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(float64(v), 'g', 17, 64), "+"))
 		default:
 			return replyTable(l, "err", "ERR Lua redis lib command arguments must be strings or integers")
 		}
