@@ -20,6 +20,7 @@ func openMemory(t *testing.T) *memoryQueue {
 	require.NoError(t, err)
 	q, ok := opened[0].(*memoryQueue)
 	require.True(t, ok)
+	t.Cleanup(func() { require.NoError(t, q.Close()) })
 	return q
 }
 
@@ -39,7 +40,6 @@ func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, fmt.Sprintf("%s %s", value, time.Since(start)))
 		}
-		require.NoError(t, q.Close())
 	})
 }
 
@@ -65,7 +65,6 @@ func TestMemoryNewHeadShortensTheWait(t *testing.T) {
 		require.NoError(t, q.Offer(ctx, []byte("soon"), time.Second))
 		require.Equal(t, "soon 1s", <-took)
 		require.Equal(t, "late 1h0m0s", <-took)
-		require.NoError(t, q.Close())
 	})
 }
 
@@ -106,7 +105,6 @@ func TestMemoryTakersThatGiveUpLoseNothing(t *testing.T) {
 		cancel()
 		takers.Wait()
 		require.Equal(t, map[time.Duration]int{0: messages}, late)
-		require.NoError(t, q.Close())
 	})
 }
 
@@ -143,7 +141,6 @@ func TestMemoryStartsEmpty(t *testing.T) {
 		require.NoError(t, q.Offer(t.Context(), value, 0))
 		copy(value, "after!")
 		require.NoError(t, q.Values(t.Context(), func(v []byte) { require.Equal(t, "before", string(v)) }))
-		require.NoError(t, q.Close())
 	}
 }
 
@@ -165,6 +162,5 @@ func TestMemoryPollsAndCancels(t *testing.T) {
 			require.Equal(t, want, string(value))
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, q.Close())
 	})
 }
