@@ -220,7 +220,7 @@ XAU XBA XBB XBC XBD XCD XCG XDR XFO XFU XOF XPD XPF XPT XSU XTS XUA XXX YER YUM 
 // The text of a locale is its language, country and variant. Kryo5 has no script.
 var localeText = regexp.MustCompile(`^[a-z]{0,8}(_([A-Z]{2}|\d{3}))?$|^[a-z]{0,8}_([A-Z]{2}|\d{3})?_[^#]+$`)
 
-// uriText is what java.net.URI accepts: RFC 2396, and characters outside ASCII except spaces and controls.
+// uriText matches texts that java.net.URI accepts: RFC 2396, and characters outside ASCII except spaces and controls.
 var uriText = func() *regexp.Regexp {
 	const (
 		char      = `(?:[\w.!~'()*;:@&=+$,-]|%[0-9A-Fa-f]{2}|[^\x00-\x{9f}\p{Z}])`

@@ -182,7 +182,7 @@ func newEngine(o Options) *engine {
 	return e
 }
 
-// accounts reports whether each message is accounted for, by what broke.
+// accounts reports whether each message is accounted for.
 func (o Options) accounts() bool { return o.Redis != nil && o.Plan.Breaks() }
 
 // note may be called from any goroutine.

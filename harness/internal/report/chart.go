@@ -79,7 +79,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 // mostPoints is how many points a chart over time has: longer runs are drawn in steps of several seconds.
 const mostPoints = 240
 
-// stat is a figure of each second, NaN if there is none; join makes one value of the seconds of a step.
+// stat is a figure of each second, or NaN; join makes one value of the seconds of a step.
 type stat struct {
 	name, style string
 	of          func(run.Interval) float64
