@@ -3,6 +3,7 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,12 +97,11 @@ func TestRemoveOfWhatIsUnlisted(t *testing.T) {
 	const n = 4000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(3 * time.Second).UnixMilli()
+	start := time.Now().Add(5 * time.Second).UnixMilli() // a pass that a busy machine gives up is made again
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	q := b.aQueue(t)
 	require.Eventually(t, func() bool {
-		made := p.made()
-		return len(made) > 0 && made[0].Err == nil && made[0].Members > n/2
+		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
 	}, testDeadline, time.Millisecond)
 	removed, err := q.Remove(t.Context(), "3999")
 	require.NoError(t, err)

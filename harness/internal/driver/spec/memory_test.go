@@ -18,8 +18,7 @@ func openMemory(t *testing.T) *memoryQueue {
 	t.Helper()
 	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), driver.Target{}, "q")
 	require.NoError(t, err)
-	q, ok := opened[0].(*memoryQueue)
-	require.True(t, ok)
+	q := opened[0].(*memoryQueue) //nolint:forcetypeassert // Open returns no other
 	t.Cleanup(func() { require.NoError(t, q.Close()) })
 	return q
 }
@@ -147,16 +146,15 @@ func TestMemoryStartsEmpty(t *testing.T) {
 func TestMemoryPollsAndCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := openMemory(t)
-		ctx := context.Background()
-		require.NoError(t, q.Offer(ctx, []byte("soon"), time.Second))
-		require.NoError(t, q.Offer(ctx, []byte("cancelled"), time.Second))
+		require.NoError(t, q.Offer(t.Context(), []byte("soon"), time.Second))
+		require.NoError(t, q.Offer(t.Context(), []byte("cancelled"), time.Second))
 		for _, want := range []bool{true, false} {
-			removed, err := q.Remove(ctx, []byte("cancelled"))
+			removed, err := q.Remove(t.Context(), []byte("cancelled"))
 			require.NoError(t, err)
 			require.Equal(t, want, removed)
 		}
 		for _, want := range []string{"", "soon", ""} {
-			value, ok, err := q.Poll(ctx)
+			value, ok, err := q.Poll(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, want != "", ok)
 			require.Equal(t, want, string(value))
