@@ -321,9 +321,6 @@ var lacking = map[string]bool{
 	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
 }
 
-// databases is how many SELECT knows.
-const databases = 16
-
 // refusal is the error of a command that miniredis lacks, or takes where Redis refuses its arguments; "" for others.
 func refusal(args []string) string {
 	name := strings.ToUpper(args[0])
@@ -334,7 +331,7 @@ func refusal(args []string) string {
 	switch {
 	case lacking[name]:
 		return "ERR the embedded server has no " + name
-	case name == "SELECT" && len(args) == 2 && err == nil && (n < 0 || n >= databases):
+	case name == "SELECT" && len(args) == 2 && err == nil && (n < 0 || n > 15):
 		return "ERR DB index is out of range"
 	case name == "SET" && has("NX") && has("XX"):
 		return "ERR syntax error"

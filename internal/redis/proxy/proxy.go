@@ -231,7 +231,14 @@ func (p *Proxy) Hold() { p.changeFault(func() { p.holding = true }) }
 // Refuse refuses new connections until Heal.
 func (p *Proxy) Refuse() {
 	p.change(p.unlisten)
-	p.accepts.Wait() // until then the kernel keeps the socket
+	p.accepts.Wait() // until then the kernel keeps the socket, and a child that is being started until its exec
+	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		c, err := To(p.Addr)(p.ctx)
+		if err != nil {
+			return
+		}
+		_ = c.Close()
+	}
 }
 
 // Heal ends Set, Hold and Refuse. It fails if another process keeps the port for 5 s.
