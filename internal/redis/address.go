@@ -50,6 +50,7 @@ type Address struct {
 // An error shows no part of the address, because the part may belong to a password.
 func parseAddress(s string) (a Address, err error) {
 	scheme, rest, _ := strings.Cut(s, "://")
+	scheme = strings.ToLower(scheme)
 	a.TLS, a.Unix = strings.HasPrefix(scheme, "rediss"), scheme == "unix"
 	port := "6379"
 	switch strings.Replace(scheme, "rediss", "redis", 1) {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -19,20 +20,10 @@ import (
 func (a Address) explain(err error) error {
 	msg := err.Error()
 	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(msg, part) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(msg, part) })
 	}
 	is := func(targets ...error) bool {
-		for _, target := range targets {
-			if errors.Is(err, target) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	scheme := "rediss:// if it speaks TLS"
 	switch {
@@ -63,7 +54,8 @@ func (a Address) explain(err error) error {
 		{has("unknown command") && a.Topology == Sentinel, "that is no sentinel; name the sentinels' port, usually 26379"},
 		{has("NOPERM"), fmt.Sprintf("the user %q may not run PING and INFO; grant +@connection +info", user)},
 		{has("DB index is out of range"), "it has no database of that number; choose another"},
-		{has("LOADING", "MASTERDOWN", "BUSY"), "it is not ready yet; try again shortly"},
+		{has("BUSY"), "a script runs there for long; redis-cli SCRIPT KILL ends one that has written nothing"},
+		{has("LOADING", "MASTERDOWN"), "it is not ready yet; try again shortly"},
 		{errors.As(err, new(Error)) && !has("HTTP"), "it refuses clients; look into its configuration and its log"},
 		{is(os.ErrDeadlineExceeded, context.DeadlineExceeded) || has("i/o timeout"), fmt.Sprintf("no answer within %s; check the address, a firewall, and %s", probeTimeout, scheme)},
 		{is(io.EOF, syscall.ECONNRESET, syscall.EPIPE), "it closed the connection at once: no Redis; check the port, and " + scheme},

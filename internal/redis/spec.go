@@ -61,7 +61,11 @@ func parse(s string) (Spec, error) {
 	case k == Auto || k == Embedded:
 		return Spec{}, errors.New(word + " takes no argument")
 	}
-	return Spec{}, errors.New("unknown word" + text.DidYouMean(word, []string{"auto", "container", "process", "embedded"}))
+	meant := text.DidYouMean(word, []string{"auto", "container", "process", "embedded"})
+	if _, err := hostPort(s, ""); err == nil && meant == "" {
+		meant = " (did you mean redis://" + s + "?)"
+	}
+	return Spec{}, errors.New("unknown word" + meant)
 }
 
 // ParseAddress reads the address of a server. It fails with a *SpecError.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -72,7 +73,7 @@ func newAnalyze() *call {
 		case listens:
 			c.notice("dq-bench: listening to MONITOR for %v, which is a load on the server", length)
 			err = c.listenTo(reader, length)
-		case len(files) == 0 && isTerminal(os.Stdin):
+		case len(files) == 0 && term.IsTerminal(int(os.Stdin.Fd())):
 			return usageError(errors.New("expected a FILE, '-' for the standard input, or --redis URL; see 'dq-bench analyze --help'"))
 		default:
 			err = reader.Log(c.Context(), c.InOrStdin())
@@ -90,15 +91,13 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 	if err != nil && d.Commands == 0 {
 		return err
 	}
-	if err := c.report(d.Page()); err != nil {
-		return err
-	}
-	if err := c.shows(d, func(w io.Writer) error {
+	shown := c.shows(d, func(w io.Writer) error {
 		if reader.Where != "" {
 			return d.WriteStories(w, reader.Where)
 		}
 		return d.WriteText(w)
-	}); err != nil {
+	})
+	if err := errors.Join(shown, c.report(d.Page())); err != nil {
 		return err
 	}
 	switch {
@@ -128,9 +127,4 @@ func (c *call) listenTo(reader *analysis.Reader, length time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	return reader.Live(ctx, conn)
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -123,7 +123,11 @@ func newRootCmd() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}")
 	root.yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(cmd.OutOrStdout(), cmd) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if !mistyped(cmd) {
+			writeHelp(cmd.OutOrStdout(), cmd)
+		}
+	})
 	made := map[string]*cobra.Command{"": root.Command}
 	for _, p := range pages {
 		parent, name, below := strings.Cut(p.name, " ")
@@ -170,6 +174,9 @@ func finish(cmd *cobra.Command) {
 	}
 }
 
+// mistyped reports whether a group of commands was called with arguments.
+func mistyped(cmd *cobra.Command) bool { return cmd.HasSubCommands() && cmd.Flags().NArg() > 0 }
+
 // newHelpCmd prints the help of a command.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
@@ -215,7 +222,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return seeHelp(cmd, err)
 	}
-	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+	if mistyped(cmd) {
 		return seeHelp(cmd, unknownCommand(cmd, cmd.Flags().Arg(0)))
 	}
 	var names []string

@@ -69,13 +69,8 @@ func diffTrees(leftPath, rightPath string) (files []diffedFile, err error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
-	for name := range left {
-		names[name] = true
-	}
-	for name := range right {
-		names[name] = true
-	}
+	names := maps.Clone(left)
+	maps.Copy(names, right)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		a, b := left[name], right[name]
 		file := diffedFile{File: name}

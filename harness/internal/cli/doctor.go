@@ -91,10 +91,10 @@ func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
 	if err := seen.Missing(d.Context(), conn); err != nil {
 		return err
 	}
-	if err := d.report(seen.Page()); err != nil {
+	if err := errors.Join(d.shows(seen, seen.WriteText), d.report(seen.Page())); err != nil {
 		return err
 	}
-	return errors.Join(d.shows(seen, seen.WriteText), doctorVerdict(seen))
+	return doctorVerdict(seen)
 }
 
 // addressFlags are the flags of an address for a printed command, without its password; empty for the default, and for the

@@ -72,9 +72,8 @@ func readFlags(group, lines string) (flags []flagRow) {
 
 // rowOf returns the row of a flag.
 func rowOf(name string) (flagRow, bool) {
-	i := slices.IndexFunc(flagTable, func(row flagRow) bool { return row.name == name })
-	if i < 0 {
-		return flagRow{}, false
+	if i := slices.IndexFunc(flagTable, func(row flagRow) bool { return row.name == name }); i >= 0 {
+		return flagTable[i], true
 	}
-	return flagTable[i], true
+	return flagRow{}, false
 }

@@ -45,11 +45,7 @@ func ignored(f *pflag.Flag, server string, stderr io.Writer) bool {
 	if err != nil || !slices.Contains(f.Annotations[ignoredKinds], string(spec.Kind)) {
 		return false
 	}
-	why := "this command starts no server"
-	if f.DefValue != localRedis {
-		why = "this command needs a real Redis"
-	}
-	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: %s, it uses %s\n", server, why, f.DefValue)
+	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command takes no such server, it uses %s\n", server, f.DefValue)
 	return true
 }
 

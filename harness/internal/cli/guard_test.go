@@ -153,3 +153,16 @@ func TestGuardsOfAFleet(t *testing.T) {
 	require.Empty(t, twice, "of %d twice", offered)
 	t.Logf("%d offered", offered)
 }
+
+func TestOneNodeOfAClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	c, node := newGuard(), redistest.Cluster(t, 3, 0).Nodes()[0].Addr
+	c.SetContext(t.Context())
+	c.redis = "redis://" + node
+	work := func(*redis.Server, redis.Conn) error { return nil }
+	err := c.onServer(work)
+	require.ErrorContains(t, err, "is a node of a cluster")
+	require.ErrorContains(t, err, "name it as redis+cluster://"+node)
+	c.redis = "redis+cluster://" + node
+	require.NoError(t, c.onServer(work))
+}

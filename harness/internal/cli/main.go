@@ -58,6 +58,9 @@ func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && mistyped(cmd) { // --help behind a mistyped command
+		err = seeHelp(cmd, noArgs(cmd, cmd.Flags().Args()))
+	}
 	if err == nil {
 		return exitOK
 	}

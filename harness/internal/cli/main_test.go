@@ -241,7 +241,7 @@ func TestEnvironmentTwins(t *testing.T) {
 		address.WriteString(live.redis + " ")
 	}
 	require.Equal(t, strings.Repeat(localRedis+" ", 4)+"redis://10.0.0.5:6379 ", address.String())
-	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command starts no server"))
+	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command takes no such server, it uses redis://"))
 
 	verify := newCases("verify")
 	for redis, want := range map[string]string{"embedded": "auto", "process": "process", "container": "container"} {
@@ -250,7 +250,7 @@ func TestEnvironmentTwins(t *testing.T) {
 		require.NoError(t, flagsFromEnv(verify.Flags(), lookup, &notices))
 		require.Equal(t, want, verify.redis)
 	}
-	require.Equal(t, 1, strings.Count(notices.String(), "is ignored: this command needs a real Redis, it uses auto"))
+	require.Equal(t, 1, strings.Count(notices.String(), "is ignored: this command takes no such server, it uses auto"))
 
 	env["DQ_PAYLOAD_SIZE"] = "many"
 	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)

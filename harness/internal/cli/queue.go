@@ -52,7 +52,9 @@ func newQueueVerb(verb string) *call {
 	}
 	if q.reads() {
 		q.yes(&q.redact, "redact")
-		q.prints(false)
+		if verb != "export" {
+			q.prints(false)
+		}
 	} else {
 		q.yes(&q.apply, "yes")
 		q.str(&q.out, "out", ".")

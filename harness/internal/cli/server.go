@@ -71,8 +71,12 @@ func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
 
 // checkLiveServer is an error if --redis would start a server.
 func checkLiveServer(address string) error {
-	if spec, err := redis.Parse(address); err != nil || spec.Kind == redis.External {
-		return err
+	spec, err := redis.Parse(address)
+	if bad := new(redis.SpecError); errors.As(err, &bad) {
+		return fmt.Errorf("--redis %q: %s; expected the address of a server that runs, such as redis://127.0.0.1:6379", bad.Spec, bad.Reason)
+	}
+	if spec.Kind == redis.External {
+		return nil
 	}
 	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 }

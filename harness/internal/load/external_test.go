@@ -39,10 +39,14 @@ func TestRunOnARealRedisson(t *testing.T) {
 			tc.change(&p)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			result, err := Run(ctx, Options{
+			o := Options{
 				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
 				Notice: func(line string) { t.Log(line) },
-			})
+			}
+			result, err := Run(ctx, o)
+			if err != nil && strings.Contains(err.Error(), "Subscribe timeout") { // seen of Redisson 3.16.6 on a busy machine
+				result, err = Run(ctx, o)
+			}
 			require.NoError(t, err)
 			r := result.Report
 			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)

@@ -29,8 +29,7 @@ type Page struct {
 	Headline []Table
 	Charts   []Chart
 	Tables   []Table
-	// Notes stand at the end.
-	Notes []string
+	Notes    []string // at the end
 	// Data is the table that CSV writes; the first of Headline and Tables if it is empty.
 	Data Table
 	// XML, if set, writes JUnit in the place of the rows with a state.
@@ -78,7 +77,8 @@ var (
 	layout = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 		// A value for a script element of type application/json: Marshal escapes <, > and &.
 		"json":  func(v any) (template.JS, error) { data, err := json.Marshal(v); return template.JS(data), err },
-		"minus": func(a, b float64) float64 { return a - b }, "every": every,
+		"minus": func(a, b float64) float64 { return a - b },
+		"every": func(i, n int) bool { return i%((n+59)/60) == 0 }, // of a table of n rows, at most 60 are shown
 	}).ParseFS(assets, "assets/page.tmpl"))
 )
 
@@ -89,9 +89,6 @@ func asset(name string) string {
 	}
 	return string(data)
 }
-
-// every reports whether a table of n rows shows row i: at most 60 of them.
-func every(i, n int) bool { return i%((n+59)/60) == 0 }
 
 // policy lets nothing run or load but this package's script. A live page asks its own server besides.
 func policy(live bool) string {
@@ -145,6 +142,9 @@ func (p Page) Save(file string) error {
 	write := map[string]func(io.Writer) error{".csv": p.CSV, ".html": p.Write, ".md": p.Markdown, ".xml": p.XML}[filepath.Ext(file)]
 	if err := write(&out); err != nil {
 		return err
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target // a link stays
 	}
 	return run.WriteWhole(filepath.Clean(file), out.Bytes())
 }
