@@ -116,14 +116,12 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 // What is done at once has been done when it is over.
 func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
-	defer cancel()
 	ms := func(n int) plan.Span {
 		return plan.Span{Min: time.Duration(n) * time.Millisecond, Max: time.Duration(n) * time.Millisecond}
 	}
-	in, s, over := injected(t, "process",
-		plan.Fault{Kind: "flush-scripts", At: ms(100)}, plan.Fault{Kind: "foreign-members", At: ms(101), Count: 3},
-		plan.Fault{Kind: "cut", At: ms(102)}, plan.Fault{Kind: "kill-clients", At: ms(103)},
+	in, s, ctx := prepared(t, "process",
+		plan.Fault{Kind: "flush-scripts", At: ms(0)}, plan.Fault{Kind: "foreign-members", At: ms(1), Count: 3},
+		plan.Fault{Kind: "cut", At: ms(2)}, plan.Fault{Kind: "kill-clients", At: ms(3)},
 	)
 	c := client(t, in.URL())
 	sub := c.Subscribe(ctx, "news")
@@ -131,9 +129,9 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	_, err := sub.Receive(ctx)
 	require.NoError(t, err)
 	sha := c.ScriptLoad(ctx, "return 1").Val()
+	in.run(ctx, time.Now())
 	_, err = sub.Receive(ctx)
 	require.Error(t, err, "it is cut")
-	<-over
 	for _, e := range in.done() {
 		require.NoError(t, e.Err, e.Kind)
 	}
