@@ -64,13 +64,13 @@ func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, err
 	return s, nil
 }
 
-// URL returns the server's address without a path. A server that listens at all addresses has the one of this machine.
+// URL returns where the first page is. A server that listens at all addresses has the one of this machine.
 func (s *Server) URL() string {
 	at := s.listener.Addr().String()
 	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {
 		at = net.JoinHostPort("127.0.0.1", port)
 	}
-	return "http://" + at
+	return "http://" + at + "/"
 }
 
 // Close stops listening. Running answers, such as a profile, have 2 s to end.

@@ -32,7 +32,7 @@ func TestAllAddressesHaveOneThatCanBeOpened(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0"} {
 		s, err := Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
 		require.NoError(t, err)
-		require.Regexp(t, `^http://127\.0\.0\.1:[1-9][0-9]*$`, s.URL())
+		require.Regexp(t, `^http://127\.0\.0\.1:[1-9][0-9]*/$`, s.URL())
 		response, err := http.Get(s.URL())
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())

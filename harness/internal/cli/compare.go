@@ -12,7 +12,7 @@ import (
 
 func newCompare() *call {
 	c := newCall("compare", cobra.MinimumNArgs(1))
-	o := compare.DefaultOptions()
+	o := compare.Options{}
 	c.str(&o.By, "by", "")
 	c.prints(true)
 	c.yes(&o.Force, "force")

@@ -39,12 +39,12 @@ const (
 	significance = .05
 	// minDelta is the smallest change of a time that callers wait which matters.
 	minDelta = 20 * time.Microsecond
+	// minEffect is the smallest change that matters, as a share of the base.
+	minEffect = .05
 )
 
 // Options tune a comparison.
 type Options struct {
-	// MinEffect is the smallest change that matters, as a share of the base.
-	MinEffect float64
 	// By is version, commit, server or label:KEY: the sets are made anew by it. Empty keeps the sets as given.
 	By string
 	// Servers allows the servers to differ, because they are compared.
@@ -52,9 +52,6 @@ type Options struct {
 	// Force shows runs that differ in more than the sets do, and judges nothing.
 	Force bool
 }
-
-// DefaultOptions returns 5 %.
-func DefaultOptions() Options { return Options{MinEffect: .05} }
 
 // Comparison is the result of comparing two sets or more.
 type Comparison struct {
@@ -140,7 +137,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	if len(c.sets) < 2 {
 		c.sets = keep(all, false, func(r *run.Document) bool { return judged[r] })
 	}
-	c.judge(ctx, o)
+	c.judge(ctx)
 	for i, s := range c.sets {
 		at := slices.IndexFunc(all, func(one Set) bool { return one.Name == s.Name })
 		c.Sets = append(c.Sets, newSummary(s, all[at].Runs))

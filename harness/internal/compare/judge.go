@@ -14,7 +14,7 @@ import (
 )
 
 // judge fills in rows and tracks, and decides.
-func (c *Comparison) judge(ctx context.Context, o Options) {
+func (c *Comparison) judge(ctx context.Context) {
 	old, new := c.sets[0], c.sets[len(c.sets)-1]
 	if len(c.sets) == 2 {
 		old.Name, new.Name = "BASE", "NEW"
@@ -28,25 +28,16 @@ func (c *Comparison) judge(ctx context.Context, o Options) {
 			}
 		}
 		c.faults, c.within = moreFaults(old, new)
-		if n := lacking(both); n > 0 && n < len(both) {
+		if n := len(slices.DeleteFunc(slices.Clone(both), func(r *run.Document) bool { return !lacksResponse(r) })); n > 0 && n < len(both) {
 			c.Notes = append(c.Notes, fmt.Sprintf("judged by offer RTT, for %d of %d runs have not the response time of every offer; leave them out to judge the others by it", n, len(both)))
 		}
 	}
-	c.judgeRows(o)
+	c.judgeRows()
 	c.conclude(old, new)
 	c.checkOrder(old, new)
 	if len(c.sets) > 2 {
-		c.follow(ctx, o)
+		c.follow(ctx)
 	}
-}
-
-func lacking(runs []*run.Document) (n int) {
-	for _, r := range runs {
-		if lacksResponse(r) {
-			n++
-		}
-	}
-	return n
 }
 
 // pairUp puts partners at the same place, and takes the newest runs of large sets.
@@ -124,14 +115,14 @@ func estimate(s Shift, scale func(float64) float64) Estimate {
 }
 
 // judgeRows decides each row.
-func (c *Comparison) judgeRows(o Options) {
+func (c *Comparison) judgeRows() {
 	var p []float64
 	for _, r := range c.Rows {
 		p = append(p, r.P)
 	}
 	for i, chance := range Holm(p) {
 		r := &c.Rows[i]
-		r.P, r.Floor = chance, max(o.MinEffect*math.Abs(r.Old), r.Floor)
+		r.P, r.Floor = chance, max(minEffect*math.Abs(r.Old), r.Floor)
 		switch {
 		case r.Shift.Low != nil && -r.Floor <= *r.Shift.Low && *r.Shift.High <= r.Floor:
 			r.Outcome = NoDifference

@@ -70,7 +70,7 @@ func study(t *testing.T, n int, tail float64) (outcomes map[Outcome]int) {
 					old, new = append(old, simulated(rng, 1)), append(new, simulated(rng, tail))
 					old[k].Started, new[k].Started = time.Unix(int64(2*k), 0), time.Unix(int64(2*k+1), 0)
 				}
-				if c, err := Sets(t.Context(), []Set{{"OLD", old}, {"NEW", new}}, DefaultOptions()); err == nil {
+				if c, err := Sets(t.Context(), []Set{{"OLD", old}, {"NEW", new}}, Options{}); err == nil {
 					found[i] = c.Outcome
 				}
 			}
@@ -195,7 +195,7 @@ func duels(t *testing.T, n int, old, new []*run.Document) (better, worse int) {
 		for _, i := range rng.Perm(len(old))[:MinPairs] {
 			a, b = append(a, old[i]), append(b, new[i])
 		}
-		c, err := Sets(t.Context(), []Set{{"OLD", a}, {"NEW", b}}, DefaultOptions())
+		c, err := Sets(t.Context(), []Set{{"OLD", a}, {"NEW", b}}, Options{})
 		require.NoError(t, err)
 		require.True(t, c.Paired)
 		switch c.Outcome {
@@ -264,7 +264,7 @@ func TestStudyOfAFifthSinceAVersion(t *testing.T) {
 	for _, at := range []int{40, 20, 37} {
 		placed, seen := map[string]int{}, 0
 		for seed := range uint64(n) {
-			o := DefaultOptions()
+			o := Options{}
 			o.By = "version"
 			c, err := Sets(t.Context(), []Set{{Runs: series(first, second, slow1, slow2, seed, at)}}, o)
 			require.NoError(t, err)
@@ -321,7 +321,7 @@ func TestStudyOfFaultsSinceAVersion(t *testing.T) {
 					c.Tracks = append(c.Tracks, tr)
 				}
 			}
-			c.concludeTracks(t.Context(), DefaultOptions(), 40)
+			c.concludeTracks(t.Context(), 40)
 			changed, firstTime := false, false
 			for _, tr := range c.Tracks {
 				if n := len(tr.Changes); n > 0 {

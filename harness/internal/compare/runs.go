@@ -46,8 +46,7 @@ func Read(ctx context.Context, paths ...string) ([]*run.Document, error) {
 // IsRefused reports whether runs are not to be judged because they differ in more than the sets do: their figures may still
 // be shown.
 func IsRefused(err error) bool {
-	var different *run.DifferenceError
-	return errors.As(err, &different)
+	return errors.As(err, new(*run.DifferenceError))
 }
 
 func nameOf(r *run.Document) string {

@@ -38,7 +38,7 @@ type Change struct {
 }
 
 // follow makes the tracks and finds their changes. The newest change of each decides.
-func (c *Comparison) follow(ctx context.Context, o Options) {
+func (c *Comparison) follow(ctx context.Context) {
 	runs := All(c.sets)
 	of := slices.Clone(runs)
 	for _, r := range c.of {
@@ -60,7 +60,7 @@ func (c *Comparison) follow(ctx context.Context, o Options) {
 			c.Tracks = append(c.Tracks, t)
 		}
 	}
-	c.concludeTracks(ctx, o, len(runs))
+	c.concludeTracks(ctx, len(runs))
 }
 
 func (t *Track) fill(sets []Set, of func(*run.Document) float64) {
@@ -75,7 +75,7 @@ func (t *Track) fill(sets []Set, of func(*run.Document) float64) {
 	}
 }
 
-func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
+func (c *Comparison) concludeTracks(ctx context.Context, runs int) {
 	var judged []*Track
 	for i := range c.Tracks {
 		if c.Tracks[i].Judged {
@@ -84,7 +84,7 @@ func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
 	}
 	first := len(c.sets)
 	for _, t := range judged {
-		if t.divide(ctx, c.sets, significance/float64(len(judged)), o); t.newest().Outcome == Worse {
+		if t.divide(ctx, c.sets, significance/float64(len(judged))); t.newest().Outcome == Worse {
 			first = min(first, t.newest().At)
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
 }
 
 // divide finds where the track changes by more than matters.
-func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options) {
+func (t *Track) divide(ctx context.Context, sets []Set, level float64) {
 	var series []float64
 	var at, may []int
 	total := 0
@@ -156,7 +156,7 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 			to = found[i+1].At
 		}
 		before, after := t.level(series[from:c.At]), t.level(series[c.At:to])
-		if from = c.At; math.Abs(after-before) <= o.MinEffect*before {
+		if from = c.At; math.Abs(after-before) <= minEffect*before {
 			continue
 		}
 		change := Change{At: at[c.At], Since: sets[at[c.At]].Name, Before: before, After: after, P: c.P, Outcome: Worse}

@@ -164,8 +164,3 @@ func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) error {
 	}
 	return err
 }
-
-// Problem is a page that says why another cannot be shown.
-func Problem(err error) Page {
-	return Page{Title: "dq-bench", State: "open", Tag: "not shown", Verdict: err.Error()}
-}

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/csv"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -82,7 +81,7 @@ func sets(t *testing.T, n, runs int, scale float64) (all []compare.Set) {
 
 func compared(t *testing.T, all []compare.Set) *compare.Comparison {
 	t.Helper()
-	c, err := compare.Sets(t.Context(), all, compare.DefaultOptions())
+	c, err := compare.Sets(t.Context(), all, compare.Options{})
 	require.NoError(t, err)
 	return c
 }
@@ -146,7 +145,7 @@ func pages(t *testing.T) map[string]Page {
 			{Name: "slow", Result: Result{Sets: two, Comparisons: []*compare.Comparison{worse}}}, {Name: "cut", Result: Result{Sets: []compare.Set{{Name: "dq", Runs: []*run.Document{cut}}}, Interrupted: "0 of 1 runs were made in full"}},
 			{Name: "broken", Failure: "no server"}, {Name: "last", Standing: NeverRan},
 		}}),
-		"list": OfStored("out", stored, []string{"out/x/run.json: no JSON object"}, "Nothing is ticked."), "problem": Problem(errors.New("there is no run below it")),
+		"list": OfStored("out", stored, []string{"out/x/run.json: no JSON object"}, "Nothing is ticked."), "problem": {Title: "dq-bench", State: "open", Tag: "not shown", Verdict: "there is no run below it"},
 	}
 }
 

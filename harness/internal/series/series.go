@@ -420,8 +420,7 @@ func (o Options) tell(text string) {
 // compare sets each side against the first. Servers that are there to be compared may differ.
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
-		options := compare.DefaultOptions()
-		options.Servers, options.Force = sides[i+1].Redis != sides[0].Redis, true
+		options := compare.Options{Servers: sides[i+1].Redis != sides[0].Redis, Force: true}
 		c, err := compare.Sets(context.Background(), []compare.Set{{Name: r.Sides[0].Name, Runs: r.Sides[0].Runs}, {Name: side.Name, Runs: side.Runs}}, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)

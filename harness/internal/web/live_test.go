@@ -22,6 +22,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // fake shows the states that a test sets.
@@ -69,7 +70,7 @@ func measuring(n int) load.Running {
 	return load.Running{About: load.About{Name: "dq:4.7.0"}, Document: second(n), Phase: plan.Measured, Planned: 60_000}
 }
 
-func serveLive(t *testing.T, source web.Source, stop func()) (*web.Server, *web.Live) {
+func serveLive(t *testing.T, source web.Source, stop func()) (*listen.Server, *web.Live) {
 	t.Helper()
 	live := web.NewLive(source, stop)
 	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)

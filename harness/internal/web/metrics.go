@@ -2,10 +2,7 @@ package web
 
 import (
 	"bytes"
-	"io"
 	"net/http"
-	"net/http/pprof"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -145,7 +142,7 @@ func Flag(on bool) int64 {
 	return 0
 }
 
-// MetricsHandler answers /metrics and /debug/pprof/.
+// MetricsHandler answers /metrics.
 func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
@@ -156,34 +153,8 @@ func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
 		}
 		w.Family("dq_bench_build_info", Gauge, "1, labelled with the build.")
 		w.Sample(1, "goversion", runtime.Version(), "version", tool.Version)
-		w.process()
 		out.Header().Set("Content-Type", contentType)
 		_, _ = out.Write(w.Bytes()) // a client that is gone has no answer
 	})
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) { // without arguments, which may hold passwords
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, os.Args[0])
-	})
 	return mux
-}
-
-// process writes the families of the process that people watch in a long run.
-func (w *Families) process() {
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	for _, f := range []struct {
-		name, kind, help string
-		value            float64
-	}{
-		{"go_goroutines", Gauge, "Goroutines that exist.", float64(runtime.NumGoroutine())},
-		{"go_memstats_heap_alloc_bytes", Gauge, "Heap in use.", float64(memory.HeapAlloc)},
-		{"go_gc_cycles_total", Counter, "Garbage collections that ended.", float64(memory.NumGC)},
-	} {
-		w.Family(f.name, f.kind, f.help)
-		w.Sample(f.value)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -115,18 +114,6 @@ func TestNothingToTellBeforeTheRun(t *testing.T) {
 	families := scrape(t, serve(t, nil))
 	require.NotContains(t, families, "dq_bench_offered_total")
 	require.Contains(t, families, "dq_bench_build_info")
-}
-
-func TestProfiler(t *testing.T) {
-	s := serve(t, nil)
-	body, _ := fetch(t, s.URL+"/debug/pprof/goroutine?debug=1")
-	require.Contains(t, body, "goroutine profile:")
-	body, _ = fetch(t, s.URL+"/debug/pprof/cmdline")
-	require.Equal(t, os.Args[0], body, "no argument, which may be a password")
-	response, err := http.Get(s.URL + "/debug/vars")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, http.StatusNotFound, response.StatusCode)
 }
 
 // Scrapes during a run take nothing away from its result, and the last one is the

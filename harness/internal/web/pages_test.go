@@ -64,7 +64,7 @@ func TestBrowserShowsEachKindOfPage(t *testing.T) {
 	t.Parallel()
 	many := tracked()
 	compared := func(sets ...compare.Set) *compare.Comparison {
-		c, err := compare.Sets(t.Context(), sets, compare.DefaultOptions())
+		c, err := compare.Sets(t.Context(), sets, compare.Options{})
 		require.NoError(t, err)
 		return c
 	}

@@ -27,15 +27,12 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// Server serves pages on an address of this machine, until Close.
-type Server struct{ *listen.Server }
-
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
 // addr are refused: they come from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are
-// served under any name at /metrics and, on this machine only, at /debug/pprof/; /healthz answers any name. The door,
+// served under any name at /metrics; /healthz answers any name. The door,
 // unless nil, lets agents in.
-func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*Server, error) {
+func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*listen.Server, error) {
 	if err := CheckAddr(addr); err != nil {
 		return nil, err
 	}
@@ -46,18 +43,15 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
-		if IsLocal(addr) {
-			all.Handle("/debug/pprof/", metrics)
-		}
 	}
 	if door != nil {
 		all.Handle("/agent", door)
 	}
 	s, err := listen.Serve(ctx, addr, all)
 	if err != nil {
-		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
+		err = fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
 	}
-	return &Server{s}, nil
+	return s, err
 }
 
 // IsLocal reports whether only this machine reaches an address to listen at.
@@ -66,9 +60,6 @@ func IsLocal(addr string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
-
-// URL is where the first page is.
-func (s *Server) URL() string { return s.Server.URL() + "/" }
 
 // guard lets through what a page of this server asks for, and what somebody types.
 func guard(own string, pages http.Handler) http.Handler {

@@ -59,7 +59,7 @@ func NewStored(folder string) (*Stored, error) {
 			p, err := show(q)
 			status := http.StatusOK
 			if err != nil {
-				p, status = report.Problem(err), http.StatusBadRequest
+				p, status = report.Page{Title: "dq-bench", State: "open", Tag: "not shown", Verdict: err.Error()}, http.StatusBadRequest
 				if errors.Is(err, fs.ErrNotExist) {
 					status = http.StatusNotFound
 				}
@@ -214,7 +214,7 @@ func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 	if len(query["id"]) == 0 {
 		return s.list(q.Context(), "Nothing is ticked: tick two sets or runs or more.")
 	}
-	o := compare.DefaultOptions()
+	o := compare.Options{}
 	o.By, o.Force = query.Get("by"), true
 	if err := compare.CheckBy(o.By); err != nil {
 		return report.Page{}, err

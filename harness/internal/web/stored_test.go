@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as
@@ -57,7 +58,7 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
 }
 
-func serveStored(t *testing.T, folder string) *web.Server {
+func serveStored(t *testing.T, folder string) *listen.Server {
 	t.Helper()
 	stored, err := web.NewStored(folder)
 	require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 		require.NoError(t, err)
 		sets = append(sets, compare.Set{Name: name, Runs: all})
 	}
-	c, err := compare.Sets(t.Context(), sets, compare.DefaultOptions())
+	c, err := compare.Sets(t.Context(), sets, compare.Options{})
 	require.NoError(t, err)
 	require.Equal(t, compare.Worse, c.Outcome)
 	require.Equal(t, c.Text, eval[string](b, verdict))
@@ -133,7 +134,7 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	require.Equal(t, len(names), eval[int](b, `document.querySelectorAll("#levels tbody tr").length`))
 }
 
-func get(t *testing.T, s *web.Server, page string, query url.Values) (int, string) {
+func get(t *testing.T, s *listen.Server, page string, query url.Values) (int, string) {
 	t.Helper()
 	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
 }
