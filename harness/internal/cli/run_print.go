@@ -142,7 +142,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		return ctx, func() error { return nil }, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r.page = web.NewLive(r.options.Live, stop)
+	r.page = web.NewLive(ctx, r.options.Live, stop)
 	var door http.Handler
 	if r.door != nil {
 		door = r.door
@@ -152,7 +152,6 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		stop()
 		return ctx, nil, err
 	}
-	go r.page.Follow(ctx)
 	r.notice("page at %[1]s, metrics at %[1]smetrics", server.URL())
 	return ctx, func() error {
 		r.page.End(r.suite.Page())

@@ -66,8 +66,8 @@ type Comparison struct {
 	// Rows judge the last set against the first.
 	Rows []Row `json:"rows"`
 	// Tracks follow each figure over three sets and more.
-	Tracks  []Track `json:"tracks,omitempty"`
-	Outcome Outcome `json:"outcome"`
+	Tracks  []*Track `json:"tracks,omitempty"`
+	Outcome Outcome  `json:"outcome"`
 	// FirstWorse is the first set of the newest level, if that level is worse.
 	FirstWorse string `json:"first_worse,omitempty"`
 	// Text is the verdict in one sentence, Next the command that would decide.

@@ -16,9 +16,7 @@ type fault struct {
 	of   func(run.Counts) int64
 }
 
-var faults = allFaults()
-
-func allFaults() (all []fault) {
+var faults = func() (all []fault) {
 	for _, c := range run.AllCounts {
 		if c.Effect == run.Wrong {
 			all = append(all, fault{c.Fault, "were " + c.Fault, c.Of})
@@ -26,7 +24,7 @@ func allFaults() (all []fault) {
 	}
 	return append(all, fault{"due and never came", "were due and never came", func(c run.Counts) int64 { return c.Pending - c.NotDue }},
 		fault{"not offered", "could not be offered", func(c run.Counts) int64 { return c.OfferErrors }})
-}
+}()
 
 func (f fault) share(c run.Counts) float64 {
 	return float64(f.of(c)) / float64(max(c.Offered+c.OfferErrors, 1))

@@ -281,12 +281,12 @@ func (c *Comparison) checkOrder(old, new Set) {
 	if c.Paired || len(old.Runs) == 0 || len(new.Runs) == 0 || Independent(starts(old), starts(new), .95).P > significance {
 		return
 	}
-	if drift := c.drift(old, new); drift != "" && c.faults == "" && c.Outcome != Inconclusive {
+	switch drift := c.drift(old, new); {
+	case c.Outcome == Inconclusive:
+	case drift != "" && c.faults == "":
 		c.Outcome, c.Text = Inconclusive, "Inconclusive: "+notByTurns+", for "+drift+" from run to run. Otherwise: "+c.Text
 		c.Next = c.command(max(len(old.Runs), len(new.Runs)))
-		return
-	}
-	if c.Outcome != Inconclusive {
+	default:
 		c.Notes = append(c.Notes, notByTurns+"; no figure drifts within a set")
 	}
 }

@@ -269,7 +269,7 @@ func TestStudyOfAFifthSinceAVersion(t *testing.T) {
 			c, err := Sets(t.Context(), []Set{{Runs: series(first, second, slow1, slow2, seed, at)}}, o)
 			require.NoError(t, err)
 			require.Equal(t, first[0].Driver.String(), c.Reference)
-			if slices.ContainsFunc(c.Tracks, func(f Track) bool { return len(f.Changes) > 0 }) {
+			if slices.ContainsFunc(c.Tracks, func(f *Track) bool { return len(f.Changes) > 0 }) {
 				seen++
 			}
 			for _, f := range c.Tracks {
@@ -318,7 +318,7 @@ func TestStudyOfFaultsSinceAVersion(t *testing.T) {
 				if f.of(total(All(c.sets))) > 0 {
 					tr := Track{Figure: f.what, Unit: "share", Judged: true}
 					tr.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
-					c.Tracks = append(c.Tracks, tr)
+					c.Tracks = append(c.Tracks, &tr)
 				}
 			}
 			c.concludeTracks(t.Context(), 40)

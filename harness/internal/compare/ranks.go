@@ -170,6 +170,15 @@ func Median(sample []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
+// Mean returns the mean; NaN for an empty sample.
+func Mean(sample []float64) float64 {
+	sum := 0.
+	for _, v := range sample {
+		sum += v
+	}
+	return sum / float64(len(sample))
+}
+
 // Holm adjusts p-values so that each compares with the level of all together.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))

@@ -128,13 +128,5 @@ const fallShare = .2
 
 // rises reports whether the values from a place on are greater.
 func rises(values []float64, at int) bool {
-	before, after := 0., 0.
-	for i, v := range values {
-		if i < at {
-			before += v / float64(at)
-		} else {
-			after += v / float64(len(values)-at)
-		}
-	}
-	return after > before
+	return Mean(values[at:]) > Mean(values[:at])
 }

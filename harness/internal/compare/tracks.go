@@ -45,7 +45,7 @@ func (c *Comparison) follow(ctx context.Context) {
 		of = append(of, r)
 	}
 	for _, f := range figures(of) {
-		t := Track{Figure: f.name, Unit: f.unit, Judged: c.of != nil}
+		t := &Track{Figure: f.name, Unit: f.unit, Judged: c.of != nil}
 		if t.Judged {
 			t.Unit = "ratio"
 		}
@@ -55,7 +55,7 @@ func (c *Comparison) follow(ctx context.Context) {
 	all := total(runs)
 	for _, f := range faults {
 		if f.of(all) > 0 {
-			t := Track{Figure: f.what, Unit: "share", Judged: true}
+			t := &Track{Figure: f.what, Unit: "share", Judged: true}
 			t.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
 			c.Tracks = append(c.Tracks, t)
 		}
@@ -76,13 +76,7 @@ func (t *Track) fill(sets []Set, of func(*run.Document) float64) {
 }
 
 func (c *Comparison) concludeTracks(ctx context.Context, runs int) {
-	var judged []*Track
-	for i := range c.Tracks {
-		if c.Tracks[i].Judged {
-			judged = append(judged, &c.Tracks[i])
-		}
-	}
-	first := len(c.sets)
+	first, judged := len(c.sets), slices.DeleteFunc(slices.Clone(c.Tracks), func(t *Track) bool { return !t.Judged })
 	for _, t := range judged {
 		if t.divide(ctx, c.sets, significance/float64(len(judged))); t.newest().Outcome == Worse {
 			first = min(first, t.newest().At)
@@ -184,11 +178,7 @@ func (t *Track) level(values []float64) float64 {
 	if t.Unit != "share" {
 		return Median(values)
 	}
-	sum := 0.
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
+	return Mean(values)
 }
 
 // newest returns the last change, or none.

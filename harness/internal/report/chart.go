@@ -86,14 +86,6 @@ type stat struct {
 	join        func([]float64) float64
 }
 
-func mean(values []float64) float64 {
-	sum := 0.
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
 func last(values []float64) float64 { return values[len(values)-1] }
 
 // runCharts are the charts of the runs of each set: percentiles, and the run over time.
@@ -122,17 +114,17 @@ func runCharts(sets []compare.Set) []Chart {
 			{"hiccups", "area", func(i run.Interval) float64 { return float64(i.HiccupNs) }, slices.Max[[]float64]},
 		}},
 		{"flow", "Offered and delivered", "Messages a second.", "count", []stat{
-			{"offered", "dash", func(i run.Interval) float64 { return float64(i.Offered) }, mean},
-			{"delivered", "line", func(i run.Interval) float64 { return float64(i.Delivered) }, mean},
+			{"offered", "dash", func(i run.Interval) float64 { return float64(i.Offered) }, compare.Mean},
+			{"delivered", "line", func(i run.Interval) float64 { return float64(i.Delivered) }, compare.Mean},
 		}},
 		{"pending", "Pending", "Offered and not yet delivered, at the end of each second.", "count", []stat{
 			{"pending", "area", func(i run.Interval) float64 { return float64(i.Pending) }, last},
 		}},
 		{"transfers", "Transfer calls", "Each second, of all clients of the server.", "count", []stat{
-			{"calls", "line", func(i run.Interval) float64 { return float64(i.Transfers) }, mean},
+			{"calls", "line", func(i run.Interval) float64 { return float64(i.Transfers) }, compare.Mean},
 		}},
 		{"cpu", "Server processor", "Processor time of the server each second.", "ns", []stat{
-			{"processor", "line", func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }, mean},
+			{"processor", "line", func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }, compare.Mean},
 		}},
 	} {
 		chart := Chart{ID: c.id, Title: c.title, Hint: c.hint, XUnit: "s", YUnit: c.unit, Log: c.id == "late", Wide: c.id == "late", Marks: marks(sets)}
@@ -363,10 +355,8 @@ func trackCharts(c *compare.Comparison) []Chart {
 }
 
 func title(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	first := min(1, len(text))
+	return strings.ToUpper(text[:first]) + text[first:]
 }
 
 func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }

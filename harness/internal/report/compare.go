@@ -41,10 +41,7 @@ func (p *Page) compared(c *compare.Comparison, name string) {
 	if p.Next == "" {
 		p.Next = c.Next
 	}
-	prefix := ""
-	if name != "" {
-		prefix = name + ": "
-	}
+	prefix := strings.TrimPrefix(name+": ", ": ")
 	for _, left := range c.LeftOut {
 		p.Banners = append(p.Banners, Banner{false, "Left out.", prefix + left + "."})
 	}
@@ -161,14 +158,10 @@ func levels(c *compare.Comparison) Table {
 	if c.Reference != "" {
 		t.Hint, t.Said = "Ratios to "+c.Reference+".", true
 	}
-	var shown []compare.Track
-	for _, track := range c.Tracks {
-		if track.Unit == "share" || len(track.Changes) > 0 || strings.HasSuffix(track.Figure, "p50") || strings.HasSuffix(track.Figure, "per message") || strings.HasSuffix(track.Figure, "p99") {
-			if shown = append(shown, track); len(shown) == 5 {
-				break
-			}
-		}
-	}
+	shown := slices.DeleteFunc(slices.Clone(c.Tracks), func(t *compare.Track) bool {
+		return t.Unit != "share" && len(t.Changes) == 0 && !slices.ContainsFunc([]string{"p50", "p99", "per message"}, func(end string) bool { return strings.HasSuffix(t.Figure, end) })
+	})
+	shown = shown[:min(len(shown), 5)]
 	for _, track := range shown {
 		t.Head = append(t.Head, strings.NewReplacer("response time", "response", " per message", "", "server ", "").Replace(track.Figure))
 	}

@@ -103,27 +103,20 @@ type Cases struct {
 type Case struct {
 	Name string
 	Result
-	Standing Standing
+	Standing string // why a case has no runs: ToCome, Running or NeverRan
 	// Failure is why the case has no result; empty if it did not fail.
 	Failure string
 }
 
-// Standing says why a case has no runs.
-type Standing string
-
-// The standings.
-const (
-	ToCome   Standing = "to come"
-	Running  Standing = "running"
-	NeverRan Standing = "never ran"
-)
+// The standings of a Case without runs.
+const ToCome, Running, NeverRan = "to come", "running", "never ran"
 
 func (c Case) outcome() outcome {
 	switch {
 	case c.Failure != "":
 		return outcome{"bad", "failed", c.Failure}
 	case len(c.Sets) == 0:
-		return outcome{"open", string(c.Standing), ""}
+		return outcome{"open", c.Standing, ""}
 	}
 	c.Verdicts = true
 	o := c.Result.outcome()
@@ -167,7 +160,7 @@ func (c Cases) outcome() outcome {
 		case strings.Contains(o.tag, "interrupted"):
 			became = "interrupted"
 		case one.Standing == NeverRan:
-			became, tags = string(NeverRan), append(tags, "interrupted")
+			became, tags = NeverRan, append(tags, "interrupted")
 		}
 		names[became] = append(names[became], one.Name)
 		if len(one.Comparisons) > 0 {
@@ -175,7 +168,7 @@ func (c Cases) outcome() outcome {
 		}
 	}
 	var texts []string
-	for _, became := range []string{"failed", "interrupted", string(NeverRan)} {
+	for _, became := range []string{"failed", "interrupted", NeverRan} {
 		if n := names[became]; n != nil {
 			texts = append(texts, fmt.Sprintf("%d of %d %ss %s: %s.", len(n), len(c.All), c.Kind, became, strings.Join(n, ", ")))
 		}

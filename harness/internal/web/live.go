@@ -31,24 +31,22 @@ type Source interface {
 //	GET  /        the page
 //	GET  /events  what brings it up to date, as server-sent events: page, and end with the last
 //	POST /stop    stops the run, with the page's token in X-DQ-Token
-//
-// It is an http.Handler.
 type Live struct {
 	mux    *http.ServeMux
+	ctx    context.Context
 	source Source
 	stop   func()
 	token  string
 
-	ended   chan struct{}
-	mu      sync.Mutex
-	stopped bool
-	cases   *report.Cases
-	final   *report.Page
+	ended chan struct{}
+	mu    sync.Mutex
+	cases *report.Cases
+	final *report.Page
 }
 
-// NewLive serves what source shows. stop has the run end as an interrupt does.
-func NewLive(source Source, stop func()) *Live {
-	l := &Live{mux: http.NewServeMux(), source: source, stop: stop, token: rand.Text(), ended: make(chan struct{})}
+// NewLive serves what source shows. stop ends ctx, as an interrupt does: then the run is being stopped.
+func NewLive(ctx context.Context, source Source, stop func()) *Live {
+	l := &Live{mux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: rand.Text(), ended: make(chan struct{})}
 	l.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, l.now()) })
 	l.mux.HandleFunc("GET /events", l.events)
 	l.mux.HandleFunc("POST /stop", l.stopRun)
@@ -57,21 +55,6 @@ func NewLive(source Source, stop func()) *Live {
 
 // ServeHTTP implements http.Handler.
 func (l *Live) ServeHTTP(w http.ResponseWriter, q *http.Request) { l.mux.ServeHTTP(w, q) }
-
-// Follow says that the run is being stopped once ctx ends, until the run has ended.
-func (l *Live) Follow(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-		l.stopping()
-	case <-l.ended:
-	}
-}
-
-func (l *Live) stopping() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stopped = true
-}
 
 // Cases shows how the cases stand; nil for the only one. They must not change afterwards.
 func (l *Live) Cases(cases *report.Cases) {
@@ -132,7 +115,6 @@ func (l *Live) stopRun(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "expected the token of the page; load it again", http.StatusForbidden)
 		return
 	}
-	l.stopping()
 	l.stop()
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -140,7 +122,7 @@ func (l *Live) stopRun(w http.ResponseWriter, q *http.Request) {
 // now is the page as of the last second.
 func (l *Live) now() report.Page {
 	l.mu.Lock()
-	stopped, cases, final := l.stopped, l.cases, l.final
+	stopped, cases, final := l.ctx.Err() != nil, l.cases, l.final
 	l.mu.Unlock()
 	over := l.over()
 	if over && final != nil {

@@ -72,7 +72,8 @@ func measuring(n int) load.Running {
 
 func serveLive(t *testing.T, source web.Source, stop func()) (*listen.Server, *web.Live) {
 	t.Helper()
-	live := web.NewLive(source, stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	live := web.NewLive(ctx, source, func() { stop(); cancel() })
 	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -154,7 +155,7 @@ func quote(text string) string { return "`" + text + "`" }
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
-	live := web.NewLive(&fake{}, func() {})
+	live := web.NewLive(t.Context(), &fake{}, func() {})
 	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
 	require.NoError(t, err)
 	b := open(t, s.URL())
@@ -187,7 +188,8 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 // Only the page stops the run, and pages refuse the names of other servers; metrics answer any.
 func TestOnlyThePageStopsTheRun(t *testing.T) {
 	stops := 0
-	live := web.NewLive(&fake{}, func() { stops++ })
+	ctx, cancel := context.WithCancel(t.Context())
+	live := web.NewLive(ctx, &fake{}, func() { stops++; cancel() })
 	metrics := http.NewServeMux()
 	metrics.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
 	s, err := web.Serve(t.Context(), ":0", live, metrics, nil)
@@ -248,9 +250,6 @@ func TestEventsEnd(t *testing.T) {
 		return ""
 	}
 	require.Equal(t, "page", next())
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	live.Follow(ctx)
 	source.set()
 	require.Equal(t, "page", next())
 	ended := measuring(3)
@@ -266,7 +265,6 @@ func TestEventsEnd(t *testing.T) {
 	require.Contains(t, lines.Text(), "The run came to no result.")
 	require.Contains(t, lines.Text(), "slow")
 	require.Empty(t, next())
-	live.Follow(t.Context())
 }
 
 func TestAddresses(t *testing.T) {

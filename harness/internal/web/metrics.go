@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -95,11 +94,7 @@ func (w *Families) buckets(h *run.Histogram, labels []string) {
 
 // LoadMetrics are the metrics of a run. Each scrape asks how it stands: *load.Live tells. A run that is not scraped costs
 // nothing.
-type LoadMetrics struct {
-	Run interface {
-		Running() []load.Running
-	}
-}
+type LoadMetrics struct{ Run Source }
 
 // WriteMetrics writes nothing before the first run, and distributions once they have values.
 func (l LoadMetrics) WriteMetrics(w *Families) error {
@@ -142,10 +137,9 @@ func Flag(on bool) int64 {
 	return 0
 }
 
-// MetricsHandler answers /metrics.
+// MetricsHandler writes all families, and the one of the build.
 func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		w := new(Families)
 		if err := what.WriteMetrics(w); err != nil {
 			http.Error(out, err.Error(), http.StatusInternalServerError)
@@ -156,5 +150,4 @@ func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
 		out.Header().Set("Content-Type", contentType)
 		_, _ = out.Write(w.Bytes()) // a client that is gone has no answer
 	})
-	return mux
 }

@@ -42,7 +42,7 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	}
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
-		all.Handle("/metrics", metrics)
+		all.Handle("GET /metrics", metrics)
 	}
 	if door != nil {
 		all.Handle("/agent", door)
