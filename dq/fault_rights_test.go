@@ -174,12 +174,12 @@ func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.Sender[string]) {
 	require.NoError(t, err)
 	require.True(t, removed)
 	b.passBesideATransfer(t)
-	const n = 2000
+	const n = 1200
 	begun := time.Now()
 	for _, i := range rand.Perm(n) {
 		require.NoError(t, d.Offer(ctx, strconv.Itoa(i), time.Until(begun.Add(7*time.Second+time.Duration(i)*time.Millisecond/2))))
 	}
-	takeAll(t, ctx, b.queue, n)
+	takeAll(t, deadline(t), b.queue, n)
 }
 
 // passBesideATransfer makes a pass, and another one while somebody transfers a member that it has taken out.

@@ -94,23 +94,23 @@ func TestRemoveFunc(t *testing.T) {
 // A member that dq has taken out of the pending list is found.
 func TestRemoveOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
-	const n = 4000
+	const n = 2000
 	var p passes
 	b := setup(t, p.observer())
 	start := time.Now().Add(5 * time.Second).UnixMilli() // a pass that a busy machine gives up is made again
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*200/n })
 	q := b.aQueue(t)
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
 	}, testDeadline, time.Millisecond)
-	removed, err := q.Remove(t.Context(), "3999")
+	removed, err := q.Remove(t.Context(), "1999")
 	require.NoError(t, err)
 	require.True(t, removed)
-	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "3998" })
+	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "1998" })
 	require.NoError(t, err)
 	require.Equal(t, 1, more)
 	for _, v := range takeAll(t, deadline(t), b.queue, n-2) {
-		require.NotContains(t, []string{"3998", "3999"}, v)
+		require.NotContains(t, []string{"1998", "1999"}, v)
 	}
 }
 

@@ -81,18 +81,18 @@ func TestCancelAmongManyOfOneInstant(t *testing.T) {
 // What was unlisted is cancelled all the same.
 func TestCancelOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
-	const n = 4000
+	const n = 2000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(4 * time.Second).UnixMilli()
-	due := func(i int) int64 { return start + int64(i)*1000/n }
+	start := time.Now().Add(5 * time.Second).UnixMilli()
+	due := func(i int) int64 { return start + int64(i)*200/n }
 	b.fill(t, wire.LayoutBc0Lc0, n, due)
 	d := b.delayed(t)
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
 	}, testDeadline, time.Millisecond)
 	cancelled := map[string]bool{}
-	for i := 0; i < n; i += 100 {
+	for i := 0; i < n; i += 50 {
 		if err := d.Cancel(t.Context(), ticket(t, i, due(i))); err == nil {
 			cancelled[fmt.Sprint(i)] = true
 		} else {

@@ -220,16 +220,16 @@ func TestManyClientsUnlist(t *testing.T) {
 // its own for long; another one unlists, and all comes.
 func TestAPassThatNobodyGoesOnWith(t *testing.T) {
 	t.Parallel()
-	const n = 5000
+	const n = 2000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(4 * time.Second).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
+	start := time.Now().Add(5 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*200/n })
 	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
 	u := scripts.UnlistingOf("orders")
 	stage, _, err := scripts.ReadUnlisted(b.redis.Eval(t.Context(), scripts.Unlist().Body, []string{
 		b.names.TimeoutSet, b.names.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1],
-	}, "gone", start+1000, 1000, 2000, 60_000).Val())
+	}, "gone", start+200, 500, 2000, 60_000).Val())
 	require.NoError(t, err)
 	require.Equal(t, scripts.UnlistMore, stage)
 	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
