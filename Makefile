@@ -212,6 +212,20 @@ screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and S
 	  --disable-component-update --disable-sync --user-data-dir="$$profile" --hide-scrollbars --window-size=1280,1420 \
 	  --screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/report-picture.html
 
+.PHONY: adopt
+adopt: ## take in Redisson RELEASE: record the release, fold the recordings, say what changed, count verdicts, write docs/spec; needs Java, Maven and redis-server
+	@[ -n "$(RELEASE)" ] || { echo 'expected RELEASE=4.8.0' >&2; exit 2; }
+	@grep -qxF '$(RELEASE)' dq/wire/releases.txt || { echo '$(RELEASE)' >>dq/wire/releases.txt; sort -V -o dq/wire/releases.txt dq/wire/releases.txt; }
+	rm -rf out/$(RELEASE) && $(GO) run ./cmd/dq-bench record --driver redisson:$(RELEASE) --redis process --out out/$(RELEASE)
+	-previous=$$(head -n 1 recordings/redisson/index.tsv | tr '\t' '\n' | tail -n +2 | grep -vxF '$(RELEASE)' | tail -n 1); \
+	  $(GO) run ./cmd/dq-bench diff recorded:$$previous out/$(RELEASE)
+	$(GO) run ./harness/internal/lab fold $(RELEASE) out/$(RELEASE)
+	@for driver in dq redisson; do \
+	  $(GO) run ./cmd/dq-bench verify --driver $$driver:$(RELEASE) --level wire --redis process >out/$(RELEASE)/$$driver.txt; [ $$? -lt 2 ] || cat out/$(RELEASE)/$$driver.txt; \
+	  awk -v row='$(RELEASE)\twire\t'$$driver '/ passed, .* skipped/ { gsub(",", ""); print row "\t" $$1 "\t" $$9 "\t" $$3 }' out/$(RELEASE)/$$driver.txt >>recordings/counts.tsv; \
+	done; awk '!seen[$$1 $$2 $$3]++' recordings/counts.tsv >out/counts.tsv && mv out/counts.tsv recordings/counts.tsv
+	$(MAKE) spec
+
 .PHONY: spec
 spec: ## write the table and the vectors of docs/spec from the catalogue and the recordings
 	$(GO) test ./harness/internal/lab -run Spec -args -update
