@@ -103,8 +103,9 @@ func Split(text []byte) (absent map[string]string, order []string, cases map[str
 			absent[name] = why
 			continue
 		}
-		if _, mark, ok := bytes.Cut(line, []byte(`] "echo" "case:`)); ok {
-			id = string(bytes.TrimRight(mark, "\"\n"))
+		const mark = `] "echo" "case:`
+		if i := bytes.Index(bytes.ToLower(line), []byte(mark)); i >= 0 {
+			id = string(bytes.TrimRight(line[i+len(mark):], "\"\n"))
 			order = append(order, id)
 		}
 		if id != "" {

@@ -1,10 +1,6 @@
 package compare
 
 import (
-	"bufio"
-	"bytes"
-	_ "embed"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,42 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// xperf holds what golang.org/x/perf/benchmath (v0.0.0-20260908200009) says of 27 pairs of drawn samples, sizes 3 to 20, every
-// third pair with ties: p of AssumeNothing.Compare, which is twice the smaller tail, and the medians. It was written by a
-// program outside this module, so that x/perf is no dependency.
-//
-//go:embed testdata/xperf.jsonl
-var xperf []byte
-
-func TestIndependentAgainstXPerf(t *testing.T) {
-	n := 0
-	for lines := bufio.NewScanner(bytes.NewReader(xperf)); lines.Scan(); n++ {
-		var v struct {
-			A       []float64 `json:"a"`
-			B       []float64 `json:"b"`
-			P       float64   `json:"p"`
-			MedianA float64   `json:"median_a"`
-		}
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		ranks, sum := doubledRanks(v.A, v.B)
-		low, high := 0., 0.
-		for s, chance := range sums(ranks, len(v.A)) {
-			if s <= sum {
-				low += chance
-			}
-			if s >= sum {
-				high += chance
-			}
-		}
-		require.InDelta(t, min(v.P, 1), min(2*min(low, high), 1), 1e-9, "%s", lines.Bytes())
-		if all := slices.Concat(v.A, v.B); len(slices.Compact(slices.Sorted(slices.Values(all)))) == len(all) {
-			require.InDelta(t, min(v.P, 1), Independent(v.B, v.A, .95).P, 1e-9, "without ties both tails are alike")
-		}
-		require.InDelta(t, v.MedianA, Median(v.A), 1e-9)
-	}
-	require.Equal(t, 27, n)
-}
 
 // byAllSplits is the two-sided p-value from every way to draw the first sample out of both.
 func byAllSplits(a, b []float64) float64 {

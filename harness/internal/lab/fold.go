@@ -20,10 +20,7 @@ import (
 )
 
 // fold packs the recordings of one more Redisson release into root. A case that means the same as at an earlier release
-// gets a cell of index.tsv; only a new form is stored.
-//
-//	dq-bench record --driver redisson:4.8.0 --out out/4.8.0
-//	go run ./harness/internal/lab fold 4.8.0 out/4.8.0
+// gets a cell of index.tsv; only a new form is stored. 'make adopt' records and folds.
 func fold(root, release string, folder fs.FS) error {
 	added, err := wire.ParseRelease(release)
 	if err != nil {
@@ -37,10 +34,9 @@ func fold(root, release string, folder fs.FS) error {
 	for _, dir := range known {
 		r, err1 := wire.ParseRelease(dir.Name())
 		files, err2 := fs.Sub(recordings.Redisson(), dir.Name())
-		if err := errors.Join(err1, err2); err != nil {
-			return err
+		if all[r] = files; errors.Join(err1, err2) != nil {
+			return errors.Join(err1, err2)
 		}
-		all[r] = files
 	}
 	all[added] = folder
 	p := packer{index: map[string]map[wire.Release]string{}, forms: map[string][]form{}, order: slices.SortedFunc(maps.Keys(all), wire.Release.Compare)}
@@ -80,6 +76,9 @@ func (p *packer) add(release wire.Release, folder fs.FS) error {
 			return err
 		}
 		absent, order, cases := recordings.Split(text)
+		if len(absent)+len(order) == 0 {
+			return fmt.Errorf("%s: expected cases, got none", name)
+		}
 		for id, why := range absent {
 			p.set(id, release, recordings.Absent+why)
 		}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,9 +17,16 @@ import (
 // Packing a release that is packed already changes no byte.
 func TestFoldIsStable(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "redisson")
-	newest, err := fs.Sub(recordings.Redisson(), "4.7.0")
+	newest, recorded := recordings.Redisson(), fstest.MapFS{}
+	names, err := fs.Glob(newest, "4.7.0/*.monitor")
 	require.NoError(t, err)
-	require.NoError(t, fold(root, "4.7.0", newest))
+	for _, name := range names {
+		text, err := fs.ReadFile(newest, name)
+		require.NoError(t, err)
+		text = bytes.ReplaceAll(text, []byte(`"echo" "case:`), []byte(`"ECHO" "case:`)) // as record writes it
+		recorded[path.Base(name)] = &fstest.MapFile{Data: text}
+	}
+	require.NoError(t, fold(root, "4.7.0", recorded))
 	packed := os.DirFS(root)
 	count := 0
 	require.NoError(t, fs.WalkDir(packed, ".", func(name string, entry fs.DirEntry, err error) error {
