@@ -22,7 +22,7 @@ var ErrClosed = errors.New("the server closed the MONITOR connection; later comm
 	"(a reader that is too slow is cut off: see client-output-buffer-limit)")
 
 // ErrRefused says that the server did not take MONITOR.
-var ErrRefused = errors.New("the server has no MONITOR")
+var ErrRefused = errors.New("the server refuses MONITOR")
 
 // Conn is a connection in MONITOR mode. One goroutine may read it.
 type Conn struct {

@@ -109,14 +109,17 @@ func (a Address) info(ctx context.Context, addr string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	if _, err := ask(ctx, c, "PING"); err != nil {
+	if _, err := ask(ctx, c, "PING"); err != nil && !HasErrorPrefix(err, "NOPERM") {
 		return "", err
 	}
 	info, err := ask(ctx, c, "INFO", "server")
-	if err != nil && strings.Contains(err.Error(), "unknown command") { // it names itself by HELLO: server, NAME, version, VERSION
+	refused := HasErrorPrefix(err, "NOPERM")
+	if err != nil && (refused || strings.Contains(err.Error(), "unknown command")) { // it names itself by HELLO: server, NAME, version, VERSION
 		hello, _ := ask(ctx, c, "HELLO", "2")
 		if said, ok := hello.([]any); ok && len(said) > 3 {
 			info, err = fmt.Sprintf("server_name:%v\n%v_version:%v\n", said[1], said[1], said[3]), nil
+		} else if refused {
+			info, err = "redis_version:unknown\n", nil
 		}
 	}
 	return fmt.Sprint(info), err

@@ -41,6 +41,7 @@ type Analysis struct {
 	file, begunIn                              int32 // the file, and the one in which the call under way began
 	calls                                      trace.Scanner
 	step                                       step // under way
+	cut                                        bool // the log begins within a script, and is still there
 	conns                                      map[string]*conn
 	hosts                                      map[string]*host
 	clients                                    map[client]*Group
@@ -85,6 +86,9 @@ type queue struct {
 
 	alive
 }
+
+// dueText is the due time by the clock of the client that offered.
+func (m *message) dueText() string { return timeText(min(max(m.due, -1<<46), 1<<46) * 1000) }
 
 // alive is forgotten when a log ends.
 type alive struct {
@@ -155,7 +159,7 @@ func (a *Analysis) Line(l monitor.Line) {
 	}
 	a.commands++
 	a.lines++
-	a.now, a.latest = l.Time, max(a.latest, l.Time)
+	a.now, a.latest, a.cut = l.Time, max(a.latest, l.Time), a.cut && a.lines > 1 || a.lines == 1 && l.Inner()
 	if a.first == 0 || l.Time < a.first {
 		a.first = l.Time
 	}
@@ -211,6 +215,7 @@ func (a *Analysis) call(c *trace.Call, cut bool) {
 // client is the command that a client sent.
 func (a *Analysis) client(c *trace.Call) {
 	from, name := a.connOf(c.Peer), c.Name()
+	a.cut = false
 	a.unblock(from)
 	from.setUp(name, c.Line)
 	switch name {
@@ -273,6 +278,9 @@ func (a *Analysis) inner(l monitor.Line) {
 	}
 	name, s := l.Name(), &a.step
 	begins := ref.role == timeoutSet && (name == "zadd" || name == "zrangebyscore")
+	if a.cut = a.cut && !begins; a.cut {
+		return
+	}
 	if !s.active || s.lost && (s.ran && begins || s.queue != ref.queue) {
 		a.finish(false)
 		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true

@@ -236,7 +236,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 	m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
 	if m.story != nil {
-		m.story.add("offered by "+s.host.name+", due "+timeText(m.dueAt(nil)), s.at, at)
+		m.story.add("offered by "+s.host.name+", due "+m.dueText(), s.at, at)
 	}
 	if s.direct {
 		m.byHand = true

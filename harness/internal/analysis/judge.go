@@ -310,7 +310,7 @@ func (m *message) describe() string {
 	if m.layout != 0 {
 		layout = m.layout.String()
 	}
-	return fmt.Sprintf("of %s, due %s", layout, timeText(min(max(m.due, -1<<46), 1<<46)*1000))
+	return fmt.Sprintf("of %s, due %s", layout, m.dueText())
 }
 
 // mismatch notes a message that is in only one of set and list; s is nil at the end of the log.

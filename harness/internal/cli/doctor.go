@@ -135,9 +135,13 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 		d.notice("metrics at %[1]smetrics\npage at %[1]s?token=%[2]s", at, desk.Token)
 	}
 	var last *ops.Look
+	var lost error
 	doctor.Repeat(ctx, d.interval, func(seen *ops.Look, err error) {
 		desk.Set(seen, err)
-		switch {
+		if err == nil && last == nil {
+			err = seen.Missing(ctx, conn)
+		}
+		switch lost = err; {
 		case err != nil && last == nil:
 			stop(err)
 		case err != nil:
@@ -151,7 +155,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
-	return doctorVerdict(last)
+	return errors.Join(lost, doctorVerdict(last))
 }
 
 // draw draws the look in place on a terminal, and writes lines elsewhere.

@@ -43,8 +43,15 @@ func newGuard() *call {
 		}
 		return c.checkListen()
 	}
-	return c.does(func([]string) error {
-		return c.onServer(func(_ *redis.Server, conn redis.Conn) error { return c.guard(ops.NewGuard(conn, o), length) })
+	return c.does(func(queues []string) error {
+		return c.onServer(func(_ *redis.Server, conn redis.Conn) error {
+			for _, queue := range queues { // one that is to come may be named
+				if err := ops.Exists(c.Context(), conn, queue); err != nil {
+					c.notice("dq-bench: %v", err)
+				}
+			}
+			return c.guard(ops.NewGuard(conn, o), length)
+		})
 	})
 }
 
@@ -59,10 +66,10 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 	if at != "" {
 		c.notice(`{"did":"serves metrics","at":%q}`, at+"metrics")
 	}
-	if err := guard.Run(ctx); err != nil {
-		return err
+	failed, counts := guard.Run(ctx), guard.Counts()
+	if failed != nil && len(counts) == 0 {
+		return failed
 	}
-	counts := guard.Counts()
 	if err := c.shows(guardDocument{"dq-bench/guard/v1", counts}, func(w io.Writer) error {
 		for _, q := range counts {
 			fmt.Fprintf(w, "%q: %d delivered, %d held", q.Queue, q.Delivered, q.Held)
@@ -77,6 +84,9 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if failed != nil {
+		return failure(failed)
 	}
 	for _, q := range counts {
 		switch {

@@ -164,15 +164,11 @@ func stuckHead(l *Look, q *Queue) (State, int64, string, string) {
 	if q.head == nil || !isNever(q.head.Score) && !isNever(q.last.Score) {
 		return "", 0, "", ""
 	}
-	n, why := int64(1), "a due time after the year 9999, which never comes"
-	if q.Census != nil {
-		n = q.Census.Never
-	}
-	state := Yellow
+	n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
 	if q.head.Score < 0 {
-		state, why = Red, "a due time before 1970, as of a delay that overflowed: Redisson transfers without a pause, or announces no later offer"
+		state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
 	}
-	return state, n, fmt.Sprintf("%s has %s", members(n), why), l.next(q, "queue deliver", "--where", "due=never")
+	return state, max(n, 1), members(max(n, 1)) + " " + why, l.next(q, "queue deliver", "--where", "due=never")
 }
 
 func overdue(l *Look, q *Queue) (State, int64, string, string) {
@@ -184,7 +180,7 @@ func overdue(l *Look, q *Queue) (State, int64, string, string) {
 	case q.Listeners == 0:
 		why += "; no client listens, so nobody transfers"
 	case q.Listeners > 0:
-		why += fmt.Sprintf("; %d clients listen, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
+		why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
 			l.redisCLI("PUBLISH "+text.Shell(q.names.Channel)+" 0"))
 	}
 	return Red, q.Overdue, why, l.next(q, "guard")
@@ -214,6 +210,8 @@ func notTaken(l *Look, q *Queue) (State, int64, string, string) {
 	switch {
 	case q.StillSeconds == 0:
 		return "", 0, "", ""
+	case q.alike:
+		return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
 	case q.StillSeconds >= stillFor.Seconds():
 		return Red, q.Ready, why + ": no consumer runs", l.next(q, "queue list", "--of", "ready")
 	}

@@ -42,6 +42,8 @@ type GuardOptions struct {
 type Guard struct {
 	conn    redis.Conn
 	options GuardOptions
+	// ownClock says that the server does not tell its time.
+	ownClock bool
 
 	mu     sync.Mutex
 	queues map[string]*guarded
@@ -122,30 +124,41 @@ func (g *Guard) now() int64 {
 	return time.Now().Add(g.offset).UnixMilli()
 }
 
-// Run guards until ctx ends, and then delivers the members that it has taken out. It fails if the first look does. Later failures are
-// logged, and it tries again.
-func (g *Guard) Run(ctx context.Context) error {
+// Run guards until ctx ends, and then delivers the members that it has taken out. It fails if the first look does, or the last. Other
+// failures are logged, and it tries again.
+func (g *Guard) Run(ctx context.Context) (failed error) {
 	var leading sync.WaitGroup
 	defer leading.Wait()
 	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
-		if err := g.round(ctx, &leading); err != nil && ctx.Err() == nil {
-			if first {
-				return err
-			}
+		switch err := g.round(ctx, &leading); {
+		case errors.Is(ctx.Err(), context.Canceled):
+			return failed
+		case first && err != nil:
+			return err
+		case err != nil && ctx.Err() == nil:
 			g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
+			fallthrough
+		default:
+			failed = err
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(max(g.options.Interval/10, g.options.Interval-time.Since(began))):
 		}
 	}
-	return nil
+	return failed
 }
 
 // round looks at each queue once, and acts if necessary.
 func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 	at, err := redis.Time(ctx, g.conn)
+	if redis.HasErrorPrefix(err, "NOPERM") {
+		if !g.ownClock {
+			g.say(&guarded{}, "cannot see", map[string]any{"error": err.Error(), "instead": "the clock of this machine"})
+		}
+		at, err, g.ownClock = time.Now(), nil, true
+	}
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
@@ -156,6 +169,11 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 	if len(names) == 0 {
 		if names, err = Queues(ctx, g.conn); err != nil {
 			return err
+		}
+		for i, name := range names {
+			if g.queues["{"+name+"}"] != nil { // known by its list, which consumers keep empty
+				names[i] = "{" + name + "}"
+			}
 		}
 	}
 	for part := range slices.Chunk(names, 200) {

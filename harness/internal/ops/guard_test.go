@@ -159,3 +159,19 @@ func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
 	require.Len(t, came, messages, "each once")
 	require.Len(t, b.list("orders"), messages, "each once")
 }
+
+// A guard whose server is away at the end says so.
+func TestGuardWithoutAServerAtTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+	defer cancel()
+	g := ops.NewGuard(b.conn, ops.GuardOptions{Queues: []string{"orders"}, Interval: 10 * time.Millisecond})
+	go func() {
+		for len(g.Counts()) == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		_ = b.srv.Close()
+	}()
+	require.Error(t, g.Run(ctx))
+}

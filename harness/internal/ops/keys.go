@@ -53,7 +53,27 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 			return nil
 		})
 	})
-	return slices.Sorted(maps.Keys(found)), err
+	return inBraces(ctx, conn, slices.Sorted(maps.Keys(found))), err
+}
+
+// inBraces gives a queue whose name is itself in braces this name, where its list is there and the other is not: the keys of "{orders}"
+// and of "orders" are the same but for that.
+func inBraces(ctx context.Context, conn redis.Conn, names []string) []string {
+	for part := range slices.Chunk(names, atOnce) {
+		var calls [][]any
+		for _, name := range part {
+			calls = append(calls, []any{"LLEN", "{" + name + "}"}, []any{"LLEN", name})
+		}
+		replies, _ := conn.Pipe(ctx, calls...)
+		for i := 0; i+1 < len(replies); i += 2 {
+			braced, _ := replies[i].Int64()
+			if own, err := replies[i+1].Int64(); err == nil && braced > 0 && own == 0 && !strings.Contains(part[i/2], "{") {
+				part[i/2] = "{" + part[i/2] + "}"
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Command is a command of dq-bench, to be pasted into a shell: words in front of the queue, flags behind it.

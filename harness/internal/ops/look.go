@@ -60,6 +60,7 @@ type Server struct {
 	Role      string   `json:"role"`
 	Database  int      `json:"database"`
 	Databases []string `json:"other_databases,omitempty"` // with keys
+	Master    string   `json:"master,omitempty"`          // of a replica
 }
 
 // Queue is the state of one queue.
@@ -87,6 +88,7 @@ type Queue struct {
 	names    wire.Names
 	known    bool // a key of it is there, or a client has it open
 	first    string
+	alike    bool // the first values are equal
 	head     *redis.Z
 	last     *redis.Z
 	heldDue  float64
@@ -211,7 +213,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		calls = append(calls,
 			[]any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Pending}, []any{"LLEN", name},
 			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, 9, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
-			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LINDEX", name, 0},
+			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LRANGE", name, 0, 1},
 			[]any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
 			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", HeldKey(name)}, []any{"ZCARD", leases.Leases})
 	}
@@ -265,7 +267,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 				}
 			}
 		}
-		q.first, _ = r[7].Text()
+		q.first, q.alike = firstOf(r[7])
 		for j, into := range map[int]*float64{8: &q.heldDue, 9: &q.leaseDue} {
 			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
 				*into = first[0].Score
@@ -275,6 +277,12 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])
+}
+
+// firstOf returns the first two values of a list as one text, and whether they are equal: then the text does not show whether they move.
+func firstOf(reply interface{ StringSlice() ([]string, error) }) (first string, alike bool) {
+	values, _ := reply.StringSlice() // the script reports a key of another type
+	return strings.Join(values, "\x00"), len(values) == 2 && values[0] == values[1]
 }
 
 // note counts the layout of a member.
@@ -341,7 +349,7 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	for part := range slices.Chunk(some, atOnce) {
 		var calls [][]any
 		for _, q := range part {
-			calls = append(calls, []any{"LLEN", q.Name}, []any{"LINDEX", q.Name, 0})
+			calls = append(calls, []any{"LLEN", q.Name}, []any{"LRANGE", q.Name, 0, 1})
 		}
 		replies, err := d.conn.Pipe(ctx, calls...)
 		if len(replies) < len(calls) {
@@ -349,7 +357,7 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 		}
 		for i, q := range part {
 			length, _ := replies[2*i].Int64()
-			if first, err := replies[2*i+1].Text(); err == nil && first == q.first && length >= q.Ready {
+			if first, _ := firstOf(replies[2*i+1]); first == q.first && length >= q.Ready {
 				q.StillSeconds = wait.Seconds()
 			}
 		}

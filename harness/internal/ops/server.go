@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 
 func (l *Look) about(ctx context.Context, server redis.Conn, at string, field map[string]string) {
 	s := &l.Server
+	at = cmp.Or(at, s.Address)
 	s.Product, s.Version = "redis", field["redis_version"]
 	s.Role = cmp.Or(map[string]string{"slave": "replica"}[field["role"]], field["role"])
 	if v := field["valkey_version"]; v != "" {
@@ -72,14 +74,35 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI("CONFIG SET appendonly yes"))
 		}
 	}
-	if patch, of := strings.CutPrefix(s.Version, "8.6."); s.Product == "redis" && of && slices.Contains([]string{"0", "1", "2"}, patch) {
-		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 8.6.3 mends it", "")
+	if s.Product == "redis" && hasHole(s.Version) {
+		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 7.2.14, 7.4.9, 8.2.6, 8.4.3 and 8.6.3 mend it", "")
+	}
+	used, _ := strconv.ParseInt(field["used_memory"], 10, 64)
+	if most, _ := strconv.ParseInt(field["maxmemory"], 10, 64); most > 0 && used >= most && field["maxmemory_policy"] == "noeviction" {
+		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI("CONFIG SET maxmemory "+strconv.FormatInt(2*most, 10)))
+	}
+	if s.Role == "replica" {
+		s.Master = net.JoinHostPort(field["master_host"], field["master_port"])
+		l.flags = []string{"--redis", "redis://" + s.Master}
+		if field["master_link_status"] != "up" {
+			add("not-in-step", Red, at+" is a replica, and its link to the master is "+field["master_link_status"]+": keys may be missing", Command("doctor", "", "--all", "--redis", "redis://"+s.Master))
+		}
 	}
 }
 
-// redisCLI is a command of redis-cli for this server.
+// hasHole reports whether a version of Redis has CVE-2026-23479, which is in 7.2.0 to 8.6.2 but for mended siblings.
+func hasHole(version string) bool {
+	var v [3]int
+	_, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
+	mended := map[int]int{702: 14, 704: 9, 802: 6, 804: 3, 806: 3}
+	series := 100*v[0] + v[1]
+	patch, isMended := mended[series]
+	return err == nil && 702 <= series && series <= 806 && (!isMended || v[2] < patch)
+}
+
+// redisCLI is a command of redis-cli for this server, or for its master.
 func (l *Look) redisCLI(command string) string {
-	host, port, _ := strings.Cut(l.Server.Address, ":")
+	host, port, _ := strings.Cut(cmp.Or(l.Server.Master, l.Server.Address), ":")
 	if strings.Contains(l.Server.Address, ",") || port == "" {
 		return "redis-cli " + command
 	}

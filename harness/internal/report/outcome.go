@@ -109,7 +109,11 @@ type Case struct {
 }
 
 // The standings of a Case without runs.
-const ToCome, Running, NeverRan = "to come", "running", "never ran"
+const (
+	ToCome   = "to come"
+	Running  = "running"
+	NeverRan = "never ran"
+)
 
 func (c Case) outcome() outcome {
 	switch {

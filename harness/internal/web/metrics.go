@@ -13,8 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// contentType names version 0.0.4 of the text format:
-// https://prometheus.io/docs/instrumenting/exposition_formats/
+// contentType names the version of the text format, https://prometheus.io/docs/instrumenting/exposition_formats/
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // The types of a family.
@@ -34,15 +33,12 @@ type Families struct {
 	header string // its first lines, until a sample follows
 }
 
-var (
-	helpEscapes  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-	labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-)
+var labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 // Family begins a family. All its samples follow; a family without samples is left out.
 func (w *Families) Family(name, kind, help string) {
 	w.name = name
-	w.header = "# HELP " + name + " " + helpEscapes.Replace(help) + "\n# TYPE " + name + " " + kind + "\n"
+	w.header = "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n"
 }
 
 // Sample writes a value of the family, with labels as name, value, name, value.
