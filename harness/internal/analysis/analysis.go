@@ -32,8 +32,9 @@ const (
 
 // Analysis takes in the lines of logs, in order. It is for one goroutine.
 type Analysis struct {
-	// Where is a part of the values whose stories are wanted; empty: no story.
+	// Where chooses the values whose stories are wanted, by Match, which ops.Match makes of it; empty: no story.
 	Where string
+	Match func(value []byte, shown string) bool
 
 	commands, unparsed, lines, logs, oddLimits int64 // lines: of this log
 	scriptCalls, scriptLines                   int64

@@ -138,7 +138,8 @@ func TestStory(t *testing.T) {
 	s.inner("rpush", "orders", `{"order":7}`, `{"order":8}`)
 	s.inner("zrem", held, a, b)
 	r := &analysis.Reader{Analysis: analysis.New()}
-	r.Where = `"order":7`
+	r.Where = ".order == 7"
+	r.Match, _ = ops.Match(r.Where)
 	require.NoError(t, r.Log(t.Context(), strings.NewReader(s.out.String())))
 	d := r.Document()
 	require.Empty(t, d.Anomalies)

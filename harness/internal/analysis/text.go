@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -189,7 +188,7 @@ func (a *Analysis) story(q *queue, value []byte) *Story {
 	if err != nil {
 		shown = fmt.Sprintf("%q", value)
 	}
-	if !bytes.Contains(value, []byte(a.Where)) && !strings.Contains(shown, a.Where) {
+	if !a.Match(value, shown) {
 		return nil
 	}
 	s := &Story{Queue: q.name, Value: cut(shown, longestText), Events: []Event{}}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -47,9 +48,9 @@ func newAnalyze() *call {
 	c.yes(&reader.Redact, "redact")
 	c.live("")
 	c.span(&length, "for", 30*time.Second)
-	c.check = func([]string) error {
-		if !listens {
-			return nil
+	c.check = func([]string) (err error) {
+		if reader.Match, err = ops.Match(reader.Where); err != nil || !listens {
+			return err
 		}
 		if spec, err := redis.Parse(c.redis); err != nil {
 			return err

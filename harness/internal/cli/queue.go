@@ -69,13 +69,7 @@ func (q *queueCall) reads() bool { return slices.Contains([]string{"list", "show
 // read makes an order of the arguments.
 func (q *queueCall) read(args []string) error {
 	q.Of = strings.Split(q.of, ",")
-	switch q.Queue, q.File = args[0], args[0]; q.Verb {
-	case "import":
-		q.File = args[1]
-	case "undo":
-	default:
-		q.IDs = args[1:]
-	}
+	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()
 }
 

@@ -181,13 +181,13 @@ func factsBetween(from, to wire.Release) []Fact {
 // scriptsBetween compares the catalogue's rows.
 func scriptsBetween(from, to wire.Release) []ScriptChange {
 	changed := []ScriptChange{}
-	var names []wire.ScriptName
+	seen := map[wire.ScriptName]bool{}
 	for _, s := range wire.Scripts() {
-		if !slices.Contains(names, s.Name) {
-			names = append(names, s.Name)
+		name := s.Name
+		if seen[name] {
+			continue
 		}
-	}
-	for _, name := range names {
+		seen[name] = true
 		variant := func(r wire.Release) string {
 			if s, ok := r.Script(name); ok {
 				return s.Variant
@@ -225,11 +225,8 @@ func came(a, b wire.Release, of func(wire.Release) string) string {
 
 // steps are the steps from one release to the other.
 func steps(c *Changes, from, to wire.Release) (all []string) {
-	stops := slices.ContainsFunc(c.Facts, func(f Fact) bool { return f.Stops })
-	if !stops {
-		return []string{
-			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
-		}
+	if !slices.ContainsFunc(c.Facts, func(f Fact) bool { return f.Stops }) {
+		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}
 	}
 	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
 	packed := false
@@ -370,9 +367,4 @@ func (c *Changes) verdict() string {
 }
 
 // variant is the number at the end of a script's variant.
-func variant(name string) string {
-	if name == "" {
-		return "none"
-	}
-	return name[strings.LastIndex(name, "-")+1:]
-}
+func variant(name string) string { return cmp.Or(name[strings.LastIndex(name, "-")+1:], "none") }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,58 +119,65 @@ type Filter struct {
 	where func(ctx context.Context, e *Editor, i *Item) (bool, error)
 }
 
-// Where reads --where: due=never, due<5m and due>1h from now, .field == value of JSON, or a part of the value.
+// Where reads --where: due=never, due<5m and due>1h from now, or what Match reads.
 func (f *Filter) Where(text string) error {
-	switch {
-	case text == "":
-		return nil
-	case text == "due=never":
-		f.where = func(_ context.Context, _ *Editor, i *Item) (bool, error) {
-			return i.Of == "waiting" && isNever(i.DueMS), nil
-		}
-		return nil
-	case strings.HasPrefix(text, "due<"), strings.HasPrefix(text, "due>"):
-		d, err := time.ParseDuration(text[4:])
-		if err != nil {
-			return fmt.Errorf("--where %s: expected a duration such as due<5m", text)
-		}
-		at, before := float64(time.Now().Add(d).UnixMilli()), text[3] == '<'
-		f.where = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return (i.DueMS < at) == before, nil }
+	if text == "" {
 		return nil
 	}
-	path, want, compared := strings.Cut(text, "==")
-	negated := false
-	if !compared {
-		path, want, negated = strings.Cut(text, "!=")
-		compared = negated
-	}
-	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
-	if !compared || !strings.HasPrefix(path, ".") {
-		f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
-			return strings.Contains(string(i.value), text) || strings.Contains(i.Value, text), nil
-		}
-		return nil
-	}
-	var value any
-	if json.Unmarshal([]byte(want), &value) != nil {
-		value = want
-	}
+	match, err := Match(text)
+	d, wrong := time.ParseDuration(strings.TrimLeft(strings.TrimPrefix(text, "due"), "<>"))
+	at, never := float64(time.Now().Add(d).UnixMilli()), text == "due=never"
+	due := wrong == nil && len(text) > 4 && (text[:4] == "due<" || text[:4] == "due>")
 	f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
-		shown, err := e.show(ctx, i)
-		var object any
-		if err != nil || json.Unmarshal([]byte(shown), &object) != nil {
-			return false, err
+		switch {
+		case never:
+			return i.Of == "waiting" && isNever(i.DueMS), nil
+		case due:
+			return (i.DueMS < at) == (text[3] == '<'), nil
+		case !field.MatchString(text):
+			return match(i.value, i.Value), nil
 		}
-		for name := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+		shown, err := e.show(ctx, i)
+		return err == nil && match(i.value, shown), err
+	}
+	if never || due {
+		return nil
+	}
+	return err
+}
+
+var (
+	field = regexp.MustCompile(`(?s)^\s*\.([^=<>!\s][^=<>!]*?)\s*(==|!=)\s*([^=\s].*?)\s*$`)
+	half  = regexp.MustCompile(`^\s*(\.[^=<>!]*|due\s*)[=<>!]`) // of a condition: not meant as a part of a value
+)
+
+// Match reads a condition for a value and the JSON that shows it: .field == value, .field != value, or a part of either. Numbers are
+// compared exactly. An unfinished condition is an error.
+func Match(text string) (func(value []byte, shown string) bool, error) {
+	m := field.FindStringSubmatch(text)
+	switch {
+	case m == nil && half.MatchString(text):
+		return nil, fmt.Errorf("--where %s: expected .field == value, .field != value, a part of the value, or, of queue, due=never, due<5m, due>1h", text)
+	case m == nil:
+		return func(value []byte, shown string) bool {
+			return strings.Contains(string(value), text) || strings.Contains(shown, text)
+		}, nil
+	}
+	want, err := decode(m[3])
+	if err != nil {
+		want = m[3]
+	}
+	return func(_ []byte, shown string) bool {
+		object, err := decode(shown)
+		for name := range strings.SplitSeq(m[1], ".") {
 			fields, ok := object.(map[string]any)
 			if !ok {
-				return false, nil
+				return false
 			}
 			object = fields[name]
 		}
-		return (fmt.Sprint(object) == fmt.Sprint(value)) != negated, nil
-	}
-	return nil
+		return err == nil && same(object, want) == (m[2] == "==")
+	}, nil
 }
 
 // show is the value as JSON; empty if nothing here reads it.
@@ -178,6 +187,30 @@ func (e *Editor) show(ctx context.Context, i *Item) (string, error) {
 		return shown, nil
 	}
 	return e.Decode(ctx, values.Kind{Codec: i.Codec}.Likeliest(), i.value)
+}
+
+// decode reads JSON; its numbers keep their digits.
+func decode(text string) (value any, err error) {
+	if !json.Valid([]byte(text)) {
+		return nil, errors.New("no JSON")
+	}
+	in := json.NewDecoder(strings.NewReader(text))
+	in.UseNumber()
+	err = in.Decode(&value)
+	return value, err
+}
+
+func same(a, b any) bool {
+	m, isM := a.(json.Number)
+	n, isN := b.(json.Number)
+	if isM && isN {
+		x, okX := new(big.Rat).SetString(m.String())
+		y, okY := new(big.Rat).SetString(n.String())
+		if okX && okY {
+			return x.Cmp(y) == 0
+		}
+	}
+	return fmt.Sprint(a) == fmt.Sprint(b)
 }
 
 func (f Filter) fits(ctx context.Context, e *Editor, i *Item) (bool, error) {

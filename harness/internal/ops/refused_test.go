@@ -31,22 +31,18 @@ func TestEachCommandIsRefused(t *testing.T) {
 			return err
 		}
 	}
+	doctor := func(queues ...string) func(redis.Conn) error {
+		return func(conn redis.Conn) error {
+			l, err := ops.NewDoctor(conn, ops.LookOptions{Queues: queues, Wait: time.Millisecond}).Look(b.ctx)
+			if err == nil && len(l.Unseen) > 0 {
+				err = errors.New(strings.Join(l.Unseen, "; "))
+			}
+			return err
+		}
+	}
 	actions := map[string]func(redis.Conn) error{
 		"cancel": order("cancel", "waiting", ""), "deliver": order("deliver", "waiting", ""), "reschedule": order("reschedule", "waiting", "2h"), "deliver held": order("deliver", "held", ""),
-		"doctor": func(conn redis.Conn) error {
-			l, err := ops.NewDoctor(conn, ops.LookOptions{Wait: time.Millisecond}).Look(b.ctx)
-			if err == nil && len(l.Unseen) > 0 {
-				err = errors.New(strings.Join(l.Unseen, "; "))
-			}
-			return err
-		},
-		"doctor orders": func(conn redis.Conn) error {
-			l, err := ops.NewDoctor(conn, ops.LookOptions{Queues: []string{"orders"}, Wait: time.Millisecond}).Look(b.ctx)
-			if err == nil && len(l.Unseen) > 0 {
-				err = errors.New(strings.Join(l.Unseen, "; "))
-			}
-			return err
-		},
+		"doctor": doctor(), "doctor orders": doctor("orders"),
 		"migrate": func(conn redis.Conn) error {
 			to := bc0Lc0
 			m, err := ops.Migrate(b.ctx, conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
