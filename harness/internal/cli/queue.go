@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,12 +53,12 @@ func newQueueVerb(verb string) *call {
 		q.str(&q.To, "to", "")
 		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"
 	}
-	if q.reads() {
+	switch {
+	case verb == "export": // of whole values
+	case q.reads():
 		q.yes(&q.redact, "redact")
-		if verb != "export" {
-			q.prints(false)
-		}
-	} else {
+		q.prints(false)
+	default:
 		q.yes(&q.apply, "yes")
 		q.str(&q.out, "out", ".")
 	}
@@ -68,6 +71,9 @@ func (q *queueCall) reads() bool { return slices.Contains([]string{"list", "show
 
 // read makes an order of the arguments.
 func (q *queueCall) read(args []string) error {
+	if redact, err := strconv.ParseBool(cmp.Or(os.Getenv("DQ_REDACT"), "false")); q.Verb == "export" && (redact || err != nil) {
+		return errors.New("DQ_REDACT: an export has the values: expected it unset, or 'queue list --json'")
+	}
 	q.Of = strings.Split(q.of, ",")
 	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()
