@@ -42,14 +42,19 @@ local function unlist(member)
   return redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 or at ~= nil
 end
 local function leave(member)
-  unlist(member)
-  redis.call('zrem', T, member)
+  if redis.call('zrem', H, member) == 0 then
+    unlist(member)
+    redis.call('zrem', T, member)
+  end
 end
 
 local change = {
   cancel = function(old) leave(old) end,
   deliver = function(old, value) leave(old); redis.call('rpush', D, value) end,
-  reschedule = function(old, _, due) redis.call('zadd', T, due, old) end,
+  reschedule = function(old, _, due)
+    if redis.call('zrem', H, old) == 1 then redis.call('rpush', Q, old) end
+    redis.call('zadd', T, due, old)
+  end,
   replace = function(old, new, due, score)
     if due == 'journal' then
       redis.call('sadd', J, new)
@@ -77,6 +82,13 @@ local change = {
 }
 if not change[action] then return redis.error_reply('ERR no such change: ' .. action) end
 
+-- Before the first write, too: what is no score.
+local dated = { reschedule = true, restore = true, takeback = true, unaside = true }
+for i = 1, dated[action] and count or 0 do
+  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 3], nobody)
+  if wrong then return wrong end
+end
+
 -- What has to hold for each: a member that others have moved meanwhile is left as it is.
 local absent = { ghost = true, unghost = true, restore = true, takeback = true, unaside = true }
 local function fits(old, value, score, due)
@@ -93,10 +105,12 @@ local function fits(old, value, score, due)
   return '1'
 end
 
+-- A guard may have taken the member out meanwhile.
+local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 for i = 1, count do
   local old, new, due = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
-  local score = redis.call('zscore', T, old) or action == 'replace' and redis.call('zscore', H, old)
+  local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
   local result = fits(old, new, score, due)
   if result == '1' then change[action](old, new, due, score) end
   results[i] = result

@@ -23,10 +23,11 @@ import (
 )
 
 // Parts are the parts of a queue that hold messages.
-var Parts = []string{"waiting", "ready", "held", "retry", "dead", "aside"}
+var Parts = []string{"waiting", "ahead", "ready", "held", "retry", "dead", "aside"}
 
-// ahead is a part with the members that a guard has taken out, which are changed as waiting ones.
-const ahead = "ahead"
+// packed reports whether a part holds members of a delayed queue: waiting ones, and those that a guard has taken out ahead. A change finds
+// either where the member is, and puts it back among the waiting ones.
+func packed(of string) bool { return of == "waiting" || of == "ahead" }
 
 // Item is a message in a part of a queue.
 type Item struct {
@@ -68,11 +69,8 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	}
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	switch of {
-	case "waiting", "aside", ahead:
-		key := map[string]string{"waiting": e.names.TimeoutSet, "aside": scripts.Quarantine(e.names.Destination), ahead: HeldKey(e.names.Destination)}[of]
-		if of == ahead {
-			of = "waiting"
-		}
+	case "waiting", "aside", "ahead":
+		key := map[string]string{"waiting": e.names.TimeoutSet, "aside": scripts.Quarantine(e.names.Destination), "ahead": HeldKey(e.names.Destination)}[of]
 		return zscan(ctx, e.conn, key, func(z redis.Z) error {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
 		})
@@ -131,7 +129,7 @@ func (f *Filter) Where(text string) error {
 	f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
 		switch {
 		case never:
-			return i.Of == "waiting" && isNever(i.DueMS), nil
+			return packed(i.Of) && isNever(i.DueMS), nil
 		case due:
 			return (i.DueMS < at) == (text[3] == '<'), nil
 		case !field.MatchString(text):
@@ -295,7 +293,7 @@ func batchOf(changes []Change) (n int) {
 }
 
 func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
-	if batch[0].Of != "waiting" {
+	if !packed(batch[0].Of) {
 		args := []any{batch[0].Action, batch[0].Of}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count)
@@ -336,7 +334,7 @@ func ReadUndo(r io.Reader) (byQueue map[string][]Change, unsure int, err error) 
 				continue
 			}
 			b.Action, b.Due = opposite[b.Action], ""
-			if b.Of != "waiting" && b.Action == "restore" {
+			if !packed(b.Of) && b.Action == "restore" {
 				b.Action = "put"
 			}
 			byQueue[string(b.Queue)] = append(byQueue[string(b.Queue)], b)
@@ -398,7 +396,11 @@ func (i Item) Export() Exported {
 	return x
 }
 
-// Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values go to the destination.
+// score is a due time as Redis reads it. It reads more, such as hexadecimal numbers, which nobody means.
+var score = regexp.MustCompile(`^-?[0-9]{1,300}(\.[0-9]+)?$`)
+
+// Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
+// go to the destination. One bad line is an error.
 func (e *Editor) Import(r io.Reader) ([]Change, error) {
 	var all []Change
 	in := bufio.NewScanner(r)
@@ -408,11 +410,18 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 			return nil, fmt.Errorf("expected lines of queue export: %w", err)
 		}
 		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: x.Due}
-		if len(x.Member) == 0 || x.Due == "" {
+		whole := len(x.Member) > 0 && score.MatchString(x.Due)
+		switch {
+		case x.Of == "aside":
+			c.Of, c.Action = x.Of, "put"
+		case packed(x.Of) || len(x.Member) > 0:
+			whole = whole && layoutOf(string(x.Member)) != 0
+		default:
 			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
+			whole = len(x.Value) > 0
 		}
-		if len(c.Key) == 0 {
-			return nil, errors.New("expected a member or a value in each line of queue export")
+		if !whole {
+			return nil, fmt.Errorf("line %d: expected a member of either layout and its due time in Unix ms, or a value: got due %q", len(all)+1, x.Due)
 		}
 		all = append(all, c)
 	}
@@ -421,7 +430,7 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 
 // Line shows an item.
 func (i Item) Line(now time.Time) string {
-	if i.Of == "waiting" || i.Of == "aside" {
+	if i.raw != "" {
 		return fmt.Sprintf("%-7s %s", i.Of, i.line(now))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%-7s %s  %s %s  %s", i.Of, i.ID, i.Codec, i.Class, i.Value))
@@ -429,7 +438,7 @@ func (i Item) Line(now time.Time) string {
 
 // Shown names the message of a change.
 func (c Change) Shown() string {
-	if c.Of != "waiting" && c.Of != "aside" {
+	if !packed(c.Of) && c.Of != "aside" {
 		return fmt.Sprintf("%.80q", c.Key)
 	}
 	m := messageOf(string(c.Key), 0, false)

@@ -141,6 +141,42 @@ func TestActionsAndTheirUndo(t *testing.T) {
 	}
 }
 
+// Members that a guard holds are changed as waiting ones, also if the guard takes them after the plan; their undo has them wait again.
+func TestTakenAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := ops.NewEditor(b.conn, "orders")
+	take := func(member string) {
+		b.do("ZREM", b.names.TimeoutSet, member)
+		b.do("LREM", b.names.Pending, 1, member)
+		b.do("ZADD", ops.HeldKey("orders"), 4e12, member)
+	}
+	for _, action := range []string{"cancel", "deliver", "reschedule"} {
+		for _, of := range []string{"ahead", "waiting"} {
+			b.do("FLUSHALL")
+			member := b.offer(bc0Lc0, time.Hour, "a")
+			b.do("ZADD", b.names.TimeoutSet, 4e12, member)
+			before := b.content()
+			if of == "ahead" {
+				take(member)
+			}
+			changes := []ops.Change{e.Change(b.items(of, ops.Filter{All: true})[0], action, time.Now().Add(2*time.Hour).UnixMilli())}
+			take(member)
+			var undo bytes.Buffer
+			made, _, err := e.Apply(b.ctx, changes, -1, &undo)
+			require.NoError(t, err)
+			require.Equal(t, 1, made, "%s %s", action, of)
+			require.Zero(t, b.count("ZCARD", ops.HeldKey("orders")))
+			all, _, err := ops.ReadUndo(&undo)
+			require.NoError(t, err)
+			made, _, err = e.Apply(b.ctx, all["orders"], -1, nil)
+			require.NoError(t, err)
+			require.Equal(t, 1, made, "%s %s", action, of)
+			require.Equal(t, before, b.content())
+		}
+	}
+}
+
 // What repair mends, and its undo.
 func TestRepair(t *testing.T) {
 	t.Parallel()
@@ -188,6 +224,17 @@ func TestExportIntoImport(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, made)
 	require.Equal(t, before, b.content())
+
+	// A line that Redis would refuse changes nothing.
+	for _, due := range []string{"", "2026-11-27T10:00:00Z", "nan", "inf", "1e400", " 5", "0x10", strings.Repeat("9", 400)} {
+		_, err := e.Import(strings.NewReader(lines.String() + string(mustJSON(t, ops.Exported{Of: "waiting", Member: changes[0].Key, Due: due}))))
+		require.ErrorContains(t, err, fmt.Sprintf("line 4: expected a member of either layout and its due time in Unix ms, or a value: got due %q", due))
+	}
+	b.do("FLUSHALL")
+	changes[1].Score = "nan"
+	_, _, err = e.Apply(b.ctx, changes, -1, nil)
+	require.ErrorContains(t, err, "not a valid float")
+	require.Empty(t, b.do("KEYS", "*"))
 }
 
 // Random changes while Redisson's scripts offer and transfer, and others take: set = list after each, nothing is lost or comes twice.

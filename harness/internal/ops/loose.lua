@@ -57,7 +57,7 @@ local function do_it(id, value, score, count)
   return true
 end
 
--- Before the first write: keys of a wrong type, a user who may not.
+-- Before the first write: keys of a wrong type, a user who may not, what is no score.
 local nobody = 'dq-bench: no such member'
 for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
@@ -67,6 +67,10 @@ if redis.acl_check_cmd then
   for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
+end
+for i = 5, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 4 do
+  local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
+  if type(reply) == 'table' and reply.err then return reply end
 end
 local results = {}
 for i = 3, #ARGV, 4 do

@@ -37,7 +37,7 @@ var (
 				set(float64(n), "layout", layout)
 			}
 		}},
-		gaugeOf("held_members", "Members that a guard has taken out.", func(q *Queue) int64 { return q.Held }),
+		gaugeOf("held_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Held }),
 		gaugeOf("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
 		gaugeOf("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
 		gaugeOf("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),

@@ -176,9 +176,9 @@ func (w *rewriter) pass(ctx context.Context, write bool) error {
 			return err
 		}
 	}
-	parts := []string{"waiting", ahead}
+	parts := []string{"waiting", "ahead"}
 	if w.options.From != "" {
-		parts = []string{"waiting", "ready", "held", "retry", "dead", ahead}
+		parts = []string{"waiting", "ready", "held", "retry", "dead", "ahead"}
 	}
 	for _, of := range parts {
 		if err := w.each(ctx, of, write); err != nil {
