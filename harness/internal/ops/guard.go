@@ -132,15 +132,14 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
 		switch err := g.round(ctx, &leading); {
-		case errors.Is(ctx.Err(), context.Canceled):
+		case errors.Is(ctx.Err(), context.Canceled), ctx.Err() != nil && !first: // the round was cut short
 			return failed
 		case first && err != nil:
 			return err
-		case err != nil && ctx.Err() == nil:
-			g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
-			fallthrough
 		default:
-			failed = err
+			if failed = err; err != nil {
+				g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -164,7 +164,7 @@ func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
 func TestGuardWithoutAServerAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, 4*time.Second)
 	defer cancel()
 	g := ops.NewGuard(b.conn, ops.GuardOptions{Queues: []string{"orders"}, Interval: 10 * time.Millisecond})
 	go func() {
