@@ -53,6 +53,17 @@ func offer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(offered(context.Background(), client, args[0], layout, args[2], time.Now().Add(delay)))
 }
 
+// redisDo sends a command.
+func redisDo(ts *testscript.TestScript, _ bool, args []string) {
+	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
+	defer client.Close()
+	words := make([]any, len(args))
+	for i, word := range args {
+		words[i] = word
+	}
+	ts.Check(client.Do(context.Background(), words...).Err())
+}
+
 // subscribe listens as a client with a delayed queue does, to the end of the script.
 func subscribe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

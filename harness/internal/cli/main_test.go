@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "together": together, "json": oneDocument, "fields": fields, "serve": serve,
-			"offer": offer, "subscribe": subscribe, "leased": leased, "next": next,
+			"offer": offer, "redis": redisDo, "subscribe": subscribe, "leased": leased, "next": next,
 			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
 		},
 	})

@@ -78,7 +78,7 @@ func newMigrate() *call {
 			o.Java = client
 		}
 		return c.onServer(func(srv *redis.Server, conn redis.Conn) error {
-			o.Cluster = srv.Cluster()
+			o.Cluster, o.Flags = srv.Cluster(), addressFlags(c.redis, c.given("redis"))
 			return c.migrate(conn, queues, o)
 		})
 	})
@@ -113,27 +113,57 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			c.notice("queue %q: %d rewritten", queue, done)
 		}
 	}
-	var all []*ops.Migration
+	all := []*ops.Migration{}
+	var failed error
 	for _, name := range queues {
-		m, err := ops.Migrate(ctx, conn, name, o)
-		if err != nil {
-			return migrateError(name, m, err)
+		if failed != nil && !errors.As(failed, new(redis.Error)) { // not the answer about one queue: the others would fail too
+			all = append(all, &ops.Migration{Queue: text.Valid(name), Refusal: "not begun"})
+			continue
 		}
-		all = append(all, m)
+		m, err := ops.Migrate(ctx, conn, name, o)
+		all, failed = append(all, m), cmp.Or(err, failed)
 	}
 	err = c.shows(migrationDocument{ops.MigrationSchema, o.Yes, all}, func(w io.Writer) error {
 		writeMigrations(w, all, o.Yes)
 		return nil
 	})
-	refused := slices.IndexFunc(all, func(m *ops.Migration) bool { return m.Refusal != "" })
-	left := slices.IndexFunc(all, func(m *ops.Migration) bool { return m.Left > 0 })
-	switch {
-	case o.Yes && refused >= 0:
-		return errors.Join(err, fmt.Errorf("queue %q: nothing was changed: %s", all[refused].Queue, all[refused].Refusal))
-	case o.Yes && left >= 0:
-		return errors.Join(err, failure(fmt.Errorf("queue %q: left: %d messages, of these %d refused values", all[left].Queue, all[left].Left, len(all[left].Refused))))
+	if o.Yes || failed != nil {
+		err = errors.Join(err, migrationVerdict(all))
 	}
 	return err
+}
+
+// migrationVerdict is an error if something is left, as it was or in part.
+func migrationVerdict(all []*ops.Migration) error {
+	var first error
+	var done, wrong int64
+	for _, m := range all {
+		done += m.Count()
+	}
+	for _, m := range all {
+		var err error
+		switch {
+		case m.Refusal != "" && done == 0:
+			err = fmt.Errorf("queue %q: nothing was changed: %s", m.Queue, m.Refusal)
+		case m.Refusal != "":
+			err = fmt.Errorf("queue %q: it is as it was: %s", m.Queue, m.Refusal)
+		case m.Partial != "":
+			err = fmt.Errorf("queue %q: ended after %d messages were rewritten, which stay so: %s; the same command goes on", m.Queue, m.Count(), m.Partial)
+		case m.Left > 0:
+			err = fmt.Errorf("queue %q: left: %d messages, of these %d refused values", m.Queue, m.Left, len(m.Refused))
+		default:
+			continue
+		}
+		wrong++
+		first = cmp.Or(first, err)
+	}
+	if wrong > 1 {
+		first = fmt.Errorf("%w (and %s more)", first, text.Plural(wrong-1, "queue"))
+	}
+	if first != nil && (done > 0 || slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal == "" && m.Left > 0 })) {
+		return failure(first)
+	}
+	return first
 }
 
 // namedOrAll returns the queues that were named, if each exists, or all.
@@ -149,23 +179,6 @@ func namedOrAll(ctx context.Context, conn redis.Conn, queues []string) ([]string
 	return queues, nil
 }
 
-// migrateError explains why a migration ended early.
-func migrateError(queue string, m *ops.Migration, err error) error {
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
-	}
-	var n int64
-	if m != nil {
-		for _, part := range m.Rewritten {
-			n += part
-		}
-	}
-	if n == 0 {
-		return fmt.Errorf("queue %q: nothing was changed: %w", queue, err)
-	}
-	return fmt.Errorf("queue %q: ended after %d messages were rewritten, which stay so: %w; the same command goes on", queue, n, err)
-}
-
 func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(w, "  %-11s%s\n", label, fmt.Sprintf(format, args...))
@@ -175,7 +188,9 @@ func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 		if m.Listeners > 0 {
 			row("listeners", "%d", m.Listeners)
 		}
-		row("plan", "rewrite %s", parts(m.Planned))
+		if planned := parts(m.Planned); m.Refusal == "" || planned != "nothing" {
+			row("plan", "rewrite %s", planned)
+		}
 		for _, e := range m.Examples {
 			row("example", "%s", e)
 		}
@@ -186,11 +201,14 @@ func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 		for _, r := range m.Refused {
 			row("refused", "%s %s: %s", r.Of, r.ID, r.Reason)
 		}
-		if m.Refusal != "" {
-			row("refusal", "%s", m.Refusal)
+		if why := cmp.Or(m.Refusal, m.Partial); why != "" {
+			row(map[bool]string{true: "refusal", false: "partial"}[m.Partial == ""], "%s", why)
 		}
 	}
-	if !yes {
+	switch {
+	case len(all) == 0:
+		fmt.Fprintln(w, "no delayed queue")
+	case !yes:
 		fmt.Fprintln(w, nothingChanged)
 	}
 }

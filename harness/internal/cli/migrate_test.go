@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -51,12 +52,25 @@ func contentOf(ctx context.Context, t *testing.T, client goredis.UniversalClient
 	return content{list, set}, counts
 }
 
-func TestMigrateIsInterrupted(t *testing.T) {
-	err := fmt.Errorf("ZRANGE x: %w", context.Canceled)
-	require.EqualError(t, migrateError("orders", nil, err), `queue "orders": nothing was changed: interrupted`)
-	done := &ops.Migration{Rewritten: map[string]int64{"waiting": 2, "ready": 1}}
-	require.EqualError(t, migrateError("orders", done, err),
-		`queue "orders": ended after 3 messages were rewritten, which stay so: interrupted; the same command goes on`)
+func TestMigrationVerdict(t *testing.T) {
+	none, two := &ops.Migration{Queue: "a"}, &ops.Migration{Queue: "b", Rewritten: map[string]int64{"waiting": 2}}
+	refused, left := &ops.Migration{Queue: "c", Refusal: "why", Left: 1}, &ops.Migration{Queue: "d", Left: 1}
+	partial := &ops.Migration{Queue: "e", Rewritten: map[string]int64{"ready": 3}, Partial: "interrupted", Left: 1}
+	for _, c := range []struct {
+		all  []*ops.Migration
+		code int
+		says string
+	}{
+		{[]*ops.Migration{none, two}, 0, ""},
+		{[]*ops.Migration{none, refused, refused}, 1, `queue "c": nothing was changed: why (and 1 queue more)`},
+		{[]*ops.Migration{two, refused}, 99, `queue "c": it is as it was: why`},
+		{[]*ops.Migration{partial}, 99, `queue "e": ended after 3 messages were rewritten, which stay so: interrupted; the same command goes on`},
+		{[]*ops.Migration{left}, 99, `queue "d": left: 1 messages, of these 0 refused values`},
+	} {
+		err, coded := migrationVerdict(c.all), new(exitError)
+		require.Equal(t, c.code == 99, errors.As(err, &coded), c.says)
+		require.Equal(t, c.says, fmt.Sprint(cmp.Or(err, errors.New(""))))
+	}
 }
 
 // killsOf returns how often a program is killed: DQ_MIGRATE_KILLS says it, or whether the test is thorough.

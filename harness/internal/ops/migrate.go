@@ -32,6 +32,7 @@ type MigrateOptions struct {
 	Yes      bool         // else only the plan is made
 	Force    bool         // although clients listen
 	Cluster  bool
+	Flags    []string // of the address, for printed commands
 	Progress func(queue string, done int)
 }
 
@@ -53,7 +54,7 @@ type Migration struct {
 	// Refused values stay as they are. Left counts them, and what clients offer meanwhile.
 	Refused []Refused `json:"refused,omitempty"`
 	Left    int64     `json:"left"`
-	// Partial says why it ended early. The same command goes on.
+	// Partial is why it ended early. The same command goes on.
 	Partial string `json:"partial,omitempty"`
 	// Refusal is why nothing is done.
 	Refusal string `json:"refusal,omitempty"`
@@ -72,9 +73,24 @@ const (
 )
 
 // Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
-// again, and others may offer, transfer and remove meanwhile.
-func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (*Migration, error) {
-	m := &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
+// again, and others may offer, transfer and remove meanwhile. The Migration says what was done, also beside an error.
+func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
+	m = &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
+	defer func() {
+		why := &m.Refusal
+		if m.Count() > 0 {
+			why = &m.Partial
+		}
+		switch {
+		case errors.Is(err, context.Canceled):
+			*why = "interrupted"
+		case err != nil:
+			*why = err.Error()
+		}
+		if o.Yes && m.Refusal+m.Partial != "" {
+			m.Left = max(m.Left, sum(m.Planned)-m.Count())
+		}
+	}()
 	w := &rewriter{editor: NewEditor(conn, dest), options: o, result: m, refused: map[string]bool{}}
 	if o.To != nil {
 		m.To = o.To.String()
@@ -84,10 +100,11 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		w.editor.journal = JournalKey(dest, m.Codec)
 	}
 	if n := w.editor.names; o.Cluster && wire.Slot(n.TimeoutSet) != wire.Slot(n.Pending) {
-		return nil, fmt.Errorf("queue %q: its keys are in different slots: a cluster runs no script on them", dest)
+		m.Refusal = "its keys are in different slots: a cluster runs no script on them"
+		return m, nil
 	}
 	if err := w.listeners(ctx); err != nil {
-		return nil, err
+		return m, err
 	}
 	if err := w.pass(ctx, false); err != nil || m.Refusal != "" || !o.Yes {
 		return m, err
@@ -98,21 +115,23 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		}
 	}
 	for range maxPasses {
-		before := sum(m.Rewritten)
+		before := m.Count()
 		if err := w.pass(ctx, true); err != nil {
-			m.Partial = err.Error()
 			return m, err
 		}
-		if sum(m.Rewritten) == before {
+		if m.Count() == before {
 			break
 		}
 	}
 	planned := m.Planned
 	m.Planned = map[string]int64{}
-	err := w.pass(ctx, false)
+	err = w.pass(ctx, false)
 	m.Left, m.Planned = sum(m.Planned)+int64(len(w.refused)), planned
 	return m, err
 }
+
+// Count is how many messages were rewritten.
+func (m *Migration) Count() int64 { return sum(m.Rewritten) }
 
 func sum(counts map[string]int64) (n int64) {
 	for _, c := range counts {
@@ -146,7 +165,7 @@ func (w *rewriter) listeners(ctx context.Context) error {
 	case o.From != "":
 		m.Refusal = who + ": stop all clients, or they lose values; --force goes on"
 	case !m.Guarded:
-		m.Refusal = who + ": stop them, or run this beside them: " + Command("guard", w.editor.names.Destination, "--ahead", "5s")
+		m.Refusal = who + ": stop them, or run this beside them: " + Command("guard", w.editor.names.Destination, slices.Concat([]string{"--ahead", "5s"}, o.Flags)...)
 	}
 	return nil
 }
@@ -204,7 +223,7 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 	}
 	err := w.editor.Each(ctx, of, Filter{All: true}, func(i Item) error {
 		if i.Layout == "unreadable" && !w.refused[i.key] {
-			w.refuse(i, "a member of neither layout; "+Command("queue", "repair", w.editor.names.Destination)+" sets it aside")
+			w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.options.Flags...)+" sets it aside")
 		}
 		if !w.needs(i) {
 			return nil
