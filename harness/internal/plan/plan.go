@@ -5,6 +5,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -112,11 +113,7 @@ func DefaultPlan() Plan {
 
 // Instances returns n members that all do everything throughout.
 func Instances(n int) []Member {
-	members := make([]Member, n)
-	for i := range members {
-		members[i] = Member{Offers: true, Takes: true}
-	}
-	return members
+	return slices.Repeat([]Member{{Offers: true, Takes: true}}, n)
 }
 
 // Messages is how many offers the measured phase plans.

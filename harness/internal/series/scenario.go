@@ -22,18 +22,21 @@ import (
 // what differs. The files are strict: an unknown key is an error with its line.
 type Scenario struct {
 	// Name is the file's name without .yaml, About a sentence on what it shows, and Source a document or an issue.
-	Name, About, Source string
+	Name   string `json:"name"`
+	About  string `json:"about"`
+	Source string `json:"source"`
 	// Scale is the factor that all times are shortened by unless another is given; 1 if the file has no scale.
-	Scale float64
+	Scale float64 `json:"scale"`
 	// Variants are at least one; the variant of a file without variants has no name.
-	Variants []Variant
+	Variants []Variant `json:"variants,omitempty"`
 }
 
 // Variant is one run of a scenario.
 type Variant struct {
-	Name, About string
+	Name  string `json:"name"`
+	About string `json:"about"`
 	// Full marks a variant that takes long, or needs more than most machines have, and so runs on demand only.
-	Full bool
+	Full bool `json:"full"`
 
 	line           int // where it begins in the file
 	file, scenario string
