@@ -143,8 +143,6 @@ func mean(all []time.Duration) (sum time.Duration) {
 
 // drained is what came of a backlog.
 type drained struct {
-	fifo bool // in the order of due times
-
 	rate    float64 // messages a second, from the first to the last
 	longest time.Duration
 	late    []time.Duration
@@ -164,15 +162,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	defer on.client.Close()
 	start := time.Now().Add(time.Duration(n)*time.Second/20_000 + 6*time.Second)
 	due := func(i int) int64 { return start.UnixMilli() + int64(i)*within.Milliseconds()/int64(n) }
-	if d.fifo {
-		order := make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
-		on.fillInOrder(b, wire.LayoutBc0Lc0, order, due)
-	} else {
-		on.fill(b, wire.LayoutBc0Lc0, n, due)
-	}
+	on.fill(b, wire.LayoutBc0Lc0, n, due)
 	require.NoError(b, on.redis.ConfigSet(b.Context(), "slowlog-log-slower-than", "1000").Err())
 	require.NoError(b, on.redis.Do(b.Context(), "SLOWLOG", "RESET").Err())
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -65,39 +64,6 @@ func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
 			require.Zero(t, n)
 		})
 	}
-}
-
-func TestNothingIsLeftBehind(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	d := b.delayed(t)
-	const n = 250 // more than two transfers
-	for i := range n {
-		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 50*time.Millisecond))
-	}
-	seen := make(map[string]bool)
-	for range n {
-		v, err := b.queue.Take(ctx)
-		require.NoError(t, err)
-		require.False(t, seen[v], "%s came twice", v)
-		seen[v] = true
-	}
-	left, err := b.redis.Keys(ctx, "*").Result()
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
-
-func TestAnEarlierHeadIsNotHeldUp(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	d := b.delayed(t)
-	require.NoError(t, d.Offer(ctx, "late", time.Hour))
-	require.NoError(t, d.Offer(ctx, "soon", 30*time.Millisecond))
-	v, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "soon", v)
 }
 
 func TestAnotherClientsOffersAreTransferred(t *testing.T) {
@@ -178,37 +144,6 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	v, err = b.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "opened again", v)
-}
-
-func TestCancelledTakesLoseNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	const values, takers = 300, 4
-	seen := expect(values)
-	var wg sync.WaitGroup
-	for i := range takers {
-		wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				select {
-				case <-seen.all:
-					return
-				default:
-				}
-				short, cancel := context.WithTimeout(ctx, time.Duration(i*700+n%7*300)*time.Microsecond)
-				v, err := b.queue.Take(short)
-				cancel()
-				if err == nil {
-					seen.add(v)
-				}
-			}
-		})
-	}
-	for i := range values {
-		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
-	}
-	wg.Wait()
-	seen.requireOnce(t, ctx)
 }
 
 func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {

@@ -57,19 +57,6 @@ func (b *bundle) seedMember(t *testing.T, due int64, member []byte) {
 	require.NoError(t, err)
 }
 
-// takeAll takes n values.
-func (b *bundle) takeAll(t *testing.T, n int) []string {
-	t.Helper()
-	ctx := deadline(t)
-	var all []string
-	for range n {
-		v, err := b.queue.Take(ctx)
-		require.NoError(t, err, "behind %d of %d values", len(all), n)
-		all = append(all, v)
-	}
-	return all
-}
-
 func (b *bundle) requireNothingLeft(t *testing.T) {
 	t.Helper()
 	n, err := b.redis.Exists(t.Context(), b.names.Destination, b.names.Pending, b.names.TimeoutSet).Result()
@@ -108,7 +95,7 @@ func TestFaultLayoutBacklog(t *testing.T) {
 			want = append(want, value)
 		}
 		d := b.delayed(t)
-		require.Equal(t, want, b.takeAll(t, n))
+		require.Equal(t, want, takeAll(t, deadline(t), b.queue, n))
 		require.NoError(t, d.Close())
 		require.NoError(t, b.client.Close())
 		b.requireNothingLeft(t)
@@ -214,7 +201,7 @@ func TestFaultLayoutUnreadableMember(t *testing.T) {
 		b.seed(t, own, 5, "own 2")
 		b.delayed(t)
 
-		require.Equal(t, []string{"own 1", "foreign", "own 2"}, b.takeAll(t, 3))
+		require.Equal(t, []string{"own 1", "foreign", "own 2"}, takeAll(t, deadline(t), b.queue, 3))
 		key := scripts.Quarantine("orders")
 		require.Equal(t, dq.Quarantined{Queue: "orders", Key: key, Members: 2}, <-events)
 		aside, err := b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Result()
@@ -244,7 +231,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		const tries = 3
 		for range tries {
 			require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)
-			require.Equal(t, []string{"own 1"}, b.takeAll(t, 1))
+			require.Equal(t, []string{"own 1"}, takeAll(t, deadline(t), b.queue, 1))
 			clock.shift(5 * time.Second)
 		}
 		err := d.Ready(ended())

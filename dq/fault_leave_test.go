@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -58,7 +59,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 				leaks(t, 5*time.Second, func() {
 					client, err := dq.NewClient(rdb)
 					require.NoError(t, err)
-					queue := dq.NewTaker(client, "orders", stringCodec{})
+					queue := dq.NewTaker(client, "orders", codec.String{})
 					delayed := dq.NewSender(queue)
 					require.NoError(t, delayed.Ready(deadline(t)))
 					const takers = 4

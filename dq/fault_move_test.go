@@ -1,7 +1,6 @@
 package dq_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -187,48 +186,4 @@ func TestFaultTakeBlocksByAsk(t *testing.T) {
 	_, taken := m.works(t, k, "after")
 	require.Less(t, taken, time.Second)
 	require.Empty(t, k.twice)
-}
-
-// Slots move and masters change places under a load: nothing is lost, nothing twice.
-func TestFaultClusterChangesUnderLoad(t *testing.T) {
-	t.Parallel()
-	c := redistest.Cluster(t, 3, 3)
-	f := follow(t, clusterClient(t, c), "orders")
-	rounds := 4
-	stop := make(chan struct{})
-	done := make(chan *tally, 1)
-	go func() {
-		done <- load(t, "v", 1000, stop, func(ctx context.Context, v string) error {
-			if strings.HasSuffix(v, "7") {
-				n, err := f.delayed.OfferAll(ctx, time.Hour, v)
-				require.True(t, (n == 1) == (err == nil))
-				return err
-			}
-			return f.delayed.Offer(ctx, v, time.Hour)
-		})
-	}()
-	slot := wire.Slot("orders")
-	for i := range rounds {
-		from := ownerOf(t, c, "orders")
-		if i%2 == 0 {
-			to := ownerOf(t, c, map[bool]string{true: "a", false: "b"}[ownerOf(t, c, "a") != from])
-			require.NoError(t, c.MoveSlot(deadline(t), slot, from, to))
-		} else {
-			replicas, err := c.ReplicasOf(deadline(t), from)
-			require.NoError(t, err)
-			require.NoError(t, c.Failover(deadline(t), replicas[0]))
-		}
-		require.NoError(t, c.Settle(deadline(t)))
-	}
-	rdb := redistest.Client(ownerOf(t, c, "orders"))
-	defer rdb.Close()
-	require.NoError(t, rdb.ScriptFlush(t.Context()).Err())
-	close(stop)
-	y := <-done
-	t.Log(y)
-	values, err := f.delayed.ReadAll(deadline(t))
-	require.NoError(t, err)
-	require.Zero(t, y.lost(t, values))
-	require.Zero(t, y.refused)
-	require.Empty(t, y.uncertain)
 }

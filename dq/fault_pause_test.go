@@ -3,7 +3,6 @@ package dq_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -112,50 +111,4 @@ func TestFaultATransferThatMayNotUnlistRepeatsNothing(t *testing.T) {
 	require.NoError(t, b.redis.Do(ctx, "ACL", "SETUSER", "app", "+@all").Err())
 	require.Eventually(t, func() bool { return b.redis.ZCard(ctx, b.names.TimeoutSet).Val() == 0 }, testDeadline, time.Millisecond)
 	require.LessOrEqual(t, b.redis.LLen(ctx, "orders").Val(), int64(2))
-}
-
-// failoverTimeout is when a replica has given a graceful fail-over up, as it does after 5 s
-// where it has not caught up with the master.
-const failoverTimeout = 6 * time.Second
-
-// Every graceful fail-over of a cluster pauses the master's writes, with takers there.
-func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
-	t.Parallel()
-	c := redistest.Cluster(t, 1, 1)
-	f := follow(t, clusterClient(t, c), "orders")
-	ctx, stop := context.WithCancel(deadline(t))
-	var takers sync.WaitGroup
-	for i := range 8 {
-		takers.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				short, cancel := context.WithTimeout(ctx, time.Duration(1+(i*37+n*13)%300)*time.Millisecond)
-				_, _ = f.queue.Take(short)
-				cancel()
-			}
-		})
-	}
-	for range 3 {
-		replicas, err := c.ReplicasOf(deadline(t), ownerOf(t, c, "orders"))
-		require.NoError(t, err)
-		require.NotEmpty(t, replicas)
-		rdb := redistest.Client(replicas[0])
-		var asked time.Time
-		require.Eventually(t, func() bool {
-			if strings.Contains(rdb.Info(deadline(t), "replication").Val(), "role:master") {
-				return true
-			}
-			if time.Since(asked) > failoverTimeout {
-				asked = time.Now()
-				_ = rdb.Do(deadline(t), "CLUSTER", "FAILOVER").Err() // asked again if it is no success
-			}
-			return false
-		}, testDeadline, 10*time.Millisecond)
-		require.NoError(t, rdb.Close())
-		require.NoError(t, c.Settle(deadline(t)))
-	}
-	stop()
-	takers.Wait()
-	for _, n := range c.Nodes() {
-		require.True(t, n.Running(), "a node has ended")
-	}
 }

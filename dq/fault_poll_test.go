@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -19,7 +20,7 @@ func TestFaultACancelledPollLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			t.Parallel()
 			b := setupOn(t, redistest.Redis(t), "orders")
-			q := b.aQueue(t)
+			q := queueOf(t, b, codec.String{})
 			const values = 500
 			seen := expect(values)
 			for i := range values {
@@ -43,7 +44,7 @@ func TestFaultACancelledPollGivesBackWhatComesLate(t *testing.T) {
 	s := redistest.Process(t)
 	observe, returned := observeReturned()
 	b := at(t, s, s.URL(), observe)
-	ctx, q := deadline(t), b.aQueue(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
 	want := []string{"1", "2", "3", "4"}
 	require.NoError(t, b.redis.RPush(ctx, "orders", "0", "1", "2", "3", "4").Err())
 	_, err := q.Poll(ctx, 1) // there is a connection

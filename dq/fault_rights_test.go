@@ -107,28 +107,22 @@ func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 }
 
 // The handshake fails: every call says why, and nothing was sent.
-func TestFaultADatabaseThatIsNotThere(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	b := at(t, s, "redis://"+s.Addr+"/99")
-	ctx := deadline(t)
-	_, err := b.queue.Take(ctx)
-	require.ErrorContains(t, err, "DB index is out of range")
-	err = dq.NewSender(b.queue).Offer(ctx, "v", 0)
-	require.ErrorContains(t, err, "DB index is out of range")
-	require.NotErrorIs(t, err, dq.ErrUncertain)
-}
-
-func TestFaultAWrongPasswordIsSaid(t *testing.T) {
+func TestFaultAHandshakeThatFails(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--requirepass", "secret")
-	b := at(t, s, "redis://:wrong@"+s.Addr)
-	ctx := deadline(t)
-	_, err := b.queue.Take(ctx)
-	require.ErrorContains(t, err, "WRONGPASS")
-	err = b.queue.Offer(ctx, "v")
-	require.ErrorContains(t, err, "WRONGPASS")
-	require.NotErrorIs(t, err, dq.ErrUncertain)
+	for want, url := range map[string]string{
+		"DB index is out of range": "redis://:secret@" + s.Addr + "/99", "WRONGPASS": "redis://:wrong@" + s.Addr,
+	} {
+		client, err := dq.NewClient(connect(t, url))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, client.Close()) })
+		taker := dq.NewTaker(client, "orders", codec.String{})
+		_, err = taker.Take(deadline(t))
+		require.ErrorContains(t, err, want)
+		err = dq.NewSender(taker).Offer(deadline(t), "v", 0)
+		require.ErrorContains(t, err, want)
+		require.NotErrorIs(t, err, dq.ErrUncertain)
+	}
 }
 
 // A user with the rights that README names and no others: the first of its rules is for offers and takes.

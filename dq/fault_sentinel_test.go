@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -32,59 +33,6 @@ func master(t *testing.T, s *redistest.SentinelSet) *redis.Node {
 	return n
 }
 
-// What the old master acknowledges after the promotion is lost. It must not be more than a plain
-// failover client loses, which go-redis tells of the new master. Which of two clients is told first, and how
-// many offers of which of them fall in between, is chance in one fail-over on a busy machine: a Client that is later
-// is so in each.
-func TestFaultSentinelFailoverLosesNoMoreThanGoRedis(t *testing.T) {
-	t.Parallel()
-	const failovers = 3
-	for range failovers {
-		lost, plainLost := lostByFailover(t)
-		if float64(lost) <= 1.5*float64(plainLost)+50 {
-			return
-		}
-	}
-	require.Fail(t, "expected no more to be lost than go-redis loses, more was in each fail-over", "%d", failovers)
-}
-
-// lostByFailover has a fail-over happen under the load of a Client and of a plain go-redis.
-func lostByFailover(t *testing.T) (lost, plainLost int) {
-	t.Helper()
-	s := redistest.Sentinel(t, 3)
-	f := follow(t, failoverClient(t, s), "orders")
-	plain := failoverClient(t, s)
-	stop := make(chan struct{})
-	tallies := make(chan *tally, 1)
-	go func() {
-		tallies <- load(t, "dq", 5000, stop, func(ctx context.Context, v string) error {
-			return f.delayed.Offer(ctx, v, time.Hour)
-		})
-	}()
-	plainDone := make(chan *tally, 1)
-	go func() {
-		plainDone <- load(t, "plain", 5000, stop, func(ctx context.Context, v string) error {
-			return plain.ZAdd(ctx, "plain", goredis.Z{Score: 1, Member: v}).Err()
-		})
-	}()
-	time.Sleep(200 * time.Millisecond) // of load
-	_, err := s.Failover(deadline(t))
-	time.Sleep(300 * time.Millisecond) // of load on the new master
-	close(stop)
-	require.NoError(t, err)
-	own, other := <-tallies, <-plainDone
-	require.NoError(t, s.Settle(deadline(t)))
-
-	values, err := f.delayed.ReadAll(deadline(t))
-	require.NoError(t, err)
-	members, err := plain.ZRange(deadline(t), "plain", 0, -1).Result()
-	require.NoError(t, err)
-	lost, plainLost = own.lost(t, values), other.lost(t, members)
-	t.Logf("dq lost %d: %s", lost, own)
-	t.Logf("go-redis lost %d: %s", plainLost, other)
-	return lost, plainLost
-}
-
 func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 	t.Parallel()
 	s := redistest.Sentinel(t, 1)
@@ -97,11 +45,11 @@ func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 	t.Logf("fail-over after %s", time.Since(began))
 	offered, taken := f.works(t, k, "after")
 	t.Logf("offered after %s, taken after %s", offered, taken)
-	require.Less(t, taken, time.Second)
+	require.Less(t, taken, time.Second+slack)
 	select {
 	case <-f.subscribed:
-	case <-time.After(time.Second):
-		require.Fail(t, "not subscribed to the new master within a second")
+	case <-time.After(time.Second + slack):
+		require.Fail(t, "not subscribed to the new master")
 	}
 }
 
@@ -186,25 +134,6 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	require.ErrorIs(t, f.delayed.Offer(t.Context(), "v", 0), dq.ErrClosed)
 }
 
-// A redis.Client that was closed before the first call is no different.
-func TestFaultSentinelRedisClosedBefore(t *testing.T) {
-	t.Parallel()
-	s := redistest.Sentinel(t, 1)
-	rdb := failoverClient(t, s)
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	require.NoError(t, rdb.Close())
-	q := dq.NewTaker(client, "orders", stringCodec{})
-	d := dq.NewSender(q)
-	require.ErrorContains(t, d.Offer(t.Context(), "v", 0), "was closed")
-	_, err = q.Take(t.Context())
-	require.ErrorContains(t, err, "was closed")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.ErrorContains(t, d.Ready(ctx), "was closed")
-	require.NoError(t, client.Close())
-}
-
 // Clients of other servers have connections of their own.
 func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 	t.Parallel()
@@ -215,7 +144,7 @@ func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 	} {
 		f := follow(t, rdb, "orders")
 		require.NoError(t, rdb.Close())
-		other := dq.NewSender(dq.NewTaker(f.client, "other", stringCodec{}))
+		other := dq.NewSender(dq.NewTaker(f.client, "other", codec.String{}))
 		require.NoError(t, other.Offer(t.Context(), "v", 0), name)
 		require.NoError(t, other.Ready(deadline(t)), name)
 		k := f.consume(t, 1)

@@ -3,12 +3,10 @@ package dq_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -66,18 +64,6 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	closeWithin(t, client, time.Second+slack)
 	p.Heal()
 	noLeak()
-}
-
-func TestFaultCloseIsPromptWithOnlyATakeUnderWay(t *testing.T) {
-	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
-	ended := make(chan error, 1)
-	go func() { _, err := b.queue.Take(context.Background()); ended <- err }()
-	_, err := p.Wait(deadline(t), waiting("BLPOP"))
-	require.NoError(t, err)
-	// The connection that CLIENT UNBLOCK takes is made only now.
-	within(t, 900*time.Millisecond, "Close", func() { require.NoError(t, b.client.Close()) })
-	require.ErrorIs(t, <-ended, dq.ErrClosed)
 }
 
 func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
@@ -166,31 +152,4 @@ func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	v, err := b.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
-}
-
-// A take that lasts goes on, over another connection, when its own is dead.
-func TestFaultALongTakeOverADeadConnectionGoesOn(t *testing.T) {
-	t.Parallel()
-	srv := redistest.Redis(t)
-	p := redistest.NewProxy(t, srv.Addr)
-	b := setupOn(t, srv, "orders")
-	rdb := redis.NewClient(&redis.Options{Addr: p.Addr})
-	defer rdb.Close()
-	client, err := dq.NewClient(rdb, quick())
-	require.NoError(t, err)
-	defer client.Close()
-	queue := dq.NewTaker(client, "orders", stringCodec{})
-	ctx := deadline(t)
-	polled := make(chan string, 1)
-	go func() {
-		v, err := queue.Take(ctx)
-		polled <- fmt.Sprint(v, err)
-	}()
-	dead, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
-	require.NoError(t, err)
-	dead.Set(proxy.Fault{Drop: proxy.Both})
-	_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
-	require.NoError(t, err, "the take goes on elsewhere")
-	require.NoError(t, b.queue.Offer(ctx, "later"))
-	require.Equal(t, "later<nil>", strings.ReplaceAll(<-polled, " ", ""))
 }

@@ -2,7 +2,6 @@ package dq_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/pprof"
 	"slices"
@@ -140,87 +139,6 @@ func (f *follower) works(t *testing.T, k *taken, name string) (offered, taken ti
 		}
 		require.Less(t, time.Since(began), testDeadline, "not taken: %q, last error %v", acked, err)
 	}
-}
-
-// tally counts what became of many writes.
-type tally struct {
-	mu        sync.Mutex
-	acked     []string
-	uncertain map[string]bool
-	refused   int
-	slowest   time.Duration
-	errors    map[string]int
-}
-
-func (y *tally) note(v string, err error, took time.Duration) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.slowest = max(y.slowest, took)
-	switch {
-	case err == nil:
-		y.acked = append(y.acked, v)
-		return
-	case errors.Is(err, dq.ErrUncertain):
-		y.uncertain[v] = true
-	default:
-		y.refused++
-	}
-	y.errors[err.Error()]++
-}
-
-// load writes unique values from 20 goroutines, a little spaced, at least n of them
-// and until stop is closed.
-func load(t *testing.T, name string, n int, stop <-chan struct{}, write func(ctx context.Context, v string) error) *tally {
-	t.Helper()
-	y := &tally{uncertain: make(map[string]bool), errors: make(map[string]int)}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-	defer cancel()
-	const writers = 20
-	var all sync.WaitGroup
-	for w := range writers {
-		all.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				if i >= n/writers {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-				}
-				v := fmt.Sprintf("%s-%d-%d", name, w, i)
-				began := time.Now()
-				y.note(v, write(ctx, v), time.Since(began))
-				time.Sleep(4 * time.Millisecond)
-			}
-		})
-	}
-	all.Wait()
-	require.NoError(t, ctx.Err(), "the load came to no end")
-	return y
-}
-
-// lost counts what was acknowledged and is not among what is there.
-func (y *tally) lost(t *testing.T, there []string) int {
-	t.Helper()
-	count := make(map[string]int)
-	for _, v := range there {
-		count[v]++
-		require.True(t, count[v] == 1 || y.uncertain[v], "%s is there %d times", v, count[v])
-	}
-	lost := 0
-	for _, v := range y.acked {
-		if count[v] == 0 {
-			lost++
-		}
-	}
-	return lost
-}
-
-func (y *tally) String() string {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return fmt.Sprintf("%d acknowledged, %d uncertain, %d refused, slowest %s, %v",
-		len(y.acked), len(y.uncertain), y.refused, y.slowest.Round(time.Millisecond), y.errors)
 }
 
 // leaks runs f with a label that goroutines inherit, and then waits until none of those

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -30,7 +31,7 @@ func TestALostReplyNeverOffersTwice(t *testing.T) {
 	defer client.Close()
 	b := setupOn(t, s, "orders")
 	d := b.delayed(t)
-	through := dq.NewSender(dq.NewTaker(client, "orders", stringCodec{}))
+	through := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 	require.NoError(t, through.Ready(deadline(t)))
 	require.NoError(t, through.Offer(t.Context(), "replied", time.Hour))
 
@@ -132,8 +133,3 @@ func TestAnnouncementsThatAreNoNumbersAreIgnored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 }
-
-type stringCodec struct{}
-
-func (stringCodec) Encode(v string) ([]byte, error) { return []byte(v), nil }
-func (stringCodec) Decode(b []byte) (string, error) { return string(b), nil }

@@ -3,7 +3,6 @@ package dq_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,13 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-func (b *bundle) aQueue(t *testing.T) *dq.Queue[string] {
-	t.Helper()
-	q, err := dq.NewQueue(b.client, "orders", codec.String{})
-	require.NoError(t, err)
-	return q
-}
-
 // Remove compares bytes, in whatever layout a member is packed, and removes one message.
 func TestRemove(t *testing.T) {
 	t.Parallel()
@@ -30,7 +22,7 @@ func TestRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, options...)
-			ctx, q := deadline(t), b.aQueue(t)
+			ctx, q := deadline(t), queueOf(t, b, codec.String{})
 			var tickets []dq.Ticket
 			for i, v := range []string{"a", "b", "a"} {
 				ticket, err := q.Offer(ctx, v, time.Hour-time.Duration(i)*time.Minute)
@@ -58,7 +50,7 @@ func TestRemove(t *testing.T) {
 func TestRemoveReadsBothLayouts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, q := deadline(t), b.aQueue(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
 	due := time.Now().Add(time.Hour).UnixMilli()
 	b.seed(t, wire.LayoutDLc0, due, "old")
 	b.seed(t, wire.LayoutBc0Lc0, due+1, "new")
@@ -73,7 +65,7 @@ func TestRemoveReadsBothLayouts(t *testing.T) {
 func TestRemoveFunc(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, q := deadline(t), b.aQueue(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
 	var all []string
 	for i := range 3000 {
 		all = append(all, fmt.Sprint(i))
@@ -91,33 +83,10 @@ func TestRemoveFunc(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A member that dq has taken out of the pending list is found.
-func TestRemoveOfWhatIsUnlisted(t *testing.T) {
-	t.Parallel()
-	const n = 2000
-	var p passes
-	b := setup(t, p.observer())
-	start := time.Now().Add(5 * time.Second).UnixMilli() // a pass that a busy machine gives up is made again
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*200/n })
-	q := b.aQueue(t)
-	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
-	}, testDeadline, time.Millisecond)
-	removed, err := q.Remove(t.Context(), "1999")
-	require.NoError(t, err)
-	require.True(t, removed)
-	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "1998" })
-	require.NoError(t, err)
-	require.Equal(t, 1, more)
-	for _, v := range takeAll(t, deadline(t), b.queue, n-2) {
-		require.NotContains(t, []string{"1998", "1999"}, v)
-	}
-}
-
 func TestReschedule(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, q := deadline(t), b.aQueue(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
 	ticket, err := q.Offer(ctx, "v", time.Hour)
 	require.NoError(t, err)
 	later, err := q.Reschedule(ctx, ticket, 2*time.Hour)
@@ -141,7 +110,7 @@ func TestReschedule(t *testing.T) {
 func TestRescheduleRacesWithTheTransfer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, q := deadline(t), b.aQueue(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
 	var mu sync.Mutex
 	came := map[string]int{}
 	var takers sync.WaitGroup

@@ -86,12 +86,8 @@ type soaked struct {
 	confirmed bool
 }
 
-// soakState is what must not grow.
-type soakState struct {
-	heap, serverMemory      uint64
-	goroutines, connections int
-	late                    time.Duration // p99 past due
-}
+// soakState is what must not grow: bytes of the heap and of the server, goroutines, connections, and the p99 past due in ms.
+type soakState [5]uint64
 
 // offer offers its share to one queue until ctx ends.
 func (s *soaking) offer(ctx context.Context, d *dq.Sender[string], by string, queue int) {
@@ -198,27 +194,29 @@ func (s *soaking) watch(ctx context.Context, t *testing.T) {
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
 		info := s.admin.Info(context.WithoutCancel(ctx), "clients", "memory").Val()
-		state := soakState{heap: memory.HeapAlloc, goroutines: runtime.NumGoroutine()}
-		state.connections = infoNumber(info, "connected_clients")
-		state.serverMemory = uint64(infoNumber(info, "used_memory"))
 		s.mu.Lock()
 		slices.Sort(s.late)
+		var late time.Duration
 		if n := len(s.late); n > 0 {
-			state.late = s.late[n*99/100]
+			late = s.late[n*99/100]
 		}
 		s.late = s.late[:0]
+		state := soakState{
+			memory.HeapAlloc, infoNumber(info, "used_memory"), uint64(runtime.NumGoroutine()), infoNumber(info, "connected_clients"),
+			uint64(max(0, late.Milliseconds())),
+		}
 		s.states = append(s.states, state)
-		t.Logf("heap %d KiB, %d goroutines, %d connections, server %d KiB, p99 %s late; %+v, %d wait", state.heap>>10, state.goroutines,
-			state.connections, state.serverMemory>>10, state.late.Round(time.Millisecond), s.counts, len(s.ledger))
+		t.Logf("heap %d KiB, server %d KiB, %d goroutines, %d connections, p99 %d ms late; %+v, %d wait",
+			state[0]>>10, state[1]>>10, state[2], state[3], state[4], s.counts, len(s.ledger))
 		s.mu.Unlock()
 	}
 }
 
 // infoNumber is a field of INFO, 0 where it is missing.
-func infoNumber(info, field string) int {
+func infoNumber(info, field string) uint64 {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
-			n, _ := strconv.Atoi(value)
+			n, _ := strconv.ParseUint(value, 10, 64)
 			return n
 		}
 	}
@@ -253,28 +251,26 @@ func (s *soaking) judge(t *testing.T) {
 		return
 	}
 	third := len(s.states) / 3
-	first, last := median(s.states[1:third+1]), median(s.states[len(s.states)-third:])
-	require.LessOrEqual(t, last.heap, first.heap*3/2+4<<20, "bytes of heap")
-	require.LessOrEqual(t, last.serverMemory, first.serverMemory*3/2+4<<20, "bytes of the server")
-	require.LessOrEqual(t, last.goroutines, first.goroutines*5/4+10, "goroutines")
-	require.LessOrEqual(t, last.connections, first.connections*5/4+10, "connections")
-	require.LessOrEqual(t, last.late, 2*first.late+50*time.Millisecond, "p99 past due")
+	for i, bound := range []struct {
+		figure string
+		most   func(first uint64) uint64
+	}{
+		{"bytes of heap", func(first uint64) uint64 { return first*3/2 + 4<<20 }},
+		{"bytes of the server", func(first uint64) uint64 { return first*3/2 + 4<<20 }},
+		{"goroutines", func(first uint64) uint64 { return first*5/4 + 10 }},
+		{"connections", func(first uint64) uint64 { return first*5/4 + 10 }},
+		{"ms past due (p99)", func(first uint64) uint64 { return 2*first + 50 }},
+	} {
+		first, last := s.median(i, 1, third+1), s.median(i, len(s.states)-third, len(s.states))
+		require.LessOrEqual(t, last, bound.most(first), bound.figure)
+	}
 }
 
-// median is that of each figure.
-func median(states []soakState) (m soakState) {
-	m.heap = middle(states, func(s soakState) uint64 { return s.heap })
-	m.serverMemory = middle(states, func(s soakState) uint64 { return s.serverMemory })
-	m.goroutines = middle(states, func(s soakState) int { return s.goroutines })
-	m.connections = middle(states, func(s soakState) int { return s.connections })
-	m.late = middle(states, func(s soakState) time.Duration { return s.late })
-	return m
-}
-
-func middle[N uint64 | int | time.Duration](states []soakState, of func(soakState) N) N {
-	var all []N
-	for _, s := range states {
-		all = append(all, of(s))
+// median is that of a figure in some of the samples.
+func (s *soaking) median(figure, from, to int) uint64 {
+	var all []uint64
+	for _, state := range s.states[from:to] {
+		all = append(all, state[figure])
 	}
 	slices.Sort(all)
 	return all[len(all)/2]

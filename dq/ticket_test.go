@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -78,22 +79,28 @@ func TestCancelAmongManyOfOneInstant(t *testing.T) {
 	}
 }
 
-// What was unlisted is cancelled all the same.
-func TestCancelOfWhatIsUnlisted(t *testing.T) {
+// What was unlisted is found: by its ticket, by its value and by a function.
+func TestCancelAndRemoveOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
 	const n = 2000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(5 * time.Second).UnixMilli()
+	start := time.Now().Add(5 * time.Second).UnixMilli() // a pass that a busy machine gives up is made again
 	due := func(i int) int64 { return start + int64(i)*200/n }
 	b.fill(t, wire.LayoutBc0Lc0, n, due)
-	d := b.delayed(t)
+	q := queueOf(t, b, codec.String{})
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
 	}, testDeadline, time.Millisecond)
-	cancelled := map[string]bool{}
+	cancelled := map[string]bool{"1998": true, "1999": true}
+	removed, err := q.Remove(t.Context(), "1999")
+	require.NoError(t, err)
+	require.True(t, removed)
+	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "1998" })
+	require.NoError(t, err)
+	require.Equal(t, 1, more)
 	for i := 0; i < n; i += 50 {
-		if err := d.Cancel(t.Context(), ticket(t, i, due(i))); err == nil {
+		if err := q.Cancel(t.Context(), ticket(t, i, due(i))); err == nil {
 			cancelled[fmt.Sprint(i)] = true
 		} else {
 			require.ErrorIs(t, err, dq.ErrNotWaiting) // a slow machine: it has come

@@ -200,22 +200,6 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
 }
 
-// Several clients share the passes, and none delivers anything twice.
-func TestManyClientsUnlist(t *testing.T) {
-	t.Parallel()
-	const n = 6000
-	b := setup(t)
-	start := time.Now().Add(2 * time.Second).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
-	for range 3 {
-		setupOn(t, b.server, "orders").delayed(t)
-	}
-	all := takeAll(t, deadline(t), b.queue, n)
-	slices.Sort(all)
-	require.Len(t, slices.Compact(all), n, "each once")
-	require.Zero(t, b.redis.LLen(t.Context(), "orders").Val())
-}
-
 // A client that is gone in the middle of a pass leaves the queue as it was, and nothing of
 // its own for long; another one unlists, and all comes.
 func TestAPassThatNobodyGoesOnWith(t *testing.T) {
@@ -238,26 +222,4 @@ func TestAPassThatNobodyGoesOnWith(t *testing.T) {
 	slices.Sort(all)
 	require.Len(t, slices.Compact(all), n)
 	require.NotEmpty(t, p.whole())
-}
-
-// A user who has the rights for Redisson's scripts alone has long queues transferred by them.
-func TestUnlistingNeedsRights(t *testing.T) {
-	t.Parallel()
-	const n = 2000
-	s := setup(t)
-	require.NoError(t, s.redis.Do(t.Context(), "ACL", "SETUSER", "app", "on", "nopass", "+@all", "&*",
-		"~orders", "~redisson_delay_queue:*", "~redisson_delay_queue_timeout:*", "~redisson_delay_queue_channel:*").Err())
-	var p passes
-	restricted := make(chan dq.Restricted, 10)
-	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), p.observer(), on(func(e dq.Restricted) { restricted <- e }))
-	start := time.Now().Add(time.Second).UnixMilli()
-	s.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*100/n })
-	d := dq.NewSender(b.queue)
-	require.NoError(t, d.Ready(deadline(t)))
-	all := takeAll(t, deadline(t), b.queue, n)
-	slices.Sort(all)
-	require.Len(t, slices.Compact(all), n)
-	require.Empty(t, p.made())
-	require.ErrorContains(t, (<-restricted).Err, "NOPERM")
-	require.Empty(t, restricted, "said once")
 }

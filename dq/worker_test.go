@@ -199,93 +199,34 @@ func TestWorkerExtendsThroughAnOutage(t *testing.T) {
 	}
 }
 
-// A process that only consumes gets retries: they wait in the leases, and nobody has to transfer them.
-func TestWorkerRetriesWithoutATransfer(t *testing.T) {
+// Messages of equal values, also large ones, are retried each for itself. They wait in the leases: nobody has to transfer them.
+func TestWorkerRetriesEachMessage(t *testing.T) {
 	t.Parallel()
 	var events told
 	b := setup(t, dq.WithObserver(events.note))
-	b.push(t, numbered(5)...)
+	large := strings.Repeat("x", 5<<20)
+	const n, attempts = 20, 3
+	for range n {
+		b.push(t, large)
+	}
 	var calls atomic.Int64
-	b.works(t, dq.WorkerOptions{MaxAttempts: 3, Backoff: func(int) time.Duration { return 50 * time.Millisecond }},
+	b.works(t, dq.WorkerOptions{MaxAttempts: attempts, Backoff: func(int) time.Duration { return 0 }},
 		func(_ context.Context, m *dq.Message[string]) error {
 			calls.Add(1)
-			if m.Attempt < 3 {
+			if m.Value != large {
+				return dq.Bury(errors.New("cut"))
+			}
+			if m.Attempt < attempts {
 				return errors.New("no")
 			}
 			return nil
 		})
-	require.Eventually(t, func() bool { return events.get("Acknowledged") == 5 }, testDeadline, time.Millisecond, "%s", &events)
-	require.EqualValues(t, 15, calls.Load())
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == n }, testDeadline, time.Millisecond, "%s", &events)
+	require.EqualValues(t, n*attempts, calls.Load())
 	require.Zero(t, b.redis.Exists(t.Context(), b.names.TimeoutSet, b.names.Pending).Val())
-	b.nothingLeft(t)
-}
-
-// Attempts belong to the message, not to its value.
-func TestWorkerCountsAttemptsOfEachMessage(t *testing.T) {
-	t.Parallel()
-	var events told
-	b := setup(t, dq.WithObserver(events.note))
-	for range 20 {
-		b.push(t, "refresh")
-	}
-	b.works(t, dq.WorkerOptions{MaxAttempts: 5, Backoff: func(int) time.Duration { return 0 }},
-		func(_ context.Context, m *dq.Message[string]) error {
-			if m.Attempt == 1 {
-				return errors.New("once")
-			}
-			return nil
-		})
-	require.Eventually(t, func() bool { return events.get("Acknowledged") == 20 }, testDeadline, time.Millisecond, "%s", &events)
-	require.Zero(t, events.get("Dead"))
 	// The first handler's event may come after the second handler's: each tells when its reply has come.
-	require.Eventually(t, func() bool { return events.get("Retry") == 20 }, testDeadline, time.Millisecond, "%s", &events)
+	require.Eventually(t, func() bool { return events.get("Retry") == n*(attempts-1) }, testDeadline, time.Millisecond, "%s", &events)
 	b.nothingLeft(t)
-}
-
-// Large values: no value travels to settle. DQ_THOROUGH compares with plain takes, which may take half as long.
-func TestWorkerHandlesLargeValues(t *testing.T) {
-	t.Parallel()
-	const n = 60
-	var events told
-	b := setup(t, dq.WithObserver(events.note))
-	large := strings.Repeat("x", 5<<20)
-	fill := func() {
-		for range n {
-			b.push(t, large)
-		}
-	}
-	handle := func() time.Duration {
-		began, before := time.Now(), events.get("Acknowledged")
-		w := b.works(t, dq.WorkerOptions{Concurrency: 8}, func(_ context.Context, m *dq.Message[string]) error {
-			if len(m.Value) != len(large) {
-				return dq.Bury(errors.New("cut"))
-			}
-			return nil
-		})
-		require.Eventually(t, func() bool { return events.get("Acknowledged") == before+n }, 60*time.Second, time.Millisecond, "%s", &events)
-		took := time.Since(began)
-		require.NoError(t, w.Shutdown(deadline(t)))
-		return took
-	}
-	fill()
-	took := handle()
-	b.nothingLeft(t)
-	for tries := 0; redistest.Thorough(); tries++ {
-		fill()
-		began := time.Now()
-		for range n {
-			_, err := b.queue.Take(deadline(t))
-			require.NoError(t, err)
-		}
-		plain := time.Since(began)
-		t.Logf("%d values of 5 MB: a Worker %s, takes %s", n, took, plain)
-		if took <= 2*plain {
-			break
-		}
-		require.Less(t, tries, 3)
-		fill()
-		took = handle()
-	}
 }
 
 // Shutdown says which handler did not end, and gives its message back.
