@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,38 +19,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
-
-// content is the members of a queue, each packed as the newest release does.
-type content struct {
-	List []string
-	Set  []goredis.Z
-}
-
-func contentOf(ctx context.Context, t *testing.T, client goredis.UniversalClient) (content, map[wire.Layout]int) {
-	t.Helper()
-	names, counts := wire.NamesOf("orders"), map[wire.Layout]int{}
-	repack := func(raw string) string {
-		m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
-		require.NoError(t, err)
-		counts[m.Layout]++
-		m.Layout = wire.LayoutBc0Lc0
-		return string(m.Bytes())
-	}
-	list, err := client.LRange(ctx, names.Pending, 0, -1).Result()
-	require.NoError(t, err)
-	set, err := client.ZRangeWithScores(ctx, names.TimeoutSet, 0, -1).Result()
-	require.NoError(t, err)
-	for i := range list {
-		list[i] = repack(list[i])
-	}
-	for i := range set {
-		set[i].Member = repack(set[i].Member.(string))
-	}
-	return content{list, set}, counts
-}
 
 func TestMigrationVerdict(t *testing.T) {
 	none, two := &ops.Migration{Queue: "a"}, &ops.Migration{Queue: "b", Rewritten: map[string]int64{"waiting": 2}}
@@ -73,172 +43,131 @@ func TestMigrationVerdict(t *testing.T) {
 	}
 }
 
-// killsOf returns how often a program is killed: DQ_MIGRATE_KILLS says it, or whether the test is thorough.
-func killsOf(quick, thorough int) int {
-	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
-		return n
+// layoutAndCodec returns what of a message migrate changes, and what it must not change.
+func layoutAndCodec(message string) (changed, kept string) {
+	layout, id, value := wire.LayoutBc0Lc0, "", message
+	if m, err := layout.UnpackAny([]byte(message)); err == nil {
+		layout, id, value = m.Layout, fmt.Sprintf("%x ", m.ID), string(m.Value)
 	}
-	if redistest.Thorough() {
-		return thorough
+	if plain, err := strconv.Unquote(value); err == nil {
+		return layout.String() + " in JSON", id + plain
 	}
-	return quick
+	return layout.String(), id + value
 }
 
-// Killed at any instant between its first write and its end, migrate loses nothing, doubles
-// nothing and changes no order, and a second run completes. DQ_MIGRATE_KILLS is how often
-// it is killed; at least one kill leaves it halfway.
+// Killed at any instant between its first write and its end, migrate loses nothing, doubles nothing and changes no order, and a
+// second run goes on where it was, also where the codec does not tell values from those of the old one. DQ_MIGRATE_KILLS is how
+// often it is killed; at least one kill leaves it halfway.
 func TestMigrateIsKilled(t *testing.T) {
 	t.Parallel()
-	kills := killsOf(3, 25)
-	srv := redistest.Redis(t)
-	client := redistest.Client(srv)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*time.Second)
-	defer cancel()
+	kills := 3
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		kills = n
+	} else if redistest.Thorough() {
+		kills = 25
+	}
 	names := wire.NamesOf("orders")
-	_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for i := range 2000 {
-			var id [8]byte
-			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
-			member := wire.LayoutDLc0.Pack(id, []byte("order "+strconv.Itoa(i)))
-			pipe.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: float64(4e12 + i), Member: member})
-			pipe.RPush(ctx, names.Pending, member)
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	whole, _ := contentOf(ctx, t, client)
-
-	// begin starts the program, and returns when it has written something.
-	begin := func(target wire.Layout) *exec.Cmd {
-		tail := client.LIndex(ctx, names.Pending, -1).Val() // rewritten first
-		var stderr bytes.Buffer
-		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--yes", "--redis", srv.URL())
-		cmd.Stderr = &stderr
-		require.NoError(t, cmd.Start())
-		for client.LIndex(ctx, names.Pending, -1).Val() == tail {
-			require.NoError(t, ctx.Err(), "it never wrote: %s", &stderr)
-		}
-		return cmd
-	}
-	first := begin(wire.LayoutBc0Lc0)
-	wrote := time.Now()
-	require.NoError(t, first.Wait())
-	whileWriting := time.Since(wrote)
-
-	halfway := 0
-	target := wire.LayoutDLc0
-	for i := 0; i < kills || halfway == 0; i++ {
-		cmd := begin(target)
-		// Any instant: there is no event to wait for.
-		time.Sleep(time.Duration(rand.Int64N(int64(whileWriting))))
-		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+	for name, c := range map[string]struct {
+		members wire.Layout
+		ready   int    // values in the destination queue
+		first   string // the key whose last element is rewritten first
+		ways    [2][]string
+	}{
+		"layout": {wire.LayoutDLc0, 0, names.Pending, [2][]string{{"--to", "Bc0Lc0"}, {"--to", "dLc0"}}},
+		"codec": {wire.LayoutBc0Lc0, 1000, names.Destination, [2][]string{
+			{"--codec", "string:json", "--classpath", "app.jar"}, {"--codec", "json:string", "--classpath", "app.jar"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := redistest.Redis(t)
+			client := redistest.Client(srv)
+			defer client.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
+			defer cancel()
+			_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+				for i := range 3000 {
+					var id [8]byte
+					binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+					member := c.members.Pack(id, []byte("order "+strconv.Itoa(i)))
+					pipe.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: float64(4e12 + i), Member: member})
+					pipe.RPush(ctx, names.Pending, member)
+				}
+				for i := range c.ready {
+					pipe.RPush(ctx, names.Destination, "delivered "+strconv.Itoa(i%100))
+				}
+				return nil
+			})
 			require.NoError(t, err)
-		}
-		_ = cmd.Wait() // killed, or done before
-
-		left, counts := contentOf(ctx, t, client)
-		require.Equal(t, whole, left, "kill %d", i)
-		if len(counts) == 2 {
-			halfway++
-		}
-		done, err := ops.Migrate(ctx, redis.On(client), "orders", ops.MigrateOptions{To: &target, Yes: true})
-		require.NoError(t, err)
-		require.Zero(t, done.Left)
-		complete, counts := contentOf(ctx, t, client)
-		require.Equal(t, whole, complete)
-		require.Equal(t, map[wire.Layout]int{target: 4000}, counts)
-		target = target.Other()
-	}
-	t.Logf("killed within %v of the first write, %d times halfway", whileWriting, halfway)
-}
-
-// Killed at any instant while it writes values in a codec that does not tell them from those of the old
-// one, migrate goes on where it was: none is left and none is written twice.
-func TestMigrateOfValuesIsKilled(t *testing.T) {
-	t.Parallel()
-	kills := killsOf(1, 6)
-	srv := redistest.Redis(t)
-	client := redistest.Client(srv)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
-	defer cancel()
-	names := wire.NamesOf("orders")
-	const members, delivered = 3000, 1000
-	_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for i := range members {
-			var id [8]byte
-			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
-			member := wire.LayoutBc0Lc0.Pack(id, []byte("order "+strconv.Itoa(i)))
-			pipe.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: float64(4e12 + i), Member: member})
-			pipe.RPush(ctx, names.Pending, member)
-		}
-		for i := range delivered {
-			pipe.RPush(ctx, names.Destination, "delivered "+strconv.Itoa(i%100))
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	// values returns how many values are quoted, all in their order. It reads in one transaction: the last script of a
-	// process that was killed may be yet to run.
-	values := func() (quoted int, all []string) {
-		tx := client.TxPipeline()
-		pending, timeouts, destination := tx.LRange(ctx, names.Pending, 0, -1), tx.ZRange(ctx, names.TimeoutSet, 0, -1), tx.LRange(ctx, names.Destination, 0, -1)
-		_, err := tx.Exec(ctx)
-		require.NoError(t, err)
-		listed, waiting := pending.Val(), destination.Val()
-		require.Equal(t, timeouts.Val(), listed)
-		for _, member := range listed {
-			m, err := wire.LayoutBc0Lc0.Unpack([]byte(member))
-			require.NoError(t, err)
-			all = append(all, string(m.Value))
-		}
-		all = append(all, waiting...)
-		for i, value := range all {
-			if plain, err := strconv.Unquote(value); err == nil {
-				quoted, all[i] = quoted+1, plain
+			// read returns what is there, and how much of each kind. It reads in one transaction: the last script of a
+			// process that was killed may be yet to run.
+			read := func() (all []string, kinds map[string]int) {
+				tx := client.TxPipeline()
+				pending, timeouts := tx.LRange(ctx, names.Pending, 0, -1), tx.ZRangeWithScores(ctx, names.TimeoutSet, 0, -1)
+				destination := tx.LRange(ctx, names.Destination, 0, -1)
+				_, err := tx.Exec(ctx)
+				require.NoError(t, err)
+				require.Len(t, timeouts.Val(), len(pending.Val()))
+				for i, z := range timeouts.Val() {
+					require.Equal(t, pending.Val()[i], z.Member)
+					all = append(all, fmt.Sprint(z.Score))
+				}
+				kinds = map[string]int{}
+				for _, message := range append(pending.Val(), destination.Val()...) {
+					kind, kept := layoutAndCodec(message)
+					all = append(all, kept)
+					kinds[kind]++
+				}
+				return all, kinds
 			}
-		}
-		return quoted, all
-	}
-	_, whole := values()
-	halfway := 0
-	for i := 0; i < 2*kills || halfway == 0; i++ {
-		way := []string{"string:json", "json:string"}[i%2]
-		run := func() (*exec.Cmd, chan error) {
-			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--yes", "--classpath", "app.jar", "--redis", srv.URL())
-			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java", "TMPDIR="+t.TempDir())
-			cmd.Stderr = new(bytes.Buffer)
-			ended := make(chan error, 1)
-			require.NoError(t, cmd.Start())
-			go func() { ended <- cmd.Wait() }()
-			return cmd, ended
-		}
-		before := client.LIndex(ctx, names.Destination, -1).Val()
-		cmd, ended := run()
-		for client.LIndex(ctx, names.Destination, -1).Val() == before {
-			select {
-			case err := <-ended:
-				t.Fatalf("it ended before it wrote: %v: %s", err, cmd.Stderr)
-			case <-time.After(time.Millisecond):
+			run := func(way []string) (cmd *exec.Cmd, ended chan error) {
+				cmd = exec.CommandContext(ctx, "dq-bench", append([]string{"migrate", "orders", "--yes", "--redis", srv.URL()}, way...)...)
+				cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java", "TMPDIR="+t.TempDir())
+				cmd.Stderr, ended = new(bytes.Buffer), make(chan error, 1)
+				require.NoError(t, cmd.Start())
+				go func() { ended <- cmd.Wait() }()
+				return cmd, ended
 			}
-		}
-		// Any instant: there is no event to wait for.
-		time.Sleep(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
-		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
-			require.NoError(t, err)
-		}
-		<-ended // killed, or done before
-		quoted, now := values()
-		require.Equal(t, whole, now, "kill %d", i)
-		if quoted > 0 && quoted < members+delivered {
-			halfway++
-		}
-		cmd, ended = run()
-		require.NoError(t, <-ended, "%s", cmd.Stderr)
-		quoted, now = values()
-		require.Equal(t, whole, now)
-		require.Equal(t, []int{members + delivered, 0}[i%2], quoted)
+			// begin returns when the program has written something.
+			begin := func(way []string) (*exec.Cmd, chan error) {
+				before := client.LIndex(ctx, c.first, -1).Val()
+				cmd, ended := run(way)
+				for client.LIndex(ctx, c.first, -1).Val() == before {
+					select {
+					case err := <-ended:
+						require.Fail(t, "it ended before it wrote", "%v: %s", err, cmd.Stderr)
+					case <-time.After(time.Millisecond):
+					}
+				}
+				return cmd, ended
+			}
+			whole, kinds := read()
+			require.Len(t, kinds, 1)
+			_, ended := begin(c.ways[0])
+			wrote := time.Now()
+			require.NoError(t, <-ended)
+			whileWriting, halfway := time.Since(wrote), 0
+			for i := 1; i <= kills || halfway == 0; i++ {
+				_, before := read()
+				cmd, ended := begin(c.ways[i%2])
+				time.Sleep(rand.N(whileWriting)) // any instant: there is no event to wait for
+				if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+					require.NoError(t, err)
+				}
+				<-ended // killed, or done before
+				left, kinds := read()
+				require.Equal(t, whole, left, "kill %d", i)
+				if len(kinds) == 2 {
+					halfway++
+				}
+				cmd, ended = run(c.ways[i%2])
+				require.NoError(t, <-ended, "%s", cmd.Stderr)
+				left, kinds = read()
+				require.Equal(t, whole, left)
+				require.Len(t, kinds, 1)
+				require.NotEqual(t, before, kinds, "all is rewritten")
+			}
+			t.Logf("killed within %v of the first write, %d times halfway", whileWriting, halfway)
+		})
 	}
-	t.Logf("killed halfway %d times", halfway)
 }
