@@ -4,13 +4,14 @@ package analysis_test
 
 import (
 	"context"
-	"github.com/dq-bench/dq-bench/recordings"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dq-bench/dq-bench/recordings"
 
 	"github.com/stretchr/testify/require"
 

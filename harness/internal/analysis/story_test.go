@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ type story struct {
 	clock   int64 // µs
 	peer    string
 	release wire.Release
-	ids     byte
+	ids     uint64
 	skew    int64 // ms that the client's clock is ahead
 }
 
@@ -68,7 +69,8 @@ func (s *story) member(value string) (random, member string) {
 		id := wire.DoubleID(int64(s.ids))
 		return strconv.Itoa(int(s.ids)), string(layout.Pack(id, []byte(value)))
 	}
-	id := [8]byte{7: s.ids}
+	id := [8]byte{}
+	binary.BigEndian.PutUint64(id[:], s.ids)
 	return string(id[:]), string(layout.Pack(id, []byte(value)))
 }
 
