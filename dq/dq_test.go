@@ -66,18 +66,6 @@ func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
 	}
 }
 
-func TestAnotherClientsOffersAreTransferred(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	b.delayed(t)
-	other := setupOn(t, b.server, "orders")
-	require.NoError(t, dq.NewSender(other.queue).Offer(ctx, "v", 20*time.Millisecond))
-	v, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
-}
-
 func TestQueueNames(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
@@ -144,34 +132,6 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	v, err = b.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "opened again", v)
-}
-
-func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	rdb := connect(t, s.URL())
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	queue := dq.NewTaker(client, "orders", codec.String{})
-
-	ctx, cancel := context.WithCancel(deadline(t))
-	ended := make(chan error, 1)
-	take := func(ctx context.Context) {
-		_, err := queue.Take(ctx)
-		ended <- err
-	}
-	go take(ctx)
-	waitBlocked(t, rdb)
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
-
-	go take(context.Background())
-	waitBlocked(t, rdb)
-	require.NoError(t, client.Close())
-	require.ErrorIs(t, <-ended, dq.ErrClosed)
-	err = queue.Offer(t.Context(), "x")
-	require.ErrorIs(t, err, dq.ErrClosed)
-	require.NotErrorIs(t, err, dq.ErrUncertain)
 }
 
 func waitBlocked(t *testing.T, rdb *redis.Client) {

@@ -99,16 +99,3 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	defer mu.Unlock()
 	require.Empty(t, returned)
 }
-
-// A user who may push but not take out of the pending list repeats no value.
-func TestFaultATransferThatMayNotUnlistRepeatsNothing(t *testing.T) {
-	t.Parallel()
-	b := as(t, redistest.Redis(t), "~* &* +@all -lrem")
-	ctx := deadline(t)
-	require.NoError(t, b.delayed(t).Offer(ctx, "v", 0))
-	<-time.After(1500 * time.Millisecond) // of transfers that fail
-	require.LessOrEqual(t, b.redis.LLen(ctx, "orders").Val(), int64(1))
-	require.NoError(t, b.redis.Do(ctx, "ACL", "SETUSER", "app", "+@all").Err())
-	require.Eventually(t, func() bool { return b.redis.ZCard(ctx, b.names.TimeoutSet).Val() == 0 }, testDeadline, time.Millisecond)
-	require.LessOrEqual(t, b.redis.LLen(ctx, "orders").Val(), int64(2))
-}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Remove compares bytes, in whatever layout a member is packed, and removes one message.
@@ -45,21 +44,6 @@ func TestRemove(t *testing.T) {
 			require.EqualValues(t, 1, b.redis.LLen(ctx, b.names.Pending).Val())
 		})
 	}
-}
-
-func TestRemoveReadsBothLayouts(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
-	due := time.Now().Add(time.Hour).UnixMilli()
-	b.seed(t, wire.LayoutDLc0, due, "old")
-	b.seed(t, wire.LayoutBc0Lc0, due+1, "new")
-	for _, v := range []string{"old", "new"} {
-		removed, err := q.Remove(ctx, v)
-		require.NoError(t, err)
-		require.True(t, removed, v)
-	}
-	require.Zero(t, b.redis.Exists(ctx, b.names.TimeoutSet, b.names.Pending).Val())
 }
 
 func TestRemoveFunc(t *testing.T) {

@@ -199,27 +199,3 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 	require.Equal(t, []bool{true}, b.redis.ScriptExists(t.Context(), scripts.Transfer().SHA1).Val())
 	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
 }
-
-// A client that is gone in the middle of a pass leaves the queue as it was, and nothing of
-// its own for long; another one unlists, and all comes.
-func TestAPassThatNobodyGoesOnWith(t *testing.T) {
-	t.Parallel()
-	const n = 2000
-	var p passes
-	b := setup(t, p.observer())
-	start := time.Now().Add(5 * time.Second).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*200/n })
-	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
-	u := scripts.UnlistingOf("orders")
-	stage, _, err := scripts.ReadUnlisted(b.redis.Eval(t.Context(), scripts.Unlist().Body, []string{
-		b.names.TimeoutSet, b.names.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1],
-	}, "gone", start+200, 500, 2000, 60_000).Val())
-	require.NoError(t, err)
-	require.Equal(t, scripts.UnlistMore, stage)
-	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
-	b.delayed(t)
-	all := takeAll(t, deadline(t), b.queue, n)
-	slices.Sort(all)
-	require.Len(t, slices.Compact(all), n)
-	require.NotEmpty(t, p.whole())
-}

@@ -85,16 +85,3 @@ func FuzzScanner(f *testing.F) {
 		}
 	})
 }
-
-// How fast lines are parsed, in bytes of a log.
-func BenchmarkScanner(b *testing.B) {
-	log := bytes.Repeat([]byte(`1795236455.159011 [0 lua] "zadd" "redisson_delay_queue_timeout:{orders}" "1795240055158" "\b\xac)\xff\xe3\xf1s\xc8C\x01\x00\x00\x00\x00\x00\x00\x00a"`+"\n"), 10_000)
-	b.SetBytes(int64(len(log)))
-	b.ReportAllocs()
-	for b.Loop() {
-		s := NewScanner(bytes.NewReader(log))
-		for s.Scan() {
-		}
-		require.NoError(b, s.Err())
-	}
-}

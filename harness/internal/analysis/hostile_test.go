@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -99,4 +100,23 @@ func FuzzAnalysis(f *testing.F) {
 			require.GreaterOrEqual(t, q.StillPending, int64(0))
 		}
 	})
+}
+
+// heapMeter notes the largest heap, without garbage, while it is read.
+type heapMeter struct {
+	io.Reader
+	read, next int64
+	peak       uint64
+}
+
+func (h *heapMeter) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if h.read += int64(n); h.read >= h.next {
+		h.next = h.read + 4<<20
+		var stats runtime.MemStats
+		runtime.GC() // on a busy machine garbage waits
+		runtime.ReadMemStats(&stats)
+		h.peak = max(h.peak, stats.HeapInuse)
+	}
+	return n, err
 }
