@@ -3,7 +3,6 @@ package dq_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,61 +16,19 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
-
-// far dials a server so far away that each byte takes that long, each way.
-func far(way time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		server, err := new(net.Dialer).DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		near, other := net.Pipe()
-		go carry(server, other, way)
-		go carry(other, server, way)
-		return near, nil
-	}
-}
-
-func carry(to, from net.Conn, way time.Duration) {
-	type part struct {
-		data []byte
-		at   time.Time
-	}
-	parts := make(chan part, 10_000)
-	go func() {
-		defer to.Close()
-		for p := range parts {
-			time.Sleep(time.Until(p.at))
-			if _, err := to.Write(p.data); err != nil {
-				_ = from.Close()
-			}
-		}
-	}()
-	defer close(parts)
-	for buffer := make([]byte, 32<<10); ; {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			parts <- part{append([]byte(nil), buffer[:n]...), time.Now().Add(way)}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
 
 // A handshake takes longer than the dial time-out, and a value arrives after its taker is gone. The bounds are a fifth of the
 // usual ones.
 func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	t.Parallel()
-	const way, takes = 240 * time.Millisecond, 20
+	const takes = 20
 	s := redistest.Redis(t)
-	opt, err := redis.ParseURL(s.URL())
-	require.NoError(t, err)
-	opt.Dialer, opt.DialTimeout = far(way), time.Second
-	rdb := redis.NewClient(opt)
-	t.Cleanup(func() { _ = rdb.Close() })
+	p := redistest.NewProxy(t, s.Addr)
+	p.Set(proxy.Fault{Delay: 480 * time.Millisecond}, nil)
+	rdb := connect(t, "redis://"+p.Addr+"?dial_timeout=1s")
 	observe, returned := observeReturned()
 	client, err := dq.NewClient(rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
 	require.NoError(t, err)

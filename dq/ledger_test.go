@@ -1,9 +1,11 @@
 package dq_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -203,34 +205,20 @@ func (l *ledger) other(ctx context.Context, url string, life time.Duration) erro
 }
 
 // read notes lines until the process has ended. held is then what it had.
-func (l *ledger) read(out interface{ Read([]byte) (int, error) }, held map[string]string) {
-	var rest string
-	part := make([]byte, 64<<10)
-	for {
-		n, err := out.Read(part)
-		rest += string(part[:n])
-		for {
-			line, more, whole := strings.Cut(rest, "\n")
-			if !whole {
-				break
+func (l *ledger) read(out io.Reader, held map[string]string) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		words := strings.SplitN(lines.Text(), " ", 3)
+		switch {
+		case len(words) == 3 && words[0] == "begin":
+			l.begin(words[2], words[1])
+			held[words[1]] = words[2]
+		case len(words) == 3:
+			l.end(words[2])
+		case len(words) == 2:
+			l.event(words[0], words[1])
+			if words[0] == "Acknowledged" {
+				delete(held, words[1])
 			}
-			rest = more
-			words := strings.SplitN(line, " ", 3)
-			switch {
-			case len(words) == 3 && words[0] == "begin":
-				l.begin(words[2], words[1])
-				held[words[1]] = words[2]
-			case len(words) == 3:
-				l.end(words[2])
-			case len(words) == 2:
-				l.event(words[0], words[1])
-				if words[0] == "Acknowledged" {
-					delete(held, words[1])
-				}
-			}
-		}
-		if err != nil {
-			return
 		}
 	}
 }
