@@ -15,8 +15,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -150,7 +150,7 @@ func TestPortAnswersWhatWasAskedBeforeTheEnd(t *testing.T) {
 // dq under the protocol answers the same ops as in this process.
 func TestServeHasAllOpsOfTheLibrary(t *testing.T) {
 	srv := redistest.Redis(t)
-	d := library.DQ{Release: wire.Newest()}
+	d := spec.DQ{Release: wire.Newest()}
 	answers := lines(t, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, d) },
 		`{"id":1,"op":"hello"}`,
 		`{"id":2,"op":"open","redis":"`+srv.URL()+`","queue":"q","codec":"json"}`,

@@ -220,8 +220,11 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	r.options = series.Options{
-		Redis: r.redis[0], Out: r.out, Tool: tool(), Labels: labels, Force: r.force, Beside: r.beside,
-		Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
+		Redis: r.redis[0], Out: r.out, Beside: r.beside,
+		Load: load.Options{
+			Force: r.force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
+			About: load.About{Tool: tool(), Labels: labels},
+		},
 	}
 	if r.beside {
 		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
@@ -241,7 +244,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		}
 		r.door = load.NewDoor(token)
 		r.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
-			return r.door.Wait(ctx, r.agents, driver, r.options.Notice)
+			return r.door.Wait(ctx, r.agents, driver, r.options.Load.Notice)
 		}
 	}
 	return series.CheckFaults(r.cases, r.options.Redis)

@@ -33,7 +33,7 @@ func (r *runCall) all(ctx context.Context) (err error) {
 		r.show()
 		if all := r.suite.Page(); all != nil && r.suite.Cases() != nil {
 			if unwritten := all.Save(filepath.Join(r.out, report.File)); unwritten != nil {
-				r.options.Notice("warning: " + unwritten.Error())
+				r.options.Load.Notice("warning: " + unwritten.Error())
 			}
 		}
 	}()
@@ -41,7 +41,7 @@ func (r *runCall) all(ctx context.Context) (err error) {
 		if len(r.cases) > 1 {
 			r.notice("\n%s", c.Plan.Name)
 		}
-		r.options.Turn = r.suite.Begin()
+		r.options.Load.About.Turn = r.suite.Begin()
 		r.show()
 		names := series.Names(c.Sides)
 		result, err := series.Do(ctx, r.options, c, r.repeat, func(turn series.Turn, d *run.Document) {
@@ -142,12 +142,12 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		return ctx, func() error { return nil }, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r.page = web.NewLive(ctx, r.options.Live, stop)
+	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
 	var door http.Handler
 	if r.door != nil {
 		door = r.door
 	}
-	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Live}), door)
+	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), door)
 	if err != nil {
 		stop()
 		return ctx, nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // servePort answers the ops of the driver protocol by dq.
 func servePort(fault string) {
-	dq := library.Judged(library.DQ{Release: wire.Newest()})
+	dq := spec.DQ{Release: wire.Newest()}.Link(true)
 	defer dq.Close()
 	var writing sync.Mutex
 	say := func(line map[string]any) {

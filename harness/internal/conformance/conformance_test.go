@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -131,7 +130,7 @@ func TestDQ(t *testing.T) {
 	slices.Reverse(releases)
 	runBatches(t, batches(sections, redistest.Sample(t, releases, 7)), oracle, func(t *testing.T, release wire.Release) program.Program {
 		t.Helper()
-		return library.Judged(library.DQ{Release: release})
+		return spec.DQ{Release: release}.Link(true)
 	})
 }
 

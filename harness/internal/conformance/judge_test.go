@@ -17,8 +17,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
@@ -58,7 +58,7 @@ cases:
 
 func TestJudge(t *testing.T) {
 	release := wire.Newest()
-	program := library.Judged(library.DQ{Release: release})
+	program := spec.DQ{Release: release}.Link(true)
 	runner := newTestRunner(t, program, release)
 	for name, test := range map[string]struct {
 		text   string
@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		program := crashing{library.Judged(library.DQ{Release: release}), op}
+		program := crashing{spec.DQ{Release: release}.Link(true), op}
 		runner := newTestRunner(t, program, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
@@ -102,7 +102,7 @@ func TestAProgramThatHasEndedFails(t *testing.T) {
 // The recording of a run judges the next run, and finds a difference.
 func TestRecordedRunIsTheOracle(t *testing.T) {
 	release := wire.Newest()
-	program := library.Judged(library.DQ{Release: release})
+	program := spec.DQ{Release: release}.Link(true)
 	runner := newTestRunner(t, program, release)
 	c := parsed(t, offersOne)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7")
@@ -197,7 +197,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 		return id == "DQ.offer/zero-delay" || id == "DQ.offer/negative-delay-taken"
 	})
 	release := wire.Newest()
-	runner := newTestRunner(t, crashing{library.Judged(library.DQ{Release: release}), "dq.offer"}, release)
+	runner := newTestRunner(t, crashing{spec.DQ{Release: release}.Link(true), "dq.offer"}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -87,7 +87,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t)
-	program := &throughProxy{library.Judged(library.DQ{Release: r}), proxy.url}
+	program := &throughProxy{spec.DQ{Release: r}.Link(true), proxy.url}
 	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)
 	proxy.to = runner.senders.proxy.Addr

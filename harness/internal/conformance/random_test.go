@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func newReference(t *testing.T, release wire.Release) *Runner {
 	t.Helper()
-	return newTestRunner(t, library.Deployed(library.DQ{Release: release, Faithful: true}), release)
+	return newTestRunner(t, spec.DQ{Release: release, Faithful: true}.Link(false), release)
 }
 
 func TestRandomHistoriesOfARightPort(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRandomHistoriesOfARightPort(t *testing.T) {
 			t.Parallel()
 			release, err := wire.LookupRelease(name)
 			require.NoError(t, err)
-			port := newTestRunner(t, library.Deployed(library.DQ{Release: release}), release)
+			port := newTestRunner(t, spec.DQ{Release: release}.Link(false), release)
 			failure, histories, err := (&Random{Port: port, Reference: newReference(t, release), Seeds: 25}).Run(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, failure)

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -47,7 +46,7 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 // sharedRunner runs dq on somebody's server.
 func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
-	dq := library.Judged(library.DQ{Release: wire.Newest()})
+	dq := spec.DQ{Release: wire.Newest()}.Link(true)
 	t.Cleanup(func() { dq.Close() })
 	runner, err := NewRunner(t.Context(), srv, "", dq, wire.Newest())
 	require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -55,7 +54,7 @@ func (e *engine) prepare(ctx context.Context) error {
 // connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
 func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Link, error) {
 	named, isProgram := m.driver.(spec.Program)
-	_, settable := m.driver.(library.DQ)
+	_, settable := m.driver.(spec.DQ)
 	var environment []string
 	var err error
 	switch {

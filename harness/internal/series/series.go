@@ -7,10 +7,9 @@ package series
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,31 +28,20 @@ import (
 
 // Options are what all runs of a series share.
 type Options struct {
+	// Load has what each run is given as it is: Force, Serve, Live, Progress and Notice, and in About the Tool, the Labels, and
+	// the Turn, which says which of several cases this is. The series fills in the rest.
+	Load load.Options
 	// Redis is a --redis value. An external server is used by all runs; every other form is started afresh for each.
 	Redis string
 	// Out is the folder of the run files.
-	Out    string
-	Tool   run.Tool
-	Labels map[string]string
-	// Force runs on queues that hold messages.
-	Force bool
-	// Serve is the command that serves an implementation in a process of its own: load.Options.
-	Serve []string
+	Out string
 	// Beside runs all sides of a case at the same time, each on its own server, instead of by turns.
 	Beside bool
 	// Agents, which may be nil, returns links to agents on other hosts for the next run.
 	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
-	// Live, which may be nil, shows the run under way.
-	Live *load.Live
 	// Unwritten, which may be nil, is called for a run file that could not be written: the run goes on
 	// without it. Without it that ends the series.
 	Unwritten func(error)
-	// Progress and Notice may be nil.
-	Progress func(load.Progress)
-	Notice   func(string)
-
-	// Turn says which of several cases this is, as Live is to say; empty for the only one.
-	Turn string
 }
 
 // one is a run to be made of a case.
@@ -61,7 +49,6 @@ type one struct {
 	Options
 	Case
 	side   Side
-	about  load.About
 	folder string
 	block  *block // nil for a run that has the machine to itself
 }
@@ -69,9 +56,8 @@ type one struct {
 // run starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one of its own, which is
 // removed at the end.
 func (o one) run(ctx context.Context) (_ *run.Document, err error) {
-	options := load.Options{
-		Plan: o.Plan, Driver: o.side.Driver, Drivers: o.Drivers, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
-	}
+	options := o.Load
+	options.Plan, options.Driver, options.Drivers, options.RunID = o.Plan, o.side.Driver, o.Drivers, rand.Uint32()
 	if o.block != nil {
 		options.Gather = o.block.gather
 	}
@@ -80,7 +66,7 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	}
 	if needsServer(o.side.Driver, o.Run) {
 		on := cmp.Or(o.side.Redis, o.Redis)
-		srv, err := load.StartServer(ctx, on, o.Plan.Faults, o.Notice)
+		srv, err := load.StartServer(ctx, on, o.Plan.Faults, o.Load.Notice)
 		if err != nil {
 			return nil, err
 		}
@@ -96,9 +82,9 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 			defer func() { err = errors.Join(err, options.Injector.Close()) }()
 			options.RedisURL = options.Injector.URL()
 		}
-		o.about.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		options.About.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 		if redis.IsExternal(on) {
-			o.about.Server.Address = srv.Addr
+			options.About.Server.Address = srv.Addr
 		}
 	}
 	if o.Agents != nil {
@@ -106,7 +92,6 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 			return nil, err
 		}
 	}
-	options.About = o.about
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
@@ -132,26 +117,18 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	return out, nil
 }
 
-func newRunID() uint32 {
-	var id [4]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return binary.BigEndian.Uint32(id[:])
-}
-
 // Turn is one run of a series: the Nth, from 1, of a side.
 type Turn struct{ Side, N int }
 
-// Order returns the order of the sides: each round all sides, every other round backwards (A B B A A B …), so that a drift of the machine
-// falls on all sides alike.
-func Order(sides, repeat int) []Turn {
-	turns := make([]Turn, 0, sides*repeat)
-	for n := range repeat {
-		for k := range sides {
-			if n%2 == 1 {
-				k = sides - 1 - k
-			}
-			turns = append(turns, Turn{k, n + 1})
-		}
+// order returns the turns of the Nth round: every other one is backwards (A B B A A B …), so that a drift of the machine falls on all
+// sides alike.
+func order(sides, n int) []Turn {
+	turns := make([]Turn, sides)
+	for side := range turns {
+		turns[side] = Turn{side, n}
+	}
+	if n%2 == 0 {
+		slices.Reverse(turns)
 	}
 	return turns
 }
@@ -204,6 +181,7 @@ type Result struct {
 
 // SideResult is one implementation's runs.
 type SideResult struct {
+	Side
 	// Name is one of Names.
 	Name   string
 	Folder string
@@ -218,7 +196,7 @@ func (r *Result) Single() *run.Document {
 	return r.Sides[0].Runs[0]
 }
 
-// Do runs the case repeat times with each side, in the order of Order, into its folder below the folder of the options: a single
+// Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single
 // run into that itself, several into <side>/<n> and with a page of them all. told, which may be nil, gets each of several when
 // it is done.
 //
@@ -227,24 +205,19 @@ func (r *Result) Single() *run.Document {
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
 	if len(c.Sides) == 1 && repeat == 1 {
-		r := &Result{Case: c.Plan.Name, Sides: []SideResult{{Name: c.Sides[0].Spec, Folder: o.Out}}}
-		return r, r.round(ctx, o, c, Order(1, 1))
+		r := &Result{Case: c.Plan.Name, Sides: []SideResult{{Side: c.Sides[0], Name: c.Sides[0].Spec, Folder: o.Out}}}
+		return r, r.round(ctx, o, c, order(1, 1))
 	}
 	r := &Result{Case: c.Plan.Name, series: true}
 	names := Names(c.Sides)
 	for i, folder := range Folders(c.Sides) {
-		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
+		r.Sides = append(r.Sides, SideResult{Side: c.Sides[i], Name: names[i], Folder: filepath.Join(o.Out, folder)})
 	}
 	if err := r.rounds(ctx, o, c, repeat, told); err != nil {
 		return nil, err
 	}
-	sides := slices.Clone(c.Sides)
-	for i := len(sides) - 1; i >= 0; i-- {
-		if len(r.Sides[i].Runs) == 0 {
-			sides, r.Sides = slices.Delete(sides, i, i+1), slices.Delete(r.Sides, i, i+1)
-		}
-	}
-	if err := r.compare(sides); err != nil {
+	r.Sides = slices.DeleteFunc(r.Sides, func(s SideResult) bool { return len(s.Runs) == 0 })
+	if err := r.compare(); err != nil {
 		return nil, err
 	}
 	if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
@@ -259,21 +232,22 @@ const maxReplaced = 3
 // rounds runs the sides by turns, or all turns of a round at the same time.
 func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
 	var rounds [][]Turn
-	for _, turn := range Order(len(c.Sides), repeat) {
-		if n := len(rounds); o.Beside && n > 0 && rounds[n-1][0].N == turn.N {
-			rounds[n-1] = append(rounds[n-1], turn)
-			continue
-		}
-		rounds = append(rounds, []Turn{turn})
+	atOnce := 1
+	if o.Beside {
+		atOnce = len(c.Sides)
 	}
-	which, replaced := o.Turn, 0
+	for n := range repeat {
+		rounds = slices.AppendSeq(rounds, slices.Chunk(order(len(c.Sides), n+1), atOnce))
+	}
+	turn := &o.Load.About.Turn
+	which, replaced := *turn, 0
 	for i, turns := range rounds {
-		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
+		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
 		err := r.round(ctx, o, c, turns)
 		for err == nil && ctx.Err() == nil && replaced < maxReplaced && r.replaceable(turns) {
 			replaced++
 			if err = r.setAside(o, turns, replaced); err == nil {
-				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", o.Turn, replaced, maxReplaced))
+				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
 				err = r.round(ctx, o, c, turns)
 			}
 		}
@@ -291,7 +265,7 @@ func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told
 			r.interrupted(o, done, len(rounds))
 			break
 		}
-		if gone := r.gone(o, c); gone != "" && done < len(rounds) {
+		if gone := r.gone(o); gone != "" && done < len(rounds) {
 			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", done, len(rounds), gone))
 			return nil
 		}
@@ -304,7 +278,7 @@ func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told
 func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
 	var b *block
 	if len(turns) > 1 {
-		b = &block{id: fmt.Sprintf("%08x", newRunID()), sides: len(turns), all: make(chan struct{})}
+		b = &block{id: fmt.Sprintf("%08x", rand.Uint32()), sides: len(turns), all: make(chan struct{})}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -312,18 +286,19 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
 	for i, turn := range turns {
 		to := &r.Sides[turn.Side]
-		own := one{Options: o, Case: c, side: c.Sides[turn.Side], folder: to.Folder, block: b, about: load.About{Tool: o.Tool, Labels: o.Labels, Turn: o.Turn}}
+		own := one{Options: o, Case: c, side: to.Side, folder: to.Folder, block: b}
+		about := &own.Load.About
 		if r.series {
-			own.folder, own.about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
+			own.folder, about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
 		}
 		for k, other := range c.Sides {
-			own.about.Alike = own.about.Alike || k != turn.Side && other.Driver.Identity() == own.side.Driver.Identity()
+			about.Alike = about.Alike || k != turn.Side && other.Driver.Identity() == to.Driver.Identity()
 		}
 		if b != nil {
-			own.about.Side, own.about.Sides = turn.Side, len(turns)
+			about.Side, about.Sides = turn.Side, len(turns)
 		}
 		if i > 0 {
-			own.Progress = nil
+			own.Load.Progress = nil
 		}
 		tidy, err := run.PrepareFolder(own.folder)
 		if err != nil {
@@ -376,9 +351,9 @@ func (r *Result) setAside(o Options, turns []Turn, nth int) error {
 }
 
 // gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
-func (r *Result) gone(o Options, c Case) string {
-	for i, side := range r.Sides {
-		if n := len(side.Runs); n > 0 && redis.IsExternal(cmp.Or(c.Sides[i].Redis, o.Redis)) && side.Runs[n-1].ServerGone != "" {
+func (r *Result) gone(o Options) string {
+	for _, side := range r.Sides {
+		if n := len(side.Runs); n > 0 && redis.IsExternal(cmp.Or(side.Redis, o.Redis)) && side.Runs[n-1].ServerGone != "" {
 			return side.Runs[n-1].ServerGone
 		}
 	}
@@ -412,15 +387,15 @@ func (r *Result) interrupted(o Options, begun, of int) {
 }
 
 func (o Options) tell(text string) {
-	if o.Notice != nil {
-		o.Notice(text)
+	if o.Load.Notice != nil {
+		o.Load.Notice(text)
 	}
 }
 
 // compare sets each side against the first. Servers that are there to be compared may differ.
-func (r *Result) compare(sides []Side) error {
-	for i, side := range r.Sides[1:] {
-		options := compare.Options{Servers: sides[i+1].Redis != sides[0].Redis, Force: true}
+func (r *Result) compare() error {
+	for _, side := range r.Sides[1:] {
+		options := compare.Options{Servers: side.Redis != r.Sides[0].Redis, Force: true}
 		c, err := compare.Sets(context.Background(), []compare.Set{{Name: r.Sides[0].Name, Runs: r.Sides[0].Runs}, {Name: side.Name, Runs: side.Runs}}, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)

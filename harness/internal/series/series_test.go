@@ -20,12 +20,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func TestOrderInterleaves(t *testing.T) {
-	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {0, 3}, {1, 3}}, series.Order(2, 3))
-	require.Equal(t, []series.Turn{{0, 1}, {0, 2}}, series.Order(1, 2))
-	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, series.Order(3, 2))
-}
-
 func shortCase() series.Run {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
@@ -46,7 +40,7 @@ func TestDoWritesEveryRunAndCompares(t *testing.T) {
 			turns = append(turns, turn)
 		})
 	require.NoError(t, err)
-	require.Equal(t, series.Order(2, 2), turns)
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {1, 2}, {0, 2}}, turns)
 	require.Len(t, result.Comparisons, 1)
 	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
 	for _, folder := range []string{"memory", "memory-2"} {
@@ -65,7 +59,7 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	c.Plan.MaxScheduleLag = 1 // ns, which none keeps
 	out, made := t.TempDir(), 0
 	var notices []string
-	o := series.Options{Out: out, Notice: func(line string) { notices = append(notices, line) }}
+	o := series.Options{Out: out, Load: load.Options{Notice: func(line string) { notices = append(notices, line) }}}
 	result, err := series.Do(t.Context(), o, c, 2, func(series.Turn, *run.Document) { made++ })
 	require.NoError(t, err)
 	require.Equal(t, 2, made)
@@ -114,7 +108,7 @@ func TestSidesBesideEachOther(t *testing.T) {
 	var turns []series.Turn
 	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Beside: true}, c, 2, func(turn series.Turn, _ *run.Document) { turns = append(turns, turn) })
 	require.NoError(t, err)
-	require.Equal(t, series.Order(3, 2), turns)
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
 	require.Len(t, result.Comparisons, 2)
 	blocks := map[string]bool{}
 	for n := range 2 {
@@ -158,9 +152,9 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 				c.Sides = append(c.Sides, memory(t))
 			}
 			c.Plan.Duration = 400 * time.Millisecond
-			o := series.Options{Out: out, Beside: row.beside, Notice: func(line string) { notice = line }}
+			o := series.Options{Out: out, Beside: row.beside, Load: load.Options{Notice: func(line string) { notice = line }}}
 			runs := 0
-			o.Progress = func(p load.Progress) {
+			o.Load.Progress = func(p load.Progress) {
 				if p.Phase != plan.Measured {
 					return
 				}
@@ -282,7 +276,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
 	var names []string
-	o := series.Options{Out: out, Beside: true, Live: live, Progress: func(p load.Progress) {
+	o := series.Options{Out: out, Beside: true, Load: load.Options{Live: live, Progress: func(p load.Progress) {
 		if p.Phase != plan.Measured || names != nil {
 			return
 		}
@@ -291,7 +285,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 			names = append(names, now.Name)
 		}
 		require.NoError(t, kill())
-	}}
+	}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := series.Do(ctx, o, c, 1, nil)
@@ -326,7 +320,7 @@ func TestTwoServersInTurnAreToldApart(t *testing.T) {
 	c, addrs, _ := onTwoServers(t)
 	live := &load.Live{}
 	names := map[string]bool{}
-	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Live: live}, c, 1, func(series.Turn, *run.Document) {
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Load: load.Options{Live: live}}, c, 1, func(series.Turn, *run.Document) {
 		now := live.Running()[0]
 		require.True(t, now.Alike)
 		names[now.Name] = true

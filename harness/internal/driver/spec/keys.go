@@ -7,7 +7,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -29,7 +28,7 @@ func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
 			return Keys{Conn: conn, Set: queue, Lists: []string{queue + tempSuffix}}, true
 		}
 		return Keys{Conn: conn, Lists: []string{queue, queue + tempSuffix}}, true
-	case library.DQ, Program: // a program of exec may use others
+	case DQ, Program: // a program of exec may use others
 		names := wire.NamesOf(queue)
 		return Keys{Conn: conn, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending}, true
 	}

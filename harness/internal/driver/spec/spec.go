@@ -1,7 +1,8 @@
 // Package spec reads --driver values.
 //
-// It starts programs of the driver protocol. Queues to compare with are in it: Memory needs no server and shows the price of one;
-// Redis is the two designs of document 001 that Redisson's queue is compared with. Keys are the messages of a driver on a server.
+// It starts programs of the driver protocol, and has the drivers of this program: DQ is the library, as a port of the protocol;
+// Memory needs no server and shows the price of one; Redis is the two designs of document 001 that Redisson's queue is compared
+// with. Keys are the messages of a driver on a server.
 package spec
 
 import (
@@ -12,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -35,7 +35,7 @@ func Parse(spec string) (driver.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.kind == dq {
+	if p.kind == "dq" {
 		return p.library, nil
 	}
 	return p, nil
@@ -50,9 +50,9 @@ func parse(spec, forms string) (p Program, err error) {
 	kind, _, _ := strings.Cut(name, ",")
 	p = Program{text: spec, kind: kind}
 	switch {
-	case kind == dq:
+	case kind == "dq":
 		name, modifier, modified := strings.Cut(spec, ",")
-		p.library = library.DQ{Release: wire.Newest(), Faithful: modified}
+		p.library = DQ{Release: wire.Newest(), Faithful: modified}
 		if _, release, ok := strings.Cut(name, ":"); ok {
 			p.library.Release, err = wire.LookupRelease(release)
 		}
@@ -74,17 +74,14 @@ func parse(spec, forms string) (p Program, err error) {
 	return p, nil
 }
 
-const (
-	dq   = "dq"
-	exec = "exec"
-)
+const exec = "exec"
 
 // Program is a --driver value that names a program of the op protocol. As a driver it names the program; its queues are opened in
 // the program.
 type Program struct {
 	text, kind string
 	release    wire.Release // of dq and of Redisson
-	library    library.DQ
+	library    DQ
 	command    []string // of exec
 	shipped    bool
 }
@@ -92,7 +89,7 @@ type Program struct {
 // Identity is the name and version of the --driver value. A program that has started has its own.
 func (p Program) Identity() driver.Identity {
 	switch p.kind {
-	case dq:
+	case "dq":
 		return p.library.Identity()
 	case exec:
 		return driver.Identity{Name: p.text}
@@ -134,11 +131,8 @@ func (p Program) AsShipped() Program {
 // Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
 // which may be nil, gets the process's stderr.
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
-	switch {
-	case p.kind == dq && p.shipped:
-		return library.Deployed(p.library), nil
-	case p.kind == dq:
-		return library.Judged(p.library), nil
+	if p.kind == "dq" {
+		return p.library.Link(!p.shipped), nil
 	}
 	return p.StartProcess(ctx, progress, log)
 }

@@ -1,4 +1,4 @@
-package library
+package spec
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 // dq answers the ops of the protocol, and names what is wrong by its class.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
-	p := Judged(DQ{Release: wire.Newest()})
+	p := DQ{Release: wire.Newest()}.Link(true)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	call := func(op string, params map[string]any) (string, error) {
 		result, err := p.Call(t.Context(), op, params)

@@ -1,5 +1,4 @@
-// Package library drives the dq library: as a port of the driver protocol, in this process or in one of its own.
-package library
+package spec
 
 import (
 	"context"
@@ -51,14 +50,10 @@ func (d DQ) Serve(in io.Reader, out io.Writer) error {
 	return d.port().Serve(in, out)
 }
 
-// Judged links to dq in this process for judging it by what Redisson does: its clients are strict on the wire.
-func Judged(d DQ) *program.Link {
-	d.strict = true
-	return Deployed(d)
-}
-
-// Deployed links to dq in this process as people deploy it: it reads members of both layouts, unless it is faithful.
-func Deployed(d DQ) *program.Link {
+// Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
+// nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
+func (d DQ) Link(strict bool) *program.Link {
+	d.strict = strict
 	link, err := program.Local(context.Background(), d.Identity().String(), d.port().Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
