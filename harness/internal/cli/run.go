@@ -219,13 +219,10 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.options = series.Options{
-		Redis: r.redis[0], Out: r.out, Beside: r.beside,
-		Load: load.Options{
-			Force: r.force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
-			About: load.About{Tool: tool(), Labels: labels},
-		},
-	}
+	r.options = series.Options{Redis: r.redis[0], Out: r.out, Beside: r.beside, Load: load.Options{
+		Force: r.force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
+		About: load.About{Tool: tool(), Labels: labels},
+	}}
 	if r.beside {
 		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
 			return err
