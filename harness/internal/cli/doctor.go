@@ -125,7 +125,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	defer cancel()
 	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.look.Redact, Out: d.out})
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: web.IsLocal(d.listen), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
 	at, done, err := d.served(desk, desk)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func newGuard() *call {
 	return c.does(func(queues []string) error {
 		return c.onServer(func(_ *redis.Server, conn redis.Conn) error {
 			for _, queue := range queues { // one that is to come may be named
-				if err := ops.Exists(c.Context(), conn, queue); err != nil {
+				if err := ops.Exists(c.Context(), conn, queue, c.redis); err != nil {
 					c.notice("dq-bench: %v", err)
 				}
 			}

@@ -102,7 +102,7 @@ func parseLayout(to string) (*wire.Layout, error) {
 // migrate migrates each queue.
 func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) error {
 	ctx := c.Context()
-	queues, err := namedOrAll(ctx, conn, queues)
+	queues, err := c.namedOrAll(ctx, conn, queues)
 	if err != nil {
 		return err
 	}
@@ -167,12 +167,12 @@ func migrationVerdict(all []*ops.Migration) error {
 }
 
 // namedOrAll returns the queues that were named, if each exists, or all.
-func namedOrAll(ctx context.Context, conn redis.Conn, queues []string) ([]string, error) {
+func (c *call) namedOrAll(ctx context.Context, conn redis.Conn, queues []string) ([]string, error) {
 	if len(queues) == 0 {
 		return ops.Queues(ctx, conn)
 	}
 	for _, name := range queues {
-		if err := ops.Exists(ctx, conn, name); err != nil {
+		if err := ops.Exists(ctx, conn, name, c.redis); err != nil {
 			return nil, err
 		}
 	}

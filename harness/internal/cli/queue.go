@@ -81,10 +81,11 @@ func (q *queueCall) read(args []string) error {
 
 func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 	if q.Verb != "import" && q.Verb != "undo" {
-		if err := ops.Exists(q.Context(), conn, q.Queue); err != nil {
+		if err := ops.Exists(q.Context(), conn, q.Queue, q.redis); err != nil {
 			return err
 		}
 	}
+	q.Site = ops.Site{Address: q.redis, Flags: addressFlags(q.redis, q.given("redis")), Folder: q.out}
 	editor := ops.NewEditor(conn, q.Queue)
 	editor.Redact = q.redact
 	if q.java.given() {
@@ -116,23 +117,23 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 	if err != nil {
 		return err
 	}
-	if q.Unsure > 0 {
-		q.notice("dq-bench: the last %d changes of %s have no result: they were interrupted, and are left as they are", q.Unsure, q.File)
-	}
 	return q.change(conn, plan)
 }
 
 // change prints a plan, and does it with --yes.
-func (q *queueCall) change(conn redis.Conn, plan ops.Plan) error {
-	out := q.OutOrStdout()
-	fmt.Fprint(out, plan.Text(q.Verb, false))
-	if !q.apply {
-		fmt.Fprintln(out, nothingChanged)
-		return nil
+func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
+	_, err := fmt.Fprint(q.OutOrStdout(), plan.Text(false))
+	if q.apply {
+		done, failed := plan.Apply(q.Context(), conn)
+		if _, unseen := fmt.Fprintln(q.OutOrStdout(), done); unseen != nil {
+			q.notice("%s", done)
+		}
+		err = errors.Join(failed, err)
+	} else {
+		fmt.Fprintln(q.OutOrStdout(), nothingChanged)
 	}
-	all, err := plan.Apply(q.Context(), conn, q.out)
-	for _, done := range all {
-		fmt.Fprintln(out, done)
+	if n := len(plan.Unsure); n > 0 {
+		err = errors.Join(err, fmt.Errorf("queue %q: %d changes are uncertain: the queue does not show if they were made, and they are left as they are", plan.Queue, n))
 	}
 	return err
 }

@@ -41,7 +41,7 @@ type DeskOptions struct {
 	Open    bool   // reading needs no token
 	Changes bool   // the verbs are offered
 	Redact  bool   // shows no values
-	Out     string // folder of the undo files
+	Site
 }
 
 // Desk is the page and the metrics of doctor --listen, an http.Handler:
@@ -65,11 +65,10 @@ type Desk struct {
 	undo  []string // files of this desk
 }
 
-// deskPlan has the changes of a verb, until it is confirmed.
+// deskPlan is a plan until it is confirmed.
 type deskPlan struct {
-	ID, Verb string
-	Plan     Plan
-	Text     string
+	*Plan
+	ID, Shown string
 }
 
 // deskView is what the template shows.
@@ -222,7 +221,7 @@ func (d *Desk) order(r *http.Request, verb string) (*Editor, *Order, error) {
 	editor.Redact = d.Redact
 	o := &Order{
 		Verb: verb, Queue: r.FormValue("name"), Of: r.Form["of"], IDs: r.Form["id"], All: r.FormValue("all") != "", Where: r.FormValue("where"), To: r.FormValue("to"),
-		Lines: strings.NewReader(r.FormValue("lines")), File: r.FormValue("file"),
+		Lines: strings.NewReader(r.FormValue("lines")), File: r.FormValue("file"), Site: d.Site,
 	}
 	if len(o.Of) == 0 {
 		o.Of = []string{"waiting"}
@@ -294,30 +293,30 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 
 // plan shows the changes of a verb.
 func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
-	p := &deskPlan{ID: rand.Text(), Verb: r.FormValue("verb")}
-	editor, order, err := d.order(r, p.Verb)
+	p, verb := &deskPlan{ID: rand.Text()}, r.FormValue("verb")
+	editor, order, err := d.order(r, verb)
 	switch {
 	case err != nil:
-	case !slices.Contains([]string{"cancel", "deliver", "reschedule", "import", "repair", "undo"}, p.Verb):
-		err = fmt.Errorf("%q is no verb of this page", p.Verb)
-	case p.Verb == "undo" && !slices.Contains(d.files(), order.File):
+	case !slices.Contains([]string{"cancel", "deliver", "reschedule", "import", "repair", "undo"}, verb):
+		err = fmt.Errorf("%q is no verb of this page", verb)
+	case verb == "undo" && !slices.Contains(d.files(), order.File):
 		err = fmt.Errorf("%q is no undo file of this page", order.File)
 	default:
 		p.Plan, err = order.Plan(r.Context(), editor)
 	}
-	if n := p.Plan.Count(); err == nil && n > deskMost {
-		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", n, deskMost, p.Verb)
+	if err == nil && len(p.Changes) > deskMost {
+		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", len(p.Changes), deskMost, verb)
 	}
 	if err != nil {
 		d.fail(w, http.StatusBadRequest, err)
 		return
 	}
-	p.Text = p.Plan.Text(p.Verb, d.Redact)
+	p.Shown = p.Text(d.Redact)
 	d.mu.Lock()
 	d.plans = append(d.plans, p)
 	d.plans = d.plans[max(0, len(d.plans)-deskPlans):]
 	d.mu.Unlock()
-	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", p.Verb, p.Plan.Count()), Plan: p})
+	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", verb, len(p.Changes)), Plan: p})
 }
 
 // do makes the changes of a plan, once.
@@ -335,9 +334,8 @@ func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := deskView{Title: p.Verb + ": done"}
-	all, err := p.Plan.Apply(r.Context(), d.Conn, d.Out)
-	for _, done := range all {
-		v.Notes = append(v.Notes, done.String())
+	done, err := p.Apply(r.Context(), d.Conn)
+	if v.Notes = []string{done.String()}; done.File != "" {
 		d.mu.Lock()
 		d.undo = append(d.undo, done.File)
 		d.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 // desk serves the page of a server, which has been looked at; look looks again.
 func (b *bench) desk(o ops.DeskOptions) (page string, look func()) {
 	b.t.Helper()
-	o.Conn, o.Token, o.Out = b.conn, "secret", b.t.TempDir()
+	o.Conn, o.Token, o.Folder = b.conn, "secret", b.t.TempDir()
 	desk, doctor := ops.NewDesk(o), ops.NewDoctor(b.conn, ops.LookOptions{Wait: time.Millisecond})
 	s, err := web.Serve(b.t.Context(), "127.0.0.1:0", desk, nil, nil)
 	require.NoError(b.t, err)

@@ -44,10 +44,10 @@ type Editor struct {
 	conn  redis.Conn
 	names wire.Names
 	// Decode, if set, shows a value that Go does not; it may ask Java.
-	Decode func(ctx context.Context, codec string, value []byte) (string, error)
-	Redact bool
-	// journal is of a migration of values.
-	journal string
+	Decode  func(ctx context.Context, codec string, value []byte) (string, error)
+	Redact  bool
+	journal string    // of a migration of values
+	marks   io.Writer // the undo file whose changes are undone
 }
 
 // NewEditor returns an Editor of the queue with that destination.
@@ -221,18 +221,25 @@ func (f Filter) fits(ctx context.Context, e *Editor, i *Item) (bool, error) {
 	return f.All, nil
 }
 
-// Change is one thing that is done to a message, as an undo file holds it.
+// Change is a line of an undo file: one thing that is done to a message, or one of the other fields.
 type Change struct {
-	Queue  []byte `json:"queue"`
-	Of     string `json:"of"`
-	Action string `json:"action"`
-	Key    []byte `json:"key"`             // member, id or value
+	Queue  []byte `json:"queue,omitempty"`
+	Of     string `json:"of,omitempty"`
+	Action string `json:"action,omitempty"`
+	Key    []byte `json:"key,omitempty"`   // member, id or value
 	New    []byte `json:"new,omitempty"`   // member or value
 	Score  string `json:"score,omitempty"` // before
 	Due    string `json:"due,omitempty"`   // after
 	Count  string `json:"count,omitempty"`
-	// Done is in a line of its own behind a batch: a digit for each of its changes.
-	Done string `json:"done,omitempty"`
+
+	Server  string `json:"server,omitempty"`  // the first line: of all changes
+	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
+	Undoing []int  `json:"undoing,omitempty"` // lines of changes that an undo begins with
+	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
+
+	line int
+	made byte // the digit; 0 without one
+	half bool // an undo began with it
 }
 
 // Change is an action's change to an item.
@@ -257,16 +264,12 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 		n := batchOf(changes)
 		batch := changes[:n]
 		changes = changes[n:]
-		out := json.NewEncoder(cmp.Or[io.Writer](undo, io.Discard))
-		for _, c := range batch {
-			if err := out.Encode(c); err != nil {
-				return made, results, err
-			}
+		lines := make([]int, n)
+		for i, c := range batch {
+			lines[i] = c.line
 		}
-		if s, ok := undo.(interface{ Sync() error }); ok {
-			if err := s.Sync(); err != nil {
-				return made, results, err
-			}
+		if err := errors.Join(write(undo, batch...), write(e.marks, Change{Undoing: lines})); err != nil {
+			return made, results, err
 		}
 		done, err := e.call(ctx, batch, first)
 		if err != nil {
@@ -274,7 +277,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 		}
 		results += done
 		made += strings.Count(done, "1")
-		if err := out.Encode(Change{Queue: []byte(e.names.Destination), Done: done}); err != nil {
+		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return made, results, err
 		}
 	}
@@ -306,45 +309,6 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
 	}
 	return change.Run(ctx, e.conn, append(changeKeys(e.names.Destination), e.journal), args...).Text()
-}
-
-// opposite is the action that undoes another.
-var opposite = map[string]string{
-	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist",
-	"restore": "cancel", "put": "cancel",
-}
-
-// ReadUndo reads an undo file, and returns the changes that undo it, the last one first, by queue. A batch without results was cut
-// off, and is left out; unsure says so.
-func ReadUndo(r io.Reader) (byQueue map[string][]Change, unsure int, err error) {
-	byQueue = map[string][]Change{}
-	var batch []Change
-	in := bufio.NewScanner(r)
-	for in.Buffer(nil, 1<<30); in.Scan(); {
-		var c Change
-		if err := json.Unmarshal(in.Bytes(), &c); err != nil {
-			return nil, 0, fmt.Errorf("expected lines of an undo file: %w", err)
-		}
-		if c.Done == "" {
-			batch = append(batch, c)
-			continue
-		}
-		for i, b := range batch {
-			if i >= len(c.Done) || c.Done[i] != '1' || opposite[b.Action] == "" {
-				continue
-			}
-			b.Action, b.Due = opposite[b.Action], ""
-			if !packed(b.Of) && b.Action == "restore" {
-				b.Action = "put"
-			}
-			byQueue[string(b.Queue)] = append(byQueue[string(b.Queue)], b)
-		}
-		batch = nil
-	}
-	for _, all := range byQueue {
-		slices.Reverse(all)
-	}
-	return byQueue, len(batch), in.Err()
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

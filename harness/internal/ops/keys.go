@@ -105,11 +105,15 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 }
 
 // Exists is an error if no key of a queue is there, and no client has it open.
-func Exists(ctx context.Context, conn redis.Conn, name string) error {
+func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	d := NewDoctor(conn, LookOptions{})
 	l := &Look{At: time.Now()}
 	if err := d.glance(ctx, l, []string{name}); err != nil {
 		return err
 	}
+	if l.Missing(ctx, conn) == nil {
+		return nil
+	}
+	l.server(ctx, d.conn, address)
 	return l.Missing(ctx, conn)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,18 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
+// Site is the server and the folder of an order.
+type Site struct {
+	Address string   // of the server
+	Flags   []string // of the address, for printed commands
+	Folder  string   // of undo files
+}
+
+func (s Site) server() string {
+	spec, _ := redis.Parse(s.Address) // a server was reached by it
+	return fmt.Sprintf("%s, database %d", strings.Join(spec.Address.Hosts, ","), spec.Address.Database)
+}
+
 // Order is a verb of 'dq-bench queue', and the messages that it is for.
 type Order struct {
 	Verb, Queue string
@@ -25,7 +36,7 @@ type Order struct {
 	Where, To   string
 	Lines       io.Reader // of an export
 	File        string    // an undo file
-	Unsure      int       // changes of the undo file without a result, which Plan leaves out
+	Site        Site
 
 	match Filter
 	due   int64
@@ -69,93 +80,126 @@ func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) err
 	return nil
 }
 
-// A Plan has the changes of an order, by queue.
-type Plan map[string][]Change
+// Plan has the changes of an order.
+type Plan struct {
+	Verb, Queue string
+	Changes     []Change
+	Unsure      []Change // of an undo file: the queue does not show if they were made, and they are left
+
+	site Site
+	file string // that it undoes
+	undo *Undo
+}
 
 // Plan returns the changes that an order makes.
-func (o *Order) Plan(ctx context.Context, e *Editor) (p Plan, err error) {
-	var all []Change
+func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
+	p = &Plan{Verb: o.Verb, Queue: o.Queue, site: o.Site, file: o.File}
 	switch o.Verb {
 	case "undo":
-		file, err := os.Open(o.File)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		if p, o.Unsure, err = ReadUndo(file); err != nil {
+		if err = p.read(ctx, e.conn); err != nil {
 			err = fmt.Errorf("%s: %w", o.File, err)
 		}
-		return p, err
 	case "repair":
-		all, err = e.Repairs(ctx)
+		p.Changes, err = e.Repairs(ctx)
 	case "import":
-		all, err = e.Import(o.Lines)
+		p.Changes, err = e.Import(o.Lines)
 	default:
 		err = o.Each(ctx, e, func(i Item) error {
-			all = append(all, e.Change(i, o.Verb, o.due))
+			p.Changes = append(p.Changes, e.Change(i, o.Verb, o.due))
 			return nil
 		})
 	}
-	return Plan{o.Queue: all}, err
+	return p, err
 }
 
-// Count is how many changes a plan has.
-func (p Plan) Count() (n int) {
-	for _, all := range p {
-		n += len(all)
+// read plans what undoes a file.
+func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
+	data, err := os.ReadFile(p.file)
+	if err != nil {
+		return err
 	}
-	return n
+	if p.undo, err = ReadUndo(data); err != nil {
+		return err
+	}
+	if is := p.site.server(); p.undo.server != "" && p.undo.server != is {
+		return fmt.Errorf("expected the server of its changes, %s, got %s: name it by --redis", p.undo.server, is)
+	}
+	p.Queue = p.undo.queue
+	p.Changes, p.Unsure, err = p.undo.Plan(ctx, conn)
+	return err
 }
 
-// Text shows the first changes of each queue, redacted without the values.
-func (p Plan) Text(verb string, redact bool) string {
-	const shown = 10
+// Text shows the first changes, redacted without the values.
+func (p *Plan) Text(redact bool) string {
 	var b strings.Builder
-	for _, queue := range slices.Sorted(maps.Keys(p)) {
-		all := p[queue]
-		fmt.Fprintf(&b, "%s: %s %d messages\n", text.Line(queue), verb, len(all))
-		for _, c := range all[:min(shown, len(all))] {
+	show := func(changes []Change, verb string, most int) {
+		fmt.Fprintf(&b, "%s: %s %d messages\n", text.Line(p.Queue), verb, len(changes))
+		for _, c := range changes[:min(most, len(changes))] {
 			value := ""
 			if !redact {
 				value = c.Shown()
 			}
 			fmt.Fprintf(&b, "  %s %s %s\n", c.Action, c.Of, text.Inert(value))
 		}
-		if more := len(all) - shown; more > 0 {
+		if more := len(changes) - most; more > 0 {
 			fmt.Fprintf(&b, "  … and %d more\n", more)
 		}
+	}
+	show(p.Changes, p.Verb, 10)
+	if len(p.Unsure) > 0 {
+		show(p.Unsure, "uncertain if made, and left:", maxBatch)
 	}
 	return b.String()
 }
 
-// Done is the result of a plan for a queue.
+// Done is the result of a plan.
 type Done struct {
-	Queue, File string // File undoes it
+	Queue, File string // File undoes it; empty if nothing was changed
 	Made, Of    int
+	flags       []string
 }
 
 func (d Done) String() string {
-	return fmt.Sprintf("%s: %d of %d changed; to undo: dq-bench queue undo %s", text.Line(d.Queue), d.Made, d.Of, text.Shell(d.File))
+	s := fmt.Sprintf("%s: %d of %d changed", text.Line(d.Queue), d.Made, d.Of)
+	if d.File != "" {
+		s += "; to undo: " + Command("queue undo", d.File, d.flags...)
+	}
+	return s
 }
 
-// Apply makes the changes of a plan. Before them it writes an undo file for each queue into a folder.
-func (p Plan) Apply(ctx context.Context, conn redis.Conn, folder string) (all []Done, err error) {
-	for _, queue := range slices.Sorted(maps.Keys(p)) {
-		if len(p[queue]) == 0 {
-			continue
-		}
-		name := filepath.Join(folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
-		file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return all, fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
-		}
-		made, _, err := NewEditor(conn, queue).Apply(ctx, p[queue], -1, file)
-		all = append(all, Done{queue, name, made, len(p[queue])})
-		if err := errors.Join(err, file.Close()); err != nil {
-			return all, err
-		}
+// Apply makes the changes of a plan. Before them it writes an undo file. The file whose changes it undoes gets marks, so that it does
+// so once.
+func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (d Done, err error) {
+	d = Done{Queue: p.Queue, Of: len(p.Changes), flags: p.site.Flags}
+	if d.Of == 0 {
+		return d, nil
 	}
-	return all, nil
+	editor := NewEditor(conn, p.Queue)
+	if p.undo != nil {
+		marks, err := p.undo.open(p.file)
+		if err != nil {
+			return d, fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.file, err)
+		}
+		defer marks.Close()
+		editor.marks = marks
+	}
+	name := filepath.Join(p.site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = write(file, Change{Server: p.site.server()})
+	}
+	if err != nil {
+		return d, fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
+	}
+	d.Made, _, err = editor.Apply(ctx, p.Changes, -1, file)
+	if err = errors.Join(err, file.Close()); d.Made > 0 || err != nil {
+		d.File = name
+		return d, err
+	}
+	if p.undo != nil {
+		err = errors.New("nothing was undone: the messages are back already, or gone")
+	}
+	return d, errors.Join(os.Remove(name), err)
 }
 
 // special are the characters that the name of an undo file does not have.

@@ -22,11 +22,11 @@ func TestEachCommandIsRefused(t *testing.T) {
 	leases := scripts.LeaseNamesOf("orders")
 	order := func(verb, of, to string) func(redis.Conn) error {
 		return func(conn redis.Conn) error {
-			o := &ops.Order{Verb: verb, Queue: "orders", Of: []string{of}, All: true, To: to}
+			o := &ops.Order{Verb: verb, Queue: "orders", Of: []string{of}, All: true, To: to, Site: ops.Site{Folder: t.TempDir()}}
 			require.NoError(t, o.Check())
 			plan, err := o.Plan(b.ctx, ops.NewEditor(conn, "orders"))
 			if err == nil {
-				_, err = plan.Apply(b.ctx, conn, t.TempDir())
+				_, err = plan.Apply(b.ctx, conn)
 			}
 			return err
 		}

@@ -28,7 +28,7 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Out: t.TempDir()})
+	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Site: ops.Site{Folder: t.TempDir()}})
 	doctor := ops.NewDoctor(conn, ops.LookOptions{Wait: time.Millisecond})
 	desk.Set(doctor.Look(t.Context()))
 	s, err := web.Serve(t.Context(), "127.0.0.1:0", desk, nil, nil)

@@ -1,0 +1,183 @@
+package ops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/internal/redis"
+)
+
+// opposite is the action that undoes another.
+var opposite = map[string]string{
+	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist",
+	"restore": "cancel", "takeback": "deliver", "put": "cancel", "unaside": "aside", "unghost": "ghost", "again": "once", "unlist": "list",
+}
+
+// undone is the change that undoes c.
+func (c Change) undone() Change {
+	c.Action, c.Due = opposite[c.Action], ""
+	if !packed(c.Of) && c.Action == "restore" {
+		c.Action = "put"
+	}
+	return c
+}
+
+// write writes lines of an undo file, which are on the disk when it returns; nil is no file.
+func write(file io.Writer, lines ...Change) error {
+	out := json.NewEncoder(cmp.Or(file, io.Discard))
+	for _, line := range lines {
+		if err := out.Encode(line); err != nil {
+			return err
+		}
+	}
+	if s, ok := file.(interface{ Sync() error }); ok {
+		return s.Sync()
+	}
+	return nil
+}
+
+// Undo is an undo file of one queue.
+type Undo struct {
+	server, queue string
+	changes       []*Change
+	used          bool // some changes were undone
+	whole, size   int  // bytes: of whole lines, of all
+}
+
+// ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
+func ReadUndo(data []byte) (*Undo, error) {
+	u, byLine := &Undo{whole: bytes.LastIndexByte(data, '\n') + 1, size: len(data)}, map[int]*Change{}
+	for n, line := range bytes.SplitAfter(data[:max(0, u.whole-1)], []byte("\n")) {
+		c := &Change{line: n}
+		from := len(u.changes)
+		switch known := json.Unmarshal(line, c) == nil; {
+		case known && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (from == 0 || string(c.Queue) == u.queue):
+			u.queue, u.changes, byLine[n] = string(c.Queue), append(u.changes, c), c
+		case known && c.Done != "" && len(c.Done) <= from:
+			for i := range c.Done {
+				u.changes[from-len(c.Done)+i].made = c.Done[i]
+			}
+		case known && c.Server != "":
+			u.server = c.Server
+		case known && len(c.Undoing)+len(c.Undone) > 0:
+			u.used = true
+			for _, line := range slices.Concat(c.Undoing, c.Undone) {
+				if of := byLine[line]; of != nil {
+					of.made, of.half = map[bool]byte{true: '0'}[c.Undone != nil], true
+				}
+			}
+		default:
+			return nil, fmt.Errorf("line %d: expected a line of an undo file", n+1)
+		}
+	}
+	return u, nil
+}
+
+// open opens the file for marks, if it is as it was read.
+func (u *Undo) open(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if end, _ := file.Seek(0, io.SeekEnd); end != int64(u.size) {
+		return nil, errors.Join(errors.New("it was changed since the plan: choose again"), file.Close())
+	}
+	_, err = file.Seek(int64(u.whole), io.SeekStart)
+	return file, errors.Join(err, file.Truncate(int64(u.whole)))
+}
+
+// Plan returns changes that undo the file's, the last one first, without the undone ones. It looks at the queue if a batch has no result:
+// a batch is atomic. Changes of which the queue shows nothing are unsure.
+func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Change, err error) {
+	at, err := redis.Time(ctx, conn)
+	if err != nil {
+		at = time.Now()
+	}
+	var cut []*Change
+	none := map[bool]bool{}
+	for _, c := range u.changes {
+		if c.made != 0 {
+			continue
+		}
+		cut = append(cut, c)
+		is := *c
+		if c.half {
+			is = c.undone()
+		}
+		if c.made, err = NewEditor(conn, u.queue).made(ctx, is, float64(at.UnixMilli())); err != nil {
+			return nil, nil, err
+		}
+		none[c.half] = none[c.half] || c.made == '0'
+	}
+	for _, c := range cut {
+		if none[c.half] {
+			c.made = '0'
+		}
+		if c.half && c.made != '?' {
+			c.made ^= '0' ^ '1'
+		}
+	}
+	for _, c := range slices.Backward(u.changes) {
+		switch c.made {
+		case '1':
+			undone = append(undone, c.undone())
+		case '?':
+			unsure = append(unsure, *c)
+		}
+	}
+	if len(undone)+len(unsure) == 0 {
+		err = errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
+	} else {
+		err = nil
+	}
+	return undone, unsure, err
+}
+
+// made returns '1' if the queue shows that a change was made, '0' if it was not, and '?' if others may have made it.
+func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error) {
+	dest, leases := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
+	set := map[string]string{"held": leases.Leases, "retry": leases.Leases, "dead": leases.Dead}[c.Of]
+	list := map[string]string{"ghost": GhostsKey(dest), "unghost": GhostsKey(dest), "list": e.names.Pending, "unlist": e.names.Pending, "once": e.names.Pending, "again": e.names.Pending}[c.Action]
+	r, err := e.conn.Pipe(ctx, []any{"ZSCORE", e.names.TimeoutSet, c.Key}, []any{"ZSCORE", HeldKey(dest), c.Key},
+		[]any{"ZSCORE", cmp.Or(set, scripts.Quarantine(dest)), c.Key}, []any{"LPOS", cmp.Or(list, GhostsKey(dest)), c.Key, "COUNT", 2})
+	if len(r) < 4 {
+		return 0, err
+	}
+	score, absent := r[0].Float64()
+	if absent != nil {
+		score, absent = r[1].Float64()
+	}
+	waits, other := absent == nil, r[2].Err() == nil
+	listed, unknown := r[3].Slice()
+	due, _ := strconv.ParseFloat(c.Score, 64)
+	target, _ := strconv.ParseFloat(cmp.Or(c.Due, c.Score), 64)
+	gone := slices.Contains([]string{"cancel", "deliver", "unghost", "unlist", "once"}, c.Action)
+	there, unsure := waits, !waits && due >= 0 && due <= nowMS // it may have been transferred
+	switch {
+	case c.Of == "ready": // equal values
+		unsure = true
+	case c.Action == "reschedule":
+		there, unsure = score == target, !waits
+	case c.Action == "aside", !packed(c.Of): // a Worker ends its leases
+		there, unsure = other, !other && gone && (c.Of == "held" || c.Of == "retry")
+	case list != "": // no LPOS before Redis 6.0.6
+		there, unsure = len(listed) > map[string]int{"once": 1, "again": 1}[c.Action], unknown != nil
+	}
+	switch {
+	case unsure:
+		return '?', nil
+	case there != gone:
+		return '1', nil
+	}
+	return '0', nil
+}
