@@ -172,7 +172,7 @@ func (l LineOf) place() string {
 
 // quoted is a name as MONITOR quotes it, cut if it is long.
 func quoted(name string) string {
-	const longest = 40
+	const longest = 30
 	if len(name) > longest {
 		return string(monitor.AppendQuoted(nil, name[:longest-1])) + "…"
 	}

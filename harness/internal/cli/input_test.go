@@ -61,7 +61,7 @@ func TestInputFromOutsideIsBounded(t *testing.T) {
 					}
 					line = append(line, word)
 				}
-				state, said := ended(t, 5*time.Second, line)
+				state, said := ended(t, 15*time.Second, line) // 5 s where nothing else runs
 				require.Contains(t, []int{1, 2}, state.ExitCode(), said)
 				requireLittleMemory(t, state)
 			})

@@ -20,7 +20,6 @@ func (c *call) listScenarios() error {
 	if err != nil {
 		return err
 	}
-	list := scenarioList{"dq-bench/scenarios/v1", all}
 	t := report.Table{Words: 2, Wraps: true}
 	row := func(name, about string) {
 		t.Rows = append(t.Rows, report.Row{Cells: []report.Cell{{Text: name}, {Text: about}}})
@@ -32,5 +31,5 @@ func (c *call) listScenarios() error {
 			row(map[bool]string{true: " * ", false: "   "}[v.Full]+v.Name, "  "+v.About)
 		}
 	}
-	return c.shows(list, t.Text)
+	return c.shows(scenarioList{"dq-bench/scenarios/v1", all}, t.Text)
 }

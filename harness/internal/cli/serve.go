@@ -5,6 +5,7 @@ import (
 
 	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
@@ -17,7 +18,7 @@ func newServe() *call {
 		if err != nil {
 			return err
 		}
-		server, err := web.Serve(c.Context(), c.listen, stored, nil, nil)
+		server, err := web.Serve(c.Context(), c.listen, stored, web.MetricsHandler(tool(), web.LoadMetrics{Run: &load.Live{}}), nil)
 		if err != nil {
 			return err
 		}

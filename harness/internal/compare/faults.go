@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -96,11 +95,4 @@ func total(runs []*run.Document) (sum run.Counts) {
 		sum = sum.Plus(r.Counts)
 	}
 	return sum
-}
-
-func roots(values []float64) (all []float64) {
-	for _, v := range values {
-		all = append(all, math.Sqrt(v))
-	}
-	return all
 }

@@ -199,30 +199,53 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 // mostUseful is how many runs a side are worth suggesting.
 const mostUseful = 500
 
-// command is how to make so many runs of the first and the last set by turns.
+// command is how to make so many runs of the first and the last set by turns; empty for a ramp, which no flag gives.
 func (c *Comparison) command(repeat int) string {
 	first, last := c.sets[0], c.sets[len(c.sets)-1]
 	if len(first.Runs) == 0 || len(last.Runs) == 0 {
 		return ""
 	}
 	a, b := first.Runs[0], last.Runs[0]
-	s := a.Scenario
-	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, plan.FormatFloat(s.Rate), s.Duration, text.Shell(s.Delay), s.PayloadSize)
-	if name, variant, _ := strings.Cut(s.Name, "/"); name != "" {
-		load = "-f " + name
-		if variant != "" {
-			load += " --variant " + variant
+	s, standard := a.Scenario, plan.DefaultPlan().Scenario()
+	servers := slices.Compact([]string{serverFlag(a), serverFlag(b)})
+	name, variant, _ := strings.Cut(s.Name, "/")
+	if name == "" && s.Ramp != "" {
+		return ""
+	}
+	command := "dq-bench run"
+	add := func(flag, value string) {
+		if value != "" {
+			command += " --" + flag + " " + text.Shell(value)
 		}
 	}
-	sides := fmt.Sprintf("--driver %s --driver %s", text.Shell(a.Driver.String()), text.Shell(b.Driver.String()))
-	if at, other := a.ServerAddress(), b.ServerAddress(); at != other && at != "" && other != "" {
-		sides += fmt.Sprintf(" --redis redis://%s --redis redis://%s", at, other)
+	add("driver", a.Driver.String())
+	add("driver", b.Driver.String())
+	for _, server := range servers {
+		add("redis", server)
 	}
-	beside := ""
+	add("file", name)
+	add("variant", variant)
+	for _, f := range plan.Fields {
+		if value := f.Text(s); name == "" && f.Compared && f.IsText() && value != f.Text(standard) {
+			add(f.Flag(), value)
+		}
+	}
 	if c.Paired {
-		beside = " --beside"
+		command += " --beside"
 	}
-	return fmt.Sprintf("dq-bench run %s %s%s --repeat %d", sides, load, beside, repeat)
+	return fmt.Sprintf("%s --repeat %d", command, repeat)
+}
+
+// serverFlag is the --redis value of a run.
+func serverFlag(r *run.Document) string {
+	if at := r.ServerAddress(); at != "" {
+		return "redis://" + at
+	}
+	how := ""
+	if r.Server != nil {
+		how, _, _ = strings.Cut(r.Server.How, " ")
+	}
+	return strings.TrimSuffix(how, "external") // an old file lacks the address
 }
 
 // changes lists the greatest changes of rows, and counts the others.

@@ -133,8 +133,10 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64) {
 		}
 	}
 	scaled, ok := logs(series)
-	if !ok {
-		scaled = roots(series) // their chance varies about as much at every level
+	for _, v := range series {
+		if !ok { // the chance of a root varies about as much at every level
+			scaled = append(scaled, math.Sqrt(v))
+		}
 	}
 	found := findSteps(ctx, scaled, may, level)
 	if t.Unit == "share" && len(may) > 0 {

@@ -77,7 +77,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 }
 
 // mostPoints is how many points a chart over time has: longer runs are drawn in steps of several seconds.
-const mostPoints = 240
+const mostPoints = 150
 
 // stat is a figure of each second, or NaN; join makes one value of the seconds of a step.
 type stat struct {
@@ -281,7 +281,11 @@ func marks(sets []compare.Set) (all []Mark) {
 	for _, s := range sets {
 		if f := s.Runs[0].Faults; f != nil {
 			for _, e := range f.Events {
-				if m := (Mark{X: e.From, To: e.To, Label: e.Kind}); len(sets) == 1 || len(s.Runs) == 1 {
+				m := Mark{X: e.From, Label: e.Kind}
+				if e.To-e.From > .05 { // else done at once: a line
+					m.To = e.To
+				}
+				if len(sets) == 1 || len(s.Runs) == 1 {
 					all = append(all, m)
 				}
 			}

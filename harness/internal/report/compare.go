@@ -9,6 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // OfComparison is the page of two sets or more: the verdict, a forest plot of the judged figures, and the runs.
@@ -19,14 +20,12 @@ func OfComparison(c *compare.Comparison) Page {
 		for i := range sets {
 			r.Sets[i] = compare.Set{Name: c.Sets[i].Driver, Runs: sets[i].Runs}
 		}
-		p := OfSets(r)
-		p.Data = rowsAsData(c)
-		return p
+		return OfSets(r)
 	}
 	p := OfSets(Result{Sets: []compare.Set{sets[0], sets[len(sets)-1]}})
 	p.State, p.Tag, p.Verdict = stateOfOutcome(c.Outcome), string(c.Outcome), c.Text
 	p.Title, p.Data = strings.Join(setNames(sets), ", ")+" · "+p.Tag, runsAsData(sets)
-	p.Lead = slices.Insert(p.Lead, 1, fmt.Sprintf("%d sets between them", len(sets)-2))
+	p.Lead = slices.Insert(p.Lead, 1, text.Plural(int64(len(sets)-2), "set")+" between them")
 	p.compared(c, "")
 	p.Headline[0].Title = fmt.Sprintf("%s against %s", sets[len(sets)-1].Name, sets[0].Name)
 	p.Charts = append(trackCharts(c), p.Charts...)
@@ -114,23 +113,6 @@ func drawnInterval(r compare.Row, widest float64) *Interval {
 		i.Low, i.High = at(*r.Ratio.Low), at(*r.Ratio.High)
 	}
 	return i
-}
-
-// rowsAsData are the rows by their names in the JSON document.
-func rowsAsData(c *compare.Comparison) Table {
-	t := Table{Head: []string{"figure", "unit", "old", "new", "shift", "low", "high", "ratio", "ratio_low", "ratio_high", "p", "floor", "outcome"}}
-	for _, r := range c.Rows {
-		ratio := compare.Estimate{}
-		value := Cell{}
-		if r.Ratio != nil {
-			ratio, value = *r.Ratio, Cell{Raw: &r.Ratio.Value}
-		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{
-			{Text: r.Figure}, {Text: r.Unit}, {Raw: &r.Old}, {Raw: &r.New}, {Raw: &r.Shift.Value}, {Raw: r.Shift.Low}, {Raw: r.Shift.High},
-			value, {Raw: ratio.Low}, {Raw: ratio.High}, {Raw: &r.P}, {Raw: &r.Floor}, {Text: string(r.Outcome)},
-		}})
-	}
-	return t
 }
 
 // changeTable lists where a figure became greater or less.

@@ -245,7 +245,7 @@ func runs(sets []compare.Set) Table {
 	return t
 }
 
-// runsAsData has a row for each run, as programs that read CSV want it: times in ns, the instant in seconds since 1970.
+// runsAsData has a row for each run, as programs that read CSV want it: times in ns.
 func runsAsData(sets []compare.Set) Table {
 	t := Table{Head: []string{"time", "set", "run", "driver", "server", "verdict"}}
 	for _, c := range run.AllCounts {
@@ -260,8 +260,7 @@ func runsAsData(sets []compare.Set) Table {
 	t.Head = append(t.Head, "server_cpu_ns_per_message", "transfer_calls_per_message")
 	for _, s := range sets {
 		for _, r := range s.Runs {
-			at := float64(r.Started.Unix())
-			row := []Cell{{Raw: &at}, {Text: s.Name}, {Text: r.RunID}, {Text: r.Driver.String()}, {Text: serverOf(r)}, {Text: stateOf(r).tag}}
+			row := []Cell{{Text: r.Started.UTC().Format(time.RFC3339)}, {Text: s.Name}, {Text: r.RunID}, {Text: r.Driver.String()}, {Text: serverOf(r)}, {Text: stateOf(r).tag}}
 			for _, c := range run.AllCounts {
 				row = append(row, count(c.Of(r.Counts), false))
 			}

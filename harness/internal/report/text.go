@@ -36,7 +36,11 @@ func (p Page) Text(w io.Writer) error {
 	}
 	wrap(&out, p.Verdict)
 	if p.Next != "" {
-		out.WriteString("next: " + p.Next + "\n") // one line, to be copied
+		next := "next: " + p.Next
+		if len(next) > width { // a shell reads it all the same
+			next = strings.ReplaceAll(next, " --", " \\\n  --")
+		}
+		out.WriteString(next + "\n")
 	}
 	_, err := io.WriteString(w, text.Inert(strings.TrimLeft(out.String(), "\n")))
 	return err
