@@ -2,7 +2,6 @@ package dq_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -22,30 +21,6 @@ type javaText struct {
 	V string `json:"v"`
 }
 
-// arrivals counts by value how often it has come, or was removed.
-type arrivals struct {
-	mu   sync.Mutex
-	came map[string]int
-}
-
-func (c *arrivals) add(value string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.came[value]++
-}
-
-func (c *arrivals) has(value string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.came[value] > 0
-}
-
-func (c *arrivals) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.came)
-}
-
 // Beside passes, a real Redisson offers, polls, removes, reads all and transfers: it never
 // sees what has come, and each value comes once or is removed once.
 func TestUnlistingBesideRealRedissons(t *testing.T) {
@@ -62,26 +37,21 @@ func TestUnlistingBesideRealRedissons(t *testing.T) {
 			b.fill(t, release.Layout(), filled, func(i int) int64 { return start + int64(i) })
 			b.delayed(t)
 
-			all := &arrivals{came: map[string]int{}}
+			all := expect(filled + offered)
 			var taker sync.WaitGroup
 			taker.Go(func() {
-				for all.len() < filled+offered {
-					v, err := b.queue.Take(deadline(t))
-					if err != nil {
-						return
-					}
-					all.add(v)
-				}
+				_ = consume(t.Context(), b.queue, 1, func(v string) { all.add(v) })
 			})
 			for i := range offered {
 				besideAPass(t, java, all, i)
 			}
-			require.Eventually(t, func() bool { return all.len() == filled+offered }, testDeadline, 10*time.Millisecond, "all come")
+			select {
+			case <-all.all:
+			case <-deadline(t).Done():
+			}
 			require.NoError(t, b.client.Close())
 			taker.Wait()
-			for value, n := range all.came {
-				require.Equal(t, 1, n, "%s comes once", value)
-			}
+			all.requireOnce(t, ended())
 			unlisted := 0
 			for _, pass := range p.made() {
 				t.Logf("%d of %d entries: %v", pass.Members, pass.Entries, pass.Err)
@@ -94,9 +64,9 @@ func TestUnlistingBesideRealRedissons(t *testing.T) {
 }
 
 // besideAPass has the real one offer, and do one thing more.
-func besideAPass(t *testing.T, java *redistest.RedissonQueue, all *arrivals, i int) {
+func besideAPass(t *testing.T, java *redistest.RedissonQueue, all *counted, i int) {
 	t.Helper()
-	java.Call("dq.offer", map[string]any{"value": javaText{"string", fmt.Sprintf("java %d", i)}, "delay": rand.IntN(3000)})
+	java.Call("dq.offer", map[string]any{"value": javaText{"string", strconv.Itoa(6000 + i)}, "delay": rand.IntN(3000)})
 	switch i % 10 {
 	case 3:
 		var polled *javaText

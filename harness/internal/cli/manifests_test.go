@@ -22,13 +22,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func readYAML(t *testing.T, path string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(data, into))
-}
-
 // deployed starts the processes of a manifest on this machine: one run, and agents that join it.
 func deployed(t *testing.T, run, agent []string, agents int) {
 	t.Helper()
@@ -87,55 +80,73 @@ func TestComposeFile(t *testing.T) {
 			Deploy  struct{ Replicas int }
 		}
 	}
-	readYAML(t, "../../../docker/compose.yaml", &file)
+	data, err := os.ReadFile("../../../docker/compose.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(data, &file))
 	agents := file.Services["agent"]
 	require.Contains(t, file.Services["run"].Command, "--agents="+strconv.Itoa(agents.Deploy.Replicas))
 	deployed(t, file.Services["run"].Command, agents.Command, agents.Deploy.Replicas)
+}
+
+// manifest is what the tests read of a Job or a Deployment.
+type manifest struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Spec       struct {
+		Parallelism  int
+		Replicas     int
+		BackoffLimit *int `yaml:"backoffLimit"`
+		Template     struct {
+			Spec struct {
+				SecurityContext struct {
+					RunAsNonRoot   bool                  `yaml:"runAsNonRoot"`
+					SeccompProfile struct{ Type string } `yaml:"seccompProfile"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Args            []string
+					SecurityContext struct {
+						AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+						ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+						Capabilities             struct{ Drop []string }
+					} `yaml:"securityContext"`
+					LivenessProbe  probe `yaml:"livenessProbe"`
+					ReadinessProbe probe `yaml:"readinessProbe"`
+				}
+			}
+		}
+	}
+}
+
+type probe struct {
+	HTTPGet struct{ Path string } `yaml:"httpGet"`
+}
+
+// manifestsOf returns the documents of a kind.
+func manifestsOf(t *testing.T, path, kind string) (all []manifest) {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	for documents := yaml.NewDecoder(file); ; {
+		var m manifest
+		if err := documents.Decode(&m); errors.Is(err, io.EOF) {
+			return all
+		} else {
+			require.NoError(t, err)
+		}
+		if m.Kind == kind {
+			all = append(all, m)
+		}
+	}
 }
 
 // The exit code of the Job is the verdict on the whole; its agents are a Job of their own. No container may write
 // to its root, or do more than an unprivileged user may.
 func TestKubernetesJob(t *testing.T) {
 	t.Parallel()
-	type job struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Spec       struct {
-			Parallelism  int
-			BackoffLimit *int `yaml:"backoffLimit"`
-			Template     struct {
-				Spec struct {
-					SecurityContext struct {
-						RunAsNonRoot   bool                  `yaml:"runAsNonRoot"`
-						SeccompProfile struct{ Type string } `yaml:"seccompProfile"`
-					} `yaml:"securityContext"`
-					Containers []struct {
-						Args            []string
-						SecurityContext struct {
-							AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
-							ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
-							Capabilities             struct{ Drop []string }
-						} `yaml:"securityContext"`
-					}
-				}
-			}
-		}
-	}
-	file, err := os.Open("../../../docker/k8s-job.yaml")
-	require.NoError(t, err)
-	defer file.Close()
-	var jobs []job
-	for documents := yaml.NewDecoder(file); ; {
-		var j job
-		if err := documents.Decode(&j); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
-		if j.Kind != "Job" {
-			continue
-		}
-		jobs = append(jobs, j)
+	jobs := manifestsOf(t, "../../../docker/k8s-job.yaml", "Job")
+	require.Len(t, jobs, 2)
+	for _, j := range jobs {
 		require.Equal(t, "batch/v1", j.APIVersion)
 		require.Zero(t, *j.Spec.BackoffLimit)
 		pod := j.Spec.Template.Spec
@@ -145,7 +156,6 @@ func TestKubernetesJob(t *testing.T) {
 		require.False(t, *pod.Containers[0].SecurityContext.AllowPrivilegeEscalation)
 		require.Equal(t, []string{"ALL"}, pod.Containers[0].SecurityContext.Capabilities.Drop)
 	}
-	require.Len(t, jobs, 2)
 	run, agents := jobs[0].Spec, jobs[1].Spec
 	args := run.Template.Spec.Containers[0].Args
 	require.Contains(t, args, "--agents="+strconv.Itoa(agents.Parallelism))
@@ -155,29 +165,10 @@ func TestKubernetesJob(t *testing.T) {
 // The guards of the Deployment and of the unit deliver, serve metrics, and may do no more than an unprivileged user.
 func TestGuardManifests(t *testing.T) {
 	t.Parallel()
-	var deployment struct {
-		Kind string
-		Spec struct {
-			Replicas int
-			Template struct {
-				Spec struct {
-					Containers []struct {
-						Args          []string
-						LivenessProbe struct {
-							HTTPGet struct{ Path string } `yaml:"httpGet"`
-						} `yaml:"livenessProbe"`
-						ReadinessProbe struct {
-							HTTPGet struct{ Path string } `yaml:"httpGet"`
-						} `yaml:"readinessProbe"`
-					}
-				}
-			}
-		}
-	}
-	readYAML(t, "../../../docker/k8s-guard.yaml", &deployment)
-	require.Equal(t, "Deployment", deployment.Kind)
-	require.Equal(t, 2, deployment.Spec.Replicas)
-	container := deployment.Spec.Template.Spec.Containers[0]
+	deployments := manifestsOf(t, "../../../docker/k8s-guard.yaml", "Deployment")
+	require.Len(t, deployments, 1)
+	require.Equal(t, 2, deployments[0].Spec.Replicas)
+	container := deployments[0].Spec.Template.Spec.Containers[0]
 	require.Equal(t, "/metrics", container.LivenessProbe.HTTPGet.Path)
 	require.Equal(t, "/metrics", container.ReadinessProbe.HTTPGet.Path)
 	unit, err := os.ReadFile("../../../docker/dq-guard.service")
