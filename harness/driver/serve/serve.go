@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *server) load(d driver.Driver, has func(capability string) bool) {
 		by = timed.Timing()
 	}
 	s.host = agent.NewHost(d, by)
-	for _, capability := range s.host.Capabilities() {
+	for _, capability := range agent.Capabilities {
 		if has(capability) {
 			s.hello.Capabilities = append(s.hello.Capabilities, capability)
 		}
@@ -144,7 +145,7 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 			cancel()
 		}
 		return ok, nil
-	case s.host != nil && agent.Is(r.Op):
+	case s.host != nil && strings.HasPrefix(r.Op, "load."):
 		return s.host.Do(ctx, r.Op, r.line, func(fields map[string]any) { event("samples", fields) })
 	case r.wrong != nil:
 		return nil, fmt.Errorf("%s: %w", r.Op, r.wrong)

@@ -158,7 +158,7 @@ func TestServeIsAnAgent(t *testing.T) {
 			}
 			samples, err := base64.StdEncoding.DecodeString(encoded)
 			require.NoError(t, err)
-			require.NoError(t, agent.DecodeSamples(samples, func(s agent.Sample) error {
+			require.NoError(t, agent.Decode(samples, func(s agent.Sample) error {
 				counts[s.Kind]++
 				return nil
 			}))
@@ -167,10 +167,10 @@ func TestServeIsAnAgent(t *testing.T) {
 	read(func() bool { return answered["1"] })
 	var items []byte
 	for i := range 10 {
-		items = agent.AppendItem(items, agent.Item{Index: uint32(i), At: time.Now().UnixNano()})
+		items = agent.Append(items, agent.Item{Index: uint32(i), At: time.Now().UnixNano()})
 	}
 	for i := range 5 {
-		items = agent.AppendItem(items, agent.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
+		items = agent.Append(items, agent.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
 	}
 	c.send(fmt.Sprintf(`{"id":2,"op":"load.offer","handle":"load-1","items":%q}`, base64.StdEncoding.EncodeToString(items)))
 	c.send(`{"id":3,"op":"load.take","handle":"load-1","consumers":[0]}`)

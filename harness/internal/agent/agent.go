@@ -138,9 +138,6 @@ func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
 }
 
-// offer hands over items in the order of their instants.
-func (a *agent) offer(items []Item) { a.items.push(items...) }
-
 // take starts consumers, each of which takes from the queue of its number.
 func (a *agent) take(consumers []int) {
 	for _, c := range consumers {
@@ -295,11 +292,11 @@ func (a *agent) consume(q driver.Queue) {
 		case err != nil:
 			a.failed(&a.errors.Take, err)
 			a.sample(Sample{Kind: TakeFail})
-			pause(a.takes, takeRetry)
+			Pause(a.takes, takeRetry)
 		case value != nil:
 			kind, index, due := Parse(value, a.run)
 			a.sample(Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
-			pause(a.takes, a.setup.Work)
+			Pause(a.takes, a.setup.Work)
 		}
 	}
 }
@@ -308,7 +305,7 @@ func (a *agent) takeOne(q driver.Queue) ([]byte, error) {
 	if a.setup.Poll == 0 {
 		return q.Take(a.takes)
 	}
-	if !pause(a.takes, a.setup.Poll) {
+	if !Pause(a.takes, a.setup.Poll) {
 		return nil, nil
 	}
 	value, found, err := q.(driver.Poller).Poll(a.takes)
@@ -333,7 +330,7 @@ func (a *agent) failed(first *string, err error) {
 func (a *agent) sample(s Sample) {
 	a.mu.Lock()
 	if len(a.out) < mostKept {
-		a.out = AppendSample(a.out, s)
+		a.out = Append(a.out, s)
 	} else {
 		a.dropped++
 	}
@@ -353,7 +350,7 @@ func (a *agent) flush() {
 	a.out, a.dropped, a.told = nil, 0, a.errors
 	a.mu.Unlock()
 	if dropped > 0 {
-		out = AppendSample(out, Sample{Kind: Dropped, A: dropped})
+		out = Append(out, Sample{Kind: Dropped, A: dropped})
 	}
 	for len(out) > lineSamples {
 		a.event(map[string]any{"samples": out[:lineSamples]})
@@ -367,7 +364,7 @@ func (a *agent) flush() {
 }
 
 func (a *agent) flushLoop() {
-	for pause(a.takes, flushEvery) {
+	for Pause(a.takes, flushEvery) {
 		a.flush()
 	}
 }
@@ -386,7 +383,7 @@ func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 		all.Held += n
 		err = holder.Values(ctx, func(value []byte) {
 			if index, due, ok := Find(value, a.run); ok {
-				all.Samples = AppendSample(all.Samples, Sample{Kind: Held, Index: index, A: due})
+				all.Samples = Append(all.Samples, Sample{Kind: Held, Index: index, A: due})
 			}
 		})
 		if err != nil {
@@ -406,15 +403,11 @@ type fifo[T any] struct {
 
 func (f *fifo[T]) init() { f.some = sync.NewCond(&f.mu) }
 
-func (f *fifo[T]) push(items ...T) {
+func (f *fifo[T]) push(item T) {
 	f.mu.Lock()
-	f.items = append(f.items, items...)
+	f.items = append(f.items, item)
 	f.mu.Unlock()
-	if len(items) == 1 {
-		f.some.Signal()
-	} else {
-		f.some.Broadcast()
-	}
+	f.some.Signal()
 }
 
 // pop waits for an item; ok is false once the queue is closed and empty.

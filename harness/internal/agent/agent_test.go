@@ -9,18 +9,18 @@ import (
 
 func TestRecordsSurviveTheirWay(t *testing.T) {
 	item := Item{Index: Warm | 7, CancelAfter: 3, At: 1 << 60, Delay: 5, Due: -1}
-	items, err := DecodeItems(AppendItem(nil, item))
-	require.NoError(t, err)
+	var items []Item
+	keepItem := func(i Item) error { items = append(items, i); return nil }
+	require.NoError(t, Decode(Append(nil, item), keepItem))
 	require.Equal(t, []Item{item}, items)
-	_, err = DecodeItems(make([]byte, itemSize+1))
-	require.ErrorContains(t, err, "records of 32 bytes, got 33")
+	require.ErrorContains(t, Decode(make([]byte, 33), keepItem), "records of 32 bytes, got 33")
 
 	sample := Sample{Kind: Taken, Waited: 1<<32 - 1, Index: 7, A: -1, B: 1 << 60}
 	var got []Sample
 	keep := func(s Sample) error { got = append(got, s); return nil }
-	require.NoError(t, DecodeSamples(AppendSample(nil, sample), keep))
+	require.NoError(t, Decode(Append(nil, sample), keep))
 	require.Equal(t, []Sample{sample}, got)
-	require.ErrorContains(t, DecodeSamples(make([]byte, sampleSize+1), keep), "records of 25 bytes")
+	require.ErrorContains(t, Decode(make([]byte, sampleSize+1), keep), "records of 25 bytes")
 }
 
 func TestDueAt(t *testing.T) {

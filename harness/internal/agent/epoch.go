@@ -32,8 +32,8 @@ func (e Epoch) Instant(ns int64) time.Time { return e.zero.Add(time.Duration(ns 
 // Since compares the epoch with one that is made now: by how much the wall clock was set since.
 func (e Epoch) Since() time.Duration { return -NewEpoch().Drift(e.zero) }
 
-// pause waits, and reports whether it came to its end.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports whether it came to its end.
+func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}

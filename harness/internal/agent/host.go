@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,13 +30,8 @@ func NewHost(d driver.Driver, c clock.Clock) *Host {
 	return &Host{driver: d, clock: c, epoch: NewEpoch(), agents: map[string]*agent{}}
 }
 
-// Capabilities are the ops and options of a Host, for hello.
-func (h *Host) Capabilities() []string {
-	return []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(held)"}
-}
-
-// Is reports whether an op is one of a Host's.
-func Is(op string) bool { return strings.HasPrefix(op, "load.") }
+// Capabilities are the options of a Host, for hello. Its ops begin with "load.".
+var Capabilities = []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(held)"}
 
 // Opened is the answer to load.open. Now is the clock of the agent, Unix ns.
 type Opened struct {
@@ -77,11 +71,10 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	}
 	switch op {
 	case "load.offer":
-		items, err := DecodeItems(r.Items)
-		if err == nil {
-			a.offer(items)
-		}
-		return nil, err
+		return nil, Decode(r.Items, func(i Item) error {
+			a.items.push(i)
+			return nil
+		})
 	case "load.take":
 		for _, c := range r.Consumers {
 			if c < 0 {

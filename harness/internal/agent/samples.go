@@ -66,39 +66,23 @@ type Sample struct {
 	A, B   int64
 }
 
-const sampleSize, itemSize = 25, 32
+// sampleSize is the length of a Sample that is encoded; an Item has 32 bytes.
+const sampleSize = 25
 
-// AppendSample encodes a sample: its fields in their order, little-endian.
-func AppendSample(b []byte, s Sample) []byte { return encode(b, s) }
-
-// AppendItem encodes an item: its fields in their order, little-endian.
-func AppendItem(b []byte, i Item) []byte { return encode(b, i) }
-
-func encode(b []byte, record any) []byte {
+// Append encodes a record: its fields in their order, little-endian.
+func Append[T Sample | Item](b []byte, record T) []byte {
 	b, _ = binary.Append(b, binary.LittleEndian, record) // whose size is fixed
 	return b
 }
 
-// DecodeSamples calls each with every sample, to the first error.
-func DecodeSamples(b []byte, each func(Sample) error) error {
-	return decode(b, "samples", sampleSize, each)
-}
-
-// DecodeItems decodes items.
-func DecodeItems(b []byte) (items []Item, err error) {
-	err = decode(b, "items", itemSize, func(i Item) error {
-		items = append(items, i)
-		return nil
-	})
-	return items, err
-}
-
-func decode[T any](b []byte, what string, size int, each func(T) error) error {
+// Decode calls each with every record, to the first error.
+func Decode[T Sample | Item](b []byte, each func(T) error) error {
+	var record T
+	size := binary.Size(record)
 	if len(b)%size != 0 {
-		return fmt.Errorf("%s: expected records of %d bytes, got %d bytes", what, size, len(b))
+		return fmt.Errorf("expected records of %d bytes, got %d bytes", size, len(b))
 	}
 	for ; len(b) > 0; b = b[size:] {
-		var record T
 		_, _ = binary.Decode(b, binary.LittleEndian, &record)
 		if err := each(record); err != nil {
 			return err

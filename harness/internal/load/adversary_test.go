@@ -103,13 +103,13 @@ func adversary(fault string) {
 		switch deed := deeds[fault]; {
 		case due && lying && len(head.Samples) > 0:
 			var told []byte
-			_ = agent.DecodeSamples(head.Samples, func(s agent.Sample) error {
+			_ = agent.Decode(head.Samples, func(s agent.Sample) error {
 				all := []agent.Sample{s}
 				if s.Kind == lie.kind && !done {
 					all, done = lie.tell(s), true
 				}
 				for _, s := range all {
-					told = agent.AppendSample(told, s)
+					told = agent.Append(told, s)
 				}
 				return nil
 			})

@@ -274,15 +274,13 @@ func (in *Injector) noSnapshots() deed {
 	failed := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, mendTimeout)
 		defer cancel()
-		for {
+		return redis.Until(ctx, "a snapshot failed", func() error {
 			info, err := in.admin.Do(ctx, "INFO", "persistence").Text()
-			if err != nil || strings.Contains(info, "rdb_last_bgsave_status:err") {
-				return err
+			if err == nil && !strings.Contains(info, "rdb_last_bgsave_status:err") {
+				err = errors.New("the last one succeeded")
 			}
-			if err := sleep(ctx, 10*time.Millisecond); err != nil {
-				return err
-			}
-		}
+			return err
+		})
 	}
 	return deed{
 		do: all(in.process(func(_ context.Context, n *redis.Node) error {

@@ -162,7 +162,7 @@ func (in *Injector) run(ctx context.Context, start time.Time) {
 	}
 	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
 	for _, e := range events {
-		if sleep(ctx, time.Until(e.From)) != nil {
+		if !agent.Pause(ctx, time.Until(e.From)) {
 			return
 		}
 		e.From = time.Now()
@@ -196,15 +196,6 @@ func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // loss says which messages it may lose: no message is on its way to a process that does not take.

@@ -79,7 +79,7 @@ func (e *engine) holdings() (all []holding) {
 			if err := ask(ctx, &h); err != nil {
 				return err
 			}
-			return agent.DecodeSamples(h.Samples, func(s agent.Sample) error {
+			return agent.Decode(h.Samples, func(s agent.Sample) error {
 				each(s.Index, s.A)
 				return nil
 			})

@@ -3,10 +3,9 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"sort"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,26 +151,13 @@ type cpuTimes struct{ total, idle, steal int64 }
 // parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice. The
 // guests' times are in user and nice already.
 func parseCPUTimes(stat string) (t cpuTimes, ok bool) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	const idle, iowait, steal = 3, 4, 7
-	if len(fields) < 1+steal+1 || fields[0] != "cpu" {
+	var cpu string
+	var user, nice, system, idle, iowait, irq, softirq, steal int64
+	n, _ := fmt.Sscanln(stat, &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) // fails for the guests behind them
+	if n < 9 || cpu != "cpu" {
 		return cpuTimes{}, false
 	}
-	for i, field := range fields[1 : 1+steal+1] {
-		ticks, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return cpuTimes{}, false
-		}
-		t.total += ticks
-		switch i {
-		case idle, iowait:
-			t.idle += ticks
-		case steal:
-			t.steal = ticks
-		}
-	}
-	return t, true
+	return cpuTimes{user + nice + system + idle + iowait + irq + softirq + steal, idle + iowait, steal}, true
 }
 
 func (t cpuTimes) since(before cpuTimes) cpuTimes {

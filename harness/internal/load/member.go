@@ -196,7 +196,7 @@ func (m *member) onEvent(line json.RawMessage) {
 	e.mu.Lock()
 	m.heard = time.Now()
 	if err == nil && !m.broken {
-		err = agent.DecodeSamples(told.Samples, func(s agent.Sample) error { return e.add(m, s) })
+		err = agent.Decode(told.Samples, func(s agent.Sample) error { return e.add(m, s) })
 	}
 	e.errs.Keep(told.Errors)
 	e.mu.Unlock()
@@ -257,11 +257,10 @@ func (m *member) takeBack() {
 	defer m.sending.Unlock()
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
-	items, _ := agent.DecodeItems(m.outbox) // which handOut has encoded
+	_ = agent.Decode(m.outbox, func(item agent.Item) error { // which handOut has encoded
+		return m.engine.add(m, agent.Sample{Kind: agent.Skipped, Index: item.Index})
+	})
 	m.outbox = nil
-	for _, item := range items {
-		_ = m.engine.add(m, agent.Sample{Kind: agent.Skipped, Index: item.Index})
-	}
 }
 
 // end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value that it meets; one that

@@ -130,7 +130,7 @@ func (p *phase) handOut() {
 			item.Index |= agent.Warm
 		}
 		p.hand(p.next, m)
-		m.outbox = agent.AppendItem(m.outbox, item)
+		m.outbox = agent.Append(m.outbox, item)
 	}
 }
 
