@@ -206,10 +206,7 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 
 // came is the first release that has what the newer of two has and the older has not.
 func came(a, b wire.Release, of func(wire.Release) string) string {
-	newer := a
-	if b.AtLeast(a) {
-		newer = b
-	}
+	newer := map[bool]wire.Release{true: b, false: a}[b.AtLeast(a)]
 	first := newer
 	for _, r := range slices.Backward(wire.Releases()) {
 		switch {

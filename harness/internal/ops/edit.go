@@ -55,6 +55,12 @@ func NewEditor(conn redis.Conn, dest string) *Editor {
 	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, "")}
 }
 
+// set is the ZSET of a part; empty for ready.
+func (e *Editor) set(of string) string {
+	dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
+	return map[string]string{"waiting": e.names.TimeoutSet, "ahead": HeldKey(dest), "aside": scripts.Quarantine(dest), "held": l.Leases, "retry": l.Leases, "dead": l.Dead}[of]
+}
+
 // Each visits the messages of a part that a Filter matches, in the order of the key.
 func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(Item) error) error {
 	try := func(i Item) error {
@@ -67,11 +73,9 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		}
 		return visit(i)
 	}
-	leases := scripts.LeaseNamesOf(e.names.Destination)
 	switch of {
 	case "waiting", "aside", "ahead":
-		key := map[string]string{"waiting": e.names.TimeoutSet, "aside": scripts.Quarantine(e.names.Destination), "ahead": HeldKey(e.names.Destination)}[of]
-		return zscan(ctx, e.conn, key, func(z redis.Z) error {
+		return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
 		})
 	case "ready":
@@ -85,11 +89,8 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 			return nil
 		})
 	}
-	key := leases.Leases
-	if of == "dead" {
-		key = leases.Dead
-	}
-	return zscan(ctx, e.conn, key, func(z redis.Z) error {
+	leases := scripts.LeaseNamesOf(e.names.Destination)
+	return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
 		r, err := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
 		if len(r) < 3 {
 			return err
@@ -239,7 +240,7 @@ type Change struct {
 
 	line int
 	made byte // the digit; 0 without one
-	half bool // an undo began with it
+	half bool // it undoes another, and had begun
 }
 
 // Change is an action's change to an item.

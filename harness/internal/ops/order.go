@@ -82,18 +82,16 @@ func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) err
 
 // Plan has the changes of an order.
 type Plan struct {
-	Verb, Queue string
-	Changes     []Change
-	Unsure      []Change // of an undo file: the queue does not show if they were made, and they are left
+	*Order
+	Changes []Change
+	Unsure  []Change // of an undo file: the queue does not show if they were made, and they are left
 
-	site Site
-	file string // that it undoes
 	undo *Undo
 }
 
 // Plan returns the changes that an order makes.
 func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
-	p = &Plan{Verb: o.Verb, Queue: o.Queue, site: o.Site, file: o.File}
+	p = &Plan{Order: o}
 	switch o.Verb {
 	case "undo":
 		if err = p.read(ctx, e.conn); err != nil {
@@ -112,16 +110,16 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 	return p, err
 }
 
-// read plans what undoes a file.
+// read plans to undo a file.
 func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
-	data, err := os.ReadFile(p.file)
+	data, err := os.ReadFile(p.File)
 	if err != nil {
 		return err
 	}
 	if p.undo, err = ReadUndo(data); err != nil {
 		return err
 	}
-	if is := p.site.server(); p.undo.server != "" && p.undo.server != is {
+	if is := p.Site.server(); p.undo.server != "" && p.undo.server != is {
 		return fmt.Errorf("expected the server of its changes, %s, got %s: name it by --redis", p.undo.server, is)
 	}
 	p.Queue = p.undo.queue
@@ -170,23 +168,23 @@ func (d Done) String() string {
 // Apply makes the changes of a plan. Before them it writes an undo file. The file whose changes it undoes gets marks, so that it does
 // so once.
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (d Done, err error) {
-	d = Done{Queue: p.Queue, Of: len(p.Changes), flags: p.site.Flags}
+	d = Done{Queue: p.Queue, Of: len(p.Changes), flags: p.Site.Flags}
 	if d.Of == 0 {
 		return d, nil
 	}
 	editor := NewEditor(conn, p.Queue)
 	if p.undo != nil {
-		marks, err := p.undo.open(p.file)
+		marks, err := p.undo.open(p.File)
 		if err != nil {
-			return d, fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.file, err)
+			return d, fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.File, err)
 		}
 		defer marks.Close()
 		editor.marks = marks
 	}
-	name := filepath.Join(p.site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
+	name := filepath.Join(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
-		err = write(file, Change{Server: p.site.server()})
+		err = write(file, Change{Server: p.Site.server()})
 	}
 	if err != nil {
 		return d, fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)

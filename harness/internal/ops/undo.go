@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -73,7 +72,10 @@ func ReadUndo(data []byte) (*Undo, error) {
 			u.used = true
 			for _, line := range slices.Concat(c.Undoing, c.Undone) {
 				if of := byLine[line]; of != nil {
-					of.made, of.half = map[bool]byte{true: '0'}[c.Undone != nil], true
+					if !of.half {
+						*of = of.undone()
+					}
+					of.made, of.half = map[bool]byte{true: '1'}[c.Undone != nil], true
 				}
 			}
 		default:
@@ -103,53 +105,48 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 	if err != nil {
 		at = time.Now()
 	}
-	var cut []*Change
 	none := map[bool]bool{}
+	var cut []*Change
 	for _, c := range u.changes {
 		if c.made != 0 {
 			continue
 		}
-		cut = append(cut, c)
-		is := *c
-		if c.half {
-			is = c.undone()
-		}
-		if c.made, err = NewEditor(conn, u.queue).made(ctx, is, float64(at.UnixMilli())); err != nil {
+		if c.made, err = NewEditor(conn, u.queue).made(ctx, *c, float64(at.UnixMilli())); err != nil {
 			return nil, nil, err
 		}
-		none[c.half] = none[c.half] || c.made == '0'
+		cut, none[c.half] = append(cut, c), none[c.half] || c.made == '0'
 	}
 	for _, c := range cut {
 		if none[c.half] {
 			c.made = '0'
 		}
-		if c.half && c.made != '?' {
-			c.made ^= '0' ^ '1'
-		}
 	}
 	for _, c := range slices.Backward(u.changes) {
-		switch c.made {
-		case '1':
-			undone = append(undone, c.undone())
-		case '?':
+		switch {
+		case c.made == '?':
 			unsure = append(unsure, *c)
+		case c.half && c.made == '0':
+			undone = append(undone, *c)
+		case !c.half && c.made == '1':
+			undone = append(undone, c.undone())
 		}
 	}
 	if len(undone)+len(unsure) == 0 {
-		err = errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
-	} else {
-		err = nil
+		return nil, nil, errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
 	}
-	return undone, unsure, err
+	return undone, unsure, nil
 }
 
 // made returns '1' if the queue shows that a change was made, '0' if it was not, and '?' if others may have made it.
 func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error) {
-	dest, leases := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
-	set := map[string]string{"held": leases.Leases, "retry": leases.Leases, "dead": leases.Dead}[c.Of]
-	list := map[string]string{"ghost": GhostsKey(dest), "unghost": GhostsKey(dest), "list": e.names.Pending, "unlist": e.names.Pending, "once": e.names.Pending, "again": e.names.Pending}[c.Action]
-	r, err := e.conn.Pipe(ctx, []any{"ZSCORE", e.names.TimeoutSet, c.Key}, []any{"ZSCORE", HeldKey(dest), c.Key},
-		[]any{"ZSCORE", cmp.Or(set, scripts.Quarantine(dest)), c.Key}, []any{"LPOS", cmp.Or(list, GhostsKey(dest)), c.Key, "COUNT", 2})
+	kept, pending := GhostsKey(e.names.Destination), e.names.Pending
+	list := map[string]string{"ghost": kept, "unghost": kept, "list": pending, "unlist": pending, "once": pending, "again": pending}[c.Action]
+	part := c.Of
+	if packed(part) {
+		part = "aside"
+	}
+	r, err := e.conn.Pipe(ctx, []any{"ZSCORE", e.set("waiting"), c.Key}, []any{"ZSCORE", e.set("ahead"), c.Key}, []any{"ZSCORE", e.set(part), c.Key},
+		[]any{"LPOS", cmp.Or(list, kept), c.Key, "COUNT", 2})
 	if len(r) < 4 {
 		return 0, err
 	}
