@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -141,22 +142,18 @@ const gatherLead = time.Second
 type block struct {
 	id    string
 	sides int
-
-	mu    sync.Mutex
-	ready int
-	at    time.Time
-	all   chan struct{} // closed once all are ready, and at is set
+	ready atomic.Int64
+	at    time.Time     // read once all is closed
+	all   chan struct{} // closed once all are ready
 }
 
 // gather waits until all sides are ready, and returns the instant to begin at; the zero time if ctx ends first. Each side calls
 // it once.
 func (b *block) gather(ctx context.Context) (time.Time, error) {
-	b.mu.Lock()
-	if b.ready++; b.ready == b.sides {
+	if b.ready.Add(1) == int64(b.sides) {
 		b.at = time.Now().Add(gatherLead)
 		close(b.all)
 	}
-	b.mu.Unlock()
 	select {
 	case <-b.all:
 		return b.at, nil
