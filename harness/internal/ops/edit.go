@@ -240,7 +240,7 @@ type Change struct {
 
 	line int
 	made byte // the digit; 0 without one
-	half bool // it undoes another, and had begun
+	half int  // it undoes another, and had begun by the mark in this line
 }
 
 // Change is an action's change to an item.

@@ -255,6 +255,11 @@ func TestUndoFiles(t *testing.T) {
 	require.EqualValues(t, 4, b.count("ZCARD", b.names.TimeoutSet))
 	overwrite(text + `{"undoing":[1,2,3]}` + "\n") // killed behind it
 	require.ErrorContains(t, undo(file), "undone already")
+	b.do("ZREM", b.names.TimeoutSet, b.do("LPOP", b.names.Pending))
+	overwrite(text + `{"undoing":[1]}` + "\n" + `{"undoing":[2]}` + "\n" + `{"undoing":[3]}` + "\n") // killed each time
+	done, err := do(&ops.Order{Verb: "undo", File: file})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{done.Made, done.Of})
 	overwrite(text)
 	require.ErrorContains(t, undo(file), "nothing was undone")
 

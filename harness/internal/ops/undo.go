@@ -72,10 +72,10 @@ func ReadUndo(data []byte) (*Undo, error) {
 			u.used = true
 			for _, line := range slices.Concat(c.Undoing, c.Undone) {
 				if of := byLine[line]; of != nil {
-					if !of.half {
+					if of.half == 0 {
 						*of = of.undone()
 					}
-					of.made, of.half = map[bool]byte{true: '1'}[c.Undone != nil], true
+					of.made, of.half = map[bool]byte{true: '1'}[c.Undone != nil], n
 				}
 			}
 		default:
@@ -105,7 +105,7 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 	if err != nil {
 		at = time.Now()
 	}
-	none := map[bool]bool{}
+	none := map[int]bool{} // by batch
 	var cut []*Change
 	for _, c := range u.changes {
 		if c.made != 0 {
@@ -125,9 +125,9 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 		switch {
 		case c.made == '?':
 			unsure = append(unsure, *c)
-		case c.half && c.made == '0':
+		case c.half > 0 && c.made == '0':
 			undone = append(undone, *c)
-		case !c.half && c.made == '1':
+		case c.half == 0 && c.made == '1':
 			undone = append(undone, c.undone())
 		}
 	}
