@@ -29,17 +29,17 @@ type follower struct {
 	closed     atomic.Bool
 }
 
-func follow(t *testing.T, rdb redis.UniversalClient, queue string, options ...dq.Option) *follower {
+func follow(t *testing.T, rdb redis.UniversalClient, queue string) *follower {
 	t.Helper()
 	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
-	client, err := dq.NewClient(rdb, append(options,
+	client, err := dq.NewClient(rdb,
 		on(func(e dq.Subscribed) { f.subscribed <- e.Queue }),
 		on(func(dq.Disconnected) { f.lost.Add(1) }),
 		on(func(e dq.Transferred) {
 			if e.Err != nil {
 				f.lost.Add(1)
 			}
-		}))...)
+		}))
 	require.NoError(t, err)
 	f.client = client
 	t.Cleanup(func() { f.close(t); _ = rdb.Close() })
