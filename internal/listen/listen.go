@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -40,6 +42,13 @@ func Host(addr string) string {
 		return host
 	}
 	return "127.0.0.1"
+}
+
+// IsLocal reports whether only this machine reaches an address to listen at.
+func IsLocal(addr string) bool {
+	host := Host(addr)
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // Server answers requests until Close.

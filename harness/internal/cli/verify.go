@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -160,6 +161,11 @@ func newVerify() *call {
 		if v.given("for") && !v.given("random") {
 			return usageError(errors.New("--for bounds --random: expected both"))
 		}
+		for _, other := range []string{"json", "report", "run", "baseline", "write-baseline"} {
+			if v.given("random") && v.given(other) {
+				return usageError(fmt.Errorf("--random draws histories and prints the first that fails: --%s does not go with it", other))
+			}
+		}
 		if v.given("random") {
 			return v.random(plan, random, most)
 		}
@@ -168,14 +174,24 @@ func newVerify() *call {
 }
 
 func (v *casesCall) judge(plan *conformance.Plan) error {
-	if v.baseline != "" { // of any of the cases, also of those that --run leaves out
-		sections, err := conformance.Load(scenarios.Conformance, "conformance")
-		if err == nil {
-			plan.Baseline, err = conformance.ReadBaseline(v.baseline, conformance.Select(sections, nil))
-		}
+	var all []*conformance.Case // also those that --run leaves out
+	for _, folder := range []string{"conformance", "beyond", "beside"} {
+		sections, err := conformance.Load(scenarios.Conformance, folder)
 		if err != nil {
 			return err
 		}
+		all = append(all, conformance.Select(sections, nil)...)
+	}
+	var old conformance.Baseline // the file that is written anew
+	var err1, err2 error
+	if v.baseline != "" {
+		plan.Baseline, err1 = conformance.ReadBaseline(v.baseline, all)
+	}
+	if _, missing := os.Stat(v.writeBase); v.writeBase != "" && missing == nil {
+		old, err2 = conformance.ReadBaseline(v.writeBase, all)
+	}
+	if err := cmp.Or(err1, err2); err != nil {
+		return err
 	}
 	if v.writeBase != "" {
 		plan.MaxFailures = 0 // a file of half of them would not be one
@@ -192,7 +208,7 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 		return subjectAtFault(err)
 	}
 	if err == nil && v.writeBase != "" { // after an error, not all cases are known
-		content, unwritten := report.Baseline().Text()
+		content, unwritten := report.Baseline(old).Text()
 		if unwritten == nil {
 			unwritten = run.WriteWhole(v.writeBase, content)
 		}

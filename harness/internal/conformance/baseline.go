@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -66,15 +68,22 @@ func ParseBaseline(text []byte) (Baseline, error) {
 	return b, nil
 }
 
-// Baseline lists the failures of this run: known ones with their reason, others with their cause.
-func (r *Report) Baseline() Baseline {
-	b := Baseline{}
+// Baseline lists the failures of this run: known ones with their reason, others with their cause. Of an old list it keeps the reasons,
+// and the cases that were not run.
+func (r *Report) Baseline(old Baseline) Baseline {
+	b := maps.Clone(old)
+	if b == nil {
+		b = Baseline{}
+	}
 	for _, c := range r.Cases {
+		if c.Status != Skip {
+			delete(b, c.ID)
+		}
 		switch {
 		case c.Status == FailedAsExpected && c.baseline != "":
 			b[c.ID] = c.baseline
 		case c.Status == Fail && c.baseline == "": // else it passes now
-			b[c.ID] = c.CauseText()
+			b[c.ID] = cmp.Or(old[c.ID], c.CauseText())
 		}
 	}
 	return b

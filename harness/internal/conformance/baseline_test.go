@@ -59,7 +59,7 @@ func TestBaselineMustFail(t *testing.T) {
 	require.Contains(t, text, "Failed as expected: it is silent\n  DQ.offer/new-head-publishes\n")
 	require.Contains(t, text, "it passes: take it out of the baseline")
 
-	next := report.Baseline()
+	next := report.Baseline(nil)
 	require.Equal(t, "it is silent", next["DQ.offer/new-head-publishes"], "an old reason stays")
 	require.NotEmpty(t, next["DQ.offer/unit"])
 	require.NotContains(t, next, "DQ.offer/negative-delay-refused", "it passes now")

@@ -100,6 +100,7 @@ type Wait struct {
 	Command     string   `yaml:"command,omitempty"`     // of a client other than the harness
 	Count       int      `yaml:"count,omitempty"`       // of these commands
 	Subscribers *int     `yaml:"subscribers,omitempty"` // to the queue's channel
+	Unblocked   bool     `yaml:"unblocked,omitempty"`   // no client blocks any more, as a cancelled take does until the server knows
 	Within      Duration `yaml:"within,omitempty"`      // 10 s by default
 }
 

@@ -202,8 +202,8 @@ func (s *Seed) check() error {
 
 func (w *Wait) check() error {
 	switch {
-	case w.Length == nil && w.Transfers == 0 && w.Command == "" && w.Subscribers == nil:
-		return errors.New("expected key and length, transfers, command or subscribers")
+	case w.Length == nil && w.Transfers == 0 && w.Command == "" && w.Subscribers == nil && !w.Unblocked:
+		return errors.New("expected key and length, transfers, command, subscribers or unblocked")
 	case (w.Length != nil) != (w.Key != ""):
 		return errors.New("key and length belong together")
 	}

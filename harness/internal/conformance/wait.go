@@ -82,6 +82,14 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 			return err
 		}
 	}
+	if w.Unblocked {
+		if err := poll(ctx, "no blocked client", func() (bool, error) {
+			info, err := r.control.Do(ctx, "INFO", "clients").Text()
+			return err != nil || strings.Contains(info, "blocked_clients:0\r"), nil // a server that does not tell is not waited for
+		}); err != nil {
+			return err
+		}
+	}
 	if w.Subscribers != nil {
 		return poll(ctx, fmt.Sprintf("%d subscribers", *w.Subscribers), func() (bool, error) {
 			n, err := redis.Subscribers(ctx, r.control, r.names.Channel)

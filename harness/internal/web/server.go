@@ -54,13 +54,6 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	return s, err
 }
 
-// IsLocal reports whether only this machine reaches an address to listen at.
-func IsLocal(addr string) bool {
-	host := listen.Host(addr)
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
 // guard lets through what a page of this server asks for, and what somebody types.
 func guard(own string, pages http.Handler) http.Handler {
 	pages = http.NewCrossOriginProtection().Handler(pages)

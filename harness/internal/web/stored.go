@@ -240,7 +240,7 @@ func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 }
 
 // together makes a set of each implementation of runs that were ticked one by one, or of each run if there is only one
-// implementation. The oldest set is the first.
+// implementation. The oldest set is the first, and sets are called by their implementations if that tells them apart.
 func together(chosen []compare.Set) (sets []compare.Set) {
 	var each []compare.Set
 	var runs []*run.Document
@@ -260,5 +260,14 @@ func together(chosen []compare.Set) (sets []compare.Set) {
 		return slices.MinFunc(s.Runs, func(a, b *run.Document) int { return a.Started.Compare(b.Started) }).Started
 	}
 	slices.SortStableFunc(sets, func(a, b compare.Set) int { return oldest(a).Compare(oldest(b)) })
+	names := map[string]bool{}
+	for _, s := range sets {
+		names[s.Runs[0].Driver.String()] = true
+	}
+	for i, s := range sets {
+		if len(names) == len(sets) {
+			sets[i].Name = s.Runs[0].Driver.String()
+		}
+	}
 	return sets
 }
