@@ -349,7 +349,7 @@ func (r *Random) Run(ctx context.Context) (failure string, histories uint64, err
 		case errors.Is(ctx.Err(), context.Canceled):
 			return "", histories, fmt.Errorf("interrupted after %d random histories: no statement broken so far", histories)
 		case ctx.Err() != nil:
-			return "", histories, nil // the time is over
+			return "", histories, nil //nolint:nilerr // the time is over
 		case err != nil:
 			return "", histories, fmt.Errorf("random history %d: %w", seed, err)
 		}
