@@ -70,11 +70,17 @@ func (o *Order) Check() (err error) {
 	return o.match.Where(o.Where)
 }
 
-// Each visits the chosen messages.
+// Each visits the chosen messages. An id that no message has is an error.
 func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) error {
+	met := map[string]bool{}
 	for _, part := range o.Of {
-		if err := e.Each(ctx, part, o.match, visit); err != nil {
+		if err := e.Each(ctx, part, o.match, func(i Item) error { met[i.ID] = true; return visit(i) }); err != nil {
 			return err
+		}
+	}
+	for _, id := range o.IDs {
+		if !met[id] {
+			return fmt.Errorf("no message %s: expected the id of one that is %s, as list prints it", id, strings.Join(o.Of, " or "))
 		}
 	}
 	return nil
