@@ -1,6 +1,6 @@
 """A delay queue on the keys of Redisson 3.21.1 and later, as a program of the driver protocol:
 dq-bench verify --driver 'exec:python3 docs/guides/port.py' --level state; its class Load is what 'dq-bench run' needs"""
-import base64, json, os, queue, socket, struct, sys, threading, time, urllib.parse, zlib
+import base64, contextlib, json, os, queue, socket, struct, sys, threading, time, urllib.parse, zlib
 
 OFFER = """local member = struct.pack('Bc0Lc0', #ARGV[2], ARGV[2], #ARGV[3], ARGV[3])
 redis.call('ZADD', KEYS[1], ARGV[1], member) redis.call('RPUSH', KEYS[2], member)
@@ -13,7 +13,6 @@ end
 if #due > 0 then redis.call('ZREM', KEYS[1], unpack(due)) end
 return redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]"""
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
-
 def now(): return int(time.time() * 1000)
 def millis(request, name): return int(request[name]) * UNITS[request.get("unit", "ms")] // 10**6
 def typed(value): return None if value is None else {"t": "string", "v": value.decode()}
@@ -42,9 +41,9 @@ class Redis:  # one connection
 class Client:
     def __init__(self, url): self.url, self.all, self.idle, self.tasks, self.closed = url, [], [], {}, False
     def connect(self):
-        if self.closed: raise ConnectionError("the client is closed")
-        self.all.append(Redis(self.url))
-        return self.all[-1]
+        self.all.append(connection := Redis(self.url))
+        if self.closed: self.close(); raise ConnectionError("the client is closed")
+        return connection
     def run(self, *words):
         connection = self.idle.pop() if self.idle else self.connect()
         reply = connection(*words)
@@ -52,7 +51,8 @@ class Client:
         return reply
     def close(self):
         self.closed = True
-        for connection in self.all: connection.socket.shutdown(socket.SHUT_RDWR)
+        for connection in self.all:
+            with contextlib.suppress(OSError): connection.socket.shutdown(socket.SHUT_RDWR)  # which may be gone
 
 class Task:  # subscribes to a queue's channel, and transfers what comes due: docs/spec/task.md
     def __init__(self, client, keys, channel):
