@@ -163,11 +163,11 @@ func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
 	p.Heal()
 }
 
-// The server is away for 1.3 s when leases of 3 s are extended: it is tried again, and no handler notices. DQ_THOROUGH has
+// The server is away for 1.3 s when leases of 6 s are extended: it is tried again, and no handler notices. DQ_THOROUGH has
 // leases of 30 s, and the server away at second 14.8.
 func TestWorkerExtendsThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	lease, away, work := 3*time.Second, 800*time.Millisecond, 4*time.Second // just before a third
+	lease, away, work := 6*time.Second, 1800*time.Millisecond, 7*time.Second // just before a third
 	if redistest.Thorough() {
 		lease, away, work = 30*time.Second, 14800*time.Millisecond, 32*time.Second
 	}
