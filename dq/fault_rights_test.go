@@ -168,10 +168,10 @@ func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.Sender[string]) {
 	require.NoError(t, err)
 	require.True(t, removed)
 	b.passBesideATransfer(t)
-	const n = 1200
+	const n = 1600
 	begun := time.Now()
 	for _, i := range rand.Perm(n) {
-		require.NoError(t, d.Offer(ctx, strconv.Itoa(i), time.Until(begun.Add(7*time.Second+time.Duration(i)*time.Millisecond/2))))
+		require.NoError(t, d.Offer(ctx, strconv.Itoa(i), time.Until(begun.Add(7*time.Second+time.Duration(i)*time.Millisecond/4))))
 	}
 	takeAll(t, deadline(t), b.queue, n)
 }
