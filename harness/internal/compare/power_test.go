@@ -36,7 +36,7 @@ func simulated(rng *rand.Rand, tail float64) *run.Document {
 	r := &run.Document{
 		Driver: run.Driver{Name: "simulated"}, Scenario: run.Scenario{Name: "simulated"},
 		Histograms: run.Histograms{
-			Lateness: run.NewHistogram(run.IntervalDigits), OfferRTT: run.NewHistogram(run.IntervalDigits), ScheduleLag: run.NewHistogram(run.IntervalDigits),
+			Lateness: run.NewHistogram(), OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram(),
 		},
 		Counts: run.Counts{Offered: seconds * perSecond, Delivered: seconds * perSecond},
 	}
@@ -174,7 +174,7 @@ func tailLonger(h *run.Histogram, longer func(int64) int64) *run.Histogram {
 }
 
 func above(h *run.Histogram, bound int64, longer func(int64) int64) *run.Histogram {
-	out := run.NewHistogram(run.TotalDigits)
+	out := run.NewHistogram()
 	h.Buckets(func(_, to, count int64) {
 		if to > bound {
 			to = longer(to)

@@ -93,7 +93,7 @@ func costOf(ctx context.Context, strict bool, pending, n int) (c cost, err error
 	err2 := fill(ctx, rdb, "orders-0", pending)
 	full, _, err3 := usage(ctx, rdb)
 	c.bytes = (full - empty) / float64(max(pending, 1))
-	late := run.NewHistogram(run.TotalDigits)
+	late := run.NewHistogram()
 	var mu sync.Mutex
 	record := func(after time.Duration) {
 		mu.Lock()

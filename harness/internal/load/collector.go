@@ -89,16 +89,15 @@ type collector struct {
 	lastCame    int64
 	offers      run.Offers
 	lateByTool  []span
-	histograms  run.Histograms
 	order       order
 	latest      []span // of the deliveries
 
-	seconds   map[int64]*second // that are not over
-	closed    int64
-	pending   int64
-	intervals []run.Interval
-	sums      run.Histograms // of the seconds that are closed
-	log       *run.LatenessLog
+	seconds    map[int64]*second // that are not over
+	closed     int64
+	pending    int64
+	intervals  []run.Interval
+	histograms run.Histograms // of the seconds that are closed
+	log        *run.LatenessLog
 }
 
 func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
@@ -109,13 +108,12 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 		start: at, seed: e.Plan.Seed, plan: p, n: n, queues: int64(max(e.Plan.Queues, 1)), horizon: math.MaxInt64,
 		maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)), now: func() int64 { return e.epoch.Wall(time.Now()) },
 		members: e.members, state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
-		histograms: run.NewHistograms(), seconds: map[int64]*second{}, sums: liveHistograms(),
+		seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: newOrder(max(e.Plan.Queues, 1), e.Plan.Producers),
 	}
 	if p.Horizon > 0 {
 		c.horizon = at + int64(p.Schedule.At(n-1)+p.Horizon)
 	}
-	c.log = run.NewLatenessLog(start)
 	if e.accounts() && which == plan.Measured {
 		c.messages = make([]Message, n)
 	}
@@ -235,9 +233,9 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	}
 	c.open[m.number]--
 	lag, second := s.A-item.At, c.second(s.B)
-	record(s.B-s.A, c.histograms.OfferRTT, second.h.OfferRTT)
-	record(lag, c.histograms.ScheduleLag, second.h.ScheduleLag)
-	record(s.B-item.At, c.histograms.ResponseTime)
+	second.h.OfferRTT.Record(s.B - s.A)
+	second.h.ScheduleLag.Record(lag)
+	second.h.ResponseTime.Record(s.B - item.At)
 	c.late(item.At, lag, int64(s.Waited)*1000)
 	c.note(i, func(m *Message) {
 		m.Sent, m.Due, m.Answered, m.Failed, m.Refused = s.A, c.due[i], s.B, s.Kind != agent.Offered, s.Kind == agent.Refused
@@ -276,12 +274,6 @@ func (c *collector) awaited(i int64) bool { return c.due[i] <= c.horizon }
 func (c *collector) note(i int64, f func(*Message)) {
 	if c.messages != nil {
 		f(&c.messages[i])
-	}
-}
-
-func record(ns int64, into ...*run.Histogram) {
-	for _, h := range into {
-		h.Record(ns)
 	}
 }
 
@@ -329,8 +321,8 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 	if late < -int64(run.EarlyTolerance) {
 		c.counts.Early++
 	}
-	record(late, c.histograms.Lateness, second.h.Lateness)
-	record(a.length(), c.histograms.PastDue, second.h.PastDue)
+	second.h.Lateness.Record(late)
+	second.h.PastDue.Record(a.length())
 	second.Delivered++
 	second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
 	c.lastCame = max(c.lastCame, s.B)
@@ -350,10 +342,11 @@ func (c *collector) removal(i int64, s agent.Sample) error {
 	case s.B < s.A:
 		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it began, or later", s.A))
 	}
-	if c.histograms.RemoveRTT == nil {
-		c.histograms.RemoveRTT = run.NewHistogram(run.TotalDigits)
+	h := &c.second(s.B).h
+	if h.RemoveRTT == nil {
+		h.RemoveRTT = run.NewHistogram()
 	}
-	c.histograms.RemoveRTT.Record(s.B - s.A)
+	h.RemoveRTT.Record(s.B - s.A)
 	switch s.Kind {
 	case agent.TooLate:
 		c.tooLate++
@@ -382,7 +375,7 @@ func (c *collector) offering() (n int64) {
 }
 
 // offersBegun is how many offers were made, answered or not.
-func (c *collector) offersBegun() int64 { return c.histograms.OfferRTT.Count() + c.unanswered }
+func (c *collector) offersBegun() int64 { return c.accepted + c.unsure() }
 
 // unsure is how many offers were not confirmed, though they may have been accepted.
 func (c *collector) unsure() int64 { return c.failed + c.unanswered }
@@ -426,6 +419,10 @@ func (c *collector) balance(unread bool) run.Counts {
 			b.Lost++
 		}
 	}
+	for _, s := range c.seconds { // of samples that came after the last second was closed
+		c.histograms.Add(s.h)
+	}
+	clear(c.seconds)
 	b.Offered = b.Delivered + b.Removed + b.Pending + b.Lost + b.Unknown
 	b.OfferErrors = c.unsure()
 	return b
@@ -453,7 +450,7 @@ func (c *collector) second(at int64) *second {
 	k := max((at-c.start)/int64(time.Second), c.closed)
 	s := c.seconds[k]
 	if s == nil {
-		s = &second{h: liveHistograms()}
+		s = &second{h: run.NewHistograms()}
 		c.seconds[k] = s
 	}
 	return s
@@ -475,10 +472,8 @@ func (c *collector) close(now int64, last bool) (all []*second) {
 		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
 		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
 		c.intervals = append(c.intervals, s.Interval)
-		c.sums.Add(s.h)
-		if c.log != nil {
-			_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
-		}
+		c.histograms.Add(s.h)
+		_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
 		c.closed = k + 1
 		all = append(all, s)
 	}

@@ -94,7 +94,7 @@ type Running struct {
 	// Planned messages are to be offered in the measured phase, 0 before that.
 	Planned int64
 	// Document is the run document as of the last second that ended: without a verdict, and without the results of the end:
-	// lost messages, and pending by message. Its histograms have run.IntervalDigits. After the end it is the document of the
+	// lost messages, and pending by message. After the end it is the document of the
 	// run. It belongs to the caller.
 	Document *run.Document
 	// TakeErrors counts takes that failed.
@@ -163,13 +163,13 @@ func (l *Live) Running() (all []Running) {
 
 func (e *engine) running() Running {
 	d := e.head()
-	d.Histograms = liveHistograms()
+	d.Histograms = run.NewHistograms()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := Running{About: e.About, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
 	if p := e.phases[plan.Measured]; p != nil {
 		r.TakeErrors = p.takeErrors
-		d.Histograms.Add(p.sums)
+		d.Histograms.Add(p.histograms)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())
 		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
@@ -195,13 +195,7 @@ func (p *phase) progress(s *second, last bool) Progress {
 		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
 	}
 	if last {
-		told.Lateness = p.sums.Lateness
+		told.Lateness = p.histograms.Lateness
 	}
 	return told
-}
-
-// liveHistograms are known while a run lasts.
-func liveHistograms() run.Histograms {
-	interval := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
-	return run.Histograms{Lateness: interval(), PastDue: interval(), OfferRTT: interval(), ScheduleLag: interval()}
 }

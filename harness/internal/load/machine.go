@@ -191,7 +191,7 @@ type meter struct {
 
 // startMeter has a meter run until it is ended, which it must be.
 func startMeter(k clock.Clock, e agent.Epoch) *meter {
-	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
+	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram()}
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())
 	go func() {

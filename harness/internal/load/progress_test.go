@@ -12,7 +12,7 @@ import (
 )
 
 func TestProgressLines(t *testing.T) {
-	p := Progress{Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, Left: 6400 * time.Millisecond, Lateness: run.NewHistogram(2)}
+	p := Progress{Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, Left: 6400 * time.Millisecond, Lateness: run.NewHistogram()}
 	p.Lateness.Record(1_500_000)
 	require.Equal(t, "load  offered 40/100  delivered 30  pending 10  p99 1.50 ms  left 6s", p.String())
 	p.Phase, p.Lateness, p.OfferErrors = plan.Warmup, nil, 3

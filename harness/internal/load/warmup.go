@@ -28,7 +28,7 @@ func still(seconds []Progress) bool {
 		return false
 	}
 	window := func(of func(Progress) *run.Histogram, from int) *run.Histogram {
-		all := run.NewHistogram(run.IntervalDigits)
+		all := run.NewHistogram()
 		for _, s := range seconds[n-from:][:stillSeconds] {
 			all.Merge(of(s))
 		}

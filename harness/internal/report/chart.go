@@ -247,7 +247,7 @@ func merged(set compare.Set, name string) *run.Histogram {
 			return h
 		}
 	}
-	all := run.NewHistogram(run.TotalDigits)
+	all := run.NewHistogram()
 	for _, r := range set.Runs {
 		all.Merge(r.Histograms.Histogram(name))
 	}

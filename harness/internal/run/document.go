@@ -196,7 +196,7 @@ type Histograms struct {
 
 // NewHistograms returns the histograms that every run has, empty.
 func NewHistograms() Histograms {
-	h := func() *Histogram { return NewHistogram(TotalDigits) }
+	h := NewHistogram
 	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
 }
 
@@ -235,7 +235,7 @@ func (h *Histograms) Add(part Histograms) {
 	for _, d := range Distributions {
 		into, from := d.in(h), *d.in(&part)
 		if *into == nil && from != nil {
-			*into = NewHistogram(TotalDigits)
+			*into = NewHistogram()
 		}
 		(*into).Merge(from)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Redisson's due times are whole milliseconds, so that a message may come a little before its own.
 func ExampleHistogram() {
-	h := run.NewHistogram(run.TotalDigits)
+	h := run.NewHistogram()
 	for i := range 1000 {
 		h.Record(int64(time.Duration(i-400) * time.Microsecond))
 	}

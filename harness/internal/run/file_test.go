@@ -97,7 +97,7 @@ func TestLatenessLogIsAnHdrHistogramLog(t *testing.T) {
 	log := NewLatenessLog(start)
 	h, _ := filled(t, 1, 1000)
 	require.NoError(t, log.Add(start, start.Add(time.Second), h))
-	require.NoError(t, log.Add(start.Add(time.Second), start.Add(2*time.Second), NewHistogram(IntervalDigits)))
+	require.NoError(t, log.Add(start.Add(time.Second), start.Add(2*time.Second), NewHistogram()))
 	reader := hdr.NewHistogramLogReader(bytes.NewReader(log.Bytes()))
 	counts := map[string][]int64{}
 	for {
@@ -119,7 +119,7 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	require.Equal(t, []string{"Value", "Percentile", "TotalCount", "1/(1-Percentile)"}, strings.Fields(lines[0]))
 	require.Equal(t, []string{"1.000000", "1000", "inf"}, strings.Fields(lines[len(lines)-4])[1:])
-	_, err = NewHistogram(TotalDigits).spectrum()
+	_, err = NewHistogram().spectrum()
 	require.NoError(t, err)
 }
 

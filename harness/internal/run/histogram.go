@@ -14,13 +14,7 @@ import (
 const (
 	lowestNs  = 64
 	highestNs = int64(48 * time.Hour)
-)
-
-// Precision of a histogram in significant decimal digits: TotalDigits in a run file, IntervalDigits, which takes a tenth of
-// the memory, for single seconds.
-const (
-	TotalDigits    = 3
-	IntervalDigits = 2
+	digits    = 3 // significant decimal ones
 )
 
 // Histogram counts durations in nanoseconds, negative ones too.
@@ -28,7 +22,6 @@ const (
 // An HdrHistogram holds no negative values, so negative ones are kept by their absolute value in a second one; every quantile is
 // taken over both. Minimum, maximum and sum are exact. A Histogram is not safe for use by several goroutines.
 type Histogram struct {
-	digits   int
 	positive *hdr.Histogram
 	negative *hdr.Histogram // nil until the first negative value
 	count    int64
@@ -36,10 +29,10 @@ type Histogram struct {
 	sum      float64
 }
 
-// NewHistogram returns an empty histogram of TotalDigits or IntervalDigits.
-func NewHistogram(digits int) *Histogram {
-	return &Histogram{digits: digits, positive: hdr.New(lowestNs, highestNs, digits)}
-}
+// NewHistogram returns an empty histogram.
+func NewHistogram() *Histogram { return &Histogram{positive: newHDR()} }
+
+func newHDR() *hdr.Histogram { return hdr.New(lowestNs, highestNs, digits) }
 
 // Record counts one value in ns.
 func (h *Histogram) Record(ns int64) {
@@ -54,7 +47,7 @@ func (h *Histogram) Record(ns int64) {
 // below is the histogram of the negative values.
 func (h *Histogram) below() *hdr.Histogram {
 	if h.negative == nil {
-		h.negative = hdr.New(lowestNs, highestNs, h.digits)
+		h.negative = newHDR()
 	}
 	return h.negative
 }
@@ -182,7 +175,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	read := Histogram{digits: TotalDigits}
+	var read Histogram
 	if read.positive, err = decodeHDR("hdr", in.HDR); err == nil && in.HDRNegative != "" {
 		read.negative, err = decodeHDR("hdr_negative", in.HDRNegative)
 	}
@@ -220,8 +213,8 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("histogram: %s is no HdrHistogram V2 in base64: %w", field, err)
 	}
-	own := hdr.New(lowestNs, highestNs, TotalDigits)
-	if decoded.LowestTrackableValue() == lowestNs && decoded.HighestTrackableValue() == own.HighestTrackableValue() && decoded.SignificantFigures() == TotalDigits {
+	own := newHDR()
+	if decoded.LowestTrackableValue() == lowestNs && decoded.HighestTrackableValue() == own.HighestTrackableValue() && decoded.SignificantFigures() == digits {
 		return decoded, nil // as this package writes it
 	}
 	if dropped := own.Merge(decoded); dropped > 0 {

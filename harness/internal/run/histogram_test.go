@@ -14,7 +14,7 @@ import (
 func filled(t *testing.T, seed uint64, n int) (*Histogram, []int64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
-	h := NewHistogram(TotalDigits)
+	h := NewHistogram()
 	values := make([]int64, n)
 	for i := range values {
 		values[i] = int64(rng.NormFloat64()*float64(3*time.Millisecond)) + int64(time.Millisecond)
@@ -36,7 +36,7 @@ func TestQuantilesAreRightAcrossZero(t *testing.T) {
 }
 
 func TestHistogramOfNothing(t *testing.T) {
-	h := NewHistogram(TotalDigits)
+	h := NewHistogram()
 	require.Zero(t, h.Quantile(.99))
 	require.Zero(t, h.Mean())
 	data, err := json.Marshal(h)
@@ -47,7 +47,7 @@ func TestHistogramOfNothing(t *testing.T) {
 }
 
 func TestOnlyNegativeValues(t *testing.T) {
-	h := NewHistogram(TotalDigits)
+	h := NewHistogram()
 	for _, us := range []int64{-900, -500, -100} {
 		h.Record(us * 1000)
 	}
@@ -57,7 +57,7 @@ func TestOnlyNegativeValues(t *testing.T) {
 }
 
 func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
-	h := NewHistogram(TotalDigits)
+	h := NewHistogram()
 	h.Record(int64(1000 * time.Hour))
 	h.Record(-int64(1000 * time.Hour))
 	require.EqualValues(t, 2, h.Count())
@@ -67,8 +67,8 @@ func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
 
 // Merging files is exact: the buckets of a merged histogram are those of one histogram that had counted every value itself.
 func TestMergeIsExact(t *testing.T) {
-	all := NewHistogram(TotalDigits)
-	merged := NewHistogram(TotalDigits)
+	all := NewHistogram()
+	merged := NewHistogram()
 	for seed := range uint64(4) {
 		part, values := filled(t, seed, 2500)
 		for _, v := range values {

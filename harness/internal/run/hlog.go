@@ -56,7 +56,7 @@ const ticks = 5
 
 // spectrum is the percentile distribution of h in ms, in the layout of HdrHistogram's .hgrm files; early deliveries are 0.
 func (h *Histogram) spectrum() ([]byte, error) {
-	all := hdr.New(lowestNs, highestNs, TotalDigits)
+	all := newHDR()
 	all.Merge(h.positive)
 	err := all.RecordValues(0, h.negatives())
 	var out bytes.Buffer

@@ -17,7 +17,7 @@ func mustSLO(t *testing.T, text string) SLO {
 
 func TestObjectives(t *testing.T) {
 	r := sampleRun(1, 1, 1)
-	h := NewHistogram(TotalDigits)
+	h := NewHistogram()
 	for i := 1; i <= 1000; i++ {
 		h.Record(int64(i) * int64(time.Millisecond))
 	}
@@ -84,7 +84,7 @@ func TestAnObjectiveIsRefusedWithWhatWasMeant(t *testing.T) {
 // What was not measured cannot be claimed to hold.
 func TestUnmeasuredObjectiveIsMissed(t *testing.T) {
 	r := sampleRun(1, 1, 1)
-	r.ServerStats, r.Histograms.Lateness = nil, NewHistogram(TotalDigits)
+	r.ServerStats, r.Histograms.Lateness = nil, NewHistogram()
 	for _, text := range []string{"transfer_calls_per_message<=1.1", "lateness.p99<=20ms", "commands_per_message<100"} {
 		o := mustSLO(t, text).Evaluate(r)
 		require.False(t, o.Met)

@@ -61,14 +61,14 @@ func scrape(t *testing.T, s *httptest.Server) map[string]*dto.MetricFamily {
 }
 
 func scraped() load.Running {
-	h := run.NewHistogram(run.TotalDigits)
+	h := run.NewHistogram()
 	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
 		h.Record(int64(ms * 1e6))
 	}
 	return load.Running{Phase: plan.Measured, Planned: 100, Document: &run.Document{
 		RunID: "0000abcd", Driver: run.Driver{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "q", Name: "steady"},
 		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
-		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(run.TotalDigits), ScheduleLag: run.NewHistogram(run.TotalDigits)},
+		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
 	}}
 }
 
