@@ -13,6 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -26,6 +27,10 @@ type Side struct {
 	Driver driver.Driver
 	// Redis is the side's own --redis value; empty for the address in Options.
 	Redis string
+
+	// Name is one of Names, Folder has its runs, and Runs are the ones made so far: of a side in a Result.
+	Name, Folder string
+	Runs         []*run.Document
 }
 
 // Case is one plan, and the sides to run it with.

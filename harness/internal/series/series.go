@@ -45,42 +45,30 @@ type Options struct {
 	Unwritten func(error)
 }
 
-// one is a run to be made of a case.
-type one struct {
-	Options
-	Case
-	side   Side
-	folder string
-	block  *block // nil for a run that has the machine to itself
-}
-
-// run starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one of its own, which is
-// removed at the end.
-func (o one) run(ctx context.Context) (_ *run.Document, err error) {
+// run makes a run of a side: it starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one
+// of its own, which is removed at the end. beside is nil for a run that has the machine to itself.
+func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
 	options := o.Load
-	options.Plan, options.Driver, options.Drivers, options.RunID = o.Plan, o.side.Driver, o.Drivers, rand.Uint32()
-	if o.block != nil {
-		options.Gather = o.block.gather
-	}
+	options.Plan, options.Driver, options.Drivers, options.RunID = c.Plan, side.Driver, c.Drivers, rand.Uint32()
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
-	if needsServer(o.side.Driver, o.Run) {
-		on := cmp.Or(o.side.Redis, o.Redis)
-		srv, err := load.StartServer(ctx, on, o.Plan.Faults, o.Load.Notice)
+	if needsServer(side.Driver, c.Run) {
+		on := cmp.Or(side.Redis, o.Redis)
+		srv, err := load.StartServer(ctx, on, c.Plan.Faults, o.Load.Notice)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, srv.Close()) }()
+		defer srv.Close()
 		conn := srv.Conn()
 		defer conn.Close()
 		options.RedisURL = srv.URL()
 		options.Redis = &load.Redis{Conn: conn, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
-		if len(o.Plan.Faults) > 0 {
+		if len(c.Plan.Faults) > 0 {
 			if options.Injector, err = load.NewInjector(srv, options.Plan); err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, options.Injector.Close()) }()
+			defer options.Injector.Close()
 			options.RedisURL = options.Injector.URL()
 		}
 		options.About.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
@@ -89,7 +77,8 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 		}
 	}
 	if o.Agents != nil {
-		if options.Agents, err = o.Agents(ctx, o.side.Driver.Identity().String()); err != nil {
+		var err error
+		if options.Agents, err = o.Agents(ctx, side.Driver.Identity().String()); err != nil {
 			return nil, err
 		}
 	}
@@ -98,17 +87,16 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 		return nil, err
 	}
 	out := result.Report
-	if o.block != nil {
-		out.Beside = &run.Beside{Block: o.block.id, Sides: o.block.sides}
+	out.Beside = beside
+	slos := c.SLO
+	if !c.Plan.Breaks() { // what breaks makes messages late
+		slos = run.WithDefault(slos, c.Expected)
 	}
-	slos := o.SLO
-	if !o.Plan.Breaks() { // what breaks makes messages late
-		slos = run.WithDefault(slos, o.Expected)
-	}
-	out.Judge(slos, o.Expected...)
-	err, beside := report.WriteFolder(o.folder, out, result.Log), new(run.BesideError)
+	out.Judge(slos, c.Expected...)
+	others := new(run.BesideError)
+	err = report.WriteFolder(folder, out, result.Log)
 	switch { // a run counts even without its files
-	case errors.As(err, &beside):
+	case errors.As(err, &others):
 		o.tell("warning: " + err.Error())
 	case err != nil && o.Unwritten != nil:
 		o.Unwritten(err)
@@ -118,55 +106,55 @@ func (o one) run(ctx context.Context) (_ *run.Document, err error) {
 	return out, nil
 }
 
+// gatherLead is the time between the instant at which all sides of a round are warm and the one at which they begin.
+const gatherLead = time.Second
+
+// gather has several sides begin at one instant, so that other load on the machine affects all of them in the same second and is no
+// difference between them. Each side calls the function once: it waits until all are warm, and returns the instant, the zero
+// time if ctx ends first.
+func gather(sides int) func(ctx context.Context) (time.Time, error) {
+	var warm atomic.Int64
+	var at time.Time // read once all is closed
+	all := make(chan struct{})
+	return func(ctx context.Context) (time.Time, error) {
+		if warm.Add(1) == int64(sides) {
+			at = time.Now().Add(gatherLead)
+			close(all)
+		}
+		select {
+		case <-all:
+			return at, nil
+		case <-ctx.Done():
+			return time.Time{}, nil
+		}
+	}
+}
+
 // Turn is one run of a series: the Nth, from 1, of a side.
 type Turn struct{ Side, N int }
 
-// order returns the turns of the Nth round: every other one is backwards (A B B A A B …), so that a drift of the machine falls on all
-// sides alike.
-func order(sides, n int) []Turn {
-	turns := make([]Turn, sides)
-	for side := range turns {
-		turns[side] = Turn{side, n}
+// rounds are the turns of a series, as many at the same time as said. The sides take turns, backwards every other time (A B B A
+// A B …), so that a drift of the machine falls on all sides alike.
+func rounds(sides, repeat, atOnce int) (all [][]Turn) {
+	for n := range repeat {
+		turns := make([]Turn, sides)
+		for side := range turns {
+			turns[side] = Turn{side, n + 1}
+		}
+		if n%2 == 1 {
+			slices.Reverse(turns)
+		}
+		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
 	}
-	if n%2 == 0 {
-		slices.Reverse(turns)
-	}
-	return turns
-}
-
-// gatherLead is the time between the instant at which all sides of a block are warm and the one at which they begin.
-const gatherLead = time.Second
-
-// block has one run of each side begin at one instant. Other load on the machine affects all of them in the same second,
-// so that it is no difference between them.
-type block struct {
-	id    string
-	sides int
-	ready atomic.Int64
-	at    time.Time     // read once all is closed
-	all   chan struct{} // closed once all are ready
-}
-
-// gather waits until all sides are ready, and returns the instant to begin at; the zero time if ctx ends first. Each side calls
-// it once.
-func (b *block) gather(ctx context.Context) (time.Time, error) {
-	if b.ready.Add(1) == int64(b.sides) {
-		b.at = time.Now().Add(gatherLead)
-		close(b.all)
-	}
-	select {
-	case <-b.all:
-		return b.at, nil
-	case <-ctx.Done():
-		return time.Time{}, nil
-	}
+	return all
 }
 
 // Result is the outcome of a series on one case.
 type Result struct {
 	// Case is the scenario or scenario/variant, may be empty.
-	Case  string
-	Sides []SideResult
+	Case string
+	// Sides are the sides with their names, folders and runs.
+	Sides []Side
 	// Comparisons set each later side against the first.
 	Comparisons []*compare.Comparison
 	// Interrupted says how many of the runs that were to be made were; empty if all were.
@@ -174,15 +162,6 @@ type Result struct {
 
 	// series is set if several runs were asked for, however many there are.
 	series bool
-}
-
-// SideResult is one implementation's runs.
-type SideResult struct {
-	Side
-	// Name is one of Names.
-	Name   string
-	Folder string
-	Runs   []*run.Document
 }
 
 // Single is the only run of a case that was to be run once with one side, and nil for others.
@@ -201,19 +180,19 @@ func (r *Result) Single() *run.Document {
 // have one. It is an error if there is no such file.
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
-	if len(c.Sides) == 1 && repeat == 1 {
-		r := &Result{Case: c.Plan.Name, Sides: []SideResult{{Side: c.Sides[0], Name: c.Sides[0].Spec, Folder: o.Out}}}
-		return r, r.round(ctx, o, c, order(1, 1))
+	r := &Result{Case: c.Plan.Name, Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
+	if !r.series {
+		r.Sides[0].Name, r.Sides[0].Folder = c.Sides[0].Spec, o.Out
+		return r, r.round(ctx, o, c, []Turn{{0, 1}})
 	}
-	r := &Result{Case: c.Plan.Name, series: true}
 	names := Names(c.Sides)
 	for i, folder := range Folders(c.Sides) {
-		r.Sides = append(r.Sides, SideResult{Side: c.Sides[i], Name: names[i], Folder: filepath.Join(o.Out, folder)})
+		r.Sides[i].Name, r.Sides[i].Folder = names[i], filepath.Join(o.Out, folder)
 	}
-	if err := r.rounds(ctx, o, c, repeat, told); err != nil {
+	if err := r.all(ctx, o, c, repeat, told); err != nil {
 		return nil, err
 	}
-	r.Sides = slices.DeleteFunc(r.Sides, func(s SideResult) bool { return len(s.Runs) == 0 })
+	r.Sides = slices.DeleteFunc(r.Sides, func(s Side) bool { return len(s.Runs) == 0 })
 	if err := r.compare(); err != nil {
 		return nil, err
 	}
@@ -226,78 +205,92 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
-// rounds runs the sides by turns, or all turns of a round at the same time.
-func (r *Result) rounds(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
-	var rounds [][]Turn
+// all does the rounds. An invalid run is made again.
+func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
 	atOnce := 1
 	if o.Beside {
 		atOnce = len(c.Sides)
 	}
-	for n := range repeat {
-		rounds = slices.AppendSeq(rounds, slices.Chunk(order(len(c.Sides), n+1), atOnce))
-	}
-	turn := &o.Load.About.Turn
+	all, turn := rounds(len(c.Sides), repeat, atOnce), &o.Load.About.Turn
 	which, replaced := *turn, 0
-	for i, turns := range rounds {
-		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
+	for i, turns := range all {
+		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
 		err := r.round(ctx, o, c, turns)
-		for err == nil && ctx.Err() == nil && replaced < maxReplaced && r.replaceable(turns) {
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, r.replaceable) {
 			replaced++
 			if err = r.setAside(o, turns, replaced); err == nil {
 				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
 				err = r.round(ctx, o, c, turns)
 			}
 		}
-		done := i + 1
-		if err != nil {
-			if done = i; i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-				return err
-			}
-		} else if told != nil {
+		full, part := i+1, false
+		switch {
+		case err == nil:
 			for _, turn := range turns {
-				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
+				only := r.run(turn)
+				part = part || only.Interrupted
+				if told != nil {
+					told(turn, only)
+				}
 			}
+		case i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled):
+			return err
 		}
-		if ctx.Err() != nil {
-			r.interrupted(o, done, len(rounds))
-			break
+		if err != nil || part {
+			full--
 		}
-		if gone := r.gone(o); gone != "" && done < len(rounds) {
-			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", done, len(rounds), gone))
+		gone := r.gone(o)
+		switch {
+		case full == len(all):
+		case ctx.Err() != nil:
+			r.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, len(all))
+			if part {
+				r.Interrupted += ", 1 in part"
+			}
+			if full*atOnce >= len(c.Sides) && len(c.Sides) > 1 {
+				r.Interrupted += "; complete rounds are compared"
+			}
+			o.tell("interrupted: " + r.Interrupted)
+			return nil
+		case gone != "":
+			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", full, len(all), gone))
 			return nil
 		}
 	}
 	return nil
 }
 
-// round does the turns of a round at the same time, and keeps their runs. When one of them fails the others are interrupted.
-// Progress is called for its first turn; Live shows each side.
+// run is the run that was made at a turn.
+func (r *Result) run(t Turn) *run.Document { return r.Sides[t.Side].Runs[t.N-1] }
+
+// round does turns at the same time, and keeps their runs. When one of them fails the others are interrupted. Progress is
+// called for the first; Live shows each side.
 func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
-	var b *block
-	if len(turns) > 1 {
-		b = &block{id: fmt.Sprintf("%08x", rand.Uint32()), sides: len(turns), all: make(chan struct{})}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var beside *run.Beside
+	if len(turns) > 1 {
+		beside = &run.Beside{Block: fmt.Sprintf("%08x", rand.Uint32()), Sides: len(turns)}
+		o.Load.Gather, o.Load.About.Sides = gather(len(turns)), len(turns)
+	}
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
 	for i, turn := range turns {
-		to := &r.Sides[turn.Side]
-		own := one{Options: o, Case: c, side: to.Side, folder: to.Folder, block: b}
-		about := &own.Load.About
+		own, to := o, r.Sides[turn.Side]
+		about, folder := &own.Load.About, to.Folder
 		if r.series {
-			own.folder, about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
+			folder, about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
 		}
 		for k, other := range c.Sides {
 			about.Alike = about.Alike || k != turn.Side && other.Driver.Identity() == to.Driver.Identity()
 		}
-		if b != nil {
-			about.Side, about.Sides = turn.Side, len(turns)
+		if beside != nil {
+			about.Side = turn.Side
 		}
 		if i > 0 {
 			own.Load.Progress = nil
 		}
-		tidy, err := run.PrepareFolder(own.folder)
+		tidy, err := run.PrepareFolder(folder)
 		if err != nil {
 			errs[i] = err
 			cancel()
@@ -305,7 +298,7 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 		}
 		defer tidy()
 		running.Go(func() {
-			if documents[i], errs[i] = own.run(ctx); errs[i] != nil {
+			if documents[i], errs[i] = own.run(ctx, c, to, folder, beside); errs[i] != nil {
 				cancel()
 				if r.series {
 					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, to.Name, errs[i])
@@ -323,12 +316,10 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	return nil
 }
 
-// replaceable reports whether one of the latest runs is invalid, and may be valid when it is made again.
-func (r *Result) replaceable(turns []Turn) bool {
-	return slices.ContainsFunc(turns, func(t Turn) bool {
-		only := r.Sides[t.Side].Runs[t.N-1]
-		return !only.Valid() && only.ServerGone == "" && !only.Interrupted
-	})
+// replaceable reports whether a run is invalid, and may be valid when it is made again.
+func (r *Result) replaceable(t Turn) bool {
+	only := r.run(t)
+	return !only.Valid() && only.ServerGone == "" && !only.Interrupted
 }
 
 // setAside moves the latest runs to the folder invalid, and forgets them.
@@ -355,32 +346,6 @@ func (r *Result) gone(o Options) string {
 		}
 	}
 	return ""
-}
-
-// interrupted says how many of so many rounds were made in full, begun being begun, and what is compared.
-func (r *Result) interrupted(o Options, begun, of int) {
-	full, sides := begun, 0
-	for _, side := range r.Sides {
-		n := len(side.Runs)
-		if n > 0 && side.Runs[n-1].Interrupted {
-			full = begun - 1
-			n--
-		}
-		if n > 0 {
-			sides++
-		}
-	}
-	if full == of {
-		return
-	}
-	r.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, of)
-	if full < begun {
-		r.Interrupted += ", 1 in part"
-	}
-	if sides > 1 {
-		r.Interrupted += "; complete rounds are compared"
-	}
-	o.tell("interrupted: " + r.Interrupted)
 }
 
 func (o Options) tell(text string) {
