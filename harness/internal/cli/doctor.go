@@ -161,7 +161,11 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 // draw draws the look in place on a terminal, and writes lines elsewhere.
 func (d *doctorCall) draw(seen *ops.Look) {
 	out := d.OutOrStdout()
-	file, ok := out.(*os.File)
+	terminal := out
+	if p, ok := out.(*printer); ok {
+		terminal = p.Writer
+	}
+	file, ok := terminal.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		fmt.Fprint(out, seen.Lines())
 		return

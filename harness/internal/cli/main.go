@@ -55,11 +55,15 @@ func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRootCmd()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	printed := &printer{Writer: out}
+	root.SetOut(printed)
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && mistyped(cmd) { // --help behind a mistyped command
 		err = seeHelp(cmd, noArgs(cmd, cmd.Flags().Args()))
+	}
+	if !errors.Is(err, printed.err) {
+		err = errors.Join(err, printed.err)
 	}
 	if err == nil {
 		return exitOK
@@ -73,6 +77,19 @@ func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	fmt.Fprintln(errOut, "dq-bench:", text.Inert(err.Error()))
 	return code
+}
+
+// printer is the standard output up to the first write that fails: a command whose text is lost does not end with 0.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) Write(text []byte) (n int, err error) {
+	if p.err == nil {
+		n, p.err = p.Writer.Write(text)
+	}
+	return n, p.err
 }
 
 // interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the

@@ -25,8 +25,8 @@ func (c *call) shows(document any, write func(io.Writer) error) error {
 	}
 	var out strings.Builder
 	err := write(&out)
-	_, printErr := io.WriteString(c.OutOrStdout(), text.Inert(out.String()))
-	return errors.Join(err, printErr)
+	fmt.Fprint(c.OutOrStdout(), text.Inert(out.String()))
+	return err
 }
 
 func printJSON(w io.Writer, document any) error {

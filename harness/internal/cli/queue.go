@@ -122,15 +122,14 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 
 // change prints a plan, and does it with --yes.
 func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
-	_, err := fmt.Fprint(q.OutOrStdout(), plan.Text(false))
+	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
+	var done any = nothingChanged
+	var err error
 	if q.apply {
-		done, failed := plan.Apply(q.Context(), conn)
-		if _, unseen := fmt.Fprintln(q.OutOrStdout(), done); unseen != nil {
-			q.notice("%s", done)
-		}
-		err = errors.Join(failed, err)
-	} else {
-		fmt.Fprintln(q.OutOrStdout(), nothingChanged)
+		done, err = plan.Apply(q.Context(), conn)
+	}
+	if _, unseen := fmt.Fprintln(q.OutOrStdout(), done); unseen != nil {
+		q.notice("%s", done)
 	}
 	if n := len(plan.Unsure); n > 0 {
 		err = errors.Join(err, fmt.Errorf("queue %q: %d changes are uncertain: the queue does not show if they were made, and they are left as they are", plan.Queue, n))

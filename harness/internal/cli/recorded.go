@@ -20,40 +20,27 @@ const recordedPrefix = "recorded:"
 // unpackRecorded writes the recordings that arguments name into a temporary folder and
 // returns the arguments as paths. The function that it returns removes the folder.
 func unpackRecorded(args []string) (paths []string, remove func(), err error) {
-	folder := ""
+	folder, err := os.MkdirTemp("", "dq-bench-")
 	remove = func() { _ = os.RemoveAll(folder) }
 	for i, path := range args {
-		if name, ok := strings.CutPrefix(path, recordedPrefix); ok {
-			if folder == "" {
-				folder, err = os.MkdirTemp("", "dq-bench-")
-			}
-			if err == nil {
-				path, err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
-			}
-			if err != nil {
-				remove()
-				return nil, remove, err
-			}
+		if name, ok := strings.CutPrefix(path, recordedPrefix); ok && err == nil {
+			path, err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
 		}
 		paths = append(paths, path)
 	}
-	return paths, remove, nil
+	if err != nil {
+		remove()
+	}
+	return paths, remove, err
 }
 
 func unpackOne(folder, name string) (string, error) {
 	release, id, _ := strings.Cut(name, "/")
-	files, err := fs.Sub(recordings.Redisson(), release)
-	if err == nil {
-		_, err = fs.Stat(files, ".")
-	}
-	if err != nil {
-		entries, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
-		var known []string
-		for _, e := range entries {
-			known = append(known, e.Name())
-		}
+	if _, err := fs.Stat(recordings.Redisson(), release); err != nil {
+		known, _ := fs.Glob(recordings.Redisson(), "*") // a right pattern
 		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, known)))
 	}
+	files, _ := fs.Sub(recordings.Redisson(), release) // which is there
 	folder = filepath.Join(folder, recordedPrefix+release)
 	section, _, ofCase := strings.Cut(id, "/")
 	whole, err := fs.ReadFile(files, section+".monitor")

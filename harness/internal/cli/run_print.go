@@ -103,15 +103,13 @@ func (r *runCall) print(result *series.Result) error {
 func (r *runCall) end() error {
 	switch cases := r.suite.Cases(); {
 	case !r.json && cases != nil:
-		_, err := fmt.Fprintln(r.OutOrStdout(), cases.Text())
-		return err
+		fmt.Fprintln(r.OutOrStdout(), cases.Text())
+		fallthrough
 	case !r.json:
 		return nil
 	case cases == nil && len(r.done) == 1 && !r.several:
 		data, err := r.done[0].Encode()
-		if err == nil {
-			_, err = r.OutOrStdout().Write(data)
-		}
+		fmt.Fprint(r.OutOrStdout(), string(data))
 		return err
 	}
 	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})

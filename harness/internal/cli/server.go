@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,10 +165,8 @@ func setPassword(flags *pflag.FlagSet, password string) error {
 
 // checkOneReal refuses what is not one real Redis, which verify and record need.
 func checkOneReal(address string) error {
-	spec, err := redis.Parse(address)
+	spec, _ := redis.Parse(address) // checkByTCP says what is wrong
 	switch {
-	case err != nil:
-		return usageError(err)
 	case spec.Kind == redis.Embedded:
 		return usageError(errors.New("--redis embedded: expected a real Redis: the embedded server is an imitation, and process starts a real one"))
 	case spec.Kind == redis.External && spec.Address.Topology != redis.Single:
@@ -178,8 +177,9 @@ func checkOneReal(address string) error {
 
 // checkByTCP refuses a Unix socket: all its clients have one address, and commands cannot be told apart.
 func checkByTCP(address string) error {
-	if spec, err := redis.Parse(address); err != nil || !spec.Address.Unix {
-		return nil //nolint:nilerr // Start says what is wrong
+	spec, err := redis.Parse(address)
+	if err == nil && !spec.Address.Unix {
+		return nil
 	}
-	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redis.Redact(address)))
+	return usageError(cmp.Or(err, fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redis.Redact(address))))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -218,8 +217,7 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 	if v.json {
 		err = errors.Join(err, report.WriteJSON(v.OutOrStdout()))
 	} else {
-		_, printErr := io.WriteString(v.OutOrStdout(), text.Inert(report.Text()))
-		err = errors.Join(err, printErr)
+		fmt.Fprint(v.OutOrStdout(), text.Inert(report.Text()))
 	}
 	if stopped {
 		return err // a run that was stopped is no verdict
