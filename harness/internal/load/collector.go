@@ -75,6 +75,7 @@ type collector struct {
 	owner    []uint16 // the member that is to offer it
 	open     []int64  // of each member: items without an answer
 	messages []Message
+	other    Message // in the place of a record that is not kept
 
 	counts      run.Counts
 	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
@@ -225,7 +226,8 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	if s.Kind == agent.Offering {
 		c.becomes(i, tried, s.A)
 		c.unanswered++
-		c.note(i, func(m *Message) { m.Sent, m.Due = s.A, s.B })
+		m := c.message(i)
+		m.Sent, m.Due = s.A, s.B
 		return nil
 	}
 	if c.state[i]&tried != 0 {
@@ -237,9 +239,8 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	second.h.ScheduleLag.Record(lag)
 	second.h.ResponseTime.Record(s.B - item.At)
 	c.late(item.At, lag, int64(s.Waited)*1000)
-	c.note(i, func(m *Message) {
-		m.Sent, m.Due, m.Answered, m.Failed, m.Refused = s.A, c.due[i], s.B, s.Kind != agent.Offered, s.Kind == agent.Refused
-	})
+	kept := c.message(i)
+	kept.Sent, kept.Due, kept.Answered, kept.Failed, kept.Refused = s.A, c.due[i], s.B, s.Kind != agent.Offered, s.Kind == agent.Refused
 	if s.Kind != agent.Offered {
 		c.becomes(i, tried|answered, s.B)
 		c.failed++
@@ -271,10 +272,12 @@ func (c *collector) becomes(i int64, bits byte, at int64) {
 
 func (c *collector) awaited(i int64) bool { return c.due[i] <= c.horizon }
 
-func (c *collector) note(i int64, f func(*Message)) {
-	if c.messages != nil {
-		f(&c.messages[i])
+// message is the record of a message, or one that is not kept.
+func (c *collector) message(i int64) *Message {
+	if c.messages == nil {
+		return &c.other
 	}
+	return &c.messages[i]
 }
 
 // mostLate bounds the samples kept to separate the machine's lateness from the tool's.
@@ -303,16 +306,13 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 	if c.due[i] == 0 || s.A < c.item(i).At-tolerance {
 		return wrong(s, "a", s.A, "an instant after the offer was due")
 	}
-	c.note(i, func(m *Message) {
-		m.Due = s.A
-		if m.Came != 0 {
-			m.Again++
-		}
-		if m.Came == 0 || s.B < m.Came {
-			m.Came = s.B
-		}
-	})
+	kept := c.message(i)
+	kept.Due = s.A
+	if kept.Came == 0 || s.B < kept.Came {
+		kept.Came = s.B
+	}
 	if c.state[i]&delivered != 0 {
+		kept.Again++
 		c.counts.Duplicate++
 		return nil
 	}
@@ -411,7 +411,7 @@ func (c *collector) balance(unread bool) run.Counts {
 			if s&notDue != 0 {
 				b.NotDue++
 			}
-			c.note(int64(i), func(m *Message) { m.Pending = true })
+			c.message(int64(i)).Pending = true
 		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
 			c.intervalOf(int64(i)).Unknown++

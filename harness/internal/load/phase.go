@@ -281,16 +281,16 @@ func (p *phase) drained(limit time.Time, lastDue int64) bool {
 	return !limit.IsZero() && (now.After(limit) || wall-max(lastDue, p.lastCame) > int64(quietAfter))
 }
 
-// lastDueBefore returns the last due instant up to limit of a message that has been offered, as the schedule intended it, in
-// Unix ns.
-func (p *phase) lastDueBefore(limit time.Time) int64 {
-	last, now := time.Time{}, time.Since(p.start)
-	for i := int64(0); i < p.n && p.plan.Schedule.At(i) <= now; i++ {
-		if due := p.start.Add(p.plan.Due(p.seed, i, p.n)); !due.After(limit) && due.After(last) {
-			last = due
+// lastDueBefore returns the last due instant up to limit of a message that has been offered, in Unix ns.
+func (p *phase) lastDueBefore(limit time.Time) (last int64) {
+	p.engine.mu.Lock()
+	defer p.engine.mu.Unlock()
+	for _, due := range p.due {
+		if due <= p.engine.epoch.Wall(limit) {
+			last = max(last, due)
 		}
 	}
-	return p.engine.epoch.Wall(last)
+	return last
 }
 
 // settle waits until the implementation holds nothing that is waited for, so that a second copy of a message is taken and

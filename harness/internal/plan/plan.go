@@ -171,15 +171,6 @@ func (p PhasePlan) Length() time.Duration {
 	return length
 }
 
-// Due is when message i of n is due after the start of the phase, if it is sent when it should be.
-func (p PhasePlan) Due(seed uint64, i, n int64) time.Duration {
-	delay := p.Delay.Of(seed, i, n)
-	if p.Delay.Together {
-		return delay
-	}
-	return p.Schedule.At(i) + delay
-}
-
 func (p Plan) warmUpSchedule() Schedule { return Schedule{{p.Schedule()[0].Rate, p.Warmup}} }
 
 // WarmupText is the length of the warm-up: "1s", or "until still, at most 30s" for one that ends by itself.
