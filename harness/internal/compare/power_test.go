@@ -34,12 +34,10 @@ func studied(thorough int) int {
 func simulated(rng *rand.Rand, tail float64) *run.Document {
 	const seconds, perSecond = 60, 170
 	r := &run.Document{
-		Driver: run.Driver{Name: "simulated"}, Scenario: run.Scenario{Name: "simulated"},
-		Histograms: run.Histograms{
-			Lateness: run.NewHistogram(), OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram(),
-		},
-		Counts: run.Counts{Offered: seconds * perSecond, Delivered: seconds * perSecond},
+		Histograms: run.Histograms{Lateness: run.NewHistogram(), OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
+		Counts:     run.Counts{Offered: seconds * perSecond, Delivered: seconds * perSecond},
 	}
+	r.Driver.Name, r.Scenario.Name = "simulated", "simulated"
 	level := .05 * rng.NormFloat64()
 	wander := .1 * rng.NormFloat64()
 	for range seconds {
@@ -246,7 +244,7 @@ func series(first, second, slow1, slow2 []*run.Document, seed uint64, at int) []
 			r = *slow
 		}
 		r.RunID, r.Started = fmt.Sprintf("%08x", i), time.Date(2026, 1, 1, i, 0, 0, 0, time.UTC)
-		r.Driver = run.Driver{Name: "redisson", Version: fmt.Sprintf("3.%d.0", i)}
+		r.Driver.Name, r.Driver.Version = "redisson", fmt.Sprintf("3.%d.0", i)
 		r.Beside = &run.Beside{Block: r.RunID, Sides: 2}
 		beside.RunID, beside.Started, beside.Beside = "a"+r.RunID[1:], r.Started, r.Beside
 		runs = append(runs, &beside, &r)

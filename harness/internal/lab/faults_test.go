@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-func document(driver, scenario string, second int64, f run.Faults) *run.Document {
+func document(name, scenario string, second int64, f run.Faults) *run.Document {
 	return &run.Document{
-		Driver: run.Driver{Name: driver}, Scenario: run.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
+		Driver: driver.Identity{Name: name}, Scenario: run.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
 	}
 }
 

@@ -347,7 +347,7 @@ func (e *engine) head() *run.Document {
 	var names []string
 	for _, m := range e.members {
 		identity := m.identity()
-		if out.Driver = (run.Driver{Name: identity.Name, Version: identity.Version}); !slices.Contains(names, identity.String()) {
+		if out.Driver = identity; !slices.Contains(names, identity.String()) {
 			names = append(names, identity.String())
 		}
 		if name, _, _ := strings.Cut(identity.Name, ":"); name != "dq" && name != "redisson" {
@@ -355,7 +355,7 @@ func (e *engine) head() *run.Document {
 		}
 	}
 	if len(names) > 1 {
-		out.Driver = run.Driver{Name: strings.Join(names, "+")}
+		out.Driver = driver.Identity{Name: strings.Join(names, "+")}
 	}
 	return out
 }

@@ -99,7 +99,7 @@ func tracked(t *testing.T) *compare.Comparison {
 			}
 			other := *sample(t, uint64(1000+i*8+k), 1)
 			r.Beside = &run.Beside{Block: r.RunID, Sides: 2}
-			other.Driver, other.Beside, other.Started = run.Driver{Name: "redisson", Version: "4.7.0"}, r.Beside, r.Started
+			other.Driver.Name, other.Beside, other.Started = "redisson", r.Beside, r.Started
 			reference.Runs = append(reference.Runs, &other)
 		}
 	}
@@ -226,7 +226,7 @@ const hostile = `</script></style><img src=x onerror="alert(1)">'"&{{.}}|`
 func hostileRun(t *testing.T) *run.Document {
 	t.Helper()
 	r := faulty(t)
-	r.Scenario.Queue, r.Scenario.Name, r.Driver = hostile, hostile, run.Driver{Name: hostile, Version: hostile}
+	r.Scenario.Queue, r.Scenario.Name, r.Driver.Name, r.Driver.Version = hostile, hostile, hostile, hostile
 	r.Labels = map[string]string{hostile: hostile}
 	r.Notes = []string{hostile}
 	r.Server.Product, r.Server.How, r.Server.Embedded = hostile, hostile, true

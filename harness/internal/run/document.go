@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
@@ -20,8 +21,9 @@ type Document struct {
 	Schema string `json:"schema"`
 	Tool   Tool   `json:"tool"`
 	// RunID is the eight hex digits that every payload of the run carries.
-	RunID  string `json:"run_id"`
-	Driver Driver `json:"driver"`
+	RunID string `json:"run_id"`
+	// Driver is the implementation under test.
+	Driver driver.Identity `json:"driver"`
 	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
 	// judged, and else Lateness.
 	Format Format `json:"format,omitempty"`
@@ -112,20 +114,6 @@ const (
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-}
-
-// Driver is the implementation under test.
-type Driver struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-}
-
-// String returns name:version, or only the name.
-func (d Driver) String() string {
-	if d.Version == "" {
-		return d.Name
-	}
-	return d.Name + ":" + d.Version
 }
 
 // Server is the Redis the run used.

@@ -20,7 +20,7 @@ import (
 func sampleRun(seed uint64, n int, scale float64) *Document {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	r := &Document{
-		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: Driver{"dq", "4.7.0"},
+		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed),
 		Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
 		Scenario: Scenario{
 			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Seed: seed,
@@ -32,6 +32,7 @@ func sampleRun(seed uint64, n int, scale float64) *Document {
 		Intervals:   []Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
 		ServerStats: &ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
 	}
+	r.Driver.Name, r.Driver.Version = "dq", "4.7.0"
 	for range n {
 		r.Histograms.Lateness.Record(int64(scale*1e6*rng.ExpFloat64()) - 200_000)
 		r.Histograms.OfferRTT.Record(int64(1e5 * rng.ExpFloat64()))

@@ -67,8 +67,7 @@ func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
 
 // Merging files is exact: the buckets of a merged histogram are those of one histogram that had counted every value itself.
 func TestMergeIsExact(t *testing.T) {
-	all := NewHistogram()
-	merged := NewHistogram()
+	all, merged := NewHistogram(), NewHistogram()
 	for seed := range uint64(4) {
 		part, values := filled(t, seed, 2500)
 		for _, v := range values {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -66,7 +67,7 @@ func scraped() load.Running {
 		h.Record(int64(ms * 1e6))
 	}
 	return load.Running{Phase: plan.Measured, Planned: 100, Document: &run.Document{
-		RunID: "0000abcd", Driver: run.Driver{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "q", Name: "steady"},
+		RunID: "0000abcd", Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "q", Name: "steady"},
 		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
 		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
 	}}

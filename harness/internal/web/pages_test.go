@@ -31,7 +31,7 @@ func faulty(t *testing.T) *run.Document {
 	r, again := second(12), int64(2e6)
 	r.Faults = &run.Faults{Events: []run.FaultEvent{{Kind: hostile, Text: "partition for 2s", From: 3, To: 5, Times: 2, MayLose: "nothing", ResumedNs: &again}}, Offered: 5000}
 	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}}
-	r.Scenario.Queue, r.Scenario.Name, r.Driver, r.Server.Product, r.Server.Embedded = hostile, hostile, run.Driver{Name: hostile, Version: hostile}, hostile, true
+	r.Scenario.Queue, r.Scenario.Name, r.Driver.Name, r.Driver.Version, r.Server.Product, r.Server.Embedded = hostile, hostile, hostile, hostile, hostile, true
 	r.Labels, r.Notes = map[string]string{hostile: hostile}, []string{hostile}
 	slo, err := run.ParseSLO("lateness.p99<=20ms")
 	require.NoError(t, err)

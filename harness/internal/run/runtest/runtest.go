@@ -9,6 +9,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -16,7 +17,7 @@ import (
 func Sample(seed uint64, n int, scale float64) *run.Document {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	r := &run.Document{
-		Schema: run.Schema, Tool: run.Tool{Name: "dq-bench", Version: "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: run.Driver{Name: "dq", Version: "4.7.0"},
+		Schema: run.Schema, Tool: run.Tool{Name: "dq-bench", Version: "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"},
 		Server: &run.Server{Product: "redis", Version: "7.0.15", How: "external"},
 		Scenario: run.Scenario{
 			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Seed: seed,
