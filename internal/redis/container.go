@@ -37,23 +37,20 @@ func startContainer(ctx context.Context, image string) (*Server, error) {
 	}
 	provider, err := dockerProvider(ctx)
 	if err != nil {
-		err = fmt.Errorf("expected a Docker daemon for container %s, none answers: %w: start one, or choose another --redis", image, &oneLine{err})
-		return nil, &briefError{err, "no Docker daemon here"}
+		return nil, fmt.Errorf("no Docker daemon here: %w: start one for container %s, or choose another --redis", &oneLine{err}, image)
 	}
 	defer provider.Close()
 	if err := haveImage(ctx, provider.Client(), image); err != nil {
-		err = fmt.Errorf("expected image %s here or from its registry, the pull failed: %w: check the name, or build it with docker/build-local.sh", image, &oneLine{err})
-		return nil, &briefError{err, "no image " + image + " here, and it cannot be pulled"}
+		return nil, fmt.Errorf("no image %s here, and it cannot be pulled: %w: check the name, or build it with docker/build-local.sh", image, &oneLine{err})
 	}
 	s, err := runContainer(ctx, image)
 	switch {
 	case err == nil:
 		return s, nil
 	case strings.Contains(err.Error(), "reaper"):
-		err = fmt.Errorf("container %s does not serve, testcontainers' reaper image cannot be had: %w: pull it or set TESTCONTAINERS_RYUK_DISABLED=true", image, err)
-		return nil, &briefError{err, "no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without)"}
+		return nil, fmt.Errorf("no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without): container %s does not serve: %w", image, err)
 	}
-	return nil, &briefError{fmt.Errorf("container %s does not serve: %w", image, err), "container " + image + " does not serve: " + (&oneLine{err}).Error()}
+	return nil, fmt.Errorf("container %s does not serve: %w", image, err)
 }
 
 // hush keeps testcontainers from writing its banner to stderr between our own lines.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/listen"
@@ -47,10 +48,7 @@ func findServer(path string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", &briefError{
-		errors.New("neither redis-server nor valkey-server is on PATH: install one (apt-get install redis-server), or name it with process:/path"),
-		"neither redis-server nor valkey-server on PATH",
-	}
+	return "", errors.New("neither redis-server nor valkey-server is on PATH: install one (apt-get install redis-server), or name it with process:/path")
 }
 
 // StartProcess starts a server program. By default the server persists nothing and needs no password; arguments change that:
@@ -100,7 +98,7 @@ func launch(ctx context.Context, bin, lines string, args []string) (*Node, error
 	n.address.Hosts = []string{n.Addr}
 	_, port, _ := net.SplitHostPort(n.Addr)
 	_ = l.Close()
-	if n.Dir, err = os.MkdirTemp("", "dq-redis-"); err != nil {
+	if n.Dir, err = newFolder(); err != nil {
 		return nil, err
 	}
 	for i, arg := range args[:max(0, len(args)-1)] {
@@ -123,6 +121,25 @@ func launch(ctx context.Context, bin, lines string, args []string) (*Node, error
 		return nil, errors.Join(err, os.RemoveAll(n.Dir))
 	}
 	return n, nil
+}
+
+// newFolder makes a folder whose name has this machine and this process. It removes the folders of processes that were killed.
+func newFolder() (string, error) {
+	host, _ := os.Hostname() // a container has process ids of its own, and perhaps this folder
+	of := "dq-redis-" + host + "-"
+	all, _ := filepath.Glob(filepath.Join(os.TempDir(), of+"*"))
+	for _, folder := range all {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), of), "-")
+		if pid, err := strconv.Atoi(owner); err == nil && hasEnded(pid) {
+			_ = os.RemoveAll(folder)
+		}
+	}
+	return os.MkdirTemp("", of+strconv.Itoa(os.Getpid())+"-")
+}
+
+func hasEnded(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // process is one run of a server program.

@@ -93,20 +93,11 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 		case ctx.Err() != nil:
 			return nil, err
 		}
-		brief := &briefError{brief: (&oneLine{err}).Error()}
-		errors.As(err, &brief)
-		missed = append(missed, brief.brief)
+		reason, _, _ := strings.Cut((&oneLine{err}).Error(), ": ") // the rest is for a command that asked for this kind
+		missed = append(missed, reason)
 	}
 	return nil, fmt.Errorf("no kind of Redis works here: %s", strings.Join(missed, "; "))
 }
-
-// A briefError has a long form for a command that asked for one kind, and a short form for the notice of auto.
-type briefError struct {
-	error
-	brief string
-}
-
-func (e *briefError) Unwrap() error { return e.error }
 
 func startEmbedded(ctx context.Context) (*Server, error) {
 	e, err := embedded.Start(ctx)
