@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +18,10 @@ import (
 const slots = 16384
 
 // ClusterSet is a Redis Cluster of local processes. Its Nodes are the masters as started, then their replicas.
-type ClusterSet struct{ Set }
+type ClusterSet struct {
+	Set
+	ids map[*redis.Node]string
+}
 
 // Cluster returns a Redis Cluster of masters, with so many replicas each. The Cluster stops with the test.
 func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
@@ -32,7 +34,7 @@ func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
 // StartCluster starts a Redis Cluster on 127.0.0.1 and waits until it is whole. The masters share the slots. A replica replaces a
 // master about 3 s after its end. args are arguments of each server, as for redis.StartProcess.
 func StartCluster(ctx context.Context, path string, masters, replicas int, args ...string) (*ClusterSet, error) {
-	c := &ClusterSet{}
+	c := &ClusterSet{ids: map[*redis.Node]string{}}
 	return c, c.formed(ctx, func(ctx context.Context) error { return c.start(ctx, path, masters, replicas, args) })
 }
 
@@ -63,15 +65,15 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 				return err
 			}
 		}
+		if c.ids[n], err = c.do(ctx, n, "CLUSTER", "MYID").Text(); err != nil {
+			return err
+		}
 		host, port, _ := net.SplitHostPort(n.Addr)
 		meet = append(meet, []any{"CLUSTER", "MEET", host, port, busPort})
 	}
 	for i, n := range c.nodes[masters:] {
-		master, err := c.id(ctx, c.nodes[i%masters])
-		if err == nil { // the node refuses until it knows the master
-			err = redis.Until(ctx, n.Addr+" replicates its master", func() error { return c.do(ctx, n, "CLUSTER", "REPLICATE", master).Err() })
-		}
-		if err != nil {
+		master := c.ids[c.nodes[i%masters]] // which the node refuses until it knows it
+		if err := redis.Until(ctx, n.Addr+" replicates its master", func() error { return c.do(ctx, n, "CLUSTER", "REPLICATE", master).Err() }); err != nil {
 			return err
 		}
 	}
@@ -79,10 +81,6 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 		return err
 	}
 	return c.whole(ctx, fmt.Sprintf("cluster of %d nodes", len(c.nodes)), redis.Cluster, c.nodes)
-}
-
-func (c *ClusterSet) id(ctx context.Context, n *redis.Node) (string, error) {
-	return c.do(ctx, n, "CLUSTER", "MYID").Text()
 }
 
 // Settle waits until the cluster is whole again after a fault: every running node has cluster_state:ok, lists all running nodes and the
@@ -107,7 +105,7 @@ func (c *ClusterSet) Settle(ctx context.Context) error {
 func (c *ClusterSet) view(ctx context.Context, n *redis.Node) (masters string, err error) {
 	state, err1 := c.do(ctx, n, "CLUSTER", "INFO").Text()
 	role, err2 := c.replication(ctx, n)
-	ranges, err3 := c.clients[n].ClusterSlots(ctx).Result()
+	ranges, err3 := c.ranges(ctx, n)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return "", err
 	}
@@ -115,53 +113,49 @@ func (c *ClusterSet) view(ctx context.Context, n *redis.Node) (masters string, e
 	if !whole || role["role"] == "slave" && role["master_link_status"] != "up" {
 		return "", fmt.Errorf("link to its master: %s, %s", role["master_link_status"], state)
 	}
-	up, seen, served := running(c.nodes), map[*redis.Node]bool{}, []string{}
-	for _, r := range ranges {
-		for _, member := range r.Nodes {
-			seen[c.at(member.Addr)] = true
+	up, seen := running(c.nodes), map[string]bool{}
+	for i, r := range ranges {
+		for _, id := range r.ids {
+			seen[id] = true
 		}
-		master := c.at(r.Nodes[0].Addr)
-		if !slices.Contains(up, master) {
-			return "", fmt.Errorf("it lists %s as a master", r.Nodes[0].Addr)
+		if !slices.ContainsFunc(up, func(n *redis.Node) bool { return c.ids[n] == r.ids[0] }) {
+			return "", fmt.Errorf("it lists a master of %d-%d that does not run", r.first, r.last)
 		}
-		served = append(served, fmt.Sprintf("%d-%d %s", r.Start, r.End, master))
+		ranges[i].ids = r.ids[:1]
 	}
 	for _, other := range up {
-		if !seen[other] {
+		if !seen[c.ids[other]] {
 			return "", fmt.Errorf("it does not list %s", other)
 		}
 	}
-	slices.Sort(served)
-	return strings.Join(served, ", "), nil
+	slices.SortFunc(ranges, func(a, b slotRange) int { return a.first - b.first })
+	return fmt.Sprint(ranges), nil
 }
 
-// served returns the slots that a node serves by its own list, each range as "1-5" or "7", and the addresses of its replicas. The list
-// names addresses whatever endpoints the cluster prefers.
-func (c *ClusterSet) served(ctx context.Context, n *redis.Node) (ranges, replicas []string, err error) {
-	list, err1 := c.do(ctx, n, "CLUSTER", "NODES").Text()
-	id, err2 := c.id(ctx, n)
-	for line := range strings.Lines(list) {
-		switch f := strings.Fields(line); {
-		case len(f) < 8:
-		case f[0] == id:
-			ranges = f[8:]
-		case f[3] == id:
-			addr, _, _ := strings.Cut(f[1], "@")
-			replicas = append(replicas, addr)
+// slotRange is a range of slots with the ids of its nodes, the master first.
+type slotRange struct {
+	first, last int
+	ids         []string
+}
+
+// ranges returns all slots as a node lists them.
+func (c *ClusterSet) ranges(ctx context.Context, n *redis.Node) (ranges []slotRange, err error) {
+	list, err := c.do(ctx, n, "CLUSTER", "SLOTS").Slice() // go-redis reads no list without hosts, as a cluster may prefer it
+	for _, entry := range list {
+		e := entry.([]any) // first, last, then host, port and id of each node
+		r := slotRange{first: int(e[0].(int64)), last: int(e[1].(int64))}
+		for _, node := range e[2:] {
+			r.ids = append(r.ids, node.([]any)[2].(string))
 		}
+		ranges = append(ranges, r)
 	}
-	return ranges, replicas, errors.Join(err1, err2)
+	return ranges, err
 }
 
-// serves reports whether a range of served has the slot. A slot under way is "[1->-id]".
-func serves(within string, slot int) bool {
-	first, last, isRange := strings.Cut(within, "-")
-	start, err := strconv.Atoi(first)
-	end := start
-	if isRange {
-		end, _ = strconv.Atoi(last)
-	}
-	return err == nil && start <= slot && slot <= end
+// served returns the ranges that a node serves as a master by its own list.
+func (c *ClusterSet) served(ctx context.Context, n *redis.Node) ([]slotRange, error) {
+	all, err := c.ranges(ctx, n)
+	return slices.DeleteFunc(all, func(r slotRange) bool { return r.ids[0] != c.ids[n] }), err
 }
 
 // NodeOfSlot returns the master that serves a slot, once one running node alone does.
@@ -179,11 +173,11 @@ func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node
 	err = redis.Until(ctx, fmt.Sprintf("a node other than %s serves slot %d", old, slot), func() error {
 		var owners []*redis.Node
 		for _, n := range running(c.nodes) {
-			served, _, err := c.served(ctx, n)
+			served, err := c.served(ctx, n)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(served, func(within string) bool { return serves(within, slot) }) && n != old {
+			if slices.ContainsFunc(served, func(r slotRange) bool { return r.first <= slot && slot <= r.last }) && n != old {
 				owners = append(owners, n)
 			}
 		}
@@ -198,9 +192,11 @@ func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node
 
 // ReplicasOf returns the replicas of a running master, by the master's list. A replica has no replicas.
 func (c *ClusterSet) ReplicasOf(ctx context.Context, master *redis.Node) (replicas []*redis.Node, err error) {
-	_, addresses, err := c.served(ctx, master)
-	for _, addr := range addresses {
-		replicas = append(replicas, c.at(addr))
+	served, err := c.served(ctx, master)
+	for _, n := range c.nodes {
+		if n != master && len(served) > 0 && slices.Contains(served[0].ids, c.ids[n]) {
+			replicas = append(replicas, n)
+		}
 	}
 	return replicas, err
 }
@@ -211,7 +207,7 @@ func (c *ClusterSet) Failover(ctx context.Context, replica *redis.Node) error {
 		return err
 	}
 	return redis.Until(ctx, replica.Addr+" is a master", func() error {
-		served, _, err := c.served(ctx, replica)
+		served, err := c.served(ctx, replica)
 		if err == nil && len(served) == 0 {
 			err = errors.New("it serves no slot")
 		}
@@ -223,18 +219,10 @@ func (c *ClusterSet) Failover(ctx context.Context, replica *redis.Node) error {
 // clients on with ASK for others; a command with keys on both sides gets TRYAGAIN.
 func (c *ClusterSet) BeginMove(ctx context.Context, slot int, from, to *redis.Node) error {
 	// In this order from never sends a client to a node that would send it back.
-	if err := c.setSlot(ctx, to, slot, "IMPORTING", from); err != nil {
+	if err := c.do(ctx, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", c.ids[from]).Err(); err != nil {
 		return err
 	}
-	return c.setSlot(ctx, from, slot, "MIGRATING", to)
-}
-
-func (c *ClusterSet) setSlot(ctx context.Context, at *redis.Node, slot int, state string, other *redis.Node) error {
-	id, err := c.id(ctx, other)
-	if err != nil {
-		return err
-	}
-	return c.do(ctx, at, "CLUSTER", "SETSLOT", slot, state, id).Err()
+	return c.do(ctx, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", c.ids[to]).Err()
 }
 
 // MigrateKeys moves keys of the slot, all if no key is given. It skips keys that do not exist.
@@ -264,9 +252,9 @@ func (c *ClusterSet) MigrateKeys(ctx context.Context, slot int, from, to *redis.
 func (c *ClusterSet) FinishMove(ctx context.Context, slot int, from, to *redis.Node) error {
 	// The new owner first: the slot always has an owner.
 	for _, n := range append([]*redis.Node{to, from}, running(c.nodes)...) {
-		served, _, err := c.served(ctx, n)
+		served, err := c.served(ctx, n)
 		if err == nil && len(served) > 0 {
-			err = c.setSlot(ctx, n, slot, "NODE", to)
+			err = c.do(ctx, n, "CLUSTER", "SETSLOT", slot, "NODE", c.ids[to]).Err()
 		}
 		if err != nil {
 			return err
