@@ -103,39 +103,33 @@ func (a *Address) parseTail(u *url.URL) error {
 	if err != nil {
 		return errors.New("its parameters are not percent-encoded")
 	}
-	take := func(name string) string {
-		defer query.Del(name)
-		return query.Get(name)
-	}
-	for name, file := range a.Files.all() {
-		*file = take(name)
+	var database string
+	known := a.parameters(&database)
+	for key := range query {
+		switch at := known[key]; {
+		case at != nil:
+			*at = query.Get(key)
+		case key == "addr" || key == "master_name":
+			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
+		default:
+			return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
+		}
 	}
 	if err := a.Files.check(a.TLS); err != nil {
 		return err
 	}
-	var database string
 	switch path := strings.Trim(u.Path, "/"); {
+	case a.Unix && query.Has("db") && database == "":
+		return errors.New("the parameter db is not a number")
 	case a.Unix:
-		if query.Has("db") {
-			if database = take("db"); database == "" {
-				return errors.New("the parameter db is not a number")
-			}
-		}
 	case a.Topology == Single:
 		database = path
 	case a.Topology == Sentinel:
-		a.sentinelPassword = take("sentinel_password")
 		if a.Master, database, _ = strings.Cut(path, "/"); a.Master == "" || strings.Contains(a.Master, "@") {
 			return errors.New("the master's name is missing: redis+sentinel://host:26379/mymaster")
 		}
 	case path != "":
 		return errors.New("a cluster has no database numbers, the path is too much")
-	}
-	for key := range query {
-		if key == "addr" || key == "master_name" {
-			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
-		}
-		return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
 	}
 	if database != "" {
 		if a.Database, err = strconv.Atoi(database); err != nil || a.Database < 0 {
@@ -143,6 +137,18 @@ func (a *Address) parseTail(u *url.URL) error {
 		}
 	}
 	return nil
+}
+
+// parameters returns the places of the parameters that an address may have.
+func (a *Address) parameters(database *string) map[string]*string {
+	all := map[string]*string{"tls_ca": &a.Files.CA, "tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key}
+	switch {
+	case a.Unix:
+		all["db"] = database
+	case a.Topology == Sentinel:
+		all["sentinel_password"] = &a.sentinelPassword
+	}
+	return all
 }
 
 func hostPort(h, port string) (string, error) {
@@ -170,28 +176,24 @@ func hostPort(h, port string) (string, error) {
 
 // String returns the address as Parse reads it, with the password: do not print it.
 func (a Address) String() string {
-	u := url.URL{Scheme: "redis", Path: "/" + strconv.Itoa(a.Database), Host: strings.Join(a.Hosts, ",")}
+	database, q := strconv.Itoa(a.Database), url.Values{}
+	u := url.URL{Scheme: "redis", Path: "/" + database, Host: strings.Join(a.Hosts, ",")}
 	if a.TLS {
 		u.Scheme = "rediss"
 	}
-	q := url.Values{}
-	for name, file := range a.Files.all() {
-		if *file != "" {
-			q.Set(name, *file)
+	for name, value := range a.parameters(&database) {
+		if *value != "" {
+			q.Set(name, *value)
 		}
 	}
 	switch {
 	case a.Unix:
 		u = url.URL{Scheme: "unix", Path: a.Hosts[0]}
 		u.RawPath = strings.ReplaceAll(u.EscapedPath(), "@", "%40")
-		q.Set("db", strconv.Itoa(a.Database))
 	case a.Topology == Cluster:
 		u.Scheme, u.Path = u.Scheme+"+cluster", ""
 	case a.Topology == Sentinel:
 		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+a.Master+u.Path
-		if a.sentinelPassword != "" {
-			q.Set("sentinel_password", a.sentinelPassword)
-		}
 	}
 	if a.username != "" || a.password != "" {
 		u.User = url.UserPassword(a.username, a.password)

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -17,13 +16,6 @@ type Files struct{ CA, Cert, Key string }
 
 // mostPEM bounds a file, in bytes. All authorities of a system take a quarter of it.
 const mostPEM = 1 << 20
-
-// all yields each file with its parameter in an address.
-func (f *Files) all() iter.Seq2[string, *string] {
-	return func(yield func(string, *string) bool) {
-		_ = yield("tls_ca", &f.CA) && yield("tls_cert", &f.Cert) && yield("tls_key", &f.Key)
-	}
-}
 
 // check refuses names without TLS, and half of a pair.
 func (f Files) check(withTLS bool) error {
