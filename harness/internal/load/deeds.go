@@ -39,7 +39,7 @@ func (in *Injector) deeds(e *Event) map[string]deed {
 		plan.CutInTurn:    in.counted(e, inTurn()),
 		plan.LoseReplies:  in.counted(e, named(e.Commands, proxy.CutReply)),
 		plan.LoseRequests: in.counted(e, named(e.Commands, proxy.CutRequest)),
-		"stall":           in.through(proxy.Fault{Stall: proxy.Both}),
+		"stall":           in.through(proxy.Fault{Stall: true}),
 		"slow":            in.through(proxy.Fault{Delay: e.Latency}),
 		"narrow":          in.through(proxy.Fault{Bandwidth: e.Bandwidth}),
 		"refuse":          refused,

@@ -103,7 +103,7 @@ func (s *stream) Read(buf []byte) (n int, err error) {
 	}
 	s.hand()
 	err = net.ErrClosed
-	if c.await(func() time.Duration { return whether(c.fault.Stall&s.way != 0) }) {
+	if c.await(func() time.Duration { return whether(c.fault.Stall) }) {
 		n, err = s.from.Read(buf[:min(len(buf), chunkSize)])
 	}
 	var cut chan struct{}
@@ -164,7 +164,7 @@ func (s *stream) write() {
 func (s *stream) wait(next chunk, began time.Time) time.Duration {
 	f, due := s.c.fault, began
 	switch {
-	case f.Stall&s.way != 0:
+	case f.Stall:
 		return forever
 	case f.Bandwidth > 0:
 		due = due.Add(time.Duration(float64(len(next.data)) / float64(f.Bandwidth) * float64(time.Second)))
