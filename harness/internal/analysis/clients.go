@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ type conn struct {
 	peer     string
 	host     *host
 	speaks   bool // it sent what belongs to delayed queues
-	marks    marks
+	by       senders
 	client   string // of another kind than Redisson
 	channels []string
 	waits    dbKey // the first of the keys that it waits at; MONITOR does not show which client got an element
@@ -40,7 +41,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*conn{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
-		c = &conn{peer: peer, host: a.hostOf(peer)}
+		c = &conn{peer: peer, host: a.hostOf(peer), by: anyRelease}
 		a.conns[peer] = c
 	}
 	return c
@@ -57,10 +58,10 @@ func (c *conn) setUp(name string, l monitor.Line) {
 	case name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name"):
 		c.client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
 	case name == "ping":
-		c.marks.set(pings)
+		c.by = c.by.and(pings)
 	case name == "mget" && slices.Equal(l.Args[1:], probeKeys):
 		c.speaks = true
-		c.marks.set(probesMGET)
+		c.by = c.by.and(probesMGET)
 	}
 }
 
@@ -71,16 +72,15 @@ func (c *conn) sent(name string, s *script) {
 		c.client = "dq"
 		return
 	}
-	c.marks.set(s.sentBy)
+	c.by = c.by.and(s.sentBy)
 	switch name {
 	case "eval", "eval_ro":
-		c.marks.set(sendsTexts)
-		return
+		c.by = c.by.and(sendsTexts)
 	case "evalsha_ro":
-		c.marks.set(readsBySHA)
+		c.by = c.by.and(readsBySHA)
+	default:
+		c.by = c.by.and(cachesScripts)
 	}
-	c.marks.set(canCacheScripts)
-	c.marks.set(cachesScripts)
 }
 
 // listeners are the subscribers of a channel.
@@ -135,7 +135,7 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 		return
 	}
 	if seconds < 0 {
-		c.marks.set(negativeWaits)
+		c.by = c.by.and(negativeWaits)
 		return
 	}
 	keys := l.Args[1:last]
@@ -178,67 +178,51 @@ func (a *Analysis) serve(q *queue, at int64) {
 	}
 }
 
-// mark is something that only some releases do: the first 64 are the scripts of the catalogue.
-type mark int
+// releaseSet has a bit for each of releases.
+type releaseSet [4]uint64
 
-// marks is a set of marks.
-type marks [2]uint64
+func (s releaseSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-const (
-	canCacheScripts mark = 64 + iota
-	readsBySHA           // EVALSHA_RO
-	negativeWaits
-	probesMGET
-	probesFaulty
-	probesGet
-	packsDLc0
-	packsBc0Lc0
-	pings // this and the following: with default settings
-	cachesScripts
-	sendsTexts
-)
+// senders are the releases that can have sent some commands: with any settings, and with default settings.
+type senders struct{ any, usual releaseSet }
 
-var (
-	releases  = wire.Releases()
-	catalogue = wire.Scripts()
-	doneBy    = map[mark]func(wire.Release) bool{
-		canCacheScripts: func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) },
-		readsBySHA:      ops.Between("3.17.0", ""), negativeWaits: ops.Between("2.7.0", "3.17.7"), pings: ops.Between("3.13.6", ""),
-		probesMGET: ops.Between("4.0.0", "4.3.0"), probesFaulty: ops.Between("4.3.1", "4.3.1"), probesGet: ops.Between("4.4.0", ""),
-		packsDLc0:     func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 },
-		packsBc0Lc0:   func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 },
-		cachesScripts: wire.Release.CachesScripts,
-		sendsTexts:    func(r wire.Release) bool { return !r.CachesScripts() },
+func (s senders) and(o senders) senders {
+	for i := range s.any {
+		s.any[i] &= o.any[i]
+		s.usual[i] &= o.usual[i]
 	}
-)
-
-func (s *marks) set(m mark) { s[m/64] |= 1 << (m % 64) }
-
-func (s marks) or(o marks) marks { return marks{s[0] | o[0], s[1] | o[1]} }
-
-// releaseSet has a byte for each of releases: 1 for a member.
-type releaseSet string
-
-// doneBy are the releases that show all marks, with any settings or by default.
-func (s marks) doneBy(byDefault bool) releaseSet {
-	var wanted []func(wire.Release) bool
-	for m := range mark(128) {
-		switch {
-		case s[m/64]&(1<<(m%64)) == 0 || !byDefault && m >= pings:
-		case m < 64:
-			wanted = append(wanted, catalogue[m].SentBy)
-		default:
-			wanted = append(wanted, doneBy[m])
-		}
-	}
-	set := make([]byte, len(releases))
-	for i, r := range releases {
-		if !slices.ContainsFunc(wanted, func(does func(wire.Release) bool) bool { return !does(r) }) {
-			set[i] = 1
-		}
-	}
-	return releaseSet(set)
+	return s
 }
+
+// by are the releases that do something, whatever their settings.
+func by(does func(wire.Release) bool) (s senders) {
+	for i, r := range releases {
+		if does(r) {
+			s.any[i/64] |= 1 << (i % 64)
+		}
+	}
+	s.usual = s.any
+	return s
+}
+
+// usually are all releases, of which some do something by default.
+func usually(does func(wire.Release) bool) senders { return senders{anyRelease.any, by(does).any} }
+
+// What only some releases do.
+var (
+	releases      = wire.Releases()
+	anyRelease    = by(ops.Between("", ""))
+	pings         = usually(ops.Between("3.13.6", ""))
+	sendsTexts    = usually(func(r wire.Release) bool { return !r.CachesScripts() })
+	cachesScripts = usually(wire.Release.CachesScripts).and(by(func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) }))
+	readsBySHA    = cachesScripts.and(by(ops.Between("3.17.0", "")))
+	negativeWaits = by(ops.Between("2.7.0", "3.17.7"))
+	probesMGET    = by(ops.Between("4.0.0", "4.3.0"))
+	probesFaulty  = by(ops.Between("4.3.1", "4.3.1"))
+	probesGet     = by(ops.Between("4.4.0", ""))
+	packsDLc0     = by(func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 })
+	packsBc0Lc0   = by(func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 })
+)
 
 // Range is a run of releases.
 type Range struct {
@@ -252,13 +236,14 @@ type Span struct {
 	Ranges []Range `json:"ranges,omitempty"`
 }
 
+// span is nil for an empty set.
 func (s releaseSet) span() *Span {
 	runs := s.ranges()
 	if len(runs) == 0 {
 		return nil
 	}
 	span := &Span{Range: Range{runs[0].From, runs[len(runs)-1].To}}
-	if strings.Contains(strings.Trim(string(s), "\x00"), "\x00") {
+	if by(ops.Between(span.From, span.To)).any != s {
 		span.Ranges = runs
 	}
 	return span
@@ -269,8 +254,8 @@ func (s releaseSet) ranges() []Range {
 	runs := []Range{}
 	for i, r := range releases {
 		switch {
-		case s[i] == 0:
-		case i > 0 && s[i-1] == 1 && (r.Major > 2) == (releases[i-1].Major > 2):
+		case !s.has(i):
+		case i > 0 && s.has(i-1) && (r.Major > 2) == (releases[i-1].Major > 2):
 			runs[len(runs)-1].To = r.String()
 		default:
 			runs = append(runs, Range{r.String(), r.String()})
@@ -288,29 +273,28 @@ type Group struct {
 	Hosts       []string `json:"hosts"`
 	Peers       []string `json:"peers"`
 
-	marks marks
-	can   int // how many releases
+	by senders
 }
 
 // client is a kind of connection.
 type client struct {
-	name  string
-	marks marks
+	name string
+	by   senders
 }
 
 // note keeps the evidence of a connection.
 func (a *Analysis) note(c *conn) {
-	key := client{c.client, c.marks}
+	key := client{c.client, c.by}
 	if c.speaks && a.clients[key] == nil && len(a.clients) < maxClients {
-		a.clients[key] = &Group{Client: c.client, marks: c.marks}
+		a.clients[key] = &Group{Client: c.client, by: c.by}
 	}
 	if g := a.clients[key]; c.speaks && g != nil {
-		g.join(&Group{Connections: 1, Hosts: []string{c.host.name}, Peers: []string{c.peer}})
+		g.join(&Group{by: c.by, Connections: 1, Hosts: []string{c.host.name}, Peers: []string{c.peer}})
 	}
 }
 
 func (g *Group) join(other *Group) {
-	g.marks = g.marks.or(other.marks)
+	g.by = g.by.and(other.by)
 	g.Connections += other.Connections
 	add := func(to *[]string, names []string) {
 		for _, name := range names {
@@ -326,15 +310,18 @@ func (g *Group) join(other *Group) {
 // groups puts connections together that one release can have made, the most telling first. One that fits several
 // groups proves nothing about any, and is left out.
 func (a *Analysis) groups() (found []*Group) {
-	for _, g := range a.clients {
-		g.can = strings.Count(string(g.marks.doneBy(false)), "\x01")
+	can := func(g *Group) (n int) {
+		for _, some := range g.by.any {
+			n += bits.OnesCount64(some)
+		}
+		return n
 	}
 	for _, g := range slices.SortedFunc(maps.Values(a.clients), func(x, y *Group) int {
-		return cmp.Or(strings.Compare(x.Client, y.Client), cmp.Compare(x.can, y.can), cmp.Compare(y.Connections, x.Connections), strings.Compare(x.Peers[0], y.Peers[0]))
+		return cmp.Or(strings.Compare(x.Client, y.Client), cmp.Compare(can(x), can(y)), cmp.Compare(y.Connections, x.Connections), strings.Compare(x.Peers[0], y.Peers[0]))
 	}) {
 		var fits []*Group
 		for _, other := range found {
-			if other.Client == g.Client && other.marks.or(g.marks).doneBy(false).span() != nil {
+			if other.Client == g.Client && other.by.and(g.by).any != (releaseSet{}) {
 				fits = append(fits, other)
 			}
 		}
@@ -346,7 +333,7 @@ func (a *Analysis) groups() (found []*Group) {
 		}
 	}
 	for _, g := range found {
-		g.Ranges, g.Usual = g.marks.doneBy(false).ranges(), g.marks.doneBy(true).ranges()
+		g.Ranges, g.Usual = g.by.any.ranges(), g.by.usual.ranges()
 	}
 	return found
 }

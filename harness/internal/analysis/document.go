@@ -101,15 +101,19 @@ func (a *Analysis) Document() *Document {
 	})
 	d.Clocks = d.Clocks[:min(len(d.Clocks), 50)]
 	if len(a.clients) > 0 {
-		seen := map[bool]marks{} // of Redissons, and of others
+		var seen, others senders = anyRelease, anyRelease
+		redisson := false
 		for key := range a.clients {
-			seen[key.name == ""] = seen[key.name == ""].or(key.marks)
+			if key.name == "" {
+				seen, redisson = seen.and(key.by), true
+			} else {
+				others = others.and(key.by)
+			}
 		}
-		by, redisson := seen[true]
 		if !redisson {
-			by = seen[false]
+			seen = others
 		}
-		d.Redisson, d.Usual, d.Groups = by.doneBy(false).span(), by.doneBy(true).span(), a.groups()
+		d.Redisson, d.Usual, d.Groups = seen.any.span(), seen.usual.span(), a.groups()
 	}
 	a.notices(d)
 	return d

@@ -46,14 +46,14 @@ type script struct {
 	kind   stepKind
 	layout wire.Layout  // that a Redisson's transfer reads; 0 otherwise
 	known  *wire.Script // nil if no Redisson sends it
-	sentBy mark
+	sentBy senders
 }
 
-// registry has every text by its digest; the marks of a Redisson's texts come first, in the catalogue's order.
+// registry has every text by its digest.
 var registry = func() map[string]*script {
 	all := map[string]*script{}
-	for i, k := range wire.Scripts() {
-		s := &script{known: &k, sentBy: mark(i)}
+	for _, k := range wire.Scripts() {
+		s := &script{known: &k, sentBy: by(k.SentBy)}
 		switch k.Name {
 		case wire.ScriptOffer:
 			s.kind = offerStep
@@ -79,7 +79,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	keys, args := c.Script.Keys, c.Script.Args
 	if slices.Equal(keys, probeKeys) && strings.HasPrefix(c.Body, "redis.call('get', KEYS[1]") {
 		from.speaks = true
-		from.marks.set(map[bool]mark{true: probesFaulty, false: probesGet}[len(args) > 0])
+		from.by = from.by.and(map[bool]senders{true: probesFaulty, false: probesGet}[len(args) > 0])
 		return
 	}
 	s := a.begun(c.Line, from.host, nil)
@@ -261,7 +261,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	if s.lost && m.layout != 0 {
 		unknown := a.connOf("unknown")
 		unknown.speaks = true
-		unknown.marks.set(map[wire.Layout]mark{wire.LayoutDLc0: packsDLc0, wire.LayoutBc0Lc0: packsBc0Lc0}[m.layout])
+		unknown.by = unknown.by.and(map[wire.Layout]senders{wire.LayoutDLc0: packsDLc0, wire.LayoutBc0Lc0: packsBc0Lc0}[m.layout])
 	}
 }
 
