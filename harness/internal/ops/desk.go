@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -61,14 +60,8 @@ type Desk struct {
 	mu    sync.Mutex
 	seen  *Look
 	err   error
-	plans []*deskPlan
-	undo  []string // files of this desk
-}
-
-// deskPlan is a plan until it is confirmed.
-type deskPlan struct {
-	*Plan
-	ID, Shown string
+	plans map[string]*Plan // until they are confirmed
+	undo  []string         // files of this desk
 }
 
 // deskView is what the template shows.
@@ -81,15 +74,12 @@ type deskView struct {
 	Queue         *Queue
 	Of, Where     string
 	Parts         []string
-	Items         []deskItem
+	Items         []Item
 	More          bool
-	Plan          *deskPlan
+	Plan          *Plan
+	PlanID        string
 	Locked        bool
-}
-
-type deskItem struct {
-	Item
-	Line, Fields string
+	status        int
 }
 
 var (
@@ -102,6 +92,10 @@ var (
 
 	deskPage = template.Must(template.New("desk").Funcs(template.FuncMap{
 		"line": func(q *Queue, l *Look) string { return q.line(l.At)[8:] }, "name": text.Line, "base": filepath.Base,
+		"message": func(i Item) string { return i.Line(time.Now()) }, "fields": func(i Item) (string, error) {
+			fields, err := json.MarshalIndent(i, "", "  ")
+			return string(fields), err
+		},
 	}).Parse(deskHTML))
 	deskPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 		policyHash(deskStyle), policyHash(deskScript))
@@ -114,12 +108,12 @@ func policyHash(s string) string {
 
 // NewDesk returns a Desk that has seen nothing.
 func NewDesk(o DeskOptions) *Desk {
-	d := &Desk{DeskOptions: o, mux: http.NewServeMux(), cookie: "dq_" + rand.Text()[:8]}
-	d.mux.HandleFunc("GET /{$}", d.overview)
-	d.mux.HandleFunc("GET /queue", d.queue)
+	d := &Desk{DeskOptions: o, mux: http.NewServeMux(), plans: map[string]*Plan{}, cookie: "dq_" + rand.Text()[:8]}
+	d.mux.HandleFunc("GET /{$}", d.page(d.overview))
+	d.mux.HandleFunc("GET /queue", d.page(d.queue))
 	d.mux.HandleFunc("GET /export", d.export)
-	d.mux.HandleFunc("POST /plan", d.plan)
-	d.mux.HandleFunc("POST /do", d.do)
+	d.mux.HandleFunc("POST /plan", d.page(d.plan))
+	d.mux.HandleFunc("POST /do", d.page(d.do))
 	return d
 }
 
@@ -148,9 +142,9 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allowed := err == nil && known(cookie.Value)
 	switch {
 	case !allowed && (!d.Open || r.Method == http.MethodPost):
-		d.show(w, http.StatusUnauthorized, deskView{Title: "A token is needed", Locked: true, Notes: []string{"The command that serves this page has printed an address with the token."}})
+		d.show(w, deskView{status: http.StatusUnauthorized, Title: "A token is needed", Locked: true, Notes: []string{"The command that serves this page has printed an address with the token."}}, nil)
 	case r.Method == http.MethodPost && !d.Changes:
-		d.fail(w, http.StatusForbidden, errors.New("this page only reads: doctor --listen --allow-changes offers changes"))
+		d.show(w, deskView{status: http.StatusForbidden}, errors.New("this page only reads: doctor --listen --allow-changes offers changes"))
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, deskBody)
 		ctx, cancel := context.WithTimeout(r.Context(), 4*lookLimit)
@@ -159,7 +153,18 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *Desk) show(w http.ResponseWriter, status int, v deskView) {
+func (d *Desk) page(view func(*http.Request) (deskView, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := view(r)
+		d.show(w, v, err)
+	}
+}
+
+// show shows a view. An error has the status of the view, or says that the request is wrong.
+func (d *Desk) show(w http.ResponseWriter, v deskView, failed error) {
+	if failed != nil {
+		v = deskView{status: cmp.Or(v.status, http.StatusBadRequest), Title: "Not done", State: "red", Notes: []string{failed.Error()}}
+	}
 	v.DeskOptions, v.Style, v.Script, v.Parts = d.DeskOptions, template.HTML("<style>"+deskStyle+"</style>"), template.HTML("<script>"+deskScript+"</script>"), Parts
 	v.Undo = d.files()
 	var out bytes.Buffer
@@ -169,7 +174,7 @@ func (d *Desk) show(w http.ResponseWriter, status int, v deskView) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", deskPolicy)
-	w.WriteHeader(status)
+	w.WriteHeader(cmp.Or(v.status, http.StatusOK))
 	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
 }
 
@@ -178,10 +183,6 @@ func (d *Desk) files() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.undo)
-}
-
-func (d *Desk) fail(w http.ResponseWriter, status int, err error) {
-	d.show(w, status, deskView{Title: "Not done", State: "red", Notes: []string{err.Error()}})
 }
 
 // last is the last look, with what failed since.
@@ -198,18 +199,16 @@ func (d *Desk) last() (*Look, []string) {
 	return d.seen, notes
 }
 
-func (d *Desk) overview(w http.ResponseWriter, _ *http.Request) {
+func (d *Desk) overview(*http.Request) (deskView, error) {
 	seen, notes := d.last()
-	v := deskView{Title: "Queues", Look: seen, Notes: notes}
 	if seen == nil {
-		v.Notes = append(v.Notes, "The first look is under way.")
-	} else {
-		v.Title = fmt.Sprintf("Red findings: %d, in %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
-		if seen.Red > 0 {
-			v.State = "red"
-		}
+		return deskView{Title: "Queues", Notes: append(notes, "The first look is under way.")}, nil
 	}
-	d.show(w, http.StatusOK, v)
+	v := deskView{Title: fmt.Sprintf("Red findings: %d, in %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue")), Look: seen, Notes: notes}
+	if seen.Red > 0 {
+		v.State = "red"
+	}
+	return v, nil
 }
 
 // errEnough ends a listing.
@@ -229,11 +228,10 @@ func (d *Desk) order(r *http.Request, verb string) (*Editor, *Order, error) {
 	return editor, o, o.Check()
 }
 
-func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
+func (d *Desk) queue(r *http.Request) (deskView, error) {
 	editor, order, err := d.order(r, "list")
 	if err != nil {
-		d.fail(w, http.StatusBadRequest, err)
-		return
+		return deskView{}, err
 	}
 	look, notes := d.last()
 	v := deskView{Title: text.Line(order.Queue), Look: look, Of: order.Of[0], Where: order.Where, Notes: notes}
@@ -245,33 +243,23 @@ func (d *Desk) queue(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if v.Queue == nil {
-		d.fail(w, http.StatusNotFound, fmt.Errorf("queue %q: the last look did not find it", order.Queue))
-		return
+		return deskView{status: http.StatusNotFound}, fmt.Errorf("queue %q: the last look did not find it", order.Queue)
 	}
 	if r.FormValue("live") != "" { // the page asks for its moving part
-		d.show(w, http.StatusOK, v)
-		return
+		return v, nil
 	}
-	now := time.Now()
 	err = order.Each(r.Context(), editor, func(i Item) error {
 		if v.More = len(v.Items) == deskItems; v.More {
 			return errEnough
 		}
-		fields, err := json.MarshalIndent(i, "", "  ")
-		v.Items = append(v.Items, deskItem{i, i.Line(now), string(fields)})
-		return err
+		v.Items = append(v.Items, i)
+		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		v.Notes = append(v.Notes, err.Error())
 	}
-	due := func(i deskItem) float64 {
-		if isNever(i.DueMS) {
-			return math.Inf(1)
-		}
-		return i.DueMS
-	}
-	slices.SortStableFunc(v.Items, func(a, b deskItem) int { return cmp.Compare(due(a), due(b)) })
-	d.show(w, http.StatusOK, v)
+	slices.SortStableFunc(v.Items, func(a, b Item) int { return cmp.Compare(a.DueMS, b.DueMS) })
+	return v, nil
 }
 
 func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
@@ -280,7 +268,7 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("--redact shows no values, and an export has them")
 	}
 	if err != nil {
-		d.fail(w, http.StatusBadRequest, err)
+		d.show(w, deskView{}, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
@@ -292,8 +280,9 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 }
 
 // plan shows the changes of a verb.
-func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
-	p, verb := &deskPlan{ID: rand.Text()}, r.FormValue("verb")
+func (d *Desk) plan(r *http.Request) (deskView, error) {
+	var p *Plan
+	verb := r.FormValue("verb")
 	editor, order, err := d.order(r, verb)
 	switch {
 	case err != nil:
@@ -302,36 +291,32 @@ func (d *Desk) plan(w http.ResponseWriter, r *http.Request) {
 	case verb == "undo" && !slices.Contains(d.files(), order.File):
 		err = fmt.Errorf("%q is no undo file of this page", order.File)
 	default:
-		p.Plan, err = order.Plan(r.Context(), editor)
+		p, err = order.Plan(r.Context(), editor)
 	}
 	if err == nil && len(p.Changes) > deskMost {
 		err = fmt.Errorf("%d changes: this page makes %d at most; use dq-bench queue %s", len(p.Changes), deskMost, verb)
 	}
 	if err != nil {
-		d.fail(w, http.StatusBadRequest, err)
-		return
+		return deskView{}, err
 	}
-	p.Shown = p.Text(d.Redact)
 	d.mu.Lock()
-	d.plans = append(d.plans, p)
-	d.plans = d.plans[max(0, len(d.plans)-deskPlans):]
-	d.mu.Unlock()
-	d.show(w, http.StatusOK, deskView{Title: fmt.Sprintf("%s: %d changes", verb, len(p.Changes)), Plan: p})
+	defer d.mu.Unlock()
+	if len(d.plans) == deskPlans {
+		clear(d.plans)
+	}
+	id := rand.Text()
+	d.plans[id] = p
+	return deskView{Title: fmt.Sprintf("%s: %d changes", verb, len(p.Changes)), Plan: p, PlanID: id}, nil
 }
 
 // do makes the changes of a plan, once.
-func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
+func (d *Desk) do(r *http.Request) (deskView, error) {
 	d.mu.Lock()
-	i := slices.IndexFunc(d.plans, func(p *deskPlan) bool { return p.ID == r.FormValue("plan") })
-	var p *deskPlan
-	if i >= 0 {
-		p = d.plans[i]
-		d.plans = slices.Delete(d.plans, i, i+1)
-	}
+	p := d.plans[r.FormValue("plan")]
+	delete(d.plans, r.FormValue("plan"))
 	d.mu.Unlock()
 	if p == nil {
-		d.fail(w, http.StatusConflict, errors.New("this plan was carried out already, or is forgotten: choose again"))
-		return
+		return deskView{status: http.StatusConflict}, errors.New("this plan was carried out already, or is forgotten: choose again")
 	}
 	v := deskView{Title: p.Verb + ": done"}
 	done, err := p.Apply(r.Context(), d.Conn)
@@ -343,5 +328,5 @@ func (d *Desk) do(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		v.Title, v.State, v.Notes = p.Verb+": failed", "red", append(v.Notes, err.Error())
 	}
-	d.show(w, http.StatusOK, v)
+	return v, nil
 }
