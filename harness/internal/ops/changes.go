@@ -32,7 +32,7 @@ type Changes struct {
 	Steps      []string    `json:"steps"`
 }
 
-// Fact is a property that differs.
+// Fact is a property of a release that a running queue depends on, and that differs.
 type Fact struct {
 	What       string          `json:"what"`
 	From       string          `json:"from"`
@@ -41,6 +41,10 @@ type Fact struct {
 	Means      string          `json:"means"`
 	Stops      bool            `json:"stops"` // without a step, messages are lost or not delivered
 	Statements []spec.Citation `json:"statements"`
+
+	back         string // what it means to go to the older
+	cases, meets []string
+	of           func(wire.Release) string
 }
 
 // ScriptChange is a script of the catalogue; From or To is empty for a release without it.
@@ -82,13 +86,6 @@ const (
 //go:embed changes.txt
 var factsText string
 
-// fact is a property of a release that a running queue depends on.
-type fact struct {
-	what, means, back string
-	cases, meets      []string
-	of                func(wire.Release) string
-}
-
 // properties are the facts of a release, by name. Each was watched on real releases.
 var properties = map[string]func(wire.Release) string{
 	layoutFact:                   func(r wire.Release) string { return r.Layout().String() },
@@ -125,10 +122,10 @@ func Between(from, to string) func(wire.Release) bool {
 }
 
 // facts are all of them, in the order of the text, with one for each codec that some releases lack.
-func facts() (all []fact) {
+func facts() (all []Fact) {
 	for _, block := range strings.Split("\n\n"+factsText, "\n\n= ")[1:] {
-		var f fact
-		f.what, block, _ = strings.Cut(block, "\n")
+		var f Fact
+		f.What, block, _ = strings.Cut(block, "\n")
 		for line := range strings.Lines(block) {
 			head, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			switch head {
@@ -139,55 +136,45 @@ func facts() (all []fact) {
 			case "meets":
 				f.meets = strings.Fields(rest)
 			default:
-				f.means += strings.TrimSpace(line) + " "
+				f.Means = strings.TrimSpace(f.Means + " " + strings.TrimSpace(line))
 			}
 		}
-		f.means = strings.TrimSpace(f.means)
-		if f.what != codecNamed+"NAME" {
-			f.of = properties[f.what]
+		if f.of = properties[f.What]; f.of != nil {
 			all = append(all, f)
 			continue
 		}
 		for _, name := range java.Optional() {
-			has := func(r wire.Release) bool { return java.Has(r, name) }
-			all = append(all, fact{codecNamed + name, f.means, "", []string{"DQ.codec/" + name + "-*"}, nil, yes(has, "there", "none")})
+			f.What, f.cases = codecNamed+name, []string{"DQ.codec/" + name + "-*"}
+			f.of = yes(func(r wire.Release) bool { return java.Has(r, name) }, "there", "none")
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// stops reports whether nothing is delivered, or something is lost, if one goes from one to the other and does nothing.
-func (f fact) stops(to wire.Release) bool {
-	return f.what == layoutFact || strings.HasPrefix(f.what, codecNamed) && f.of(to) != "there"
-}
-
 func factsBetween(from, to wire.Release) []Fact {
 	changed := []Fact{}
 	for _, f := range facts() {
-		if a, b := f.of(from), f.of(to); a != b {
-			means := f.means
-			if f.back != "" && from.AtLeast(to) {
-				means = f.back
-			}
-			changed = append(changed, Fact{f.what, a, b, came(from, to, f.of), means, f.stops(to), f.statementsOn(from, to)})
+		if f.From, f.To = f.of(from), f.of(to); f.From == f.To {
+			continue
 		}
+		if f.back != "" && from.AtLeast(to) {
+			f.Means = f.back
+		}
+		f.Came, f.Statements = came(from, to, f.of), f.statementsOn(from, to)
+		f.Stops = f.What == layoutFact || strings.HasPrefix(f.What, codecNamed) && f.To != "there"
+		changed = append(changed, f)
 	}
-	slices.SortStableFunc(changed, func(a, b Fact) int {
-		return map[bool]int{true: -1}[a.Stops && !b.Stops] + map[bool]int{true: 1}[b.Stops && !a.Stops]
-	})
+	rank := map[bool]int{false: 1}
+	slices.SortStableFunc(changed, func(a, b Fact) int { return cmp.Compare(rank[a.Stops], rank[b.Stops]) })
 	return changed
 }
 
 // scriptsBetween compares the catalogue's rows.
 func scriptsBetween(from, to wire.Release) []ScriptChange {
 	changed := []ScriptChange{}
-	seen := map[wire.ScriptName]bool{}
-	for _, s := range wire.Scripts() {
-		name := s.Name
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
+	for _, script := range slices.CompactFunc(wire.Scripts(), func(a, b wire.Script) bool { return a.Name == b.Name }) {
+		name := script.Name
 		variant := func(r wire.Release) string {
 			if s, ok := r.Script(name); ok {
 				return s.Variant
@@ -284,7 +271,7 @@ func statementsBetween(from, to wire.Release) []Statement {
 
 // statementsOn are what the cases of a fact show: of those that show the change, as far as they
 // hold for one of the two releases only, and of those that show what a queue meets then, all.
-func (f fact) statementsOn(from, to wire.Release) []spec.Citation {
+func (f Fact) statementsOn(from, to wire.Release) []spec.Citation {
 	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
 		before, after := s.Releases.Contain(from), s.Releases.Contain(to)
 		shows := func(patterns []string) bool {
@@ -317,32 +304,26 @@ func (c *Changes) Text() string {
 	for _, s := range c.Scripts {
 		fmt.Fprintf(&b, "  %-30s %-4s → %-4s %-7s %s\n", s.Name, variant(s.From), variant(s.To), s.Came, spec.IDs(s.Statements))
 	}
-	c.writeStatements(&b)
+	if len(c.Statements) > 0 {
+		fmt.Fprintf(&b, "\nStatements that hold for one of them only, in %s\n", spec.Dir)
+	}
+	var pages []string
+	ids := map[string][]string{}
+	for _, s := range c.Statements {
+		file, _, _ := strings.Cut(path.Base(s.Link), "#")
+		if ids[file] == nil {
+			pages = append(pages, file)
+		}
+		ids[file] = append(ids[file], fmt.Sprintf("%s (%s)", s.ID, s.Holds))
+	}
+	for _, page := range pages {
+		text.Wrap(&b, fmt.Sprintf("  %-15s ", page), strings.Join(ids[page], ", "))
+	}
 	b.WriteString("\nSteps\n")
 	for i, step := range c.Steps {
 		text.Wrap(&b, fmt.Sprintf("  %d. ", i+1), step)
 	}
 	return b.String()
-}
-
-// writeStatements names what the specification says of one of them only, page by page.
-func (c *Changes) writeStatements(b *strings.Builder) {
-	if len(c.Statements) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\nStatements that hold for one of them only, in %s\n", spec.Dir)
-	pageOf := func(s Statement) string {
-		file, _, _ := strings.Cut(s.Link, "#")
-		return path.Base(file)
-	}
-	for i := 0; i < len(c.Statements); {
-		page := pageOf(c.Statements[i])
-		var ids []string
-		for ; i < len(c.Statements) && pageOf(c.Statements[i]) == page; i++ {
-			ids = append(ids, fmt.Sprintf("%s (%s)", c.Statements[i].ID, c.Statements[i].Holds))
-		}
-		text.Wrap(b, fmt.Sprintf("  %-15s ", page), strings.Join(ids, ", "))
-	}
 }
 
 func (c *Changes) verdict() string {
