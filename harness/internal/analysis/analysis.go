@@ -67,7 +67,7 @@ const (
 	timeoutSet
 	pendingList
 	quarantine
-	heldByGuard
+	takenAhead
 )
 
 type keyRef struct {
@@ -318,7 +318,7 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 	a.queues = append(a.queues, q)
 	n := wire.NamesOf(q.name)
 	for key, r := range map[string]role{
-		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.name): quarantine, ops.HeldKey(q.name): heldByGuard,
+		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.name): quarantine, ops.AheadKey(q.name): takenAhead,
 	} {
 		a.keys[dbKey{db, key}] = keyRef{q, r}
 	}

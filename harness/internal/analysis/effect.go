@@ -155,7 +155,7 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 		for i := 3; name == "zadd" && i < len(l.Args); i += 2 {
 			a.find(q, l.Args[i]).aside = true
 		}
-	case ref.role == heldByGuard: // a guard takes members out of the queue, and out of this key when it delivers them
+	case ref.role == takenAhead: // a guard takes members out of the queue, and out of this key when it delivers them
 		for i, member := range l.Args[2:] {
 			switch m := a.find(q, member); {
 			case name == "zadd" && i%2 == 1:

@@ -208,8 +208,8 @@ func TestNextCommandsMend(t *testing.T) {
 		"foreign-member": func(ctx context.Context, c redis.UniversalClient) error {
 			return errors.Join(offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(3*time.Second)), offered(ctx, c, "orders", wire.LayoutDLc0, "y", now.Add(3*time.Second)))
 		},
-		"held": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.ZAdd(ctx, ops.HeldKey("orders"), redis.Z{Score: 5, Member: member(wire.LayoutDLc0, "x")}).Err()
+		"ahead": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.ZAdd(ctx, ops.AheadKey("orders"), redis.Z{Score: 5, Member: member(wire.LayoutDLc0, "x")}).Err()
 		},
 		"unreadable-member": func(ctx context.Context, c redis.UniversalClient) error {
 			return errors.Join(c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour, Member: "x"}).Err(), c.RPush(ctx, names.Pending, "x").Err())

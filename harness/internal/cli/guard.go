@@ -72,7 +72,7 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 	}
 	if err := c.shows(guardDocument{"dq-bench/guard/v1", counts}, func(w io.Writer) error {
 		for _, q := range counts {
-			fmt.Fprintf(w, "%q: %d delivered, %d held", q.Queue, q.Delivered, q.Held)
+			fmt.Fprintf(w, "%q: %d delivered, %d taken ahead", q.Queue, q.Delivered, q.Ahead)
 			if q.Before > 0 {
 				fmt.Fprintf(w, ", %d not delivered again", q.Before)
 			}

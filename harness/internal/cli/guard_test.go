@@ -117,7 +117,7 @@ func TestGuardsOfAFleet(t *testing.T) {
 	waiting := func() (n int64) {
 		for _, queue := range queues {
 			set, err := conn.Do(ctx, "ZCARD", wire.NamesOf(queue).TimeoutSet).Int64()
-			held, err2 := conn.Do(ctx, "ZCARD", ops.HeldKey(queue)).Int64()
+			held, err2 := conn.Do(ctx, "ZCARD", ops.AheadKey(queue)).Int64()
 			require.NoError(t, errors.Join(err, err2))
 			n += set + held
 		}

@@ -59,7 +59,7 @@ func TestFindings(t *testing.T) {
 		"ghost":      {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "g")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:ghost"}},
 		"orphan":     {make: func(b *bench) { b.do("LREM", b.names.Pending, 1, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:orphan"}},
 		"twice":      {make: func(b *bench) { b.do("RPUSH", b.names.Pending, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:listed-again"}},
-		"held":       {make: func(b *bench) { b.do("ZADD", ops.HeldKey("orders"), now-60e3, b.member(bc0Lc0, "a")) }, short: []string{"red:held"}, next: "dq-bench guard orders"},
+		"ahead":      {make: func(b *bench) { b.do("ZADD", ops.AheadKey("orders"), now-60e3, b.member(bc0Lc0, "a")) }, short: []string{"red:ahead"}, next: "dq-bench guard orders"},
 		"abandoned":  {make: func(b *bench) { b.do("ZADD", leases.Leases, now-60e3, "id") }, short: []string{"red:abandoned"}, next: "dq-bench queue deliver orders --of held,retry --all"},
 		"dead":       {make: func(b *bench) { b.do("ZADD", leases.Dead, now, "id"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:dead-letters"}},
 		"aside":      {make: func(b *bench) { b.do("ZADD", scripts.Quarantine("orders"), now, "x"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:set-aside"}},

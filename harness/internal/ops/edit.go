@@ -58,7 +58,7 @@ func NewEditor(conn redis.Conn, dest string) *Editor {
 // set is the ZSET of a part; empty for ready.
 func (e *Editor) set(of string) string {
 	dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
-	return map[string]string{"waiting": e.names.TimeoutSet, "ahead": HeldKey(dest), "aside": scripts.Quarantine(dest), "held": l.Leases, "retry": l.Leases, "dead": l.Dead}[of]
+	return map[string]string{"waiting": e.names.TimeoutSet, "ahead": AheadKey(dest), "aside": scripts.Quarantine(dest), "held": l.Leases, "retry": l.Leases, "dead": l.Dead}[of]
 }
 
 // Each visits the messages of a part that a Filter matches, in the order of the key.

@@ -164,7 +164,7 @@ func TestTakenAhead(t *testing.T) {
 	take := func(member string) {
 		b.do("ZREM", b.names.TimeoutSet, member)
 		b.do("LREM", b.names.Pending, 1, member)
-		b.do("ZADD", ops.HeldKey("orders"), 4e12, member)
+		b.do("ZADD", ops.AheadKey("orders"), 4e12, member)
 	}
 	for _, action := range []string{"cancel", "deliver", "reschedule"} {
 		for _, of := range []string{"ahead", "waiting"} {
@@ -181,7 +181,7 @@ func TestTakenAhead(t *testing.T) {
 			made, _, err := e.Apply(b.ctx, changes, -1, &undo)
 			require.NoError(t, err)
 			require.Equal(t, 1, made, "%s %s", action, of)
-			require.Zero(t, b.count("ZCARD", ops.HeldKey("orders")))
+			require.Zero(t, b.count("ZCARD", ops.AheadKey("orders")))
 			made, _ = b.undo(cut(undo.String()))
 			require.Equal(t, 1, made, "%s %s", action, of)
 			require.Equal(t, before, b.content())

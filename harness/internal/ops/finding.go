@@ -44,7 +44,7 @@ type rule struct {
 // rules are in the order of their gravity.
 var rules = []rule{
 	{"wrong-type", wrongType}, {"different-slots", differentSlots}, {"foreign-member", foreignMember}, {"unreadable-member", unreadable},
-	{"stuck-head", stuckHead}, {"overdue", overdue}, {"held", held}, {"abandoned", abandoned}, {"not-taken", notTaken}, {"no-subscriber", noSubscriber},
+	{"stuck-head", stuckHead}, {"overdue", overdue}, {"ahead", ahead}, {"abandoned", abandoned}, {"not-taken", notTaken}, {"no-subscriber", noSubscriber},
 	{"other-codec", otherCodec},
 	{"ghost", counted(func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair")},
 	{"orphan", counted(func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair")},
@@ -130,7 +130,7 @@ func foreignMember(l *Look, q *Queue) (State, int64, string, string) {
 		return "", 0, "", ""
 	}
 	why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(old), q.some(recent), own)
-	if q.Held > 0 && q.heldDue >= l.nowMS()-1000 {
+	if q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000 {
 		return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
 	}
 	if l.release != nil && q.Listeners <= 0 {
@@ -186,15 +186,15 @@ func overdue(l *Look, q *Queue) (State, int64, string, string) {
 	return Red, q.Overdue, why, l.next(q, "guard")
 }
 
-func held(l *Look, q *Queue) (State, int64, string, string) {
-	late := l.nowMS() - q.heldDue
+func ahead(l *Look, q *Queue) (State, int64, string, string) {
+	late := l.nowMS() - q.aheadDue
 	switch {
-	case q.Held == 0:
+	case q.Ahead == 0:
 		return "", 0, "", ""
 	case late > 1000:
-		return Red, q.Held, fmt.Sprintf("%s taken out by a guard, the first overdue for %s: no guard runs", messages(q.Held), text.Span(int64(late))), l.next(q, "guard")
+		return Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(int64(late))), l.next(q, "guard")
 	}
-	return Note, q.Held, messages(q.Held) + " taken out by a guard, which delivers each when it is due", ""
+	return Note, q.Ahead, messages(q.Ahead) + " taken ahead by a guard, which delivers each when it is due", ""
 }
 
 func abandoned(l *Look, q *Queue) (State, int64, string, string) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -35,20 +36,20 @@ type GuardOptions struct {
 // It looks at each queue again and again. While members of both layouts wait, each Redisson fails at a member of the
 // other layout. So the Guard takes each out before it is due and delivers it when it is:
 //
-//	timeout set + pending list ── Ahead before due ──► held ── due ──► destination
+//	timeout set + pending list ── Ahead before due ──► ahead ── due ──► destination
 //
 // Elsewhere it waits until members are overdue, publishes their due time, which wakes a Redisson that listens, and delivers
 // them itself if they are still there a second later.
 type Guard struct {
-	conn    redis.Conn
-	options GuardOptions
-	// ownClock says that the server does not tell its time.
-	ownClock bool
+	conn     redis.Conn
+	options  GuardOptions
+	ownClock bool // the server does not tell its time
 
 	mu     sync.Mutex
 	queues map[string]*guarded
-	offset time.Duration // of the server's clock
 	log    *json.Encoder
+
+	offset atomic.Int64 // of the server's clock, in ns
 }
 
 // guarded is a queue of a Guard.
@@ -59,9 +60,10 @@ type guarded struct {
 
 	mixed     time.Time // when both layouts were seen last
 	woken     time.Time // when it was published that something is overdue
-	leading   bool      // a goroutine takes members out ahead
 	refused   bool      // it was said that a command is refused
 	listeners int64
+
+	leading atomic.Bool // a goroutine takes members out ahead
 }
 
 // GuardCounts count the work of a Guard on a queue.
@@ -71,7 +73,7 @@ type GuardCounts struct {
 	Delivered   int64  `json:"delivered"`
 	Before      int64  `json:"delivered_before"` // by a transfer that failed: taken out, and not delivered again
 	Aside       int64  `json:"set_aside"`
-	Held        int64  `json:"held"`
+	Ahead       int64  `json:"ahead"` // taken ahead, and not due yet
 	Woken       int64  `json:"woken"` // times a Redisson was woken
 	Calls       int64  `json:"calls"`
 	FailedCalls int64  `json:"failed_calls"`
@@ -108,7 +110,7 @@ func (g *Guard) Counts() []GuardCounts {
 	for _, q := range g.queues {
 		c := q.GuardCounts
 		c.Queue, c.Mode = text.Valid(c.Queue), "when-stalled"
-		if q.leading {
+		if q.leading.Load() {
 			c.Mode = "ahead"
 		}
 		all = append(all, c)
@@ -118,11 +120,7 @@ func (g *Guard) Counts() []GuardCounts {
 }
 
 // now is the server's clock, in Unix ms.
-func (g *Guard) now() int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return time.Now().Add(g.offset).UnixMilli()
-}
+func (g *Guard) now() int64 { return time.Now().Add(time.Duration(g.offset.Load())).UnixMilli() }
 
 // Run guards until ctx ends, and then delivers the members that it has taken out. It fails if the first look does, or the last. Other
 // failures are logged, and it tries again.
@@ -161,9 +159,7 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
-	g.mu.Lock()
-	g.offset = time.Until(at)
-	g.mu.Unlock()
+	g.offset.Store(int64(time.Until(at)))
 	names := g.options.Queues
 	if len(names) == 0 {
 		if names, err = Queues(ctx, g.conn); err != nil {
@@ -175,7 +171,7 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 			}
 		}
 	}
-	for part := range slices.Chunk(names, 200) {
+	for part := range slices.Chunk(names, atOnce) {
 		if err := g.look(ctx, part, leading); err != nil {
 			return err
 		}
@@ -193,7 +189,7 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 		n := wire.NamesOf(name)
 		calls = append(calls,
 			[]any{"ZRANGEBYSCORE", n.TimeoutSet, "0", soon, "WITHSCORES", "LIMIT", 0, 50}, []any{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "LIMIT", 0, 5},
-			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"},
+			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"},
 			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"EXISTS", "{" + name + "}"})
 	}
 	replies, err := g.conn.Pipe(ctx, calls...)
@@ -262,11 +258,7 @@ func layoutOf(member string) wire.Layout {
 // decide acts on a queue.
 func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int64, leading *sync.WaitGroup) {
 	if !q.mixed.IsZero() && time.Since(q.mixed) < mixedTime {
-		g.mu.Lock()
-		begun := q.leading
-		q.leading = true
-		g.mu.Unlock()
-		if !begun {
+		if !q.leading.Swap(true) {
 			g.say(q, "takes members out ahead", map[string]any{"why": "members of both layouts wait", "ahead": g.options.Ahead.String()})
 			leading.Go(func() { g.lead(ctx, q) })
 		}
@@ -321,26 +313,23 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 				at = min(at, done.next-ahead)
 			}
 		}
-		wait := time.Duration(max(at-now, 1)) * time.Millisecond
-		if ended || ctx.Err() != nil {
-			time.Sleep(wait)
-			continue
+		stop := ctx.Done()
+		if ended {
+			stop = nil
 		}
 		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
+		case <-stop:
+		case <-time.After(time.Duration(max(at-now, 1)) * time.Millisecond):
 		}
 	}
-	g.mu.Lock()
-	q.leading = false
-	g.mu.Unlock()
+	q.leading.Store(false)
 	g.say(q, "takes no members out any more", nil)
 }
 
 // step is the reply of the script. Times are in Unix ms; never if there is no such time.
 type step struct {
-	next, held                            int64
-	holding, taken, before, old, new, set int64
+	next, held                          int64
+	ahead, taken, before, old, new, set int64
 }
 
 const never = int64(1) << 62
@@ -355,7 +344,7 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 	}
 	if err == nil {
 		done.next, done.held = dueOf(reply[0]), dueOf(reply[1])
-		for i, into := range []*int64{&done.holding, &done.taken, &done.before, &done.old, &done.new, &done.set} {
+		for i, into := range []*int64{&done.ahead, &done.taken, &done.before, &done.old, &done.new, &done.set} {
 			*into, _ = reply[i+2].(int64)
 		}
 	}
@@ -382,19 +371,18 @@ func (g *Guard) note(q *guarded, done step, err error) {
 	q.Delivered += done.delivered()
 	q.Before += done.before
 	q.Aside += done.set
-	was, is := q.Error, ""
-	if err != nil {
+	was := q.Error
+	if q.Error = ""; err != nil {
 		q.FailedCalls++
-		is = err.Error()
+		q.Error = err.Error()
 	} else {
-		q.Held = done.holding
+		q.Ahead = done.ahead
 	}
-	q.Error = is
 	g.mu.Unlock()
 	switch {
-	case is != "" && was == "":
-		g.say(q, "failed", map[string]any{"error": is})
-	case is == "" && was != "":
+	case err != nil && was == "":
+		g.say(q, "failed", map[string]any{"error": err.Error()})
+	case err == nil && was != "":
 		g.say(q, "works again", nil)
 	}
 	if n := done.delivered(); n > 0 {

@@ -78,7 +78,7 @@ func TestWhatAFailedTransferDeliveredIsNotDeliveredAgain(t *testing.T) {
 		end()
 		require.Equal(t, []string{"a", "b", "c"}, b.list("orders"))
 		require.Contains(t, lines.String(), `"did":"did not deliver again"`)
-		require.Zero(t, b.count("EXISTS", b.names.Pending, ops.HeldKey("orders")))
+		require.Zero(t, b.count("EXISTS", b.names.Pending, ops.AheadKey("orders")))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestNobodyTransfers(t *testing.T) {
 	c := g.Counts()
 	require.Len(t, c, 1)
 	require.Equal(t, "when-stalled", c[0].Mode)
-	require.EqualValues(t, []int64{250, 1, 0}, []int64{c[0].Delivered, c[0].Aside, c[0].Held})
+	require.EqualValues(t, []int64{250, 1, 0}, []int64{c[0].Delivered, c[0].Aside, c[0].Ahead})
 	require.EqualValues(t, 1, b.count("ZCARD", b.names.TimeoutSet), "what is not due stays")
 	require.EqualValues(t, 1, b.count("ZCARD", scripts.Quarantine("orders")))
 }

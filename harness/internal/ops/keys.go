@@ -18,7 +18,7 @@ import (
 // maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is none.
 const maxScans = 100_000
 
-// asidePrefixes are of keys that can outlast the others: members held by a guard, and messages of a Worker of dq.
+// asidePrefixes are of keys that can outlast the others: members that a guard has taken ahead, and messages of a Worker of dq.
 var asidePrefixes = []string{"redisson_delay_queue_guard", "dq_leases", "dq_dead"}
 
 // Queues are the destinations of all delayed queues, in order: of queues with keys, and of queues that a client has open.

@@ -74,7 +74,7 @@ type Queue struct {
 	Overdue   int64 `json:"overdue"` // for more than a second
 	OldestMS  int64 `json:"oldest_overdue_ms,omitempty"`
 	NextMS    int64 `json:"next_due_ms,omitempty"` // from now on; Unix ms
-	Held      int64 `json:"held"`                  // by a guard
+	Ahead     int64 `json:"ahead"`                 // taken ahead by a guard
 	Leased    int64 `json:"leased"`                // by Workers of dq
 	Dead      int64 `json:"dead"`                  // dead letters of Workers
 	Aside     int64 `json:"set_aside"`
@@ -91,7 +91,7 @@ type Queue struct {
 	alike    bool // the first values are equal
 	head     *redis.Z
 	last     *redis.Z
-	heldDue  float64
+	aheadDue float64
 	leaseDue float64
 	wrong    []string // keys of another type
 	far      bool     // due members are far from the head of a long list
@@ -214,8 +214,8 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			[]any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Pending}, []any{"LLEN", name},
 			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, 9, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
 			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LRANGE", name, 0, 1},
-			[]any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
-			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", HeldKey(name)}, []any{"ZCARD", leases.Leases})
+			[]any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
+			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases})
 	}
 	each := len(calls) / len(names)
 	replies, err := d.conn.Pipe(ctx, calls...)
@@ -236,7 +236,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
-		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Held, 13: &q.Leased} {
+		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased} {
 			*into, _ = r[j].Int64()
 		}
 		for _, reply := range r {
@@ -268,12 +268,12 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			}
 		}
 		q.first, q.alike = firstOf(r[7])
-		for j, into := range map[int]*float64{8: &q.heldDue, 9: &q.leaseDue} {
+		for j, into := range map[int]*float64{8: &q.aheadDue, 9: &q.leaseDue} {
 			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
 				*into = first[0].Score
 			}
 		}
-		q.known = q.Waiting+q.Listed+q.Ready+q.Held+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
+		q.known = q.Waiting+q.Listed+q.Ready+q.Ahead+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])

@@ -37,7 +37,7 @@ var (
 				set(float64(n), "layout", layout)
 			}
 		}},
-		gaugeOf("held_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Held }),
+		gaugeOf("ahead_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Ahead }),
 		gaugeOf("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
 		gaugeOf("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
 		gaugeOf("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),
@@ -92,7 +92,7 @@ func (g *Guard) WriteMetrics(w *web.Families) error {
 	}
 	one("delivered_messages_total", web.Counter, "Messages delivered.", func(q GuardCounts) int64 { return q.Delivered })
 	one("delivered_before_total", web.Counter, "Messages not delivered again: a transfer that failed has delivered them.", func(q GuardCounts) int64 { return q.Before })
-	one("held_members", web.Gauge, "Members that were taken out and are not due yet.", func(q GuardCounts) int64 { return q.Held })
+	one("ahead_members", web.Gauge, "Members that were taken ahead and are not due yet.", func(q GuardCounts) int64 { return q.Ahead })
 	one("quarantined_members_total", web.Counter, "Unreadable members that were set aside.", func(q GuardCounts) int64 { return q.Aside })
 	one("wakes_total", web.Counter, "Times that a Redisson which listens was woken.", func(q GuardCounts) int64 { return q.Woken })
 	one("ahead", web.Gauge, "1 where members of both layouts wait and are taken out ahead, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Mode == "ahead") })

@@ -56,7 +56,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	unlisted := b.list(b.names.Pending)[7]
 	b.do("LREM", b.names.Pending, 1, unlisted)
 	b.do("SADD", scripts.UnlistingOf("orders").Unlisted[0], unlisted)
-	b.do("ZADD", ops.HeldKey("orders"), time.Now().Add(time.Hour).UnixMilli(), b.member(dLc0, "held"))
+	b.do("ZADD", ops.AheadKey("orders"), time.Now().Add(time.Hour).UnixMilli(), b.member(dLc0, "held"))
 	before, order := b.content(), fmt.Sprint(b.list(b.names.Pending))
 	recent, old := bc0Lc0, dLc0
 	plan, err := b.migrate(ops.MigrateOptions{To: &recent})

@@ -20,7 +20,7 @@ var (
 
 	// guardStep takes members out of a queue that come due until the horizon, and delivers the due ones.
 	//
-	//	KEYS    D, T, Q, H (HeldKey), X, U1, U2, V (see scripts.Unlisting), GuardingKey
+	//	KEYS    D, T, Q, H (AheadKey), X, U1, U2, V (see scripts.Unlisting), GuardingKey
 	//	ARGV    now and horizon in Unix ms, -1 takes no member out; limit
 	//	returns [score of the first member left in T that can come due, or nil; of the first in H, or nil; how many are in H;
 	//	        taken out; of these delivered before, by a transfer that failed; delivered of dLc0; of Bc0Lc0; set aside in X]
@@ -54,9 +54,9 @@ func Scripts() (all []scripts.Script) {
 	return all
 }
 
-// HeldKey returns the name of the ZSET of members that a guard has taken out of the queue with the destination dest, and
+// AheadKey returns the name of the ZSET of members that a guard has taken out of the queue with the destination dest, and
 // delivers when they are due. Like the key of GhostsKey it is in the slot of the other keys.
-func HeldKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guard", dest) }
+func AheadKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guard", dest) }
 
 // GhostsKey returns the name of the LIST that keeps the ghosts that were removed.
 func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queue_ghosts", dest) }
@@ -67,11 +67,11 @@ func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_qu
 // guardKeys are the keys of guardStep.
 func guardKeys(dest string) []string {
 	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
-	return []string{n.Destination, n.TimeoutSet, n.Pending, HeldKey(dest), scripts.Quarantine(dest), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(dest)}
+	return []string{n.Destination, n.TimeoutSet, n.Pending, AheadKey(dest), scripts.Quarantine(dest), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(dest)}
 }
 
 // changeKeys are the keys of change.
 func changeKeys(dest string) []string {
 	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
-	return []string{n.TimeoutSet, n.Pending, n.Destination, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, HeldKey(dest)}
+	return []string{n.TimeoutSet, n.Pending, n.Destination, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest)}
 }

@@ -79,7 +79,7 @@ func (q *Queue) line(now time.Time) string {
 	}
 	add(q.Overdue, "overdue")
 	add(q.Ready, "delivered, not taken")
-	add(q.Held, "taken ahead by a guard")
+	add(q.Ahead, "taken ahead by a guard")
 	add(q.Leased, "leased")
 	add(q.Dead, "dead letters")
 	add(q.Aside, "set aside")
