@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // doctorCall is a call of doctor.
@@ -71,8 +72,7 @@ func (d *doctorCall) options(queues []string) (err error) {
 		}
 		d.look.Release = &release
 	}
-	slices.Sort(queues)
-	d.look.Queues, d.look.Wait = slices.Compact(queues), 2*time.Second
+	d.look.Queues, d.look.Wait = slices.Compact(slices.Sorted(slices.Values(queues))), 2*time.Second
 	d.look.Flags, d.look.Address = addressFlags(d.redis, d.given("redis")), redis.Redact(d.redis)
 	return d.checkListen()
 }
@@ -106,9 +106,9 @@ func addressFlags(address string, given bool) []string {
 	}
 	shown := spec.Address.String()
 	if shown == redis.Redact(shown) {
-		return []string{"--redis", shown}
+		return []string{"--redis", text.Shell(shown)}
 	}
-	return []string{"--redis-password-file", "FILE", "--redis", strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1)}
+	return []string{"--redis-password-file", "FILE", "--redis", text.Shell(strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1))}
 }
 
 // doctorVerdict is an error if a finding is red.
