@@ -70,8 +70,8 @@ type agent struct {
 	queues []driver.Queue
 	event  func(fields map[string]any) // one call at a time
 
-	items   fifo[Item]
-	ready   fifo[due]
+	items   *fifo[batch]
+	ready   *fifo[due]
 	free    atomic.Int64 // senders without work, less the items that wait for one
 	senders int
 	work    sync.WaitGroup
@@ -82,7 +82,7 @@ type agent struct {
 	mu        sync.Mutex // guards what follows
 	offers    context.Context
 	endOffers context.CancelFunc
-	skip      context.Context // of the item that is waited for
+	skip      context.Context // of the items that come
 	halt      context.CancelFunc
 	out       []byte
 	dropped   int64
@@ -92,10 +92,17 @@ type agent struct {
 	writing sync.Mutex
 }
 
+// batch are items, to be skipped once skip ends.
+type batch struct {
+	items []Item
+	skip  context.Context
+}
+
 // due is an item whose instant is reached.
 type due struct {
 	Item
 	since time.Time
+	skip  context.Context
 }
 
 // open opens the queues. event gets encoded samples, or an empty list.
@@ -108,7 +115,7 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event}
+	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO[batch](), ready: newFIFO[due]()}
 	_, polls := queues[0].(driver.Poller)
 	_, removes := queues[0].(driver.Remover)
 	switch {
@@ -120,15 +127,13 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 	if err != nil {
 		return nil, errors.Join(err, a.close())
 	}
-	a.items.init()
-	a.ready.init()
 	a.takes, a.endTakes = context.WithCancel(context.Background())
 	a.offers, a.endOffers = context.WithCancel(a.takes)
 	a.skip, a.halt = context.WithCancel(a.takes)
 	for range s.Senders {
 		a.startSender()
 	}
-	go a.pace()
+	a.work.Go(a.pace)
 	go a.flushLoop()
 	return a, nil
 }
@@ -136,6 +141,13 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 // cannot names an ability that the implementation lacks.
 func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
+}
+
+// offer takes items in the order of their instants.
+func (a *agent) offer(items []Item) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.items.push(batch{items, a.skip})
 }
 
 // take starts consumers, each of which takes from the queue of its number.
@@ -148,15 +160,6 @@ func (a *agent) take(consumers []int) {
 
 // forget skips the items that have not been sent; abandon also cancels the offers under way.
 func (a *agent) forget(abandon bool) {
-	waiting := a.ready.clear()
-	a.free.Add(int64(len(waiting)))
-	skipped := a.items.clear()
-	for _, i := range waiting {
-		skipped = append(skipped, i.Item)
-	}
-	for _, i := range skipped {
-		a.sample(Sample{Kind: Skipped, Index: i.Index})
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.halt()
@@ -172,7 +175,6 @@ func (a *agent) end() error {
 	a.forget(true)
 	a.endTakes()
 	a.items.close()
-	a.ready.close()
 	ended := make(chan struct{})
 	go func() {
 		a.work.Wait()
@@ -200,24 +202,20 @@ func (a *agent) close() error {
 
 // pace makes each item ready at its instant. It waits for no sender.
 func (a *agent) pace() {
+	defer a.ready.close()
 	timer := a.clock.NewTimer()
 	defer timer.Close()
-	for {
-		item, ok := a.items.pop()
-		if !ok {
-			return
+	for next, ok := a.items.pop(); ok; next, ok = a.items.pop() {
+		for _, item := range next.items {
+			if clock.SleepUntil(next.skip, a.clock, timer, a.epoch.Instant(item.At)) != nil {
+				a.sample(Sample{Kind: Skipped, Index: item.Index})
+				continue
+			}
+			if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
+				a.startSender()
+			}
+			a.ready.push(due{item, time.Now(), next.skip})
 		}
-		a.mu.Lock()
-		skip := a.skip
-		a.mu.Unlock()
-		if clock.SleepUntil(skip, a.clock, timer, a.epoch.Instant(item.At)) != nil {
-			a.sample(Sample{Kind: Skipped, Index: item.Index})
-			continue
-		}
-		if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
-			a.startSender()
-		}
-		a.ready.push(due{item, time.Now()})
 	}
 }
 
@@ -226,19 +224,19 @@ func (a *agent) startSender() {
 	a.senders++
 	a.free.Add(1)
 	a.work.Go(func() {
-		for {
-			next, ok := a.ready.pop()
-			if !ok {
-				return
-			}
+		for next, ok := a.ready.pop(); ok; next, ok = a.ready.pop() {
 			a.send(next)
 			a.free.Add(1)
 		}
 	})
 }
 
-// send offers one message. Its due instant is taken just before the call.
+// send offers one message, unless it is to be skipped. Its due instant is taken just before the call.
 func (a *agent) send(i due) {
+	if i.skip.Err() != nil {
+		a.sample(Sample{Kind: Skipped, Index: i.Index})
+		return
+	}
 	a.mu.Lock()
 	offers := a.offers
 	a.mu.Unlock()
@@ -391,50 +389,4 @@ func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 		}
 	}
 	return all, nil
-}
-
-// fifo is a queue without a bound.
-type fifo[T any] struct {
-	mu     sync.Mutex
-	some   *sync.Cond
-	items  []T
-	closed bool
-}
-
-func (f *fifo[T]) init() { f.some = sync.NewCond(&f.mu) }
-
-func (f *fifo[T]) push(item T) {
-	f.mu.Lock()
-	f.items = append(f.items, item)
-	f.mu.Unlock()
-	f.some.Signal()
-}
-
-// pop waits for an item; ok is false once the queue is closed and empty.
-func (f *fifo[T]) pop() (item T, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.items) == 0 && !f.closed {
-		f.some.Wait()
-	}
-	if len(f.items) == 0 {
-		return item, false
-	}
-	item, f.items = f.items[0], f.items[1:]
-	return item, true
-}
-
-func (f *fifo[T]) clear() []T {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	items := f.items
-	f.items = nil
-	return items
-}
-
-func (f *fifo[T]) close() {
-	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
-	f.some.Broadcast()
 }

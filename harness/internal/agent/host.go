@@ -71,10 +71,10 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	}
 	switch op {
 	case "load.offer":
-		return nil, Decode(r.Items, func(i Item) error {
-			a.items.push(i)
-			return nil
-		})
+		var items []Item
+		err := Decode(r.Items, func(i Item) error { items = append(items, i); return nil })
+		a.offer(items)
+		return nil, err
 	case "load.take":
 		for _, c := range r.Consumers {
 			if c < 0 {
