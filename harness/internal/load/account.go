@@ -63,6 +63,23 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 	return f
 }
 
+// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for steps that did not happen.
+type Message struct {
+	// Due is its due instant.
+	Due int64
+	// Sent is the instant before its offer, Answered the instant of the answer, which Failed says was an error, and Refused
+	// one which says that nothing was queued. An offer without an answer was cancelled, or its process was killed.
+	Sent, Answered  int64
+	Failed, Refused bool
+	// Came is the first delivery; Again counts the later ones.
+	Came, Again int64
+	// Pending says that it is still held at the end.
+	Pending bool
+}
+
+// Acknowledged reports whether its offer was confirmed.
+func (m Message) Acknowledged() bool { return m.Answered != 0 && !m.Failed }
+
 func early(m Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
 // afterwards is for how long after its end a fault may show: the server still carries out a command.

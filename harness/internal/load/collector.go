@@ -24,23 +24,6 @@ const (
 	notDue // at the end
 )
 
-// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for steps that did not happen.
-type Message struct {
-	// Due is its due instant.
-	Due int64
-	// Sent is the instant before its offer, Answered the instant of the answer, which Failed says was an error, and Refused
-	// one which says that nothing was queued. An offer without an answer was cancelled, or its process was killed.
-	Sent, Answered  int64
-	Failed, Refused bool
-	// Came is the first delivery; Again counts the later ones.
-	Came, Again int64
-	// Pending says that it is still held at the end.
-	Pending bool
-}
-
-// Acknowledged reports whether its offer was confirmed.
-func (m Message) Acknowledged() bool { return m.Answered != 0 && !m.Failed }
-
 // ReportError says that an agent reported what cannot be.
 type ReportError struct {
 	// Field names the mistake: the kind of the sample and the field.
@@ -52,23 +35,15 @@ func (e *ReportError) Error() string {
 	return fmt.Sprintf("%s: expected %v, got %v", e.Field, e.Want, e.Got)
 }
 
-// span is a time, in Unix ns: from a due instant, cut to its millisecond, to the delivery, or a stall.
-type span struct{ from, to int64 }
-
-func (s span) length() int64 { return s.to - s.from }
-
 // collector counts the samples of all agents in a phase. Nothing is counted anywhere else. It keeps 11 bytes for
 // each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
+	engine  *engine
 	start   int64 // Unix ns
-	seed    uint64
 	plan    plan.PhasePlan
 	n       int64
-	queues  int64
 	horizon int64 // Unix ns after which messages are not waited for
 	maxLag  int64
-	now     func() int64 // an agent's instants must not be later
-	members []*member
 
 	state    []byte
 	due      []int64
@@ -106,9 +81,8 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	n := p.Schedule.Messages()
 	at := e.epoch.Wall(start)
 	c := &collector{
-		start: at, seed: e.Plan.Seed, plan: p, n: n, queues: int64(max(e.Plan.Queues, 1)), horizon: math.MaxInt64,
-		maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)), now: func() int64 { return e.epoch.Wall(time.Now()) },
-		members: e.members, state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
+		engine: e, start: at, plan: p, n: n, horizon: math.MaxInt64, maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)),
+		state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
 		seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: newOrder(max(e.Plan.Queues, 1), e.Plan.Producers),
 	}
@@ -124,13 +98,13 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 // item is a message in the form for agents.
 func (c *collector) item(i int64) agent.Item {
 	item := agent.Item{Index: uint32(i), At: c.start + int64(c.plan.Schedule.At(i))}
-	delay := c.plan.Delay.Of(c.seed, i, c.n)
+	delay := c.plan.Delay.Of(c.engine.Plan.Seed, i, c.n)
 	if c.plan.Delay.Together {
 		item.Due = (c.start + int64(delay)) / 1e6
 	} else {
 		item.Delay = delay.Milliseconds()
 	}
-	if c.plan.Cancel.Chosen(c.seed, i) {
+	if c.plan.Cancel.Chosen(c.engine.Plan.Seed, i) {
 		item.CancelAfter = uint32(c.plan.Cancel.After.Milliseconds()) + 1
 	}
 	return item
@@ -162,7 +136,7 @@ func (c *collector) add(m *member, s agent.Sample) error {
 		c.dropped += s.A
 		return nil
 	}
-	i, now := int64(s.Index), c.now()
+	i, now := int64(s.Index), c.engine.epoch.Wall(time.Now())
 	if i >= c.n || c.state[i]&handed == 0 {
 		return wrong(s, "index", i, "a message that was handed out")
 	}
@@ -280,24 +254,6 @@ func (c *collector) message(i int64) *Message {
 	return &c.messages[i]
 }
 
-// mostLate bounds the samples kept to separate the machine's lateness from the tool's.
-const mostLate = 100_000
-
-// late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
-// machine's part is found out at the end.
-func (c *collector) late(intended, lag, waited int64) {
-	switch {
-	case lag <= c.maxLag:
-	case lag-waited <= c.maxLag:
-		c.offers.LateForSystem++
-	default:
-		c.offers.LateForTool++
-		if len(c.lateByTool) < mostLate {
-			c.lateByTool = append(c.lateByTool, span{intended, intended + lag - waited})
-		}
-	}
-}
-
 // taken counts a delivery.
 func (c *collector) taken(i int64, s agent.Sample) error {
 	if err := c.dueIs(i, s.A, s); err != nil {
@@ -358,14 +314,6 @@ func (c *collector) removal(i int64, s agent.Sample) error {
 	return nil
 }
 
-// keeps is how many of the latest deliveries a phase keeps: a hundredth of its messages, for quantiles up to p99, within bounds.
-func (c *collector) keeps() int { return int(min(max(c.n/100, 1000), 10_000)) }
-
-func (c *collector) sortLatest() {
-	slices.SortFunc(c.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
-	c.latest = c.latest[:min(len(c.latest), c.keeps())]
-}
-
 // offering is how many items have no answer.
 func (c *collector) offering() (n int64) {
 	for _, open := range c.open {
@@ -394,10 +342,10 @@ func (c *collector) keepHeld(index uint32, due, now int64) {
 // read. A dead member's offers are unknown from its last report on; its later items were not sent.
 func (c *collector) balance(unread bool) run.Counts {
 	b := c.counts
-	unknown := unread || c.dropped > 0 || slices.ContainsFunc(c.members, func(m *member) bool { return m.broken && m.Takes })
+	unknown := unread || c.dropped > 0 || slices.ContainsFunc(c.engine.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range c.state {
-		owner := c.members[c.owner[i]]
-		open := s&(handed|answered) == handed && owner.broken && c.item(int64(i)).At <= owner.brokenSince()+int64(time.Second)
+		owner := c.engine.members[c.owner[i]]
+		open := s&(handed|answered) == handed && owner.broken && c.item(int64(i)).At <= c.engine.epoch.Wall(owner.heard.Add(time.Second))
 		switch {
 		case s&delivered != 0:
 			b.Delivered++
@@ -433,85 +381,4 @@ func (c *collector) intervalOf(i int64) *run.Interval {
 	item := c.item(i)
 	second := (cmp.Or(c.due[i], item.DueAt(item.At)) - c.start) / int64(time.Second)
 	return &c.intervals[max(min(int(second), len(c.intervals)-1), 0)]
-}
-
-// settled is how long after its end a second is closed: what agents report later counts for the next one that is open.
-const settled = 500 * time.Millisecond
-
-// second is a second that is not over yet. Its Pending is by how many messages more are pending.
-type second struct {
-	run.Interval
-	h        run.Histograms
-	arrivals []delivery
-}
-
-// second is the second of an instant, or the oldest that is not closed.
-func (c *collector) second(at int64) *second {
-	k := max((at-c.start)/int64(time.Second), c.closed)
-	s := c.seconds[k]
-	if s == nil {
-		s = &second{h: run.NewHistograms()}
-		c.seconds[k] = s
-	}
-	return s
-}
-
-// close closes the seconds that ended before an instant, Unix ns; with last all that there is.
-func (c *collector) close(now int64, last bool) (all []*second) {
-	elapsed := now - c.start
-	for k := c.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(c.seconds) > 0 || k == 0); k++ {
-		s := c.second(c.start + k*int64(time.Second))
-		delete(c.seconds, k)
-		s.Second = float64(k + 1)
-		if last && len(c.seconds) == 0 {
-			s.Second = min(s.Second, max(float64(elapsed)/1e9, float64(k)))
-		}
-		c.pending += s.Pending
-		late, past := s.h.Lateness, s.h.PastDue
-		s.Pending, s.Inversions = max(c.pending, 0), c.order.add(s.arrivals)
-		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
-		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
-		c.intervals = append(c.intervals, s.Interval)
-		c.histograms.Add(s.h)
-		_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
-		c.closed = k + 1
-		all = append(all, s)
-	}
-	return all
-}
-
-// delivery is a delivery at an instant, of a message that was due at another, in Unix ns.
-type delivery struct{ came, due, index int64 }
-
-// order counts inversions: messages delivered after a message that was due clearly later.
-type order struct {
-	run.Order
-	queues, producers []int64 // the latest due instant delivered
-}
-
-// apart is by how much a message must be due earlier, to be out of order: the resolution of the format.
-const apart = int64(time.Millisecond)
-
-func newOrder(queues, producers int) order {
-	return order{queues: make([]int64, queues), producers: make([]int64, producers)}
-}
-
-// add takes the deliveries of a second, and returns the number out of order.
-func (o *order) add(arrivals []delivery) int64 {
-	slices.SortFunc(arrivals, func(a, b delivery) int {
-		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due))
-	})
-	before := o.Inversions
-	for _, a := range arrivals {
-		queue, producer := &o.queues[a.index%int64(len(o.queues))], &o.producers[a.index%int64(len(o.producers))]
-		if by := *queue - a.due; by >= apart {
-			o.Inversions++
-			o.LongestNs = max(o.LongestNs, by)
-		}
-		if *producer-a.due >= apart {
-			o.OfOneProducer++
-		}
-		*queue, *producer = max(*queue, a.due), max(*producer, a.due)
-	}
-	return o.Inversions - before
 }

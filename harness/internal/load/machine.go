@@ -1,10 +1,12 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -138,6 +140,37 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 			second.ServerCPUSeconds += u.cpuSeconds
 		}
 		previous = now
+	}
+}
+
+// span is a time, in Unix ns: from a due instant, cut to its millisecond, to the delivery, or a stall.
+type span struct{ from, to int64 }
+
+func (s span) length() int64 { return s.to - s.from }
+
+// keeps is how many of the latest deliveries a phase keeps: a hundredth of its messages, for quantiles up to p99, within bounds.
+func (c *collector) keeps() int { return int(min(max(c.n/100, 1000), 10_000)) }
+
+func (c *collector) sortLatest() {
+	slices.SortFunc(c.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
+	c.latest = c.latest[:min(len(c.latest), c.keeps())]
+}
+
+// mostLate bounds the samples kept to separate the machine's lateness from the tool's.
+const mostLate = 100_000
+
+// late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
+// machine's part is found out at the end.
+func (c *collector) late(intended, lag, waited int64) {
+	switch {
+	case lag <= c.maxLag:
+	case lag-waited <= c.maxLag:
+		c.offers.LateForSystem++
+	default:
+		c.offers.LateForTool++
+		if len(c.lateByTool) < mostLate {
+			c.lateByTool = append(c.lateByTool, span{intended, intended + lag - waited})
+		}
 	}
 }
 

@@ -69,9 +69,6 @@ func (m *member) ends() bool {
 	return was == there
 }
 
-// brokenSince is when a member was heard of last, Unix ns.
-func (m *member) brokenSince() int64 { return m.engine.epoch.Wall(m.heard) }
-
 // able refuses a program that lacks an ability that the plan needs.
 func (m *member) able() error {
 	hello := m.link.Introduction()

@@ -13,10 +13,9 @@ import (
 // phase is a phase of a run under way. The engine's lock guards what changes.
 type phase struct {
 	*collector
-	engine *engine
-	which  plan.Phase
-	start  time.Time
-	told   func(Progress)
+	which plan.Phase
+	start time.Time
+	told  func(Progress)
 
 	next       int64 // the first message that was not handed out
 	stopped    bool
@@ -39,7 +38,7 @@ const (
 // begin starts a phase: its items go out, and its seconds are closed.
 func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *phase {
 	p := &phase{
-		engine: e, which: which, start: start, told: told, collector: e.newCollector(which, start),
+		which: which, start: start, told: told, collector: e.newCollector(which, start),
 		over: make(chan struct{}), worked: make(chan struct{}),
 	}
 	e.mu.Lock()
@@ -164,13 +163,6 @@ func (p *phase) offerer(i int64) *member {
 // expects reports whether a member of some kind is still to begin.
 func (p *phase) expects(kind func(*member) bool) bool {
 	return p.which == plan.Measured && slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.state == toCome && kind(m) })
-}
-
-// changed notes that messages are waited for anew.
-func (p *phase) changed() {
-	p.engine.mu.Lock()
-	defer p.engine.mu.Unlock()
-	p.lastChange = time.Now()
 }
 
 // awaitAnswers waits until offers that are under way are answered. It gives up after a while.

@@ -274,7 +274,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	meanwhile.Go(func() {
 		if e.Injector != nil {
 			e.Injector.run(changing, p.start)
-			p.changed()
+			e.mu.Lock()
+			p.lastChange = time.Now() // messages are waited for anew
+			e.mu.Unlock()
 		}
 	})
 	p.offerAll(ctx, nil)
