@@ -46,6 +46,7 @@ var portFaults = [][3]string{
 	{"transfers 2 s ahead", "*self.keys, now())", "*self.keys, now() + 2000)"},
 	{"transfers 20 ms ahead", "*self.keys, now())", "*self.keys, now() + 20)"},
 	{"transfers 2 s late", "max(0, (due - now()) / 1000)", "max(0, (due - now()) / 1000) + 2"},
+	{"transfers 300 ms late", "max(0, (due - now()) / 1000)", "max(0, (due - now()) / 1000) + 0.3"},
 	{"clock 2 s behind", "*self.keys, now())", "*self.keys, now() - 2000)"},
 	{"no reply of the next due time", "return redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]", "return false"},
 	{"no transfer at the start", `b"message" else 0)`, `b"message" else now() + 10**9)`},
@@ -97,7 +98,9 @@ func killed(b *testing.B, file string) string {
 	require.NoError(b, err)
 	sections, err := Load(os.DirFS("../../../scenarios"), "conformance")
 	require.NoError(b, err)
-	cases := slices.DeleteFunc(Select(sections, nil), func(c *Case) bool { return c.Slow })
+	beyond, err := Load(os.DirFS("../../../scenarios"), "beyond")
+	require.NoError(b, err)
+	cases := slices.DeleteFunc(Select(append(sections, beyond...), nil), func(c *Case) bool { return c.Slow })
 	plan := &Plan{Spec: driver, Redis: "process", Cases: cases, Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}
 	report, err := plan.Run(b.Context())
 	if err != nil {
@@ -109,7 +112,7 @@ func killed(b *testing.B, file string) string {
 		}
 	}
 	plan.Cases = nil
-	failure, _, err := plan.Random(b.Context(), 60)
+	failure, _, err := plan.Random(b.Context(), 120)
 	if err != nil {
 		return err.Error()
 	}

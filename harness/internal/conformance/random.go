@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // A random history is a drawn Case. What it does to a port is judged by the rules and by one of two more: where nothing
@@ -26,11 +29,20 @@ type history struct {
 	left     []string // "key elements"
 	timeouts []string // "value in 1h0m0s"
 	stranded string   // what a client should have moved
-	givenUp  int      // takes that were cancelled without a value: each may have lost one
+	given    []int64  // when takes were given up, by the server's clock in µs: each may have lost the value of that instant
 }
 
 // settle is how long after its last message is due a history may take.
 const settle = 2 * time.Second
+
+// A value that comes so many µs before or after its take is given up may be on its way, and lost.
+const beforeCancel, afterCancel = 1_000_000, 5_000
+
+// serverNow is the server's clock, in µs.
+func (r *caseRun) serverNow() int64 { return time.Now().Add(r.clock.ahead).UnixMicro() }
+
+// endsWithin is how long a cancelled take may wait at the server until it has ended. What it takes later is lost to it.
+const endsWithin = Duration(300 * time.Millisecond)
 
 // drawing makes the steps of a history.
 type drawing struct {
@@ -80,8 +92,8 @@ func (d *drawing) delay() string {
 
 // offer offers a new value, or one that was offered before, with the same delay: dq removes the one of equal values
 // that is due first, which is then also the one offered first.
-func (d *drawing) offer() {
-	v, delay := fmt.Sprintf("v%02d", len(d.values)+1), d.delay()
+func (d *drawing) offer(delay string) {
+	v := fmt.Sprintf("v%02d", len(d.values)+1)
 	if d.still && len(d.values) > 0 && d.IntN(4) == 0 {
 		v = d.values[d.IntN(len(d.values))]
 		delay = d.delays[v]
@@ -106,7 +118,7 @@ func (d *drawing) step() {
 	add := func(s *Step) { d.steps = append(d.steps, s) }
 	switch n := d.IntN(100); {
 	case n < 42:
-		d.offer()
+		d.offer(d.delay())
 	case n < 49 && d.still:
 		d.call("dq.poll", nil)
 	case n < 56 && len(d.values) > 0:
@@ -131,8 +143,11 @@ func (d *drawing) step() {
 		add(&Step{Call: "q.take", Async: d.take})
 	case n < 93 && d.take != "":
 		add(&Step{Cancel: d.take})
+		if d.IntN(2) == 0 { // what comes while the take may still wait
+			d.offer("60ms")
+		}
 		add(&Step{Await: d.take})
-		add(&Step{Wait: &Wait{Unblocked: true}})
+		add(&Step{Wait: &Wait{Unblocked: true, Within: endsWithin}})
 		d.take = ""
 	case !d.still:
 		add(&Step{Pause: Duration(time.Duration(1+d.IntN(80)) * time.Millisecond), Because: "drawn"})
@@ -180,13 +195,17 @@ func (r *caseRun) finish(ctx context.Context) error {
 	due := func(to time.Time) (n int64, err error) {
 		return r.control.Do(ctx, "ZCOUNT", r.names.TimeoutSet, "0", strconv.FormatInt(to.UnixMilli(), 10)).Int64()
 	}
+	patience := settle
+	if slices.ContainsFunc(r.c.Steps, func(s *Step) bool { return slices.Equal(s.Redis, []string{"SCRIPT", "FLUSH"}) }) {
+		patience += trace.Retry
+	}
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		coming, err1 := due(time.Now().Add(time.Minute))
 		overdue, err2 := due(time.Now().Add(-settle / 2))
 		if err := errors.Join(err1, err2); err != nil {
 			return &faultError{err}
 		}
-		if coming == 0 || time.Since(began) > settle {
+		if coming == 0 || time.Since(began) > patience {
 			if overdue > 0 {
 				h.stranded = fmt.Sprintf("W-TIMER-1: %d members have been due for a while, and no client moves them", overdue)
 			}
@@ -196,15 +215,14 @@ func (r *caseRun) finish(ctx context.Context) error {
 	given := len(r.async) > 0
 	for name, under := range r.async {
 		under.cancel()
+		h.given = append(h.given, r.serverNow())
 		if a := <-under.done; a.err == nil {
 			h.answers = append(h.answers, "late "+string(a.result))
-		} else {
-			h.givenUp++
 		}
 		delete(r.async, name)
 	}
 	if given {
-		if err := r.wait(ctx, &Wait{Unblocked: true}); err != nil {
+		if err := r.wait(ctx, &Wait{Unblocked: true, Within: endsWithin}); err != nil {
 			return err
 		}
 		if err := r.setUp.Do(ctx, "RPUSH", r.names.Destination, probe).Err(); err != nil {
@@ -278,7 +296,7 @@ func sameJSON(a, b string) bool {
 }
 
 // account holds the offered messages against their places.
-func (h *history) account(steps []*Step) string {
+func (h *history) account(steps []*Step, lines []monitor.Line) string {
 	places, owed, unsure := map[string]int{}, map[string]int{}, map[string]bool{}
 	got := func(answer string) {
 		var typed struct{ V any }
@@ -286,12 +304,23 @@ func (h *history) account(steps []*Step) string {
 			places[fmt.Sprint(typed.V)]++
 		}
 	}
+	lost := func(v string) bool {
+		i := slices.IndexFunc(h.given, func(at int64) bool {
+			return slices.ContainsFunc(lines, func(l monitor.Line) bool {
+				return strings.HasPrefix(l.Name(), "rpush") && slices.Contains(l.Args[1:], v) && at-beforeCancel < l.Time && l.Time < at+afterCancel
+			})
+		})
+		if i >= 0 {
+			h.given = slices.Delete(h.given, i, i+1)
+		}
+		return i >= 0
+	}
 	for _, part := range h.left {
 		for _, v := range strings.Fields(part)[1:] {
 			places[v]++
 		}
 	}
-	answers, mayLose := h.answers, h.givenUp
+	answers := h.answers
 	for _, s := range steps {
 		if s.Seed != nil {
 			for n := range s.Seed.Count {
@@ -309,8 +338,6 @@ func (h *history) account(steps []*Step) string {
 			unsure[v] = unsure[v] || answer == "error"
 		case s.Call == "dq.remove" && answer == "true":
 			places[v]++
-		case s.Await != "" && answer == "error":
-			mayLose++
 		case s.Await != "" || strings.HasSuffix(s.Call, ".poll"):
 			got(answer)
 		}
@@ -319,10 +346,11 @@ func (h *history) account(steps []*Step) string {
 		got(late)
 	}
 	for v, n := range owed {
+		for places[v] < n && lost(v) {
+			n--
+		}
 		switch {
 		case unsure[v]:
-		case places[v] < n && n-places[v] <= mayLose:
-			mayLose -= n - places[v]
 		case places[v] < n:
 			return fmt.Sprintf("W-BLOCK-2: %s was offered and is nowhere", v)
 		case places[v] > n:
@@ -387,7 +415,7 @@ func (r *Random) try(ctx context.Context, c *Case) (wrong string, err error) {
 		return c.history.stranded, nil
 	}
 	if !c.history.still {
-		return c.history.account(c.Steps), nil
+		return c.history.account(c.Steps, o.Lines), nil
 	}
 	same := historyOf(c.ID, true, c.Steps)
 	if _, err := r.Reference.Observe(ctx, same); err != nil {

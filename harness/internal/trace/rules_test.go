@@ -27,6 +27,8 @@ func TestLiveness(t *testing.T) {
 		"never at the start":  {subscribe, "W-START-2"},
 		"late at the start":   {subscribe + transfer(3, ""), "W-START-2"},
 		"never when due":      {subscribe + transfer(1.1, "") + offer, "W-TIMER-1"},
+		"in time, if slowly":  {subscribe + transfer(1.2, "") + offer + transfer(3.2, ""), ""},
+		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
 		"2 s late":            {subscribe + transfer(1.1, "") + offer + transfer(5, ""), "W-TIMER-1"},
 		"without subscribers": {offer, ""},
 	} {

@@ -220,6 +220,8 @@ func (t *Timeline) step(c Call, lines []monitor.Line) {
 		t.keys.Apply(c.Line, lines)
 	case !callsScript(c.Line) || len(lines) > 0:
 		t.keys.Apply(c.Line, c.Inner)
+	case c.Script != nil:
+		t.postpone(c)
 	}
 	for _, s := range t.order {
 		s.Call = c
