@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,10 +97,9 @@ func BenchmarkMutants(b *testing.B) {
 func killed(b *testing.B, file string) string {
 	driver, err := spec.ParseProgram(fmt.Sprintf("exec:python3 '%s'", file))
 	require.NoError(b, err)
-	sections, err := Load(os.DirFS("../../../scenarios"), "conformance")
-	require.NoError(b, err)
-	beyond, err := Load(os.DirFS("../../../scenarios"), "beyond")
-	require.NoError(b, err)
+	sections, err1 := Load(os.DirFS("../../../scenarios"), "conformance")
+	beyond, err2 := Load(os.DirFS("../../../scenarios"), "beyond")
+	require.NoError(b, errors.Join(err1, err2))
 	cases := slices.DeleteFunc(Select(append(sections, beyond...), nil), func(c *Case) bool { return c.Slow })
 	plan := &Plan{Spec: driver, Redis: "process", Cases: cases, Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}
 	report, err := plan.Run(b.Context())

@@ -38,9 +38,6 @@ const settle = 2 * time.Second
 // A value that comes so many µs before or after its take is given up may be on its way, and lost.
 const beforeCancel, afterCancel = 1_000_000, 5_000
 
-// serverNow is the server's clock, in µs.
-func (r *caseRun) serverNow() int64 { return time.Now().Add(r.clock.ahead).UnixMicro() }
-
 // endsWithin is how long a cancelled take may wait at the server until it has ended. What it takes later is lost to it.
 const endsWithin = Duration(300 * time.Millisecond)
 
@@ -214,8 +211,8 @@ func (r *caseRun) finish(ctx context.Context) error {
 	}
 	given := len(r.async) > 0
 	for name, under := range r.async {
+		r.givesUp()
 		under.cancel()
-		h.given = append(h.given, r.serverNow())
 		if a := <-under.done; a.err == nil {
 			h.answers = append(h.answers, "late "+string(a.result))
 		}
@@ -257,6 +254,13 @@ func (r *caseRun) finish(ctx context.Context) error {
 
 // probe is a value that shows who still waits.
 const probe = "probe"
+
+// givesUp notes that a take is given up now.
+func (r *caseRun) givesUp() {
+	if h := r.c.history; h != nil {
+		h.given = append(h.given, time.Now().Add(r.clock.ahead).UnixMicro())
+	}
+}
 
 // noteAnswer keeps what a step of a history was answered.
 func (r *caseRun) noteAnswer(a answer) {

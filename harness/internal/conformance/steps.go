@@ -155,9 +155,7 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 		if !ok {
 			return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Cancel)}
 		}
-		if r.c.history != nil {
-			r.c.history.given = append(r.c.history.given, r.serverNow())
-		}
+		r.givesUp()
 		under.cancel()
 		return nil
 	case s.Open != nil:

@@ -23,13 +23,11 @@ func TestLiveness(t *testing.T) {
 	offer := "2.000000 [0 c:1] \"EVAL\" \"y\" \"0\"\n2.000000 [0 lua] \"zadd\" \"" + set + "\" \"3000\" \"m\"\n2.000000 [0 lua] \"rpush\" \"redisson_delay_queue:{orders}\" \"m\"\n" +
 		"2.000000 [0 lua] \"publish\" \"" + channel + "\" \"3000\"\n"
 	for name, c := range map[string]struct{ text, broken string }{
-		"in time":             {subscribe + transfer(1.1, "") + offer + transfer(3.1, ""), ""},
 		"never at the start":  {subscribe, "W-START-2"},
 		"late at the start":   {subscribe + transfer(3, ""), "W-START-2"},
 		"never when due":      {subscribe + transfer(1.1, "") + offer, "W-TIMER-1"},
-		"in time, if slowly":  {subscribe + transfer(1.2, "") + offer + transfer(3.2, ""), ""},
+		"in time":             {subscribe + transfer(1.2, "") + offer + transfer(3.2, ""), ""},
 		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
-		"2 s late":            {subscribe + transfer(1.1, "") + offer + transfer(5, ""), "W-TIMER-1"},
 		"without subscribers": {offer, ""},
 	} {
 		rec, err := monitor.Read(strings.NewReader(c.text), name)
