@@ -29,16 +29,16 @@ type history struct {
 	left     []string // "key elements"
 	timeouts []string // "value in 1h0m0s"
 	stranded string   // what a client should have moved
-	given    []int64  // when takes were given up, by the server's clock in µs: each may have lost the value of that instant
+	given    []int64  // instants of given-up takes, by the server's clock in µs: each may have lost a value
 }
 
 // settle is how long after its last message is due a history may take.
 const settle = 2 * time.Second
 
-// A value that comes so many µs before or after its take is given up may be on its way, and lost.
+// A value pushed so many µs before or after the end of its take may be on its way, and lost.
 const beforeCancel, afterCancel = 1_000_000, 5_000
 
-// endsWithin is how long a cancelled take may wait at the server until it has ended. What it takes later is lost to it.
+// endsWithin is how long the server may keep a cancelled take. Later values are lost to the take.
 const endsWithin = Duration(300 * time.Millisecond)
 
 // drawing makes the steps of a history.
@@ -140,7 +140,7 @@ func (d *drawing) step() {
 		add(&Step{Call: "q.take", Async: d.take})
 	case n < 93 && d.take != "":
 		add(&Step{Cancel: d.take})
-		if d.IntN(2) == 0 { // what comes while the take may still wait
+		if d.IntN(2) == 0 { // due while the take may still wait
 			d.offer("60ms")
 		}
 		add(&Step{Await: d.take})
@@ -369,6 +369,8 @@ type Random struct {
 	Port, Reference *Runner
 	// Seeds is how many histories to run; 0 for as many as the context's time allows.
 	Seeds uint64
+
+	late bool // the last history had late reactions, and nothing else
 }
 
 // Run returns the shortest failing history in the cases' own format, with what is wrong; "" for none in so many.
@@ -389,7 +391,14 @@ func (r *Random) Run(ctx context.Context) (failure string, histories uint64, err
 		if wrong == "" {
 			continue
 		}
-		if wrong, err = r.try(ctx, draw(seed, r.Port.hello.Can)); wrong == "" { // a machine that stood still
+		more := 1 // the machine may have paused
+		if r.late {
+			more = lateTries
+		}
+		for ; more > 0 && wrong != ""; more-- {
+			wrong, err = r.try(ctx, draw(seed, r.Port.hello.Can))
+		}
+		if wrong == "" {
 			continue
 		}
 		const tries = 60
@@ -412,6 +421,7 @@ func (r *Random) try(ctx context.Context, c *Case) (wrong string, err error) {
 	if err != nil {
 		return "", err
 	}
+	r.late = len(o.Failures) == 0 && !slices.ContainsFunc(o.Broken, func(b trace.Breach) bool { return !b.Late })
 	if all := append(textsOf(o.Broken), o.Failures...); len(all) > 0 {
 		return all[0], nil
 	}

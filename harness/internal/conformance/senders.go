@@ -113,7 +113,7 @@ func (s *senders) forget() {
 // idle waits until the program has no connection left.
 func (s *senders) idle(ctx context.Context) error {
 	if s.proxy.Until(ctx, func() bool { return s.proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
-		return fmt.Errorf("expected the program's connections to end, %d are left: %w", s.proxy.Open(), ctx.Err())
+		return fmt.Errorf("the program keeps %d connections after close: %w", s.proxy.Open(), context.Cause(ctx))
 	}
 	return nil
 }

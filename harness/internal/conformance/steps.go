@@ -323,8 +323,12 @@ func (r *caseRun) end(ctx context.Context) error {
 		_, silent := isProgram(a.err)
 		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), silent)
 	}
-	if err := r.alone(ctx); err != nil {
-		return &faultError{err}
+	err := r.alone(ctx)
+	if err != nil {
+		r.senders.proxy.Reset()
+		if err = r.fail(err, false); r.c.history != nil {
+			return nil // after CLIENT KILL a Redisson keeps a connection at times: the next history has a new program
+		}
 	}
-	return nil
+	return err
 }

@@ -192,7 +192,7 @@ func (t *Timeline) remind(s *Step) {
 // Retry is after how long a client tries a transfer that failed again (W-RETRY-1).
 const Retry = 5 * time.Second
 
-// postpone gives the clients of a queue time whose script the server did not know: the failure may be like any other.
+// postpone moves deadlines after a script call that failed: the client may repeat the transfer after Retry.
 func (t *Timeline) postpone(c Call) {
 	for _, key := range c.Script.Keys {
 		if q := t.queues[Key{c.DB, key}]; q != nil {
@@ -216,13 +216,13 @@ func (t *Timeline) late() {
 	for _, q := range t.all() {
 		if q.owes > 0 && t.now-q.owes > alive {
 			q.owes = 0
-			t.breaks("W-TRANSFER-5", "100 members were moved, more are due, and no transfer followed at once", monitor.Line{Time: t.now})
+			t.breaks("W-TRANSFER-5", "100 members were moved, more are due, and no transfer followed in time", monitor.Line{Time: t.now})
 		}
 		if !t.Live || len(t.keys.Subscribers[q.Channel]) == 0 {
 			continue
 		}
 		if q.mustStart > 0 && t.now-q.mustStart > alive {
-			t.breaks("W-START-2", "the client has subscribed, and ran no transfer", monitor.Line{Time: t.now})
+			t.breaks("W-START-2", "the client has subscribed, and ran no transfer in time", monitor.Line{Time: t.now})
 			q.mustStart = 0
 		}
 		if q.timer > 0 && t.now-q.timer > alive {
