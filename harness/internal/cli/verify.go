@@ -184,10 +184,10 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 	var old conformance.Baseline // the file that is written anew
 	var err1, err2 error
 	if v.baseline != "" {
-		plan.Baseline, err1 = conformance.ReadBaseline(v.baseline, all)
+		plan.Baseline, err1 = conformance.ReadBaseline(v.Context(), v.baseline, all)
 	}
 	if _, missing := os.Stat(v.writeBase); v.writeBase != "" && missing == nil {
-		old, err2 = conformance.ReadBaseline(v.writeBase, all)
+		old, err2 = conformance.ReadBaseline(v.Context(), v.writeBase, all)
 	}
 	if err := cmp.Or(err1, err2); err != nil {
 		return err

@@ -3,15 +3,17 @@ package conformance
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Baseline maps the id of a case that an implementation is known to fail to the reason. A listed case that passes is a
@@ -25,20 +27,12 @@ type Baseline map[string]string
 const maxBaseline = 1 << 20
 
 // ReadBaseline reads a YAML file that maps ids of cases to reasons.
-func ReadBaseline(path string, cases []*Case) (Baseline, error) {
-	file, err := os.Open(path)
+func ReadBaseline(ctx context.Context, path string, cases []*Case) (Baseline, error) {
+	content, err := text.ReadFile(ctx, path, maxBaseline)
 	if err != nil {
 		return nil, fmt.Errorf("the baseline cannot be read: %w", err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxBaseline+1))
-	if err == nil && len(text) > maxBaseline {
-		err = fmt.Errorf("%s: expected at most %d bytes", path, maxBaseline)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the baseline cannot be read: %w", err)
-	}
-	b, err := ParseBaseline(text)
+	b, err := ParseBaseline(content)
 	if err != nil {
 		return nil, fmt.Errorf("the baseline %s: %w", path, err)
 	}
@@ -51,9 +45,9 @@ func ReadBaseline(path string, cases []*Case) (Baseline, error) {
 }
 
 // ParseBaseline reads the text of a baseline.
-func ParseBaseline(text []byte) (Baseline, error) {
+func ParseBaseline(content []byte) (Baseline, error) {
 	b := Baseline{}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	if err := decoder.Decode(&b); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("expected a line \"id: reason\" for each case: %w", err)
 	}

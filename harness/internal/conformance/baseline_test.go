@@ -24,7 +24,7 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "known.yaml")
 			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
-			b, err := ReadBaseline(file, cases)
+			b, err := ReadBaseline(t.Context(), file, cases)
 			if c.wrong != "" {
 				require.ErrorContains(t, err, c.wrong)
 				require.ErrorContains(t, err, file)
@@ -38,7 +38,7 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 			require.Equal(t, b, again)
 		})
 	}
-	_, err := ReadBaseline(filepath.Join(t.TempDir(), "none.yaml"), cases)
+	_, err := ReadBaseline(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), cases)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -113,7 +113,7 @@ func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, report.Counts.Error)
 	require.Positive(t, report.Counts.Pass)
-	require.Contains(t, report.Stopped, "in 10 cases the program failed alike")
+	require.Contains(t, report.Stopped, "in 10 cases the program failed")
 	for _, r := range report.Cases {
 		if r.Status == Fail {
 			require.Contains(t, r.Detail, "panic: the third offer")

@@ -66,14 +66,12 @@ func (r Result) kind() string {
 	return figure.ReplaceAllString(quoted.ReplaceAllString(r.CauseText(), "Q"), "N")
 }
 
-// alike counts failures of one cause.
+// alike counts failures of one cause, and slow ones.
 type alike struct {
-	most   int
-	last   string            // the kind of the latest failure
-	first  map[string]string // the text of the first failure, by kind
-	inRow  int
-	broken map[string]int // by kind, the cases in which the program itself has failed
-	vain   int            // the cases with a wait in vain
+	most  int
+	last  string // the kind of the latest failure
+	inRow int
+	slow  int // cases in which the program failed, or a wait was in vain
 }
 
 // after says why the run ends after a result, and "" if it goes on.
@@ -85,32 +83,18 @@ func (a *alike) after(r Result, broken bool) string {
 		a.last, a.inRow = "", 0
 		return ""
 	}
-	kind := r.kind()
-	if kind != a.last {
+	if kind := r.kind(); kind != a.last {
 		a.last, a.inRow = kind, 0
 	}
 	a.inRow++
-	if a.broken == nil {
-		a.broken, a.first = map[string]int{}, map[string]string{}
-	}
-	a.first[kind] = cmp.Or(a.first[kind], r.CauseText())
-	most := a.most
-	if r.silent {
-		most = (most + 1) / 2 // to wait takes long
-	}
-	if broken {
-		a.broken[kind]++
-	}
-	if r.vain {
-		a.vain++
+	if broken || r.vain {
+		a.slow++
 	}
 	switch {
 	case a.inRow >= a.most:
-		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, a.first[kind])
-	case a.broken[kind] >= most:
-		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[kind], a.first[kind])
-	case a.vain >= a.most:
-		return fmt.Sprintf("in %d cases something was waited for in vain, the last time: %s", a.vain, r.CauseText())
+		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, r.CauseText())
+	case a.slow >= a.most:
+		return fmt.Sprintf("in %d cases the program failed or something was waited for in vain, the last time: %s", a.slow, r.CauseText())
 	}
 	return ""
 }

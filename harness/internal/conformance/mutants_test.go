@@ -111,13 +111,8 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string, broken func() bo
 	first := regexp.MustCompile(likely)
 	ordered := slices.Clone(b.cases)
 	slices.SortStableFunc(ordered, func(x, y *Case) int {
-		rank := func(c *Case) int {
-			if first.MatchString(c.ID) {
-				return 0
-			}
-			return 1
-		}
-		return rank(x) - rank(y)
+		rank := map[bool]int{false: 1}
+		return rank[first.MatchString(x.ID)] - rank[first.MatchString(y.ID)]
 	})
 	for _, c := range ordered {
 		result := b.runner.Judge(t.Context(), c, b.oracle)

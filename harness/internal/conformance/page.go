@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Page shows the report: the verdict, a square for each case, failures by cause, and all cases.
@@ -56,7 +57,7 @@ func (r *Report) Page() report.Page {
 		cell := &squares.Rows[len(squares.Rows)-1].Cells[1]
 		cell.Squares = append(cell.Squares, report.Square{Class: string(c.Status), Title: fmt.Sprintf("%s: %s", c.ID, c.Status)})
 		all.Rows = append(all.Rows, c.row())
-		p.Data.Rows = append(p.Data.Rows, report.Row{Cells: []report.Cell{{Text: c.ID}, {Text: string(c.Status)}, {Text: c.Requirement}, {Text: c.Source}, {Text: printable(c.Detail)}}})
+		p.Data.Rows = append(p.Data.Rows, report.Row{Cells: []report.Cell{{Text: c.ID}, {Text: string(c.Status)}, {Text: c.Requirement}, {Text: c.Source}, {Text: text.Inert(c.Detail)}}})
 	}
 	causes := report.Table{ID: "causes", Title: "Failures by cause", Head: []string{"cases", "cause", "of"}, Words: 3, Wraps: true}
 	for _, cause := range r.Causes {
@@ -65,7 +66,7 @@ func (r *Report) Page() report.Page {
 	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
 	for _, v := range r.Verdicts() {
 		state := map[string]string{Kept: "ok", Broken: "bad"}[v.Verdict]
-		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict}, {Text: printable(v.By)}, {Text: v.Text}}})
+		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict}, {Text: text.Inert(v.By)}, {Text: v.Text}}})
 	}
 	p.Headline, p.Tables = []report.Table{squares}, []report.Table{statements, causes, all}
 	return p
@@ -82,6 +83,6 @@ func (c Result) row() report.Row {
 		details += "by itself: " + c.Command + "\n"
 	}
 	return report.Row{Class: state, Cells: []report.Cell{
-		{Text: c.ID}, {Text: string(c.Status), Class: "pill"}, {Text: c.Requirement}, {Text: cmp.Or(c.Source, "–"), Pre: strings.TrimSpace(details + printable(c.Detail))},
+		{Text: c.ID}, {Text: string(c.Status), Class: "pill"}, {Text: c.Requirement}, {Text: cmp.Or(c.Source, "–"), Pre: strings.TrimSpace(details + text.Inert(c.Detail))},
 	}}
 }

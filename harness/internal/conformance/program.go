@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // ProgramError says that the program under test has ended, does not answer, or breaks the protocol. That is a verdict: the
@@ -132,15 +132,13 @@ func canBeJudged(hello program.Hello, cases []*Case) error {
 		"operations that the cases call, such as %q, got %q", needed[0], hello.Capabilities)}
 }
 
-// misspelt names listed capabilities that no case needs, but for one letter: a case that needs the right name is skipped,
+// misspelt names listed capabilities that no case needs, but for few letters: a case that needs the right name is skipped,
 // which is easily overlooked.
 func misspelt(hello program.Hello, cases []*Case) (notices []string) {
 	needed := needs(cases)
 	for _, listed := range hello.Capabilities {
-		for _, name := range needed {
-			if !slices.Contains(needed, listed) && !hello.Can(name) && oneLetterOff(listed, name) {
-				notices = append(notices, fmt.Sprintf("the driver lists %q in its answer to hello, and lacks %q, without which cases are skipped: is it a misspelling?", listed, name))
-			}
+		if name := text.Meant(listed, needed); name != "" && !slices.Contains(needed, listed) && !hello.Can(name) {
+			notices = append(notices, fmt.Sprintf("the driver lists %q in its answer to hello, and lacks %q, without which cases are skipped: is it a misspelling?", listed, name))
 		}
 	}
 	return notices
@@ -156,17 +154,4 @@ func needs(cases []*Case) (names []string) {
 		}
 	}
 	return names
-}
-
-// oneLetterOff reports whether two names differ by one letter, missing, extra, other or in the other case, or by two
-// swapped ones.
-func oneLetterOff(a, b string) bool {
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	swapped := len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
-	return swapped || len(a) <= 1 && len(b) <= 1 || strings.EqualFold(a, b)
 }

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -280,15 +279,13 @@ func (h *history) differ(from *history) string {
 			return fmt.Sprintf("answer %d: Redisson's is %.200s, this one's %.200s", i+1, want, h.answers[i])
 		}
 	}
-	return cmp.Or(says(h.timeouts, from.timeouts, "the timeout set holds %.300q, with Redisson %.300q"), says(h.left, from.left, "it leaves %.300q, Redisson %.300q"))
-}
-
-// says formats two lists that differ.
-func says(a, b []string, format string) string {
-	if slices.Equal(a, b) {
-		return ""
+	if !slices.Equal(h.timeouts, from.timeouts) {
+		return fmt.Sprintf("the timeout set holds %.300q, with Redisson %.300q", h.timeouts, from.timeouts)
 	}
-	return fmt.Sprintf(format, a, b)
+	if !slices.Equal(h.left, from.left) {
+		return fmt.Sprintf("it leaves %.300q, Redisson %.300q", h.left, from.left)
+	}
+	return ""
 }
 
 func sameJSON(a, b string) bool {

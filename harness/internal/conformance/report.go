@@ -12,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Schema names the form of a report.
@@ -94,7 +95,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	for _, c := range r.Cases {
 		section, name, _ := strings.Cut(c.ID, "/")
 		j := report.JUnitCase{Class: section, Name: name}
-		detail := printable(c.Detail)
+		detail := text.Inert(c.Detail)
 		switch c.Status {
 		case Fail:
 			j.Failure = &report.JUnitText{Message: c.Requirement, Text: c.cited() + detail}
@@ -111,25 +112,15 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		j := report.JUnitCase{Class: "statements", Name: v.ID + " " + string(v.Level), Output: v.By}
 		switch v.Verdict {
 		case Broken:
-			j.Failure = &report.JUnitText{Message: v.Text, Text: printable(v.By)}
+			j.Failure = &report.JUnitText{Message: v.Text, Text: text.Inert(v.By)}
 			suite.Failures++
 		case NotJudged:
-			j.Skipped = &report.JUnitText{Message: printable(v.By)}
+			j.Skipped = &report.JUnitText{Message: text.Inert(v.By)}
 			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, j)
 	}
 	return suite.Write(w)
-}
-
-// printable replaces what XML cannot hold, and a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // WriteRecordings writes the lines of each case that ran, one file for each section: <dir>/DQ.offer.monitor. It replaces

@@ -238,29 +238,12 @@ func (p *Plan) command(c *Case) string {
 	return strings.Join(words, " ")
 }
 
-// first is what a program does before the first case. A JVM does everything slowly
-// once, and would show delays that are not Redisson's.
-const first = `section: warm-up
-cases:
-  - id: warm-up/offer
-    requirement: The program can be used.
-    source: none
-    steps:
-      - call: dq.offer
-        with: {value: a, delay: 1h}
-      - call: dq.poll
-`
-
-// warmUp runs a case that is neither judged nor recorded. An error says that the
+// warmUp runs a case that is neither judged nor recorded: a JVM does everything slowly once. An error says that the
 // program cannot be used at all.
 func (r *Runner) warmUp(ctx context.Context) error {
-	section, err := Parse("warm-up", []byte(first))
-	if err != nil {
-		return err
-	}
-	c := section.Cases[0]
-	c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
-	_, err = r.Observe(ctx, c)
+	steps := []*Step{{Call: "dq.offer", With: map[string]any{"value": "a", "delay": "1h"}}, {Call: "dq.poll"}}
+	steps = slices.DeleteFunc(steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
+	_, err := r.Observe(ctx, &Case{ID: "warm-up/offer", Section: &Section{Name: "warm-up"}, Steps: steps})
 	switch {
 	case r.stopped != nil:
 		return err

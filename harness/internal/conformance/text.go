@@ -21,14 +21,14 @@ func (r *Report) Text() string {
 		b.WriteString("  " + strings.Join(counted(verdicts), "\n  ") + "\n")
 		for _, v := range verdicts {
 			if v.Verdict == Broken {
-				text.Wrap(&b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, printable(v.By)))
+				text.Wrap(&b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, text.Inert(v.By)))
 			}
 		}
 		b.WriteString("\n")
 	}
 	for _, cause := range r.Causes {
 		noun := map[bool]string{true: "case", false: "cases"}[cause.Cases == 1]
-		text.Wrap(&b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
+		text.Wrap(&b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, text.Inert(cause.Cause)))
 		alike := r.alike(cause)
 		alike[0].write(&b, "  ")
 		if others := idsOf(alike[1:]); others != "" {
@@ -42,7 +42,7 @@ func (r *Report) Text() string {
 		case Error:
 			b.WriteString(c.Text() + "\n")
 		case FailedAsExpected:
-			reason, _, _ := strings.Cut(printable(c.Detail), "\n")
+			reason, _, _ := strings.Cut(text.Inert(c.Detail), "\n")
 			if byReason[reason] == nil {
 				order = append(order, reason)
 			}
@@ -71,7 +71,7 @@ func (r *Report) Text() string {
 	text.Wrap(&b, "", head)
 	fmt.Fprintln(&b, r.Counts)
 	text.Wrap(&b, "", r.Judges())
-	return printable(b.String())
+	return text.Inert(b.String())
 }
 
 // alike are the cases that failed for a cause, the first one first.
@@ -129,7 +129,7 @@ func (r *Report) Judges() string {
 func (r Result) Line() string {
 	line := fmt.Sprintf("%-17s  %s", r.Status, r.ID)
 	if r.Status == Fail || r.Status == Error {
-		line += "  " + printable(r.CauseText())
+		line += "  " + text.Inert(r.CauseText())
 	}
 	if utf8.RuneCountInString(line) > text.Width {
 		return string([]rune(line)[:text.Width-1]) + "…"
@@ -160,7 +160,7 @@ func (r Result) write(b *strings.Builder, indent string) {
 		text.Wrap(b, head, s.ID+": "+s.Text)
 		text.Wrap(b, indent+"            ", s.Link)
 	}
-	first, rest, _ := strings.Cut(printable(r.Detail), "\n")
+	first, rest, _ := strings.Cut(text.Inert(r.Detail), "\n")
 	text.Wrap(b, indent+"  seen      ", first)
 	for line := range strings.Lines(rest) {
 		line = strings.TrimRight(line, "\n")

@@ -22,6 +22,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 const (
@@ -41,7 +42,7 @@ func BenchmarkGrowth(b *testing.B) {
 	const each = "p50|p99|server each"
 	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
 	row := func(n, pending, queues int) []string {
-		cells := []string{grouped(int64(n))}
+		cells := []string{text.Count(int64(n))}
 		for _, strict := range []bool{false, true} {
 			fmt.Fprintf(os.Stderr, "%d pending, %d queues, Redisson's script: %t\n", pending, queues, strict)
 			c, err := costOf(ctx, strict, pending, queues)

@@ -97,15 +97,6 @@ func asTable(head []string, rows [][]string) string {
 	return b.String()
 }
 
-// grouped writes a whole number in groups of three digits.
-func grouped(n int64) string {
-	digits := fmt.Sprint(n)
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
-
 // compact writes a duration without a space before its unit.
 func compact(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
 

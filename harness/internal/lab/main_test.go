@@ -37,7 +37,7 @@ func TestConformanceSection(t *testing.T) {
 func TestWriteKeepsTheRest(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "results.md")
 	require.NoError(t, os.WriteFile(page, []byte("a\n<!-- one: make one -->\nold\n<!-- end -->\nb\n<!-- two: make two -->\n<!-- end -->\n"), 0o600))
-	require.NoError(t, writeSection(page, "one", asTable([]string{"n"}, [][]string{{grouped(-1234567)}, {grouped(123)}})))
+	require.NoError(t, writeSection(page, "one", asTable([]string{"n"}, [][]string{{"-1,234,567"}, {"123"}})))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Equal(t, "a\n<!-- one: make one -->\n\n|n|\n|-|\n|-1,234,567|\n|123|\n\n<!-- end -->\nb\n<!-- two: make two -->\n<!-- end -->\n", string(text))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // performance measures what this project claims about speed. The two sides of a row ran by turns on one machine: do not
@@ -250,5 +251,5 @@ func short(v float64) string {
 	if math.Abs(v) < 999.5 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return grouped(int64(math.Round(v)))
+	return text.Count(int64(math.Round(v)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // calm is how long a load lasts before a fault, and after it.
@@ -195,8 +196,8 @@ func section(jobs []*job) (string, error) {
 				sum.Gap = max(sum.Gap, o.Gap)
 			}
 		}
-		rows = append(rows, []string{kind, fmt.Sprint(servers), fmt.Sprint(faults), grouped(int64(sum.Acknowledged)),
-			grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
+		rows = append(rows, []string{kind, fmt.Sprint(servers), fmt.Sprint(faults), text.Count(int64(sum.Acknowledged)),
+			text.Count(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
 	}
 	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}
 	return "On " + strings.Join(programs, ", ") + ".\n\n" + asTable(head, rows), errors.Join(failed...)
