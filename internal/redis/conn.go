@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
@@ -23,6 +22,8 @@ type Conn interface {
 	Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
 	// Multi is Pipe as one MULTI.
 	Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
+	// Run sends a Script by its SHA-1, and in full if the server does not know the Script.
+	Run(ctx context.Context, script *Script, keys []string, args ...any) *goredis.Cmd
 	// MasterOf returns the master that has a key, and its address; of one server the server itself.
 	MasterOf(ctx context.Context, key string) (address string, master Conn, err error)
 	// EachMaster calls do for all masters of a Cluster at once, and for any other server once. It returns the first error.
@@ -44,19 +45,12 @@ type Visit func(ctx context.Context, address string, server Conn) error
 //go:noinline
 func Connect(address string) (Conn, error) { return connect(address, goredis.UniversalOptions{}) }
 
-// ConnectOnce is Connect to one server by one connection, which never changes: MONITOR shows which commands are its. It sends no
-// command twice.
-//
-//go:noinline
-func ConnectOnce(address string) (Conn, error) {
-	return connect(address, goredis.UniversalOptions{PoolSize: 1, ConnMaxIdleTime: -1, MaxRetries: -1})
-}
-
-// ConnectMany is Connect with a pool of at least so many connections. It sends no command twice: an offer might be there twice.
+// ConnectMany is Connect with a pool of so many connections, which stay open: MONITOR shows which commands are those of the only one. It
+// sends no command twice: an offer might be there twice.
 //
 //go:noinline
 func ConnectMany(address string, connections int) (Conn, error) {
-	return connect(address, goredis.UniversalOptions{PoolSize: connections, MaxRetries: -1})
+	return connect(address, goredis.UniversalOptions{PoolSize: connections, ConnMaxIdleTime: -1, MaxRetries: -1})
 }
 
 // NewClient is Connect for a caller that needs go-redis's client, as dq does. Its replies have no bound.
@@ -156,6 +150,12 @@ func (c conn) piped(ctx context.Context, send func(context.Context, func(goredis
 	return replies, err
 }
 
+func (c conn) Run(ctx context.Context, script *Script, keys []string, args ...any) *goredis.Cmd {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	return script.Run(ctx, c.client, keys, args...)
+}
+
 func (c conn) MasterOf(ctx context.Context, key string) (string, Conn, error) {
 	cluster, ok := c.client.(*goredis.ClusterClient)
 	if !ok {
@@ -248,29 +248,11 @@ func Time(ctx context.Context, c Conn) (time.Time, error) {
 	return time.Unix(seconds, micros*1000), errors.Join(err1, err2)
 }
 
-// Script is a Lua script. It is sent by its SHA-1, and in full if the server does not know the script.
-type Script struct{ text, sha1 string }
+// Script is a Lua script, for Conn.Run.
+type Script = goredis.Script
 
 // NewScript returns a Script of a text.
-func NewScript(text string) *Script {
-	sum := sha1.Sum([]byte(text))
-	return &Script{text, hex.EncodeToString(sum[:])}
-}
-
-// Run runs the script.
-func (s *Script) Run(ctx context.Context, c Conn, keys []string, args ...any) *goredis.Cmd {
-	call := []any{"EVALSHA", s.sha1, len(keys)}
-	for _, key := range keys {
-		call = append(call, key)
-	}
-	call = append(call, args...)
-	reply := c.Do(ctx, call...)
-	if HasErrorPrefix(reply.Err(), "NOSCRIPT") {
-		call[0], call[1] = "EVAL", s.text
-		reply = c.Do(ctx, call...)
-	}
-	return reply
-}
+func NewScript(text string) *Script { return goredis.NewScript(text) }
 
 // Page reads the reply to a SCAN or its like: elements, and the cursor of the next call, "0" after the last one.
 func Page(reply *goredis.Cmd) (elements []string, cursor string, err error) {
@@ -302,8 +284,4 @@ func Subscribers(ctx context.Context, server Conn, channel string) (int64, error
 }
 
 // Silence keeps go-redis from writing to stderr.
-func Silence() { goredis.SetLogger(silent{}) }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func Silence() { logging.Disable() }

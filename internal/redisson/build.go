@@ -37,40 +37,33 @@ const (
 // ErrToolchain says that Java or Maven is missing, and the image as well.
 var ErrToolchain = errors.New("no Java or no Maven here")
 
-// Program is a driver program ready to be started.
-type Program struct {
-	Release wire.Release
-	// Command is program and arguments. It needs no shell, no working directory and no network.
-	Command []string
-}
-
-// Build returns the driver program for a release of org.redisson:redisson. On first use Maven downloads the release and compiles the program,
-// which takes seconds to minutes; progress gets lines about it. Later calls only look into the cache. Without Java or Maven the program is
-// the release's image, if Docker has the image. A wrapped ErrToolchain says what to install.
-func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
+// Build returns the driver program for a release of org.redisson:redisson, with its arguments: it needs no shell, no working directory and no
+// network. On first use Maven downloads the release and compiles the program, which takes seconds to minutes; progress gets lines about it.
+// Later calls only look into the cache. Without Java or Maven the program is the release's image, if Docker has the image. A wrapped
+// ErrToolchain says what to install.
+func Build(ctx context.Context, release wire.Release, progress func(string)) (command []string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
 	}
 	b := builder{filepath.Join(cache, "dq-bench", "redisson"), progress}
-	program, err := b.build(ctx, release)
-	if errors.Is(err, ErrToolchain) {
+	if command, err = b.build(ctx, release); errors.Is(err, ErrToolchain) {
 		return b.findImage(ctx, release, err)
 	}
-	return program, err
+	return command, err
 }
 
 // Jars returns the jars of a release and of its dependencies. It builds as Build does, and takes no image.
 func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]string, error) {
-	program, err := Build(ctx, release, progress)
+	command, err := Build(ctx, release, progress)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.Index(program.Command, "-cp")
+	at := slices.Index(command, "-cp")
 	if at < 0 {
 		return nil, fmt.Errorf("%w: an image keeps its jars", ErrToolchain)
 	}
-	return strings.Split(program.Command[at+1], string(os.PathListSeparator))[1:], nil
+	return strings.Split(command[at+1], string(os.PathListSeparator))[1:], nil
 }
 
 type builder struct {
@@ -78,7 +71,7 @@ type builder struct {
 	progress func(string)
 }
 
-func (b builder) build(ctx context.Context, release wire.Release) (*Program, error) {
+func (b builder) build(ctx context.Context, release wire.Release) ([]string, error) {
 	hash, err := sourceHash()
 	if err != nil {
 		return nil, err
@@ -99,7 +92,7 @@ func (b builder) build(ctx context.Context, release wire.Release) (*Program, err
 	if err != nil {
 		return nil, err
 	}
-	return &Program{release, []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass}}, nil
+	return []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass}, nil
 }
 
 // compile builds in a new directory and moves it to its place at the end, so that an interrupted or a simultaneous build leaves no half.
@@ -143,7 +136,7 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 
 // findImage returns the release's image if Docker has it, without a pull. The container shares the host's network, so that addresses mean the
 // same servers. missing is the error without an image.
-func (b builder) findImage(ctx context.Context, release wire.Release, missing error) (*Program, error) {
+func (b builder) findImage(ctx context.Context, release wire.Release, missing error) ([]string, error) {
 	image := imageName + ":" + release.String()
 	docker, err := exec.LookPath("docker")
 	if err == nil {
@@ -156,7 +149,7 @@ func (b builder) findImage(ctx context.Context, release wire.Release, missing er
 			missing, image, release)
 	}
 	b.progress(fmt.Sprintf("no Java or no Maven here: Redisson %s runs from the image %s", release, image))
-	return &Program{release, []string{docker, "run", "--interactive", "--rm", "--network", "host", image}}, nil
+	return []string{docker, "run", "--interactive", "--rm", "--network", "host", image}, nil
 }
 
 // readClassPath returns a build's class path, its own classes first. It fails if the build or one of its jars is gone.

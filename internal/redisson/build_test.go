@@ -67,7 +67,6 @@ func TestBuildOnceThenFromTheCache(t *testing.T) {
 
 	first, err := b.build(t.Context(), oldRelease)
 	require.NoError(t, err)
-	require.Equal(t, oldRelease, first.Release)
 	require.Contains(t, (*lines)[0], "building the driver for Redisson 3.16.6")
 
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(log), "mvn")))
@@ -76,8 +75,8 @@ func TestBuildOnceThenFromTheCache(t *testing.T) {
 	require.Equal(t, first, second)
 	require.Equal(t, 1, runs(t, log))
 
-	require.Equal(t, mainClass, second.Command[len(second.Command)-1])
-	for _, path := range strings.Split(second.Command[3], string(os.PathListSeparator)) {
+	require.Equal(t, mainClass, second[len(second)-1])
+	for _, path := range strings.Split(second[3], string(os.PathListSeparator)) {
 		require.NotContains(t, path, "-building-")
 	}
 	left, err := filepath.Glob(filepath.Join(b.root, "*-building-*"))

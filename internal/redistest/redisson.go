@@ -46,11 +46,11 @@ func OpenRedisson(t testing.TB, srv *redis.Server, version, queue, codec string)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
 	defer cancel()
-	built, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
+	command, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
 	if err != nil {
 		Missing(t, "redisson", err)
 	}
-	q := &RedissonQueue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), built.Command[0], built.Command[1:]...)}
+	q := &RedissonQueue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)}
 	q.cmd.Stderr = &q.stderr
 	q.stdin, _ = q.cmd.StdinPipe() // of a new command
 	stdout, _ := q.cmd.StdoutPipe()

@@ -261,7 +261,7 @@ func classPath(t *testing.T, release string) string {
 	if err != nil {
 		redistest.Missing(t, "redisson", err)
 	}
-	return built.Command[slices.Index(built.Command, "-cp")+1]
+	return built[slices.Index(built, "-cp")+1]
 }
 
 func runJava(t *testing.T, classPath, stdin, main string, args ...string) []byte {

@@ -44,13 +44,13 @@ func (s *side) run(ctx context.Context, t *testing.T, conn redis.Conn, queues []
 					id = binary.LittleEndian.AppendUint64(nil, rand.Uint64())
 				}
 				value, due := fmt.Sprintf("%s %s %d", queue, s.release, n), time.Now().UnixMilli()+2500+rand.Int64N(500)
-				err := offer.Run(call, conn, []string{names.Destination, names.TimeoutSet, names.Pending, names.Channel}, due, id, value).Err()
+				err := conn.Run(call, offer, []string{names.Destination, names.TimeoutSet, names.Pending, names.Channel}, due, id, value).Err()
 				if err != nil && !errors.Is(err, redis.Nil) {
 					due = 0
 				}
 				s.sent.Store(value, due)
 			}
-			err := transfer.Run(call, conn, []string{names.Destination, names.TimeoutSet, names.Pending}, time.Now().UnixMilli(), 100).Err()
+			err := conn.Run(call, transfer, []string{names.Destination, names.TimeoutSet, names.Pending}, time.Now().UnixMilli(), 100).Err()
 			if err != nil && !errors.Is(err, redis.Nil) {
 				s.failed++
 			}

@@ -74,8 +74,8 @@ func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program pr
 		}
 	}()
 	for _, begin := range []func() error{
-		func() (err error) { r.control, err = redis.ConnectOnce(srv.URL()); return err },
-		func() (err error) { r.setUp, err = redis.ConnectOnce(srv.URL()); return err },
+		func() (err error) { r.control, err = redis.ConnectMany(srv.URL(), 1); return err },
+		func() (err error) { r.setUp, err = redis.ConnectMany(srv.URL(), 1); return err },
 		func() (err error) { r.senders, err = newSenders(srv.URL()); return err },
 		func() (err error) { r.clock, err = clockOf(ctx, srv, r.control); return err },
 		func() (err error) { r.watch, err = r.startWatch(ctx, srv.URL()); return err },

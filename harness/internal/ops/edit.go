@@ -303,13 +303,13 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 			args = append(args, c.Key, c.New, c.Score, c.Count)
 		}
 		dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
-		return loose.Run(ctx, e.conn, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
+		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
 	}
 	args := []any{batch[0].Action, first, e.names.Channel}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
 	}
-	return change.Run(ctx, e.conn, append(changeKeys(e.names.Destination), e.journal), args...).Text()
+	return e.conn.Run(ctx, change, append(changeKeys(e.names.Destination), e.journal), args...).Text()
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

@@ -348,7 +348,7 @@ func TestRandomChanges(t *testing.T) {
 					id[i] = byte(rand.IntN(256))
 				}
 				v := fmt.Sprintf("v%d", offered.Add(1))
-				if err := send.Run(b.ctx, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, time.Now().UnixMilli()+rand.Int64N(3000), id, v).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				if err := b.conn.Run(b.ctx, send, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, time.Now().UnixMilli()+rand.Int64N(3000), id, v).Err(); err != nil && !errors.Is(err, redis.Nil) {
 					t.Error(err)
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -399,7 +399,7 @@ func TestRandomChanges(t *testing.T) {
 				cancelled[values[i]] = true
 			}
 		}
-		reply, err := both.Run(b.ctx, b.conn, []string{b.names.TimeoutSet, b.names.Pending}).Slice()
+		reply, err := b.conn.Run(b.ctx, both, []string{b.names.TimeoutSet, b.names.Pending}).Slice()
 		require.NoError(t, err)
 		set, list := fmt.Sprint(sorted(reply[0])), fmt.Sprint(sorted(reply[1]))
 		require.Equal(t, set, list, "after %s", action)

@@ -338,7 +338,7 @@ func (s step) delivered() int64 { return s.old + s.new }
 
 // step runs the script once.
 func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
-	reply, err := guardStep.Run(ctx, g.conn, q.keys, g.now(), horizon, guardLimit).Slice()
+	reply, err := g.conn.Run(ctx, guardStep, q.keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
 	}

@@ -97,7 +97,7 @@ func (b *bench) transfer(release string) error {
 	r, err := wire.LookupRelease(release)
 	require.NoError(b.t, err)
 	s, _ := r.Script(wire.ScriptTransfer)
-	err = redis.NewScript(s.Body).Run(b.ctx, b.conn, []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
+	err = b.conn.Run(b.ctx, redis.NewScript(s.Body), []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
 	if err == redis.Nil { //nolint:errorlint // this very value
 		return nil
 	}

@@ -83,7 +83,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
-	if r.control, err = redis.ConnectOnce(target.URL); err != nil {
+	if r.control, err = redis.ConnectMany(target.URL, 1); err != nil {
 		return nil, err
 	}
 	addr, err := r.sync(ctx)

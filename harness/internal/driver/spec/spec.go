@@ -154,11 +154,7 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 	if p.kind != "redisson" {
 		return nil, fmt.Errorf("driver %s: expected redisson:<version>", p)
 	}
-	built, err := redisson.Build(ctx, p.release, progress)
-	if err != nil {
-		return nil, err
-	}
-	return built.Command, nil
+	return redisson.Build(ctx, p.release, progress)
 }
 
 // Open refuses: the queues of a program are opened in it, by the ops.
