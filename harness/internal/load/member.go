@@ -152,7 +152,7 @@ func (m *member) open(ctx context.Context) error {
 		p.handOut()
 	}
 	e.mu.Unlock()
-	go every(tick, m.link.Ended(), m.handOver)
+	go every(tick, m.link.Ended(), func() bool { return closed(m.link.Ended()) || m.handOver() })
 	go func(ended <-chan struct{}) {
 		<-ended
 		m.fail(m.link.Failure())
@@ -274,11 +274,11 @@ func (m *member) end(ctx context.Context) {
 	}()
 	unblocks, first := m.engine.Redis != nil && !closed(m.engine.gone), true
 	every(tick, ending.Done(), func() bool {
-		if !first && unblocks {
+		if !first && unblocks && ending.Err() == nil {
 			unblocks = m.engine.Redis.unblock(ending, m.clientName()) == nil
 		}
 		first = false
-		return false
+		return ending.Err() != nil
 	})
 	switch {
 	case err == nil:

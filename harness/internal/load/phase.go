@@ -47,6 +47,9 @@ func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *
 	go func() {
 		defer close(p.worked)
 		every(tick, p.over, func() bool {
+			if closed(p.over) {
+				return true
+			}
 			e.mu.Lock()
 			p.handOut()
 			e.mu.Unlock()
@@ -57,15 +60,15 @@ func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *
 	return p
 }
 
-// every calls do at once and in intervals, until it reports true or end is closed.
-func every(interval time.Duration, end <-chan struct{}, do func() bool) {
+// every calls do at once, in intervals, and once when something is over, until it reports true.
+func every(interval time.Duration, over <-chan struct{}, do func() bool) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for !do() {
 		select {
 		case <-tick.C:
-		case <-end:
-			return
+		case <-over:
+			over = nil
 		}
 	}
 }
@@ -195,20 +198,17 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 // offers, and so do until and a server that is gone.
 func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 	e := p.engine
-	limit, patience := p.start.Add(p.plan.Schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout
-	interrupt, looks := ctx.Done(), time.NewTicker(tick)
-	defer looks.Stop()
-	for {
-		select {
-		case <-looks.C:
-		case <-e.gone:
+	limit, patience, interrupted := p.start.Add(p.plan.Schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
+	every(tick, ctx.Done(), func() bool {
+		switch {
+		case closed(e.gone):
 			p.halt(ctx, true)
-			return
-		case <-until:
+			return true
+		case closed(until):
 			until = nil
 			p.halt(ctx, false)
-		case <-interrupt:
-			interrupt = nil
+		case ctx.Err() != nil && !interrupted:
+			interrupted = true
 			p.halt(ctx, false)
 			if end := time.Now().Add(patience); end.Before(limit) {
 				limit = end
@@ -219,35 +219,27 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 		done := !more && p.allOut() && p.offering() == 0
 		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience
 		e.mu.Unlock()
-		switch {
-		case done:
-			return
-		case late:
+		if late && !done {
 			p.halt(ctx, true)
 			p.awaitAnswers(p.offering) // of agents that are to give up
-			return
 		}
-	}
+		return done || late
+	})
 }
 
 // drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
 // instant, or since the last member that takes has begun, when the drain limit is over, when no member that takes is left or
 // the server gone, and after an interrupt once the timeout is, or at once if nothing is due within it.
 func (p *phase) drain(ctx context.Context) {
-	looks := time.NewTicker(tick)
-	defer looks.Stop()
-	interrupt := ctx.Done()
 	var limit time.Time
 	var lastDue int64 // of an interrupted run: the last instant that is worth waiting for
-	for !p.drained(limit, lastDue) {
-		select {
-		case <-looks.C:
-		case <-interrupt:
-			interrupt = nil
+	every(tick, ctx.Done(), func() bool {
+		if ctx.Err() != nil && limit.IsZero() {
 			limit = time.Now().Add(p.engine.Plan.DrainTimeout)
 			lastDue = p.lastDueBefore(limit)
 		}
-	}
+		return p.drained(limit, lastDue)
+	})
 }
 
 // drained reports whether to wait no longer. limit is zero unless interrupted.
