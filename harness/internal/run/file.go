@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,18 +108,19 @@ func writeAs(path string, data []byte, move func(from, to string) error) error {
 // ReadFile reads and checks one run file. A file that is not regular, such as a FIFO without a writer, is not opened.
 func ReadFile(path string) (*Document, error) {
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: expected a regular file, got one of mode %s", path, info.Mode())
+	case info.Size() > maxRunFileSize:
+		return nil, fmt.Errorf("%s: larger than %d MiB, expected a run.json of 'dq-bench run'", path, maxRunFileSize>>20)
 	}
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	r, err := Decode(file)
+	r, err := Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -130,19 +130,12 @@ func ReadFile(path string) (*Document, error) {
 
 // Decode reads and checks one run file. Unknown fields are ignored, so that a newer program may add some under the same
 // schema. The words of the file are made inert: it may be from elsewhere.
-func Decode(source io.Reader) (*Document, error) {
-	data, err := io.ReadAll(io.LimitReader(source, maxRunFileSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxRunFileSize {
-		return nil, fmt.Errorf("larger than %d MiB, expected a run.json of 'dq-bench run'", maxRunFileSize>>20)
-	}
+func Decode(data []byte) (*Document, error) {
 	var head struct {
 		Schema string          `json:"schema"`
 		Worker json.RawMessage `json:"worker"`
 	}
-	err = json.Unmarshal(data, &head)
+	err := json.Unmarshal(data, &head)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %w", err)

@@ -146,7 +146,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 		"histogram gutted": {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Decode(strings.NewReader(tc.file))
+			_, err := Decode([]byte(tc.file))
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -161,7 +161,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	fields["later"] = 1
 	data, err = json.Marshal(fields)
 	require.NoError(t, err)
-	_, err = Decode(bytes.NewReader(data))
+	_, err = Decode(data)
 	require.NoError(t, err)
 }
 
@@ -173,7 +173,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
 	data, err := r.Encode()
 	require.NoError(t, err)
-	read, err := Decode(bytes.NewReader(data))
+	read, err := Decode(data)
 	require.NoError(t, err)
 	const inert = `1.2\n\nBetter since 1.0: everything.\x1b[2J\a`
 	require.Equal(t, []string{inert, inert, inert}, []string{read.RunID, read.Driver.Version, read.Notes[0]})
@@ -186,7 +186,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Decode(bytes.NewReader(data))
+		r, err := Decode(data)
 		if err != nil {
 			return
 		}
@@ -194,7 +194,7 @@ func FuzzDecode(f *testing.F) {
 		r.Judge(nil)
 		again, err := r.Encode()
 		require.NoError(t, err)
-		_, err = Decode(bytes.NewReader(again))
+		_, err = Decode(again)
 		require.NoError(t, err)
 	})
 }
@@ -221,7 +221,7 @@ func TestContradictionsAreDamage(t *testing.T) {
 		change(r)
 		data, err := r.Encode()
 		require.NoError(t, err)
-		_, err = Decode(bytes.NewReader(data))
+		_, err = Decode(data)
 		require.ErrorContains(t, err, "damaged", name)
 	}
 	r := sampleRun(1, 100, 1)
@@ -229,6 +229,6 @@ func TestContradictionsAreDamage(t *testing.T) {
 	require.NoError(t, err)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
 	require.Contains(t, string(data), p50)
-	_, err = Decode(strings.NewReader(strings.Replace(string(data), p50, `"p50": 1`, 1)))
+	_, err = Decode(bytes.Replace(data, []byte(p50), []byte(`"p50": 1`), 1))
 	require.ErrorContains(t, err, "p50 says 1")
 }

@@ -222,3 +222,66 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 	}
 	return own, nil
 }
+
+// Histograms are the distributions of a run.
+type Histograms struct {
+	// Lateness is delivered − due.
+	Lateness *Histogram `json:"lateness"`
+	// PastDue is delivered − the due instant cut to its millisecond, which is the score in Redis.
+	PastDue *Histogram `json:"past_due,omitempty"`
+	// OfferRTT is how long an offer took, confirmed or not.
+	OfferRTT *Histogram `json:"offer_rtt"`
+	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one offer together.
+	ResponseTime *Histogram `json:"response_time,omitempty"`
+	// ScheduleLag is actual − intended send instant.
+	ScheduleLag *Histogram `json:"schedule_lag"`
+	// RemoveRTT is how long a cancellation took; missing if no message was cancelled.
+	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
+}
+
+// NewHistograms returns the histograms that every run has, empty.
+func NewHistograms() Histograms {
+	h := NewHistogram
+	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
+}
+
+// A Distribution is a row of Distributions.
+type Distribution struct {
+	// Metric is the name in objectives and, with _seconds behind it, in metrics; Name is for people, and Help what it is.
+	Metric, Name, Help string
+	in                 func(*Histograms) **Histogram
+}
+
+// Of returns the histogram; nil if a run lacks it.
+func (d Distribution) Of(h Histograms) *Histogram { return *d.in(&h) }
+
+// Distributions has a row for each field of Histograms, in the order that they are shown in.
+var Distributions = []Distribution{
+	{"lateness", "lateness", "delivered − due", func(h *Histograms) **Histogram { return &h.Lateness }},
+	{"past_due", "past due", "delivered − the score in Redis", func(h *Histograms) **Histogram { return &h.PastDue }},
+	{"offer_rtt", "offer RTT", "how long an offer took", func(h *Histograms) **Histogram { return &h.OfferRTT }},
+	{"response_time", "response time", "confirmed − intended send instant", func(h *Histograms) **Histogram { return &h.ResponseTime }},
+	{"schedule_lag", "schedule lag", "actual − intended send instant", func(h *Histograms) **Histogram { return &h.ScheduleLag }},
+	{"remove_rtt", "remove RTT", "how long a removal took", func(h *Histograms) **Histogram { return &h.RemoveRTT }},
+}
+
+// Histogram returns a histogram by its name in objectives; nil for another name, and if the run lacks it.
+func (h *Histograms) Histogram(metric string) *Histogram {
+	for _, d := range Distributions {
+		if d.Metric == metric {
+			return *d.in(h)
+		}
+	}
+	return nil
+}
+
+// Add adds the histograms of another part of a run.
+func (h *Histograms) Add(part Histograms) {
+	for _, d := range Distributions {
+		into, from := d.in(h), *d.in(&part)
+		if *into == nil && from != nil {
+			*into = NewHistogram()
+		}
+		(*into).Merge(from)
+	}
+}
