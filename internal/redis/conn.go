@@ -30,8 +30,6 @@ type Conn interface {
 	EachMaster(ctx context.Context, do Visit) error
 	// EachNode is EachMaster with the replicas of a Cluster.
 	EachNode(ctx context.Context, do Visit) error
-	// Topology returns what the address named.
-	Topology() Topology
 	// Close ends all connections.
 	Close() error
 }
@@ -184,18 +182,6 @@ func (c conn) each(ctx context.Context, all func(*goredis.ClusterClient, context
 	return all(cluster, ctx, func(ctx context.Context, node *goredis.Client) error {
 		return do(ctx, node.Options().Addr, conn{node, c.limit})
 	})
-}
-
-func (c conn) Topology() Topology {
-	switch client := c.client.(type) {
-	case *goredis.ClusterClient:
-		return Cluster
-	case *goredis.Client:
-		if client.Options().Addr == "FailoverClient" {
-			return Sentinel
-		}
-	}
-	return Single
 }
 
 func (c conn) Close() error { return c.client.Close() }

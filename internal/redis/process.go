@@ -79,7 +79,7 @@ func StartConfigured(ctx context.Context, path, lines string, args ...string) (*
 		return nil, fmt.Errorf("%s did not come up: %w", bin, err)
 	}
 	s := &Server{
-		Addr: n.Addr, How: "process " + bin, PID: n.PID(), Product: n.process.name, Version: n.process.version,
+		Addr: n.Addr, How: "process " + bin, Product: n.process.name, Version: n.process.version,
 		address: n.address, nodes: []*Node{n}, closer: n.close,
 	}
 	if s.Version == "" && n.ready == readyLine { // a server that logs no version

@@ -27,8 +27,6 @@ type Server struct {
 	Product, Version string
 	// How says how the server was started: "external", "container redis:7.0", "process /usr/bin/redis-server", "embedded".
 	How string
-	// PID is the id of a local process as started, else 0.
-	PID int
 
 	address Address
 	nodes   []*Node

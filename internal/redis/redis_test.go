@@ -50,7 +50,7 @@ func TestProcess(t *testing.T) {
 	require.Contains(t, []string{"redis", "valkey"}, s.Product)
 	require.Regexp(t, `^\d+\.\d+\.\d+`, s.Version)
 	require.Contains(t, s.How, "process /")
-	require.Positive(t, s.PID)
+	pid := s.Nodes()[0].PID()
 	require.False(t, s.Embedded())
 	require.Equal(t, "redis://"+s.Addr+"/0", s.URL())
 
@@ -60,7 +60,7 @@ func TestProcess(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "a second Close is harmless")
-	p, err := os.FindProcess(s.PID)
+	p, err := os.FindProcess(pid)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

@@ -45,7 +45,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	refused := e.Plan.DrainTimeout * 4 / 10
 	silent := max(silentFor, refused)
-	if e.Redis.Conn.Topology() != redis.Single {
+	if e.Redis.Seeds != nil {
 		silent = max(electedIn, refused)
 	}
 	ended := make(chan struct{})
@@ -142,17 +142,15 @@ func (d departure) since(start time.Time) string {
 
 // nodes are the known addresses of all nodes of a set, and others.
 func (r *Redis) nodes(ctx context.Context, others []string) []string {
-	if r.Conn.Topology() == redis.Cluster {
-		var mu sync.Mutex
-		_ = r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !slices.Contains(others, address) {
-				others = append(others, address)
-			}
-			return nil
-		})
-	}
+	var mu sync.Mutex
+	_ = r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if address != "" && !slices.Contains(others, address) { // "" of a server that is no Cluster
+			others = append(others, address)
+		}
+		return nil
+	})
 	return others
 }
 
@@ -161,7 +159,7 @@ func (r *Redis) deserted(ctx context.Context, url string, nodes []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
 	dial := func(address string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", address) }
-	if r.Conn.Topology() == redis.Single {
+	if r.Seeds == nil {
 		nodes, dial = []string{url}, func(url string) (net.Conn, error) { return redis.Dial(ctx, url) }
 	}
 	refused := make(chan bool, len(nodes))

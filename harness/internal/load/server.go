@@ -18,7 +18,8 @@ type Redis struct {
 	Conn redis.Conn
 	// Queue is the destination queue.
 	Queue string
-	// Seeds are the addresses, host:port, by which Conn finds a Cluster, or of the sentinels that name its master.
+	// Seeds are the addresses, host:port, by which Conn finds a Cluster, or of the sentinels that name its master; nil for one
+	// server.
 	Seeds []string
 }
 

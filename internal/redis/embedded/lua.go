@@ -113,27 +113,25 @@ func (m *machine) bound(library *lua.LTable, name string, tooLong func() bool) {
 	}))
 }
 
-// errMemory ends a script that holds too much.
-var errMemory = errors.New("the embedded server ended the script, which takes too much memory")
-
-// watch ends a script once the process has grown too much.
+// watch ends a script after its limit, or once the process has grown too much.
 func (m *machine) watch(ctx context.Context, end context.CancelCauseFunc) {
 	heap := func() uint64 {
 		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		metrics.Read(s)
 		return s[0].Value.Uint64()
 	}
-	before := heap()
+	before, late := heap(), time.After(m.limit)
 	every := time.NewTicker(5 * time.Millisecond)
 	defer every.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-late:
+			end(fmt.Errorf("the embedded server ended the script after %s", m.limit))
 		case <-every.C:
 			if heap() > before+m.most {
-				end(errMemory)
-				return
+				end(errors.New("the embedded server ended the script, which takes too much memory"))
 			}
 		}
 	}
@@ -196,20 +194,14 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []str
 	m.known.RawSetString("KEYS", list(l, keys))
 	m.known.RawSetString("ARGV", list(l, args))
 	if m.limit > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), m.limit)
-		defer cancel()
-		ctx, end := context.WithCancelCause(ctx)
+		ctx, end := context.WithCancelCause(context.Background())
 		defer end(nil)
 		go m.watch(ctx, end)
 		l.SetContext(ctx)
 		defer l.RemoveContext()
 		defer func() {
-			switch {
-			case err == nil || ctx.Err() == nil:
-			case errors.Is(context.Cause(ctx), errMemory):
-				err = errMemory
-			default:
-				err = fmt.Errorf("the embedded server ended the script after %s", m.limit)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
 			}
 		}()
 	}
