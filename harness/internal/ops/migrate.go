@@ -262,66 +262,45 @@ const done = "done"
 // codec may have written is noted in a journal, by the same script, so that it is rewritten once.
 func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) (int, error) {
 	o := w.options
-	var some []Item
-	var asked [][]any
-	for _, i := range items {
-		if !w.needs(i) {
-			continue
+	items = slices.DeleteFunc(items, func(i Item) bool { return !w.needs(i) })
+	if o.From != "" && len(items) > 0 {
+		asked := make([][]any, len(items))
+		for k, i := range items {
+			asked[k] = []any{"SISMEMBER", w.editor.journal, i.key}
 		}
-		some = append(some, i)
-		asked = append(asked, []any{"SISMEMBER", w.editor.journal, i.key})
-	}
-	if o.From != "" && len(some) > 0 {
 		r, err := w.editor.conn.Pipe(ctx, asked...)
-		if len(r) < len(some) {
+		if len(r) < len(items) {
 			return 0, err
 		}
-		kept := some[:0]
-		for k, i := range some {
+		for k := range items {
 			if is, _ := r[k].Bool(); is {
-				i.count = done
-			}
-			if i.count != done || w.repacks(i) {
-				kept = append(kept, i)
+				items[k].count = done
 			}
 		}
-		some = kept
+		items = slices.DeleteFunc(items, func(i Item) bool { return i.count == done && !w.repacks(i) })
 	}
-	if len(some) == 0 {
-		return 0, nil
-	}
-	values, err := w.recode(ctx, some)
+	values, err := w.recode(ctx, items)
 	if err != nil || !write {
-		return len(some), err
+		return len(items), err
 	}
 	var changes []Change
-	for k, i := range some {
+	for k, i := range items {
+		value, same := values[k], string(values[k]) == string(i.value)
+		if same && !w.repacks(i) {
+			continue // refused
+		}
 		c := w.editor.Change(i, "replace", 0)
-		value := values[k]
-		if value == nil {
-			if !w.repacks(i) {
-				continue
+		if c.New = value; i.raw != "" {
+			u, _ := wire.LayoutBc0Lc0.UnpackAny([]byte(i.raw)) // it was read
+			if o.To != nil {
+				u.Layout = *o.To
 			}
-			value = i.value // refused, and packed anew all the same
+			c.New = u.Layout.Pack(u.ID, value)
 		}
-		c.New = value
-		if i.raw != "" {
-			u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(i.raw))
-			if err != nil {
-				return 0, err
-			}
-			to := u.Layout
-			if w.options.To != nil {
-				to = *w.options.To
-			}
-			c.New = to.Pack(u.ID, value)
-		}
-		if o.From != "" && string(value) != string(i.value) && looksLike(o.From, value) { // it would be rewritten again
+		if o.From != "" && !same && looksLike(o.From, value) { // it would be rewritten again
 			c.Due, c.Count = "journal", "journal"
 		}
-		if string(c.New) != string(c.Key) {
-			changes = append(changes, c)
-		}
+		changes = append(changes, c)
 	}
 	made, results, err := w.editor.Apply(ctx, changes, first, nil)
 	for k, r := range results {
@@ -329,31 +308,23 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 			w.result.Rewritten[changes[k].Of]++
 		}
 	}
-	if w.done += made; w.options.Progress != nil {
-		w.options.Progress(w.result.Queue, w.done)
+	if w.done += made; o.Progress != nil {
+		o.Progress(w.result.Queue, w.done)
 	}
-	return len(some), err
+	return len(items), err
 }
 
-// recode returns the new value of each item; nil for one that stays.
+// recode returns the new value of each item, or its own if it is refused.
 func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
+	o, m := w.options, w.result
 	all := make([][]byte, len(items))
-	o := w.options
-	if o.From == "" {
-		for k, i := range items {
-			all[k] = i.value
-		}
-		return all, nil
-	}
 	var requests []values.Request
 	var of []int
 	for k, i := range items {
-		if w.refused[i.key] || i.count == done || !looksLike(o.From, i.value) {
-			all[k] = i.value
-			continue
+		if all[k] = i.value; o.From != "" && !w.refused[i.key] && i.count != done && looksLike(o.From, i.value) {
+			requests = append(requests, values.Request{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
+			of = append(of, k)
 		}
-		requests = append(requests, values.Request{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
-		of = append(of, k)
 	}
 	if len(requests) == 0 {
 		return all, nil
@@ -362,34 +333,27 @@ func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := w.result
 	for n, r := range replies {
-		k := of[n]
-		if r.Was != r.Becomes && len(m.Examples) < 3 {
-			m.Examples = append(m.Examples, fmt.Sprintf("%.200s becomes %.200s", r.Was, r.Becomes))
-		}
 		if r.Was != r.Becomes {
+			if len(m.Examples) < 3 {
+				m.Examples = append(m.Examples, fmt.Sprintf("%.200s becomes %.200s", r.Was, r.Becomes))
+			}
 			r.Was, r.Becomes = "", ""
 		}
 		if err := r.Err(); err != nil {
-			w.refuse(items[k], err.Error())
+			w.refuse(items[of[n]], err.Error())
 			continue
 		}
-		all[k] = r.Value
+		all[of[n]] = r.Value
 	}
 	return all, nil
 }
 
-// looksLike reports whether a codec may have written a value.
+// looksLike reports whether a codec may have written a value. A codec that leaves no mark may have.
 func looksLike(name string, value []byte) bool {
-	return mayBe(name, strings.Split(strings.ReplaceAll(values.Detect(value).Codec, "json3", "json"), "|"), value)
-}
-
-// mayBe reports whether a codec may have written a value that seems to be of some kinds. A codec that leaves no mark may have.
-func mayBe(name string, kinds []string, value []byte) bool {
 	name = strings.ReplaceAll(name, "json3", "json") // the same form
-	inner := name[strings.LastIndex(name, "/")+1:]
-	switch {
+	kinds := strings.Split(strings.ReplaceAll(values.Detect(value).Codec, "json3", "json"), "|")
+	switch inner := name[strings.LastIndex(name, "/")+1:]; {
 	case name == "long":
 		_, err := codec.Long{}.Decode(value)
 		return err == nil
