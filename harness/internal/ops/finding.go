@@ -35,24 +35,86 @@ type Finding struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// rule finds one kind of finding; a state of "" is no finding.
+// rule finds one kind of finding, and says what it is about.
 type rule struct {
 	kind string
-	find func(*Look, *Queue) (state State, count int64, why, next string)
+	is   func(*Look, *Queue) bool
+	tell func(*Look, *Queue) (state State, count int64, why, next string)
 }
 
 // rules are in the order of their gravity.
 var rules = []rule{
-	{"wrong-type", wrongType}, {"different-slots", differentSlots}, {"foreign-member", foreignMember}, {"unreadable-member", unreadable},
-	{"stuck-head", stuckHead}, {"overdue", overdue}, {"ahead", ahead}, {"abandoned", abandoned}, {"not-taken", notTaken}, {"no-subscriber", noSubscriber},
-	{"other-codec", otherCodec},
-	{"ghost", counted(func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair")},
-	{"orphan", counted(func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair")},
-	{"listed-again", counted(func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair")},
-	{"windows-member", counted(func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard")},
-	{"set-aside", counted(func(q *Queue) int64 { return q.Aside }, members, "set aside: no client reads it", "queue list", "--of", "aside")},
-	{"dead-letters", counted(func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all")},
-	{"fractional-score", fractional}, {"slow-transfer", slowTransfer}, {"other-side", otherSide}, {"deprecated", deprecated},
+	{"wrong-type", func(_ *Look, q *Queue) bool { return len(q.wrong) > 0 },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			key := text.Shell(q.wrong[0])
+			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell(q.wrong[0]+":misplaced"))
+		}},
+	{"different-slots", func(l *Look, q *Queue) bool {
+		slot := wire.Slot(q.Name)
+		return strings.Contains(l.Server.Address, ",") && (wire.Slot(q.names.TimeoutSet) != slot || wire.Slot(q.names.Pending) != slot)
+	}, func(_ *Look, q *Queue) (State, int64, string, string) {
+		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
+	}},
+	{"foreign-member", func(l *Look, q *Queue) bool { return l.foreign(q) > 0 }, foreignMember},
+	{"unreadable-member", func(_ *Look, q *Queue) bool { return q.Layouts["unreadable"] > 0 },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			n := q.Layouts["unreadable"]
+			return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
+		}},
+	{"stuck-head", func(_ *Look, q *Queue) bool { return q.head != nil && (isNever(q.head.Score) || isNever(q.last.Score)) }, stuckHead},
+	{"overdue", func(_ *Look, q *Queue) bool { return q.Overdue > 0 }, overdue},
+	{"ahead", func(_ *Look, q *Queue) bool { return q.Ahead > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
+		if late := l.nowMS() - q.aheadDue; late > 1000 {
+			return Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(int64(late))), l.next(q, "guard")
+		}
+		return Note, q.Ahead, messages(q.Ahead) + " taken ahead by a guard, which delivers each when it is due", ""
+	}},
+	{"abandoned", func(l *Look, q *Queue) bool { return q.Leased > 0 && l.nowMS()-q.leaseDue >= 5000 },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(int64(l.nowMS()-q.leaseDue))),
+				l.next(q, "queue deliver", "--of", "held,retry", "--all")
+		}},
+	{"not-taken", func(_ *Look, q *Queue) bool { return q.StillSeconds > 0 }, notTaken},
+	{"no-subscriber", func(_ *Look, q *Queue) bool { return q.Waiting > 0 && q.Listeners == 0 && q.Overdue == 0 },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
+		}},
+	{"other-codec", func(l *Look, q *Queue) bool { return l.release != nil && l.otherCodec(q) != nil }, otherCodec},
+	counted("ghost", func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair"),
+	counted("orphan", func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair"),
+	counted("listed-again", func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair"),
+	counted("windows-member", func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard"),
+	counted("set-aside", func(q *Queue) int64 { return q.Aside }, members, "set aside: no client reads it", "queue list", "--of", "aside"),
+	counted("dead-letters", func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all"),
+	{"fractional-score", func(_ *Look, q *Queue) bool {
+		return q.head != nil && !isNever(q.head.Score) && q.head.Score != math.Trunc(q.head.Score)
+	},
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
+		}},
+	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] >= slow }, slowTransfer},
+	{"other-side", func(l *Look, q *Queue) bool {
+		return q.Census != nil && l.release == nil && (q.Layouts["dLc0"] > 0) != (q.Layouts["Bc0Lc0"] > 0)
+	},
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			if old := q.Layouts["dLc0"]; old > 0 {
+				return Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0")
+			}
+			return Note, q.Layouts["Bc0Lc0"], "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0")
+		}},
+	{"deprecated", func(l *Look, q *Queue) bool {
+		return l.release != nil && q.Census != nil && Between("3.46.0", "")(*l.release)
+	},
+		func(l *Look, _ *Queue) (State, int64, string, string) {
+			return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
+		}},
+}
+
+// counted finds members or messages that are counted: yellow.
+func counted(kind string, of func(*Queue) int64, what func(int64) string, why, verb string, flags ...string) rule {
+	return rule{kind, func(_ *Look, q *Queue) bool { return of(q) > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
+		return Yellow, of(q), what(of(q)) + " " + why, l.next(q, verb, flags...)
+	}}
 }
 
 // judge applies the rules, and orders the queues.
@@ -68,10 +130,10 @@ func (l *Look) judge() {
 	for _, q := range l.Queues {
 		q.State = Fine
 		for _, r := range rules {
-			state, n, why, next := r.find(l, q)
-			if state == "" {
+			if !r.is(l, q) {
 				continue
 			}
+			state, n, why, next := r.tell(l, q)
 			f := Finding{r.kind, state, n, why, next}
 			q.Findings = append(q.Findings, f)
 			if gravity[state] > gravity[q.State] && state != Note {
@@ -101,39 +163,28 @@ func (l *Look) next(q *Queue, verb string, flags ...string) string {
 
 func (l *Look) nowMS() float64 { return float64(l.At.UnixMilli()) }
 
-func wrongType(l *Look, q *Queue) (State, int64, string, string) {
-	if len(q.wrong) == 0 {
-		return "", 0, "", ""
+// foreign is how many members of a queue the services do not read.
+func (l *Look) foreign(q *Queue) int64 {
+	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
+	switch {
+	case l.release == nil:
+		return min(old, recent)
+	case l.release.Layout() == wire.LayoutDLc0:
+		return recent
 	}
-	key := text.Shell(q.wrong[0])
-	return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell(q.wrong[0]+":misplaced"))
-}
-
-func differentSlots(l *Look, q *Queue) (State, int64, string, string) {
-	slot := wire.Slot(q.Name)
-	if !strings.Contains(l.Server.Address, ",") || wire.Slot(q.names.TimeoutSet) == slot && wire.Slot(q.names.Pending) == slot {
-		return "", 0, "", ""
-	}
-	return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
+	return old
 }
 
 func foreignMember(l *Look, q *Queue) (State, int64, string, string) {
-	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
-	foreign, own := min(old, recent), ""
+	foreign, own := l.foreign(q), ""
 	if l.release != nil {
 		own = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
-		if foreign = old; l.release.Layout() == wire.LayoutDLc0 {
-			foreign = recent
-		}
 	}
-	if foreign == 0 {
-		return "", 0, "", ""
-	}
-	why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(old), q.some(recent), own)
-	if q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000 {
+	why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(q.Layouts["dLc0"]), q.some(q.Layouts["Bc0Lc0"]), own)
+	switch {
+	case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
 		return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
-	}
-	if l.release != nil && q.Listeners <= 0 {
+	case l.release != nil && q.Listeners <= 0:
 		return Red, foreign, why, l.next(q, "migrate", "--to", l.release.String())
 	}
 	return Red, foreign, why, l.next(q, "guard")
@@ -147,23 +198,12 @@ func (q *Queue) some(n int64) string {
 	return fmt.Sprint(n)
 }
 
-func unreadable(l *Look, q *Queue) (State, int64, string, string) {
-	n := q.Layouts["unreadable"]
-	if n == 0 {
-		return "", 0, "", ""
-	}
-	return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
-}
-
 // lastMS is the end of the year 9999, in Unix ms. Redisson reads no score from 1e17 on.
 const lastMS = 253402300799999
 
 func isNever(score float64) bool { return score < 0 || score > lastMS }
 
 func stuckHead(l *Look, q *Queue) (State, int64, string, string) {
-	if q.head == nil || !isNever(q.head.Score) && !isNever(q.last.Score) {
-		return "", 0, "", ""
-	}
 	n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
 	if q.head.Score < 0 {
 		state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
@@ -172,9 +212,6 @@ func stuckHead(l *Look, q *Queue) (State, int64, string, string) {
 }
 
 func overdue(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Overdue == 0 {
-		return "", 0, "", ""
-	}
 	why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
 	switch {
 	case q.Listeners == 0:
@@ -186,30 +223,9 @@ func overdue(l *Look, q *Queue) (State, int64, string, string) {
 	return Red, q.Overdue, why, l.next(q, "guard")
 }
 
-func ahead(l *Look, q *Queue) (State, int64, string, string) {
-	late := l.nowMS() - q.aheadDue
-	switch {
-	case q.Ahead == 0:
-		return "", 0, "", ""
-	case late > 1000:
-		return Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(int64(late))), l.next(q, "guard")
-	}
-	return Note, q.Ahead, messages(q.Ahead) + " taken ahead by a guard, which delivers each when it is due", ""
-}
-
-func abandoned(l *Look, q *Queue) (State, int64, string, string) {
-	over := l.nowMS() - q.leaseDue
-	if q.Leased == 0 || over < 5000 {
-		return "", 0, "", ""
-	}
-	return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(int64(over))), l.next(q, "queue deliver", "--of", "held,retry", "--all")
-}
-
 func notTaken(l *Look, q *Queue) (State, int64, string, string) {
 	why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds)
 	switch {
-	case q.StillSeconds == 0:
-		return "", 0, "", ""
 	case q.alike:
 		return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
 	case q.StillSeconds >= stillFor.Seconds():
@@ -218,42 +234,26 @@ func notTaken(l *Look, q *Queue) (State, int64, string, string) {
 	return Yellow, q.Ready, why, l.next(q, "doctor", "--watch")
 }
 
-func noSubscriber(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Waiting == 0 || q.Listeners != 0 || q.Overdue > 0 {
-		return "", 0, "", ""
+// otherCodec is the first kind of values that the services do not write by default; nil if there is none.
+func (l *Look) otherCodec(q *Queue) *Value {
+	for i, v := range q.census().Values {
+		if slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) {
+			return &q.Census.Values[i]
+		}
 	}
-	return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
+	return nil
 }
 
 func otherCodec(l *Look, q *Queue) (State, int64, string, string) {
-	if l.release == nil || q.Census == nil {
-		return "", 0, "", ""
+	v, next := l.otherCodec(q), ""
+	if v.Codec != "fst" {
+		next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
 	}
-	for _, v := range q.Census.Values {
-		if !slices.Contains(java.Optional(), v.Codec) || v.Codec == java.Default(*l.release) {
-			continue
-		}
-		next := ""
-		if v.Codec != "fst" {
-			next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
-		}
-		if !java.Has(*l.release, v.Codec) {
-			return Red, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s lacks", messages(v.Count), v.Codec, l.release), next
-		}
-		return Note, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s uses only if the code names it", messages(v.Count), v.Codec, l.release), next
+	why := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(v.Count), v.Codec, l.release)
+	if !java.Has(*l.release, v.Codec) {
+		return Red, v.Count, why + "lacks", next
 	}
-	return "", 0, "", ""
-}
-
-// counted finds members or messages that are counted: yellow.
-func counted(of func(*Queue) int64, what func(int64) string, why, verb string, flags ...string) func(*Look, *Queue) (State, int64, string, string) {
-	return func(l *Look, q *Queue) (State, int64, string, string) {
-		n := of(q)
-		if n == 0 {
-			return "", 0, "", ""
-		}
-		return Yellow, n, what(n) + " " + why, l.next(q, verb, flags...)
-	}
+	return Note, v.Count, why + "uses only if the code names it", next
 }
 
 // census is empty for a queue that was not read whole.
@@ -264,13 +264,6 @@ func (q *Queue) census() *Census {
 	return q.Census
 }
 
-func fractional(l *Look, q *Queue) (State, int64, string, string) {
-	if q.head == nil || isNever(q.head.Score) || q.head.Score == math.Trunc(q.head.Score) {
-		return "", 0, "", ""
-	}
-	return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
-}
-
 // slow is from when on one transfer keeps other clients waiting for long.
 const slow = 10 * time.Millisecond
 
@@ -279,28 +272,7 @@ func slowTransfer(l *Look, q *Queue) (State, int64, string, string) {
 	if took := l.slow[q.Name]; took >= slow {
 		return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
 	}
-	if q.far {
-		return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
-	}
-	return "", 0, "", ""
-}
-
-func otherSide(l *Look, q *Queue) (State, int64, string, string) {
-	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
-	switch {
-	case q.Census == nil || old > 0 && recent > 0 || old+recent == 0 || l.release != nil:
-		return "", 0, "", ""
-	case old > 0:
-		return Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0")
-	}
-	return Note, recent, "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0")
-}
-
-func deprecated(l *Look, q *Queue) (State, int64, string, string) {
-	if l.release == nil || q.Census == nil || !l.release.AtLeast(wire.Release{Major: 3, Minor: 46}) {
-		return "", 0, "", ""
-	}
-	return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
+	return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
 }
 
 func members(n int64) string  { return text.Plural(n, "member") }
