@@ -77,13 +77,10 @@ type keyRef struct {
 
 // queue is a delayed queue and its live messages.
 type queue struct {
-	name  string
-	db    int
-	named bool // by a script; else the name is taken from another key
-
-	offers, added, transfers, transferred, taken, removed, pending int64
-	late                                                           []int64 // µs, of each message that was moved
-	layouts                                                        [3]bool
+	Queue
+	named   bool    // by a script; else the name is taken from another key
+	late    []int64 // µs, of each message that was moved
+	layouts [3]bool
 
 	alive
 }
@@ -233,7 +230,7 @@ func (a *Analysis) client(c *trace.Call) {
 		a.unsubscribe(from, c.Args[1:], c.Time)
 	case "flushall", "flushdb":
 		for _, q := range a.queues {
-			if name == "flushall" || q.db == c.DB {
+			if name == "flushall" || q.DB == c.DB {
 				a.drop(q, true, true)
 				q.ready = nil
 			}
@@ -314,11 +311,11 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 		a.leftOut = true
 		return keyRef{}, false
 	}
-	q := &queue{db: db, name: strings.Clone(name), alive: alive{messages: map[uint64]*message{}, values: map[uint64]int{}}}
+	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, alive: alive{messages: map[uint64]*message{}, values: map[uint64]int{}}}
 	a.queues = append(a.queues, q)
-	n := wire.NamesOf(q.name)
+	n := wire.NamesOf(q.Name)
 	for key, r := range map[string]role{
-		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.name): quarantine, ops.AheadKey(q.name): takenAhead,
+		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.Name): quarantine, ops.AheadKey(q.Name): takenAhead,
 	} {
 		a.keys[dbKey{db, key}] = keyRef{q, r}
 	}
@@ -328,10 +325,10 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 
 // rename takes over the destination that a script names.
 func (a *Analysis) rename(q *queue, name string) {
-	if !q.named && q.name != name && len(name) <= maxKeySize {
-		delete(a.keys, dbKey{q.db, q.name})
-		q.name = strings.Clone(name)
-		a.keys[dbKey{q.db, q.name}] = keyRef{q, destination}
+	if !q.named && q.Name != name && len(name) <= maxKeySize {
+		delete(a.keys, dbKey{q.DB, q.Name})
+		q.Name = strings.Clone(name)
+		a.keys[dbKey{q.DB, q.Name}] = keyRef{q, destination}
 	}
 	q.named = true
 }
@@ -339,10 +336,8 @@ func (a *Analysis) rename(q *queue, name string) {
 // host is a machine that clients connect from. A transfer names its client's clock just before the server runs it:
 // the largest difference to the server's clock is the truest.
 type host struct {
-	name      string
-	known     bool
-	ahead     int64 // ms
-	transfers int64
+	Clock
+	known bool // AheadMs is
 }
 
 func (a *Analysis) hostOf(peer string) *host {
@@ -352,19 +347,19 @@ func (a *Analysis) hostOf(peer string) *host {
 	}
 	h := a.hosts[name]
 	if h == nil {
-		h = &host{name: strings.Clone(name)}
+		h = &host{Clock: Clock{Host: strings.Clone(name)}}
 		if len(a.hosts) < 10_000 {
-			a.hosts[h.name] = h
+			a.hosts[h.Host] = h
 		}
 	}
 	return h
 }
 
 func (h *host) saw(clientMS, serverUS int64) {
-	if ahead := clientMS - serverUS/1000; !h.known || ahead > h.ahead {
-		h.known, h.ahead = true, ahead
+	if ahead := clientMS - serverUS/1000; !h.known || ahead > h.AheadMs {
+		h.known, h.AheadMs = true, ahead
 	}
-	h.transfers++
+	h.Transfers++
 }
 
 // dueAt is when a message is due, in µs of the server's clock. An offering host that shows no clock is taken to have
@@ -374,9 +369,9 @@ func (m *message) dueAt(by *host) int64 {
 	ahead := int64(0)
 	switch {
 	case m.host != nil && m.host.known:
-		ahead = m.host.ahead
+		ahead = m.host.AheadMs
 	case by != nil && by.known:
-		ahead = by.ahead
+		ahead = by.AheadMs
 	}
 	return (min(max(m.due, -farOff), farOff) - ahead) * 1000
 }

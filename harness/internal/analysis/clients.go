@@ -168,7 +168,7 @@ func (a *Analysis) unblock(c *conn) {
 
 // serve gives elements to the clients that wait for them, the first one first.
 func (a *Analysis) serve(q *queue, at int64) {
-	key := dbKey{q.db, q.name}
+	key := dbKey{q.DB, q.Name}
 	for len(q.ready) > 0 && len(a.waiters[key]) > 0 {
 		first := a.waiters[key][0]
 		a.unblock(first)
@@ -289,7 +289,7 @@ func (a *Analysis) note(c *conn) {
 		a.clients[key] = &Group{Client: c.client, by: c.by}
 	}
 	if g := a.clients[key]; c.speaks && g != nil {
-		g.join(&Group{by: c.by, Connections: 1, Hosts: []string{c.host.name}, Peers: []string{c.peer}})
+		g.join(&Group{by: c.by, Connections: 1, Hosts: []string{c.host.Host}, Peers: []string{c.peer}})
 	}
 }
 

@@ -86,14 +86,14 @@ func (a *Analysis) Document() *Document {
 		d.From, d.To = timeText(a.first), timeText(a.latest)
 	}
 	for _, q := range a.queues {
-		if q.offers+q.added+q.transfers+q.transferred+q.removed+q.pending > 0 {
+		if q.Offers+q.Added+q.Transfers+q.Transferred+q.Removed+q.StillPending > 0 {
 			d.Queues = append(d.Queues, q.document())
 		}
 	}
 	slices.SortStableFunc(d.Queues, func(x, y *Queue) int { return cmp.Compare(y.Offers, x.Offers) })
 	for _, h := range a.hosts {
-		if h.transfers > 0 {
-			d.Clocks = append(d.Clocks, Clock{h.name, h.ahead, h.transfers})
+		if h.Transfers > 0 {
+			d.Clocks = append(d.Clocks, h.Clock)
 		}
 	}
 	slices.SortFunc(d.Clocks, func(a, b Clock) int {
@@ -119,25 +119,22 @@ func (a *Analysis) Document() *Document {
 	return d
 }
 
+// document is the queue with its layout and lateness.
 func (q *queue) document() *Queue {
-	of := &Queue{
-		Name: q.name, DB: q.db, Offers: q.offers, Added: q.added, Transfers: q.transfers, Transferred: q.transferred,
-		Taken: q.taken, Removed: q.removed, StillPending: q.pending,
-	}
 	switch d, bc := q.layouts[wire.LayoutDLc0], q.layouts[wire.LayoutBc0Lc0]; {
 	case d && bc:
-		of.Layout = "mixed"
+		q.Layout = "mixed"
 	case d:
-		of.Layout = wire.LayoutDLc0.String()
+		q.Layout = wire.LayoutDLc0.String()
 	case bc:
-		of.Layout = wire.LayoutBc0Lc0.String()
+		q.Layout = wire.LayoutBc0Lc0.String()
 	}
 	if n := len(q.late); n > 0 {
 		slices.Sort(q.late)
 		ms := func(rank int) float64 { return float64(q.late[max(0, rank-1)]) / 1000 }
-		of.Lateness = &Lateness{ms((n + 1) / 2), ms((99*n + 99) / 100), ms(n)}
+		q.Lateness = &Lateness{ms((n + 1) / 2), ms((99*n + 99) / 100), ms(n)}
 	}
-	return of
+	return &q.Queue
 }
 
 func (a *Analysis) notices(d *Document) {
@@ -160,6 +157,6 @@ func (a *Analysis) notices(d *Document) {
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)
 	for _, q := range a.queues {
-		notice(q.unsure != "", "queue %q: what waits in it is not known after %s", q.name, q.unsure)
+		notice(q.unsure != "", "queue %q: what waits in it is not known after %s", q.Name, q.unsure)
 	}
 }

@@ -236,13 +236,13 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 	m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
 	if m.story != nil {
-		m.story.add("offered by "+s.host.name+", due "+m.dueText(), s.at, at)
+		m.story.add("offered by "+s.host.Host+", due "+m.dueText(), s.at, at)
 	}
 	if s.direct {
 		m.byHand = true
-		q.added++
+		q.Added++
 	} else {
-		q.offers++
+		q.Offers++
 		if n := q.values[m.value]; n > 0 {
 			if found := a.findings.add(DuplicateOffer, q, at, 0); found != nil {
 				lines := []LineOf{s.shown()}
@@ -321,10 +321,10 @@ func (q *queue) take(by *host, at int64) bool {
 		return false
 	}
 	if q.ready[0].delayed {
-		q.taken++
+		q.Taken++
 	}
 	if s := q.ready[0].story; s != nil {
-		s.add("taken by "+by.name, place{}, at)
+		s.add("taken by "+by.Host, place{}, at)
 	}
 	q.ready = q.ready[1:]
 	return true
@@ -364,7 +364,7 @@ func (a *Analysis) drop(q *queue, set, list bool) {
 	for key, m := range q.messages {
 		if set && m.inSet {
 			q.out(m)
-			q.removed++
+			q.Removed++
 		}
 		if list {
 			m.listed = 0

@@ -87,22 +87,16 @@ type findingKey struct {
 // add counts an anomaly. It returns nil if the anomaly is not kept.
 func (f *findings) add(kind Kind, q *queue, at, weight int64) *Anomaly {
 	f.counts[kind]++
-	key := findingKey{kind, q}
-	kept := f.kept[key]
-	if len(kept) == mostOfKind || f.size == mostKept {
-		if len(kept) == 0 {
-			return nil
-		}
+	key, a := findingKey{kind, q}, &Anomaly{Kind: kind, Queue: q.Name, At: timeText(at), at: at, weight: weight}
+	kept := slices.Insert(f.kept[key], 0, a)
+	if f.size++; len(kept) > mostOfKind || f.size > mostKept {
 		lightest := slices.MinFunc(kept, func(a, b *Anomaly) int { return cmp.Compare(a.weight, b.weight) })
-		if weight <= lightest.weight {
-			return nil
-		}
 		kept = slices.DeleteFunc(kept, func(a *Anomaly) bool { return a == lightest })
-		f.size--
+		if f.size--; lightest == a {
+			a = nil
+		}
 	}
-	a := &Anomaly{Kind: kind, Queue: q.name, At: timeText(at), at: at, weight: weight}
-	f.kept[key] = append(kept, a)
-	f.size++
+	f.kept[key] = kept
 	return a
 }
 
@@ -139,7 +133,7 @@ func (a *Analysis) finish(cut bool) {
 	case len(s.removed) > 0:
 		for _, m := range s.removed {
 			q.remove(m)
-			m.story.add("removed by "+s.host.name, s.at, s.last)
+			m.story.add("removed by "+s.host.Host, s.at, s.last)
 		}
 	case s.kind == transferStep && moves && !cut:
 		a.failed(q)
@@ -152,7 +146,7 @@ func (a *Analysis) finish(cut bool) {
 	}
 	if s.kind == transferStep {
 		a.foreign(q)
-		q.transfers++
+		q.Transfers++
 		q.ran = s.begun
 	}
 	for _, key := range s.touched {
@@ -178,9 +172,9 @@ func (q *queue) remove(m *message) {
 	switch {
 	case !was:
 	case m.pushed > 0: // a transfer that failed has delivered it
-		q.transferred++
+		q.Transferred++
 	default:
-		q.removed++
+		q.Removed++
 	}
 }
 
@@ -200,9 +194,9 @@ func (a *Analysis) moved(q *queue) {
 			a.late(q, m)
 		}
 		if m.story != nil {
-			m.story.add("delivered by "+s.host.name+", "+ago(s.last-m.dueAt(s.host))+" after it was due", s.at, s.last)
+			m.story.add("delivered by "+s.host.Host+", "+ago(s.last-m.dueAt(s.host))+" after it was due", s.at, s.last)
 		}
-		q.transferred++
+		q.Transferred++
 		q.out(m)
 		m.earlier = false
 	}
@@ -240,7 +234,7 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *ste
 	kind, reason := Stall, "transfers ran meanwhile and moved none, the latest "+timeText(q.ran)
 	if q.ran < from {
 		reason = "no transfer ran (its timer was lost, as Redisson 3.5.6 to 3.45.0 can, or its client was gone)"
-		l := a.listenersOf(wire.NamesOf(q.name).Channel)
+		l := a.listenersOf(wire.NamesOf(q.Name).Channel)
 		if unheard := l.count == 0 || l.joined > from; unheard && (q.ran == 0 || l.left > 0 && l.left <= from) {
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
@@ -248,7 +242,7 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *ste
 	lines := []LineOf{earlier(offer)}
 	if s != nil {
 		lines = append(lines, s.shown())
-		if sent := (s.named - s.host.ahead) * 1000; s.named != 0 && s.host.known && sent >= from && until-sent > stallAfter/2 {
+		if sent := (s.named - s.host.AheadMs) * 1000; s.named != 0 && s.host.known && sent >= from && until-sent > stallAfter/2 {
 			kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited "+
 				"for a connection, or its client or the network stood still", timeText(sent), ago(until-sent))
 		}
@@ -341,7 +335,7 @@ func (a *Analysis) judgeRest(q *queue) {
 		if !m.inSet && !m.held {
 			continue
 		}
-		q.pending++
+		q.StillPending++
 		if !m.earlier && (first == nil || m.from(nil) < first.from(nil)) {
 			first = m
 		}

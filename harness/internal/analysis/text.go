@@ -191,7 +191,7 @@ func (a *Analysis) story(q *queue, value []byte) *Story {
 	if !a.Match(value, shown) {
 		return nil
 	}
-	s := &Story{Queue: q.name, Value: cut(shown, longestText), Events: []Event{}}
+	s := &Story{Queue: q.Name, Value: cut(shown, longestText), Events: []Event{}}
 	a.stories = append(a.stories, s)
 	return s
 }

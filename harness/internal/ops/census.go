@@ -70,21 +70,21 @@ func messageOf(raw string, score float64, redact bool) Message {
 		m.ID = hex.EncodeToString([]byte(raw[:min(len(raw), 8)]))
 		return m
 	}
-	m.ID, m.Layout, m.value = hex.EncodeToString(u.ID[:]), u.Layout.String(), u.Value
+	m.ID, m.Layout = hex.EncodeToString(u.ID[:]), u.Layout.String()
 	if u.LengthSize == wire.WindowsLengthSize {
 		m.Layout += "-windows"
 	}
-	kind := values.Detect(u.Value)
-	m.Codec, m.Class = kind.Codec, kind.Class
-	if !redact {
-		m.Value = showValue(u.Value, kind)
-	}
+	m.hold(u.Value, redact)
 	return m
 }
 
-// showValue shows a value in a line of at most 200 bytes.
-func showValue(value []byte, kind values.Kind) string {
+// hold takes over a value, and shows it in a line of at most 200 bytes.
+func (m *Message) hold(value []byte, redact bool) {
 	const most = 200
+	kind := values.Detect(value)
+	if m.value, m.Codec, m.Class = value, kind.Codec, kind.Class; redact {
+		return
+	}
 	shown, err := values.Show(kind.Likeliest(), value)
 	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
 		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
@@ -96,7 +96,7 @@ func showValue(value []byte, kind values.Kind) string {
 		}
 		shown = shown[:end] + "…"
 	}
-	return shown
+	m.Value = shown
 }
 
 var seed = maphash.MakeSeed()

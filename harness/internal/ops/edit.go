@@ -107,8 +107,9 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 
 // valueOf is a Message of a value outside of a member.
 func valueOf(id, value string, score float64) Message {
-	kind := values.Detect([]byte(value))
-	return Message{ID: id, DueMS: score, Layout: "value", Codec: kind.Codec, Class: kind.Class, Value: showValue([]byte(value), kind), value: []byte(value)}
+	m := Message{ID: id, DueMS: score, Layout: "value"}
+	m.hold([]byte(value), false)
+	return m
 }
 
 // Filter chooses messages. A zero Filter matches none.
@@ -262,12 +263,10 @@ const maxBatch = 128
 // their results. It returns how many were made.
 func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (made int, results string, err error) {
 	for len(changes) > 0 {
-		n := batchOf(changes)
-		batch := changes[:n]
-		changes = changes[n:]
-		lines := make([]int, n)
-		for i, c := range batch {
-			lines[i] = c.line
+		batch, lines := changes[:batchOf(changes)], []int{}
+		changes = changes[len(batch):]
+		for _, c := range batch {
+			lines = append(lines, c.line)
 		}
 		if err := errors.Join(write(undo, batch...), write(e.marks, Change{Undoing: lines})); err != nil {
 			return made, results, err

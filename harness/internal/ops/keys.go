@@ -111,9 +111,6 @@ func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	if err := d.glance(ctx, l, []string{name}); err != nil {
 		return err
 	}
-	if l.Missing(ctx, conn) == nil {
-		return nil
-	}
 	l.server(ctx, d.conn, address)
 	return l.Missing(ctx, conn)
 }

@@ -1,9 +1,7 @@
 package ops
 
 import (
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -46,12 +44,12 @@ var (
 )
 
 // Scripts are the texts that this package sends, for the analysis of logs.
-func Scripts() (all []scripts.Script) {
-	for _, s := range [][2]string{{"guard-step", scripts.Prelude() + guardBody}, {"change", scripts.Prelude() + changeBody}, {"loose", looseBody}} {
-		sum := sha1.Sum([]byte(s[1]))
-		all = append(all, scripts.Script{Name: s[0], Body: s[1], SHA1: hex.EncodeToString(sum[:])})
+func Scripts() []scripts.Script {
+	return []scripts.Script{
+		{Name: "guard-step", Body: scripts.Prelude() + guardBody, SHA1: guardStep.Hash()},
+		{Name: "change", Body: scripts.Prelude() + changeBody, SHA1: change.Hash()},
+		{Name: "loose", Body: looseBody, SHA1: loose.Hash()},
 	}
-	return all
 }
 
 // AheadKey returns the name of the ZSET of members that a guard has taken out of the queue with the destination dest, and
