@@ -237,13 +237,9 @@ func (a *Analysis) client(c *trace.Call) {
 		}
 	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
 	default:
-		keys := c.Args[1:]
-		switch {
-		case isDelete(name):
-		case written[name] || readOnly[name]:
-			keys = keys[:min(len(keys), 1)]
-		default: // RENAME, COPY, ZUNIONSTORE …
-			keys = keys[:min(len(keys), 2)]
+		keys := trace.KeysOf(c.Line)
+		if one := written[name] || readOnly[name]; one && len(keys) > 0 && !isDelete(name) {
+			keys = keys[:1]
 		}
 		for _, key := range keys {
 			if ref, ok := a.queueOf(c.DB, key); ok {

@@ -101,19 +101,12 @@ func (a *Analysis) Document() *Document {
 	})
 	d.Clocks = d.Clocks[:min(len(d.Clocks), 50)]
 	if len(a.clients) > 0 {
-		var seen, others senders = anyRelease, anyRelease
-		redisson := false
+		by, redisson := map[bool]senders{true: anyRelease, false: anyRelease}, false
 		for key := range a.clients {
-			if key.name == "" {
-				seen, redisson = seen.and(key.by), true
-			} else {
-				others = others.and(key.by)
-			}
+			is := key.name == ""
+			by[is], redisson = by[is].and(key.by), redisson || is
 		}
-		if !redisson {
-			seen = others
-		}
-		d.Redisson, d.Usual, d.Groups = seen.any.span(), seen.usual.span(), a.groups()
+		d.Redisson, d.Usual, d.Groups = by[redisson].any.span(), by[redisson].usual.span(), a.groups()
 	}
 	a.notices(d)
 	return d

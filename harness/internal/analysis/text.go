@@ -11,7 +11,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -61,7 +60,7 @@ func (d *Document) Page() report.Page {
 			lines = append(lines, strings.TrimSuffix(l.place()+": "+l.Text, ": "))
 		}
 		anomalies.Rows = append(anomalies.Rows, report.Row{Class: "bad", Cells: []report.Cell{
-			{Text: string(a.Kind), Class: "pill"}, {Text: quoted(a.Queue)}, {Text: a.At}, {Text: a.Detail, Pre: strings.Join(lines, "\n")},
+			{Text: string(a.Kind), Class: "pill"}, {Text: cut(fmt.Sprintf("%q", a.Queue), 40)}, {Text: a.At}, {Text: a.Detail, Pre: strings.Join(lines, "\n")},
 		}})
 	}
 	p.Tables = []report.Table{queues, anomalies}
@@ -69,7 +68,7 @@ func (d *Document) Page() report.Page {
 }
 
 func (q *Queue) row() report.Row {
-	name := quoted(q.Name)
+	name := cut(fmt.Sprintf("%q", q.Name), 40)
 	if q.DB != 0 {
 		name += fmt.Sprintf(" in database %d", q.DB)
 	}
@@ -168,15 +167,6 @@ func (l LineOf) place() string {
 		return fmt.Sprintf("%s:%d", l.File, l.Number)
 	}
 	return fmt.Sprintf("line %d", l.Number)
-}
-
-// quoted is a name as MONITOR quotes it, cut if it is long.
-func quoted(name string) string {
-	const longest = 30
-	if len(name) > longest {
-		return string(monitor.AppendQuoted(nil, name[:longest-1])) + "…"
-	}
-	return string(monitor.AppendQuoted(nil, name))
 }
 
 // story begins the story of a value that Where asks for; nil for every other.

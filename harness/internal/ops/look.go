@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,7 +268,8 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 				}
 			}
 		}
-		q.first, q.alike = firstOf(r[7])
+		first, _ := r[7].StringSlice() // the script reports a key of another type
+		q.first, q.alike = strings.Join(first, "\x00"), len(first) == 2 && first[0] == first[1]
 		for j, into := range map[int]*float64{8: &q.aheadDue, 9: &q.leaseDue} {
 			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
 				*into = first[0].Score
@@ -277,12 +279,6 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])
-}
-
-// firstOf returns the first two values of a list as one text, and whether they are equal: then the text does not show whether they move.
-func firstOf(reply interface{ StringSlice() ([]string, error) }) (first string, alike bool) {
-	values, _ := reply.StringSlice() // the script reports a key of another type
-	return strings.Join(values, "\x00"), len(values) == 2 && values[0] == values[1]
 }
 
 // note counts the layout of a member.
@@ -318,9 +314,7 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 // again looks a second time at queues with delivered values: if the first value is the same and there are not fewer, no
 // client takes.
 func (d *Doctor) again(ctx context.Context, l *Look) error {
-	var some []*Queue
-	now := map[string]still{}
-	wait := time.Duration(0)
+	some, now, wait := map[string]*Queue{}, map[string]still{}, time.Duration(0)
 	for _, q := range l.Queues {
 		if q.Ready == 0 || len(q.wrong) > 0 {
 			continue
@@ -331,11 +325,10 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 			now[q.Name] = still{q.first, q.Ready, was.since}
 			continue
 		}
-		some = append(some, q)
+		some[q.Name], now[q.Name] = q, still{q.first, q.Ready, l.At}
 		if !seen {
 			wait = d.options.Wait // else the last look is the first of the two, and another value is progress
 		}
-		now[q.Name] = still{q.first, q.Ready, l.At}
 	}
 	d.still = now
 	if wait == 0 {
@@ -346,20 +339,15 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 		return ctx.Err()
 	case <-time.After(wait):
 	}
-	for part := range slices.Chunk(some, atOnce) {
-		var calls [][]any
-		for _, q := range part {
-			calls = append(calls, []any{"LLEN", q.Name}, []any{"LRANGE", q.Name, 0, 1})
-		}
-		replies, err := d.conn.Pipe(ctx, calls...)
-		if len(replies) < len(calls) {
+	second := &Look{At: l.At}
+	for part := range slices.Chunk(slices.Sorted(maps.Keys(some)), atOnce) {
+		if err := d.glance(ctx, second, part); err != nil {
 			return err
 		}
-		for i, q := range part {
-			length, _ := replies[2*i].Int64()
-			if first, _ := firstOf(replies[2*i+1]); first == q.first && length >= q.Ready {
-				q.StillSeconds = wait.Seconds()
-			}
+	}
+	for _, q := range second.Queues {
+		if was := some[q.Name]; q.first == was.first && q.Ready >= was.Ready {
+			was.StillSeconds = wait.Seconds()
 		}
 	}
 	return nil
