@@ -3,7 +3,9 @@ package spec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -66,6 +68,33 @@ func (d DQ) port() serve.Port[*client, *queue] {
 		Identity: d.Identity(), Release: d.Release.String(), Connect: d.connect, Ops: d.ops(),
 		Open: func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
 	}
+}
+
+// ops are the calls that the release has, and the capabilities.
+func (d DQ) ops() map[string]op {
+	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
+	for name, run := range calls {
+		if !d.Release.AtLeast(since[name]) {
+			continue
+		}
+		all[name] = nil
+		if run != nil {
+			all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+				if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
+					return nil, errors.New(`this handle was opened with "delayed": false`)
+				}
+				result, err := run(ctx, q, a)
+				if errors.Is(err, dq.ErrUnsupported) {
+					err = errors.Join(err, errors.ErrUnsupported)
+				}
+				return result, err
+			}
+		}
+	}
+	if !d.strict && !d.Faithful {
+		all[program.BothLayouts] = nil
+	}
+	return all
 }
 
 // client is a client of dq, the one of go-redis that it connects by, and what transfers faithfully for its queues.
@@ -145,4 +174,63 @@ func (q *queue) Ready(ctx context.Context) error {
 		return q.faithful.waitReady(ctx)
 	}
 	return q.Queue.Ready(ctx)
+}
+
+// block runs a command on the server of its first key, without a read time-out.
+func (c *client) block(ctx context.Context, line []any) (any, error) {
+	node, _ := c.by.(*goredis.Client)
+	if cluster, ok := c.by.(*goredis.ClusterClient); ok {
+		var err error
+		if node, err = cluster.MasterForKey(ctx, fmt.Sprint(line[1])); err != nil {
+			return nil, err
+		}
+	}
+	return node.WithTimeout(-1).Do(ctx, line...).Result()
+}
+
+// show gives a reply its form in the protocol.
+type show func(reply any, err error) (any, error)
+
+func asNothing(_ any, err error) (any, error) { return nil, err }
+func asTrue(_ any, err error) (any, error)    { return true, err }
+
+// counted is of a reply with a number.
+func counted(form func(n int64) any) show {
+	return func(reply any, err error) (any, error) {
+		n, ok := reply.(int64)
+		if err == nil && !ok {
+			err = fmt.Errorf("expected an integer from the server, got %T", reply)
+		}
+		return form(n), err
+	}
+}
+
+var (
+	asNumber = counted(func(n int64) any { return n })
+	asBool   = counted(func(n int64) any { return n > 0 })
+	asEmpty  = counted(func(n int64) any { return n == 0 })
+	asFound  = counted(func(n int64) any { return n >= 0 }) // of a script that replies with an index, or -1
+)
+
+// asValue is of one value, or nil for no value.
+func asValue(reply any, err error) (any, error) {
+	if errors.Is(err, redis.Nil) || err == nil && reply == nil {
+		return nil, nil
+	}
+	text, ok := reply.(string)
+	if err == nil && !ok {
+		err = fmt.Errorf("expected a string from the server, got %T", reply)
+	}
+	return []byte(text), err
+}
+
+func asValues(reply any, err error) (any, error) {
+	list, _ := reply.([]any)
+	all := make([][]byte, len(list))
+	for i, element := range list {
+		v, failure := asValue(element, nil)
+		all[i], _ = v.([]byte)
+		err = errors.Join(err, failure)
+	}
+	return all, err
 }

@@ -8,44 +8,14 @@ import (
 	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 type op = serve.Op[*queue]
-
-// ops are the calls that the release has, and the capabilities.
-func (d DQ) ops() map[string]op {
-	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
-	for name, run := range calls {
-		if !d.Release.AtLeast(since[name]) {
-			continue
-		}
-		all[name] = nil
-		if run != nil {
-			all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-				if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
-					return nil, errors.New(`this handle was opened with "delayed": false`)
-				}
-				result, err := run(ctx, q, a)
-				if errors.Is(err, dq.ErrUnsupported) {
-					err = errors.Join(err, errors.ErrUnsupported)
-				}
-				return result, err
-			}
-		}
-	}
-	if !d.strict && !d.Faithful {
-		all[program.BothLayouts] = nil
-	}
-	return all
-}
 
 // since names the first release of the 3.x line that has an op.
 var since = map[string]wire.Release{
@@ -103,7 +73,7 @@ var calls = map[string]op{
 	"q.take":        take,
 	"q.poll":        poll,
 	"q.poll(limit)": nil,
-	"q.pollFromAny": blocking("BLPOP", "D queues", timeout),
+	"q.pollFromAny": blocking("BLPOP", "D queues", true),
 	"q.peek":        command(asValue, "LINDEX", "D =0"),
 	"q.size":        command(asNumber, "LLEN", "D"),
 	"q.readAll":     command(asValues, "LRANGE", "D =0 =-1"),
@@ -119,14 +89,14 @@ var calls = map[string]op{
 	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
 	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
 
-	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", timeout), command(asValue, "RPOPLPUSH", "D queue")),
-	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", forever),
+	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asValue, "RPOPLPUSH", "D queue")),
+	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", false),
 
 	"deque.takeFirst":        take,
-	"deque.takeLast":         blocking("BRPOP", "D", forever),
+	"deque.takeLast":         blocking("BRPOP", "D", false),
 	"deque.pollFirst":        poll,
 	"deque.pollFirst(limit)": nil,
-	"deque.pollLast": given("timeout", blocking("BRPOP", "D", timeout), given("limit",
+	"deque.pollLast": given("timeout", blocking("BRPOP", "D", true), given("limit",
 		script(asValues, wire.ScriptDequePollLastLimit, "D", "limit"), command(asValue, "RPOP", "D"))),
 	"deque.pollLast(limit)": nil,
 	"deque.addFirst":        command(asNothing, "LPUSH", "D value"),
@@ -135,27 +105,22 @@ var calls = map[string]op{
 	"deque.addLast":         command(asNothing, "RPUSH", "D value"),
 	"deque.offerLast":       command(asTrue, "RPUSH", "D value"),
 	"deque.peekFirst":       command(asValue, "LINDEX", "D =0"),
-	"deque.pollFromAny":     blocking("BLPOP", "D", timeout), // this form forgets the other queues in all releases
+	"deque.pollFromAny":     blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
 }
 
-var poll = given("timeout", blocking("BLPOP", "D", timeout), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
+var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
 	func(ctx context.Context, q *queue, _ serve.Args) (any, error) {
 		values, err := q.Poll(ctx, 1)
-		if len(values) == 1 {
+		switch {
+		case len(values) == 1:
 			return values[0], err
+		case errors.Is(err, dq.ErrEmpty):
+			return nil, nil
 		}
-		return orNothing(nil, err)
+		return nil, err
 	}))
 
-func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return orNothing(q.Take(ctx)) }
-
-// orNothing is the result of a call of dq's that may find no value.
-func orNothing(value []byte, err error) (any, error) {
-	if errors.Is(err, dq.ErrEmpty) {
-		return nil, nil
-	}
-	return value, err
-}
+func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) }
 
 func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 	if q.faithful == nil {
@@ -334,24 +299,18 @@ func command(as show, name, line string) op {
 	}
 }
 
-// wait is how long a blocking command waits, in the seconds that the release sends; false for not at all.
-type wait func(q *queue, a serve.Args) (seconds int64, sent bool)
-
-func forever(*queue, serve.Args) (int64, bool) { return 0, true }
-
-func timeout(q *queue, a serve.Args) (int64, bool) {
-	d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
-	return q.release.BlockingSeconds(d), d >= 0 || !q.release.SkipsNegativeTimeout()
-}
-
-// blocking is an op that runs a blocking command. One that waits for ever goes on after an unblock of its connection. A command
-// whose context ends goes on until its client is closed.
-func blocking(name, keys string, timeout wait) op {
+// blocking is an op that runs a blocking command, for the timeout of the call in the seconds that the release sends, or for ever:
+// that goes on after an unblock of its connection. A command whose context ends goes on until its client is closed.
+func blocking(name, keys string, timed bool) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-		seconds, sent := timeout(q, a)
 		line, err := q.words(keys, a)
-		if err != nil || !sent {
+		d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
+		if err != nil || timed && d < 0 && q.release.SkipsNegativeTimeout() {
 			return nil, err
+		}
+		seconds := int64(0)
+		if timed {
+			seconds = q.release.BlockingSeconds(d)
 		}
 		line = append(append([]any{name}, line...), seconds)
 		type answer struct {
@@ -378,65 +337,6 @@ func blocking(name, keys string, timeout wait) op {
 			}
 		}
 	}
-}
-
-// block runs a command on the server of its first key, without a read time-out.
-func (c *client) block(ctx context.Context, line []any) (any, error) {
-	node, _ := c.by.(*goredis.Client)
-	if cluster, ok := c.by.(*goredis.ClusterClient); ok {
-		var err error
-		if node, err = cluster.MasterForKey(ctx, fmt.Sprint(line[1])); err != nil {
-			return nil, err
-		}
-	}
-	return node.WithTimeout(-1).Do(ctx, line...).Result()
-}
-
-// show gives a reply its form in the protocol.
-type show func(reply any, err error) (any, error)
-
-func asNothing(_ any, err error) (any, error) { return nil, err }
-func asTrue(_ any, err error) (any, error)    { return true, err }
-
-// counted is of a reply with a number.
-func counted(form func(n int64) any) show {
-	return func(reply any, err error) (any, error) {
-		n, ok := reply.(int64)
-		if err == nil && !ok {
-			err = fmt.Errorf("expected an integer from the server, got %T", reply)
-		}
-		return form(n), err
-	}
-}
-
-var (
-	asNumber = counted(func(n int64) any { return n })
-	asBool   = counted(func(n int64) any { return n > 0 })
-	asEmpty  = counted(func(n int64) any { return n == 0 })
-	asFound  = counted(func(n int64) any { return n >= 0 }) // of a script that replies with an index, or -1
-)
-
-// asValue is of one value, or nil for no value.
-func asValue(reply any, err error) (any, error) {
-	if errors.Is(err, redis.Nil) || err == nil && reply == nil {
-		return nil, nil
-	}
-	text, ok := reply.(string)
-	if err == nil && !ok {
-		err = fmt.Errorf("expected a string from the server, got %T", reply)
-	}
-	return []byte(text), err
-}
-
-func asValues(reply any, err error) (any, error) {
-	list, _ := reply.([]any)
-	all := make([][]byte, len(list))
-	for i, element := range list {
-		v, failure := asValue(element, nil)
-		all[i], _ = v.([]byte)
-		err = errors.Join(err, failure)
-	}
-	return all, err
 }
 
 // choose is one op if a condition holds, else another.
