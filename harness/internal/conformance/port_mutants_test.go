@@ -116,6 +116,5 @@ func killed(b *testing.B, file string) string {
 	if err != nil {
 		return err.Error()
 	}
-	cause, _, _ := strings.Cut(failure, "\n")
-	return cause
+	return strings.SplitN(failure, "\n", 2)[0]
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,9 +32,6 @@ const (
 type BesideError struct{ Err error }
 
 func (e *BesideError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *BesideError) Unwrap() error { return e.Err }
 
 // WriteFolder writes the files of a run to folder, which must exist: run.json, and then lateness.hgrm and, unless log is
 // nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. Its error is a *BesideError
@@ -70,10 +68,8 @@ func (r *Document) Encode() ([]byte, error) {
 	out := json.NewEncoder(&data)
 	out.SetEscapeHTML(false) // objectives are full of < and >
 	out.SetIndent("", "  ")
-	if err := out.Encode(r); err != nil {
-		return nil, fmt.Errorf("encode run file: %w", err)
-	}
-	return data.Bytes(), nil
+	err := out.Encode(r)
+	return data.Bytes(), err
 }
 
 // WriteWhole writes a file, whole or not at all: under another name and renames it.
@@ -197,20 +193,21 @@ func (r *Document) check() error {
 			return fmt.Errorf("expected counts from 0 to %d, got %s %d", int64(maxCount), count.Name, n)
 		}
 	}
+	err := within("elapsed_seconds", maxCount, r.ElapsedSeconds)
+	if m := r.Machine; m != nil {
+		err = cmp.Or(err, within("shares of time", 1.01, m.Hiccups.Share, m.BusyShare))
+	}
 	if s := r.ServerStats; s != nil {
-		for _, v := range []float64{float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare} {
-			if v < 0 || v > maxCount {
-				return fmt.Errorf("expected server statistics from 0 to %d, got %v", int64(maxCount), v)
-			}
-		}
+		err = cmp.Or(err, within("server statistics", maxCount, float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare))
 	}
 	// Of a message that two workers of an older version took, each has a value.
 	values, again := h.Lateness.Count(), int64(0)
 	if r.Workers > 1 {
 		again = c.Duplicate
 	}
-	missed := slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })
 	switch {
+	case err != nil:
+		return err
 	case c.NotDue > c.Pending:
 		return fmt.Errorf("%d messages pending, but %d of them not due", c.Pending, c.NotDue)
 	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered:
@@ -218,9 +215,9 @@ func (r *Document) check() error {
 			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
 	case values < c.Delivered || values > c.Delivered+again:
 		return fmt.Errorf("%d messages delivered, but %d values of lateness", c.Delivered, values)
-	case r.Verdict.Passed && (len(r.AgentFaults) > 0 || missed):
-		return errors.New("the verdict is passed, though an objective is missed or an agent failed")
-	case !r.Verdict.Passed && r.Verdict.Text != "" && !missed && r.clean():
+	case r.Verdict.Passed && len(r.failures()) > 0:
+		return fmt.Errorf("the verdict is passed, though: %s", strings.Join(r.failures(), "; "))
+	case !r.Verdict.Passed && r.Verdict.Text != "" && r.Valid() && r.Faults == nil && !r.Scenario.Climb && len(r.failures()) == 0 && r.heldUp() == "":
 		return fmt.Errorf("the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
 	case r.Started.IsZero():
 		return errors.New("it does not say when it was started")
@@ -228,11 +225,14 @@ func (r *Document) check() error {
 	return nil
 }
 
-// clean reports whether the file has nothing, but for objectives, that a run could fail for.
-func (r *Document) clean() bool {
-	c := r.Counts
-	wrong := c.Faults() + c.OfferErrors + c.Pending - c.NotDue + c.Foreign + int64(len(r.AgentFaults))
-	return wrong == 0 && c.Offered > 0 && r.Valid() && r.Faults == nil && r.heldUp() == "" && (r.Warmup == nil || r.Warmup.Lost == 0)
+// within refuses figures below 0 and above a bound.
+func within(what string, most float64, figures ...float64) error {
+	for _, v := range figures {
+		if v < 0 || v > most {
+			return fmt.Errorf("expected %s from 0 to %.0f, got %v", what, most, v)
+		}
+	}
+	return nil
 }
 
 // ErrNoneFound says that a folder holds no run.

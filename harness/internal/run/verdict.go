@@ -19,14 +19,6 @@ import (
 // Expected are objectives on known faults of the system under test: each must hold, and the count it names is no
 // fault. In a run with faults, only the lost, early and pending messages that no event accounts for are faults.
 func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
-	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
-	for _, e := range expected {
-		excused[e.metric] = true
-	}
-	if r.Faults != nil {
-		excused["lost"], excused["early"] = true, true
-	}
-	faults := append(r.agentFaults(), r.faults(excused)...)
 	limit, climbs := time.Second, ""
 	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool {
 		late := r.Scenario.Climb && (s.metric == "past_due.p99" || s.metric == "lateness.p99")
@@ -36,14 +28,6 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		return late || s.none
 	})
 	responds := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
-	if r.Scenario.Climb {
-		var held float64
-		if held, climbs = r.climbed(limit); held == 0 {
-			faults = append(faults, climbs)
-		}
-	} else if text := r.heldUp(); text != "" && !responds {
-		faults = append(faults, text)
-	}
 	r.SLO = make([]Objective, 0, len(slos)+len(expected))
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
@@ -52,9 +36,15 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		}
 		objective.Expected, objective.Default = i >= len(slos), slo.standard
 		r.SLO = append(r.SLO, objective)
-		if !objective.Met {
-			faults = append(faults, objective.miss())
+	}
+	faults := r.failures()
+	if r.Scenario.Climb {
+		var held float64
+		if held, climbs = r.climbed(limit); held == 0 {
+			faults = append(faults, climbs)
 		}
+	} else if text := r.heldUp(); text != "" && !responds {
+		faults = append(faults, text)
 	}
 	text := r.outcome()
 	if climbs != "" {
@@ -78,15 +68,24 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	return r.Verdict
 }
 
-// agentFaults says what agents did against the protocol, and when.
-func (r *Document) agentFaults() (faults []string) {
+// failures are what a run fails for, by its figures: an expected objective excuses its count, and any on failed offers
+// excuses these.
+func (r *Document) failures() []string {
+	var faults, misses []string
 	for _, f := range r.AgentFaults {
 		faults = append(faults, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))
 	}
 	if r.Warmup != nil && r.Warmup.Lost > 0 {
 		faults = append(faults, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
 	}
-	return faults
+	excused := map[string]bool{"lost": r.Faults != nil, "early": r.Faults != nil}
+	for _, o := range r.SLO {
+		excused[o.Metric] = excused[o.Metric] || o.Expected || o.Metric == "offer_errors"
+		if !o.Met {
+			misses = append(misses, o.miss())
+		}
+	}
+	return slices.Concat(faults, r.faults(excused), misses)
 }
 
 // faults says what became of messages that should not, but for the excused counts.

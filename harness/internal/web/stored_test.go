@@ -181,6 +181,7 @@ func TestTheListIsOfNow(t *testing.T) {
 	require.Contains(t, body, "8 runs in ")
 	first := runs["r/dq-1/1"]
 	first.Counts.Duplicate = 77
+	first.Judge(nil)
 	write(t, folder, "r/dq-1/1", first)
 	write(t, folder, "new/run", runs["r/dq-1/2"])
 	damaged := filepath.Join(folder, "damaged")
