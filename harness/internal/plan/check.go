@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,28 +23,23 @@ func (p Plan) Validate() error {
 	refuse := func(key, expected string, got any) error {
 		return fmt.Errorf("%s: expected %s, got %v", key, expected, got)
 	}
-	for _, n := range []struct {
-		key             string
-		n, lowest, most int
-	}{
-		{"producers", p.Producers, 1, maxProducers},
-		{"consumers", p.Consumers, 1, maxProducers},
-		{"queues", p.Queues, 1, maxQueues},
-		{"payload size", p.PayloadSize, MinPayload, maxPayload},
-	} {
-		if n.n < n.lowest || n.n > n.most {
-			return refuse(n.key, fmt.Sprintf("%d to %d", n.lowest, n.most), n.n)
+	for _, f := range Fields {
+		if f.of == nil {
+			continue
 		}
-	}
-	for key, d := range map[string]time.Duration{
-		"warmup": p.Warmup, "horizon": p.Horizon, "drain limit": p.DrainLimit, "max schedule lag": p.MaxScheduleLag, "poll": p.Poll, "work": p.Work,
-		"cancel": p.Cancel.After,
-	} {
-		if d < 0 {
-			return refuse(key, "0s or more", d)
+		key := strings.ReplaceAll(f.Key, "_", " ")
+		switch v := reflect.Indirect(reflect.ValueOf(f.of(&p))); {
+		case f.most > 0 && (v.Int() < f.lowest || v.Int() > f.most):
+			return refuse(key, fmt.Sprintf("%d to %d", f.lowest, f.most), v.Int())
+		case v.Type() == reflect.TypeFor[time.Duration]() && v.Int() < 0:
+			return refuse(key, "0s or more", v)
 		}
 	}
 	switch {
+	case p.Warmup < 0:
+		return refuse("warmup", "0s or more", p.Warmup)
+	case p.Cancel.After < 0:
+		return refuse("cancel", "0s or more", p.Cancel.After)
 	case p.DrainTimeout <= 0:
 		return refuse("drain timeout", "more than 0, such as 10s", p.DrainTimeout)
 	case p.Consumers < p.Queues:

@@ -22,14 +22,16 @@ type Field struct {
 	Compared, Scaled bool
 	// FlagOnly marks a setting that a scenario file cannot give.
 	FlagOnly bool
+	// lowest and most bound a number; most is 0 for any other setting.
+	lowest, most int64
 	// of is the variable that Assign sets; nil for a setting with a structure, which only a scenario file can give.
 	of func(*Plan) any
 }
 
 // Fields are the settings of a plan.
 var Fields = []Field{
-	{Key: "producers", Compared: true, Help: "goroutines that offer", of: func(p *Plan) any { return &p.Producers }},
-	{Key: "consumers", Compared: true, Help: "goroutines that take", of: func(p *Plan) any { return &p.Consumers }},
+	{Key: "producers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that offer", of: func(p *Plan) any { return &p.Producers }},
+	{Key: "consumers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that take", of: func(p *Plan) any { return &p.Consumers }},
 	{
 		Key: "rate", Compared: true, Scaled: true, of: func(p *Plan) any { return climb{p} },
 		Help: "offers over all producers: 1000/s, 1k/s, 90/m; 1k/s..20k/s climbs in ten steps",
@@ -41,7 +43,7 @@ var Fields = []Field{
 		Help: "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then",
 	},
 	{
-		Key: "payload_size", Compared: true, of: func(p *Plan) any { return (*size)(&p.PayloadSize) },
+		Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return (*size)(&p.PayloadSize) },
 		Help: fmt.Sprintf("bytes of each value, at least %d: 100, 64KiB, 1MB", MinPayload),
 	},
 	{Key: "seed", Help: "seed of drawn delays", of: func(p *Plan) any { return &p.Seed }},
@@ -64,7 +66,7 @@ var Fields = []Field{
 		of: func(p *Plan) any { return &p.MaxScheduleLag },
 	},
 	{Key: "queue", FlagOnly: true, Help: "destination queue (default: one of its own, removed at the end)", of: func(p *Plan) any { return &p.Queue }},
-	{Key: "queues", Compared: true, Help: "number of destination queues, each with a consumer at least", of: func(p *Plan) any { return &p.Queues }},
+	{Key: "queues", Compared: true, lowest: 1, most: maxQueues, Help: "number of destination queues, each with a consumer at least", of: func(p *Plan) any { return &p.Queues }},
 	{Key: "poll", Compared: true, Scaled: true, Help: "poll at this interval instead of blocking", of: func(p *Plan) any { return &p.Poll }},
 	{Key: "work", Compared: true, Scaled: true, Help: "how long a consumer is busy with each message", of: func(p *Plan) any { return &p.Work }},
 	{Key: "cancel", Compared: true, Scaled: true, Help: "`{share, after}`: cancel this share of the messages, each so long after its offer"},
