@@ -210,7 +210,7 @@ func TestTheGuidesProgramMakesLoad(t *testing.T) {
 	conn := srv.Conn()
 	defer conn.Close()
 	result, err := load.Run(t.Context(), load.Options{
-		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: "q"}, RunID: 0xabcd, OwnQueue: true,
+		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn}, RunID: 0xabcd, OwnQueue: true,
 	})
 	require.NoError(t, err)
 	r := result.Report

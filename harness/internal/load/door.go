@@ -9,8 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -130,25 +130,24 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr
 	}
-	there := false
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { there = true }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(addr, "/")+"/agent", nil)
 	if err != nil {
 		return err
 	}
 	request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {upgrade}, "Authorization": {"Bearer " + token}}
-	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: headTimeout}).DialContext, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
+	var there atomic.Bool
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: headTimeout}).DialContext(ctx, network, address)
+		there.Store(err == nil)
+		return conn, err
 	}
+	transport := &http.Transport{DialContext: dial, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true}
 	began := time.Now()
-	answer, err := transport.RoundTrip(request) // which is answered when a run begins
-	for err != nil && !there && time.Since(began) < patience && ctx.Err() == nil {
-		select {
-		case <-time.After(knockEvery):
-		case <-ctx.Done():
-		}
+	var answer *http.Response // when a run begins
+	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request)
-	}
+		return err == nil || there.Load() || time.Since(began) > patience || ctx.Err() != nil
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}

@@ -40,7 +40,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			o := Options{
-				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
 				Notice: func(line string) { t.Log(line) },
 			}
 			result, err := Run(ctx, o)
@@ -80,7 +80,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	ctx, interrupt := context.WithCancel(deadline)
 	defer interrupt()
 	result, err := Run(ctx, Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
 		Progress: func(p Progress) {
 			if p.Phase == plan.Measured && p.Delivered > 0 {
 				interrupt()

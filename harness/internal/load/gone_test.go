@@ -35,7 +35,7 @@ func meanwhileOn(t *testing.T, srv *redis.Server, length time.Duration, do func(
 	var once sync.Once
 	var doing sync.WaitGroup
 	o := load.Options{
-		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Conn: redis.On(client), Queue: p.Queue, Seeds: srv.Seeds()},
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Conn: redis.On(client), Seeds: srv.Seeds()},
 		Progress: func(p load.Progress) {
 			if p.Offered >= 200 {
 				once.Do(func() { doing.Go(func() { do(srv) }) })

@@ -60,7 +60,7 @@ func onRedis(t *testing.T, o *load.Options) {
 	srv := redistest.Redis(t)
 	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
-	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Conn: redis.On(client), Queue: o.Plan.Queue}
+	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Conn: redis.On(client)}
 	if len(o.Plan.Faults) > 0 {
 		in, err := load.NewInjector(srv, o.Plan)
 		require.NoError(t, err)

@@ -104,7 +104,7 @@ func TestRunOnRedis(t *testing.T) {
 	p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
 	p.Queue = "own"
 	o := Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
 	}
 	result, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
 			p.Queue = "own"
 			o := Options{
-				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
 			}
 			result, err := Run(t.Context(), o)
 			require.NoError(t, err)

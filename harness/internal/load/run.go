@@ -243,7 +243,7 @@ const readyBefore = 100 * time.Millisecond
 // start is when the measured phase begins.
 func (e *engine) start(ctx context.Context) (start time.Time, err error) {
 	if len(e.Agents) > 0 && e.Redis != nil {
-		if offset, err := e.Redis.clockOffset(ctx); err == nil {
+		if offset, err := e.Redis.clockOffset(ctx, e.Plan.Queue); err == nil {
 			e.offset = &offset
 			e.note("clock: the server's is %+d µs to this machine's, ±%d µs (not corrected for)", offset.ahead.Microseconds(), offset.off.Microseconds())
 		}

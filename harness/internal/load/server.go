@@ -16,8 +16,6 @@ import (
 // Redis looks at the server over its own connection.
 type Redis struct {
 	Conn redis.Conn
-	// Queue is the destination queue.
-	Queue string
 	// Seeds are the addresses, host:port, by which Conn finds a Cluster, or of the sentinels that name its master; nil for one
 	// server.
 	Seeds []string
@@ -213,12 +211,12 @@ const clockSamples = 16
 
 // clockOffset asks the server for TIME several times and believes the quickest answer, as Cristian's algorithm does.
 // In a cluster it asks the master of the queue's slot.
-func (r *Redis) clockOffset(ctx context.Context) (best clockOffset, err error) {
+func (r *Redis) clockOffset(ctx context.Context, queue string) (best clockOffset, err error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	_, master, err := r.Conn.MasterOf(asking, r.Queue)
+	_, master, err := r.Conn.MasterOf(asking, queue)
 	if err != nil {
-		return best, fmt.Errorf("master of queue %q: %w", r.Queue, err)
+		return best, fmt.Errorf("master of queue %q: %w", queue, err)
 	}
 	for i := range clockSamples {
 		before := time.Now()

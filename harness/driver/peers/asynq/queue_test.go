@@ -87,7 +87,7 @@ func TestLoadThroughTheProgram(t *testing.T) {
 	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	result, err := load.Run(t.Context(), load.Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
-		Redis: &load.Redis{Conn: redis.On(client), Queue: p.Queue},
+		Redis: &load.Redis{Conn: redis.On(client)},
 	})
 	require.NoError(t, err)
 	c := result.Report.Counts
