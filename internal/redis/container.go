@@ -136,12 +136,12 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 		testcontainers.WithWaitStrategy(wait.ForLog(readyLine)),
 		testcontainers.WithLabels(map[string]string{processLabel: strconv.Itoa(os.Getpid())}),
 	)
-	s := &Server{How: "container " + image, closer: func() error {
+	s := &Server{How: "container " + image, closer: sync.OnceValue(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), containerTimeout/2)
 		defer cancel()
 		_, err := within(ctx, func() (any, error) { return nil, testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(0)) })
 		return err
-	}}
+	})}
 	if err == nil {
 		err = ctr.Start(ctx)
 	}

@@ -24,12 +24,8 @@ func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	if a.Topology == Sentinel {
-		master, err := a.masterAddr(ctx)
-		if err != nil {
-			return nil, err
-		}
-		a = a.At(master)
+	if a, err = a.master(ctx); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -125,8 +121,11 @@ func (a Address) info(ctx context.Context, addr string) (string, error) {
 	return fmt.Sprint(info), err
 }
 
-// masterAddr asks the sentinels in turn for the master.
-func (a Address) masterAddr(ctx context.Context) (string, error) {
+// master returns the address of the master, which it asks the sentinels for in turn; of no sentinels the address itself.
+func (a Address) master(ctx context.Context) (Address, error) {
+	if a.Topology != Sentinel {
+		return a, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	sentinel := a
@@ -140,12 +139,12 @@ func (a Address) masterAddr(ctx context.Context) (string, error) {
 		reply, err := ask(ctx, c, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", a.Master)
 		c.Close()
 		if at, ok := reply.([]any); ok && len(at) == 2 {
-			return net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1])), nil
+			return a.At(net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1]))), nil
 		}
 		last = err
 	}
 	if last == nil {
-		return "", fmt.Errorf("the sentinels at %s watch no master %q: check the name", strings.Join(a.Hosts, ","), a.Master)
+		return a, fmt.Errorf("the sentinels at %s watch no master %q: check the name", strings.Join(a.Hosts, ","), a.Master)
 	}
-	return "", a.explain(last)
+	return a, a.explain(last)
 }

@@ -80,7 +80,7 @@ func StartConfigured(ctx context.Context, path, lines string, args ...string) (*
 	}
 	s := &Server{
 		Addr: n.Addr, How: "process " + bin, Product: n.process.name, Version: n.process.version,
-		address: n.address, nodes: []*Node{n}, closer: n.close,
+		address: n.address, nodes: []*Node{n}, closer: sync.OnceValue(n.close),
 	}
 	if s.Version == "" && n.ready == readyLine { // a server that logs no version
 		return identified(ctx, s)

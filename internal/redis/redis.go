@@ -31,8 +31,6 @@ type Server struct {
 	address Address
 	nodes   []*Node
 	closer  func() error
-	once    sync.Once
-	err     error
 }
 
 // Start returns the Redis of a spec:
@@ -102,7 +100,7 @@ func startEmbedded(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return identified(ctx, &Server{How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: e.Close})
+	return identified(ctx, &Server{How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: sync.OnceValue(e.Close)})
 }
 
 func startExternal(ctx context.Context, a Address) (*Server, error) {
@@ -110,18 +108,15 @@ func startExternal(ctx context.Context, a Address) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Topology != Sentinel {
-		return identified(ctx, &Server{How: "external", address: a})
-	}
-	addr, err := a.masterAddr(ctx)
+	master, err := a.master(ctx)
 	if err != nil {
 		return nil, err
 	}
-	master, err := identified(ctx, &Server{How: "external", address: a.At(addr)})
+	s, err := identified(ctx, &Server{How: "external", address: master})
 	if err == nil {
-		master.address = a
+		s.address = a
 	}
-	return master, err
+	return s, err
 }
 
 // identified fills Addr, Product and Version by INFO server of the first host that answers, and closes a Server that answers wrong.
@@ -173,15 +168,6 @@ func (s *Server) URL() string { return s.address.String() }
 // URLBy is URL with the server reached at another address, host:port of a proxy.
 func (s *Server) URLBy(addr string) string { return s.address.At(addr).String() }
 
-// SetOf returns the server at an address, with the Nodes of its set and the function that stops them.
-func SetOf(ctx context.Context, how, address string, nodes []*Node, stop func() error) (*Server, error) {
-	s, err := Start(ctx, address, nil)
-	if err == nil {
-		s.How, s.nodes, s.closer = how, nodes, stop
-	}
-	return s, err
-}
-
 // Embedded reports whether the server runs inside this process; its figures do not stand for a real Redis.
 func (s *Server) Embedded() bool { return s.How == "embedded" }
 
@@ -212,10 +198,8 @@ func (s *Server) Conn() Conn { return connectTo(s.address, goredis.UniversalOpti
 // Close stops the server that Start started, and removes its files; it leaves an external server alone. It returns within 15 s, and the
 // same error each time.
 func (s *Server) Close() error {
-	s.once.Do(func() {
-		if s.closer != nil {
-			s.err = s.closer()
-		}
-	})
-	return s.err
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer()
 }

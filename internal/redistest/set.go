@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -68,19 +67,17 @@ func (s *Set) whole(ctx context.Context, how string, kind redis.Topology, seeds 
 	for _, n := range seeds {
 		address.Hosts = append(address.Hosts, n.Addr)
 	}
-	s.Server, err = redis.SetOf(ctx, how, address.String(), s.nodes, s.stop)
+	if s.Server, err = redis.Start(ctx, address.String(), nil); err == nil {
+		s.How = how
+	}
 	return err
 }
 
+// Nodes returns the servers that hold data, in the order of their start.
+func (s *Set) Nodes() []*redis.Node { return slices.Clone(s.nodes) }
+
 // Close stops all servers of the set. A second call does nothing.
 func (s *Set) Close() error {
-	if s.Server != nil {
-		return s.Server.Close()
-	}
-	return s.stop()
-}
-
-func (s *Set) stop() error {
 	var errs []error
 	for _, c := range s.clients {
 		errs = append(errs, c.Close())
@@ -106,15 +103,10 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 	return up
 }
 
-// replication returns the name:value lines of a node's INFO replication.
+// replication returns a node's INFO replication.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
-	text, err := s.clients[n].Info(ctx, "replication").Result()
-	m := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		m[name] = value
-	}
-	return m, err
+	info, err := s.clients[n].InfoMap(ctx, "replication").Result()
+	return info["Replication"], err
 }
 
 // at returns the node with an address, or nil.
