@@ -3,7 +3,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/listen"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Proxy is a TCP proxy on 127.0.0.1.
@@ -248,19 +248,11 @@ func (p *Proxy) Heal() error {
 	// A client that dials the closed port can get that very port as its own for a moment.
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
-	for {
+	return redis.Until(ctx, p.Addr+" is free again", func() error {
 		p.mu.Lock()
-		err := p.listen()
-		p.mu.Unlock()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		}
-	}
+		defer p.mu.Unlock()
+		return p.listen()
+	})
 }
 
 // Reset cuts all connections as Conn.Reset does.
