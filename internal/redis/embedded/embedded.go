@@ -29,6 +29,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	mini "github.com/alicebob/miniredis/v2/server"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 const (
@@ -140,13 +142,23 @@ func (e *Server) accept() {
 // serve runs a client's commands until it leaves.
 func (e *Server) serve(c *client) {
 	defer e.forget(c)
-	for args := range c.commands() {
+	for in := resp.NewReader(c.conn, 0); ; {
+		args, err := in.ReadCommand()
+		if errors.Is(err, resp.ErrProtocol) {
+			c.send(fmt.Appendf(nil, "-ERR Protocol error: %v\r\n", err))
+		}
+		if err != nil {
+			return
+		}
+		if len(args) == 0 {
+			continue
+		}
 		e.mu.Lock()
 		w := e.command(c, args)
 		e.serveWaiters()
 		e.mu.Unlock()
 		if w != nil {
-			e.await(c, w)
+			e.await(c, w, in)
 		}
 		if c.peer.Closed() {
 			return
