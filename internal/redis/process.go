@@ -156,15 +156,13 @@ type process struct {
 func run(ctx context.Context, command []string, dir, ready string) (*process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...) // ctx bounds the start, not the life
 	cmd.Dir = dir
-	out, in, err := os.Pipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdout, cmd.Stderr = in, in
-	err = startTied(cmd)
-	_ = in.Close()
-	if err != nil {
-		return nil, errors.Join(err, out.Close())
+	cmd.Stderr = cmd.Stdout
+	if err := startTied(cmd); err != nil {
+		return nil, err
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	up := make(chan struct{})
@@ -187,8 +185,7 @@ func run(ctx context.Context, command []string, dir, ready string) (*process, er
 var versionLine = regexp.MustCompile(`(\w+) version=([^,\s]+), bits=`)
 
 // follow reads the program's log to its end, so that the program never blocks on a full pipe, and closes up at the first line with ready.
-func (p *process) follow(out io.ReadCloser, ready string, up chan<- struct{}) {
-	defer out.Close()
+func (p *process) follow(out io.Reader, ready string, up chan<- struct{}) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		p.mu.Lock()
