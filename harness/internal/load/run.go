@@ -300,9 +300,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 		unread = e.keepHeld(ctx, p)
 	}
 	e.tellWarmup(ctx)
-	for _, m := range e.members {
-		m.close(ctx)
-	}
+	e.closeAll(ctx)
 	out := e.head()
 	e.mu.Lock()
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
@@ -315,7 +313,6 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	e.mu.Unlock()
 	out.ServerGone = e.goneText(ctx, start, unread)
 	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
-	e.closeAll(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes = e.faults, e.notes
