@@ -14,30 +14,19 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 )
 
-// holding is a place that holds an implementation's messages: the keys of a queue on the server, or the queues of an agent.
-type holding struct {
-	// held returns how many messages are held, due or not.
-	held func(ctx context.Context) (int64, error)
-	// messages calls each with every message of the run that is held.
-	messages func(ctx context.Context, each func(index uint32, due int64)) error
-}
-
-// stored are the keys that an implementation keeps for a queue.
-type stored struct {
-	queue string
-	spec.Keys
-}
+// holding reads the keys of a queue on the server, or the queues of an agent: it calls each with every message of the run that is
+// held, or with nil counts the messages, due or not.
+type holding func(ctx context.Context, each func(index uint32, due int64)) (held int64, err error)
 
 // stores are the keys of all queues.
-func (o Options) stores() (all []stored) {
+func (o Options) stores() (all []spec.Keys) {
 	if o.Redis == nil {
 		return nil
 	}
 	for _, name := range o.Plan.QueueNames() {
 		for _, m := range o.Plan.Members() {
-			keys, ok := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
-			kept := stored{name, keys}
-			if ok && !slices.ContainsFunc(all, func(other stored) bool { return reflect.DeepEqual(other, kept) }) {
+			kept, ok := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
+			if ok && !slices.ContainsFunc(all, func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
 				all = append(all, kept)
 			}
 		}
@@ -48,13 +37,16 @@ func (o Options) stores() (all []stored) {
 // holdings are the stores on the server, or else the open members that can list their messages.
 func (e *engine) holdings() (all []holding) {
 	for _, kept := range e.stores() {
-		all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
-			return kept.Values(ctx, func(value []byte) {
+		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
+			if each == nil {
+				return kept.Held(ctx)
+			}
+			return 0, kept.Values(ctx, func(value []byte) {
 				if index, due, ok := agent.Find(value, e.RunID); ok {
 					each(index, due)
 				}
 			})
-		}})
+		})
 	}
 	if all != nil {
 		return all
@@ -63,27 +55,20 @@ func (e *engine) holdings() (all []holding) {
 		if !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		ask := func(ctx context.Context, h *agent.HeldBy) error {
+		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
+			var h agent.HeldBy
 			result, err := m.call(ctx, askTimeout, "load.held", nil)
-			if err != nil {
-				return err
+			if err == nil {
+				err = json.Unmarshal(result, &h)
 			}
-			return json.Unmarshal(result, h)
-		}
-		all = append(all, holding{func(ctx context.Context) (int64, error) {
-			var h agent.HeldBy
-			err := ask(ctx, &h)
-			return h.Held, err
-		}, func(ctx context.Context, each func(index uint32, due int64)) error {
-			var h agent.HeldBy
-			if err := ask(ctx, &h); err != nil {
-				return err
+			if err != nil || each == nil {
+				return h.Held, err
 			}
-			return agent.Decode(h.Samples, func(s agent.Sample) error {
+			return h.Held, agent.Decode(h.Samples, func(s agent.Sample) error {
 				each(s.Index, s.A)
 				return nil
 			})
-		}})
+		})
 	}
 	return all
 }
@@ -101,7 +86,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 			return err
 		}
 		if held > 0 {
-			return &BusyQueueError{kept.queue, held}
+			return &BusyQueueError{kept.Queue, held}
 		}
 	}
 	return nil
@@ -117,8 +102,8 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 	reading, cancel := e.asking(ctx, readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
-	for _, h := range all {
-		err := h.messages(reading, func(index uint32, due int64) {
+	for _, messages := range all {
+		_, err := messages(reading, func(index uint32, due int64) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			p.keepHeld(index, due, now)

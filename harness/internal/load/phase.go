@@ -295,8 +295,8 @@ func (p *phase) settle(ctx context.Context) {
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		still := false
-		for _, h := range all {
-			n, err := h.held(asking)
+		for _, held := range all {
+			n, err := held(asking, nil)
 			if err != nil {
 				return true
 			}

@@ -14,6 +14,7 @@ import (
 // list to the next one.
 type Keys struct {
 	Conn  redis.Conn
+	Queue string
 	Set   string // a sorted set; empty for none
 	Lists []string
 	Other string // a key without messages of its own; empty for none
@@ -25,12 +26,12 @@ func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
 	switch d := d.(type) {
 	case Redis:
 		if d.zset {
-			return Keys{Conn: conn, Set: queue, Lists: []string{queue + tempSuffix}}, true
+			return Keys{Conn: conn, Queue: queue, Set: queue, Lists: []string{queue + tempSuffix}}, true
 		}
-		return Keys{Conn: conn, Lists: []string{queue, queue + tempSuffix}}, true
+		return Keys{Conn: conn, Queue: queue, Lists: []string{queue, queue + tempSuffix}}, true
 	case DQ, Program: // a program of exec may use others
 		names := wire.NamesOf(queue)
-		return Keys{Conn: conn, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending}, true
+		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending}, true
 	}
 	return Keys{}, false
 }
@@ -46,7 +47,7 @@ func (k Keys) Held(ctx context.Context) (held int64, err error) {
 	}
 	replies, err := k.Conn.Pipe(ctx, calls...)
 	if err != nil {
-		return 0, fmt.Errorf("length of queue %q: %w", k.Lists[0], err)
+		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
 	}
 	for _, reply := range replies {
 		n, _ := reply.Int64() // both reply with a number
