@@ -123,10 +123,10 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 // change prints a plan, and does it with --yes.
 func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
-	var done any = nothingChanged
-	var err error
+	done, err := nothingChanged, error(nil)
 	if q.apply {
-		done, err = plan.Apply(q.Context(), conn)
+		err = plan.Apply(q.Context(), conn)
+		done = plan.Result()
 	}
 	if _, unseen := fmt.Fprintln(q.OutOrStdout(), done); unseen != nil {
 		q.notice("%s", done)

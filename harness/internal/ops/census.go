@@ -278,37 +278,26 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
 	}
 	u := scripts.UnlistingOf(q.Name)
-	ask := func(suspects []string, judge func(m string, scored, listed, unlisted bool)) error {
-		for _, m := range suspects {
-			r, err := d.conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
-				[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
-			if len(r) < 4 || redis.HasErrorPrefix(r[0].Err(), "NOPERM") || redis.HasErrorPrefix(r[1].Err(), "NOPERM") {
-				return err
-			}
-			in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
-			_, missing := r[1].Result()
-			judge(m, r[0].Err() == nil, missing == nil, in(2) || in(3))
+	for _, m := range slices.Concat(ghosts, orphans) {
+		r, err := d.conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
+			[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
+		if len(r) < 4 || redis.HasErrorPrefix(r[0].Err(), "NOPERM") || redis.HasErrorPrefix(r[1].Err(), "NOPERM") {
+			return err
 		}
-		return nil
-	}
-	err = ask(ghosts, func(m string, scored, listed, _ bool) {
-		if !scored && listed {
+		in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
+		_, missing := r[1].Result()
+		switch scored, listed := r[0].Err() == nil, missing == nil; {
+		case !scored && listed:
 			c.Ghosts++
 			mend("ghost", m)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return ask(orphans, func(m string, scored, listed, unlisted bool) {
-		switch {
-		case scored && unlisted:
+		case scored && (in(2) || in(3)):
 			c.Unlisted++
 		case scored && !listed:
 			c.Orphans++
 			mend("list", m)
 		}
-	})
+	}
+	return nil
 }
 
 // due counts the members due within each span.

@@ -319,10 +319,10 @@ func (d *Desk) do(r *http.Request) (deskView, error) {
 		return deskView{status: http.StatusConflict}, errors.New("this plan was carried out already, or is forgotten: choose again")
 	}
 	v := deskView{Title: p.Verb + ": done"}
-	done, err := p.Apply(r.Context(), d.Conn)
-	if v.Notes = []string{done.String()}; done.File != "" {
+	err := p.Apply(r.Context(), d.Conn)
+	if v.Notes = []string{p.Result()}; p.Undo != "" {
 		d.mu.Lock()
-		d.undo = append(d.undo, done.File)
+		d.undo = append(d.undo, p.Undo)
 		d.mu.Unlock()
 	}
 	if err != nil {

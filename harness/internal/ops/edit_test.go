@@ -218,14 +218,13 @@ func TestUndoFiles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	site := ops.Site{Address: b.srv.URL(), Folder: t.TempDir()}
-	do := func(o *ops.Order) (done ops.Done, err error) {
+	do := func(o *ops.Order) (p *ops.Plan, err error) {
 		o.Queue, o.Site = "orders", site
 		require.NoError(t, o.Check())
-		p, err := o.Plan(b.ctx, ops.NewEditor(b.conn, o.Queue))
-		if err == nil {
-			done, err = p.Apply(b.ctx, b.conn)
+		if p, err = o.Plan(b.ctx, ops.NewEditor(b.conn, o.Queue)); err == nil {
+			err = p.Apply(b.ctx, b.conn)
 		}
-		return done, err
+		return p, err
 	}
 	cancelled := func() (file, text string) {
 		b.do("FLUSHALL")
@@ -234,9 +233,9 @@ func TestUndoFiles(t *testing.T) {
 		}
 		done, err := do(&ops.Order{Verb: "cancel", Of: []string{"waiting"}, All: true})
 		require.NoError(t, err)
-		data, err := os.ReadFile(done.File)
+		data, err := os.ReadFile(done.Undo)
 		require.NoError(t, err)
-		return done.File, string(data)
+		return done.Undo, string(data)
 	}
 	undo := func(file string) error {
 		_, err := do(&ops.Order{Verb: "undo", File: file})
@@ -259,7 +258,7 @@ func TestUndoFiles(t *testing.T) {
 	overwrite(text + `{"undoing":[1]}` + "\n" + `{"undoing":[2]}` + "\n" + `{"undoing":[3]}` + "\n") // killed each time
 	done, err := do(&ops.Order{Verb: "undo", File: file})
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 1}, []int{done.Made, done.Of})
+	require.Equal(t, []int{1, 1}, []int{done.Made, len(done.Changes)})
 	overwrite(text)
 	require.ErrorContains(t, undo(file), "nothing was undone")
 

@@ -119,14 +119,7 @@ func counted(kind string, of func(*Queue) int64, what func(int64) string, why, v
 
 // judge applies the rules, and orders the queues.
 func (l *Look) judge() {
-	tally := func(f Finding) {
-		switch f.State {
-		case Red:
-			l.Red++
-		case Yellow:
-			l.Yellow++
-		}
-	}
+	count := map[State]int{}
 	for _, q := range l.Queues {
 		q.State = Fine
 		for _, r := range rules {
@@ -134,12 +127,11 @@ func (l *Look) judge() {
 				continue
 			}
 			state, n, why, next := r.tell(l, q)
-			f := Finding{r.kind, state, n, why, next}
-			q.Findings = append(q.Findings, f)
+			q.Findings = append(q.Findings, Finding{r.kind, state, n, why, next})
 			if gravity[state] > gravity[q.State] && state != Note {
 				q.State = state
 			}
-			tally(f)
+			count[state]++
 		}
 		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
 	}
@@ -149,8 +141,9 @@ func (l *Look) judge() {
 			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + db})
 	}
 	for _, f := range l.Findings {
-		tally(f)
+		count[f.State]++
 	}
+	l.Red, l.Yellow = count[Red], count[Yellow]
 	slices.SortStableFunc(l.Queues, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(gravity[b.State], gravity[a.State]), cmp.Compare(b.Overdue, a.Overdue), strings.Compare(a.Name, b.Name))
 	})

@@ -13,7 +13,7 @@ type queueGauge struct {
 	each               func(q *Queue, set func(value float64, labels ...string))
 }
 
-func gaugeOf(name, help string, value func(*Queue) int64) queueGauge {
+func gaugeOf[N int64 | float64](name, help string, value func(*Queue) N) queueGauge {
 	return queueGauge{"dq_queue_" + name, help, "", func(q *Queue, set func(float64, ...string)) { set(float64(value(q))) }}
 }
 
@@ -27,11 +27,9 @@ var (
 		gaugeOf("waiting_members", "Members of the timeout set.", func(q *Queue) int64 { return q.Waiting }),
 		gaugeOf("listed_entries", "Entries of the pending list.", func(q *Queue) int64 { return q.Listed }),
 		gaugeOf("delivered_values", "Values in the destination queue.", func(q *Queue) int64 { return q.Ready }),
-		{"dq_queue_delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", "", func(q *Queue, set func(float64, ...string)) { set(q.StillSeconds) }},
+		gaugeOf("delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", func(q *Queue) float64 { return q.StillSeconds }),
 		gaugeOf("overdue_members", "Members that have been due for more than a second.", func(q *Queue) int64 { return q.Overdue }),
-		{"dq_queue_overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", "", func(q *Queue, set func(float64, ...string)) {
-			set(float64(q.OldestMS) / 1000)
-		}},
+		gaugeOf("overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", func(q *Queue) float64 { return float64(q.OldestMS) / 1000 }),
 		{"dq_queue_members", "Members by layout: of the first ones, or of all of a queue that was named.", "layout", func(q *Queue, set func(float64, ...string)) {
 			for layout, n := range q.Layouts {
 				set(float64(n), "layout", layout)

@@ -92,6 +92,9 @@ type Plan struct {
 	Changes []Change
 	Unsure  []Change // of an undo file: the queue does not show if they were made, and they are left
 
+	Made int    // changes, by Apply
+	Undo string // the file that undoes them; empty if nothing was changed
+
 	undo *Undo
 }
 
@@ -156,33 +159,26 @@ func (p *Plan) Text(redact bool) string {
 	return b.String()
 }
 
-// Done is the result of a plan.
-type Done struct {
-	Queue, File string // File undoes it; empty if nothing was changed
-	Made, Of    int
-	flags       []string
-}
-
-func (d Done) String() string {
-	s := fmt.Sprintf("%s: %d of %d changed", text.Line(d.Queue), d.Made, d.Of)
-	if d.File != "" {
-		s += "; to undo: " + Command("queue undo", d.File, d.flags...)
+// Result says what Apply has done.
+func (p *Plan) Result() string {
+	s := fmt.Sprintf("%s: %d of %d changed", text.Line(p.Queue), p.Made, len(p.Changes))
+	if p.Undo != "" {
+		s += "; to undo: " + Command("queue undo", p.Undo, p.Site.Flags...)
 	}
 	return s
 }
 
 // Apply makes the changes of a plan. Before them it writes an undo file. The file whose changes it undoes gets marks, so that it does
 // so once.
-func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (d Done, err error) {
-	d = Done{Queue: p.Queue, Of: len(p.Changes), flags: p.Site.Flags}
-	if d.Of == 0 {
-		return d, nil
+func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
+	if len(p.Changes) == 0 {
+		return nil
 	}
 	editor := NewEditor(conn, p.Queue)
 	if p.undo != nil {
 		marks, err := p.undo.open(p.File)
 		if err != nil {
-			return d, fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.File, err)
+			return fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.File, err)
 		}
 		defer marks.Close()
 		editor.marks = marks
@@ -193,17 +189,17 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (d Done, err error) {
 		err = write(file, Change{Server: p.Site.server()})
 	}
 	if err != nil {
-		return d, fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
+		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	d.Made, _, err = editor.Apply(ctx, p.Changes, -1, file)
-	if err = errors.Join(err, file.Close()); d.Made > 0 || err != nil {
-		d.File = name
-		return d, err
+	p.Made, _, err = editor.Apply(ctx, p.Changes, -1, file)
+	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil {
+		p.Undo = name
+		return err
 	}
 	if p.undo != nil {
 		err = errors.New("nothing was undone: the messages are back already, or gone")
 	}
-	return d, errors.Join(os.Remove(name), err)
+	return errors.Join(os.Remove(name), err)
 }
 
 // special are the characters that the name of an undo file does not have.
