@@ -36,23 +36,23 @@ type Analysis struct {
 	Where string
 	Match func(value []byte, shown string) bool
 
-	commands, unparsed, lines, logs, oddLimits int64 // lines: of this log
-	scriptCalls, scriptLines                   int64
-	first, latest, now                         int64 // µs
-	file, begunIn                              int32 // the file, and the one in which the call under way began
-	calls                                      trace.Scanner
-	step                                       step // under way
-	cut                                        bool // the log begins within a script, and is still there
-	conns                                      map[string]*conn
-	hosts                                      map[string]*host
-	clients                                    map[client]*Group
-	keys                                       map[dbKey]keyRef
-	queues                                     []*queue
-	listeners                                  map[string]*listeners // by channel
-	waiters                                    map[dbKey][]*conn
-	leftOut                                    bool
-	findings                                   findings
-	stories                                    []*Story
+	commands, unparsed, lines, logs int64 // lines: of this log
+	scriptCalls, scriptLines        int64
+	first, latest, now              int64 // µs
+	file, begunIn                   int32 // the file, and the one in which the call under way began
+	calls                           trace.Scanner
+	step                            step // under way
+	cut                             bool // the log begins within a script, and is still there
+	conns                           map[string]*conn
+	hosts                           map[string]*host
+	clients                         map[client]*Group
+	keys                            map[dbKey]keyRef
+	queues                          []*queue
+	listeners                       map[string]*listeners // by channel
+	waiters                         map[dbKey][]*conn
+	leftOut                         bool
+	findings                        findings
+	stories                         []*Story
 }
 
 type dbKey struct {
@@ -280,9 +280,6 @@ func (a *Analysis) inner(l monitor.Line) {
 		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true
 	}
 	s.queue = cmp.Or(s.queue, ref.queue)
-	if name == "zrangebyscore" && ref.role == timeoutSet && len(l.Args) == 7 && l.Args[6] != "100" && (s.script == nil || s.script.known != nil) {
-		a.oddLimits++
-	}
 	a.effect(ref, name, l)
 	if isDelete(name) {
 		for _, key := range l.Args[2:] {

@@ -146,7 +146,6 @@ func (a *Analysis) notices(d *Document) {
 	notice(redissons == 0 && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
 	notice(redissons > 1, "clients of %d releases or more", redissons)
 	notice(a.scriptCalls > 0 && a.scriptLines == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
-	notice(a.oddLimits > 0, "%d transfers asked for another number of members than 100, which no release known does", a.oddLimits)
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)
 	for _, q := range a.queues {

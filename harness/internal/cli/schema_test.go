@@ -113,15 +113,6 @@ var histogramSchema = &jsonschema.Schema{
 	AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 }
 
-// written are the fields that a type's MarshalJSON adds or changes.
-var written = map[reflect.Type]func(*jsonschema.Schema){
-	reflect.TypeFor[ops.Queue](): func(s *jsonschema.Schema) { s.Properties["name_base64"] = nameInBase64 },
-}
-
-var nameInBase64 = &jsonschema.Schema{
-	Type: "string", ContentEncoding: "base64", Description: "The bytes of a name that is no text; absent for one that is.",
-}
-
 // texts adds to special the types that are written as a text.
 func texts(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
 	if seen[t] || special[t] != nil {
@@ -196,9 +187,6 @@ func (d describer) describe(t require.TestingT, of reflect.Type, s *jsonschema.S
 				field.Description = d.special[f.Type].Description
 			}
 			d.describe(t, f.Type, field)
-		}
-		if change := written[of]; change != nil {
-			change(s)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		return nil
 	}
 	x := &index{listed: map[uint64]bool{}}
-	layouts, kinds, shown := map[string]int64{}, map[Value]int64{}, map[Value]int{}
+	layouts, kinds := map[string]int64{}, map[Value]int64{}
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
 		if len(x.listed) < maxCensus {
@@ -149,13 +149,10 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 			c.Never++
 		}
 		kind := Value{Codec: m.Codec, Class: m.Class}
-		if _, known := kinds[kind]; !known && len(kinds) >= maxKinds {
+		if kinds[kind] == 0 && len(kinds) >= maxKinds {
 			kind = Value{Codec: "other"}
 		}
-		if m.Layout != "unreadable" {
-			kinds[kind]++
-		}
-		if shown[kind]++; shown[kind] <= eachSample && len(c.Samples) < 20 {
+		if kinds[kind]++; kinds[kind] <= eachSample && len(c.Samples) < 20 {
 			c.Samples = append(c.Samples, m)
 		}
 		return nil
@@ -165,8 +162,9 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	}
 	q.Layouts = layouts
 	for kind, n := range kinds {
-		kind.Count = n
-		c.Values = append(c.Values, kind)
+		if kind.Count = n; kind.Codec != "" { // of a member that was read
+			c.Values = append(c.Values, kind)
+		}
 	}
 	slices.SortFunc(c.Values, func(a, b Value) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))

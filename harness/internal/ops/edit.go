@@ -73,16 +73,11 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		}
 		return visit(i)
 	}
-	switch of {
-	case "waiting", "aside", "ahead":
-		return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
-			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
-		})
-	case "ready":
+	if of == "ready" {
 		return walk(ctx, e.conn, e.names.Destination, func(first int64, entries []string) error {
-			for i := len(entries) - 1; i >= 0; i-- {
+			for i, entry := range slices.Backward(entries) {
 				at := first + int64(i)
-				if err := try(Item{Of: of, Message: valueOf("#"+strconv.FormatInt(at, 10), entries[i], 0), Index: at, key: entries[i]}); err != nil {
+				if err := try(Item{Of: of, Message: valueOf("#"+strconv.FormatInt(at, 10), entry, 0), Index: at, key: entry}); err != nil {
 					return err
 				}
 			}
@@ -91,6 +86,9 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	}
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
+		if packed(of) || of == "aside" {
+			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
+		}
 		r, err := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
 		if len(r) < 3 {
 			return err

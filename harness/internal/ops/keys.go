@@ -78,13 +78,14 @@ func inBraces(ctx context.Context, conn redis.Conn, names []string) []string {
 
 // Command is a command of dq-bench, to be pasted into a shell: words in front of the queue, flags behind it.
 func Command(verb, queue string, flags ...string) string {
-	words := []string{"dq-bench", verb}
-	if strings.HasPrefix(queue, "-") { // else taken for a flag
-		words = append(append(words, flags...), "--", text.Shell(queue))
-	} else {
-		words = append(append(words, text.Shell(queue)), flags...)
+	words := slices.Concat([]string{"dq-bench", verb}, flags)
+	switch {
+	case strings.HasPrefix(queue, "-"): // else taken for a flag
+		words = append(words, "--", text.Shell(queue))
+	case queue != "":
+		words = slices.Insert(words, 2, text.Shell(queue))
 	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	return strings.Join(words, " ")
 }
 
 // Missing is an error if a queue that was named is nowhere, with the name that may be meant.

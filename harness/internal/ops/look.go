@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -66,7 +65,9 @@ type Server struct {
 
 // Queue is the state of one queue.
 type Queue struct {
-	Name  string `json:"name"` // any bytes, see MarshalJSON
+	Name  string `json:"-"` // any bytes
+	Text  string `json:"name"`
+	Bytes []byte `json:"name_base64,omitempty"` // of a name that is no text
 	State State  `json:"state"`
 
 	Waiting   int64 `json:"waiting"` // in the timeout set
@@ -96,20 +97,6 @@ type Queue struct {
 	leaseDue float64
 	wrong    []string // keys of another type
 	far      bool     // due members are far from the head of a long list
-}
-
-// MarshalJSON writes a name that JSON cannot hold as text, and its bytes in base64 beside it.
-func (q *Queue) MarshalJSON() ([]byte, error) {
-	type fields Queue
-	valid := text.Valid(q.Name)
-	if valid == q.Name {
-		return json.Marshal((*fields)(q))
-	}
-	return json.Marshal(struct {
-		Name  string `json:"name"`
-		Bytes []byte `json:"name_base64"`
-		*fields
-	}{valid, []byte(q.Name), (*fields)(q)})
 }
 
 // Doctor looks at queues again and again, and remembers which values stood still.
@@ -225,7 +212,10 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 	}
 	for i, name := range names {
 		n := wire.NamesOf(name)
-		q := &Queue{Name: name, names: n, Listeners: -1, Layouts: map[string]int64{}, Findings: []Finding{}}
+		q := &Queue{Name: name, Text: text.Valid(name), names: n, Listeners: -1, Layouts: map[string]int64{}, Findings: []Finding{}}
+		if q.Text != name {
+			q.Bytes = []byte(name)
+		}
 		r := replies[i*each : (i+1)*each]
 		for j, key := range map[int]string{0: n.TimeoutSet, 1: n.Pending, 2: name} {
 			switch err := r[j].Err(); {
@@ -246,27 +236,26 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		members, _ := redis.Scores(r[4])
 		last, _ := redis.Scores(r[5])
 		tail, _ := r[6].StringSlice()
-		met := map[string]bool{}
-		for _, z := range members {
+		now := l.At.UnixMilli()
+		for i, z := range slices.Backward(members) {
 			tail = append(tail, z.Member)
-		}
-		for _, member := range tail {
-			if !met[member] {
-				met[member] = true
-				q.note(member)
+			switch due := int64(z.Score); {
+			case due > now:
+				q.NextMS = due
+			case i == 0 && due >= 0:
+				q.OldestMS = now - due
 			}
 		}
-		if len(members) > 0 {
+		slices.Sort(tail)
+		for _, member := range slices.Compact(tail) {
+			name := "unreadable"
+			if at := layoutOf(member); at != 0 {
+				name = at.String()
+			}
+			q.Layouts[name]++
+		}
+		if len(members) > 0 && len(last) > 0 {
 			q.head, q.last = &members[0], &last[0]
-			if due := int64(members[0].Score); due < l.At.UnixMilli() && due >= 0 {
-				q.OldestMS = l.At.UnixMilli() - due
-			}
-			for _, z := range members {
-				if int64(z.Score) > l.At.UnixMilli() {
-					q.NextMS = int64(z.Score)
-					break
-				}
-			}
 		}
 		first, _ := r[7].StringSlice() // the script reports a key of another type
 		q.first, q.alike = strings.Join(first, "\x00"), len(first) == 2 && first[0] == first[1]
@@ -279,15 +268,6 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])
-}
-
-// note counts the layout of a member.
-func (q *Queue) note(member string) {
-	name := "unreadable"
-	if at := layoutOf(member); at != 0 {
-		name = at.String()
-	}
-	q.Layouts[name]++
 }
 
 // listeners asks how many clients listen to each channel.

@@ -128,6 +128,7 @@ func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
 	w := new(web.Families)
 	require.NoError(t, guard.WriteMetrics(w))
 	require.Contains(t, string(w.Bytes()), `dq_guard_delivered_messages_total{queue="orders"} 3`)
+	require.Equal(t, "dq-bench doctor --all", Command("doctor", "", "--all"))
 	for _, name := range regexp.MustCompile(`\bdq_guard_[a-z_]+`).FindAllString(string(w.Bytes()), -1) {
 		known[name] = true
 	}
