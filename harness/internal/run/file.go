@@ -169,7 +169,7 @@ func inert(v reflect.Value) {
 			inert(v.Field(i))
 		}
 	case reflect.Slice:
-		for i := range v.Len() {
+		for i := 0; i < v.Len() && v.Type().Elem().Kind() > reflect.Complex128; i++ { // numbers are inert
 			inert(v.Index(i))
 		}
 	case reflect.Map:
