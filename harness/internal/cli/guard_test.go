@@ -151,7 +151,6 @@ func TestGuardsOfAFleet(t *testing.T) {
 	}
 	require.Empty(t, lost, "of %d lost", offered)
 	require.Empty(t, twice, "of %d twice", offered)
-	t.Logf("%d offered", offered)
 }
 
 func TestOneNodeOfAClusterIsRefused(t *testing.T) {

@@ -86,7 +86,6 @@ func study(t *testing.T, n int, tail float64) (outcomes map[Outcome]int) {
 func TestStudyOfEqualSides(t *testing.T) {
 	n := studied(200)
 	found := study(t, n, 1)
-	t.Logf("%d: %v", n, found)
 	if alarms := found[Better] + found[Worse]; n == 200 {
 		require.Equal(t, 4, alarms)
 	} else {
@@ -97,7 +96,6 @@ func TestStudyOfEqualSides(t *testing.T) {
 func TestStudyOfAFifthAtTheTail(t *testing.T) {
 	n := studied(100)
 	found := study(t, n, 1.2)
-	t.Logf("%d: %v", n, found)
 	require.Equal(t, n, found[Worse])
 }
 

@@ -166,6 +166,11 @@ func TestTextSaysWhatWasJudgedFirstAndTheVerdictLast(t *testing.T) {
 	require.True(t, strings.HasPrefix(two, "BASE dq:1.0 on redis 7.0.15 (external), 6 runs\nNEW dq:1.1 on redis"), two)
 	require.Regexp(t, `(?m)^past due p50 +\+\d+\.\d % +\+\d+\.\d … \+\d+\.\d % +worse +`, two)
 	require.Regexp(t, `\nNEW is worse: past due p\d+[a-z ]* \+\d+\.\d % \(95 % interval `, two)
+	set := compare.Set{}
+	for _, ns := range []float64{5e6, 9e6, 427e3, 1e6} {
+		set.Runs = append(set.Runs, &run.Document{SLO: []run.Objective{{Metric: "past_due.p99", Actual: &ns}}})
+	}
+	require.Equal(t, "427 µs … 9.00 ms (4 values)", objectives([]compare.Set{set}).Rows[0].Cells[2].Text)
 	many := inText(t, all["many"])
 	require.Regexp(t, `(?m)^1\.5 +past due p50 +worse +\S+× +\S+× +\S+× +0\.001`, many)
 	require.Contains(t, many, "Worse since 1.5: ")

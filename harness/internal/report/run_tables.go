@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -88,11 +89,11 @@ func quantiles(sets []compare.Set, of []float64) Table {
 
 // costs is the server's cost of a message: the median over the runs of a set.
 func costs(sets []compare.Set) Table {
-	of := func(unit string, of func(*run.Document) float64) func(compare.Set) Cell {
+	of := func(unit string, of func(*run.Document) (float64, bool)) func(compare.Set) Cell {
 		return func(s compare.Set) Cell {
 			var values []float64
 			for _, r := range s.Runs {
-				if v := of(r); !math.IsNaN(v) {
+				if v, ok := of(r); ok {
 					values = append(values, v)
 				}
 			}
@@ -103,18 +104,10 @@ func costs(sets []compare.Set) Table {
 			return Cell{Text: plan.FormatFloat(median) + unit, Raw: &median}
 		}
 	}
-	figure := func(name string) func(*run.Document) float64 {
-		return func(r *run.Document) float64 {
-			if v, ok := r.Figure(name); ok {
-				return v
-			}
-			return math.NaN()
-		}
-	}
 	t := perSet("costs", "Cost on the server", sets, []row{
-		{"transfer calls per message", of("", figure("transfer_calls_per_message"))},
-		{"commands per message", of("", figure("commands_per_message"))},
-		{"processor time per message", of(" µs", func(r *run.Document) float64 { return r.ServerCPUPerMessage() / 1e3 })},
+		{"transfer calls per message", of("", func(r *run.Document) (float64, bool) { return r.Figure("transfer_calls_per_message") })},
+		{"commands per message", of("", func(r *run.Document) (float64, bool) { return r.Figure("commands_per_message") })},
+		{"processor time per message", of(" µs", func(r *run.Document) (float64, bool) { v := r.ServerCPUPerMessage(); return v / 1e3, !math.IsNaN(v) })},
 	})
 	t.Hint, t.PageOnly = "For each message, of all clients of the server; the median over the runs.", len(sets) == 1
 	return t
@@ -161,8 +154,10 @@ func objectives(sets []compare.Set) Table {
 		}
 		for _, expr := range order {
 			results := byExpr[expr]
-			met := 0
-			var actual []string
+			slices.SortStableFunc(results, func(a, b run.Objective) int {
+				return cmp.Compare(*cmp.Or(a.Actual, new(float64)), *cmp.Or(b.Actual, new(float64)))
+			})
+			met, actual := 0, []string{}
 			for _, o := range results {
 				if o.Met {
 					met++
