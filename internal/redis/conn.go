@@ -190,10 +190,7 @@ func (c conn) Close() error { return c.client.Close() }
 var Nil error = goredis.Nil
 
 // Error is an error reply.
-type Error interface {
-	error
-	RedisError()
-}
+type Error = goredis.Error
 
 // HasErrorPrefix reports whether err is an error reply that begins with prefix, after ERR if the reply has it.
 func HasErrorPrefix(err error, prefix string) bool { return goredis.HasErrorPrefix(err, prefix) }
@@ -204,21 +201,13 @@ type Z struct {
 	Member string
 }
 
-// Scores reads the reply to a command WITHSCORES, of RESP2 or RESP3.
+// Scores reads the reply of RESP2 to a command WITHSCORES.
 func Scores(reply *goredis.Cmd) (members []Z, err error) {
-	items, err := reply.Slice()
-	var flat []any
-	for _, item := range items {
-		if pair, ok := item.([]any); ok {
-			flat = append(flat, pair...)
-		} else {
-			flat = append(flat, item)
-		}
-	}
+	flat, err := reply.StringSlice()
 	for ; err == nil && len(flat) > 1; flat = flat[2:] {
 		var score float64
-		score, err = strconv.ParseFloat(fmt.Sprint(flat[1]), 64)
-		members = append(members, Z{score, fmt.Sprint(flat[0])})
+		score, err = strconv.ParseFloat(flat[1], 64)
+		members = append(members, Z{score, flat[0]})
 	}
 	return members, err
 }
