@@ -12,8 +12,6 @@ import (
 const (
 	// maxReply bounds a reply, in bytes; each element of a list counts elementCost as well.
 	maxReply, elementCost = 256 << 20, 16
-	// maxLine bounds a status or an error.
-	maxLine = 1 << 20
 	// maxDepth bounds the nesting of lists.
 	maxDepth = 32
 )
@@ -25,19 +23,16 @@ var errReply = errors.New("the server's reply does not end, or is none: its conn
 // memory for it.
 type bounded struct {
 	net.Conn
-	most, line int64
+	most int64
 
 	left int64   // of the current reply
 	bulk int64   // bytes to come of a string and its CR LF
-	read int64   // bytes of the current line
 	head []byte  // the line's beginning
 	open []int64 // elements to come, of each list around the current value
 	err  error
 }
 
-func newBounded(c net.Conn, most, line int64) *bounded {
-	return &bounded{Conn: c, most: most, line: line, left: most}
-}
+func newBounded(c net.Conn, most int64) *bounded { return &bounded{Conn: c, most: most, left: most} }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil {
@@ -75,15 +70,15 @@ func (b *bounded) pass(p []byte) error {
 			continue
 		}
 		c := p[0]
-		p, b.left, b.read = p[1:], b.left-1, b.read+1
-		if b.left < 0 || b.read > b.line {
-			return fmt.Errorf("%w: expected at most %d bytes, and %d in a line", errReply, b.most, b.line)
+		p, b.left = p[1:], b.left-1
+		if b.left < 0 {
+			return fmt.Errorf("%w: expected at most %d bytes", errReply, b.most)
 		}
 		if c == '\n' {
 			if err := b.header(); err != nil {
 				return err
 			}
-			b.head, b.read = b.head[:0], 0
+			b.head = b.head[:0]
 		} else if len(b.head) < 24 { // the type and a number
 			b.head = append(b.head, c)
 		}

@@ -79,7 +79,7 @@ func connect(address string, o goredis.UniversalOptions) (Conn, error) {
 // connectTo returns a Conn with bounded replies of RESP2.
 func connectTo(a Address, o goredis.UniversalOptions) Conn {
 	o.Protocol = 2
-	o.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return a.dial(ctx, addr, maxLine) }
+	o.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) { return a.dial(ctx, addr) }
 	return On(newClient(a, o))
 }
 

@@ -29,7 +29,7 @@ func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn,
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	c, err := a.open(ctx, a.Hosts[0], maxReply) // a line of MONITOR is as long as a command
+	c, err := a.open(ctx, a.Hosts[0])
 	if err != nil {
 		return nil, a.explain(err)
 	}
@@ -41,8 +41,8 @@ func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn,
 	return c, nil
 }
 
-// dial connects to one server of the address. It bounds each reply, and each line of a reply.
-func (a Address) dial(ctx context.Context, addr string, line int64) (net.Conn, error) {
+// dial connects to one server of the address. It bounds each reply.
+func (a Address) dial(ctx context.Context, addr string) (net.Conn, error) {
 	network := "tcp"
 	if a.Unix {
 		network = "unix"
@@ -55,12 +55,12 @@ func (a Address) dial(ctx context.Context, addr string, line int64) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return newBounded(c, maxReply, line), nil
+	return newBounded(c, maxReply), nil
 }
 
 // open is dial with AUTH and SELECT done.
-func (a Address) open(ctx context.Context, addr string, line int64) (net.Conn, error) {
-	c, err := a.dial(ctx, addr, line)
+func (a Address) open(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := a.dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func ask(ctx context.Context, c net.Conn, command ...string) (any, error) {
 func (a Address) info(ctx context.Context, addr string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	c, err := a.open(ctx, addr, maxLine)
+	c, err := a.open(ctx, addr)
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +132,7 @@ func (a Address) master(ctx context.Context) (Address, error) {
 	sentinel.username, sentinel.password, sentinel.Database = "", a.sentinelPassword, 0
 	var last error
 	for _, addr := range a.Hosts {
-		c, err := sentinel.open(ctx, addr, maxLine)
+		c, err := sentinel.open(ctx, addr)
 		if last = err; err != nil {
 			continue
 		}

@@ -92,7 +92,7 @@ func TestRepliesWithinTheBoundPass(t *testing.T) {
 	small := "+OK\r\n$5\r\nab\r\nc\r\n*3\r\n:1\r\n$-1\r\n*0\r\n%1\r\n+a\r\n*2\r\n#t\r\n_\r\n|1\r\n+k\r\n+v\r\n,1.5\r\n>2\r\n+m\r\n$0\r\n\r\n*-1\r\n"
 	text := strings.Repeat(small, 50) // far more than the bound, each reply within
 	for name, wrap := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "by bytes": iotest.OneByteReader} {
-		got, err := io.ReadAll(newBounded(&reading{Reader: wrap(strings.NewReader(text))}, most, most))
+		got, err := io.ReadAll(newBounded(&reading{Reader: wrap(strings.NewReader(text))}, most))
 		require.NoError(t, err, name)
 		require.Equal(t, text, string(got))
 	}
@@ -101,7 +101,7 @@ func TestRepliesWithinTheBoundPass(t *testing.T) {
 		"*1\r\n*1\r\n*12\r\n", strings.Repeat("*1\r\n", maxDepth+1), "$x\r\n", "\n",
 	} {
 		c := &reading{Reader: strings.NewReader(large)}
-		_, err := io.ReadAll(newBounded(c, most, most))
+		_, err := io.ReadAll(newBounded(c, most))
 		require.ErrorIs(t, err, errReply, large)
 		require.True(t, c.closed)
 	}
@@ -111,9 +111,9 @@ func FuzzBounded(f *testing.F) {
 	f.Add("*2\r\n$1\r\na\r\n:1\r\n", uint8(3))
 	f.Add("|1\r\n+k\r\n+v\r\n%1\r\n+a\r\n*0\r\n", uint8(1))
 	f.Fuzz(func(t *testing.T, text string, at uint8) {
-		whole := newBounded(nil, 1000, 100)
+		whole := newBounded(nil, 1000)
 		first := whole.pass([]byte(text))
-		parts, cut := newBounded(nil, 1000, 100), min(int(at), len(text))
+		parts, cut := newBounded(nil, 1000), min(int(at), len(text))
 		second := parts.pass([]byte(text[:cut]))
 		if second == nil {
 			second = parts.pass([]byte(text[cut:]))
