@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,53 +132,51 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 // openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. Of what is due at one
 // instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
-	type change struct {
-		at     time.Duration
-		begins int
-		m      *member
-	}
-	var changes []change
+	var instants []time.Duration
 	for _, m := range e.members {
-		if m.To > 0 {
-			changes = append(changes, change{m.To, 0, m})
-		}
-		if m.From > 0 {
-			changes = append(changes, change{m.From, 1, m})
-		}
+		instants = append(instants, m.From, m.To)
 	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.begins-b.begins) })
+	slices.Sort(instants)
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
-	for _, c := range changes {
-		m := c.m
-		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(c.at)) != nil {
+	for _, at := range slices.Compact(instants)[1:] { // the first is 0
+		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(at)) != nil {
 			break
 		}
-		var err error
-		switch {
-		case c.begins > 0:
-			err = m.open(ctx)
-			if !m.there() {
-				m.ends()
+		for _, m := range e.members {
+			if m.To != at || !m.there() { // one that could not be opened has been noted
+				continue
 			}
-		case !m.there(): // it could not be opened, which has been noted
-		case m.Kill:
-			m.kill()
-			err = e.shareConsumers(ctx)
-		default:
-			p.awaitAnswers(func() int64 { return p.open[m.number] })
-			m.end(ctx)
-			m.close(ctx)
-			err = e.shareConsumers(ctx)
+			if m.Kill {
+				m.kill()
+			} else {
+				p.awaitAnswers(func() int64 { return p.open[m.number] })
+				m.end(ctx)
+				m.close(ctx)
+			}
+			e.changed(ctx, m, e.shareConsumers(ctx))
 		}
-		if err != nil && ctx.Err() == nil {
-			e.note("%s: %v", m.Member, err)
+		for _, m := range e.members {
+			if m.From == at {
+				err := m.open(ctx)
+				if !m.there() {
+					m.ends()
+				}
+				e.changed(ctx, m, err)
+			}
 		}
 	}
 	for _, m := range e.members {
 		if !m.there() {
 			m.ends() // or will not begin any more
 		}
+	}
+}
+
+// changed notes that a member could not be opened or closed as planned.
+func (e *engine) changed(ctx context.Context, m *member, err error) {
+	if err != nil && ctx.Err() == nil {
+		e.note("%s: %v", m.Member, err)
 	}
 }
 

@@ -25,7 +25,6 @@ type member struct {
 	shared bool             // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
-	ended  bool         // its link, if it was not shared
 
 	sending sync.Mutex // held while items are on their way
 

@@ -141,6 +141,7 @@ type engine struct {
 	warmup  *run.Warmup
 	gone    chan struct{} // closed when the server is, as left says
 	left    departure
+	closing sync.Once // of closeAll
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
@@ -193,7 +194,7 @@ func (e *engine) note(format string, args ...any) {
 }
 
 func (e *engine) run(ctx context.Context) (_ *Result, err error) {
-	defer e.closeAll(ctx)
+	defer e.closing.Do(func() { e.closeAll(ctx) })
 	preparing, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	if err := e.prepare(preparing); err != nil {
@@ -217,17 +218,16 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	return e.measure(ctx, start)
 }
 
-// closeAll ends all members, and then their links. Their figures count; a program's end is judged.
+// closeAll ends all members, and then their links, once. Their figures count; a program's end is judged.
 func (e *engine) closeAll(ctx context.Context) {
 	for _, m := range e.members {
 		m.end(ctx)
 		m.close(ctx)
 	}
 	for _, m := range e.members {
-		if m.link == nil || m.shared || m.ended {
+		if m.link == nil || m.shared {
 			continue
 		}
-		m.ended = true
 		err := m.link.Close()
 		e.mu.Lock()
 		if err != nil && !m.broken {
@@ -300,7 +300,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 		unread = e.keepHeld(ctx, p)
 	}
 	e.tellWarmup(ctx)
-	e.closeAll(ctx)
+	e.closing.Do(func() { e.closeAll(ctx) })
 	out := e.head()
 	e.mu.Lock()
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
