@@ -145,7 +145,7 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 	began := time.Now()
 	var answer *http.Response // when a run begins
 	every(knockEvery, ctx.Done(), func() bool {
-		answer, err = transport.RoundTrip(request)
+		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
 		return err == nil || there.Load() || time.Since(began) > patience || ctx.Err() != nil
 	})
 	if err != nil {

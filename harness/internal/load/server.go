@@ -90,20 +90,11 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 	var mu sync.Mutex
 	by := usages{}
 	err := r.Conn.EachMaster(ctx, func(ctx context.Context, address string, conn redis.Conn) error {
-		var calls [][]any // by one connection, behind which there is one process; several sections in one INFO need Redis 7
-		for _, section := range []string{"server", "replication", "commandstats", "stats", "cpu"} {
-			calls = append(calls, []any{"INFO", section})
-		}
-		answers, err := conn.Pipe(ctx, calls...)
+		info, err := conn.Do(ctx, "INFO", "all").Text()
 		if err != nil {
 			return fmt.Errorf("INFO: %w", err)
 		}
-		var info strings.Builder
-		for _, answer := range answers {
-			text, _ := answer.Text()
-			info.WriteString(text + "\n")
-		}
-		process, u, err := readInfo(info.String())
+		process, u, err := readInfo(info)
 		if process == "" {
 			process = address // as the embedded server, which has no run id
 		}
