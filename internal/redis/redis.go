@@ -70,12 +70,8 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 // startAuto takes the first kind that works. Its notice says why it skipped better kinds.
 func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 	var missed []string
-	for _, start := range []func() (*Server, error){
-		func() (*Server, error) { return startContainer(ctx, "") },
-		func() (*Server, error) { return StartProcess(ctx, "") },
-		func() (*Server, error) { return startEmbedded(ctx) },
-	} {
-		s, err := start()
+	for _, kind := range []Kind{Container, Process, Embedded} {
+		s, err := Start(ctx, string(kind), nil)
 		switch {
 		case err == nil:
 			line := fmt.Sprintf("redis: %s (%s %s) on %s", s.How, s.Product, s.Version, s.Addr)

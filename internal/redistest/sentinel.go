@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,11 +80,11 @@ func (s *SentinelSet) Master(ctx context.Context) (master *redis.Node, err error
 		if err != nil || len(at) != 2 {
 			return nil, errors.Join(fmt.Errorf("%s names %v as the master", w, at), err)
 		}
-		named := s.at(net.JoinHostPort(at[0], at[1]))
-		if named == nil || master != nil && master != named {
+		i := slices.IndexFunc(s.nodes, func(n *redis.Node) bool { return n.Addr == net.JoinHostPort(at[0], at[1]) })
+		if i < 0 || master != nil && master != s.nodes[i] {
 			return nil, fmt.Errorf("%s names %v as the master, another sentinel %s", w, at, master)
 		}
-		master = named
+		master = s.nodes[i]
 	}
 	if master == nil {
 		return nil, errors.New("no sentinel runs")

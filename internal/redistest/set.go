@@ -108,13 +108,3 @@ func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string
 	info, err := s.clients[n].InfoMap(ctx, "replication").Result()
 	return info["Replication"], err
 }
-
-// at returns the node with an address, or nil.
-func (s *Set) at(addr string) *redis.Node {
-	for _, n := range s.nodes {
-		if n.Addr == addr {
-			return n
-		}
-	}
-	return nil
-}

@@ -187,7 +187,6 @@ func (e *Server) command(c *client, args []string) *waiter {
 		c.send(e.enqueue(c, args))
 		return nil
 	}
-	start := time.Now()
 	switch {
 	case name == "MULTI" && len(args) == 1:
 		reply := "-ERR MULTI calls can not be nested\r\n"
@@ -195,13 +194,13 @@ func (e *Server) command(c *client, args []string) *waiter {
 			c.tx, reply = &transaction{}, "+OK\r\n"
 		}
 		c.send([]byte(reply))
-		e.feed(start, c, args)
+		e.feed(c, args)
 	case name == "EXEC" && len(args) == 1 && c.tx != nil:
 		e.exec(c, args)
 	case name == "DISCARD" && len(args) == 1 && c.tx != nil:
 		c.tx = nil
 		c.send([]byte("+OK\r\n"))
-		e.feed(start, c, args)
+		e.feed(c, args)
 	default:
 		reply, w := e.run(c, args)
 		c.send(reply)
@@ -212,11 +211,10 @@ func (e *Server) command(c *client, args []string) *waiter {
 
 // run executes one command outside the queueing of transactions, counts it and shows it to the monitors.
 func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
-	start := time.Now()
 	name := strings.ToUpper(args[0])
 	isScript := scriptCommands[name] && len(args) > 2
 	if isScript {
-		e.feed(start, c, args) // before the commands the script calls
+		e.feed(c, args) // before the commands the script calls
 	}
 	c.capture()
 	switch {
@@ -249,7 +247,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	}
 	rejected := isRejection(reply)
 	if !isScript && !rejected {
-		e.feed(start, c, args)
+		e.feed(c, args)
 		if w == nil && e.mayWrite(name) {
 			e.writes++
 		}

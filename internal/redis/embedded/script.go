@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -89,9 +88,7 @@ func (e *Server) scriptCalled(m *machine, args []string, reply []byte) {
 	if name == "SELECT" && reply[0] == '+' {
 		m.db = args[1]
 	}
-	if len(e.monitors) > 0 {
-		e.show(time.Now(), m.db+" lua", args)
-	}
+	e.show(m.db+" lua", args)
 	e.count(args)
 	if e.mayWrite(name) && (!pops[name] || string(reply) != "$-1\r\n") {
 		e.writes++
