@@ -115,7 +115,7 @@ func Run(plan Plan, options Options) Report {
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{},
 	}
-	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran})
+	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran}, 0)
 	if err != nil {
 		w.violate("no server: %v", err)
 		return w.report

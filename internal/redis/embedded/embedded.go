@@ -78,17 +78,15 @@ func Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
 	}
-	return serve(l, Hooks{}, scriptLimit)
+	return Serve(l, Hooks{}, scriptLimit)
 }
 
 // scriptLimit bounds the run time of a script. Redis lets it run, and replies BUSY to other clients.
 const scriptLimit = 5 * time.Second
 
-// Serve serves the connections of l, which Close closes. Scripts have no time limit, because the clock of
-// testing/synctest does not advance while a script runs.
-func Serve(l net.Listener, hooks Hooks) (*Server, error) { return serve(l, hooks, 0) }
-
-func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
+// Serve serves the connections of l, which Close closes. A limit of 0 lets scripts run for ever, as in testing/synctest, whose clock does
+// not advance while a script runs.
+func Serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
 	engine := miniredis.NewMiniRedis()
 	// A first in-memory connection is how miniredis starts without a listener of its own.
 	conn, err := engine.Dial()

@@ -28,7 +28,7 @@ func TestAnEndlessScriptIsEnded(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	e, err := serve(l, Hooks{}, 50*time.Millisecond)
+	e, err := Serve(l, Hooks{}, 50*time.Millisecond)
 	require.NoError(t, err)
 	in := send(t, e, "*3\r\n$4\r\neval\r\n$17\r\nwhile true do end\r\n$1\r\n0\r\n*3\r\n$4\r\neval\r\n$8\r\nreturn 7\r\n$1\r\n0\r\n")
 	reply, err := in.ReadString('\n')
@@ -45,7 +45,7 @@ func TestScriptsHaveBoundedMemory(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	e, err := serve(l, Hooks{}, time.Minute) // the race detector is slow
+	e, err := Serve(l, Hooks{}, time.Minute) // the race detector is slow
 	require.NoError(t, err)
 	defer e.Close()
 	e.Exclusive(func() { e.machine.most = 256 << 20 })
