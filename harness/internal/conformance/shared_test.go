@@ -245,7 +245,7 @@ func TestServerWithAFault(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv, err := embedded.Serve(l, embedded.Hooks{Script: func(body string) string { return strings.ReplaceAll(body, "'zadd'", "'zscore'") }})
+	srv, err := embedded.Serve(l, embedded.Hooks{Script: func(body string) string { return strings.ReplaceAll(body, "'zadd'", "'zscore'") }}, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Close() })
 	plan := sharedPlan(t, reached(t, "redis://"+srv.Addr()), "^DQ.offer/")
