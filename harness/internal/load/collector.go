@@ -24,17 +24,6 @@ const (
 	notDue // at the end
 )
 
-// ReportError says that an agent reported what cannot be.
-type ReportError struct {
-	// Field names the mistake: the kind of the sample and the field.
-	Field     string
-	Got, Want any
-}
-
-func (e *ReportError) Error() string {
-	return fmt.Sprintf("%s: expected %v, got %v", e.Field, e.Want, e.Got)
-}
-
 // collector counts the samples of all agents in a phase. Nothing is counted anywhere else. It keeps 11 bytes for
 // each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
@@ -120,7 +109,7 @@ func (c *collector) hand(i int64, m *member) {
 // tolerance is how far the clocks of two processes may be apart, one of them on another host.
 const tolerance = int64(2 * clockTolerance)
 
-// add counts a sample of a member. Its error is a *ReportError.
+// add counts a sample of a member. Its error says what cannot be: the kind of the sample and the field, and what was expected.
 func (c *collector) add(m *member, s agent.Sample) error {
 	switch s.Kind {
 	case agent.Foreign:
@@ -152,11 +141,11 @@ func (c *collector) add(m *member, s agent.Sample) error {
 	case agent.Removed, agent.TooLate, agent.Unmoved:
 		return c.removal(i, s)
 	}
-	return &ReportError{"kind", fmt.Sprintf("%q", rune(s.Kind)), "a kind of docs/protocol.md"}
+	return fmt.Errorf("kind: expected a kind of docs/protocol.md, got %q", rune(s.Kind))
 }
 
 func wrong(s agent.Sample, field string, got, want any) error {
-	return &ReportError{string(s.Kind) + "." + field, got, want}
+	return fmt.Errorf("%c.%s: expected %v, got %v", s.Kind, field, want, got)
 }
 
 func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -86,7 +87,8 @@ func (o Options) refuseBusy(ctx context.Context) error {
 			return err
 		}
 		if held > 0 {
-			return &BusyQueueError{kept.Queue, held}
+			return fmt.Errorf("queue %q holds %d messages already, which a run would take away; "+
+				"choose another with --queue, or take them with --force", kept.Queue, held)
 		}
 	}
 	return nil

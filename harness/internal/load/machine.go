@@ -104,12 +104,7 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 		return
 	}
 	done, err := looks[after].servers.since(looks[before].servers)
-	for _, told := range []error{looks[after].err, looks[before].err} {
-		if told != nil {
-			err = told
-		}
-	}
-	if err != nil {
+	if err = cmp.Or(looks[before].err, looks[after].err, err); err != nil {
 		e.notes = append(e.notes, "no server statistics: "+err.Error())
 		return
 	}

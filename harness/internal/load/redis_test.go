@@ -122,9 +122,7 @@ func TestRunOnRedis(t *testing.T) {
 	// A queue in use is left alone.
 	fill(t, client, p.Queue, 2, 1)
 	_, err = Run(t.Context(), o)
-	var busy *BusyQueueError
-	require.ErrorAs(t, err, &busy)
-	require.EqualValues(t, 3, busy.Held)
+	require.ErrorContains(t, err, "holds 3 messages already")
 }
 
 // Messages that a driver keeps in keys of its own are seen and cleared there.
@@ -155,9 +153,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
 			require.NoError(t, q[0].Close())
 			_, err = Run(t.Context(), o)
-			var busy *BusyQueueError
-			require.ErrorAs(t, err, &busy)
-			require.EqualValues(t, 1, busy.Held)
+			require.ErrorContains(t, err, "holds 1 messages already")
 		})
 	}
 }

@@ -90,17 +90,6 @@ type Result struct {
 	Log    *run.LatenessLog
 }
 
-// BusyQueueError says that the queue holds messages already.
-type BusyQueueError struct {
-	Queue string
-	Held  int64
-}
-
-func (e *BusyQueueError) Error() string {
-	return fmt.Sprintf("queue %q holds %d messages already, which a run would take away; "+
-		"choose another with --queue, or take them with --force", e.Queue, e.Held)
-}
-
 // ErrNothingMeasured says that a run was interrupted before its measured phase. It is a cancellation, so that a series stands
 // with the runs before.
 var ErrNothingMeasured error = nothingMeasured{}
@@ -112,8 +101,8 @@ func (nothingMeasured) Error() string { return "interrupted in the warm-up: noth
 func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
 // Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, what is due
-// soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue is busy
-// (*BusyQueueError), cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and if nothing was measured
+// soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
+// messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and if nothing was measured
 // (ErrNothingMeasured). From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
