@@ -19,6 +19,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -152,7 +153,7 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	p.Heal()
-	p.Hold()
+	p.Set(proxy.Fault{Stall: true}, nil)
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	p.Heal()

@@ -44,7 +44,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	queue := dq.NewTaker(client, "orders", codec.String{})
-	p.Hold()
+	p.Set(proxy.Fault{Stall: true}, nil)
 	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {
 		for i := range 300 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%2)*time.Millisecond)
@@ -60,7 +60,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 
-	p.Hold()
+	p.Set(proxy.Fault{Stall: true}, nil)
 	closeWithin(t, client, time.Second+slack)
 	p.Heal()
 	noLeak()

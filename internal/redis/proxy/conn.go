@@ -124,9 +124,6 @@ const connectTimeout = 10 * time.Second
 func (c *Conn) serve() {
 	defer c.forget()
 	defer c.client.Close()
-	if !c.await(func() time.Duration { return whether(c.proxy.holding) }) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(c.proxy.ctx, connectTimeout)
 	server, err := c.proxy.dial(ctx)
 	cancel()

@@ -35,7 +35,6 @@ type Proxy struct {
 	faulted  chan struct{} // the same for changes of a fault
 	listener *net.TCPListener
 	closed   bool
-	holding  bool // new connections wait
 	fault    Fault
 	conns    []*Conn // in the order of arrival
 	accepted int
@@ -225,9 +224,6 @@ func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
 	})
 }
 
-// Hold leaves new connections without any answer until Heal, as a stopped server process does: a dial succeeds and requests wait.
-func (p *Proxy) Hold() { p.changeFault(func() { p.holding = true }) }
-
 // Refuse refuses new connections until Heal.
 func (p *Proxy) Refuse() {
 	p.change(p.unlisten)
@@ -241,10 +237,9 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Heal ends Set, Hold and Refuse. It fails if another process keeps the port for 5 s.
+// Heal ends Set and Refuse. It fails if another process keeps the port for 5 s.
 func (p *Proxy) Heal() error {
 	p.Set(Fault{}, nil)
-	p.changeFault(func() { p.holding = false })
 	// A client that dials the closed port can get that very port as its own for a moment.
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
