@@ -73,29 +73,19 @@ type HandedOut struct {
 
 // ReadHandedOut reads the reply of Take. next is in ms, -1 if no lease and no pause ends.
 func ReadHandedOut(reply any) (all []HandedOut, next int64, more bool, err error) {
-	items, _ := reply.([]any)
-	if len(items) != 3 {
-		return nil, 0, false, unexpected(Take(), "3 items", reply)
-	}
-	list, _ := items[0].([]any)
-	next, known := items[1].(int64)
-	rest, flag := items[2].(int64)
-	if !known || !flag {
-		return nil, 0, false, unexpected(Take(), "two integers", reply)
+	var list []any
+	if err := scan(Take(), reply, &list, &next, &more); err != nil {
+		return nil, 0, false, err
 	}
 	for _, item := range list {
-		f, _ := item.([]any)
-		if len(f) != 4 {
-			return nil, 0, false, unexpected(Take(), "4 items for a message", item)
+		var m HandedOut
+		var kind int
+		var value string
+		if err := scan(Take(), item, &m.ID, &m.Delivery, &kind, &value); err != nil {
+			return nil, 0, false, err
 		}
-		id, isID := f[0].(string)
-		delivery, isNumber := f[1].(int64)
-		kind, isFlag := f[2].(int64)
-		value, isValue := f[3].(string)
-		if !isID || !isNumber || !isFlag || !isValue {
-			return nil, 0, false, unexpected(Take(), "an id, two integers and a value", item)
-		}
-		all = append(all, HandedOut{ID: id, Delivery: delivery, Alone: kind == 1, Buried: kind == 2, Value: []byte(value)})
+		m.Alone, m.Buried, m.Value = kind == 1, kind == 2, []byte(value)
+		all = append(all, m)
 	}
-	return all, next, rest == 1, nil
+	return all, next, more, nil
 }

@@ -2,6 +2,35 @@ package scripts
 
 import "fmt"
 
+// scan reads the items of a reply, as clients of Redis decode them, into as many places: *string, *int, *int64, *bool (a
+// number above 0) or *[]any. A nil item leaves its place as it is.
+func scan(s Script, reply any, places ...any) error {
+	items, _ := reply.([]any)
+	fits := len(items) == len(places)
+	for i := 0; fits && i < len(items); i++ {
+		n, isNumber := items[i].(int64)
+		switch place := places[i].(type) {
+		case *string:
+			text, isText := items[i].(string)
+			if fits = isText || items[i] == nil; isText {
+				*place = text
+			}
+		case *int:
+			*place, fits = int(n), isNumber
+		case *int64:
+			*place, fits = n, isNumber
+		case *bool:
+			*place, fits = n > 0, isNumber
+		case *[]any:
+			*place, fits = items[i].([]any)
+		}
+	}
+	if !fits {
+		return fmt.Errorf("script %s: expected an array of %d items of the kinds it returns from the server, got %.80q", s.Name, len(places), fmt.Sprint(reply))
+	}
+	return nil
+}
+
 // Transferred is what Transfer returns.
 type Transferred struct {
 	// Next is the score of the first member left in T, as the server writes it:
@@ -17,25 +46,9 @@ type Transferred struct {
 
 // ReadTransferred reads the reply of Transfer: a string or nil, then three
 // integers, as clients of Redis decode them.
-func ReadTransferred(reply any) (Transferred, error) {
-	items, ok := reply.([]any)
-	if !ok || len(items) != 4 {
-		return Transferred{}, unexpected(Transfer(), "4 items", reply)
-	}
-	var t Transferred
-	if items[0] != nil {
-		if t.Next, ok = items[0].(string); !ok {
-			return Transferred{}, unexpected(Transfer(), "a score or nil in front", reply)
-		}
-	}
-	for i, field := range []*int{&t.Delivered, &t.OtherLayout, &t.Quarantined} {
-		n, ok := items[1+i].(int64)
-		if !ok {
-			return Transferred{}, unexpected(Transfer(), "three integers behind the score", reply)
-		}
-		*field = int(n)
-	}
-	return t, nil
+func ReadTransferred(reply any) (t Transferred, err error) {
+	err = scan(Transfer(), reply, &t.Next, &t.Delivered, &t.OtherLayout, &t.Quarantined)
+	return t, err
 }
 
 // Place is a position for Find: after so many members of a score.
@@ -46,26 +59,17 @@ type Place struct {
 
 // ReadFound reads the reply of Find: the next place, false after the last member, and the members found.
 func ReadFound(reply any) (at Place, found []string, more bool, err error) {
-	items, ok := reply.([]any)
-	if !ok || len(items)%2 != 0 {
-		return at, nil, false, unexpected(Find(), "pairs", reply)
-	}
-	if len(items) == 0 {
+	items, _ := reply.([]any)
+	if items != nil && len(items) == 0 {
 		return at, nil, false, nil
 	}
-	score, isText := items[0].(string)
-	seen, isNumber := items[1].(int64)
-	for _, item := range items[2:] {
-		text, ok := item.(string)
-		isText = isText && ok
-		found = append(found, text)
+	found = make([]string, max(0, len(items)-2))
+	places := []any{&at.Score, &at.Seen}
+	for i := range found {
+		places = append(places, &found[i])
 	}
-	if !isText || !isNumber {
-		return at, nil, false, unexpected(Find(), "a place, and strings behind it", reply)
+	if err := scan(Find(), reply, places...); err != nil {
+		return Place{}, nil, false, err
 	}
-	return Place{score, seen}, found, true, nil
-}
-
-func unexpected(s Script, expected string, reply any) error {
-	return fmt.Errorf("script %s: expected %s from the server, got %.80q", s.Name, expected, fmt.Sprint(reply))
+	return at, found, true, nil
 }

@@ -16,11 +16,8 @@ type Script struct {
 	Name string
 	// Body is the text for SCRIPT LOAD and EVAL.
 	Body string
-	// SHA1 is the lower-case hex digest of Body, for EVALSHA and EVALSHA_RO.
+	// SHA1 is the lower-case hex digest of Body, for EVALSHA.
 	SHA1 string
-	// ReadOnly says that the script writes nothing: EVALSHA_RO will run it, on a
-	// replica too.
-	ReadOnly bool
 }
 
 var (
@@ -48,21 +45,18 @@ var (
 	deadBody string
 
 	prelude  = calls + members
-	transfer = newScript("transfer", prelude+transferBody, false)
-	survey   = newScript("survey", prelude+surveyBody, true)
-	unlist   = newScript("unlist", prelude+unlistBody, false)
-	find     = newScript("find", prelude+findBody, true)
-	cancel   = newScript("cancel", prelude+cancelBody, false)
-	guard    = newScript("guard", guardBody, false)
-	take     = newScript("take", calls+takeBody, false)
-	settle   = newScript("settle", calls+settleBody, false)
-	dead     = newScript("dead", calls+deadBody, false)
+	transfer = newScript("transfer", prelude+transferBody)
+	survey   = newScript("survey", prelude+surveyBody)
+	unlist   = newScript("unlist", prelude+unlistBody)
+	find     = newScript("find", prelude+findBody)
+	cancel   = newScript("cancel", prelude+cancelBody)
+	guard    = newScript("guard", guardBody)
+	take     = newScript("take", calls+takeBody)
+	settle   = newScript("settle", calls+settleBody)
+	dead     = newScript("dead", calls+deadBody)
 
 	all = []Script{transfer, survey, unlist, find, cancel, guard, take, settle, dead}
 )
-
-// MaxLimit is the largest limit of Transfer; the smallest is 1.
-const MaxLimit = 10_000
 
 // Prelude is the Lua text that scripts begin with which read members of any layout:
 //
@@ -197,7 +191,7 @@ func Quarantine(dest string) string {
 	return wire.PrefixName("redisson_delay_queue_quarantine", dest)
 }
 
-func newScript(name, body string, readOnly bool) Script {
+func newScript(name, body string) Script {
 	sum := sha1.Sum([]byte(body))
-	return Script{Name: name, Body: body, SHA1: hex.EncodeToString(sum[:]), ReadOnly: readOnly}
+	return Script{Name: name, Body: body, SHA1: hex.EncodeToString(sum[:])}
 }

@@ -1,6 +1,8 @@
 package scripts
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -53,35 +55,15 @@ type Surveyed struct {
 }
 
 // ReadSurveyed reads the reply of Survey.
-func ReadSurveyed(reply any) (Surveyed, error) {
-	items, ok := reply.([]any)
-	if !ok || len(items) != 8 {
-		return Surveyed{}, unexpected(Survey(), "8 items", reply)
-	}
-	var s Surveyed
-	var err error
-	switch covered := items[1].(type) {
-	case nil:
-	case string:
-		s.Covered, err = strconv.ParseInt(covered, 10, 64)
-	default:
-		ok = false
-	}
-	if !ok || err != nil {
-		return Surveyed{}, unexpected(Survey(), "a time or nil as the second item", reply)
-	}
-	var numbers [8]int64
-	for i, item := range items {
-		if i == 1 {
-			continue
-		}
-		if numbers[i], ok = item.(int64); !ok {
-			return Surveyed{}, unexpected(Survey(), "integers", reply)
+func ReadSurveyed(reply any) (s Surveyed, err error) {
+	covered := "0"
+	err = scan(Survey(), reply, &s.Length, &covered, &s.Passing, &s.Unlisted, &s.Window, &s.Due, &s.Seen, &s.Far)
+	if err == nil {
+		if s.Covered, err = strconv.ParseInt(covered, 10, 64); err != nil {
+			err = fmt.Errorf("script survey: expected a time in ms, or nil, from the server, got %.80q", covered)
 		}
 	}
-	s.Length, s.Passing, s.Unlisted, s.Window = int(numbers[0]), numbers[2] > 0, numbers[3] > 0, numbers[4]
-	s.Due, s.Seen, s.Far = int(numbers[5]), int(numbers[6]), int(numbers[7])
-	return s, nil
+	return s, err
 }
 
 // Stage is the state of a pass of Unlist.
@@ -108,20 +90,17 @@ const (
 // ReadUnlisted reads the reply of Unlist. n is how many entries were passed so far
 // (UnlistMore), or how many members have left the list (UnlistDone).
 func ReadUnlisted(reply any) (stage Stage, n int, err error) {
-	items, ok := reply.([]any)
-	if !ok || len(items) == 0 {
-		return "", 0, unexpected(Unlist(), "an array", reply)
+	var text string
+	items, _ := reply.([]any)
+	if len(items) == 1 {
+		err = scan(Unlist(), reply, &text)
+	} else {
+		err = scan(Unlist(), reply, &text, &n, new(int))
 	}
-	text, _ := items[0].(string)
-	switch stage = Stage(text); stage {
-	case UnlistBusy, UnlistFull, UnlistGone, UnlistLost, UnlistRaced:
-		return stage, 0, nil
-	case UnlistMore, UnlistDone:
-		if len(items) == 3 {
-			if n, ok := items[1].(int64); ok {
-				return stage, int(n), nil
-			}
-		}
+	moving := []Stage{UnlistMore, UnlistDone}
+	ended := []Stage{UnlistBusy, UnlistFull, UnlistGone, UnlistLost, UnlistRaced}
+	if err == nil && !slices.Contains(map[int][]Stage{1: ended, 3: moving}[len(items)], Stage(text)) {
+		err = fmt.Errorf("script unlist: expected a stage, and with more and done two integers, from the server, got %.80q", fmt.Sprint(reply))
 	}
-	return "", 0, unexpected(Unlist(), "a stage, and with more and done two integers", reply)
+	return Stage(text), n, err
 }
