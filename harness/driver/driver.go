@@ -98,17 +98,6 @@ var (
 	ErrRefused = errors.New("the value was not queued")
 )
 
-// SpecError says that a --driver value can never be right.
-type SpecError struct {
-	Spec   string
-	Reason error
-}
-
-func (e *SpecError) Error() string { return fmt.Sprintf("--driver %q: %v", e.Spec, e.Reason) }
-
-// Unwrap returns the reason, such as a *wire.ReleaseError.
-func (e *SpecError) Unwrap() error { return e.Reason }
-
 // CapabilityError says that an implementation lacks an ability that a plan needs.
 type CapabilityError struct {
 	Driver Identity

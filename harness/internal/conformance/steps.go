@@ -116,7 +116,7 @@ func asFailure(where string, err error, basic bool) ([]string, error) {
 	switch {
 	case errors.As(err, new(*faultError)):
 		return nil, fmt.Errorf("%s: %w", where, err)
-	case errors.Is(err, program.ErrUnsupported) && !basic:
+	case errors.Is(err, errors.ErrUnsupported) && !basic:
 		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
 	}
 	return []string{fmt.Sprintf("%s: %v", where, err)}, nil

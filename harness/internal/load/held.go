@@ -9,9 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 )
 
@@ -114,7 +112,7 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 			err = errGone
 		}
 		switch {
-		case errors.As(err, new(*driver.CapabilityError)) || errors.Is(err, program.ErrUnsupported):
+		case errors.Is(err, errors.ErrUnsupported):
 			e.note(cannotTell)
 			return false
 		case err != nil:

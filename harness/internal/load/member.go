@@ -129,7 +129,7 @@ func (m *member) open(ctx context.Context) error {
 	}
 	sent := time.Now()
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)
-	if errors.Is(err, program.ErrUnsupported) {
+	if errors.Is(err, errors.ErrUnsupported) {
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make this load (" + err.Error() + ")"}
 	}
 	var opened agent.Opened

@@ -175,7 +175,7 @@ func TestALinkCalls(t *testing.T) {
 			require.Equal(t, []int{1, 2}, seconds)
 
 			_, err = p.Call(t.Context(), "copy", nil)
-			require.ErrorIs(t, err, ErrUnsupported)
+			require.ErrorIs(t, err, errors.ErrUnsupported)
 			require.ErrorContains(t, err, "copy: unsupported: no")
 			for _, params := range []any{[]int{1}, map[string]any{"f": func() {}}} {
 				_, err := p.Call(t.Context(), "echo", params)

@@ -41,10 +41,8 @@ func (h Hello) Can(capability string) bool { return slices.Contains(h.Capabiliti
 // HasCodec reports whether an implementation knows a codec by name.
 func (h Hello) HasCodec(name string) bool { return slices.Contains(h.Codecs, name) }
 
-// ErrUnsupported matches a RemoteError whose implementation, at its release, has no such method, codec or setting.
-var ErrUnsupported = errors.New("unsupported")
-
-// RemoteError is the error of a program's answer.
+// RemoteError is the error of a program's answer. It is errors.ErrUnsupported if the implementation, at its release, has no such method,
+// codec or setting.
 type RemoteError struct {
 	// Class is the type of the exception or error in the program's language, or one of "unsupported" and "cancelled".
 	Class   string `json:"class"`
@@ -58,9 +56,9 @@ func (e *RemoteError) Error() string {
 	return e.Class + ": " + e.Message
 }
 
-// Is makes errors.Is(err, ErrUnsupported) work.
+// Is makes errors.Is(err, errors.ErrUnsupported) work.
 func (e *RemoteError) Is(target error) bool {
-	return target == ErrUnsupported && e.Class == "unsupported"
+	return target == errors.ErrUnsupported && e.Class == "unsupported"
 }
 
 // NeedsJava reports whether a class of a newer Java is missing, or one was compiled for a newer Java.

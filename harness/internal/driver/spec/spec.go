@@ -24,7 +24,7 @@ const (
 	programForms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 )
 
-// Parse reads a --driver value. Nothing is started; the error is a *driver.SpecError.
+// Parse reads a --driver value. Nothing is started; the error is wrong usage.
 func Parse(spec string) (driver.Driver, error) {
 	for _, d := range []driver.Driver{Memory{}, Redis{}, Redis{zset: true}} {
 		if spec == d.Identity().Name {
@@ -42,7 +42,7 @@ func Parse(spec string) (driver.Driver, error) {
 }
 
 // ParseProgram reads a --driver value that verify can judge. Nothing is started: Maven is not asked whether it has a
-// Redisson that the catalogue lacks. The error is a *driver.SpecError.
+// Redisson that the catalogue lacks. The error is wrong usage.
 func ParseProgram(spec string) (Program, error) { return parse(spec, programForms) }
 
 func parse(spec, forms string) (p Program, err error) {
@@ -69,7 +69,7 @@ func parse(spec, forms string) (p Program, err error) {
 		err = fmt.Errorf("expected %s%s", forms, text.DidYouMean(name, names))
 	}
 	if err != nil {
-		return Program{}, &driver.SpecError{Spec: spec, Reason: err}
+		return Program{}, fmt.Errorf("--driver %q: %w", spec, err)
 	}
 	return p, nil
 }
