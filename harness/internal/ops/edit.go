@@ -61,12 +61,13 @@ func (e *Editor) set(of string) string {
 	return map[string]string{"waiting": e.names.TimeoutSet, "ahead": AheadKey(dest), "aside": scripts.Quarantine(dest), "held": l.Leases, "retry": l.Leases, "dead": l.Dead}[of]
 }
 
-// Each visits the messages of a part that a Filter matches, in the order of the key.
+// Each visits the messages of a part that a Filter chooses, in the order of the key.
 func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(Item) error) error {
 	try := func(i Item) error {
-		ok, err := match.fits(ctx, e, &i)
-		if err != nil || !ok {
-			return err
+		if match != nil {
+			if ok, err := match(ctx, e, &i); err != nil || !ok {
+				return err
+			}
 		}
 		if e.Redact {
 			i.Value = ""
@@ -110,38 +111,29 @@ func valueOf(id, value string, score float64) Message {
 	return m
 }
 
-// Filter chooses messages. A zero Filter matches none.
-type Filter struct {
-	All   bool
-	IDs   []string
-	where func(ctx context.Context, e *Editor, i *Item) (bool, error)
-}
+// Filter chooses messages; a nil one chooses all.
+type Filter func(ctx context.Context, e *Editor, i *Item) (bool, error)
 
 // Where reads --where: due=never, due<5m and due>1h from now, or what Match reads.
-func (f *Filter) Where(text string) error {
-	if text == "" {
-		return nil
+func Where(text string) (Filter, error) {
+	if text == "due=never" {
+		return func(_ context.Context, _ *Editor, i *Item) (bool, error) {
+			return packed(i.Of) && isNever(i.DueMS), nil
+		}, nil
+	}
+	d, err := time.ParseDuration(text[min(4, len(text)):])
+	if before := strings.HasPrefix(text, "due<"); err == nil && (before || strings.HasPrefix(text, "due>")) {
+		at := float64(time.Now().Add(d).UnixMilli())
+		return func(_ context.Context, _ *Editor, i *Item) (bool, error) { return (i.DueMS < at) == before, nil }, nil
 	}
 	match, err := Match(text)
-	d, wrong := time.ParseDuration(strings.TrimLeft(strings.TrimPrefix(text, "due"), "<>"))
-	at, never := float64(time.Now().Add(d).UnixMilli()), text == "due=never"
-	due := wrong == nil && len(text) > 4 && (text[:4] == "due<" || text[:4] == "due>")
-	f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
-		switch {
-		case never:
-			return packed(i.Of) && isNever(i.DueMS), nil
-		case due:
-			return (i.DueMS < at) == (text[3] == '<'), nil
-		case !field.MatchString(text):
+	return func(ctx context.Context, e *Editor, i *Item) (bool, error) {
+		if !field.MatchString(text) {
 			return match(i.value, i.Value), nil
 		}
 		shown, err := e.show(ctx, i)
 		return err == nil && match(i.value, shown), err
-	}
-	if never || due {
-		return nil
-	}
-	return err
+	}, err
 }
 
 var (
@@ -209,16 +201,6 @@ func same(a, b any) bool {
 		}
 	}
 	return fmt.Sprint(a) == fmt.Sprint(b)
-}
-
-func (f Filter) fits(ctx context.Context, e *Editor, i *Item) (bool, error) {
-	switch {
-	case f.where != nil:
-		return f.where(ctx, e, i)
-	case len(f.IDs) > 0:
-		return slices.Contains(f.IDs, i.ID), nil
-	}
-	return f.All, nil
 }
 
 // Change is a line of an undo file: one thing that is done to a message, or one of the other fields.

@@ -18,40 +18,36 @@ import (
 // maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is none.
 const maxScans = 100_000
 
-// asidePrefixes are of keys that can outlast the others: members that a guard has taken ahead, and messages of a Worker of dq.
-var asidePrefixes = []string{"redisson_delay_queue_guard", "dq_leases", "dq_dead"}
+// otherPrefixes are of the channel, and of keys that can outlast the others: members that a guard has taken ahead, and messages of a
+// Worker of dq.
+var otherPrefixes = []string{"redisson_delay_queue_channel", "redisson_delay_queue_guard", "dq_leases", "dq_dead"}
 
 // Queues are the destinations of all delayed queues, in order: of queues with keys, and of queues that a client has open.
 func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
+	add := func(names []string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, key := range names {
+			for _, prefix := range otherPrefixes {
+				if rest, ok := strings.CutPrefix(key, prefix+":"); ok {
+					key = "redisson_delay_queue:" + rest
+				}
+			}
+			if name, ok := wire.DestinationOf(key); ok {
+				found[name] = true
+			}
+		}
+		return nil
+	}
 	err := conn.EachMaster(ctx, func(ctx context.Context, _ string, server redis.Conn) error {
 		open, err := server.Do(ctx, "PUBSUB", "CHANNELS", "redisson_delay_queue_channel:*").StringSlice()
 		if refused := redis.Error(nil); err != nil && !errors.As(err, &refused) { // a user without the right sees fewer
 			return fmt.Errorf("PUBSUB: %w", err)
 		}
-		mu.Lock()
-		for _, channel := range open {
-			if name, ok := wire.DestinationOf(strings.Replace(channel, "_channel:", ":", 1)); ok {
-				found[name] = true
-			}
-		}
-		mu.Unlock()
-		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*", "COUNT", 1000}, func(keys []string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, key := range keys {
-				for _, prefix := range asidePrefixes {
-					if rest, ok := strings.CutPrefix(key, prefix+":"); ok {
-						key = "redisson_delay_queue:" + rest
-					}
-				}
-				if name, ok := wire.DestinationOf(key); ok {
-					found[name] = true
-				}
-			}
-			return nil
-		})
+		_ = add(open)
+		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*", "COUNT", 1000}, add)
 	})
 	return inBraces(ctx, conn, slices.Sorted(maps.Keys(found))), err
 }

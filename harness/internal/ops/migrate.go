@@ -221,7 +221,7 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 		batch = nil
 		return err
 	}
-	err := w.editor.Each(ctx, of, Filter{All: true}, func(i Item) error {
+	err := w.editor.Each(ctx, of, nil, func(i Item) error {
 		if i.Layout == "unreadable" && !w.refused[i.key] {
 			w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.options.Flags...)+" sets it aside")
 		}

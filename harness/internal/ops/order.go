@@ -66,8 +66,13 @@ func (o *Order) Check() (err error) {
 			return err
 		}
 	}
-	o.match = Filter{All: o.All || ways == 0, IDs: o.IDs}
-	return o.match.Where(o.Where)
+	switch {
+	case o.Where != "":
+		o.match, err = Where(o.Where)
+	case len(o.IDs) > 0:
+		o.match = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return slices.Contains(o.IDs, i.ID), nil }
+	}
+	return err
 }
 
 // Each visits the chosen messages. An id that no message has is an error.
