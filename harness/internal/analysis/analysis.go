@@ -238,8 +238,8 @@ func (a *Analysis) client(c *trace.Call) {
 	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
 	default:
 		keys := trace.KeysOf(c.Line)
-		if one := written[name] || readOnly[name]; one && len(keys) > 0 && !isDelete(name) {
-			keys = keys[:1]
+		if name == "rpoplpush" || name == "lmove" { // what they push is from no offer
+			keys = keys[:min(len(keys), 1)]
 		}
 		for _, key := range keys {
 			if ref, ok := a.queueOf(c.DB, key); ok {

@@ -83,12 +83,11 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 		return
 	}
 	s := a.begun(c.Line, from.host, nil)
-	for _, own := range []bool{true, false} { // a key that only a delayed queue has is surer
-		for _, key := range keys {
-			if s.queue == nil && strings.HasPrefix(key, prefix) == own {
-				ref, _ := a.queueOf(c.DB, key)
-				s.queue = ref.queue
-			}
+	own := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !strings.HasPrefix(key, prefix) })
+	for _, key := range slices.Concat(own, keys) { // a key that only a delayed queue has is surer
+		if s.queue == nil {
+			ref, _ := a.queueOf(c.DB, key)
+			s.queue = ref.queue
 		}
 	}
 	s.script = registry[c.Script.SHA1]
@@ -108,7 +107,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 				s.named = now
 			}
 		}
-	case slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, prefix) }):
+	case len(own) > 0:
 		a.findings.add(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
 }
@@ -124,8 +123,6 @@ func words(s string) map[string]bool {
 var (
 	readOnly = words(`exists type ttl pttl expiretime pexpiretime object dump touch memory sort_ro zcard zcount zscore zmscore zrank zrange
 		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get pubsub`)
-	written = words(`zadd zrem zrangebyscore rpush lpush rpushx lpushx lpop rpop rpoplpush lmove lrem ltrim del unlink
-		expire pexpire expireat pexpireat persist`)
 	zaddOptions = words("nx xx gt lt ch incr")
 )
 

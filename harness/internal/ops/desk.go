@@ -166,7 +166,7 @@ func (d *Desk) show(w http.ResponseWriter, v deskView, failed error) {
 		v = deskView{status: cmp.Or(v.status, http.StatusBadRequest), Title: "Not done", State: "red", Notes: []string{failed.Error()}}
 	}
 	v.DeskOptions, v.Style, v.Script, v.Parts = d.DeskOptions, template.HTML("<style>"+deskStyle+"</style>"), template.HTML("<script>"+deskScript+"</script>"), Parts
-	v.Undo = d.files()
+	_, _, v.Undo = d.last()
 	var out bytes.Buffer
 	if err := deskPage.Execute(&out, v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -178,29 +178,21 @@ func (d *Desk) show(w http.ResponseWriter, v deskView, failed error) {
 	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
 }
 
-// files are the undo files of this desk.
-func (d *Desk) files() []string {
+// last is the last look, what failed since, and the undo files.
+func (d *Desk) last() (seen *Look, notes, undo []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.undo)
-}
-
-// last is the last look, with what failed since.
-func (d *Desk) last() (*Look, []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var notes []string
 	if d.err != nil {
 		notes = []string{"The last look failed: " + d.err.Error()}
 	}
 	if d.seen != nil {
 		notes = append(notes, d.seen.notes()...)
 	}
-	return d.seen, notes
+	return d.seen, notes, slices.Clone(d.undo)
 }
 
 func (d *Desk) overview(*http.Request) (deskView, error) {
-	seen, notes := d.last()
+	seen, notes, _ := d.last()
 	if seen == nil {
 		return deskView{Title: "Queues", Notes: append(notes, "The first look is under way.")}, nil
 	}
@@ -233,7 +225,7 @@ func (d *Desk) queue(r *http.Request) (deskView, error) {
 	if err != nil {
 		return deskView{}, err
 	}
-	look, notes := d.last()
+	look, notes, _ := d.last()
 	v := deskView{Title: text.Line(order.Queue), Look: look, Of: order.Of[0], Where: order.Where, Notes: notes}
 	if look != nil {
 		for _, q := range look.Queues {
@@ -283,12 +275,13 @@ func (d *Desk) export(w http.ResponseWriter, r *http.Request) {
 func (d *Desk) plan(r *http.Request) (deskView, error) {
 	var p *Plan
 	verb := r.FormValue("verb")
+	_, _, files := d.last()
 	editor, order, err := d.order(r, verb)
 	switch {
 	case err != nil:
 	case !slices.Contains([]string{"cancel", "deliver", "reschedule", "import", "repair", "undo"}, verb):
 		err = fmt.Errorf("%q is no verb of this page", verb)
-	case verb == "undo" && !slices.Contains(d.files(), order.File):
+	case verb == "undo" && !slices.Contains(files, order.File):
 		err = fmt.Errorf("%q is no undo file of this page", order.File)
 	default:
 		p, err = order.Plan(r.Context(), editor)

@@ -77,10 +77,7 @@ const (
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
 	defer func() {
-		why := &m.Refusal
-		if m.Count() > 0 {
-			why = &m.Partial
-		}
+		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0]
 		switch {
 		case errors.Is(err, context.Canceled):
 			*why = "interrupted"
