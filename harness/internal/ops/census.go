@@ -172,8 +172,13 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
 	if len(x.listed) >= maxCensus {
 		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
-	} else if err := d.differences(ctx, q, x, func(string, string) {}); err != nil && !l.refused("MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
-		return err
+	} else {
+		n := map[string]int64{}
+		c.Unsure, err = differences(ctx, d.conn, q.names, x, func(action, _ string) { n[action]++ })
+		c.Ghosts, c.Orphans, c.Again, c.Unlisted = n["ghost"], n["list"], n["once"], n[""]
+		if err != nil && !l.refused("MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
+			return err
+		}
 	}
 	if err := d.due(ctx, l, q); err != nil {
 		return err
@@ -238,64 +243,61 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 }
 
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
-// others change both all the time. mend gets the action that mends each.
-func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(action, member string)) error {
-	c, n := q.Census, q.names
+// others change both all the time. met gets the action that mends each; of a member that a dq client has taken from the list, none.
+// A reason says why not all suspects were asked for.
+func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
-	met := int64(0)
-	err := walk(ctx, d.conn, n.Pending, func(_ int64, entries []string) error {
-		for _, e := range entries {
-			met++
+	entries := int64(0)
+	err = walk(ctx, conn, n.Pending, func(_ int64, some []string) error {
+		for _, e := range some {
+			entries++
 			switch known, again := x.see(e); {
 			case !known && len(ghosts) < maxAsked:
 				ghosts = append(ghosts, e)
 			case again:
-				c.Again++
-				mend("once", e)
+				met("once", e)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if x.seen < len(x.listed) {
-		err := zscan(ctx, d.conn, n.TimeoutSet, func(z redis.Z) error {
+		err := zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
 			if known, again := x.see(z.Member); known && !again && len(orphans) < maxAsked {
 				orphans = append(orphans, z.Member)
 			}
 			return nil
 		})
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
-	if most := int64(20_000_000); met*int64(len(ghosts)+len(orphans)) > most { // LPOS walks the list
-		keep := int(most / met)
-		c.Unsure = fmt.Sprintf("of %d ghosts and %d orphans that were met, %d each were asked for again", len(ghosts), len(orphans), keep)
+	if most := int64(20_000_000); entries*int64(len(ghosts)+len(orphans)) > most { // LPOS walks the list
+		keep := int(most / entries)
+		reason = fmt.Sprintf("of %d ghosts and %d orphans that were met, %d each were asked for again", len(ghosts), len(orphans), keep)
 		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
 	}
-	u := scripts.UnlistingOf(q.Name)
+	u := scripts.UnlistingOf(n.Destination)
 	for _, m := range slices.Concat(ghosts, orphans) {
-		r, err := d.conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
+		r, err := conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
 			[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
 		if len(r) < 4 || redis.HasErrorPrefix(r[0].Err(), "NOPERM") || redis.HasErrorPrefix(r[1].Err(), "NOPERM") {
-			return err
+			return reason, err
 		}
 		in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
 		_, missing := r[1].Result()
 		switch scored, listed := r[0].Err() == nil, missing == nil; {
 		case !scored && listed:
-			c.Ghosts++
-			mend("ghost", m)
+			met("ghost", m)
 		case scored && (in(2) || in(3)):
-			c.Unlisted++
+			met("", m)
 		case scored && !listed:
-			c.Orphans++
-			mend("list", m)
+			met("list", m)
 		}
 	}
-	return nil
+	return reason, nil
 }
 
 // due counts the members due within each span.

@@ -294,12 +294,9 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,
 // unreadable members are set aside, and due times get whole milliseconds.
 func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
-	d := &Doctor{conn: e.conn}
-	q := &Queue{Name: e.names.Destination, names: e.names, Census: &Census{}}
 	var all []Change
 	add := func(action, member string, score float64, due int64) {
-		c := e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due)
-		all = append(all, c)
+		all = append(all, e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due))
 	}
 	x := &index{listed: map[uint64]bool{}}
 	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
@@ -315,7 +312,11 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.differences(ctx, q, x, func(action, member string) { add(action, member, 0, 0) })
+	_, err = differences(ctx, e.conn, e.names, x, func(action, member string) {
+		if action != "" {
+			add(action, member, 0, 0)
+		}
+	})
 	return all, err
 }
 

@@ -61,8 +61,25 @@ var rules = []rule{
 			n := q.Layouts["unreadable"]
 			return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
 		}},
-	{"stuck-head", func(_ *Look, q *Queue) bool { return q.head != nil && (isNever(q.head.Score) || isNever(q.last.Score)) }, stuckHead},
-	{"overdue", func(_ *Look, q *Queue) bool { return q.Overdue > 0 }, overdue},
+	{"stuck-head", func(_ *Look, q *Queue) bool { return q.head != nil && (isNever(q.head.Score) || isNever(q.last.Score)) },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
+			if q.head.Score < 0 {
+				state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
+			}
+			return state, max(n, 1), members(max(n, 1)) + " " + why, l.next(q, "queue deliver", "--where", "due=never")
+		}},
+	{"overdue", func(_ *Look, q *Queue) bool { return q.Overdue > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
+		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
+		switch {
+		case q.Listeners == 0:
+			why += "; no client listens, so nobody transfers"
+		case q.Listeners > 0:
+			why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
+				l.redisCLI("PUBLISH "+text.Shell(q.names.Channel)+" 0"))
+		}
+		return Red, q.Overdue, why, l.next(q, "guard")
+	}},
 	{"ahead", func(_ *Look, q *Queue) bool { return q.Ahead > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
 		if late := l.nowMS() - q.aheadDue; late > 1000 {
 			return Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(int64(late))), l.next(q, "guard")
@@ -74,7 +91,16 @@ var rules = []rule{
 			return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(int64(l.nowMS()-q.leaseDue))),
 				l.next(q, "queue deliver", "--of", "held,retry", "--all")
 		}},
-	{"not-taken", func(_ *Look, q *Queue) bool { return q.StillSeconds > 0 }, notTaken},
+	{"not-taken", func(_ *Look, q *Queue) bool { return q.StillSeconds > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
+		why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds)
+		switch {
+		case q.alike:
+			return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
+		case q.StillSeconds >= stillFor.Seconds():
+			return Red, q.Ready, why + ": no consumer runs", l.next(q, "queue list", "--of", "ready")
+		}
+		return Yellow, q.Ready, why, l.next(q, "doctor", "--watch")
+	}},
 	{"no-subscriber", func(_ *Look, q *Queue) bool { return q.Waiting > 0 && q.Listeners == 0 && q.Overdue == 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
@@ -92,7 +118,14 @@ var rules = []rule{
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
 		}},
-	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] >= slow }, slowTransfer},
+	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] >= slow },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
+			if took := l.slow[q.Name]; took >= slow {
+				return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
+			}
+			return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
+		}},
 	{"other-side", func(l *Look, q *Queue) bool {
 		return q.Census != nil && l.release == nil && (q.Layouts["dLc0"] > 0) != (q.Layouts["Bc0Lc0"] > 0)
 	},
@@ -196,37 +229,6 @@ const lastMS = 253402300799999
 
 func isNever(score float64) bool { return score < 0 || score > lastMS }
 
-func stuckHead(l *Look, q *Queue) (State, int64, string, string) {
-	n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
-	if q.head.Score < 0 {
-		state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
-	}
-	return state, max(n, 1), members(max(n, 1)) + " " + why, l.next(q, "queue deliver", "--where", "due=never")
-}
-
-func overdue(l *Look, q *Queue) (State, int64, string, string) {
-	why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
-	switch {
-	case q.Listeners == 0:
-		why += "; no client listens, so nobody transfers"
-	case q.Listeners > 0:
-		why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
-			l.redisCLI("PUBLISH "+text.Shell(q.names.Channel)+" 0"))
-	}
-	return Red, q.Overdue, why, l.next(q, "guard")
-}
-
-func notTaken(l *Look, q *Queue) (State, int64, string, string) {
-	why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds)
-	switch {
-	case q.alike:
-		return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
-	case q.StillSeconds >= stillFor.Seconds():
-		return Red, q.Ready, why + ": no consumer runs", l.next(q, "queue list", "--of", "ready")
-	}
-	return Yellow, q.Ready, why, l.next(q, "doctor", "--watch")
-}
-
 // otherCodec is the first kind of values that the services do not write by default; nil if there is none.
 func (l *Look) otherCodec(q *Queue) *Value {
 	for i, v := range q.census().Values {
@@ -259,14 +261,6 @@ func (q *Queue) census() *Census {
 
 // slow is from when on one transfer keeps other clients waiting for long.
 const slow = 10 * time.Millisecond
-
-func slowTransfer(l *Look, q *Queue) (State, int64, string, string) {
-	const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
-	if took := l.slow[q.Name]; took >= slow {
-		return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
-	}
-	return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
-}
 
 func members(n int64) string  { return text.Plural(n, "member") }
 func messages(n int64) string { return text.Plural(n, "message") }
