@@ -72,15 +72,7 @@ func (c *conn) sent(name string, s *script) {
 		c.client = "dq"
 		return
 	}
-	c.by = c.by.and(s.sentBy)
-	switch name {
-	case "eval", "eval_ro":
-		c.by = c.by.and(sendsTexts)
-	case "evalsha_ro":
-		c.by = c.by.and(readsBySHA)
-	default:
-		c.by = c.by.and(cachesScripts)
-	}
+	c.by = c.by.and(s.sentBy).and(sentBy[name])
 }
 
 // listeners are the subscribers of a channel.
@@ -215,13 +207,12 @@ var (
 	pings         = usually(ops.Between("3.13.6", ""))
 	sendsTexts    = usually(func(r wire.Release) bool { return !r.CachesScripts() })
 	cachesScripts = usually(wire.Release.CachesScripts).and(by(func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) }))
-	readsBySHA    = cachesScripts.and(by(ops.Between("3.17.0", "")))
+	sentBy        = map[string]senders{"eval": sendsTexts, "eval_ro": sendsTexts, "evalsha": cachesScripts, "evalsha_ro": cachesScripts.and(by(ops.Between("3.17.0", "")))}
 	negativeWaits = by(ops.Between("2.7.0", "3.17.7"))
 	probesMGET    = by(ops.Between("4.0.0", "4.3.0"))
 	probesFaulty  = by(ops.Between("4.3.1", "4.3.1"))
 	probesGet     = by(ops.Between("4.4.0", ""))
-	packsDLc0     = by(func(r wire.Release) bool { return r.Layout() == wire.LayoutDLc0 })
-	packsBc0Lc0   = by(func(r wire.Release) bool { return r.Layout() == wire.LayoutBc0Lc0 })
+	packedBy      = map[wire.Layout]senders{wire.LayoutDLc0: by(ops.Between("", "3.21.0")), wire.LayoutBc0Lc0: by(ops.Between("3.21.1", ""))}
 )
 
 // Range is a run of releases.

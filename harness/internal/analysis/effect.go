@@ -258,7 +258,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	if s.lost && m.layout != 0 {
 		unknown := a.connOf("unknown")
 		unknown.speaks = true
-		unknown.by = unknown.by.and(map[wire.Layout]senders{wire.LayoutDLc0: packsDLc0, wire.LayoutBc0Lc0: packsBc0Lc0}[m.layout])
+		unknown.by = unknown.by.and(packedBy[m.layout])
 	}
 }
 

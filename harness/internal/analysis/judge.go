@@ -59,7 +59,11 @@ type LineOf struct {
 	at place
 }
 
+// shown is the line of a step; of none, no line.
 func (s *step) shown() LineOf {
+	if s == nil {
+		return LineOf{}
+	}
 	return LineOf{Number: s.at.number, Text: cut(s.text, longestText), at: s.at}
 }
 func earlier(at place) LineOf { return LineOf{Number: at.number, at: at} }
@@ -103,7 +107,7 @@ func (f *findings) add(kind Kind, q *queue, at, weight int64) *Anomaly {
 // say describes an anomaly, unless it is nil.
 func (a *Anomaly) say(lines []LineOf, format string, args ...any) {
 	if a != nil {
-		a.Lines, a.Detail = lines, fmt.Sprintf(format, args...)
+		a.Lines, a.Detail = slices.DeleteFunc(lines, func(l LineOf) bool { return l.Number == 0 }), fmt.Sprintf(format, args...)
 	}
 }
 
@@ -239,15 +243,13 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *ste
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
 	}
-	lines := []LineOf{earlier(offer)}
 	if s != nil {
-		lines = append(lines, s.shown())
 		if sent := (s.named - s.host.AheadMs) * 1000; s.named != 0 && s.host.known && sent >= from && until-sent > stallAfter/2 {
 			kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited "+
 				"for a connection, or its client or the network stood still", timeText(sent), ago(until-sent))
 		}
 	}
-	a.findings.add(kind, q, from, until-from).say(lines, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
+	a.findings.add(kind, q, from, until-from).say([]LineOf{earlier(offer), s.shown()}, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
 }
 
 // failed is a transfer that has delivered messages and then did not take them out of the set.
@@ -282,11 +284,8 @@ func (a *Analysis) foreign(q *queue) {
 		return
 	}
 	q.foreignSeen[own] = true
-	m, lines := q.firstForeign(own), []LineOf{s.shown()}
-	if m.at.number > 0 {
-		lines = append(lines, earlier(m.at))
-	}
-	a.findings.add(ForeignMember, q, s.begun, 0).say(lines, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
+	m := q.firstForeign(own)
+	a.findings.add(ForeignMember, q, s.begun, 0).say([]LineOf{s.shown(), earlier(m.at)}, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
 		s.script.known.Variant, own, text.Plural(n, "member"), m.describe())
 }
 
@@ -313,10 +312,7 @@ func (a *Analysis) mismatch(q *queue, m *message, at int64, s *step) {
 		return
 	}
 	m.shown = true
-	lines := []LineOf{}
-	if m.at.number > 0 {
-		lines = append(lines, earlier(m.at))
-	}
+	lines := []LineOf{earlier(m.at)}
 	if s != nil && s.at != m.at {
 		lines = append(lines, s.shown())
 	}
