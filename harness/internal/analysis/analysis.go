@@ -238,7 +238,7 @@ func (a *Analysis) client(c *trace.Call) {
 	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
 	default:
 		keys := trace.KeysOf(c.Line)
-		if name == "rpoplpush" || name == "lmove" { // what they push is from no offer
+		if name == "rpoplpush" || name == "lmove" { // their push is no offer
 			keys = keys[:min(len(keys), 1)]
 		}
 		for _, key := range keys {

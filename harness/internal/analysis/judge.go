@@ -59,7 +59,7 @@ type LineOf struct {
 	at place
 }
 
-// shown is the line of a step; of none, no line.
+// shown is the line of a step; empty for nil.
 func (s *step) shown() LineOf {
 	if s == nil {
 		return LineOf{}

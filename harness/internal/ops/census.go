@@ -243,8 +243,8 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 }
 
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
-// others change both all the time. met gets the action that mends each; of a member that a dq client has taken from the list, none.
-// A reason says why not all suspects were asked for.
+// others change both all the time. met gets each with the action that mends it; "" if a dq client has taken it
+// from the list. reason says why not all suspects were asked for.
 func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
 	entries := int64(0)

@@ -57,12 +57,6 @@ func TestFilters(t *testing.T) {
 		_, err := ops.Where(half)
 		require.ErrorContains(t, err, "--where "+half+": expected")
 	}
-	all := b.items("waiting", nil)
-	o := ops.Order{Verb: "list", Of: []string{"waiting"}, IDs: []string{all[0].ID, all[2].ID}}
-	require.NoError(t, o.Check())
-	found := 0
-	require.NoError(t, o.Each(b.ctx, ops.NewEditor(b.conn, "orders"), func(ops.Item) error { found++; return nil }))
-	require.Equal(t, 2, found)
 }
 
 func FuzzReadUndo(f *testing.F) {
