@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -151,19 +152,16 @@ func (a *Address) parameters(database *string) map[string]*string {
 	return all
 }
 
-func hostPort(h, port string) (string, error) {
+func hostPort(h, usual string) (string, error) {
 	u := &url.URL{Host: h}
-	host := u.Hostname()
-	if p := u.Port(); p != "" {
-		port = p
-	} else if strings.HasSuffix(h, ":") || strings.Count(h, ":") == 1 {
-		return "", errors.New("the port is not a number")
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return "", errors.New("the port is not within 1-65535")
-	}
+	host, port := u.Hostname(), cmp.Or(u.Port(), usual)
+	n, _ := strconv.Atoi(port)
 	_, notIP := netip.ParseAddr(host)
 	switch bracketed := strings.HasPrefix(h, "["); {
+	case u.Port() == "" && (strings.HasSuffix(h, ":") || strings.Count(h, ":") == 1):
+		return "", errors.New("the port is not a number")
+	case n < 1 || n > 65535:
+		return "", errors.New("the port is not within 1-65535")
 	case host == "":
 		return "", errors.New("the host is missing")
 	case bracketed && notIP != nil:
