@@ -104,7 +104,7 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 // Exists is an error if no key of a queue is there, and no client has it open.
 func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	d := NewDoctor(conn, LookOptions{})
-	l := &Look{At: time.Now()}
+	l := &Look{At: time.Now(), slow: map[string]time.Duration{}}
 	if err := d.glance(ctx, l, []string{name}); err != nil {
 		return err
 	}
