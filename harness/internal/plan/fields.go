@@ -188,22 +188,17 @@ func parsed[T any](to *T, text, expected string, parse func(string) (T, error)) 
 // size is a number of bytes: 100, 64KiB, 1MB.
 type size int
 
+var units = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "kB": 1e3, "KB": 1e3, "MB": 1e6, "B": 1}
+
 func (s *size) UnmarshalText(text []byte) error {
 	unit := int64(1)
-	number := string(text)
-	for _, u := range []struct {
-		name  string
-		bytes int64
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"B", 1}} {
-		if _, err := strconv.ParseInt(number, 0, strconv.IntSize); err == nil {
-			break // 0x1B
-		}
-		if bare, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(bare), u.bytes
-			break
+	n, err := strconv.ParseInt(string(text), 0, strconv.IntSize) // also of 0x1B
+	for name, bytes := range units {
+		if bare, ok := strings.CutSuffix(string(text), name); ok && err != nil {
+			n, err = strconv.ParseInt(strings.TrimSpace(bare), 0, strconv.IntSize)
+			unit = bytes
 		}
 	}
-	n, err := strconv.ParseInt(number, 0, strconv.IntSize)
 	if err != nil || n > math.MaxInt/unit || n < math.MinInt/unit {
 		return errors.New("expected a whole number of bytes, such as 100, 64kB, 64KiB, 1MB or 1MiB")
 	}
