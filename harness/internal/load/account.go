@@ -113,7 +113,6 @@ type losses struct {
 
 type explained struct {
 	Event
-	loss   plan.Loss
 	most   int64 // how many takes it may have interrupted
 	oldest int64 // the due instant of the oldest message that can have been on its way then
 	lost   int64 // messages that only an interrupted take accounts for, of which this event is the first that can
@@ -123,14 +122,14 @@ func newLosses(p plan.Plan, events []Event, messages []Message) (l losses) {
 	for _, e := range events {
 		// Messages come by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
-		x := explained{Event: e, loss: e.loss(), oldest: since, most: int64(p.Consumers)}
+		x := explained{Event: e, oldest: since, most: int64(p.Consumers)}
 		for _, m := range messages {
 			if m.Came >= since {
 				x.oldest = min(x.oldest, m.Due)
 			}
 		}
 		switch {
-		case x.loss == plan.NoLoss:
+		case e.loss() == plan.NoLoss:
 			x.most = 0
 		case e.Kind == plan.LoseReplies:
 			x.most = int64(e.Times)
@@ -145,7 +144,7 @@ func newLosses(p plan.Plan, events []Event, messages []Message) (l losses) {
 // add notes an acknowledged message that is neither delivered nor held.
 func (l *losses) add(m Message) {
 	for _, e := range l.events {
-		before := e.loss == plan.AllBefore || e.loss == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
+		before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
 		if before && m.Answered <= e.To.UnixNano() {
 			return
 		}
