@@ -135,13 +135,14 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		return nil
 	}
 	x := &index{listed: map[uint64]bool{}}
-	layouts, kinds := map[string]int64{}, map[Value]int64{}
+	kinds := map[Value]int64{}
+	q.Layouts = map[string]int64{}
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
 		if len(x.listed) < maxCensus {
 			x.add(z.Member)
 		}
-		layouts[strings.TrimSuffix(m.Layout, "-windows")]++
+		q.Layouts[strings.TrimSuffix(m.Layout, "-windows")]++
 		if strings.HasSuffix(m.Layout, "-windows") {
 			c.Windows++
 		}
@@ -160,7 +161,6 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if err != nil {
 		return err
 	}
-	q.Layouts = layouts
 	for kind, n := range kinds {
 		if kind.Count = n; kind.Codec != "" { // of a member that was read
 			c.Values = append(c.Values, kind)

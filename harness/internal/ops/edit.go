@@ -276,19 +276,22 @@ func batchOf(changes []Change) (n int) {
 }
 
 func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
+	dest := e.names.Destination
 	if !packed(batch[0].Of) {
 		args := []any{batch[0].Action, batch[0].Of}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count)
 		}
-		dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
+		l := scripts.LeaseNamesOf(dest)
 		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
 	}
 	args := []any{batch[0].Action, first, e.names.Channel}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
 	}
-	return e.conn.Run(ctx, change, append(changeKeys(e.names.Destination), e.journal), args...).Text()
+	u := scripts.UnlistingOf(dest)
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
+	return e.conn.Run(ctx, change, keys, args...).Text()
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

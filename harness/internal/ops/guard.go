@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -41,9 +42,8 @@ type GuardOptions struct {
 // Elsewhere it waits until members are overdue, publishes their due time, which wakes a Redisson that listens, and delivers
 // them itself if they are still there a second later.
 type Guard struct {
-	conn     redis.Conn
-	options  GuardOptions
-	ownClock bool // the server does not tell its time
+	conn    redis.Conn
+	options GuardOptions
 
 	mu     sync.Mutex
 	queues map[string]*guarded
@@ -55,7 +55,6 @@ type Guard struct {
 // guarded is a queue of a Guard.
 type guarded struct {
 	GuardCounts
-	keys  []string
 	names wire.Names
 
 	mixed     time.Time // when both layouts were seen last
@@ -150,12 +149,6 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 // round looks at each queue once, and acts if necessary.
 func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 	at, err := redis.Time(ctx, g.conn)
-	if redis.HasErrorPrefix(err, "NOPERM") {
-		if !g.ownClock {
-			g.say(&guarded{}, "cannot see", map[string]any{"error": err.Error(), "instead": "the clock of this machine"})
-		}
-		at, err, g.ownClock = time.Now(), nil, true
-	}
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
@@ -240,7 +233,7 @@ func (g *Guard) queueOf(name string) *guarded {
 	defer g.mu.Unlock()
 	q := g.queues[name]
 	if q == nil {
-		q = &guarded{GuardCounts: GuardCounts{Queue: name}, keys: guardKeys(name), names: wire.NamesOf(name)}
+		q = &guarded{GuardCounts: GuardCounts{Queue: name}, names: wire.NamesOf(name)}
 		g.queues[name] = q
 	}
 	return q
@@ -338,7 +331,11 @@ func (s step) delivered() int64 { return s.old + s.new }
 
 // step runs the script once.
 func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
-	reply, err := g.conn.Run(ctx, guardStep, q.keys, g.now(), horizon, guardLimit).Slice()
+	n, u := q.names, scripts.UnlistingOf(q.names.Destination)
+	keys := []string{
+		n.Destination, n.TimeoutSet, n.Pending, AheadKey(n.Destination), scripts.Quarantine(n.Destination), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(n.Destination),
+	}
+	reply, err := g.conn.Run(ctx, guardStep, keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
 	}
@@ -392,6 +389,6 @@ func (g *Guard) note(q *guarded, done step, err error) {
 		g.say(q, "did not deliver again", map[string]any{"messages": done.before, "why": "a transfer of Redisson's that failed has delivered them"})
 	}
 	if done.set > 0 {
-		g.say(q, "set aside", map[string]any{"messages": done.set, "why": "no client can read them", "key": q.keys[4]})
+		g.say(q, "set aside", map[string]any{"messages": done.set, "why": "no client can read them", "key": scripts.Quarantine(q.names.Destination)})
 	}
 }

@@ -127,7 +127,7 @@ const (
 
 // Look looks once. It fails if the server cannot be reached; refused commands are Unseen.
 func (d *Doctor) Look(ctx context.Context) (*Look, error) {
-	l := &Look{Schema: Schema, Findings: []Finding{}, Queues: []*Queue{}, Unseen: []string{}, flags: d.options.Flags, release: d.options.Release, slow: map[string]time.Duration{}}
+	l := &Look{Schema: Schema, Findings: []Finding{}, Queues: []*Queue{}, Unseen: []string{}, flags: d.options.Flags, release: d.options.Release}
 	if l.release != nil {
 		l.Release = l.release.String()
 	}

@@ -61,15 +61,3 @@ func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queu
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
 func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }
-
-// guardKeys are the keys of guardStep.
-func guardKeys(dest string) []string {
-	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
-	return []string{n.Destination, n.TimeoutSet, n.Pending, AheadKey(dest), scripts.Quarantine(dest), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(dest)}
-}
-
-// changeKeys are the keys of change.
-func changeKeys(dest string) []string {
-	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
-	return []string{n.TimeoutSet, n.Pending, n.Destination, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest)}
-}

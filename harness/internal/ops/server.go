@@ -18,7 +18,7 @@ import (
 
 // server reads what INFO, CONFIG and SLOWLOG of each master say. None of them is needed for the rest.
 func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
-	l.Server = Server{Address: address}
+	l.Server, l.slow = Server{Address: address}, map[string]time.Duration{}
 	if at, err := redis.Parse(address); err == nil {
 		l.Server.Address, l.Server.Database = strings.Join(at.Address.Hosts, ","), at.Address.Database
 	}
