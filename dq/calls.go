@@ -4,39 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
-// What calls know of the connections.
-var (
-	errLost        = conn.ErrLost
-	errUnsent      = conn.ErrUnsent
-	errRedisClosed = conn.ErrRedisClosed
-)
-
-type (
-	lane    = conn.Lane
-	request = conn.Request
-)
-
-const (
-	callLane       = conn.Calls
-	backgroundLane = conn.Background
-)
-
-type backoff = conn.Backoff
-
-func pause(ctx context.Context, d time.Duration) error { return conn.Pause(ctx, d) }
-
 // do runs one command on the server that owns key. A nil reply is returned as nil.
 func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
-	return c.one(ctx, request{Key: key, Commands: [][]any{args}})
+	return c.one(ctx, conn.Request{Key: key, Commands: [][]any{args}})
 }
 
 // one runs a request of a single command.
-func (c *Client) one(ctx context.Context, r request) (any, error) {
+func (c *Client) one(ctx context.Context, r conn.Request) (any, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -46,7 +24,7 @@ func (c *Client) one(ctx context.Context, r request) (any, error) {
 	case !failed:
 		return reply, nil
 	case ctx.Err() != nil && isNoScript(err):
-		return nil, fmt.Errorf("%w: %w", errUnsent, ctx.Err()) // there was no time to load it
+		return nil, fmt.Errorf("%w: %w", conn.ErrUnsent, ctx.Err()) // there was no time to load it
 	}
 	return nil, c.explain(err)
 }
@@ -61,7 +39,7 @@ func (c *Client) usable(ctx context.Context) error {
 
 // explain replaces what a closed Client's connections report by ErrClosed, if nothing was sent.
 func (c *Client) explain(err error) error {
-	if c.ctx.Err() != nil && errors.Is(err, errUnsent) {
+	if c.ctx.Err() != nil && errors.Is(err, conn.ErrUnsent) {
 		return ErrClosed
 	}
 	return err
@@ -84,7 +62,7 @@ func (c *Client) tellReturned(key string, values []string, err error) {
 
 // uncertain marks an error after which a value may be queued.
 func uncertain(err error) error {
-	if errors.Is(err, errLost) && !errors.Is(err, ErrUncertain) {
+	if errors.Is(err, conn.ErrLost) && !errors.Is(err, ErrUncertain) {
 		return fmt.Errorf("%w: %w", ErrUncertain, err)
 	}
 	return err

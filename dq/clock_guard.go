@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -36,7 +37,7 @@ func (c *Client) guardClock() {
 func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeTimeout)
 	defer cancel()
-	reply := c.conns.Send(ctx, request{Lane: backgroundLane, Commands: [][]any{{"TIME"}}})[0]
+	reply := c.conns.Send(ctx, conn.Request{Lane: conn.Background, Commands: [][]any{{"TIME"}}})[0]
 	if err, ok := reply.(error); ok {
 		if errors.As(err, new(resp.Error)) && !passes(err) {
 			return time.Time{}, fmt.Errorf("%w: %w", clock.ErrCannotTell, err)

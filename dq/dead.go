@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
@@ -93,7 +94,7 @@ func (q *Queue[T]) withDead(ctx context.Context, how string, ids []string) (int,
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	n, err := replyInt(q.client.runOwn(ctx, callLane, deadScript, []string{keys.Dead, keys.Bodies, keys.Counts, q.Name()}, args...))
+	n, err := replyInt(q.client.runOwn(ctx, conn.Calls, deadScript, []string{keys.Dead, keys.Bodies, keys.Counts, q.Name()}, args...))
 	return int(n), in(how, q.Name(), err)
 }
 
@@ -102,7 +103,7 @@ func (c *Client) together(ctx context.Context, key string, commands ...[]any) ([
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	replies := c.conns.Send(ctx, request{Key: key, Commands: commands})
+	replies := c.conns.Send(ctx, conn.Request{Key: key, Commands: commands})
 	for _, reply := range replies {
 		if err, failed := reply.(error); failed {
 			return nil, c.explain(err)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -48,7 +49,7 @@ func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command
 		return err
 	}
 	if !c.waits.Load() {
-		for _, reply := range c.conns.Send(ctx, request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
+		for _, reply := range c.conns.Send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
 			if err, failed := reply.(error); failed {
 				return fmt.Errorf("WithDurability: nothing was offered: %w", c.explain(err))
 			}
@@ -63,7 +64,7 @@ func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command
 	}
 	for i, reply := range replies[1:] {
 		if err := d.confirms(r.Commands[i+1], reply); err != nil {
-			return fmt.Errorf("%w: %w", errLost, err)
+			return fmt.Errorf("%w: %w", conn.ErrLost, err)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func offerError(queue string, err error) error { return sortError("offer to", qu
 func sortError(call, queue string, err error) error {
 	var reply resp.Error
 	switch {
-	case errors.Is(err, errLost), errors.As(err, &reply) && mayHaveWritten(reply):
+	case errors.Is(err, conn.ErrLost), errors.As(err, &reply) && mayHaveWritten(reply):
 		return fmt.Errorf("dq: %s %q: %w: %w", call, queue, ErrUncertain, err)
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
 		return err
@@ -68,10 +68,11 @@ func sortError(call, queue string, err error) error {
 func passes(err error) bool {
 	var reply resp.Error
 	switch {
-	case errors.Is(err, errLost), errors.Is(err, ErrClosed), errors.Is(err, errRedisClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, conn.ErrLost), errors.Is(err, ErrClosed), errors.Is(err, conn.ErrRedisClosed),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	case !errors.As(err, &reply):
-		return errors.Is(err, errUnsent)
+		return errors.Is(err, conn.ErrUnsent)
 	}
 	for _, code := range []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "ERR max number of clients"} {
 		if strings.HasPrefix(string(reply), code+" ") {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
 // places are the handlers that may run at a time.
@@ -213,10 +215,10 @@ func (w *Worker) block(q *leased, next time.Duration, all *sync.WaitGroup) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case strings.HasPrefix(err.Error(), "ERR unknown command"): // before Redis 6.2
-			_ = pause(ctx, olderPoll)
+			_ = conn.Pause(ctx, olderPoll)
 		default:
 			w.client.tell(TakeFailed{Queue: q.queue, Err: err})
-			_ = pause(ctx, failedPause)
+			_ = conn.Pause(ctx, failedPause)
 		}
 	})
 }

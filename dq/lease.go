@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -27,7 +28,7 @@ type leased struct {
 	extending atomic.Bool
 
 	mu    sync.Mutex
-	retry backoff
+	retry conn.Backoff
 	timer *time.Timer // wakes the queue
 	at    time.Time   // when; zero for not
 }
@@ -87,7 +88,7 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 	defer cancel()
 	until := time.Now().Add(w.options.Lease)
 	most := strconv.Itoa(w.options.MaxAttempts)
-	reply, err := w.client.runOwn(ctx, callLane, takeScript,
+	reply, err := w.client.runOwn(ctx, conn.Calls, takeScript,
 		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
 		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()), most, flag(alone))
 	if err != nil {
@@ -266,7 +267,7 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 		ctx, cancel = context.WithTimeout(ctx, left)
 	}
 	defer cancel()
-	var pauses backoff
+	var pauses conn.Backoff
 	var err error
 	for sent := false; ; {
 		var answers []int64
@@ -276,9 +277,9 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 			}
 			break
 		}
-		sent = sent || errors.Is(err, errLost)
+		sent = sent || errors.Is(err, conn.ErrLost)
 		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) ||
-			d.left() <= 0 || pause(ctx, pauses.Next()) != nil {
+			d.left() <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}
@@ -314,7 +315,7 @@ func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg 
 	for _, d := range all {
 		args = append(args, d.ID, d.number)
 	}
-	list, err := replyList(w.client.runOwn(ctx, callLane, settleScript, []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
+	list, err := replyList(w.client.runOwn(ctx, conn.Calls, settleScript, []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
 	if err != nil {
 		return nil, err
 	}

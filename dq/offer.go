@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -19,14 +20,6 @@ func (q *Queue[T]) Offer(ctx context.Context, value T, delay time.Duration) (Tic
 	if delay < 0 {
 		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
 	}
-	t, err := q.offer(ctx, value, delay.Milliseconds())
-	if err != nil && !errors.Is(err, ErrUncertain) {
-		return Ticket{}, err
-	}
-	return t, err
-}
-
-func (q *Queue[T]) offer(ctx context.Context, value T, delay int64) (Ticket, error) {
 	if err := q.takesOffers(ctx); err != nil {
 		return Ticket{}, err
 	}
@@ -34,7 +27,17 @@ func (q *Queue[T]) offer(ctx context.Context, value T, delay int64) (Ticket, err
 	if err != nil {
 		return Ticket{}, err
 	}
-	return q.offerData(ctx, data, delay, q.client.patience)
+	began := time.Now()
+	due, id := q.client.clock.Now().UnixMilli()+delay.Milliseconds(), q.client.newID()
+	confirmed := 1
+	if err = q.sendPatiently(ctx, due, id, data); err != nil {
+		confirmed, err = 0, offerError(q.Name(), err)
+	}
+	q.tellOffered(began, confirmed, due, err)
+	if err != nil && !errors.Is(err, ErrUncertain) {
+		return Ticket{}, err
+	}
+	return q.client.ticketOf(due, id), err
 }
 
 // takesOffers returns why nothing can be offered.
@@ -53,19 +56,6 @@ func (q *Queue[T]) encode(value T) ([]byte, error) {
 	return data, nil
 }
 
-// offerData offers a value as it is on the wire, for patience if it is certain not to be queued.
-func (q *Queue[T]) offerData(ctx context.Context, data []byte, delay int64, patience time.Duration) (t Ticket, err error) {
-	began := time.Now()
-	due, id := q.client.clock.Now().UnixMilli()+delay, q.client.newID()
-	confirmed := 1
-	if err = q.sendPatiently(ctx, patience, due, id, data); err != nil {
-		confirmed, err = 0, offerError(q.Name(), err)
-	}
-	q.offered(due, err)
-	q.tellOffered(began, confirmed, err)
-	return q.client.ticketOf(due, id), err
-}
-
 // offered has the transfer task know of a value that is queued or may be: it does not
 // depend on the announcement, which arrives over another connection.
 func (q *Queue[T]) offered(due int64, err error) {
@@ -74,7 +64,8 @@ func (q *Queue[T]) offered(due int64, err error) {
 	}
 }
 
-func (q *Queue[T]) tellOffered(began time.Time, confirmed int, err error) {
+func (q *Queue[T]) tellOffered(began time.Time, confirmed int, due int64, err error) {
+	q.offered(due, err)
 	q.client.tell(Offered{Queue: q.Name(), Messages: confirmed, Took: time.Since(began), Err: err})
 }
 
@@ -113,21 +104,12 @@ func (q *Queue[T]) offerBatch(ctx context.Context, delay time.Duration, values [
 			return 0, err
 		}
 	}
-	replies, err := q.offerBatchData(ctx, delay, all)
+	script, err := q.client.script(wire.ScriptOffer)
+	if err == nil {
+		err = q.client.usable(ctx)
+	}
 	if err != nil {
 		return 0, err
-	}
-	return q.confirmed(replies)
-}
-
-// offerBatchData offers values as they are on the wire, and returns what each was answered.
-func (q *Queue[T]) offerBatchData(ctx context.Context, delay time.Duration, all [][]byte) (replies []any, err error) {
-	script, err := q.client.script(wire.ScriptOffer)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.client.usable(ctx); err != nil {
-		return nil, err
 	}
 	began := time.Now()
 	due := q.client.clock.Now().UnixMilli() + delay.Milliseconds()
@@ -137,11 +119,9 @@ func (q *Queue[T]) offerBatchData(ctx context.Context, delay time.Duration, all 
 	}
 	r := q.client.scriptRequest(script, commands)
 	r.Key = q.Name()
-	replies = q.client.conns.Send(ctx, r)
-	confirmed, err := q.confirmed(replies)
-	q.offered(due, err)
-	q.tellOffered(began, confirmed, err)
-	return replies, nil
+	confirmed, err = q.confirmed(q.client.conns.Send(ctx, r))
+	q.tellOffered(began, confirmed, due, err)
+	return confirmed, err
 }
 
 // confirmed counts the offers that succeeded, up to the first that did not. If one
@@ -165,15 +145,15 @@ func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 }
 
 // sendPatiently sends an offer until the server takes it, or it is more than a matter of time.
-func (q *Queue[T]) sendPatiently(ctx context.Context, patience time.Duration, due int64, id [8]byte, data []byte) error {
-	var retry backoff
+func (q *Queue[T]) sendPatiently(ctx context.Context, due int64, id [8]byte, data []byte) error {
+	var retry conn.Backoff
 	for began := time.Now(); ; {
 		err := q.send(ctx, due, id, data)
 		if err == nil || !passes(err) {
 			return err
 		}
-		left := patience - time.Since(began)
-		if left <= 0 || q.client.ctx.Err() != nil || pause(ctx, min(retry.Next(), left)) != nil {
+		left := q.client.patience - time.Since(began)
+		if left <= 0 || q.client.ctx.Err() != nil || conn.Pause(ctx, min(retry.Next(), left)) != nil {
 			return err
 		}
 	}

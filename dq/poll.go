@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
 const (
@@ -57,7 +59,7 @@ func (w *Worker) look(batch []*leased) {
 	for i, q := range batch {
 		commands[i] = []any{"EXISTS", q.queue, q.keys.Staged}
 	}
-	for i, reply := range w.client.conns.Send(ctx, request{Lane: backgroundLane, Key: batch[0].queue, Commands: commands}) {
+	for i, reply := range w.client.conns.Send(ctx, conn.Request{Lane: conn.Background, Key: batch[0].queue, Commands: commands}) {
 		if n, ok := reply.(int64); !ok || n > 0 {
 			w.wake(batch[i])
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -239,7 +240,7 @@ func (q *Queue[T]) popCount(ctx context.Context, n int) (any, error) {
 	if n == 1 {
 		command = command[:2]
 	}
-	reply, err := q.client.one(ctx, request{Key: q.Name(), Commands: [][]any{command}, Pops: true})
+	reply, err := q.client.one(ctx, conn.Request{Key: q.Name(), Commands: [][]any{command}, Pops: true})
 	if one, ok := reply.(string); ok {
 		return []any{one}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -72,7 +73,7 @@ func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember
 		}
 	}
 	if len(all) > 1 {
-		for i, place := range q.client.conns.Send(ctx, request{Key: q.names.Pending, Commands: places}) {
+		for i, place := range q.client.conns.Send(ctx, conn.Request{Key: q.names.Pending, Commands: places}) {
 			if n, known := place.(int64); known { // Redis before 6.0.6 has no LPOS
 				all[i].place = n
 			}
@@ -125,7 +126,7 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 // find makes one call of a search: see scripts.Find.
 func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value ...any) (next scripts.Place, found []string, more bool, err error) {
 	args := append([]any{q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10)}, value...)
-	reply, err := q.client.runOwn(ctx, callLane, findScript, []string{q.names.TimeoutSet}, args...)
+	reply, err := q.client.runOwn(ctx, conn.Calls, findScript, []string{q.names.TimeoutSet}, args...)
 	if err != nil {
 		return at, nil, false, err
 	}
@@ -162,10 +163,10 @@ func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (boo
 	u := scripts.UnlistingOf(n.Destination)
 	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 	args := append([]any{due, id, strconv.FormatInt(q.client.clock.Now().UnixMilli(), 10)}, more...)
-	reply, err := q.client.runOwn(ctx, callLane, cancelScript, keys, args...)
+	reply, err := q.client.runOwn(ctx, conn.Calls, cancelScript, keys, args...)
 	if err != nil && forbidden(err) {
 		keys = keys[:2] // the keys of unlisting are not for everybody
-		reply, err = q.client.runOwn(ctx, callLane, cancelScript, keys, args...)
+		reply, err = q.client.runOwn(ctx, conn.Calls, cancelScript, keys, args...)
 	}
 	return replyBool(reply, err)
 }

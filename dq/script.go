@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -24,17 +25,17 @@ func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []st
 		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got no key", script)
 	}
 	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
-		reply, err := c.run(ctx, callLane, "EVALSHA", script, keys, args)
+		reply, err := c.run(ctx, conn.Calls, "EVALSHA", script, keys, args)
 		var refused resp.Error
-		if script == wire.ScriptOffer && (errors.Is(err, errLost) || errors.As(err, &refused) && mayHaveWritten(refused)) {
+		if script == wire.ScriptOffer && (errors.Is(err, conn.ErrLost) || errors.As(err, &refused) && mayHaveWritten(refused)) {
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		return reply, err
 	}
-	reply, err := c.run(ctx, callLane, "EVALSHA_RO", script, keys, args)
+	reply, err := c.run(ctx, conn.Calls, "EVALSHA_RO", script, keys, args)
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
 		c.noReadScripts.Store(true)
-		return c.run(ctx, callLane, "EVALSHA", script, keys, args)
+		return c.run(ctx, conn.Calls, "EVALSHA", script, keys, args)
 	}
 	return reply, err
 }
@@ -47,7 +48,7 @@ var readScripts = []wire.ScriptName{
 }
 
 // run runs a script of the client's release.
-func (c *Client) run(ctx context.Context, at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
+func (c *Client) run(ctx context.Context, at conn.Lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
 	script, err := c.script(name)
 	if err != nil {
 		return nil, err
@@ -58,8 +59,8 @@ func (c *Client) run(ctx context.Context, at lane, bySHA string, name wire.Scrip
 }
 
 // scriptRequest returns a request of commands that run one script.
-func (c *Client) scriptRequest(script *wire.Script, commands [][]any) request {
-	r := request{Commands: commands}
+func (c *Client) scriptRequest(script *wire.Script, commands [][]any) conn.Request {
+	r := conn.Request{Commands: commands}
 	if c.release.CachesScripts() {
 		r.Script = script.Body
 	}
@@ -112,8 +113,8 @@ func own(s scripts.Script) *wire.Script {
 
 // runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
 // release.
-func (c *Client) runOwn(ctx context.Context, at lane, script *wire.Script, keys []string, args ...any) (any, error) {
-	return c.one(ctx, request{
+func (c *Client) runOwn(ctx context.Context, at conn.Lane, script *wire.Script, keys []string, args ...any) (any, error) {
+	return c.one(ctx, conn.Request{
 		Lane: at, Key: keys[0], Script: script.Body,
 		Commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},
 	})

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -35,7 +36,7 @@ type task struct {
 	redisson  bool        // the user may run only Redisson's own script
 	unlisting unlisting
 	turns     turns
-	retry     backoff
+	retry     conn.Backoff
 }
 
 func newTask(names wire.Names) *task {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -57,7 +58,7 @@ func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 // transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
 func (s *scheduler) transferOne(ctx context.Context, n wire.Names) (moved, error) {
 	now := s.now()
-	reply, err := s.client.run(ctx, backgroundLane, "EVALSHA", wire.ScriptTransfer,
+	reply, err := s.client.run(ctx, conn.Background, "EVALSHA", wire.ScriptTransfer,
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
 		[]any{strconv.FormatInt(now, 10), strconv.Itoa(s.client.limit)})
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner) (
 	if how.unlisted {
 		limit = unlistedLimit
 	}
-	reply, err := s.client.runOwn(ctx, backgroundLane, transferScript,
+	reply, err := s.client.runOwn(ctx, conn.Background, transferScript,
 		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving},
 		strconv.FormatInt(until, 10), strconv.Itoa(limit), s.client.release.Layout().String())
 	if err != nil {
@@ -110,24 +111,16 @@ const stuckHeadInterval = time.Second
 // stalls there.
 func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, error) {
 	look := s.now() + stuckHeadInterval.Milliseconds()
-	reply, err := s.client.one(ctx, request{Lane: backgroundLane, Key: n.TimeoutSet, Commands: [][]any{
+	first, err := scored(s.client.one(ctx, conn.Request{Lane: conn.Background, Key: n.TimeoutSet, Commands: [][]any{
 		{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1"},
-	}})
+	}}))
 	if err != nil {
 		return noDue, err
 	}
-	first, _ := reply.([]any)
-	switch {
-	case len(first) == 0:
-		return look, nil
-	case len(first) == 1: // RESP3 nests member and score
-		first, _ = first[0].([]any)
-	}
-	if len(first) != 2 {
+	if len(first) == 0 || first[0].score >= float64(look) {
 		return look, nil
 	}
-	next, err := s.parseScore(fmt.Sprint(first[1]))
-	return min(next, look), err
+	return int64(math.Ceil(first[0].score)), nil
 }
 
 // parseScore reads the score that a transfer returns. A fractional one, which

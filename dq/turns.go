@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -126,7 +127,7 @@ func (s *scheduler) say(t *task, what string) {
 		defer s.goroutines.Done()
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
-		reply, err := s.client.one(ctx, request{Lane: backgroundLane, Key: key, Commands: [][]any{{"PUBLISH", channel, what}}})
+		reply, err := s.client.one(ctx, conn.Request{Lane: conn.Background, Key: key, Commands: [][]any{{"PUBLISH", channel, what}}})
 		if n, ok := reply.(int64); err == nil && ok && n <= 1 && !s.client.clustered {
 			s.post(func() { t.turns.others = false })
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -174,7 +175,7 @@ func (s *scheduler) look(t *task) {
 // survey asks the state of a pass, with the cost that the task measured.
 func (s *scheduler) survey(ctx context.Context, n wire.Names, cost float64) (scripts.Surveyed, error) {
 	keys := scripts.UnlistingOf(n.Destination)
-	reply, err := s.client.runOwn(ctx, backgroundLane, surveyScript,
+	reply, err := s.client.runOwn(ctx, conn.Background, surveyScript,
 		[]string{n.TimeoutSet, n.Pending, keys.State, keys.Pass, keys.Unlisted[0], keys.Unlisted[1]},
 		strconv.FormatInt(s.now(), 10), strconv.FormatFloat(cost, 'f', 3, 64), strconv.Itoa(leastLength))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -46,7 +47,7 @@ func (p *pass) run(ctx context.Context) {
 			if quickest = min(quickest, took); i == 0 {
 				quickest = took
 			}
-			if p.early() && pause(ctx, quickest) != nil {
+			if p.early() && conn.Pause(ctx, quickest) != nil {
 				p.err = ctx.Err()
 				return
 			}
@@ -82,7 +83,7 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	began, keys := time.Now(), scripts.UnlistingOf(p.names.Destination)
-	reply, err := p.client.runOwn(ctx, backgroundLane, unlistScript,
+	reply, err := p.client.runOwn(ctx, conn.Background, unlistScript,
 		[]string{
 			p.names.TimeoutSet, p.names.Pending, keys.State, keys.Pass, keys.Next, keys.Leaving, keys.Unlisted[0], keys.Unlisted[1],
 		},

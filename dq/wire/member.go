@@ -54,8 +54,8 @@ func (l Layout) Pack(id [8]byte, value []byte) []byte {
 	return Member{Layout: l, ID: id, Value: value}.Bytes()
 }
 
-// Unpack reads a member packed by a Redis on a 64-bit Unix. It fails with a
-// *ForeignMemberError unless b is exactly one member of this layout.
+// Unpack reads a member packed by a Redis on a 64-bit Unix. It fails
+// unless b is exactly one member of this layout.
 //
 // Lua's struct.unpack is laxer: it ignores bytes after the value, and takes a
 // LayoutBc0Lc0 with an id of any size. UnpackAny reads members of both layouts.
@@ -70,12 +70,12 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	rest := b
 	if l == LayoutBc0Lc0 {
 		if len(rest) == 0 || rest[0] != idSize {
-			return Member{}, &ForeignMemberError{Layout: l, Member: b, Reason: "the first byte is not 8"}
+			return Member{}, l.foreign(b, "the first byte is not 8")
 		}
 		rest = rest[1:]
 	}
 	if len(rest) < idSize+lengthSize {
-		return Member{}, &ForeignMemberError{Layout: l, Member: b, Reason: "too short for id and length"}
+		return Member{}, l.foreign(b, "too short for id and length")
 	}
 	copy(m.ID[:], rest)
 	rest = rest[idSize:]
@@ -87,10 +87,7 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	}
 	rest = rest[lengthSize:]
 	if length != uint64(len(rest)) {
-		return Member{}, &ForeignMemberError{
-			Layout: l, Member: b,
-			Reason: fmt.Sprintf("the length field says %d bytes, %d follow", length, len(rest)),
-		}
+		return Member{}, l.foreign(b, fmt.Sprintf("the length field says %d bytes, %d follow", length, len(rest)))
 	}
 	m.Value = rest
 	return m, nil
@@ -102,7 +99,7 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 // can only happen to the empty value and to values of one or five zero bytes,
 // and to these with one or two ids in 256.
 //
-// Bytes that no layout fits are an *UnreadableMemberError.
+// Bytes that no layout fits are an error.
 func (l Layout) UnpackAny(b []byte) (Member, error) {
 	for _, size := range [...]int{LengthSize, WindowsLengthSize} {
 		for _, layout := range [...]Layout{l, l.Other()} {
@@ -111,7 +108,13 @@ func (l Layout) UnpackAny(b []byte) (Member, error) {
 			}
 		}
 	}
-	return Member{}, &UnreadableMemberError{Member: b}
+	return Member{}, fmt.Errorf("neither a %s nor a %s member: no length field fits its %d bytes: %.40q",
+		LayoutDLc0, LayoutBc0Lc0, len(b), b)
+}
+
+// foreign is the error of bytes that are no member of the layout.
+func (l Layout) foreign(b []byte, reason string) error {
+	return fmt.Errorf("not a %s member: %s (%d bytes: %.40q)", l, reason, len(b), b)
 }
 
 // Other returns the layout that is not l.
@@ -169,26 +172,4 @@ func RandomForID(id [8]byte) (int64, bool) {
 		return math.MaxInt64, true
 	}
 	return int64(f), true
-}
-
-// ForeignMemberError says that bytes are not a member of the layout expected.
-type ForeignMemberError struct {
-	Layout Layout
-	Member []byte
-	Reason string
-}
-
-func (e *ForeignMemberError) Error() string {
-	return fmt.Sprintf("not a %s member: %s (%d bytes: %.40q)", e.Layout, e.Reason, len(e.Member), e.Member)
-}
-
-// UnreadableMemberError says that bytes are a member of neither layout, whatever
-// the size of the length field.
-type UnreadableMemberError struct {
-	Member []byte
-}
-
-func (e *UnreadableMemberError) Error() string {
-	return fmt.Sprintf("neither a %s nor a %s member: no length field fits its %d bytes: %.40q",
-		LayoutDLc0, LayoutBc0Lc0, len(e.Member), e.Member)
 }

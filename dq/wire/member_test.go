@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,9 +72,7 @@ func TestUnpackAnyOfNoMember(t *testing.T) {
 	} {
 		for _, own := range layouts {
 			_, err := own.UnpackAny(b)
-			var unreadable *wire.UnreadableMemberError
-			require.ErrorAs(t, err, &unreadable, "%q", b)
-			require.Equal(t, b, unreadable.Member)
+			require.ErrorContains(t, err, fmt.Sprintf("no length field fits its %d bytes", len(b)), "%q", b)
 		}
 	}
 }

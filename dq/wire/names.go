@@ -31,10 +31,6 @@ const (
 	channelPrefix    = "redisson_delay_queue_channel"
 )
 
-// KeyPattern is a glob, as SCAN takes it, that every timeout set and pending list
-// matches; DestinationOf filters the keys that it finds.
-const KeyPattern = pendingPrefix + "*"
-
 // DestinationOf returns the destination queue that a timeout set or a pending list
 // belongs to; false for any other key.
 //
