@@ -36,6 +36,9 @@ type Analysis struct {
 	Where string
 	Match func(value []byte, shown string) bool
 
+	// Rules takes each line, and nil at the end of a log, and returns what the lines before it broke; nil for no rules.
+	Rules func(*monitor.Line) []trace.Breach
+
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
 	first, latest, now              int64 // µs
@@ -169,8 +172,29 @@ func (a *Analysis) Line(l monitor.Line) {
 	if c != nil {
 		a.call(c, false)
 	}
+	a.hold(&l)
 	if c != nil || a.lines == 1 {
 		a.begunIn = a.file
+	}
+}
+
+// hold holds a line against the rules; nil is the end of a log.
+func (a *Analysis) hold(l *monitor.Line) {
+	if a.Rules == nil {
+		return
+	}
+	for _, b := range a.Rules(l) {
+		c := trace.Group([]monitor.Line{b.Line})[0]
+		if c.Script != nil && registry[c.Script.SHA1] != nil && registry[c.Script.SHA1].known == nil {
+			continue // dq and dq-bench look ahead, and set members aside
+		}
+		for _, arg := range b.Line.Args {
+			if ref, ok := a.keys[dbKey{b.Line.DB, arg}]; ok {
+				line := LineOf{Number: int64(b.Line.Number), Text: cut(b.Line.Raw, longestText), at: place{a.begunIn, int64(b.Line.Number), b.Line.Offset}}
+				a.findings.add(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, b.Text)
+				break
+			}
+		}
 	}
 }
 
@@ -182,6 +206,7 @@ func (a *Analysis) end(cut bool) {
 	if c := a.calls.End(); c != nil {
 		a.call(c, cut)
 	}
+	a.hold(nil)
 	if a.lines == 0 {
 		return
 	}

@@ -107,7 +107,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 				s.named = now
 			}
 		}
-	case len(own) > 0:
+	case a.Rules == nil && len(own) > 0:
 		a.findings.add(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
 }

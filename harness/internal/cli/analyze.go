@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -22,16 +23,13 @@ import (
 func newAnalyze() *call {
 	var listens bool // to the server at --redis; DQ_REDIS does not start MONITOR, which is a load on the server
 	var length time.Duration
+	var rules string // of the release that a log is held against
 	reader := &analysis.Reader{Analysis: analysis.New()}
 	c := newCall("analyze", func(cmd *cobra.Command, args []string) error {
-		redisGiven, forGiven := cmd.Flags().Changed("redis"), cmd.Flags().Changed("for")
-		switch listens = redisGiven || forGiven; {
-		case len(args) > 0 && redisGiven:
-			return errors.New("expected files or --redis, got both")
-		case len(args) > 0 && forGiven:
-			return errors.New("--for is how long to listen to --redis; a log is read to its end")
-		case !listens:
+		if listens = cmd.Flags().Changed("redis") || cmd.Flags().Changed("for"); !listens {
 			cmd.Flag("redis").Annotations = nil // DQ_REDIS does not matter, whatever it names
+		} else if len(args) > 0 {
+			return errors.New("expected files, which are read to their end, or --redis and --for, got both")
 		}
 		for i, name := range args {
 			switch {
@@ -46,9 +44,13 @@ func newAnalyze() *call {
 	c.prints(true)
 	c.str(&reader.Where, "where", "")
 	c.yes(&reader.Redact, "redact")
+	c.str(&rules, "release", "")
 	c.live("")
 	c.span(&length, "for", 30*time.Second)
 	c.check = func([]string) (err error) {
+		if reader.Rules, err = conformance.Rules(rules); err != nil {
+			return err
+		}
 		if reader.Match, err = ops.Match(reader.Where); err != nil || !listens {
 			return err
 		}
@@ -98,10 +100,9 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 		}
 		return d.WriteText(w)
 	})
-	if err := errors.Join(shown, c.report(d.Page())); err != nil {
-		return err
-	}
-	switch {
+	switch shown = errors.Join(shown, c.report(d.Page())); {
+	case shown != nil:
+		return shown
 	case err != nil:
 		return err
 	case d.Commands+d.Unparsed == 0 && !listened:
@@ -116,8 +117,7 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 
 func (c *call) listenTo(reader *analysis.Reader, length time.Duration) error {
 	ctx := c.Context()
-	// A user that may run nothing but MONITOR is not kept from it.
-	if _, err := redis.Start(ctx, c.redis, nil); err != nil && !strings.Contains(err.Error(), "NOPERM") {
+	if _, err := redis.Start(ctx, c.redis, nil); err != nil && !strings.Contains(err.Error(), "NOPERM") { // the right to MONITOR is enough
 		return err
 	}
 	conn, err := monitor.Dial(ctx, c.redis)

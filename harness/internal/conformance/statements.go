@@ -15,26 +15,51 @@ import (
 // breaches holds lines against the rules whose statements hold for a release. Until an instant, in Unix microseconds, the
 // clients are healthy.
 func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer string) bool, release wire.Release, healthy int64) (all []trace.Breach) {
-	add := func(found []trace.Breach) {
-		for _, b := range found {
-			if len(spec.All().Where(func(s *spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) > 0 {
-				all = append(all, b)
-			}
-		}
-	}
 	timeline.Live = true
 	for _, l := range lines {
 		if timeline.Live && l.Time > healthy {
-			add(timeline.Until(healthy))
+			all = append(all, timeline.Until(healthy)...)
 			timeline.Live = false
 		}
-		add(timeline.Add(l, own(l.Peer)))
+		all = append(all, timeline.Add(l, own(l.Peer))...)
 	}
 	if timeline.Live {
-		add(timeline.Until(healthy))
+		all = append(all, timeline.Until(healthy)...)
 	}
-	add(timeline.End())
-	return all
+	return holding(append(all, timeline.End()...), release)
+}
+
+// holding keeps the breaches of statements that hold for a release.
+func holding(found []trace.Breach, release wire.Release) []trace.Breach {
+	return slices.DeleteFunc(found, func(b trace.Breach) bool {
+		return len(spec.All().Where(func(s *spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) == 0
+	})
+}
+
+// Rules holds the lines of logs against the rules whose statements hold for a release; "" is no release, and no rules. Its
+// function takes the next line, or nil at the end of a log, and returns the breaches of earlier lines. Queues are empty when
+// a log begins, and after FLUSHALL and FLUSHDB. The speed of reactions is not judged.
+func Rules(name string) (func(*monitor.Line) []trace.Breach, error) {
+	release, err := wire.LookupRelease(name)
+	if name == "" {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("--release: %w", err)
+	}
+	const apart = 60_000 // ms between the clocks of two hosts
+	timeline := trace.NewTimeline()
+	return func(l *monitor.Line) (broken []trace.Breach) {
+		if l == nil || strings.HasPrefix(l.Name(), "flush") {
+			broken, timeline = timeline.End(), trace.NewTimeline()
+		} else {
+			line := *l
+			if line.Args = slices.Clone(l.Args); !line.Inner() && !strings.HasPrefix(line.Peer, "127.0.0.1:") {
+				timeline.Off = apart
+			}
+			broken = timeline.Add(line, true)
+		}
+		return slices.DeleteFunc(holding(broken, release), func(b trace.Breach) bool { return b.Late })
+	}, nil
 }
 
 // textsOf are breaches as failures, each once.

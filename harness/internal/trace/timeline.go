@@ -17,6 +17,9 @@ type Queue struct {
 	keys *Keyspace
 	ids  map[[8]byte]string // the pending member of each id
 
+	first  string // the head, if sorted
+	sorted bool
+
 	owes      int64 // when a transfer moved a whole batch while more was due; 0 for never
 	transfers int   // own ones since the last subscription ended
 	vain      int   // transfers in a row without a cause
@@ -33,12 +36,17 @@ func (q *Queue) value(name string) *Value {
 
 // head returns the member that is due first; "" for none.
 func (q *Queue) head() (member string, due float64) {
+	scores := q.value(q.TimeoutSet).Scores
+	if due, ok := scores[q.first]; ok && q.sorted {
+		return q.first, due
+	}
 	due = math.Inf(1)
-	for m, d := range q.value(q.TimeoutSet).Scores {
+	for m, d := range scores {
 		if d < due || d == due && m < member {
 			member, due = m, d
 		}
 	}
+	q.first, q.sorted = member, len(scores) > 0
 	return member, due
 }
 
@@ -272,7 +280,16 @@ func (t *Timeline) add(db int, n wire.Names) *Queue {
 // changed notes an element that came or went in the step under way. What a waiting client gets of a push is of no step.
 func (t *Timeline) changed(k Key, element string, score float64, by int) {
 	q := t.queues[k]
-	if q == nil || t.steps[q] == nil {
+	if q == nil {
+		return
+	}
+	if k.Name == q.TimeoutSet && q.sorted {
+		member, due := q.head()
+		if q.sorted = element != member; q.sorted && by > 0 && (score < due || score == due && element < member) {
+			q.first = element
+		}
+	}
+	if t.steps[q] == nil {
 		return
 	}
 	s := t.steps[q]
