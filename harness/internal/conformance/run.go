@@ -177,9 +177,6 @@ func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
 	return "no MONITOR", nil
 }
 
-// lateTries is how often a case with a late reaction runs again: a busy machine is not late each time.
-const lateTries = 3
-
 // judge runs cases into the report.
 func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error {
 	limit := alike{most: p.MaxFailures}
@@ -188,10 +185,6 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 			return ctx.Err()
 		}
 		result := runner.Judge(ctx, c, p.Oracle)
-		for more := lateTries; more > 0 && result.onlyLate(); more-- {
-			p.Notice(c.ID + " runs once more: a reaction was late, as on a machine that hung")
-			result = runner.Judge(ctx, c, p.Oracle)
-		}
 		if err := runner.Stopped(); err != nil {
 			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
 		}
