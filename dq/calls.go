@@ -15,18 +15,28 @@ func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
 
 // one runs a request of a single command.
 func (c *Client) one(ctx context.Context, r conn.Request) (any, error) {
+	replies, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// send runs a request, and returns the first error of its commands.
+func (c *Client) send(ctx context.Context, r conn.Request) ([]any, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	reply := c.conns.Send(ctx, r)[0]
-	err, failed := reply.(error)
-	switch {
-	case !failed:
-		return reply, nil
-	case ctx.Err() != nil && isNoScript(err):
-		return nil, fmt.Errorf("%w: %w", conn.ErrUnsent, ctx.Err()) // there was no time to load it
+	replies := c.conns.Send(ctx, r)
+	for _, reply := range replies {
+		switch err, failed := reply.(error); {
+		case failed && ctx.Err() != nil && isNoScript(err):
+			return nil, fmt.Errorf("%w: %w", conn.ErrUnsent, ctx.Err()) // there was no time to load it
+		case failed:
+			return nil, c.explain(err)
+		}
 	}
-	return nil, c.explain(err)
+	return replies, nil
 }
 
 // usable returns why no command can be sent at all.

@@ -21,8 +21,9 @@ type Counts struct {
 // Counts asks for the contents of the queue, in one pipeline, at a cost that does not depend on it.
 func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
 	n, keys := q.names, scripts.LeaseNamesOf(q.Name())
-	list, err := q.client.together(ctx, n.Destination, []any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Destination},
-		[]any{"ZCARD", keys.Leases}, []any{"LLEN", keys.Staged}, []any{"ZCARD", keys.Dead})
+	list, err := q.client.send(ctx, conn.Request{Key: n.Destination, Commands: [][]any{
+		{"ZCARD", n.TimeoutSet}, {"LLEN", n.Destination}, {"ZCARD", keys.Leases}, {"LLEN", keys.Staged}, {"ZCARD", keys.Dead},
+	}})
 	if err != nil {
 		return Counts{}, in("counts", q.Name(), err)
 	}
@@ -66,7 +67,9 @@ func (q *Queue[T]) Dead(ctx context.Context) iter.Seq2[DeadLetter[T], error] {
 
 func (q *Queue[T]) deadLetter(ctx context.Context, keys scripts.LeaseNames, m scoredMember) (l DeadLetter[T], err error) {
 	l = DeadLetter[T]{ID: m.member, Since: time.UnixMilli(int64(m.score))}
-	list, err := q.client.together(ctx, q.Name(), []any{"HGET", keys.Bodies, l.ID}, []any{"HGET", keys.Bodies, "r" + l.ID}, []any{"HGET", keys.Counts, l.ID})
+	list, err := q.client.send(ctx, conn.Request{Key: q.Name(), Commands: [][]any{
+		{"HGET", keys.Bodies, l.ID}, {"HGET", keys.Bodies, "r" + l.ID}, {"HGET", keys.Counts, l.ID},
+	}})
 	if err != nil {
 		return l, err
 	}
@@ -94,20 +97,6 @@ func (q *Queue[T]) withDead(ctx context.Context, how string, ids []string) (int,
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	n, err := replyInt(q.client.runOwn(ctx, conn.Calls, deadScript, []string{keys.Dead, keys.Bodies, keys.Counts, q.Name()}, args...))
+	n, err := replyInt(q.client.runOwn(ctx, conn.Calls, scripts.Dead(), []string{keys.Dead, keys.Bodies, keys.Counts, q.Name()}, args...))
 	return int(n), in(how, q.Name(), err)
-}
-
-// together runs commands for one server in a pipeline.
-func (c *Client) together(ctx context.Context, key string, commands ...[]any) ([]any, error) {
-	if err := c.usable(ctx); err != nil {
-		return nil, err
-	}
-	replies := c.conns.Send(ctx, conn.Request{Key: key, Commands: commands})
-	for _, reply := range replies {
-		if err, failed := reply.(error); failed {
-			return nil, c.explain(err)
-		}
-	}
-	return replies, nil
 }

@@ -49,10 +49,8 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the codec's error.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// offerError sorts the failure of an offer: the server refused it, it was never
+// sortError sorts the failure of an offer: the server refused it, it was never
 // sent, or its fate is unknown.
-func offerError(queue string, err error) error { return sortError("offer to", queue, err) }
-
 func sortError(call, queue string, err error) error {
 	var reply resp.Error
 	switch {

@@ -180,5 +180,3 @@ func (c *Client) tell(e Event) {
 		observe(e)
 	}
 }
-
-func (c *Client) tellTaken(queue string, n int) { c.tell(Taken{Queue: queue, Messages: n}) }

@@ -48,8 +48,6 @@ type delivery struct {
 	settling bool
 }
 
-func (d *delivery) info() Delivery { return d.Delivery }
-
 // left is how long the lease is known to last.
 func (d *delivery) left() time.Duration {
 	d.mu.Lock()
@@ -88,9 +86,10 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 	defer cancel()
 	until := time.Now().Add(w.options.Lease)
 	most := strconv.Itoa(w.options.MaxAttempts)
-	reply, err := w.client.runOwn(ctx, conn.Calls, takeScript,
+	reply, err := w.client.runOwn(ctx, conn.Calls, scripts.Take(),
 		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
-		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()), most, flag(alone))
+		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()), most,
+		map[bool]string{false: "0", true: "1"}[alone])
 	if err != nil {
 		return nil, 0, false, in("take", q.queue, err)
 	}
@@ -104,7 +103,7 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 			number: strconv.FormatInt(h.Delivery, 10), alone: h.Alone, value: h.Value, until: until,
 		}
 		if h.Buried {
-			w.client.tell(Dead{Delivery: d.info(), Reason: "lost by its worker in attempt " + d.number + " of " + most})
+			w.client.tell(Dead{Delivery: d.Delivery, Reason: "lost by its worker in attempt " + d.number + " of " + most})
 			continue
 		}
 		d.ctx, d.end = context.WithCancelCause(w.handling)
@@ -112,10 +111,10 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 		w.held[d] = struct{}{}
 		w.mu.Unlock()
 		got = append(got, d)
-		w.client.tell(Held{d.info()})
+		w.client.tell(Held{d.Delivery})
 	}
 	if len(got) > 0 {
-		w.client.tellTaken(q.queue, len(got))
+		w.client.tell(Taken{Queue: q.queue, Messages: len(got)})
 	}
 	return got, time.Duration(ms) * time.Millisecond, more, nil
 }
@@ -148,7 +147,7 @@ func (w *Worker) handle(d *delivery) error {
 	}
 	began := time.Now()
 	err := call(ctx, d)
-	w.client.tell(Handled{Delivery: d.info(), Took: time.Since(began), Err: err})
+	w.client.tell(Handled{Delivery: d.Delivery, Took: time.Since(began), Err: err})
 	return err
 }
 
@@ -202,7 +201,7 @@ func call(ctx context.Context, d *delivery) error {
 			}
 			ended <- err
 		}()
-		if err = d.of.handle(context.WithValue(ctx, valueKey{}, d.value), d.info()); err != nil {
+		if err = d.of.handle(context.WithValue(ctx, valueKey{}, d.value), d.Delivery); err != nil {
 			_ = err.Error()
 			_ = errors.As(err, new(*verdict))
 		}
@@ -284,19 +283,19 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 		}
 	}
 	if err != nil {
-		w.client.tell(AckFailed{Delivery: d.info(), Err: in(string(how), d.Queue, err)})
+		w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(how), d.Queue, err)})
 		return false
 	}
 	switch how {
 	case ack:
-		w.client.tell(Acknowledged{d.info()})
+		w.client.tell(Acknowledged{d.Delivery})
 	case release:
-		w.client.tell(GivenBack{d.info()})
+		w.client.tell(GivenBack{d.Delivery})
 	case bury:
-		w.client.tell(Dead{Delivery: d.info(), Reason: arg})
+		w.client.tell(Dead{Delivery: d.Delivery, Reason: arg})
 	case retry:
 		ms, _ := strconv.ParseInt(arg, 10, 64)
-		w.client.tell(Retry{Delivery: d.info(), At: time.Now().Add(time.Duration(ms) * time.Millisecond), Err: cause})
+		w.client.tell(Retry{Delivery: d.Delivery, At: time.Now().Add(time.Duration(ms) * time.Millisecond), Err: cause})
 	}
 	return true
 }
@@ -315,7 +314,7 @@ func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg 
 	for _, d := range all {
 		args = append(args, d.ID, d.number)
 	}
-	list, err := replyList(w.client.runOwn(ctx, conn.Calls, settleScript, []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
+	list, err := replyList(w.client.runOwn(ctx, conn.Calls, scripts.Settle(), []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -372,12 +371,12 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 	for i, d := range all {
 		switch {
 		case err != nil:
-			w.client.tell(ExtensionFailed{Delivery: d.info(), Err: err})
+			w.client.tell(ExtensionFailed{Delivery: d.Delivery, Err: err})
 		case answers[i] == settled:
 			d.mu.Lock()
 			d.until = until
 			d.mu.Unlock()
-			w.client.tell(Extended{d.info()})
+			w.client.tell(Extended{d.Delivery})
 		default:
 			w.loseLease(d)
 		}
@@ -392,13 +391,5 @@ func (w *Worker) loseLease(d *delivery) {
 		return
 	}
 	d.end(ErrLeaseLost)
-	w.client.tell(LeaseLost{d.info()})
-}
-
-// flag is an argument of a script.
-func flag(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
+	w.client.tell(LeaseLost{d.Delivery})
 }

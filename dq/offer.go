@@ -31,7 +31,7 @@ func (q *Queue[T]) Offer(ctx context.Context, value T, delay time.Duration) (Tic
 	due, id := q.client.clock.Now().UnixMilli()+delay.Milliseconds(), q.client.newID()
 	confirmed := 1
 	if err = q.sendPatiently(ctx, due, id, data); err != nil {
-		confirmed, err = 0, offerError(q.Name(), err)
+		confirmed, err = 0, sortError("offer to", q.Name(), err)
 	}
 	q.tellOffered(began, confirmed, due, err)
 	if err != nil && !errors.Is(err, ErrUncertain) {
@@ -134,8 +134,8 @@ func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 		case !failed && err == nil:
 			n++
 		case failed && err == nil:
-			err = offerError(q.Name(), q.client.explain(failure))
-		case !failed || errors.Is(offerError(q.Name(), failure), ErrUncertain):
+			err = sortError("offer to", q.Name(), q.client.explain(failure))
+		case !failed || errors.Is(sortError("offer to", q.Name(), failure), ErrUncertain):
 			if !errors.Is(err, ErrUncertain) {
 				err = fmt.Errorf("%w: %w", ErrUncertain, err)
 			}

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -24,11 +25,7 @@ func (w *Worker) polls() bool { return w.options.PollEvery > 0 || len(w.queues) 
 
 // poll wakes queues that hold something, until the Worker takes no more.
 func (w *Worker) poll() {
-	every := w.options.PollEvery
-	if every == 0 {
-		every = usualPoll
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(w.options.PollEvery, usualPoll))
 	defer tick.Stop()
 	swept := 0
 	for {

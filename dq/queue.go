@@ -156,7 +156,7 @@ func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name())
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
 			reply = pair[1]
-			q.client.tellTaken(q.Name(), 1)
+			q.client.tell(Taken{Queue: q.Name(), Messages: 1})
 		}
 		v, err := replyValue(q.codec, reply, err)
 		switch {
@@ -187,7 +187,7 @@ func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	if len(list) == 0 {
 		return nil, ErrEmpty
 	}
-	q.client.tellTaken(q.Name(), len(list))
+	q.client.tell(Taken{Queue: q.Name(), Messages: len(list)})
 	values := make([]T, 0, len(list))
 	var failed []error
 	for _, element := range list {

@@ -126,7 +126,7 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 // find makes one call of a search: see scripts.Find.
 func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value ...any) (next scripts.Place, found []string, more bool, err error) {
 	args := append([]any{q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10)}, value...)
-	reply, err := q.client.runOwn(ctx, conn.Calls, findScript, []string{q.names.TimeoutSet}, args...)
+	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Find(), []string{q.names.TimeoutSet}, args...)
 	if err != nil {
 		return at, nil, false, err
 	}
@@ -163,10 +163,10 @@ func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (boo
 	u := scripts.UnlistingOf(n.Destination)
 	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 	args := append([]any{due, id, strconv.FormatInt(q.client.clock.Now().UnixMilli(), 10)}, more...)
-	reply, err := q.client.runOwn(ctx, conn.Calls, cancelScript, keys, args...)
+	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)
 	if err != nil && forbidden(err) {
 		keys = keys[:2] // the keys of unlisting are not for everybody
-		reply, err = q.client.runOwn(ctx, conn.Calls, cancelScript, keys, args...)
+		reply, err = q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)
 	}
 	return replyBool(reply, err)
 }

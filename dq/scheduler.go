@@ -68,7 +68,7 @@ func (s *scheduler) open(names wire.Names) *task {
 		t = newTask(names)
 		s.tasks[names.Channel] = t
 		s.subscription.Add(names.Channel)
-		if s.takesTurns() {
+		if !s.client.strict {
 			s.tasks[t.turns.channel] = t
 			s.subscription.Add(t.turns.channel)
 		}
@@ -79,31 +79,25 @@ func (s *scheduler) open(names wire.Names) *task {
 
 // leave counts one user less; the last one ends the task.
 func (s *scheduler) leave(t *task) {
-	if !s.forget(t) {
-		return
-	}
-	s.post(func() {
-		t.gone = true
-		s.setDue(t, noDue)
-		t.stopLooking()
-	})
-}
-
-// forget reports whether no Queue uses the task any more.
-func (s *scheduler) forget(t *task) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	t.usage--
-	if t.usage > 0 {
-		return false
+	last := t.usage == 0
+	if last {
+		delete(s.tasks, t.names.Channel)
+		s.subscription.Remove(t.names.Channel)
+		if !s.client.strict {
+			delete(s.tasks, t.turns.channel)
+			s.subscription.Remove(t.turns.channel)
+		}
 	}
-	delete(s.tasks, t.names.Channel)
-	s.subscription.Remove(t.names.Channel)
-	if s.takesTurns() {
-		delete(s.tasks, t.turns.channel)
-		s.subscription.Remove(t.turns.channel)
+	s.mu.Unlock()
+	if last {
+		s.post(func() {
+			t.gone = true
+			s.setDue(t, noDue)
+			t.stopLooking()
+		})
 	}
-	return true
 }
 
 // wait returns when all goroutines have ended, after the Client's context.

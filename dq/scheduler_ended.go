@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"errors"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -20,7 +21,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 		t.since = noDue
 		t.retry.Reset()
 		if t.stands && !t.again {
-			s.becomeReady(t)
+			t.becomeReady()
 		}
 		if m.next != noDue {
 			s.announce(t, m.next)
@@ -42,19 +43,11 @@ const foreignRetry = 5 * time.Second
 // failedTransfer arranges the next try.
 func (s *scheduler) failedTransfer(t *task, err error) {
 	s.setFailed(t, err)
-	if isForeign(err) {
+	if errors.Is(err, ErrForeignMember) {
 		s.announce(t, s.now()+foreignRetry.Milliseconds())
 		return
 	}
 	s.setDue(t, s.now()+t.retry.Next().Milliseconds())
-}
-
-func (s *scheduler) becomeReady(t *task) {
-	select {
-	case <-t.ready:
-	default:
-		close(t.ready)
-	}
 }
 
 func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {

@@ -95,25 +95,9 @@ func evalCommand(command, script string, keys []string, args []any) []any {
 	return append(all, args...)
 }
 
-// Our own scripts, in the form in which requests take them.
-var (
-	transferScript = own(scripts.Transfer())
-	surveyScript   = own(scripts.Survey())
-	unlistScript   = own(scripts.Unlist())
-	findScript     = own(scripts.Find())
-	cancelScript   = own(scripts.Cancel())
-	takeScript     = own(scripts.Take())
-	settleScript   = own(scripts.Settle())
-	deadScript     = own(scripts.Dead())
-)
-
-func own(s scripts.Script) *wire.Script {
-	return &wire.Script{Variant: s.Name, Body: s.Body, SHA1: s.SHA1}
-}
-
 // runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
 // release.
-func (c *Client) runOwn(ctx context.Context, at conn.Lane, script *wire.Script, keys []string, args ...any) (any, error) {
+func (c *Client) runOwn(ctx context.Context, at conn.Lane, script scripts.Script, keys []string, args ...any) (any, error) {
 	return c.one(ctx, conn.Request{
 		Lane: at, Key: keys[0], Script: script.Body,
 		Commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,12 +11,14 @@ import (
 
 // task is the transfer task of one queue name.
 type task struct {
-	names   wire.Names
-	usage   int
-	failed  error         // what went wrong last
-	ready   chan struct{} // closed after the first transfer behind a subscription
-	refused chan struct{} // closed when the server forbids the subscription
-	refusal error         // why, set before refused is closed
+	names  wire.Names
+	usage  int
+	failed error         // what went wrong last
+	ready  chan struct{} // closed after the first transfer behind a subscription
+	// becomeReady closes ready.
+	becomeReady func()
+	refused     chan struct{} // closed when the server forbids the subscription
+	refusal     error         // why, set before refused is closed
 	// watchers are called after transfers. The scheduler's mu guards them.
 	watchers map[*leased]func()
 
@@ -40,7 +43,11 @@ type task struct {
 }
 
 func newTask(names wire.Names) *task {
-	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, since: noDue, index: -1, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names)}
+	t := &task{
+		names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, since: noDue, index: -1,
+		unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
+	}
+	t.becomeReady = sync.OnceFunc(func() { close(t.ready) })
 	t.known.Store(noDue)
 	return t
 }

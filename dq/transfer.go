@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -74,7 +73,7 @@ func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner) (
 	if how.unlisted {
 		limit = unlistedLimit
 	}
-	reply, err := s.client.runOwn(ctx, conn.Background, transferScript,
+	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(),
 		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving},
 		strconv.FormatInt(until, 10), strconv.Itoa(limit), s.client.release.Layout().String())
 	if err != nil {
@@ -151,8 +150,6 @@ func (s *scheduler) parseScore(reply any) (int64, error) {
 func forbidden(err error) bool {
 	return redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")
 }
-
-func isForeign(err error) bool { return errors.Is(err, ErrForeignMember) }
 
 // transferError adds the operation to an error, and marks an error about a member of the other layout. The text is that of
 // Redis's struct library in all server versions.

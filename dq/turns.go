@@ -36,9 +36,6 @@ func turnsOf(n wire.Names) turns {
 	return turns{channel: wire.PrefixName("redisson_delay_queue_turns", n.Destination)}
 }
 
-// takesTurns reports whether the Client does.
-func (s *scheduler) takesTurns() bool { return !s.client.strict }
-
 // heard handles a message of another client. Any client may publish: other texts are
 // passed over.
 func (s *scheduler) heard(t *task, payload string) {

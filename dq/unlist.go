@@ -2,12 +2,13 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Unlisting takes members out of a long pending list before they are due, all in one pass,
@@ -153,7 +154,8 @@ func (s *scheduler) stopLooking() {
 
 // look makes a survey in the background.
 func (s *scheduler) look(t *task) {
-	began, cost := s.now(), t.unlisting.cost
+	began, keys := s.now(), scripts.UnlistingOf(t.names.Destination)
+	cost := strconv.FormatFloat(t.unlisting.cost, 'f', 3, 64)
 	t.looked = began
 	if began < t.unlisting.blind || t.unlisting.mine {
 		s.lookAhead(t)
@@ -164,24 +166,18 @@ func (s *scheduler) look(t *task) {
 		defer s.goroutines.Done()
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
-		found, err := s.survey(ctx, t.names, cost)
+		reply, err := s.client.runOwn(ctx, conn.Background, scripts.Survey(),
+			[]string{t.names.TimeoutSet, t.names.Pending, keys.State, keys.Pass, keys.Unlisted[0], keys.Unlisted[1]},
+			strconv.FormatInt(s.now(), 10), cost, strconv.Itoa(leastLength))
+		var found scripts.Surveyed
+		if err == nil {
+			found, err = scripts.ReadSurveyed(reply)
+		}
 		s.post(func() {
 			s.surveyed(t, began, found, err)
 			s.lookAhead(t)
 		})
 	}()
-}
-
-// survey asks the state of a pass, with the cost that the task measured.
-func (s *scheduler) survey(ctx context.Context, n wire.Names, cost float64) (scripts.Surveyed, error) {
-	keys := scripts.UnlistingOf(n.Destination)
-	reply, err := s.client.runOwn(ctx, conn.Background, surveyScript,
-		[]string{n.TimeoutSet, n.Pending, keys.State, keys.Pass, keys.Unlisted[0], keys.Unlisted[1]},
-		strconv.FormatInt(s.now(), 10), strconv.FormatFloat(cost, 'f', 3, 64), strconv.Itoa(leastLength))
-	if err != nil {
-		return scripts.Surveyed{}, err
-	}
-	return scripts.ReadSurveyed(reply)
 }
 
 // surveyed takes the answer to a survey that was begun then.
@@ -243,7 +239,7 @@ func (s *scheduler) passed(t *task, p pass) {
 	switch {
 	case p.err == nil && p.stage == scripts.UnlistDone:
 		u.covered, u.inUse, u.pause = p.horizon, u.inUse || p.members > 0, 0
-	case p.err == nil && (p.stage == scripts.UnlistBusy || p.stage == scripts.UnlistFull), p.err != nil && !isReply(p.err):
+	case p.err == nil && (p.stage == scripts.UnlistBusy || p.stage == scripts.UnlistFull), p.err != nil && !errors.As(p.err, new(resp.Error)):
 		u.notBefore = now + time.Second.Milliseconds()
 	default:
 		u.pause = min(max(2*u.pause, minUnlistPause), maxUnlistPause)

@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // pass is one pass and its result.
@@ -83,7 +81,7 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	began, keys := time.Now(), scripts.UnlistingOf(p.names.Destination)
-	reply, err := p.client.runOwn(ctx, conn.Background, unlistScript,
+	reply, err := p.client.runOwn(ctx, conn.Background, scripts.Unlist(),
 		[]string{
 			p.names.TimeoutSet, p.names.Pending, keys.State, keys.Pass, keys.Next, keys.Leaving, keys.Unlisted[0], keys.Unlisted[1],
 		},
@@ -104,9 +102,6 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 	}
 	return took
 }
-
-// isReply reports whether the server said so, and will again.
-func isReply(err error) bool { return errors.As(err, new(resp.Error)) }
 
 // event is the report for observers.
 func (p *pass) event() Unlisted {

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,12 +113,7 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	if w.err != nil {
 		return w
 	}
-	if o.Concurrency == 0 {
-		o.Concurrency = 10
-	}
-	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
-	}
+	o.Concurrency, o.Lease = cmp.Or(o.Concurrency, 10), cmp.Or(o.Lease, 30*time.Second)
 	if o.Backoff == nil {
 		o.Backoff = DefaultBackoff
 	}
@@ -249,9 +245,9 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	for q, all := range byQueue(w.all()) {
 		released, err := w.settleOnce(context.WithoutCancel(ctx), q, release, "", all)
 		for i, d := range all {
-			failed.Running = append(failed.Running, d.info())
+			failed.Running = append(failed.Running, d.Delivery)
 			if err == nil && released[i] == settled {
-				w.client.tell(GivenBack{d.info()})
+				w.client.tell(GivenBack{d.Delivery})
 			}
 		}
 	}

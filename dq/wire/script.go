@@ -108,9 +108,8 @@ func loadScripts() []Script {
 			panic("wire: " + err.Error())
 		}
 		variant := get("variant")
-		name, _, _ := cutLast(variant, "-v")
 		all = append(all, Script{
-			Name: ScriptName(name), Variant: variant, Object: get("object"), Method: get("method"),
+			Name: ScriptName(strings.TrimSuffix(strings.TrimRight(variant, "0123456789"), "-v")), Variant: variant, Object: get("object"), Method: get("method"),
 			SHA1: get("sha1"), Body: string(body), Keys: get("keys"), Args: get("args"),
 			Reply: get("reply"), Cost: get("cost"), File: get("file"), RecordedFrom: get("recorded_from"),
 			ranges: [2]releaseRange{
@@ -132,11 +131,4 @@ func mustRange(first, last string) releaseRange {
 		panic(fmt.Sprintf("wire: scripts/variants.csv: bad range %q to %q", first, last))
 	}
 	return releaseRange{f, l}
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
