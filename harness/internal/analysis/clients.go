@@ -16,7 +16,7 @@ import (
 const (
 	maxConns   = 100_000
 	maxClients = 1000
-	maxNamed   = 5 // hosts and peers of a group
+	maxPeers   = 5 // of a group
 )
 
 // conn is a client's connection.
@@ -66,7 +66,7 @@ func (c *conn) setUp(name string, l monitor.Line) {
 }
 
 // sent notes a script and the command it was sent with.
-func (c *conn) sent(name string, s *script) {
+func (c *conn) sent(name string, s script) {
 	c.speaks = true
 	if s.known == nil {
 		c.client = "dq"
@@ -261,7 +261,6 @@ type Group struct {
 	Ranges      []Range  `json:"ranges"`
 	Usual       []Range  `json:"usual"` // with default settings
 	Connections int64    `json:"connections"`
-	Hosts       []string `json:"hosts"`
 	Peers       []string `json:"peers"`
 
 	by senders
@@ -280,22 +279,18 @@ func (a *Analysis) note(c *conn) {
 		a.clients[key] = &Group{Client: c.client, by: c.by}
 	}
 	if g := a.clients[key]; c.speaks && g != nil {
-		g.join(&Group{by: c.by, Connections: 1, Hosts: []string{c.host.Host}, Peers: []string{c.peer}})
+		g.join(&Group{by: c.by, Connections: 1, Peers: []string{c.peer}})
 	}
 }
 
 func (g *Group) join(other *Group) {
 	g.by = g.by.and(other.by)
 	g.Connections += other.Connections
-	add := func(to *[]string, names []string) {
-		for _, name := range names {
-			if len(*to) < maxNamed && !slices.Contains(*to, name) {
-				*to = append(*to, name)
-			}
+	for _, peer := range other.Peers {
+		if len(g.Peers) < maxPeers && !slices.Contains(g.Peers, peer) {
+			g.Peers = append(g.Peers, peer)
 		}
 	}
-	add(&g.Hosts, other.Hosts)
-	add(&g.Peers, other.Peers)
 }
 
 // groups puts connections together that one release can have made, the most telling first. One that fits several

@@ -136,15 +136,11 @@ func (a *Analysis) notices(d *Document) {
 			d.Notices = append(d.Notices, fmt.Sprintf(format, args...))
 		}
 	}
-	redissons := 0
 	for _, g := range d.Groups {
-		if g.Client == "" {
-			redissons++
-		}
 		notice(len(g.Ranges) == 0, "no single release sends what %s sent", g.Peers[0])
 	}
-	notice(redissons == 0 && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
-	notice(redissons > 1, "clients of %d releases or more", redissons)
+	others := slices.IndexFunc(d.Groups, func(g *Group) bool { return g.Client == "" }) < 0
+	notice(others && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
 	notice(a.scriptCalls > 0 && a.scriptLines == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)

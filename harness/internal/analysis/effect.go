@@ -22,7 +22,7 @@ type step struct {
 	text                 string
 	begun, last          int64
 	host                 *host
-	script               *script
+	script               script
 	named                int64 // the now of a transfer, Unix ms
 	ran, ended           bool
 	pushed, popped       int
@@ -50,10 +50,10 @@ type script struct {
 }
 
 // registry has every text by its digest.
-var registry = func() map[string]*script {
-	all := map[string]*script{}
+var registry = func() map[string]script {
+	all := map[string]script{}
 	for _, k := range wire.Scripts() {
-		s := &script{known: &k, sentBy: by(k.SentBy)}
+		s := script{known: &k, sentBy: by(k.SentBy)}
 		switch k.Name {
 		case wire.ScriptOffer:
 			s.kind = offerStep
@@ -66,10 +66,7 @@ var registry = func() map[string]*script {
 		all[k.SHA1] = s
 	}
 	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
-		all[o.SHA1] = &script{}
-		if o.Name == "transfer" || o.Name == "guard-step" {
-			all[o.SHA1].kind = transferStep
-		}
+		all[o.SHA1] = script{kind: map[string]stepKind{"transfer": transferStep, "guard-step": transferStep}[o.Name]}
 	}
 	return all
 }()
@@ -90,14 +87,14 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 			s.queue = ref.queue
 		}
 	}
-	s.script = registry[c.Script.SHA1]
-	if s.script != nil {
+	known := false
+	if s.script, known = registry[c.Script.SHA1]; known {
 		s.kind = s.script.kind
 		from.sent(name, s.script)
 	}
 	switch q := s.queue; {
 	case q == nil:
-	case s.script != nil:
+	case known:
 		if s.kind != otherStep && len(keys) >= 3 {
 			a.rename(q, keys[0])
 		}

@@ -264,23 +264,17 @@ func (a *Analysis) failed(q *queue) {
 		return
 	}
 	where, lines := "", []LineOf{s.shown()}
-	if s.script != nil {
-		if m := q.firstForeign(s.script.layout); m != nil {
-			where, lines = ", "+m.describe(), append(lines, earlier(m.at))
-		}
+	if m := q.firstForeign(s.script.layout); m != nil {
+		where, lines = ", "+m.describe(), append(lines, earlier(m.at))
 	}
 	a.findings.add(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", text.Plural(again, "message"), where)
 }
 
 // foreign looks for members that the transfer of a Redisson cannot read.
 func (a *Analysis) foreign(q *queue) {
-	s := &a.step
-	if s.script == nil || s.script.layout == 0 {
-		return
-	}
-	own := s.script.layout
+	s, own := &a.step, a.step.script.layout
 	n := q.byLayout[own.Other()] + q.byLayout[0]
-	if n == 0 || q.foreignSeen[own] {
+	if own == 0 || n == 0 || q.foreignSeen[own] {
 		return
 	}
 	q.foreignSeen[own] = true

@@ -153,13 +153,10 @@ func (d *Document) AnomaliesText() string {
 		total += d.AnomalyCounts[kind]
 		parts = append(parts, fmt.Sprintf("%d %s", d.AnomalyCounts[kind], kind))
 	}
-	switch total {
-	case 0:
+	if total == 0 {
 		return "no anomaly"
-	case 1:
-		return "1 anomaly: " + parts[0]
 	}
-	return fmt.Sprintf("%d anomalies: %s", total, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d %s: %s", total, map[bool]string{true: "anomaly", false: "anomalies"}[total == 1], strings.Join(parts, ", "))
 }
 
 func (l LineOf) place() string {

@@ -23,13 +23,12 @@ type Census struct {
 	Values  []Value   `json:"values"` // by codec and class
 	Samples []Message `json:"samples"`
 	// Due counts members by the time until they are due.
-	Due      []Bucket `json:"due"`
-	Never    int64    `json:"never_due"`
-	Ghosts   int64    `json:"ghosts"`
-	Orphans  int64    `json:"orphans"`
-	Again    int64    `json:"listed_again"`
-	Unlisted int64    `json:"unlisted"` // by a dq client, for they are due soon
-	Windows  int64    `json:"of_windows"`
+	Due     []Bucket `json:"due"`
+	Never   int64    `json:"never_due"`
+	Ghosts  int64    `json:"ghosts"`
+	Orphans int64    `json:"orphans"`
+	Again   int64    `json:"listed_again"`
+	Windows int64    `json:"of_windows"`
 	// Listens are all clients with a subscription: the server does not name the channel.
 	Listens []string `json:"listens,omitempty"`
 	Memory  int64    `json:"memory_bytes"`
@@ -175,7 +174,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	} else {
 		n := map[string]int64{}
 		c.Unsure, err = differences(ctx, d.conn, q.names, x, func(action, _ string) { n[action]++ })
-		c.Ghosts, c.Orphans, c.Again, c.Unlisted = n["ghost"], n["list"], n["once"], n[""]
+		c.Ghosts, c.Orphans, c.Again = n["ghost"], n["list"], n["once"]
 		if err != nil && !l.refused("MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
 			return err
 		}
@@ -243,8 +242,8 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 }
 
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
-// others change both all the time. met gets each with the action that mends it; "" if a dq client has taken it
-// from the list. reason says why not all suspects were asked for.
+// others change both all the time. met gets each with the action that mends it. reason says
+// why not all suspects were asked for.
 func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
 	entries := int64(0)
@@ -291,9 +290,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, m
 		switch scored, listed := r[0].Err() == nil, missing == nil; {
 		case !scored && listed:
 			met("ghost", m)
-		case scored && (in(2) || in(3)):
-			met("", m)
-		case scored && !listed:
+		case scored && !listed && !in(2) && !in(3): // else a dq client has taken it from the list
 			met("list", m)
 		}
 	}

@@ -194,17 +194,11 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 // came is the first release that has what the newer of two has and the older has not.
 func came(a, b wire.Release, of func(wire.Release) string) string {
 	newer := map[bool]wire.Release{true: b, false: a}[b.AtLeast(a)]
-	first := newer
-	for _, r := range slices.Backward(wire.Releases()) {
-		switch {
-		case !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2):
-		case of(r) != of(newer):
-			return first.String()
-		default:
-			first = r
-		}
+	line := slices.DeleteFunc(wire.Releases(), func(r wire.Release) bool { return !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2) })
+	for len(line) > 1 && of(line[len(line)-2]) == of(newer) {
+		line = line[:len(line)-1]
 	}
-	return first.String()
+	return line[len(line)-1].String()
 }
 
 // steps are the steps from one release to the other.

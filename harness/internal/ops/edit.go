@@ -315,11 +315,7 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = differences(ctx, e.conn, e.names, x, func(action, member string) {
-		if action != "" {
-			add(action, member, 0, 0)
-		}
-	})
+	_, err = differences(ctx, e.conn, e.names, x, func(action, member string) { add(action, member, 0, 0) })
 	return all, err
 }
 

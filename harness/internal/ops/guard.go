@@ -94,7 +94,7 @@ func NewGuard(conn redis.Conn, o GuardOptions) *Guard {
 
 // say writes a line of JSON.
 func (g *Guard) say(q *guarded, what string, fields map[string]any) {
-	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": text.Valid(q.Queue), "did": what}
+	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": q.Queue, "did": what}
 	maps.Copy(line, fields)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,8 +108,7 @@ func (g *Guard) Counts() []GuardCounts {
 	all := []GuardCounts{}
 	for _, q := range g.queues {
 		c := q.GuardCounts
-		c.Queue, c.Mode = text.Valid(c.Queue), "when-stalled"
-		if q.leading.Load() {
+		if c.Mode = "when-stalled"; q.leading.Load() {
 			c.Mode = "ahead"
 		}
 		all = append(all, c)
@@ -233,7 +232,7 @@ func (g *Guard) queueOf(name string) *guarded {
 	defer g.mu.Unlock()
 	q := g.queues[name]
 	if q == nil {
-		q = &guarded{GuardCounts: GuardCounts{Queue: name}, names: wire.NamesOf(name)}
+		q = &guarded{GuardCounts: GuardCounts{Queue: text.Valid(name)}, names: wire.NamesOf(name)}
 		g.queues[name] = q
 	}
 	return q

@@ -141,10 +141,8 @@ func sum(counts map[string]int64) (n int64) {
 // with another codec loses values.
 func (w *rewriter) listeners(ctx context.Context) error {
 	m, o := w.result, w.options
-	d := &Doctor{conn: w.editor.conn}
-	l := &Look{}
-	q := &Queue{names: w.editor.names, Listeners: -1}
-	if err := d.listeners(ctx, l, []*Queue{q}); err != nil {
+	d, q := &Doctor{conn: w.editor.conn}, &Queue{names: w.editor.names, Listeners: -1}
+	if err := d.listeners(ctx, &Look{}, []*Queue{q}); err != nil {
 		return err
 	}
 	m.Listeners = q.Listeners

@@ -128,9 +128,6 @@ func (q *Queue) write(b *strings.Builder) {
 	for _, client := range c.Listens {
 		row("listens", "%s", client)
 	}
-	if c.Unlisted > 0 {
-		row("unlisted", "%s by a dq client, due soon", members(c.Unlisted))
-	}
 	if c.Unsure != "" {
 		row("unsure", "%s", c.Unsure)
 	}
