@@ -184,9 +184,10 @@ func (a *Analysis) hold(l *monitor.Line) {
 		return
 	}
 	for _, b := range a.Rules(l) {
-		c := trace.Group([]monitor.Line{b.Line})[0]
-		if c.Script != nil && registry[c.Script.SHA1] != nil && registry[c.Script.SHA1].known == nil {
-			continue // dq and dq-bench look ahead, and set members aside
+		if c := trace.Group([]monitor.Line{b.Line})[0]; c.Script != nil {
+			if s, known := registry[c.Script.SHA1]; known && s.known == nil {
+				continue // dq and dq-bench look ahead, and set members aside
+			}
 		}
 		for _, arg := range b.Line.Args {
 			if ref, ok := a.keys[dbKey{b.Line.DB, arg}]; ok {
