@@ -184,10 +184,8 @@ func (a *Analysis) hold(l *monitor.Line) {
 		return
 	}
 	for _, b := range a.Rules(l) {
-		if c := trace.Group([]monitor.Line{b.Line})[0]; c.Script != nil {
-			if s, known := registry[c.Script.SHA1]; known && s.known == nil {
-				continue // dq and dq-bench look ahead, and set members aside
-			}
+		if c := trace.Group([]monitor.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
+			continue // dq and dq-bench look ahead, and set members aside
 		}
 		for _, arg := range b.Line.Args {
 			if ref, ok := a.keys[dbKey{b.Line.DB, arg}]; ok {
@@ -261,7 +259,6 @@ func (a *Analysis) client(c *trace.Call) {
 				q.ready = nil
 			}
 		}
-	case "script", "client", "hello", "ping", "mget", "echo", "publish", "psubscribe":
 	default:
 		keys := trace.KeysOf(c.Line)
 		if name == "rpoplpush" || name == "lmove" { // their push is no offer

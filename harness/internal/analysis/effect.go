@@ -46,6 +46,7 @@ type script struct {
 	kind   stepKind
 	layout wire.Layout  // that a Redisson's transfer reads; 0 otherwise
 	known  *wire.Script // nil if no Redisson sends it
+	ours   bool         // dq or dq-bench sends it
 	sentBy senders
 }
 
@@ -66,7 +67,7 @@ var registry = func() map[string]script {
 		all[k.SHA1] = s
 	}
 	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
-		all[o.SHA1] = script{kind: map[string]stepKind{"transfer": transferStep, "guard-step": transferStep}[o.Name]}
+		all[o.SHA1] = script{ours: true, kind: map[string]stepKind{"transfer": transferStep, "guard-step": transferStep}[o.Name]}
 	}
 	return all
 }()
@@ -119,7 +120,7 @@ func words(s string) map[string]bool {
 
 var (
 	readOnly = words(`exists type ttl pttl expiretime pexpiretime object dump touch memory sort_ro zcard zcount zscore zmscore zrank zrange
-		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get pubsub`)
+		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get mget pubsub`)
 	zaddOptions = words("nx xx gt lt ch incr")
 )
 

@@ -327,13 +327,12 @@ func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
 			list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 			l.refused("CLIENT LIST", "+client|list", err)
 			for line := range strings.Lines(list) {
-				field := map[string]string{}
-				for word := range strings.FieldsSeq(line) {
-					name, value, _ := strings.Cut(word, "=")
-					field[name] = value
+				field := func(name string) string {
+					_, value, _ := strings.Cut(" "+line, " "+name+"=")
+					return strings.TrimSpace(strings.SplitN(value, " ", 2)[0])
 				}
-				if field["addr"] != "" && len(q.Census.Listens) < 20 {
-					q.Census.Listens = append(q.Census.Listens, strings.Join(slices.DeleteFunc([]string{field["addr"], cmp.Or(field["lib-name"], "names no library, as Redisson"), field["name"]}, func(s string) bool { return s == "" }), ", "))
+				if addr := field("addr"); addr != "" && len(q.Census.Listens) < 20 {
+					q.Census.Listens = append(q.Census.Listens, strings.TrimSuffix(addr+", "+cmp.Or(field("lib-name"), "names no library, as Redisson")+", "+field("name"), ", "))
 				}
 			}
 			return nil

@@ -207,18 +207,18 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}
 	}
 	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
-	packed := false
-	for _, f := range c.Facts { // first, for after a migration the old release delivers nothing
+	packed, kryo := false, Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
+	for _, f := range c.Facts {                      // first, for after a migration the old release delivers nothing
 		name, named := strings.CutPrefix(f.What, codecNamed)
 		switch {
 		case f.What == layoutFact:
 			packed = true
 		case f.What == codecByDefault && java.Has(to, f.From):
 			jars := ""
-			if f.From == "marshalling" && to.AtLeast(kryoByDefault) {
+			if f.From == "marshalling" && kryo {
 				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
 			}
-			if f.From == "kryo5" && !to.AtLeast(kryoByDefault) {
+			if f.From == "kryo5" && !kryo {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
 			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(f.From, to)))
@@ -245,10 +245,6 @@ func or(name string, to wire.Release) string {
 	}
 	return fmt.Sprintf("; or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec %s:%s, and with --yes to do it", name, java.Default(to))
 }
-
-// kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those
-// of its codec marshalling: so the POMs of the releases say.
-var kryoByDefault = wire.Release{Major: 3, Minor: 19}
 
 // statementsBetween are the statements that hold for one of two releases only.
 func statementsBetween(from, to wire.Release) []Statement {

@@ -266,10 +266,8 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 
 // batchOf is how many changes go into the next call: of one part and one action, and of a bounded size.
 func batchOf(changes []Change) (n int) {
-	for bytes := 0; n < min(len(changes), maxBatch) && (n == 0 || bytes < 256<<10); n++ {
-		if changes[n].Of != changes[0].Of || changes[n].Action != changes[0].Action {
-			break
-		}
+	first := changes[0]
+	for bytes := 0; n < min(len(changes), maxBatch) && bytes < 256<<10 && changes[n].Of == first.Of && changes[n].Action == first.Action; n++ {
 		bytes += len(changes[n].Key) + len(changes[n].New)
 	}
 	return n

@@ -55,7 +55,21 @@ var rules = []rule{
 	}, func(_ *Look, q *Queue) (State, int64, string, string) {
 		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
 	}},
-	{"foreign-member", func(l *Look, q *Queue) bool { return l.foreign(q) > 0 }, foreignMember},
+	{"foreign-member", func(l *Look, q *Queue) bool { return l.foreign(q) > 0 },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			foreign, own := l.foreign(q), ""
+			if l.release != nil {
+				own = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
+			}
+			why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(q.Layouts["dLc0"]), q.some(q.Layouts["Bc0Lc0"]), own)
+			switch {
+			case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
+				return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
+			case l.release != nil && q.Listeners <= 0:
+				return Red, foreign, why, l.next(q, "migrate", "--to", l.release.String())
+			}
+			return Red, foreign, why, l.next(q, "guard")
+		}},
 	{"unreadable-member", func(_ *Look, q *Queue) bool { return q.Layouts["unreadable"] > 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			n := q.Layouts["unreadable"]
@@ -105,7 +119,18 @@ var rules = []rule{
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
 		}},
-	{"other-codec", func(l *Look, q *Queue) bool { return l.release != nil && l.otherCodec(q) != nil }, otherCodec},
+	{"other-codec", func(l *Look, q *Queue) bool { return l.release != nil && l.otherCodec(q) != nil },
+		func(l *Look, q *Queue) (State, int64, string, string) {
+			v, next := l.otherCodec(q), ""
+			if v.Codec != "fst" {
+				next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
+			}
+			why := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(v.Count), v.Codec, l.release)
+			if !java.Has(*l.release, v.Codec) {
+				return Red, v.Count, why + "lacks", next
+			}
+			return Note, v.Count, why + "uses only if the code names it", next
+		}},
 	counted("ghost", func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair"),
 	counted("orphan", func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair"),
 	counted("listed-again", func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair"),
@@ -118,10 +143,10 @@ var rules = []rule{
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
 		}},
-	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] >= slow },
+	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] > 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
-			if took := l.slow[q.Name]; took >= slow {
+			if took := l.slow[q.Name]; took > 0 {
 				return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
 			}
 			return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
@@ -201,21 +226,6 @@ func (l *Look) foreign(q *Queue) int64 {
 	return old
 }
 
-func foreignMember(l *Look, q *Queue) (State, int64, string, string) {
-	foreign, own := l.foreign(q), ""
-	if l.release != nil {
-		own = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
-	}
-	why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(q.Layouts["dLc0"]), q.some(q.Layouts["Bc0Lc0"]), own)
-	switch {
-	case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
-		return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
-	case l.release != nil && q.Listeners <= 0:
-		return Red, foreign, why, l.next(q, "migrate", "--to", l.release.String())
-	}
-	return Red, foreign, why, l.next(q, "guard")
-}
-
 // some is a count, of the members that were read.
 func (q *Queue) some(n int64) string {
 	if q.Census == nil && n > 0 {
@@ -239,18 +249,6 @@ func (l *Look) otherCodec(q *Queue) *Value {
 	return nil
 }
 
-func otherCodec(l *Look, q *Queue) (State, int64, string, string) {
-	v, next := l.otherCodec(q), ""
-	if v.Codec != "fst" {
-		next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
-	}
-	why := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(v.Count), v.Codec, l.release)
-	if !java.Has(*l.release, v.Codec) {
-		return Red, v.Count, why + "lacks", next
-	}
-	return Note, v.Count, why + "uses only if the code names it", next
-}
-
 // census is empty for a queue that was not read whole.
 func (q *Queue) census() *Census {
 	if q.Census == nil {
@@ -258,9 +256,6 @@ func (q *Queue) census() *Census {
 	}
 	return q.Census
 }
-
-// slow is from when on one transfer keeps other clients waiting for long.
-const slow = 10 * time.Millisecond
 
 func members(n int64) string  { return text.Plural(n, "member") }
 func messages(n int64) string { return text.Plural(n, "message") }

@@ -274,7 +274,7 @@ func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int6
 		return
 	}
 	for ctx.Err() == nil {
-		done, err := g.step(context.WithoutCancel(ctx), q, now) // else its result is not counted
+		done, err := g.step(ctx, q, now)
 		if err != nil || done.taken < guardLimit && done.delivered() < guardLimit {
 			return
 		}
@@ -284,7 +284,6 @@ func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int6
 // lead takes members out ahead until only one layout waits, and then delivers the held members.
 func (g *Guard) lead(ctx context.Context, q *guarded) {
 	ahead := g.options.Ahead.Milliseconds()
-	work := context.WithoutCancel(ctx)
 	for ended, until := false, int64(0); ; {
 		horizon := g.now() + ahead
 		if !ended && (ctx.Err() != nil || time.Since(q.mixed) > mixedTime) {
@@ -293,7 +292,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 		if ended {
 			horizon = -1
 		}
-		done, err := g.step(work, q, horizon)
+		done, err := g.step(ctx, q, horizon)
 		now := g.now()
 		if ended && (err != nil || done.held == never || done.held > until) {
 			break
@@ -328,13 +327,13 @@ const never = int64(1) << 62
 
 func (s step) delivered() int64 { return s.old + s.new }
 
-// step runs the script once.
+// step runs the script once, to its end: else its result is not counted.
 func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
 	n, u := q.names, scripts.UnlistingOf(q.names.Destination)
 	keys := []string{
 		n.Destination, n.TimeoutSet, n.Pending, AheadKey(n.Destination), scripts.Quarantine(n.Destination), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(n.Destination),
 	}
-	reply, err := g.conn.Run(ctx, guardStep, keys, g.now(), horizon, guardLimit).Slice()
+	reply, err := g.conn.Run(context.WithoutCancel(ctx), guardStep, keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
 	}

@@ -90,7 +90,8 @@ type Queue struct {
 	names    wire.Names
 	known    bool // a key of it is there, or a client has it open
 	first    string
-	alike    bool // the first values are equal
+	since    time.Time // of first
+	alike    bool      // the first values are equal
 	head     *redis.Z
 	last     *redis.Z
 	aheadDue float64
@@ -103,19 +104,12 @@ type Queue struct {
 type Doctor struct {
 	conn    redis.Conn
 	options LookOptions
-	still   map[string]still
-}
-
-// still is a value that was at the head of a destination.
-type still struct {
-	head   string
-	length int64
-	since  time.Time
+	still   map[string]*Queue // of the last look, with delivered values
 }
 
 // NewDoctor returns a Doctor.
 func NewDoctor(conn redis.Conn, o LookOptions) *Doctor {
-	return &Doctor{conn: redis.Within(conn, lookLimit), options: o, still: map[string]still{}}
+	return &Doctor{conn: redis.Within(conn, lookLimit), options: o, still: map[string]*Queue{}}
 }
 
 const (
@@ -221,8 +215,6 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			switch err := r[j].Err(); {
 			case redis.HasErrorPrefix(err, "WRONGTYPE"):
 				q.wrong = append(q.wrong, key)
-			case redis.HasErrorPrefix(err, "NOPERM"):
-				return err
 			case err != nil:
 				return fmt.Errorf("%s: %w", key, err)
 			}
@@ -294,19 +286,18 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 // again looks a second time at queues with delivered values: if the first value is the same and there are not fewer, no
 // client takes.
 func (d *Doctor) again(ctx context.Context, l *Look) error {
-	some, now, wait := map[string]*Queue{}, map[string]still{}, time.Duration(0)
+	some, now, wait := map[string]*Queue{}, map[string]*Queue{}, time.Duration(0)
 	for _, q := range l.Queues {
 		if q.Ready == 0 || len(q.wrong) > 0 {
 			continue
 		}
-		was, seen := d.still[q.Name]
-		if seen && was.head == q.first && q.Ready >= was.length {
-			q.StillSeconds = l.At.Sub(was.since).Seconds()
-			now[q.Name] = still{q.first, q.Ready, was.since}
+		was := d.still[q.Name]
+		now[q.Name], q.since = q, l.At
+		if was != nil && was.first == q.first && q.Ready >= was.Ready {
+			q.since, q.StillSeconds = was.since, l.At.Sub(was.since).Seconds()
 			continue
 		}
-		some[q.Name], now[q.Name] = q, still{q.first, q.Ready, l.At}
-		if !seen {
+		if some[q.Name] = q; was == nil {
 			wait = d.options.Wait // else the last look is the first of the two, and another value is progress
 		}
 	}

@@ -250,9 +250,6 @@ func (w *rewriter) repacks(i Item) bool {
 	return w.options.To != nil && i.raw != "" && i.Layout != w.options.To.String()
 }
 
-// done is the count of an item whose value was rewritten before, by the journal.
-const done = "done"
-
 // rewrite rewrites some items, which were seen from an index of the list on, and returns how many need it. A value that either
 // codec may have written is noted in a journal, by the same script, so that it is rewritten once.
 func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) (int, error) {
@@ -269,10 +266,10 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		}
 		for k := range items {
 			if is, _ := r[k].Bool(); is {
-				items[k].count = done
+				items[k].count = "done" // it was rewritten before
 			}
 		}
-		items = slices.DeleteFunc(items, func(i Item) bool { return i.count == done && !w.repacks(i) })
+		items = slices.DeleteFunc(items, func(i Item) bool { return i.count == "done" && !w.repacks(i) })
 	}
 	values, err := w.recode(ctx, items)
 	if err != nil || !write {
@@ -316,7 +313,7 @@ func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 	var requests []values.Request
 	var of []int
 	for k, i := range items {
-		if all[k] = i.value; o.From != "" && !w.refused[i.key] && i.count != done && looksLike(o.From, i.value) {
+		if all[k] = i.value; o.From != "" && !w.refused[i.key] && i.count != "done" && looksLike(o.From, i.value) {
 			requests = append(requests, values.Request{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
 			of = append(of, k)
 		}

@@ -140,6 +140,8 @@ func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 			continue
 		}
 		name := fmt.Sprint(args[3])
-		l.slow[name] = max(l.slow[name], time.Duration(micros)*time.Microsecond)
+		if took := time.Duration(micros) * time.Microsecond; took >= 10*time.Millisecond { // other clients wait for long
+			l.slow[name] = max(l.slow[name], took)
+		}
 	}
 }
