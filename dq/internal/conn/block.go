@@ -43,7 +43,7 @@ type exchange struct {
 
 // begin sends commands on a socket of their own.
 func (c *Conns) begin(ctx context.Context, s *server, commands [][]any, returns func(any)) (*exchange, error) {
-	one, err := s.get(ctx)
+	one, err := s.alone.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (c *Conns) begin(ctx context.Context, s *server, commands [][]any, returns 
 
 // finish puts the socket away and returns the reply to the last command; an error reply as an error.
 func (x *exchange) finish() (any, error) {
-	x.server.put(x.socket)
+	x.server.alone.put(x.socket)
 	reply := x.replies[len(x.replies)-1]
 	if err, failed := reply.(error); failed {
 		return nil, err
@@ -304,7 +304,7 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 	for came := x.socket.received.Load(); ; {
 		select {
 		case <-x.done:
-			x.server.put(x.socket)
+			x.server.alone.put(x.socket)
 			return x.replies, nil
 		case <-ended:
 			why = context.Cause(ctx)

@@ -47,8 +47,7 @@ type server struct {
 	cannotUnblock atomic.Bool
 
 	lanes [lanes]courier
-	idle  chan *socket // dedicated ones, watched
-	left  atomic.Int32 // dials under way whose callers are gone
+	alone pool // for commands that have a socket of their own
 
 	mu      sync.Mutex
 	open    map[*socket]bool
@@ -64,33 +63,45 @@ type dialed struct {
 }
 
 func newServer(c *Conns, opt *redis.Options) *server {
-	s := &server{opt: opt, conns: c, open: make(map[*socket]bool), idle: make(chan *socket, mostIdle)}
+	s := &server{opt: opt, conns: c, open: make(map[*socket]bool)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.lanes = [lanes]courier{Calls: {server: s, most: 2}, Background: {server: s, most: 1}}
+	s.alone = pool{server: s, use: dedicated, idle: make(chan *socket, mostIdle)}
+	for i, most := range [lanes]int{Calls: 2, Background: 1} {
+		s.lanes[i].most, s.lanes[i].sockets = most, pool{server: s, use: shared, idle: make(chan *socket, most)}
+	}
 	return s
 }
 
-// get returns a socket for one command: an idle one, or a new one. When ctx ends before, the dial goes on, for the next
+// pool is the sockets to a server that have one use.
+type pool struct {
+	server *server
+	use    use
+	idle   chan *socket // watched
+	left   atomic.Int32 // dials under way whose callers are gone
+}
+
+// get returns a socket: an idle one, or a new one. When ctx ends before, the dial goes on, for the next
 // callers, but no more than mostLeft such dials at a time.
-func (s *server) get(ctx context.Context) (*socket, error) {
+func (p *pool) get(ctx context.Context) (*socket, error) {
+	s := p.server
 	patience := time.NewTimer(s.dialTimeout())
 	defer patience.Stop()
 	var dial chan dialed
-	defer func() { s.leave(dial) }()
+	defer func() { p.leave(dial) }()
 	for {
 		var one *socket
 		select {
-		case one = <-s.idle:
+		case one = <-p.idle:
 		default:
-			if dial == nil && s.left.Load() < mostLeft {
+			if dial == nil && p.left.Load() < mostLeft {
 				dial = make(chan dialed, 1)
 				go func() {
-					made, err := s.connect(s.ctx, dedicated)
+					made, err := s.connect(s.ctx, p.use)
 					dial <- dialed{made, err}
 				}()
 			}
 			select {
-			case one = <-s.idle:
+			case one = <-p.idle:
 			case d := <-dial:
 				dial = nil
 				return d.socket, d.err
@@ -107,28 +118,32 @@ func (s *server) get(ctx context.Context) (*socket, error) {
 }
 
 // leave keeps the result of a dial.
-func (s *server) leave(dial chan dialed) {
+func (p *pool) leave(dial chan dialed) {
 	if dial == nil {
 		return
 	}
-	s.left.Add(1)
+	p.left.Add(1)
 	go func() {
 		d := <-dial
-		s.left.Add(-1)
+		p.left.Add(-1)
 		if d.err == nil {
-			s.put(d.socket)
+			p.put(d.socket)
 		}
 	}()
 }
 
-// put puts a socket away for the next command.
-func (s *server) put(one *socket) {
+// put puts a socket away for the next caller.
+func (p *pool) put(one *socket) {
 	if !one.alive() {
 		return
 	}
-	one.watch(s.conns.Idle)
+	idle := p.server.conns.Idle
+	if p.use == shared {
+		idle = 0
+	}
+	one.watch(idle)
 	select {
-	case s.idle <- one:
+	case p.idle <- one:
 	default:
 		one.fail(errSurplus)
 	}
@@ -187,14 +202,13 @@ func (s *server) ask(ctx context.Context, command ...any) (any, error) {
 // courier takes the commands of many callers to a server: commands that arrive while others are under way go together, as one
 // pipeline. So 50 callers need no 50 connections.
 type courier struct {
-	server *server
-	most   int // sockets at a time
+	sockets pool
+	most    int // at a time
 
 	mu      sync.Mutex
 	waiting []*parcel
-	runners int       // each with a socket
-	loading bool      // a runner is about to look at what waits
-	idle    []*socket // of runners that have ended
+	runners int  // each with a socket
+	loading bool // a runner is about to look at what waits
 }
 
 // parcel is commands that are sent together.
@@ -255,12 +269,6 @@ func (k *courier) run() {
 			runtime.Gosched()
 		}
 		k.mu.Lock()
-		for one == nil && len(k.waiting) > 0 && len(k.idle) > 0 {
-			one, k.idle = k.idle[len(k.idle)-1], k.idle[:len(k.idle)-1]
-			if !one.unwatch() {
-				one = nil
-			}
-		}
 		switch {
 		case len(k.waiting) == 0 && yields < mostYields:
 			k.loading = true
@@ -268,17 +276,19 @@ func (k *courier) run() {
 			continue
 		case len(k.waiting) == 0:
 			if one != nil {
-				one.watch(0)
-				k.idle = append(k.idle, one)
+				k.sockets.put(one)
 			}
 			k.runners--
 			k.loading = false
 			k.mu.Unlock()
 			return
 		case one == nil:
-			k.loading = false
+			k.loading = true // whoever has an idle socket, or dials, takes what waits
 			k.mu.Unlock()
-			one = k.dial()
+			var err error
+			if one, err = k.sockets.get(context.Background()); err != nil {
+				k.fail(err)
+			}
 			continue
 		}
 		load, commands := k.load()
@@ -307,30 +317,6 @@ func (k *courier) load() (load []*parcel, commands [][]any) {
 	k.waiting = slices.Delete(k.waiting, 0, n)
 	k.loading = false
 	return load, commands
-}
-
-// dial makes a socket; nil if there is none, and the waiting commands have failed. A dial takes as long as it takes, but callers wait
-// for a dial time-out only.
-func (k *courier) dial() *socket {
-	s := k.server
-	made := make(chan *socket, 1)
-	go func() {
-		one, err := s.connect(s.ctx, shared)
-		if err != nil {
-			k.fail(err)
-		}
-		made <- one
-	}()
-	patience := time.NewTicker(s.dialTimeout())
-	defer patience.Stop()
-	for {
-		select {
-		case one := <-made:
-			return one
-		case <-patience.C:
-			k.fail(s.unconnected(fmt.Errorf("no connection to %s within %s", s.opt.Addr, s.dialTimeout())))
-		}
-	}
 }
 
 // fail ends what waits.
