@@ -47,7 +47,7 @@ type server struct {
 	cannotUnblock atomic.Bool
 
 	lanes [lanes]courier
-	alone pool // for commands that have a socket of their own
+	alone pool // for commands on their own socket
 
 	mu      sync.Mutex
 	open    map[*socket]bool
@@ -72,12 +72,12 @@ func newServer(c *Conns, opt *redis.Options) *server {
 	return s
 }
 
-// pool is the sockets to a server that have one use.
+// pool holds sockets to a server, all for one use.
 type pool struct {
 	server *server
 	use    use
 	idle   chan *socket // watched
-	left   atomic.Int32 // dials under way whose callers are gone
+	left   atomic.Int32 // dials under way without a caller
 }
 
 // get returns a socket: an idle one, or a new one. When ctx ends before, the dial goes on, for the next
@@ -283,7 +283,7 @@ func (k *courier) run() {
 			k.mu.Unlock()
 			return
 		case one == nil:
-			k.loading = true // whoever has an idle socket, or dials, takes what waits
+			k.loading = true // the next socket, idle or dialed, takes all that waits
 			k.mu.Unlock()
 			var err error
 			if one, err = k.sockets.get(context.Background()); err != nil {
