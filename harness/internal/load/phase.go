@@ -31,8 +31,7 @@ const (
 	tick = 20 * time.Millisecond
 	// settleLimit is for duplicates after the last message: held messages are asked for until there are no more.
 	settleLimit = time.Second
-	// quietAfter is the silence after which an interrupted run stops waiting.
-	quietAfter = time.Second
+	quietAfter  = time.Second // the silence after which an interrupted run stops waiting
 )
 
 // begin starts a phase: its items go out, and its seconds are closed.
@@ -85,11 +84,12 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	p.engine.mu.Lock()
 	seconds := p.close(p.engine.epoch.Wall(now), last)
 	for i, s := range seconds {
-		all = append(all, p.progress(s, last && i == len(seconds)-1))
+		p.engine.progress = p.progress(s, last && i == len(seconds)-1)
+		all = append(all, p.engine.progress)
 	}
 	p.engine.mu.Unlock()
 	for _, progress := range all {
-		p.engine.show(func() { p.engine.progress = progress })
+		p.engine.show(func() {})
 		p.told(progress)
 	}
 }
