@@ -174,7 +174,6 @@ func TestExternalRefusals(t *testing.T) {
 			require.ErrorContains(t, err, "expected a ")
 			require.NotContains(t, err.Error(), "wr0ng")
 			require.NotContains(t, err.Error(), "\n")
-			t.Log(err)
 		})
 	}
 	for name, url := range map[string]string{"right password": "redis://:s3cret@" + own.Addr, "needless password": "redis://:s3cret@" + open.Addr, "user": "redis://app:pw@" + users.Addr} {
@@ -222,7 +221,6 @@ func runAgain(t *testing.T, env ...string) {
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	t.Log(string(out))
 }
 
 func TestAutoWithoutDockerIsAProcess(t *testing.T) {
