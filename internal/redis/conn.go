@@ -43,7 +43,7 @@ type Visit func(ctx context.Context, address string, server Conn) error
 //go:noinline
 func Connect(address string) (Conn, error) { return connect(address, goredis.UniversalOptions{}) }
 
-// ConnectMany is Connect with a pool of so many connections, which stay open: MONITOR shows which commands are those of the only one. It
+// ConnectMany is Connect with a pool of so many connections, which stay open: MONITOR shows the commands of each. It
 // sends no command twice: an offer might be there twice.
 //
 //go:noinline

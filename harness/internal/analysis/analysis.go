@@ -178,25 +178,6 @@ func (a *Analysis) Line(l monitor.Line) {
 	}
 }
 
-// hold holds a line against the rules; nil is the end of a log.
-func (a *Analysis) hold(l *monitor.Line) {
-	if a.Rules == nil {
-		return
-	}
-	for _, b := range a.Rules(l) {
-		if c := trace.Group([]monitor.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
-			continue // dq and dq-bench look ahead, and set members aside
-		}
-		for _, arg := range b.Line.Args {
-			if ref, ok := a.keys[dbKey{b.Line.DB, arg}]; ok {
-				line := LineOf{Number: int64(b.Line.Number), Text: cut(b.Line.Raw, longestText), at: place{a.begunIn, int64(b.Line.Number), b.Line.Offset}}
-				a.findings.add(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, b.Text)
-				break
-			}
-		}
-	}
-}
-
 // End ends the log: waiting messages are judged, and live ones forgotten.
 func (a *Analysis) End() { a.end(true) }
 

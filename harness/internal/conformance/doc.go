@@ -16,16 +16,10 @@
 //	                   ▼
 //	                Result  pass | fail | skip | failed-as-expected | error
 //
-// A run empties its own server before each case. On another server it deletes only its keys, and stops at a sign of another
-// client: see monitor.Guest.
-//
 // A case begins with an empty server and the mark ECHO case:<id>, and ends when the program's last connection is gone. All
 // commands in between are its recording, the set-up of the case included, so that the recording can be replayed; only the
 // harness's polls are left out.
 //
 // A case judges the answers of calls, the whole database at the end, and every command that the server saw: by the rules,
 // and by the recording of the real Redisson of the release. The answers and the database are written in the case.
-//
-// An error is no verdict: the server died, or there is no recording. A known failure that passes is a failure, so that the
-// list of known ones stays true.
 package conformance

@@ -155,7 +155,6 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 		if !ok {
 			return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Cancel)}
 		}
-		r.givesUp()
 		under.cancel()
 		return nil
 	case s.Open != nil:
@@ -279,7 +278,7 @@ func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
 		return &faultError{fmt.Errorf("async %q is under way already: the case is wrong", s.Async)}
 	}
 	own, cancel := context.WithCancel(ctx)
-	under := async{make(chan answer, 1), cancel}
+	under := async{make(chan answer, 1), func() { r.givesUp(); cancel() }}
 	r.async[s.Async] = under
 	go func() {
 		defer cancel()

@@ -89,7 +89,7 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	}
 	p.engine.mu.Unlock()
 	for _, progress := range all {
-		p.engine.show(func() {})
+		p.engine.show(func() {}) // wakes the viewers
 		p.told(progress)
 	}
 }

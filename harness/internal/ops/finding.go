@@ -239,7 +239,7 @@ const lastMS = 253402300799999
 
 func isNever(score float64) bool { return score < 0 || score > lastMS }
 
-// otherCodec is the first kind of values that the services do not write by default; nil if there is none.
+// otherCodec is the first kind of values that the services do not write by default; nil if a queue has no such value.
 func (l *Look) otherCodec(q *Queue) *Value {
 	for i, v := range q.census().Values {
 		if slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) {

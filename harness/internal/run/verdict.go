@@ -68,8 +68,8 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	return r.Verdict
 }
 
-// failures are what a run fails for, by its figures: an expected objective excuses its count, and any on failed offers
-// excuses these.
+// failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses
+// failed offers.
 func (r *Document) failures() []string {
 	var faults, misses []string
 	for _, f := range r.AgentFaults {
