@@ -23,7 +23,7 @@ func TestALostReplyNeverOffersTwice(t *testing.T) {
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
 	rdb := redis.NewClient(&redis.Options{
-		Addr: p.Addr, ReadTimeout: 150 * time.Millisecond, MaxRetries: 5,
+		Addr: p.Addr, ReadTimeout: 2 * time.Second, MaxRetries: 5,
 	})
 	defer rdb.Close()
 	client, err := dq.NewClient(rdb)
