@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
@@ -24,6 +27,7 @@ type claim struct {
 	By       []string `yaml:"by"`
 	Test     string   `yaml:"test"`
 	Note     string   `yaml:"note"`
+	Session  []struct{ Send, Reply any }
 }
 
 // Every claim has a verdict, and what the verdict rests on exists.
@@ -50,7 +54,7 @@ func TestClaimsRestOnCasesAndTests(t *testing.T) {
 	for _, c := range file.Claims {
 		documents[c.Document]++
 		require.Contains(t, []string{"confirmed", "refuted", "release-dependent"}, c.Verdict, c.Claim)
-		require.True(t, len(c.By) > 0 || c.Test != "", c.Claim)
+		require.True(t, len(c.By)+len(c.Session) > 0 || c.Test != "", c.Claim)
 		if c.Verdict != "confirmed" {
 			require.NotEmpty(t, c.Note, c.Claim)
 		}
@@ -62,6 +66,17 @@ func TestClaimsRestOnCasesAndTests(t *testing.T) {
 		}
 	}
 	require.Len(t, documents, 5)
+
+	client := goredis.NewClient(&goredis.Options{Addr: redistest.Redis(t).Addr, Protocol: 2})
+	defer client.Close()
+	for _, c := range file.Claims {
+		require.NoError(t, client.FlushDB(t.Context()).Err())
+		for _, exchange := range c.Session {
+			reply, err := client.Do(t.Context(), exchange.Send.([]any)...).Result()
+			require.NoError(t, err, exchange.Send)
+			require.Equal(t, fmt.Sprint(exchange.Reply), fmt.Sprint(reply), exchange.Send)
+		}
+	}
 }
 
 // requireTest looks for the function of package.Test in the tests of the project.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -174,33 +173,15 @@ func TestCommandsThatReachOthersAreNotSent(t *testing.T) {
 	}
 }
 
-// limited gives the server to a user who has all rights but for these, as ACL SETUSER
-// takes them.
-func limited(t *testing.T, srv *redis.Server, rights string) *redis.Server {
-	t.Helper()
-	limit(t, srv, "on >pw ~* &* +@all "+rights)
-	u, err := url.Parse(srv.URL())
-	require.NoError(t, err)
-	u.User = url.UserPassword("limited", "pw")
-	return reached(t, u.String())
-}
-
-func limit(t *testing.T, srv *redis.Server, rights string) {
-	t.Helper()
-	args := []any{"ACL", "SETUSER", "limited"}
-	for right := range strings.FieldsSeq(rights) {
-		args = append(args, right)
-	}
-	admin := clientOf(t, srv, 0)
-	require.NoError(t, admin.Do(t.Context(), args...).Err())
-	require.NoError(t, admin.Close(), "a run is alone on its server")
-}
-
 // What no look beforehand shows is told by the first case that meets it.
 func TestRightOfOneCaseThatIsMissingEndsTheRun(t *testing.T) {
 	t.Parallel()
 	srv := somebodys(t)
-	plan := sharedPlan(t, limited(t, srv, "-llen"), "^DQ.(offer|read)/")
+	admin := clientOf(t, srv, 0)
+	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">pw", "~*", "&*", "+@all", "-llen").Err())
+	require.NoError(t, admin.Close(), "a run is alone on its server")
+	limited := reached(t, strings.Replace(srv.URL(), "://", "://limited:pw@", 1))
+	plan := sharedPlan(t, limited, "^DQ.(offer|read)/")
 	report, err := plan.Run(t.Context())
 	require.ErrorIs(t, err, ErrForbidden)
 	require.ErrorContains(t, err, "were not judged")

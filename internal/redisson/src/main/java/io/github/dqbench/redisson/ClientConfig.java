@@ -66,6 +66,7 @@ final class ClientConfig {
 
     private void apply(String option, JsonNode value) throws Throwable {
         switch (option) {
+            case "capacity" -> { } // of a queue: Sessions
             case "nameMapperPrefix" -> setNameMapper(value.asText());
             case "threads" -> set(value.asInt(), "setThreads");
             case "nettyThreads" -> set(value.asInt(), "setNettyThreads");

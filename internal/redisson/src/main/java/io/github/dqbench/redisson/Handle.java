@@ -2,6 +2,7 @@ package io.github.dqbench.redisson;
 
 import org.redisson.api.RBlockingDeque;
 import org.redisson.api.RBlockingQueue;
+import org.redisson.api.RBoundedBlockingQueue;
 import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.Codec;
@@ -13,8 +14,16 @@ final class Handle {
     final RBlockingDeque<Object> deque;
     private final RDelayedQueue<Object> delayed;
 
-    Handle(RedissonClient client, String name, Codec codec, boolean withDelayedQueue) {
-        queue = codec == null ? client.getBlockingQueue(name) : client.getBlockingQueue(name, codec);
+    /** A capacity above 0 makes the destination an RBoundedBlockingQueue. */
+    Handle(RedissonClient client, String name, Codec codec, boolean withDelayedQueue, int capacity) {
+        if (capacity > 0) {
+            RBoundedBlockingQueue<Object> bounded =
+                    codec == null ? client.getBoundedBlockingQueue(name) : client.getBoundedBlockingQueue(name, codec);
+            bounded.trySetCapacity(capacity);
+            queue = bounded;
+        } else {
+            queue = codec == null ? client.getBlockingQueue(name) : client.getBlockingQueue(name, codec);
+        }
         deque = codec == null ? client.getBlockingDeque(name) : client.getBlockingDeque(name, codec);
         delayed = withDelayedQueue ? client.getDelayedQueue(queue) : null;
     }

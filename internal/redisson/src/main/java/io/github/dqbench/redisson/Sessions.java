@@ -1,5 +1,6 @@
 package io.github.dqbench.redisson;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.Map;
@@ -20,6 +21,7 @@ final class Sessions {
 
     void register(Ops ops) {
         ops.add("open", this::open);
+        ops.capability("open(capacity)");
         ops.add("close", this::close);
         ops.act("destroy", call -> call.handle().delayed().destroy());
     }
@@ -66,7 +68,7 @@ final class Sessions {
                 clients.put(clientName, client);
             }
         }
-        Handle handle = new Handle(client, call.text("queue"), codec, call.flag("delayed", true));
+        Handle handle = new Handle(client, call.text("queue"), codec, call.flag("delayed", true), capacity(call));
         synchronized (this) {
             String name = "handle-" + ++made;
             handles.put(name, handle);
@@ -74,6 +76,12 @@ final class Sessions {
             ObjectNode result = Protocol.JSON.createObjectNode();
             return result.put("handle", name).put("client", clientName);
         }
+    }
+
+    /** The bound of the destination, or 0 for none. */
+    private static int capacity(Call call) {
+        JsonNode options = call.nodeOrNull("options");
+        return options == null ? 0 : options.path("capacity").asInt();
     }
 
     /** Shuts down the client of a handle, a client by name, or all of them. */
