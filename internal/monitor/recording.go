@@ -128,7 +128,11 @@ func Read(r io.Reader, path string) (*Recording, error) {
 		case line == "OK" && !sawOK && len(rec.Lines) == 0:
 			sawOK = true
 		case line[0] == '#' && len(rec.Lines) == 0:
-			rec.Fields = append(rec.Fields, parseField(line))
+			field := Field{Value: strings.TrimSpace(line[1:])}
+			if m := fieldPattern.FindStringSubmatch(field.Value); m != nil {
+				field = Field{Key: m[1], Value: m[2]}
+			}
+			rec.Fields = append(rec.Fields, field)
 		default:
 			l, err := ParseLine(line)
 			if err != nil {
@@ -138,14 +142,6 @@ func Read(r io.Reader, path string) (*Recording, error) {
 			rec.Lines = append(rec.Lines, l)
 		}
 	}
-}
-
-func parseField(line string) Field {
-	text := strings.TrimSpace(line[1:])
-	if m := fieldPattern.FindStringSubmatch(text); m != nil {
-		return Field{Key: m[1], Value: m[2]}
-	}
-	return Field{Value: text}
 }
 
 // readLine reads up to the next '\n', or the end of the file, and returns it without the line end.

@@ -197,7 +197,10 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, fmt.Errorf("preparing the server: %w", err)
 	}
 	r.last = c
-	run, vain := newCaseRun(r, c), r.vain
+	run, vain := &caseRun{
+		Runner: r, c: c, names: c.names(),
+		handles: map[string]string{}, clients: map[string]string{}, owners: map[string]program.Program{}, async: map[string]async{},
+	}, r.vain
 	failures, err := run.steps(ctx)
 	switch {
 	case err != nil || len(failures) > 0:

@@ -49,13 +49,6 @@ type answer struct {
 	err    error
 }
 
-func newCaseRun(r *Runner, c *Case) *caseRun {
-	return &caseRun{
-		Runner: r, c: c, names: c.names(),
-		handles: map[string]string{}, clients: map[string]string{}, owners: map[string]program.Program{}, async: map[string]async{},
-	}
-}
-
 // steps does all steps, until one fails.
 func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	r.encode(ctx)

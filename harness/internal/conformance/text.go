@@ -36,20 +36,17 @@ func (r *Report) Text() string {
 		}
 		b.WriteString("\n")
 	}
-	byReason, order := map[string][]Result{}, []string{}
+	byReason := map[string][]Result{}
 	for _, c := range r.Cases {
 		switch c.Status {
 		case Error:
 			b.WriteString(c.Text() + "\n")
 		case FailedAsExpected:
 			reason, _, _ := strings.Cut(text.Inert(c.Detail), "\n")
-			if byReason[reason] == nil {
-				order = append(order, reason)
-			}
 			byReason[reason] = append(byReason[reason], c)
 		}
 	}
-	for _, reason := range order {
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		text.Wrap(&b, "", "Failed as expected: "+reason)
 		text.Wrap(&b, "  ", idsOf(byReason[reason]))
 		b.WriteString("\n")

@@ -167,11 +167,16 @@ func (t *Timeline) remind(s *Step) {
 		if q.timer > 0 && s.Call.Time >= q.timer {
 			t.Seen["W-TIMER-1"]++
 		}
+		before := q.timer
 		q.mustStart, q.timer = 0, 0
-		// A head that stays due means that the transfer failed: it may come again after 5 s.
-		if _, due := q.head(); q.known() && due < 1<<50 && int64(due) > s.Call.Time/1000 {
+		_, due := q.head()
+		switch now, asked := s.clock(); {
+		case !q.known() || due >= 1<<50:
+		case int64(due) > s.Call.Time/1000:
 			q.timer = int64(due) * 1000
-		}
+		case asked && now < int64(due): // by a clock that is behind, or a call that was sent again
+			q.timer = before
+		} // any other head that stays due means that the transfer failed: it may come again after 5 s
 	}
 	for _, l := range s.Lines {
 		switch l.Name() {
