@@ -3,9 +3,9 @@
 // miniredis runs the commands. This package adds MONITOR, blocking pops in order of arrival, CLIENT, INFO and
 // scripts. It answers as Redis 7.0.15 does; its speed says nothing about Redis.
 //
-// Scripts have one Lua state with the base, string, table and math libraries, redis and struct, and end with an error after 5 s, or when the process has grown by 512 MB. What
-// the server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls,
-// and commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
+// Scripts have one Lua state with the base, string, table and math libraries, redis and struct, and end with an error after 5 s. What the
+// server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls, and
+// commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
 //
 // Differences from Redis: scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
 // math.random and the texts of Lua's own errors follow gopher-lua; a list that is rotated by RPOPLPUSH loses its time to live; GT and

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
-	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +22,9 @@ import (
 const chunk = "user_script"
 
 const (
-	mostRegisters = 1 << 20   // values a script may have at once
-	mostCalls     = 16 << 10  // depth of calls
-	deepest       = 7000      // depth of a returned table, about as in Redis
-	mostText      = 256 << 20 // bytes of a text
-	mostMemory    = 512 << 20 // bytes that a script may have the process grow by
+	mostRegisters = 1 << 20  // values a script may have at once
+	mostCalls     = 16 << 10 // depth of calls
+	deepest       = 7000     // depth of a returned table, about as in Redis
 )
 
 // machine runs the scripts of one server, one at a time, in one Lua state. Scripts see read-only tables.
@@ -41,7 +37,6 @@ type machine struct {
 	calls   *mini.Peer        // miniredis's client for the commands of scripts
 	reply   bytes.Buffer
 	limit   time.Duration // of one script; 0 is for ever
-	most    uint64        // bytes that one script may have the process grow by
 
 	// The running script.
 	sha, db  string
@@ -54,7 +49,7 @@ var absent = []string{"_printregs", "bit", "cjson", "cmsgpack", "collectgarbage"
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
-	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, most: mostMemory, bodies: map[string]string{}}
+	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, bodies: map[string]string{}}
 	m.calls = mini.NewPeer(bufio.NewWriterSize(&m.reply, 512))
 	for name, open := range map[string]lua.LGFunction{
 		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
@@ -66,9 +61,6 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	for _, name := range absent {
 		m.known.RawSetString(name, lua.LNil)
 	}
-	text := m.known.RawGetString("string").(*lua.LTable)
-	m.bound(text, "rep", func() bool { n := len(l.CheckString(1)); return n > 0 && l.CheckInt(2) > mostText/n })
-	m.bound(text, "format", func() bool { return longWidth.MatchString(l.CheckString(1)) })
 	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	tonumber := m.known.RawGetString("tonumber").(*lua.LFunction)
 	m.known.RawSetString("tonumber", l.NewFunction(func(l *lua.LState) int { return luaToNumber(l, tonumber) }))
@@ -97,44 +89,6 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	m.globals = m.shown(m.known)
 	m.known.RawSetString("_G", m.globals)
 	return m
-}
-
-// longWidth finds a width or a precision of more than two digits, which Lua refuses too.
-var longWidth = regexp.MustCompile(`%[-+ #0]*(\d{3}|\d*\.\d{3})`)
-
-// bound has a library's function refuse arguments that make too long a text.
-func (m *machine) bound(library *lua.LTable, name string, tooLong func() bool) {
-	original := library.RawGetString(name).(*lua.LFunction)
-	library.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int {
-		if tooLong() {
-			l.RaiseError("the embedded server makes no text of more than %d bytes", mostText)
-		}
-		return original.GFunction(l)
-	}))
-}
-
-// watch ends a script after its limit, or once the process has grown too much.
-func (m *machine) watch(ctx context.Context, end context.CancelCauseFunc) {
-	heap := func() uint64 {
-		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		metrics.Read(s)
-		return s[0].Value.Uint64()
-	}
-	before, late := heap(), time.After(m.limit)
-	every := time.NewTicker(5 * time.Millisecond)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-late:
-			end(fmt.Errorf("the embedded server ended the script after %s", m.limit))
-		case <-every.C:
-			if heap() > before+m.most {
-				end(errors.New("the embedded server ended the script, which takes too much memory"))
-			}
-		}
-	}
 }
 
 // missing returns a metatable that refuses each name that a table lacks.
@@ -194,9 +148,8 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []str
 	m.known.RawSetString("KEYS", list(l, keys))
 	m.known.RawSetString("ARGV", list(l, args))
 	if m.limit > 0 {
-		ctx, end := context.WithCancelCause(context.Background())
-		defer end(nil)
-		go m.watch(ctx, end)
+		ctx, end := context.WithTimeoutCause(context.Background(), m.limit, fmt.Errorf("the embedded server ended the script after %s", m.limit))
+		defer end()
 		l.SetContext(ctx)
 		defer l.RemoveContext()
 		defer func() {
