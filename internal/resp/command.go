@@ -2,7 +2,6 @@ package resp
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -45,31 +44,12 @@ func (r *Reader) argument() (string, error) {
 	if kind != '$' {
 		return "", fmt.Errorf("%w: expected '$', got %q", ErrProtocol, kind)
 	}
-	if n, _ := strconv.Atoi(size); r.Keep > 0 && n > r.Keep && n <= maxBulk {
-		return r.head(n)
-	}
 	arg, err := r.bulk(kind, size)
 	text, ok := arg.(string)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: an argument is null", ErrProtocol)
 	}
 	return text, err
-}
-
-// head reads an argument of n bytes and returns the first Keep.
-func (r *Reader) head(n int) (string, error) {
-	head := make([]byte, r.Keep)
-	if _, err := io.ReadFull(r.r, head); err != nil {
-		return "", err
-	}
-	if _, err := io.CopyN(io.Discard, r.r, int64(n-r.Keep)); err != nil {
-		return "", err
-	}
-	end, err := r.line(2)
-	if err == nil && string(end) != "\r\n" {
-		err = errLength
-	}
-	return string(head), err
 }
 
 // AppendCommand appends a command as an array of bulk strings. An argument is a string, a []byte, an integer, or any value with a text.

@@ -21,20 +21,6 @@ func TestReadsCommandsOfProgramsAndOfPeople(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestKeepsTheHeadOfAnArgument(t *testing.T) {
-	r := NewReader(strings.NewReader("*3\r\n$4\r\nECHO\r\n$4\r\nabcd\r\n$40\r\n"+strings.Repeat("x", 40)+"\r\n*1\r\n$5\r\nabcdefg"), 16)
-	r.Keep = 4
-	got, err := r.ReadCommand()
-	require.NoError(t, err)
-	require.Equal(t, []string{"ECHO", "abcd", "xxxx"}, got)
-	_, err = r.ReadCommand()
-	require.Error(t, err)
-	r = NewReader(strings.NewReader("*1\r\n$5\r\nabcdefg\n"), 16)
-	r.Keep = 4
-	_, err = r.ReadCommand()
-	require.ErrorIs(t, err, ErrProtocol)
-}
-
 func TestRefusesWhatIsNoCommand(t *testing.T) {
 	for _, text := range []string{
 		"*x\r\n", "*9999999999\r\n", "*1\r\n:1\r\n", "*1\r\n$-1\r\n", "*1\r\n$99999999999\r\n", "*1\r\n$1\r\nabc", strings.Repeat("x", 2*maxLine),

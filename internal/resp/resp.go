@@ -53,9 +53,6 @@ const (
 
 // Reader reads replies, or commands, from a connection.
 type Reader struct {
-	// Keep is how many bytes of each argument ReadCommand returns; 0 is all.
-	Keep int
-
 	r     *bufio.Reader
 	begun []byte // the beginning of a line
 	short string // the last short line

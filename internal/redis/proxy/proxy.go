@@ -145,8 +145,8 @@ const (
 	CutReply
 )
 
-// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that. Commands of one read, such as a pipeline, are cut
-// together. One call of f runs at a time. f must not call OnCommand.
+// OnCommand calls f with each command; nil ends that. Commands of one read, such as a pipeline, are cut together. One call of f runs at a
+// time. f must not call OnCommand.
 func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
 	p.hook.Lock()
 	defer p.hook.Unlock()

@@ -57,7 +57,6 @@ func (c *Conn) carry(way Way, from, to net.Conn) {
 // commands asks OnCommand until the stream ends, is no RESP or is cut.
 func (s *stream) commands() Verdict {
 	c, r := s.c, resp.NewReader(s, chunkSize)
-	r.Keep = 64 << 10
 	for {
 		command, err := r.ReadCommand()
 		if err != nil {
