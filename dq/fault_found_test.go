@@ -103,32 +103,3 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 }
-
-// Redisson's transfer pushes a value and then fails at the list of what is pending, and does so at each
-// further try; dq looks at the keys before it writes.
-func TestFaultATransferThatFailsHasWrittenNothing(t *testing.T) {
-	t.Parallel()
-	b := setupOn(t, redistest.Redis(t), "orders")
-	ctx := deadline(t)
-	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("v"))
-	require.NoError(t, b.redis.Set(ctx, b.names.Pending, "no list", 0).Err())
-	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member}).Err())
-	failed := make(chan error, 1000)
-	client, err := dq.NewClient(connect(t, b.server.URL()), on(func(e dq.Transferred) {
-		if e.Err != nil {
-			failed <- e.Err
-		}
-	}))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
-	for range 4 {
-		select {
-		case err := <-failed:
-			require.ErrorContains(t, err, "WRONGTYPE")
-		case <-ctx.Done():
-			require.Fail(t, "no transfer failed")
-		}
-	}
-	require.Zero(t, b.redis.Exists(ctx, "orders").Val())
-}

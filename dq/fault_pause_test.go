@@ -2,8 +2,6 @@ package dq_test
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,42 +58,4 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What a paused server gives to a taker that is gone goes back, however long that
-// takes, and whatever else is asked of the server meanwhile.
-func TestFaultValuesGoBackOverAPause(t *testing.T) {
-	t.Parallel()
-	s := redistest.Process(t)
-	b := setupOn(t, s, "orders")
-	var mu sync.Mutex
-	var returned []string
-	client, err := dq.NewClient(connect(t, s.URL()), on(func(e dq.Requeued) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e.Err != nil {
-			returned = append(returned, fmt.Sprintf("%s: %v", e.Value, e.Err))
-		}
-	}))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	q := dq.NewTaker(client, "orders", codec.String{})
-	ctx := deadline(t)
-	for range 2 {
-		require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
-		require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", 1500, "WRITE").Err())
-		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-		_, err := q.Take(short)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		cancel()
-		// It is popped when the pause is over, and then comes back.
-		short, cancel = context.WithTimeout(ctx, 20*time.Second)
-		v, err := q.Take(short)
-		cancel()
-		require.NoError(t, err)
-		require.Equal(t, "v", v)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	require.Empty(t, returned)
 }

@@ -135,12 +135,6 @@ func (c *counted) add(values ...string) {
 	}
 }
 
-func (c *counted) has(v string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen[v] > 0
-}
-
 // requireOnce fails unless every value has come by the end of ctx, each once.
 func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
 	t.Helper()

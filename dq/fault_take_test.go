@@ -16,25 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
-	s := redistest.Redis(t)
-	p := redistest.NewProxy(t, s.Addr)
-	rdb := connect(t, "redis://"+p.Addr)
-	noLeak := alone(t)
-	for i := range 300 {
-		client, err := dq.NewClient(rdb)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%11)*100*time.Microsecond)
-		began := time.Now()
-		_, err = dq.NewTaker(client, "orders", codec.String{}).Take(ctx)
-		cancel()
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Less(t, time.Since(began), time.Second+slack)
-		closeWithin(t, client, time.Second+slack)
-	}
-	noLeak()
-}
-
 // A server that accepts and says nothing, as one whose process stands still.
 func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	s := redistest.Redis(t)

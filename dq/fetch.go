@@ -114,7 +114,7 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 		}
 	}
 	q.mu.Lock()
-	q.retry.Reset()
+	q.retry = conn.Backoff{}
 	q.mu.Unlock()
 	if one || !alone {
 		w.wakeIn(q, w.untilAlone())

@@ -38,14 +38,27 @@ func (w *Worker) poll() {
 			swept = (swept + 1) % len(w.queues)
 			w.wake(w.queues[swept])
 		}
-		if w.client.clustered {
-			w.lookInCluster()
-			continue
-		}
+		w.lookAtAll()
+	}
+}
+
+// lookAtAll asks for many queues in a call, and in a Cluster for each on its own server.
+func (w *Worker) lookAtAll() {
+	if !w.client.clustered {
 		for batch := range slices.Chunk(w.queues, pollBatch) {
 			w.look(batch)
 		}
+		return
 	}
+	var looking sync.WaitGroup
+	for share := range slices.Chunk(w.queues, len(w.queues)/mostFetchers+1) {
+		looking.Go(func() {
+			for i := range share {
+				w.look(share[i : i+1])
+			}
+		})
+	}
+	looking.Wait()
 }
 
 // look asks one server which of the queues hold something. A queue that cannot be asked is taken from, and the error reported.
@@ -61,24 +74,6 @@ func (w *Worker) look(batch []*leased) {
 			w.wake(batch[i])
 		}
 	}
-}
-
-// lookInCluster asks for each queue on its own server.
-func (w *Worker) lookInCluster() {
-	var looking sync.WaitGroup
-	next := make(chan *leased)
-	for range mostFetchers {
-		looking.Go(func() {
-			for q := range next {
-				w.look([]*leased{q})
-			}
-		})
-	}
-	for _, q := range w.queues {
-		next <- q
-	}
-	close(next)
-	looking.Wait()
 }
 
 // watch has queues woken by transfers, of this Client and of others that announce theirs.

@@ -59,9 +59,8 @@ func (s *scheduler) open(names wire.Names) *task {
 	defer s.mu.Unlock()
 	if !s.started && !s.closed {
 		s.started = true
-		s.goroutines.Add(2)
-		go func() { defer s.goroutines.Done(); s.run() }()
-		go func() { defer s.goroutines.Done(); s.subscription.Run(s.ctx) }()
+		s.goroutines.Go(s.run)
+		s.goroutines.Go(func() { s.subscription.Run(s.ctx) })
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
@@ -235,12 +234,10 @@ func (s *scheduler) start(t *task) {
 	s.setDue(t, noDue)
 	how := t.unlisting.manner()
 	how.redisson = t.redisson
-	s.goroutines.Add(1)
-	go func() {
-		defer s.goroutines.Done()
+	s.goroutines.Go(func() {
 		began := time.Now()
 		m, err := s.transfer(t, how)
 		took := time.Since(began)
 		s.post(func() { s.ended(t, m, err, took) })
-	}()
+	})
 }

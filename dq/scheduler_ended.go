@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
@@ -19,7 +20,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.since = noDue
-		t.retry.Reset()
+		t.retry = conn.Backoff{}
 		if t.stands && !t.again {
 			t.becomeReady()
 		}

@@ -119,14 +119,12 @@ func (s *scheduler) tellMoved(t *task, m moved) {
 // for a Cluster, whose servers count only their own clients.
 func (s *scheduler) say(t *task, what string) {
 	channel, key := t.turns.channel, t.names.TimeoutSet
-	s.goroutines.Add(1)
-	go func() {
-		defer s.goroutines.Done()
+	s.goroutines.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
 		reply, err := s.client.one(ctx, conn.Request{Lane: conn.Background, Key: key, Commands: [][]any{{"PUBLISH", channel, what}}})
 		if n, ok := reply.(int64); err == nil && ok && n <= 1 && !s.client.clustered {
 			s.post(func() { t.turns.others = false })
 		}
-	}()
+	})
 }

@@ -161,9 +161,7 @@ func (s *scheduler) look(t *task) {
 		s.lookAhead(t)
 		return
 	}
-	s.goroutines.Add(1)
-	go func() {
-		defer s.goroutines.Done()
+	s.goroutines.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
 		reply, err := s.client.runOwn(ctx, conn.Background, scripts.Survey(),
@@ -177,7 +175,7 @@ func (s *scheduler) look(t *task) {
 			s.surveyed(t, began, found, err)
 			s.lookAhead(t)
 		})
-	}()
+	})
 }
 
 // surveyed takes the answer to a survey that was begun then.
@@ -220,12 +218,10 @@ func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 		horizon: now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds(),
 		length:  found.Length, covered: u.covered,
 	}
-	s.goroutines.Add(1)
-	go func() {
-		defer s.goroutines.Done()
+	s.goroutines.Go(func() {
 		p.run(s.ctx)
 		s.post(func() { s.passed(t, p) })
-	}()
+	})
 }
 
 // passed takes note of a pass that has ended.

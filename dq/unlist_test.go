@@ -111,47 +111,6 @@ func TestABacklogIsUnlisted(t *testing.T) {
 	}
 }
 
-// What others see of the list is what waits, in order, less what is due soon; nothing that
-// has come is in it.
-func TestTheListIsRightBesideUnlisting(t *testing.T) {
-	t.Parallel()
-	const n = 4000
-	var p passes
-	b := setup(t, p.observer())
-	start := time.Now().Add(2 * time.Second).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i) })
-	offered := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
-	b.delayed(t)
-	taking, stop := context.WithCancel(t.Context())
-	defer stop()
-	go func() { _ = consume(taking, b.queue, 1, func(string) {}) }()
-
-	ctx, tick := deadline(t), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for left := n; len(p.whole()) < 3 && left > 0; <-tick.C {
-		require.NoError(t, ctx.Err(), "passes go on")
-		var listed, timed *redis.StringSliceCmd
-		_, err := b.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
-			listed, timed = tx.LRange(ctx, b.names.Pending, 0, -1), tx.ZRange(ctx, b.names.TimeoutSet, 0, -1)
-			return nil
-		})
-		require.NoError(t, err)
-		known := map[string]bool{}
-		for _, m := range timed.Val() {
-			known[m] = true
-		}
-		rest := offered
-		for _, m := range listed.Val() {
-			require.True(t, known[m], "%q has come", m)
-			at := slices.Index(rest, m)
-			require.GreaterOrEqual(t, at, 0, "in the order of the offers, once")
-			rest = rest[at+1:]
-		}
-		left = len(timed.Val())
-	}
-	require.NotEmpty(t, p.whole())
-}
-
 // No pass is made through short queues, and those in order.
 func TestWhatIsNotUnlisted(t *testing.T) {
 	t.Parallel()

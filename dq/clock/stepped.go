@@ -46,7 +46,6 @@ type StepFilter struct {
 	ahead  time.Duration // added to the clock under it; 0 if it is followed
 	step   time.Duration // by which that was set, not yet reported
 	asking bool
-	again  chan struct{} // another step while asking
 	timers map[*filtered]struct{}
 }
 
@@ -66,7 +65,7 @@ type StepEvent struct {
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,
-		looked: time.Now(), was: wall(c), again: make(chan struct{}, 1), timers: map[*filtered]struct{}{},
+		looked: time.Now(), was: wall(c), timers: map[*filtered]struct{}{},
 	}
 	f.work.Go(func() {
 		tick := time.NewTicker(lookEvery)
@@ -111,15 +110,10 @@ func (f *StepFilter) look() (under time.Time) {
 		f.ahead -= step
 		f.step += step
 		f.setTimers()
-		if f.asking {
-			select {
-			case f.again <- struct{}{}:
-			default:
-			}
-			break
+		if !f.asking {
+			f.asking = true
+			f.work.Go(f.settle)
 		}
-		f.asking = true
-		f.work.Go(f.settle)
 	case passed >= lookEvery:
 		f.looked, f.was = looked, under
 	}
@@ -147,15 +141,11 @@ func (f *StepFilter) settle() {
 		} else {
 			wait = min(2*wait, askLast)
 		}
-		timer := time.NewTimer(next)
 		select {
 		case <-f.ctx.Done():
-			timer.Stop()
 			return
-		case <-f.again:
-		case <-timer.C:
+		case <-time.After(next):
 		}
-		timer.Stop()
 	}
 }
 

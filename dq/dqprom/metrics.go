@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/dq-bench/dq-bench/dq"
 )
@@ -13,6 +14,8 @@ type Metrics struct {
 	offers, transfers, handlers, late              *prometheus.HistogramVec
 	offered, taken, retries, returned, quarantined *prometheus.CounterVec
 	disconnects, clockSteps                        prometheus.Counter
+
+	all *prometheus.Registry
 }
 
 // buckets are from 0.1 ms to 100 s.
@@ -20,13 +23,16 @@ var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 
 // NewMetrics returns metrics that have counted nothing.
 func NewMetrics() *Metrics {
+	all := prometheus.NewRegistry()
+	with := promauto.With(all)
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"queue"}, labels...))
+		return with.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"queue"}, labels...))
 	}
 	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"queue"})
+		return with.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"queue"})
 	}
 	return &Metrics{
+		all:         all,
 		offers:      histogram("dq_offer_seconds", "How long offers took, by result: confirmed, uncertain, failed.", "result"),
 		transfers:   histogram("dq_transfer_seconds", "How long runs of the transfer script took, by result: ok, failed.", "result"),
 		handlers:    histogram("dq_handler_seconds", "How long handlers ran, by result: ok, error, panic.", "result"),
@@ -36,35 +42,20 @@ func NewMetrics() *Metrics {
 		retries:     counter("dq_retries_total", "Calls of handlers for messages that were handed out before."),
 		returned:    counter("dq_returned_total", "Messages that went back to the queue untouched."),
 		quarantined: counter("dq_quarantined_total", "Unreadable members that were set aside."),
-		disconnects: prometheus.NewCounter(prometheus.CounterOpts{
+		disconnects: with.NewCounter(prometheus.CounterOpts{
 			Name: "dq_disconnects_total", Help: "Losses of the subscription's connection.",
 		}),
-		clockSteps: prometheus.NewCounter(prometheus.CounterOpts{
+		clockSteps: with.NewCounter(prometheus.CounterOpts{
 			Name: "dq_clock_steps_total", Help: "Times that the wall clock was set by more than half a second.",
 		}),
 	}
 }
 
-// all are the parts of m.
-func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.offers, m.transfers, m.handlers, m.late, m.offered, m.taken, m.retries, m.returned, m.quarantined, m.disconnects, m.clockSteps,
-	}
-}
-
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
-		c.Describe(to)
-	}
-}
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) { m.all.Describe(to) }
 
 // Collect implements prometheus.Collector.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for _, c := range m.all() {
-		c.Collect(to)
-	}
-}
+func (m *Metrics) Collect(to chan<- prometheus.Metric) { m.all.Collect(to) }
 
 // Observe counts an event: pass it to dq.WithObserver. One Metrics may observe several Clients.
 func (m *Metrics) Observe(e dq.Event) {

@@ -238,23 +238,6 @@ func values(members []string) []string {
 	return all
 }
 
-func TestTransferOfManyMembers(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	var want []string
-	for i := range 250 {
-		v := fmt.Sprint(i)
-		want = append(want, v)
-		b.put(b.pack(layouts[i/7%2], v), now-1000+i)
-	}
-	for _, n := range []int{100, 100, 50, 0} {
-		require.Equal(t, n, b.transfer(now, 100, d).Delivered)
-	}
-	require.Equal(t, want, b.delivered())
-	require.Empty(t, b.timed())
-	require.Empty(t, b.pending())
-}
-
 // In a long list a member is looked for near both ends, which shows in the copy that is taken of one
 // that an old Redisson has sent twice: that at the head, that near the tail where there is none near
 // the head, and that nearer the head where there is none near either.

@@ -39,6 +39,10 @@ type exchange struct {
 	returns func(reply any) // gives back a late reply, if needed
 	replies []any           // once done is closed
 	done    chan struct{}
+
+	blocks            bool          // the server can be asked to end it
+	grace, closeGrace time.Duration // how much longer it is waited for when the caller's context, or the Client, ends
+	pause             time.Duration // how long the rest of a reply may be silent
 }
 
 // begin sends commands on a socket of their own.
@@ -68,9 +72,9 @@ func (x *exchange) finish() (any, error) {
 // leave is for a caller that waits no longer: a late reply goes back. After Stop it waits a little, and hangs up.
 func (x *exchange) leave() {
 	c := x.conns
-	c.unwinding.Add(1) // the caller still counts
+	c.work.Add(1) // the caller still counts
 	go func() {
-		defer c.unwinding.Done()
+		defer c.work.Done()
 		select {
 		case <-x.done:
 		case <-c.ctx.Done():
@@ -112,7 +116,7 @@ func (x *exchange) hangUp() {
 // ends, the server is asked to end the command; if the user may not ask, it ends with its turn, which is then a second. A value that
 // was on its way is returned. If the answer takes longer than Cancel, the call returns, and what still arrives is put back.
 func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, error) {
-	done, err := c.hold(&c.blocked)
+	done, err := c.hold()
 	if err != nil {
 		return nil, err
 	}
@@ -163,21 +167,15 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
-	var late <-chan time.Time
-	seconds := 0
+	seconds, quiet := 0, time.Duration(0)
 	if !c.Strict {
 		if seconds = max(int(c.Turn/time.Second), 1); s.to.server.cannotUnblock.Load() {
 			seconds = 1
 		}
-		timer := time.NewTimer(time.Duration(seconds)*time.Second + c.Overdue)
-		defer timer.Stop()
-		late = timer.C
+		quiet = time.Duration(seconds)*time.Second + c.Overdue
 	}
-	var all [][]any
-	if s.to.asking {
-		all = append(all, []any{"ASKING"})
-	}
-	x, err := c.begin(ctx, s.to.server, append(all, append(slices.Clone(command), seconds)), func(reply any) {
+	s.Commands, s.todo = [][]any{append(slices.Clone(command), seconds)}, []int{0}
+	x, err := c.begin(ctx, s.to.server, s.wrap(), func(reply any) {
 		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to a safe list
 			c.putBack(fmt.Sprint(popped[0]), popped[1:])
 		}
@@ -185,29 +183,52 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 	if err != nil {
 		return nil, err
 	}
+	x.blocks, x.grace, x.closeGrace, x.pause = true, c.Cancel, c.Cancel, c.Overdue
+	if err := x.await(ctx, quiet, func() error {
+		if x.server.answers(ctx) {
+			go x.unblock()
+			return errDead
+		}
+		c.topology.suspect(x.server) // the whole server hangs, and may run it later
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return x.finish()
+}
+
+// await waits for the replies, or leaves and returns why. When ctx or the Client ends, it waits a little longer, for a value that is
+// on its way. When nothing has arrived for the time quiet, if that is not 0, silent says why to leave; nil is to wait on.
+func (x *exchange) await(ctx context.Context, quiet time.Duration, silent func() error) (why error) {
+	var late, bound <-chan time.Time
+	if quiet > 0 {
+		late = time.After(quiet)
+	}
+	ended, closing := ctx.Done(), x.conns.ctx.Done()
 	for came := x.socket.received.Load(); ; {
+		before := why
 		select {
 		case <-x.done:
-			return x.finish()
-		case <-ctx.Done():
-			go x.unblock()
-			if x.within(c.Cancel) {
-				return x.finish()
-			}
+			return nil
+		case <-ended:
+			ended, late, bound, why = nil, nil, time.After(x.grace), context.Cause(ctx)
+		case <-closing:
+			closing, late, bound, why = nil, nil, time.After(x.closeGrace), ErrClosed
+		case <-bound:
 			x.leave()
-			return nil, context.Cause(ctx)
+			return why
 		case <-late:
+			if now := x.socket.received.Load(); now > came { // a long reply over a slow network
+				came, late = now, time.After(x.pause)
+			} else if err := silent(); err != nil {
+				x.leave()
+				return err
+			} else {
+				late = time.After(maxBackoff)
+			}
 		}
-		switch now := x.socket.received.Load(); {
-		case now > came: // a long reply over a slow network
-			came, late = now, time.After(c.Overdue)
-		case x.server.answers(ctx):
+		if x.blocks && before == nil && why != nil {
 			go x.unblock()
-			x.leave()
-			return nil, errDead
-		default: // the whole server hangs, and may run it later
-			c.topology.suspect(x.server)
-			late = time.After(maxBackoff)
 		}
 	}
 }
@@ -285,47 +306,26 @@ func isForbidden(reply resp.Error) bool {
 func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
 	c := s.conns
 	var returns func(any)
-	grace := putBackGrace
 	if s.Pops {
-		grace, returns = closeGrace, func(reply any) { c.putBack(s.Key, reply) }
+		returns = func(reply any) { c.putBack(s.Key, reply) }
 	}
 	x, err := c.begin(ctx, s.to.server, commands, returns)
 	if err != nil {
 		return nil, err
 	}
-	var silent <-chan time.Time
-	limit := x.server.opt.ReadTimeout
-	if limit > 0 && !s.Alone {
-		silent = time.After(limit)
+	x.pause, x.closeGrace = x.server.opt.ReadTimeout, putBackGrace
+	if s.Pops {
+		x.grace, x.closeGrace = c.Cancel, closeGrace
 	}
-	ended, closing := ctx.Done(), c.ctx.Done()
-	var why error
-	var bound <-chan time.Time
-	for came := x.socket.received.Load(); ; {
-		select {
-		case <-x.done:
-			x.server.alone.put(x.socket)
-			return x.replies, nil
-		case <-ended:
-			why = context.Cause(ctx)
-			if s.Pops { // a value may be on its way
-				ended, bound = nil, time.After(c.Cancel)
-				continue
-			}
-		case <-closing:
-			closing, bound, why = nil, time.After(grace), ErrClosed
-			continue
-		case <-silent:
-			if now := x.socket.received.Load(); now > came {
-				came, silent = now, time.After(limit)
-				continue
-			}
-			why = errors.New("server not responding; late values are put back")
-		case <-bound:
-		}
-		x.leave()
-		return nil, fmt.Errorf("%w: %w", ErrLost, why)
+	quiet := x.pause
+	if s.Alone {
+		quiet = 0
 	}
+	if err := x.await(ctx, quiet, func() error { return errors.New("server not responding; late values are put back") }); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	x.server.alone.put(x.socket)
+	return x.replies, nil
 }
 
 // putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and reports it.

@@ -176,7 +176,7 @@ func (t *cluster) keepTable() {
 		wait := slotsPause
 		switch {
 		case err == nil:
-			retry.Reset()
+			retry = Backoff{}
 		case t.table.Load() == nil:
 			continue // the next call tries again
 		default:

@@ -92,8 +92,8 @@ type Conns struct {
 
 	mu     sync.Mutex
 	closed bool
-	// blocked counts the commands that block, unwinding the work for callers that have left, and the hold.
-	blocked, unwinding sync.WaitGroup
+	// work is the commands that block or pop, and what is done for callers that have left.
+	work sync.WaitGroup
 }
 
 // New returns the connections of a Client that connects as rdb does. It does not connect yet.
@@ -147,20 +147,19 @@ func (c *Conns) Stop() bool {
 // Wait returns when no command blocks any more and values taken for callers that have left are back, and closes
 // the connections.
 func (c *Conns) Wait() {
-	c.blocked.Wait()
-	c.unwinding.Wait()
+	c.work.Wait()
 	c.topology.close()
 }
 
 // hold has Wait wait for done; ErrClosed after Stop.
-func (c *Conns) hold(what *sync.WaitGroup) (done func(), err error) {
+func (c *Conns) hold() (done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, ErrClosed
 	}
-	what.Add(1)
-	return what.Done, nil
+	c.work.Add(1)
+	return c.work.Done, nil
 }
 
 // topology knows which server owns a key, and follows when that changes.
@@ -190,7 +189,7 @@ func (single) moved(*server) bool                               { return false }
 func (single) follows() bool                                    { return false }
 func (t single) close()                                         { t.retire(ErrClosed) }
 
-// Backoff yields growing pauses between attempts, and after that as long ones.
+// Backoff yields growing pauses between attempts, and after that as long ones. The zero value begins anew.
 type Backoff struct{ last time.Duration }
 
 // Bounds of a Backoff. The upper one bounds how long a server that is back is left waiting.
@@ -201,9 +200,6 @@ func (b *Backoff) Next() time.Duration {
 	b.last = min(max(2*b.last, minBackoff), maxBackoff)
 	return b.last
 }
-
-// Reset begins anew.
-func (b *Backoff) Reset() { b.last = 0 }
 
 // Pause waits, or returns why ctx ended before.
 func Pause(ctx context.Context, d time.Duration) error {

@@ -72,7 +72,7 @@ func (c *Conns) Send(ctx context.Context, r Request) []any {
 	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
 	s.all(ErrUnsent)
 	if r.Pops {
-		done, err := c.hold(&c.unwinding)
+		done, err := c.hold()
 		if err != nil {
 			s.all(fmt.Errorf("%w: %w", ErrUnsent, err))
 			return s.replies

@@ -132,7 +132,7 @@ func (t *sentinel) watch() {
 			t.hold()
 		}
 		if time.Since(began) > time.Second {
-			retry.Reset()
+			retry = Backoff{}
 		}
 		_ = Pause(t.conns.ctx, retry.Next())
 	}

@@ -26,30 +26,21 @@ type Subscription struct {
 
 	mu       sync.Mutex
 	channels []string
-	socket   *socket  // nil if there is no socket
-	awaiting []string // channels whose SUBSCRIBE is not answered yet, and pings, in order
-	refused  map[string]*refusal
+	socket   *socket              // nil if there is no socket
+	awaiting []string             // channels whose SUBSCRIBE is not answered yet, and pings, in order
+	refused  map[string]time.Time // when SUBSCRIBE is sent again
 	changed  chan struct{}
 }
 
-// refusal describes a channel that the user may not subscribe to.
-type refusal struct {
-	pause time.Duration
-	again time.Time
-}
-
-// A refused SUBSCRIBE is sent again with growing pauses, for rights can change.
-const (
-	minRefusalPause = time.Second
-	maxRefusalPause = 30 * time.Second
-)
+// refusalPause is after how long a refused SUBSCRIBE is sent again, for rights can change.
+const refusalPause = 3 * time.Second
 
 // ping represents a PING among the channels that wait for an answer. No queue has a channel of that name.
 const ping = ""
 
 // NewSubscription returns one without channels.
 func (c *Conns) NewSubscription() *Subscription {
-	return &Subscription{conns: c, changed: make(chan struct{}, 1), refused: make(map[string]*refusal)}
+	return &Subscription{conns: c, changed: make(chan struct{}, 1), refused: make(map[string]time.Time)}
 }
 
 // Add subscribes to a channel, at once or with the next connection.
@@ -98,7 +89,7 @@ func (s *Subscription) Run(ctx context.Context) {
 		}
 		s.Lost(err)
 		if established {
-			retry.Reset()
+			retry = Backoff{}
 			attempt = 0
 		}
 		_ = Pause(ctx, retry.Next())
@@ -205,7 +196,7 @@ func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error
 	defer s.mu.Unlock()
 	s.socket, s.awaiting = one, nil
 	for _, channel := range s.channels {
-		if r := s.refused[channel]; r == nil || time.Now().After(r.again) {
+		if time.Now().After(s.refused[channel]) {
 			s.subscribe(channel)
 		}
 	}
@@ -239,13 +230,7 @@ func (s *Subscription) refuse(reply resp.Error) error {
 	}
 	channel := s.awaiting[0]
 	s.awaiting = s.awaiting[1:]
-	r := s.refused[channel]
-	if r == nil {
-		r = &refusal{}
-		s.refused[channel] = r
-	}
-	r.pause = min(max(2*r.pause, minRefusalPause), maxRefusalPause)
-	r.again = time.Now().Add(r.pause)
+	s.refused[channel] = time.Now().Add(refusalPause)
 	s.mu.Unlock()
 	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
 	return nil
@@ -255,8 +240,8 @@ func (s *Subscription) refuse(reply resp.Error) error {
 func (s *Subscription) retryRefused() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for channel, r := range s.refused {
-		if time.Now().After(r.again) && !slices.Contains(s.awaiting, channel) {
+	for channel, again := range s.refused {
+		if time.Now().After(again) && !slices.Contains(s.awaiting, channel) {
 			s.subscribe(channel)
 		}
 	}
