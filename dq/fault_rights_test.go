@@ -49,7 +49,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	transferred := transfers.Load()
 	<-time.After(3 * time.Second)
 	require.Equal(t, accepted, p.Accepted(), "no connection is made again")
-	require.LessOrEqual(t, lost.Load()-refused, int64(3), "it is tried again with growing pauses")
+	require.LessOrEqual(t, lost.Load()-refused, int64(3), "it is tried again after pauses")
 	require.LessOrEqual(t, transfers.Load()-transferred, int64(3))
 	require.Equal(t, int64(1), subscribed.Load())
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -240,11 +241,7 @@ func (w *Worker) forget(d *delivery) {
 func (w *Worker) all() []*delivery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := make([]*delivery, 0, len(w.held))
-	for d := range w.held {
-		all = append(all, d)
-	}
-	return all
+	return slices.Collect(maps.Keys(w.held))
 }
 
 func byQueue(all []*delivery) map[*leased][]*delivery {

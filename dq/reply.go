@@ -64,19 +64,10 @@ func replyList(reply any, err error) ([]any, error) {
 
 // encodeOffered encodes a value that is to be queued. A nil []byte is no bytes.
 func encodeOffered[T any](c codec.Codec[T], value T) ([]byte, error) {
-	if !isPlain(value) && isNull(value) {
+	if isNull(value) {
 		return nil, ErrNilValue
 	}
 	return c.Encode(value)
-}
-
-// isPlain reports whether a value is of a type that knows no null, without looking into it.
-func isPlain(value any) bool {
-	switch value.(type) {
-	case string, int64, int, float64, bool:
-		return true
-	}
-	return false
 }
 
 // isNull reports whether a value is null in Java, or holds nothing else.
