@@ -28,7 +28,7 @@ func clusterClient(t testing.TB, c *redistest.ClusterSet) *goredis.ClusterClient
 // ownerOf returns the node that has the slot of a queue.
 func ownerOf(t *testing.T, c *redistest.ClusterSet, queue string) *redis.Node {
 	t.Helper()
-	n, err := c.NodeOfKey(deadline(t), queue)
+	n, err := c.NodeOfSlot(deadline(t), wire.Slot(queue))
 	require.NoError(t, err)
 	return n
 }

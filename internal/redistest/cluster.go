@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -161,11 +160,6 @@ func (c *ClusterSet) served(ctx context.Context, n *redis.Node) ([]slotRange, er
 // NodeOfSlot returns the master that serves a slot, once one running node alone does.
 func (c *ClusterSet) NodeOfSlot(ctx context.Context, slot int) (*redis.Node, error) {
 	return c.WaitFailover(ctx, slot, nil)
-}
-
-// NodeOfKey is NodeOfSlot of the key's slot.
-func (c *ClusterSet) NodeOfKey(ctx context.Context, key string) (*redis.Node, error) {
-	return c.NodeOfSlot(ctx, wire.Slot(key))
 }
 
 // WaitFailover waits until another node than old serves the slot, and returns the node.

@@ -6,7 +6,6 @@ package redistest
 import (
 	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -65,16 +64,6 @@ func Redisson(t testing.TB, releases ...string) {
 	for _, release := range releases {
 		if !Thorough() && !slices.Contains(pushed, release) {
 			t.Skipf("only DQ_THOROUGH=1 runs Redisson %s", release)
-		}
-	}
-}
-
-// JavaOrSkip skips a test if Java or Maven is missing.
-func JavaOrSkip(t testing.TB) {
-	t.Helper()
-	for _, name := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("no %s here, so no real Redisson runs: %v", name, err)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func TestTwoAtOneQueue(t *testing.T) {
 			require.NoError(t, err)
 			beside, err := spec.ParseProgram(pair[1])
 			require.NoError(t, err)
-			if _, real := beside.NamedRelease(); real && pair[1][0] == 'r' && !redistest.Required("redisson") {
-				redistest.JavaOrSkip(t)
+			if _, real := beside.NamedRelease(); real && pair[1][0] == 'r' {
+				javaOrSkip(t)
 			}
 			plan := &Plan{
 				Spec: driver, Beside: &beside, Redis: "process", Cases: Select(sections, nil), Level: State,

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +22,16 @@ import (
 // lanes is how many servers are in use at a time. The cases mostly wait, so that
 // it may be more than there are processors.
 const lanes = 8
+
+// javaOrSkip skips a test of a real Redisson if Java or Maven is missing and DQ_REQUIRE does not list redisson.
+func javaOrSkip(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(name); err != nil && !redistest.Required("redisson") {
+			t.Skipf("no %s here, so no real Redisson runs: %v", name, err)
+		}
+	}
+}
 
 // batch is a part of the work that has a server and a program of its own.
 type batch struct {
@@ -173,9 +184,7 @@ func TestRedisson(t *testing.T) {
 	t.Parallel()
 	sections, oracle := loadAll(t)
 	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
-	if !required {
-		redistest.JavaOrSkip(t)
-	}
+	javaOrSkip(t)
 	if !redistest.Thorough() {
 		cases, names = sampleOf(sections, 2), realReleases[len(realReleases)-1:]
 		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)

@@ -128,7 +128,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfKey(ctx, Queue) }
+	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfSlot(ctx, wire.Slot(Queue)) }
 	return &Topology{
 		Version: c.Version, kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
 		Faults: []Fault{

@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // rawConn speaks RESP2 without a client library's own commands and readings.
@@ -42,12 +42,7 @@ func dialRaw(t testing.TB, s *redis.Server) *rawConn {
 
 func (c *rawConn) sendCommand(args ...string) {
 	c.t.Helper()
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	_, err := c.Write(b.Bytes())
+	_, err := c.Write(resp.AppendCommand(nil, args...))
 	require.NoError(c.t, err)
 }
 

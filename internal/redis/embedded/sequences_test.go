@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 var (
@@ -39,7 +39,10 @@ func TestRandomSequences(t *testing.T) {
 	for i := range uint64(n) {
 		g := &generator{Rand: rand.New(rand.NewPCG(*seed+i, 1)), dues: map[string]bool{}}
 		commands := g.sequence()
-		text := encoded(commands)
+		var text []byte
+		for _, command := range commands {
+			text = resp.AppendCommand(text, command...)
+		}
 		want, got := real.all(text, len(commands)), own.all(text, len(commands))
 		for j, command := range commands {
 			if !g.alike(want[j], got[j]) {
@@ -56,17 +59,6 @@ func TestRandomSequences(t *testing.T) {
 		require.Less(t, different, 20)
 	}
 	t.Logf("%d sequences from seed %d", n, *seed)
-}
-
-func encoded(commands [][]string) []byte {
-	var b bytes.Buffer
-	for _, command := range commands {
-		fmt.Fprintf(&b, "*%d\r\n", len(command))
-		for _, arg := range command {
-			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
-		}
-	}
-	return b.Bytes()
 }
 
 // all sends commands in one go.
