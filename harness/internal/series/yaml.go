@@ -2,7 +2,6 @@ package series
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -121,10 +120,6 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 			return []plan.Step{s}, err
 		}),
 		"cancel": func(node *yaml.Node) error {
-			if isNull(node) {
-				v.plan.Cancel = plan.Cancel{}
-				return nil
-			}
 			_, err := keys{"share": &v.plan.Cancel.Share, "after": &v.plan.Cancel.After}.read(node)
 			return err
 		},
@@ -139,15 +134,9 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 		}),
 	}
 	maps.Copy(known, more)
-	standard := plan.DefaultPlan()
 	for _, f := range plan.Fields {
 		if f.IsText() && !f.FlagOnly {
-			known[f.Key] = func(node *yaml.Node) error {
-				if isNull(node) {
-					return f.Value(&v.plan).Set(f.Value(&standard).String())
-				}
-				return assign(node, f.Value(&v.plan).Set)
-			}
+			known[f.Key] = f.Value(&v.plan)
 		}
 	}
 	given, err := known.read(node)
@@ -180,54 +169,53 @@ func members(node *yaml.Node) ([]plan.Member, error) {
 // keys has a variable for each key of a mapping that is one text or a list of texts, and a function for any other.
 type keys map[string]any
 
-// read reads a mapping strictly, and returns its keys. Its error is the first one by lines.
-func (k keys) read(node *yaml.Node) (all []string, err error) {
+// read reads a mapping strictly, in the order of its lines, and returns its keys.
+func (k keys) read(node *yaml.Node) (given []string, err error) {
 	mapping := aliased(node)
 	if mapping.Kind != yaml.MappingNode {
 		return nil, &FileError{Line: node.Line, Err: errors.New("expected keys and their values")}
 	}
-	var given map[string]yaml.Node // without merges, and with each key once
-	if err := node.Decode(&given); err != nil {
-		return nil, atLine(node.Line, err)
-	}
-	line := func(key string) int {
-		for i := 0; i < len(mapping.Content) && k[key] == nil; i += 2 {
-			if mapping.Content[i].Value == key {
-				return mapping.Content[i].Line
-			}
-		}
-		return given[key].Line
-	}
-	all = slices.SortedFunc(maps.Keys(given), func(a, b string) int { return cmp.Or(line(a)-line(b), cmp.Compare(a, b)) })
-	for _, key := range all {
-		value := given[key]
-		switch to := k[key].(type) {
-		case nil:
-			err = fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
-		case func(*yaml.Node) error:
-			err = to(&value)
-		case *[]string:
-			err = value.Decode(to)
-		default:
-			err = assign(&value, func(text string) error { return plan.Assign(key, to, text) })
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i].Value, aliased(mapping.Content[i+1])
+		if slices.Contains(given, key) {
+			err = fmt.Errorf("%s is there already", key)
+		} else {
+			err = k.assign(key, value)
 		}
 		if err != nil {
-			return nil, atLine(line(key), err)
+			return nil, atLine(mapping.Content[i].Line, err)
 		}
+		given = append(given, key)
 	}
-	return all, nil
+	return given, nil
 }
 
-// assign gives a scalar to set, unless it is null.
-func assign(node *yaml.Node, set func(text string) error) error {
-	switch scalar := aliased(node); {
-	case scalar.Kind != yaml.ScalarNode:
-		return errors.New("expected one value")
-	case isNull(node):
-		return nil
-	default:
-		return set(scalar.Value)
+// assign gives the value of a key to what is known by it.
+func (k keys) assign(key string, value *yaml.Node) error {
+	to, known := k[key]
+	switch {
+	case !known:
+		return fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
+	case value.ShortTag() == "!!null":
+		return fmt.Errorf("%s: expected a value", key)
 	}
+	switch to := to.(type) {
+	case func(*yaml.Node) error:
+		return to(value)
+	case *[]string:
+		return value.Decode(to)
+	case plan.Value:
+		return scalar(value, to.Set)
+	default:
+		return scalar(value, func(text string) error { return plan.Assign(key, to, text) })
+	}
+}
+
+func scalar(node *yaml.Node, set func(text string) error) error {
+	if node.Kind != yaml.ScalarNode {
+		return errors.New("expected one value")
+	}
+	return set(node.Value)
 }
 
 // maxItems bounds a list, also one that is long by a count or an alias.
@@ -237,14 +225,10 @@ const maxItems = 10_000
 func list[T any, S ~[]T](to *S, read func(*yaml.Node) ([]T, error)) func(*yaml.Node) error {
 	return func(node *yaml.Node) error {
 		*to = nil
-		items := aliased(node)
-		if isNull(node) {
-			return nil
-		}
-		if items.Kind != yaml.SequenceNode {
+		if node.Kind != yaml.SequenceNode {
 			return errors.New("expected a list")
 		}
-		for _, item := range items.Content {
+		for _, item := range node.Content {
 			more, err := read(item)
 			if err != nil {
 				return err
@@ -263,8 +247,6 @@ func aliased(node *yaml.Node) *yaml.Node {
 	}
 	return node
 }
-
-func isNull(node *yaml.Node) bool { return aliased(node).ShortTag() == "!!null" }
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
