@@ -2,7 +2,6 @@ package plan
 
 import (
 	"encoding/json"
-	"math"
 	"testing"
 	"time"
 
@@ -60,19 +59,6 @@ func TestAWarmupEndsByItselfUnlessItIsFixed(t *testing.T) {
 	require.NoError(t, p.Set("warmup", ""))
 	require.True(t, p.WarmupEnds)
 	require.Equal(t, MaxWarmup, p.Warmup)
-}
-
-func TestARateTakesThePlaceOfARamp(t *testing.T) {
-	for _, text := range [][2]string{{"rate", "5/s"}, {"duration", "3s"}} {
-		p := DefaultPlan()
-		p.Ramp = Schedule{{10, time.Second}, {20, time.Second}}
-		require.NoError(t, p.Set(text[0], text[1]))
-		require.Empty(t, p.Ramp)
-	}
-	p := DefaultPlan()
-	p.Ramp = Schedule{{10, time.Second}, {20, time.Second}}
-	require.NoError(t, p.Set("delay", "1s"))
-	require.NotEmpty(t, p.Ramp)
 }
 
 // fullPlan has every setting.
@@ -135,12 +121,6 @@ func TestScenarioIsOfTheTable(t *testing.T) {
 		delete(kept, derived)
 	}
 	require.Empty(t, kept, "what no field writes")
-}
-
-func TestNoShareIsNotANumber(t *testing.T) {
-	p := fullPlan()
-	p.Cancel.Share = math.NaN()
-	require.ErrorContains(t, p.Validate(), "share from 0 to 1")
 }
 
 func TestSizesHaveUnits(t *testing.T) {

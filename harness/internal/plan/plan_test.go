@@ -72,7 +72,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 		"49 to 16777216": func(p *Plan) { p.PayloadSize = maxPayload + 1 },
 		"horizon":        func(p *Plan) { p.Horizon = -1 }, "poll": func(p *Plan) { p.Poll = -1 }, "work": func(p *Plan) { p.Work = -1 },
 		"queues": func(p *Plan) { p.Queues = 0 }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
-		"share": func(p *Plan) { p.Cancel.Share = 2 }, "cancel: expected 0s": func(p *Plan) { p.Cancel.After = -1 },
+		"share": func(p *Plan) { p.Cancel.Share = math.NaN() }, "cancel: expected 0s": func(p *Plan) { p.Cancel.After = -1 },
 		"duration: expected more": func(p *Plan) { p.Ramp = []Step{{1, time.Second}, {1, 0}} },
 		"rate: expected more":     func(p *Plan) { p.Ramp = []Step{{0, time.Second}} },
 		"before it ends": func(p *Plan) {
