@@ -77,7 +77,7 @@ func shelves(made map[string]*shelf) serve.Port[*shelf, *[][]byte] {
 	}
 }
 
-// lines sends requests, each after the one before was answered, and returns what came.
+// lines sends requests, each after the one before was answered, and returns the answers.
 func lines(t *testing.T, run func(in io.Reader, out io.Writer) error, requests ...string) (answers []map[string]any) {
 	t.Helper()
 	in, ask := io.Pipe()
@@ -138,7 +138,7 @@ func TestPortAnswersInTheValuesOfTheCodec(t *testing.T) {
 	require.Contains(t, answers[14]["error"].(map[string]any)["message"], "is not open")
 }
 
-// What was asked before stdin ended is answered.
+// Requests sent before the end of stdin are answered.
 func TestPortAnswersWhatWasAskedBeforeTheEnd(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, shelves(map[string]*shelf{}).Serve(strings.NewReader(

@@ -63,7 +63,7 @@ func (d *Delay) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalText reads 5s, or 1s..10s. Its error says what was expected.
+// UnmarshalText reads 5s, or 1s..10s. Its error names the expected form.
 func (s *Span) UnmarshalText(text []byte) error {
 	low, high, isRange := strings.Cut(strings.TrimSpace(string(text)), "..")
 	if !isRange {

@@ -151,7 +151,7 @@ func Assign(key string, to any, text string) error {
 	return nil
 }
 
-// read fails with what was expected, and what to do behind a semicolon.
+// read fails with the expected form, and a remedy behind a semicolon.
 func read(to any, text string) error {
 	switch to := to.(type) {
 	case encoding.TextUnmarshaler:

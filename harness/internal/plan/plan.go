@@ -1,4 +1,4 @@
-// Package plan is the plan of a run: when each message is offered, with which delay, and who takes it. Everything here is
+// Package plan is the plan of a run: when each message is offered, with which delay, and by how many consumers it is taken. Everything here is
 // arithmetic: nothing is started.
 package plan
 

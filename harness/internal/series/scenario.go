@@ -38,7 +38,7 @@ type Variant struct {
 	// Full marks a variant that takes long, or needs more than most machines have, and so runs on demand only.
 	Full bool `json:"full"`
 
-	line           int // where it begins in the file
+	line           int // its first line in the file
 	file, scenario string
 	driver         string
 	plan           plan.Plan
@@ -57,11 +57,11 @@ type Run struct {
 	SLO, Expected []run.SLO
 }
 
-// Choice says what is to be run.
+// Choice selects scenarios, variants and settings.
 type Choice struct {
-	// Files are scenarios as FindScenario takes them; without one the settings alone are a plan.
+	// Files are scenarios as FindScenario takes them; without one the settings are the plan.
 	Files []string
-	// Variants are variants of the scenarios; without one all run but those on demand, or with Full all.
+	// Variants are variants of the scenarios; without one all run except the Full ones, or with Full all.
 	Variants []string
 	// Full takes the real times too.
 	Full bool
@@ -73,7 +73,7 @@ type Choice struct {
 	SLO []string
 }
 
-// Runs makes a run of each variant that is chosen, or of the settings alone. Its error is wrong usage, unless a scenario file
+// Runs makes a run of each variant that is chosen, or of the settings. Its error is wrong usage, unless a scenario file
 // cannot be read.
 func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 	more, err := objectives(c.SLO, 1)

@@ -132,7 +132,7 @@ func TestFilesAreStrict(t *testing.T) {
 	}
 }
 
-// Every setting of the plan is a key, but those that only a flag gives.
+// Every setting of the plan is a key, except the ones with a flag only.
 func TestEverySettingIsAKey(t *testing.T) {
 	for _, field := range plan.Fields {
 		_, err := series.ParseScenario("f.yaml", []byte("about: x\n"+field.Key+":\n"))

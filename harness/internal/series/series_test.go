@@ -196,7 +196,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// What tells two sides apart is in their names, and what is a password in none.
+// The names of two sides show the difference, and never a password.
 func TestNamesTellSidesApart(t *testing.T) {
 	for _, row := range []struct {
 		sides []series.Side
@@ -293,7 +293,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.NotContains(t, text.String()+string(html), "s3cret")
 }
 
-// So are those that run by turns.
+// The same holds by turns.
 func TestTwoServersInTurnAreToldApart(t *testing.T) {
 	t.Parallel()
 	c, addrs, _ := onTwoServers(t)

@@ -110,7 +110,7 @@ func document(content []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// read lays the settings of a mapping over the variant: the fields of the plan, the keys besides, and more.
+// read lays the settings of a mapping over the variant: the fields of the plan, the other keys, and more.
 func (v *Variant) read(node *yaml.Node, more keys) error {
 	known := keys{
 		"driver": &v.driver, "slo": &v.slo, "expect": &v.expect,
@@ -190,7 +190,7 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 	return given, nil
 }
 
-// assign gives the value of a key to what is known by it.
+// assign reads the value of a key into its variable.
 func (k keys) assign(key string, value *yaml.Node) error {
 	to, known := k[key]
 	switch {

@@ -15,9 +15,9 @@ import (
 type Keys struct {
 	Conn  redis.Conn
 	Queue string
-	Set   string // a sorted set; empty for none
+	Set   string // a sorted set; may be empty
 	Lists []string
-	Other string // a key without messages of its own; empty for none
+	Other string // a key without messages of its own; may be empty
 }
 
 // KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A message

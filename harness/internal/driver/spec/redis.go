@@ -96,7 +96,7 @@ func (q zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 //
 // One goroutine, the pump, moves elements and hands them to takers. All processes share the temp list, as in the document. The queue
 // first hands over the elements of the temp list: those of a dead process, of a reply that was lost, and of a living process, whose
-// elements come twice.
+// elements are delivered twice.
 type redisQueue struct {
 	Redis
 	conn         redis.Conn // for offers and acknowledgements

@@ -173,7 +173,7 @@ func TestPollsAndCloses(t *testing.T) {
 	})
 }
 
-// What a process moved and nobody took is held, and comes by the next process that opens the queue.
+// Messages that a process moved, but did not deliver, are held, and the next process that opens the queue delivers them.
 func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
 	onRedis(t, func(t *testing.T, b *bench) {
 		q := b.open(t)
