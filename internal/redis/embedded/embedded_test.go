@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -258,6 +259,19 @@ func TestRefusesByName(t *testing.T) {
 	}
 	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
 	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
+}
+
+// An endless script ends with an error, and the server goes on.
+func TestAnEndlessScriptIsEnded(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	e, err := embedded.Serve(l, embedded.Hooks{}, 50*time.Millisecond)
+	require.NoError(t, err)
+	c := dialRaw(t, &redis.Server{Addr: e.Addr()})
+	require.Contains(t, c.do("EVAL", "while true do end", "0"), "-ERR the embedded server ended the script after 50ms")
+	require.Equal(t, ":7", c.do("EVAL", "return 7", "0"))
+	require.NoError(t, e.Close())
 }
 
 // Inline commands work, and broken input ends the connection with an error.
