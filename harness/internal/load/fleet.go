@@ -70,7 +70,7 @@ func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Lin
 	case err != nil:
 		return nil, err
 	case isProgram:
-		return named.StartProcess(ctx, e.Notice, nil, environment...)
+		return named.Start(ctx, e.Notice, nil, environment...)
 	case e.Serve != nil:
 		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil, environment...)
 	case own:

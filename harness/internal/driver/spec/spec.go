@@ -129,17 +129,12 @@ func (p Program) AsShipped() Program {
 }
 
 // Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
-// which may be nil, gets the process's stderr.
-func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
-	if p.kind == "dq" {
+// which may be nil, gets the process's stderr. A process has the environment in addition to this process's.
+func (p Program) Start(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
+	switch p.kind {
+	case "dq":
 		return p.library.Link(!p.shipped), nil
-	}
-	return p.StartProcess(ctx, progress, log)
-}
-
-// StartProcess is Start for redisson and exec, with more environment variables.
-func (p Program) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
-	if p.kind == exec {
+	case exec:
 		return program.Start(ctx, p.command[0], p.command, log, environment...)
 	}
 	command, err := p.Command(ctx, progress)
