@@ -268,12 +268,11 @@ const maxFile = 1 << 20
 // FindScenario reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is a *FileError or
 // wrong usage, unless the file cannot be read.
 func FindScenario(ctx context.Context, name string) (*Scenario, error) {
-	if i := slices.Index(ScenarioNames(), name); i >= 0 {
-		content, err := scenarios.Load.ReadFile(stored()[i])
-		if err != nil {
-			return nil, err
+	for _, file := range stored() {
+		if nameOf(file) == name {
+			content, _ := scenarios.Load.ReadFile(file) // of a file that is there
+			return ParseScenario(file, content)
 		}
-		return ParseScenario(stored()[i], content)
 	}
 	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
 		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, ScenarioNames()))

@@ -17,6 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -234,24 +235,19 @@ func TestNamesTellSidesApart(t *testing.T) {
 	}
 }
 
-// onTwoServers is a case of one implementation on two servers that run already, and what ends the second.
-func onTwoServers(t *testing.T) (c series.Case, addrs []string, kill func() error) {
-	first, second := redistest.Process(t, "--requirepass", "s3cret"), redistest.Process(t, "--requirepass", "s3cret")
-	d, err := spec.Parse("dq")
-	require.NoError(t, err)
-	c = series.Case{Run: shortCase()}
-	for _, srv := range []string{first.URL(), second.URL()} {
-		require.Contains(t, srv, "s3cret")
-		c.Sides = append(c.Sides, series.Side{Spec: "dq", Redis: srv, Driver: d})
-	}
-	return c, []string{first.Addr, second.Addr}, second.Nodes()[0].Kill
-}
-
 // Two servers, of which one is killed, are told apart while they run and wherever it is written; and what is concluded of
 // the run that this made invalid is what the comparison of the stored runs says.
 func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	t.Parallel()
-	c, addrs, kill := onTwoServers(t)
+	c := series.Case{Run: shortCase()}
+	servers := []*redis.Server{redistest.Process(t, "--requirepass", "s3cret"), redistest.Process(t, "--requirepass", "s3cret")}
+	addrs := []string{servers[0].Addr, servers[1].Addr}
+	for _, srv := range servers {
+		require.Contains(t, srv.URL(), "s3cret")
+		side := sideOf(t, "dq")
+		side.Redis = srv.URL()
+		c.Sides = append(c.Sides, side)
+	}
 	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
 	var names []string
@@ -263,7 +259,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 			require.True(t, now.Alike)
 			names = append(names, now.Name)
 		}
-		require.NoError(t, kill())
+		require.NoError(t, servers[1].Nodes()[0].Kill())
 	}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -291,23 +287,4 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(html), "BASE "+names[0]+" against NEW "+names[1])
 	require.NotContains(t, text.String()+string(html), "s3cret")
-}
-
-// The same holds by turns.
-func TestTwoServersInTurnAreToldApart(t *testing.T) {
-	t.Parallel()
-	c, addrs, _ := onTwoServers(t)
-	live := &load.Live{}
-	names := map[string]bool{}
-	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Load: load.Options{Live: live}}, c, 1, func(series.Turn, *run.Document) {
-		now := live.Running()[0]
-		require.True(t, now.Alike)
-		names[now.Name] = true
-	})
-	require.NoError(t, err)
-	for i, side := range result.Sides {
-		require.Equal(t, "dq ("+addrs[i]+")", side.Name)
-		require.True(t, names[side.Name])
-		require.Equal(t, addrs[i], side.Runs[0].Server.Address)
-	}
 }
