@@ -214,25 +214,32 @@ func fake(t *testing.T, answer string) (addr string) {
 // for its daemon once per process.
 const autoEnv = "DQ_TEST_SERVER_AUTO"
 
-// runAgain runs the calling test in a new process with these variables.
-func runAgain(t *testing.T, env ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-}
-
-func TestAutoWithoutDockerIsAProcess(t *testing.T) {
-	redistest.Redis(t)
-	if os.Getenv(autoEnv) == "" {
-		runAgain(t, autoEnv+"=1", "DOCKER_HOST=unix:///nowhere/docker.sock")
-		return
+func TestAutoWithoutDocker(t *testing.T) {
+	for kind, want := range map[string]string{
+		"process":  `^redis: process /\S+ \(\w+ [\d.]+\) on 127\.0\.0\.1:\d+; no Docker daemon here$`,
+		"embedded": `^redis: embedded \(miniredis [\d.]+\) on 127\.0\.0\.1:\d+; figures do not stand for a real Redis; no Docker daemon here; [^\n]+$`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			if os.Getenv(autoEnv) == "" {
+				path := t.TempDir() // has no server program
+				if kind == "process" {
+					redistest.Redis(t)
+					path = os.Getenv("PATH")
+				}
+				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAutoWithoutDocker$/^"+kind+"$", "-test.v")
+				cmd.Env = append(os.Environ(), autoEnv+"=1", "DOCKER_HOST=unix:///nowhere/docker.sock", "HOME="+t.TempDir(), "PATH="+path)
+				out, err := cmd.CombinedOutput()
+				require.NoError(t, err, string(out))
+				require.Contains(t, string(out), "--- PASS: TestAutoWithoutDocker/"+kind)
+				return
+			}
+			var notices []string
+			s, err := redis.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			require.Len(t, notices, 1)
+			require.Regexp(t, want, notices[0])
+			require.Equal(t, kind == "embedded", s.Embedded())
+		})
 	}
-	var notices []string
-	s, err := redis.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.Len(t, notices, 1)
-	require.Regexp(t, `^redis: process /\S+ \(\w+ [\d.]+\) on 127\.0\.0\.1:\d+; no Docker daemon here$`, notices[0])
 }
