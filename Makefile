@@ -15,8 +15,6 @@ help: ## list the targets
 build: ## build bin/dq-bench
 	$(GO) build -o bin/dq-bench ./cmd/dq-bench
 
-DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-
 JAVA_VALUES := harness/internal/values/java
 
 .PHONY: java-values
@@ -25,18 +23,9 @@ java-values: ## compile JavaValues.java into the binary, so that a Java without 
 	javac --release 17 -g:none -d out/java-values $(JAVA_VALUES)/JavaValues.java
 	jar --create --date=2026-01-01T00:00:00Z --main-class JavaValues --file $(JAVA_VALUES)/JavaValues.jar -C out/java-values .
 
-.PHONY: dist
-dist: java-values ## build out/dist: archives for linux, darwin and windows with checksums, the same bytes each time
-	rm -rf out/dist && mkdir -p out/dist
-	@set -e; for platform in $(DIST_PLATFORMS); do \
-	  name=dq-bench-$$(echo $$platform | tr / -); mkdir out/dist/$$name; \
-	  case $$platform in windows/*) binary=dq-bench.exe ;; *) binary=dq-bench ;; esac; echo $$name; \
-	  CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o out/dist/$$name/$$binary ./cmd/dq-bench; \
-	  cp -r LICENSE NOTICE README.md out/dist/$$name; \
-	  tar -C out/dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$$(git log -1 --format=%ct) -cf - $$name | gzip -n > out/dist/$$name.tar.gz; \
-	  rm -r out/dist/$$name; \
-	done
-	cd out/dist && sha256sum *.tar.gz > SHA256SUMS
+.PHONY: release
+release: java-values ## write out/release/VERSION from a clean checkout of its tag: archives, checksums, image, SBOM, man pages, schemas, notes
+	docker/release.sh $(VERSION)
 
 .PHONY: peers
 peers: ## build and test another delay queue as a driver program, bin/dq-peer-asynq

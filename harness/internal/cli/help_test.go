@@ -2,15 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -173,4 +176,13 @@ func TestReferenceIsCurrent(t *testing.T) {
 	is, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, reference(t), string(is), "write it by: go test ./harness/internal/cli -run Reference -args -update")
+}
+
+// docker/release.sh keeps the pages in the folder DQ_MAN.
+func TestManPages(t *testing.T) {
+	folder := cmp.Or(os.Getenv("DQ_MAN"), t.TempDir())
+	require.NoError(t, doc.GenManTree(newRootCmd(), &doc.GenManHeader{Section: "1", Source: tool().Version}, folder))
+	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		require.FileExists(t, filepath.Join(folder, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+	})
 }
