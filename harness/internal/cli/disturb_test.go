@@ -66,7 +66,7 @@ func disturb(ts *testscript.TestScript, neg bool, args []string) {
 var disturbances = map[string]*disturbance{}
 
 func (d *disturbance) run(ctx context.Context, addr string) error {
-	for begun := false; !begun; {
+	for begun := false; !begun; time.Sleep(50 * time.Millisecond) { // who is always connected is a client beside the run
 		probe := redis.NewClient(&redis.Options{Addr: addr})
 		keyspace, err := probe.Info(ctx, "keyspace").Result()
 		probe.Close()
