@@ -31,5 +31,5 @@ func (c *call) listScenarios() error {
 			row(map[bool]string{true: " * ", false: "   "}[v.Full]+v.Name, "  "+v.About)
 		}
 	}
-	return c.shows(scenarioList{"dq-bench/scenarios/v1", all}, t.Text)
+	return c.shows(scenarioList{"dq-bench/scenarios/v1", all}, report.Page{Tables: []report.Table{t}}.Text)
 }

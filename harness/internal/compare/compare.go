@@ -77,6 +77,7 @@ type Comparison struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
+	given  []Set // with the runs that were left out, without the reference
 	sets   []Set
 	of     blocks // runs of the reference
 	faults string
@@ -133,6 +134,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	judged, leftOut := fit(All(sets))
 	c.LeftOut = leftOut
 	all := c.others(sets)
+	c.given = all
 	c.sets = keep(all, len(all) > 2, func(r *run.Document) bool { return judged[r] })
 	if len(c.sets) < 2 {
 		c.sets = keep(all, false, func(r *run.Document) bool { return judged[r] })
@@ -168,7 +170,7 @@ func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
 		sets = append(slices.Clone(others), Set{c.Reference, keep([]Set{{Runs: runs}}, false, c.isReference)[0].Runs})
 	}
 	if len(others) < 2 && err == nil {
-		err = errors.New("expected two sets of runs or more, got one; name another folder, or tell the runs apart by --by")
+		err = errors.New("expected two sets of runs or more, got one; name another folder, or tell the runs apart by another --by")
 	}
 	for _, s := range sets {
 		if len(s.Runs) == 0 && err == nil {
@@ -196,15 +198,8 @@ func newSummary(s Set, all []*run.Document) Summary {
 	if at := addressOf(all); at != "" {
 		sum.Server += " at " + at
 	}
-	var calls []float64
-	for _, r := range s.Runs {
-		if r.ServerStats != nil {
-			calls = append(calls, r.ServerStats.TransferCallsPerMessage)
-		}
-	}
-	if len(calls) > 0 {
-		median := Median(calls)
-		sum.Calls = &median
+	if calls, ok := s.Median(func(r *run.Document) (float64, bool) { return r.Figure("transfer_calls_per_message") }); ok {
+		sum.Calls = &calls
 	}
 	return sum
 }

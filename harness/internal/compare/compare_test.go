@@ -104,7 +104,7 @@ func TestTwoSets(t *testing.T) {
 			case "all interrupted":
 				require.Contains(t, c.LeftOut[0], "it was interrupted, with 2 lost")
 			case "later the next day":
-				require.Contains(t, c.Notes[0], "no figure drifts within a set")
+				require.Contains(t, c.Notes[0], "no drift was found within a set")
 			}
 		})
 	}

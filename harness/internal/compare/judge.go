@@ -186,7 +186,7 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 		return (*r.Shift.High - *r.Shift.Low) / 2 / r.Floor
 	}
 	widest := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(ratio(a), ratio(b)) })
-	c.Text = fmt.Sprintf("Inconclusive: %s; what matters begins at ±%s.", change(widest), run.FormatNs(int64(widest.Floor)))
+	c.Text = fmt.Sprintf("Inconclusive: %s; what matters begins at ±%s.", change(widest), widest.bound())
 	switch need := math.Ceil(float64(runs) * ratio(widest) * ratio(widest)); {
 	case ratio(widest) > 1 && need < mostUseful:
 		c.Text += fmt.Sprintf(" About %.0f runs a side would decide.", need)
@@ -197,15 +197,11 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 }
 
 // mostUseful is how many runs a side are worth suggesting.
-const mostUseful = 500
+const mostUseful = 100
 
 // command is how to make so many runs of the first and the last set by turns; empty for a ramp, which no flag gives.
 func (c *Comparison) command(repeat int) string {
-	first, last := c.sets[0], c.sets[len(c.sets)-1]
-	if len(first.Runs) == 0 || len(last.Runs) == 0 {
-		return ""
-	}
-	a, b := first.Runs[0], last.Runs[0]
+	a, b := c.given[0].Runs[0], c.given[len(c.given)-1].Runs[0]
 	s, standard := a.Scenario, plan.DefaultPlan().Scenario()
 	servers := slices.Compact([]string{serverFlag(a), serverFlag(b)})
 	name, variant, _ := strings.Cut(s.Name, "/")
@@ -283,11 +279,22 @@ func (r Row) Change() (change, interval string) {
 	if r.Ratio != nil {
 		e, unit = *r.Ratio, " %"
 		write = func(v float64) string { return signed(fmt.Sprintf("%.1f", 100*(v-1)), v-1) }
+		if e.Value > 10 {
+			unit, write = "×", func(v float64) string { return fmt.Sprintf("%.1f", v) }
+		}
 	}
 	if e.Low != nil {
 		interval = write(*e.Low) + " … " + write(*e.High) + unit
 	}
 	return write(e.Value) + unit, interval
+}
+
+// bound writes the smallest change that matters, in the unit of Change.
+func (r Row) bound() string {
+	if r.Ratio != nil {
+		return fmt.Sprintf("%.1f %%", 100*r.Floor/r.Old)
+	}
+	return run.FormatNs(int64(r.Floor))
 }
 
 func signed(text string, v float64) string {
@@ -310,7 +317,7 @@ func (c *Comparison) checkOrder(old, new Set) {
 		c.Outcome, c.Text = Inconclusive, "Inconclusive: "+notByTurns+", for "+drift+" from run to run. Otherwise: "+c.Text
 		c.Next = c.command(max(len(old.Runs), len(new.Runs)))
 	default:
-		c.Notes = append(c.Notes, notByTurns+"; no figure drifts within a set")
+		c.Notes = append(c.Notes, notByTurns+"; no drift was found within a set")
 	}
 }
 

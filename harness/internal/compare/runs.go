@@ -18,6 +18,17 @@ type Set struct {
 	Runs []*run.Document
 }
 
+// Median is the median of a figure over the runs that have the figure; false if none has.
+func (s Set) Median(of func(*run.Document) (float64, bool)) (float64, bool) {
+	var values []float64
+	for _, r := range s.Runs {
+		if v, ok := of(r); ok {
+			values = append(values, v)
+		}
+	}
+	return Median(values), values != nil
+}
+
 // mostRuns is how many runs a comparison may have.
 const mostRuns = 5000
 

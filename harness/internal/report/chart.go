@@ -167,10 +167,10 @@ func overTime(side int, set compare.Set, st stat, points, step int, named bool) 
 	}
 	label := st.name
 	if named {
-		label = short(set.Name) + " " + label
+		label = set.Name + " " + label
 	}
 	line := func(style string, of func([]float64) float64) Series {
-		s := Series{Label: label, Side: side, Style: style}
+		s := Series{Label: label + map[string]string{"high": ", highest run", "low": ", lowest run"}[style], Side: side, Style: style}
 		for _, v := range values {
 			var y *figure
 			if len(v) > 0 {
@@ -185,14 +185,6 @@ func overTime(side int, set compare.Set, st stat, points, step int, named bool) 
 		all = append(all, line("high", slices.Max[[]float64]), line("low", slices.Min[[]float64]))
 	}
 	return all
-}
-
-// short is the word by which a legend names a set: NEW of "NEW dq:4.7.0".
-func short(name string) string {
-	if word, _, ok := strings.Cut(name, " "); ok && (word == "BASE" || word == "NEW") {
-		return word
-	}
-	return name
 }
 
 // figureOf returns nil for what is no number.
@@ -219,7 +211,7 @@ func percentiles(sets []compare.Set, late, title string) Chart {
 	}
 	for i, set := range sets {
 		h := merged(set, late)
-		solid, dotted := Series{set.Name, i, "line", nil}, Series{set.Name + " (few)", i, "dotted", nil}
+		solid, dotted := Series{set.Name, i, "line", nil}, Series{set.Name + ", few messages beyond", i, "dotted", nil}
 		joined := false
 		for _, x := range c.X {
 			q := 1 - math.Pow(10, -float64(x))

@@ -39,7 +39,7 @@ func OfSets(r Result) Page {
 	p := Page{Tiles: tiles(sets), Charts: runCharts(drawn(sets)), Data: runsAsData(sets)}
 	o := r.outcome()
 	p.State, p.Tag, p.Verdict = o.state, o.tag, o.text
-	p.Title = strings.Join(setNames(sets), " against ") + " · " + p.Tag
+	p.Title = strings.Join(setNames(r.Sets), " against ") + " · " + p.Tag
 	p.Lead, p.Banners = lead(sets), banners(sets)
 	if r.Interrupted != "" {
 		p.Banners = append(p.Banners, Banner{false, "Interrupted.", r.Interrupted + "."})
@@ -79,7 +79,11 @@ func called(r Result) []compare.Set {
 		}
 	}
 	if len(r.Comparisons) == 1 && len(sets) == 2 {
-		sets[0].Name, sets[1].Name = "BASE "+sets[0].Name, "NEW "+sets[1].Name
+		for i, name := range []string{"BASE", "NEW"} {
+			if sets[i].Name = name; r.Comparisons[0].Sets[i].Runs == 0 {
+				sets[i].Name += ", left out"
+			}
+		}
 	}
 	return sets
 }
@@ -222,12 +226,21 @@ func tiles(sets []compare.Set) []Tile {
 			if len(sets) == 1 {
 				i = -1
 			}
-			t.Values = append(t.Values, TileValue{i, short(s.Name), c.Text, c.Class})
+			t.Values = append(t.Values, TileValue{i, s.Name, c.Text, c.Class})
 		}
 		return t
 	}
 	at := func(q float64) func(compare.Set) Cell {
-		return func(s compare.Set) Cell { return quantile(merged(s, late), q) }
+		return func(s compare.Set) Cell {
+			ns, ok := s.Median(func(r *run.Document) (float64, bool) {
+				h := merged(compare.Set{Runs: []*run.Document{r}}, late)
+				return float64(h.Quantile(q)), h.Count() > 0
+			})
+			if q == 1 || len(s.Runs) == 1 || !ok {
+				return quantile(merged(s, late), q)
+			}
+			return Cell{Text: minus(run.FormatNs(int64(ns)))} // as the table of a comparison
+		}
 	}
 	return []Tile{
 		tile(name+" p50", "half are later", at(.5)), tile(name+" p99", "1 in 100 is later", at(.99)), tile(name+" max", "the latest message", at(1)),

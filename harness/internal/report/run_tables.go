@@ -91,16 +91,10 @@ func quantiles(sets []compare.Set, of []float64) Table {
 func costs(sets []compare.Set) Table {
 	of := func(unit string, of func(*run.Document) (float64, bool)) func(compare.Set) Cell {
 		return func(s compare.Set) Cell {
-			var values []float64
-			for _, r := range s.Runs {
-				if v, ok := of(r); ok {
-					values = append(values, v)
-				}
-			}
-			if values == nil {
+			median, ok := s.Median(of)
+			if !ok {
 				return Cell{}
 			}
-			median := compare.Median(values)
 			return Cell{Text: plan.FormatFloat(median) + unit, Raw: &median}
 		}
 	}

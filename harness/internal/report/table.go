@@ -59,15 +59,12 @@ type Interval struct{ Low, Mid, High, FloorLow, FloorHigh float64 }
 // Square is one of many small marks.
 type Square struct{ Class, Title string }
 
-// Drawn reports whether a cell has no text of its own.
-func (c Cell) Drawn() bool { return c.Interval != nil || c.Squares != nil }
-
 // columns returns the texts of head and rows without columns that are only drawn.
 func (t Table) columns() (rows [][]string) {
 	drawn := map[int]bool{}
 	for _, r := range t.Rows {
 		for i, c := range r.Cells {
-			drawn[i] = drawn[i] || c.Drawn()
+			drawn[i] = drawn[i] || c.Interval != nil || c.Squares != nil
 		}
 	}
 	head := Row{}
@@ -87,7 +84,7 @@ func (t Table) columns() (rows [][]string) {
 }
 
 // Text writes the table for a terminal.
-func (t Table) Text(w io.Writer) error {
+func (t Table) Text(out *strings.Builder) {
 	rows := t.columns()
 	var widths []int
 	for _, row := range rows {
@@ -104,7 +101,6 @@ func (t Table) Text(w io.Writer) error {
 			lead += w + 2
 		}
 	}
-	var out strings.Builder
 	for _, row := range rows {
 		line := ""
 		for i, c := range row {
@@ -119,20 +115,17 @@ func (t Table) Text(w io.Writer) error {
 			continue
 		}
 		if runes := []rune(line); lead > 0 && len(runes) > width {
-			text.WrapAt(&out, width, lead, string(runes[:lead]), strings.Join(strings.Fields(string(runes[lead:])), " "))
+			text.WrapAt(out, width, lead, string(runes[:lead]), strings.Join(strings.Fields(string(runes[lead:])), " "))
 			continue
 		}
 		out.WriteString(line + "\n")
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }
 
 var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")
 
 // Markdown writes the table for a pull request.
-func (t Table) Markdown(w io.Writer) error {
-	var out strings.Builder
+func (t Table) Markdown(out *strings.Builder) {
 	if t.Title != "" {
 		out.WriteString("### " + markdown.Replace(t.Title) + "\n\n")
 	}
@@ -145,8 +138,6 @@ func (t Table) Markdown(w io.Writer) error {
 			out.WriteString("|" + strings.Repeat("---|", min(t.Words, len(row))) + strings.Repeat("---:|", max(len(row)-t.Words, 0)) + "\n")
 		}
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }
 
 // CSV writes the table for other programs, figures in their base unit.

@@ -23,9 +23,7 @@ func (p Page) Text(w io.Writer) error {
 	}
 	out.WriteString("\n")
 	for _, t := range p.tables() {
-		if err := t.Text(&out); err != nil {
-			return err
-		}
+		t.Text(&out)
 		if t.Said {
 			wrap(&out, t.Hint)
 		}
@@ -71,9 +69,7 @@ func (p Page) Markdown(w io.Writer) error {
 		line("**%s** %s", markdown.Replace(b.Title), markdown.Replace(b.Text))
 	}
 	for _, t := range p.tables() {
-		if err := t.Markdown(&out); err != nil {
-			return err
-		}
+		t.Markdown(&out)
 		out.WriteString("\n")
 	}
 	for _, note := range p.Notes {

@@ -134,7 +134,7 @@ func Decode(data []byte) (*Document, error) {
 	err := json.Unmarshal(data, &head)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %w", err)
+		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %.80q", data)
 	case head.Worker != nil:
 		return nil, errors.New("is one worker's part of a run, and no run: load from several hosts by 'dq-bench run --listen --agents'")
 	case head.Schema != Schema && strings.HasPrefix(head.Schema, schemaPrefix):

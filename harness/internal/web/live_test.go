@@ -118,7 +118,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	zoomed := eval[[]float64](b, ticks)
 	require.Greater(t, zoomed[0], 2.)
 	require.Less(t, zoomed[1], 8.)
-	require.Equal(t, zoomed, eval[[]float64](b, `document.querySelector("#hiccups .plot").dataset.zoom.split(",").map(Number)`), "charts over time share the zoom")
+	require.InDeltaSlice(t, zoomed, eval[[]float64](b, `document.querySelector("#hiccups .plot").dataset.zoom.split(",").map(Number)`), 1e-9, "charts over time share the zoom")
 	source.set(measuring(20))
 	b.await(shows + ` === "20000"`)
 	require.Equal(t, zoomed, eval[[]float64](b, ticks), "the zoom is kept")

@@ -55,7 +55,7 @@
     }
     u.ctx.restore();
   };
-  const nines = (u, axis, min, max) => (u.width < 600 ? [0, 1, 2, 3, 4, 5, 6, 7, 8] : [0, Math.log10(2), Math.log10(4), 1, 2, 3, 4, 5, 6, 7, 8]).filter((v) => v >= min && v <= max);
+  const nines = (u, axis, min, max) => (u.width < 600 ? [0, 1, 2, 3, 5, 7] : [0, Math.log10(2), Math.log10(4), 1, 2, 3, 4, 5, 6, 7, 8]).filter((v) => v >= min && v <= max);
   const axis = (unit, chart, more) => ({
     stroke: css("soft"), grid: { stroke: css("line"), width: 1 }, ticks: { stroke: css("line"), width: 1, size: 4 }, font: "12px system-ui",
     filter: (u, splits) => splits, values: (u, splits) => splits.map((v) => write[unit](v, chart)), ...more,
@@ -67,7 +67,7 @@
     plots.get(element)?.destroy();
     const log = chart.log && logarithmic;
     const u = new uPlot({
-      width: element.clientWidth, height: element.closest(".wide") ? 280 : 200,
+      padding: [null, 24, null, null], width: element.clientWidth, height: element.closest(".wide") ? 280 : 200,
       cursor: { y: false, sync: { key: chart.xUnit, scales: ["x", null] }, drag: { x: true, y: false, setScale: true } },
       scales: { x: { time: false }, y: log ? { distr: 4, asinh: 1e5 } : { range: (u, min, max) => (chart.yUnit === "ratio" ? [0.95 * Math.min(1, min), 1.05 * Math.max(1, max)] : [Math.min(0, min), max * (chart.marks ? 1.25 : 1.06) || 1]) } },
       axes: [
@@ -121,7 +121,11 @@
   addEventListener("resize", () => eachPlot((element) => plots.get(element).setSize({ width: element.clientWidth, height: plots.get(element).height })));
 
   // Tables sort by a click on a head, and long ones filter.
-  const key = (row, i) => { const cell = row.cells[i]; return cell.dataset.raw === undefined ? cell.textContent : Number(cell.dataset.raw); };
+  const key = (row, i) => {
+    const { dataset, textContent } = row.cells[i];
+    const number = textContent.replace("−", "-").match(/^[+~]?(-?\d+(\.\d+)?)(?=$|×| …| %)/); // of a percentage, or of an interval its beginning
+    return dataset.raw !== undefined ? Number(dataset.raw) : number ? Number(number[1]) : textContent;
+  };
   const tables = () => document.querySelectorAll("section table:not(.u-legend)").forEach((table) => {
     const body = table.tBodies[0];
     if (body.rows.length < 2) return;
