@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -201,17 +202,27 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	return r, nil
 }
 
-// all does the rounds.
+// maxReplaced bounds how many invalid runs of a series are made again.
+const maxReplaced = 3
+
+// all does the rounds. An invalid run is made again.
 func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
 	atOnce := 1
 	if o.Beside {
 		atOnce = len(c.Sides)
 	}
 	all, turn := rounds(len(c.Sides), repeat, atOnce), &o.Load.About.Turn
-	which := *turn
+	which, replaced := *turn, 0
 	for i, turns := range all {
 		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
 		err := r.round(ctx, o, c, turns)
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, r.replaceable) {
+			replaced++
+			if err = r.setAside(o, turns, replaced); err == nil {
+				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
+				err = r.round(ctx, o, c, turns)
+			}
+		}
 		full, part := i+1, false
 		switch {
 		case err == nil:
@@ -301,6 +312,28 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	}
 	for i, turn := range turns {
 		r.Sides[turn.Side].Runs = append(r.Sides[turn.Side].Runs, documents[i])
+	}
+	return nil
+}
+
+// replaceable reports whether a run is invalid, and may be valid when it is made again.
+func (r *Result) replaceable(t Turn) bool {
+	only := r.run(t)
+	return !only.Valid() && only.ServerGone == "" && !only.Interrupted
+}
+
+// setAside moves the latest runs to the folder invalid, and forgets them.
+func (r *Result) setAside(o Options, turns []Turn, nth int) error {
+	for _, t := range turns {
+		side := &r.Sides[t.Side]
+		to := filepath.Join(o.Out, "invalid", fmt.Sprintf("%d-%s-%d", nth, filepath.Base(side.Folder), t.N))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(side.Folder, strconv.Itoa(t.N)), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		side.Runs = side.Runs[:t.N-1]
 	}
 	return nil
 }

@@ -53,6 +53,27 @@ func TestDoWritesEveryRunAndCompares(t *testing.T) {
 	require.Nil(t, result.Single())
 }
 
+// An invalid run is made again, not for ever, and is kept apart.
+func TestAnInvalidRunIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
+	c.Plan.MaxScheduleLag = 1 // ns, which none keeps
+	out, made := t.TempDir(), 0
+	var notices []string
+	o := series.Options{Out: out, Load: load.Options{Notice: func(line string) { notices = append(notices, line) }}}
+	result, err := series.Do(t.Context(), o, c, 2, func(series.Turn, *run.Document) { made++ })
+	require.NoError(t, err)
+	require.Equal(t, 2, made)
+	require.Len(t, result.Sides[0].Runs, 2)
+	require.Contains(t, notices, "run 1 of 2 was invalid and is made again, 1 of at most 3 times in a series")
+	aside, err := compare.Read(t.Context(), filepath.Join(out, "invalid"))
+	require.NoError(t, err)
+	require.Len(t, aside, 3)
+	kept, err := compare.Read(t.Context(), result.Sides[0].Folder)
+	require.NoError(t, err)
+	require.Len(t, kept, 2)
+}
+
 // A single run is written to the folder itself, and compared with nothing.
 func TestDoOneRun(t *testing.T) {
 	out := t.TempDir()
