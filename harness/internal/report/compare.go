@@ -28,9 +28,7 @@ func OfComparison(c *compare.Comparison) Page {
 	p.Lead = slices.Insert(p.Lead, 1, text.Plural(int64(len(sets)-2), "set")+" between them")
 	p.compared(c, "")
 	p.Headline[0].Title = fmt.Sprintf("%s against %s", sets[len(sets)-1].Name, sets[0].Name)
-	if min(c.Sets[0].Runs, c.Sets[len(c.Sets)-1].Runs) < compare.MinRuns {
-		p.Headline[0].Hint += fmt.Sprintf(" Two sets are judged from %d runs each.", compare.MinRuns)
-	}
+	p.Headline[0].Hint += fmt.Sprintf(" Two sets are judged from %d runs each.", compare.MinRuns)
 	p.Charts = append(trackCharts(c), p.Charts...)
 	p.Tables = append([]Table{changeTable(c), levels(c)}, p.Tables...)
 	p.Tables[len(p.Tables)-1] = runs(sets)

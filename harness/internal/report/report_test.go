@@ -163,7 +163,7 @@ func TestTextSaysWhatWasJudgedFirstAndTheVerdictLast(t *testing.T) {
 	require.Regexp(t, `(?s)scenario faults; rate 100/s..1000/s.*not warm after 3 s.*partition for 2s +3.000 s +5.000 s +2 +after 2.00 ms +nothing.*note: a note`, inText(t, all["faults"]))
 
 	two := inText(t, all["compare"])
-	require.True(t, strings.HasPrefix(two, "BASE (dq:1.0) on redis 7.0.15 (external), 6 runs\nNEW (dq:1.1) on redis"), two)
+	require.True(t, strings.HasPrefix(two, "BASE dq:1.0 on redis 7.0.15 (external), 6 runs\nNEW dq:1.1 on redis"), two)
 	require.Regexp(t, `(?m)^past due p50 +\+\d+\.\d % +\+\d+\.\d … \+\d+\.\d % +worse +`, two)
 	require.Regexp(t, `\nNEW is worse: past due p\d+[a-z ]* \+\d+\.\d % \(95 % interval `, two)
 	set := compare.Set{}

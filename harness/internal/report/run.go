@@ -40,7 +40,7 @@ func OfSets(r Result) Page {
 	o := r.outcome()
 	p.State, p.Tag, p.Verdict = o.state, o.tag, o.text
 	p.Title = strings.Join(setNames(r.Sets), " against ") + " · " + p.Tag
-	p.Lead, p.Banners = lead(sets), banners(sets)
+	p.Lead, p.Banners = lead(sets, r.Sets), banners(sets)
 	if r.Interrupted != "" {
 		p.Banners = append(p.Banners, Banner{false, "Interrupted.", r.Interrupted + "."})
 	}
@@ -106,13 +106,13 @@ func setNames(sets []compare.Set) (names []string) {
 	return names
 }
 
-// lead says what ran where, and what was asked for.
-func lead(sets []compare.Set) (lines []string) {
+// lead says what ran where, and what was asked for. given have the names from before called.
+func lead(sets, given []compare.Set) (lines []string) {
 	var shared []string
 	for i, s := range sets {
 		r := s.Runs[0]
-		line := s.Name
-		if s.Name != "" && !strings.Contains(s.Name, r.Driver.String()) {
+		line := strings.Join(slices.Compact([]string{s.Name, given[i].Name}), " ")
+		if s.Name != "" && !strings.Contains(line, r.Driver.String()) {
 			line += " (" + r.Driver.String() + ")"
 		}
 		line += " on " + serverOf(r)

@@ -301,11 +301,11 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, result.Page().Text(&text))
 	flat := strings.Join(strings.Fields(text.String()), " ")
-	require.Contains(t, flat, "BASE "+names[0]+" (dq:4.7.0) on ")
+	require.Contains(t, flat, "BASE, left out "+names[0]+" (dq:4.7.0) on ")
 	require.Contains(t, flat, "Left out. run "+sides[1][0].RunID+" of dq:4.7.0 of ")
 	require.Contains(t, flat, "Compared: Inconclusive: a judgement needs 6 runs a side, here are 0 and 0.")
 	html, err := os.ReadFile(filepath.Join(out, report.File))
 	require.NoError(t, err)
-	require.Contains(t, string(html), "BASE "+names[0]+" against NEW "+names[1])
+	require.Contains(t, string(html), names[0]+" against "+names[1])
 	require.NotContains(t, text.String()+string(html), "s3cret")
 }
