@@ -23,6 +23,22 @@ func openMemory(t *testing.T) *memoryQueue {
 	return q
 }
 
+// A message due before the head must not wait for it.
+func TestMemoryNewHeadShortensTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := openMemory(t), time.Now()
+		require.NoError(t, q.Offer(t.Context(), []byte("late"), time.Hour))
+		go func() {
+			time.Sleep(time.Minute) // of the bubble: the taker waits for the head
+			_ = q.Offer(context.Background(), []byte("soon"), time.Second)
+		}()
+		value, err := q.Take(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "soon", string(value))
+		require.Equal(t, time.Minute+time.Second, time.Since(start))
+	})
+}
+
 func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := openMemory(t)
