@@ -77,7 +77,7 @@ type Comparison struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
-	given  []Set // with the runs that were left out, without the reference
+	given  []Set // in the place of sets with the runs that were left out too
 	sets   []Set
 	of     blocks // runs of the reference
 	faults string
@@ -134,10 +134,9 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	judged, leftOut := fit(All(sets))
 	c.LeftOut = leftOut
 	all := c.others(sets)
-	c.given = all
 	c.sets = keep(all, len(all) > 2, func(r *run.Document) bool { return judged[r] })
-	if len(c.sets) < 2 {
-		c.sets = keep(all, false, func(r *run.Document) bool { return judged[r] })
+	if c.given = c.sets; len(c.sets) < 2 || len(all) == 2 {
+		c.given, c.sets = all, keep(all, false, func(r *run.Document) bool { return judged[r] })
 	}
 	c.judge(ctx)
 	for i, s := range c.sets {
@@ -170,7 +169,7 @@ func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
 		sets = append(slices.Clone(others), Set{c.Reference, keep([]Set{{Runs: runs}}, false, c.isReference)[0].Runs})
 	}
 	if len(others) < 2 && err == nil {
-		err = errors.New("expected two sets of runs or more, got one; name another folder, or tell the runs apart by another --by")
+		err = errors.New("expected two sets of runs or more, got one; name another folder, or tell the runs apart by --by version, commit, server or label:KEY")
 	}
 	for _, s := range sets {
 		if len(s.Runs) == 0 && err == nil {

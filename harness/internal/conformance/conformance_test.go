@@ -109,7 +109,7 @@ func runBatch(t *testing.T, b batch, oracle *Oracle, program program.Program, tr
 	}
 }
 
-// absentByDesign tells which cases an implementation cannot run: Redisson's own codecs come and go with its releases,
+// absentByDesign reports whether an implementation cannot run a case: Redisson's own codecs come and go with its releases,
 // and dq writes no FST and leaves rare calls of the destination to go-redis.
 func absentByDesign(hello program.Hello, c *Case) bool {
 	rare := regexp.MustCompile(`^(DQ.bounded|Q.deque/(add|first-of|move|peek-last|poll-ends-from)|Q.list/(copy|element|expire)|Q.blocking/subscribe)`)

@@ -1,5 +1,5 @@
-// Package plan is the plan of a run: when each message is offered, with which delay, and by how many consumers it is taken. Everything here is
-// arithmetic: nothing is started.
+// Package plan is the plan of a run: when each message is offered, with which delay, and which consumers take it.
+// Everything here is arithmetic: nothing is started.
 package plan
 
 import (

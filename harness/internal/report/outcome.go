@@ -227,10 +227,9 @@ func OfCases(c Cases) Page {
 		}
 		names = append(names, one.Name)
 		for k, s := range called(one.Result) {
-			if len(one.Sets) == 1 {
-				s.Name = ""
+			if s.Name = one.Name + ": " + strings.Join(slices.Compact([]string{s.Name, one.Sets[k].Name}), " "); len(one.Sets) == 1 {
+				s.Name = one.Name
 			}
-			s.Name = strings.TrimSuffix(one.Name+": "+s.Name, ": ")
 			if all.Sets = append(all.Sets, s); k > 0 && k <= len(one.Comparisons) {
 				var p Page
 				p.compared(one.Comparisons[k-1], s.Name)
