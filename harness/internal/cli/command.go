@@ -113,14 +113,15 @@ func newRootCmd() *cobra.Command {
 	root := &call{Command: &cobra.Command{
 		Use:           "dq-bench",
 		Short:         "Measure, verify and explain Redisson-compatible delay queues",
-		Version:       version(),
+		Version:       tool().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
 		},
 	}}
-	root.SetVersionTemplate("{{.Version}}")
+	cobra.AddTemplateFunc("version", version) // unpacks the recordings: not at each start
+	root.SetVersionTemplate("{{version}}")
 	root.yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

@@ -1,6 +1,5 @@
-// Package cli holds the commands of dq-bench: one thin file per command, which turns flags
-// into a call of a harness package. This file holds exit codes, environment twins of flags,
-// and signals.
+// Package cli holds the commands of dq-bench: one thin file per command, which turns flags into a call of a harness package.
+// This file holds exit codes and signals.
 package cli
 
 import (

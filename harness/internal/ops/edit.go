@@ -338,8 +338,8 @@ func (i Item) Export() Exported {
 	return x
 }
 
-// score is a due time as Redis reads it. It reads more, such as hexadecimal numbers, which nobody means.
-var score = regexp.MustCompile(`^-?[0-9]{1,300}(\.[0-9]+)?$`)
+// score is a due time as Redis reads it. Redis reads more, such as hexadecimal numbers, which nobody means.
+var score = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
 // Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
 // go to the destination. One bad line is an error.
@@ -352,7 +352,7 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 			return nil, fmt.Errorf("expected lines of queue export: %w", err)
 		}
 		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: x.Due}
-		whole := len(x.Member) > 0 && score.MatchString(x.Due)
+		whole := len(x.Member) > 0 && len(x.Due) <= 300 && score.MatchString(x.Due)
 		switch {
 		case x.Of == "aside":
 			c.Of, c.Action = x.Of, "put"
