@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	corpusSeed     = 1
+	corpusSeed     = "1" // of the values
 	corpusMessages = 2000
 	// sampledMessages of each codec are in testdata/corpus.
 	sampledMessages = 20
@@ -77,17 +77,12 @@ func readCorpus(t testing.TB, lines []byte) (all []message, uids map[string]int6
 }
 
 // corpusCodec returns the codec of a name for the classes of the corpus.
-func corpusCodec(t testing.TB, seed uint64, release, name string, uids map[string]int64) codec.Codec[any] {
+func corpusCodec(t testing.TB, release, name string, uids map[string]int64) codec.Codec[any] {
 	var given []java.Class
-	for _, c := range newCorpus(seed, name, uids) {
-		class := java.Class{Of: reflect.Zero(c.goType).Interface()}
-		switch c.kind {
-		case corpusInterface:
-			continue
-		case corpusEnum:
-			class.Name, class.Constants, class.Final = "acme."+c.name, c.constants, true
+	for _, c := range readClasses(t, "corpus/classes.json", name, uids) {
+		if class, ok := c.classOf(); ok {
+			given = append(given, class)
 		}
-		given = append(given, class)
 	}
 	if release == "3.16.6" && name == "json" {
 		c, err := java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...)
@@ -106,8 +101,8 @@ type judgement struct {
 }
 
 // judge reads every message and writes it again. A value that differs from Redisson's description fails the test.
-func judge(t *testing.T, seed uint64, release, name string, all []message, uids map[string]int64) judgement {
-	values := corpusCodec(t, seed, release, name, uids)
+func judge(t *testing.T, release, name string, all []message, uids map[string]int64) judgement {
+	values := corpusCodec(t, release, name, uids)
 	j := judgement{refused: map[string]int{}, unwritable: map[string]int{}}
 	total := 0
 	for _, m := range all {
@@ -159,37 +154,31 @@ func TestCorpusSample(t *testing.T) {
 		require.NoError(t, err)
 		all, uids := readCorpus(t, lines)
 		for _, name := range codecs {
-			judge(t, corpusSeed, release, name, all, uids)
+			judge(t, release, name, all, uids)
 		}
 	}
 }
 
 // TestCorpusOfRedisson has real Redissons write messages of hundreds of classes, and read everything that Go writes in other
-// bytes than Java. DQ_SEED selects other classes; DQ_WRITE_CORPUS is a folder for the sample.
+// bytes than Java. DQ_WRITE_CORPUS is a folder for the sample.
 func TestCorpusOfRedisson(t *testing.T) {
 	redistest.Redisson(t, slices.Collect(maps.Keys(corpusReleases))...)
-	seed := uint64(corpusSeed)
-	if text := os.Getenv("DQ_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 31)
-		require.NoError(t, err)
-		seed = n
-	}
-	classes := compileCorpus(t, seed)
+	classes := compileCorpus(t)
 	for release, codecs := range corpusReleases {
 		run := func(stdin string, args ...string) []byte {
 			return runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, stdin, "corpus.Corpus", args...)
 		}
 		write := func(n int) []byte {
-			return run("", append([]string{"write", fmt.Sprint(seed), fmt.Sprint(n)}, codecs...)...)
+			return run("", append([]string{"write", corpusSeed, fmt.Sprint(n)}, codecs...)...)
 		}
 		all, uids := readCorpus(t, write(corpusMessages))
 		for _, name := range codecs {
-			j := judge(t, seed, release, name, all, uids)
+			j := judge(t, release, name, all, uids)
 			var lines strings.Builder
 			for _, m := range j.rewritten {
 				fmt.Fprintf(&lines, "%s\t%d\t%x\n", m.codec, m.number, m.bytes)
 			}
-			answers := strings.Split(strings.TrimSuffix(string(run(lines.String(), "read", fmt.Sprint(seed))), "\n"), "\n")
+			answers := strings.Split(strings.TrimSuffix(string(run(lines.String(), "read", corpusSeed)), "\n"), "\n")
 			for i, m := range j.rewritten {
 				require.Equal(t, fmt.Sprintf("%s\t%d\tok", name, m.number), answers[i], "%s\n%x", m.text, m.bytes)
 			}
@@ -211,7 +200,7 @@ type entity struct {
 // TestEntityOfDocument000 has Redisson read the entity from Go, in the default codec of its release, and write it.
 func TestEntityOfDocument000(t *testing.T) {
 	redistest.Redisson(t, "3.16.6", "4.7.0")
-	classes := compileCorpus(t, corpusSeed)
+	classes := compileCorpus(t)
 	for release, name := range map[string]string{"3.16.6": "marshalling", "4.7.0": "kryo5"} {
 		c := byName(t, name, java.Class{Of: entity{}})
 		want := entity{Data: "a", Expire: ptr(int64(300)), Time: ptr(int64(1642141312135))}
@@ -227,17 +216,17 @@ func TestEntityOfDocument000(t *testing.T) {
 }
 
 // compileCorpus compiles Corpus.java and the classes, and returns the folder.
-func compileCorpus(t *testing.T, seed uint64) string {
+func compileCorpus(t *testing.T) string {
 	sources, out := t.TempDir(), t.TempDir()
 	files, err := filepath.Glob("testdata/java/corpus/*.java")
 	require.NoError(t, err)
 	var list strings.Builder
-	for _, c := range newCorpus(seed, "serialization", nil) {
-		file := filepath.Join(sources, c.name+".java")
-		require.NoError(t, os.WriteFile(file, []byte(c.source()), 0o644))
+	for _, c := range readClasses(t, "corpus/classes.json", "serialization", nil) {
+		file := filepath.Join(sources, strings.TrimPrefix(c.Name, "acme.")+".java")
+		require.NoError(t, os.WriteFile(file, []byte(c.Source), 0o644))
 		files = append(files, file)
-		fmt.Fprintf(&list, "acme.%s", c.name)
-		if c.isMessage() {
+		list.WriteString(c.Name)
+		if c.Message {
 			list.WriteString(" message")
 		}
 		list.WriteString("\n")

@@ -22,7 +22,7 @@ func TestMutations(t *testing.T) {
 		require.NoError(t, err)
 		all, uids := readCorpus(t, lines)
 		for _, name := range codecs {
-			c := corpusCodec(t, corpusSeed, release, name, uids)
+			c := corpusCodec(t, release, name, uids)
 			for _, m := range all {
 				if m.codec != name || m.problem != "" {
 					continue
