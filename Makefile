@@ -72,7 +72,7 @@ mutants: ## break docs/guides/port.py in 40 ways, and say which verify --level s
 DURATION ?= 10m
 .PHONY: soak
 soak: ## mixed load with a fault each second for DURATION (10m): every message accounted for, and memory, goroutines and connections flat
-	$(GO) test ./dq -run TestSoak -v -timeout 0 -args -soak $(DURATION)
+	$(GO) test ./dq -run TestLedger -v -timeout 0 -args -soak $(DURATION)
 
 .PHONY: faults
 faults: ## have real servers, connections and processes fail under load, dq beside Redisson, asynq and river, into docs/results.md; needs Java, Maven, redis-server, PostgreSQL

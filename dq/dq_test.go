@@ -1,10 +1,7 @@
 package dq_test
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,9 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // fixed is a source that draws the same number for ever.
@@ -66,47 +61,6 @@ func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
 	}
 }
 
-func TestQueueNames(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	for _, name := range []string{"a b", "q{a}b", "a{b", "Zürich ✓", "nul\x00\r\n\"", "redisson:queue"} {
-		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-			t.Parallel()
-			b := setupOn(t, s, name)
-			ctx := deadline(t)
-			require.NoError(t, b.delayed(t).Offer(ctx, name, time.Millisecond))
-			v, err := b.queue.Take(ctx)
-			require.NoError(t, err)
-			require.Equal(t, name, v)
-		})
-	}
-}
-
-func TestManyQueuesShareOneSubscriptionConnection(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	var queues []*dq.Taker[string]
-	for i := range 50 {
-		q := dq.NewTaker(b.client, fmt.Sprintf("q%d", i), codec.String{})
-		d := dq.NewSender(q)
-		require.NoError(t, d.Ready(ctx))
-		require.NoError(t, d.Offer(ctx, q.Name(), 10*time.Millisecond))
-		queues = append(queues, q)
-	}
-	for _, q := range queues {
-		v, err := q.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, q.Name(), v)
-	}
-	subscribers, err := b.redis.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
-	require.NoError(t, err)
-	require.Regexp(t, `^[^\n]+\n$`, subscribers, "one line, one connection")
-	channels, err := b.redis.PubSubChannels(ctx, "redisson_delay_queue_channel:*").Result()
-	require.NoError(t, err)
-	require.Len(t, channels, 50)
-}
-
 func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,6 +69,7 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	require.NoError(t, first.Close())
 	require.NoError(t, first.Close(), "a second Close counts once")
 	require.ErrorIs(t, first.Offer(ctx, "x", 0), dq.ErrClosed)
+	require.ErrorIs(t, first.Ready(ctx), dq.ErrClosed)
 
 	require.NoError(t, second.Offer(ctx, "while open", 0))
 	v, err := b.queue.Take(ctx)
@@ -132,14 +87,9 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	v, err = b.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "opened again", v)
-}
-
-func waitBlocked(t *testing.T, rdb *redis.Client) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		list, err := rdb.Do(t.Context(), "CLIENT", "LIST").Text()
-		return err == nil && containsBlocked(list)
-	}, testDeadline, time.Millisecond)
+	require.NoError(t, b.client.Close())
+	require.ErrorIs(t, third.Ready(ctx), dq.ErrClosed)
+	require.ErrorIs(t, dq.NewSender(b.queue).Ready(ctx), dq.ErrClosed)
 }
 
 func TestBadInput(t *testing.T) {
@@ -155,22 +105,4 @@ func TestBadInput(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, ring.Close()) })
 	_, err = dq.NewClient(ring)
 	require.ErrorContains(t, err, "*redis.Ring")
-}
-
-func TestNotReadySaysWhy(t *testing.T) {
-	t.Parallel()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	defer rdb.Close()
-	client, err := dq.NewClient(rdb, dq.WithOfferRetryTimeout(0))
-	require.NoError(t, err)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
-	err = d.Ready(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "refused")
-	err = d.Offer(t.Context(), "x", 0)
-	require.Error(t, err)
-	require.False(t, errors.Is(err, dq.ErrUncertain), "it was never sent")
 }

@@ -66,17 +66,3 @@ func TestFaultCloseCutsNoPoll(t *testing.T) {
 		})
 	}
 }
-
-func TestFaultNothingIsReadyOnceItIsClosed(t *testing.T) {
-	t.Parallel()
-	b := setupOn(t, redistest.Redis(t), "orders")
-	ctx := deadline(t)
-	one, other := dq.NewSender(b.queue), dq.NewSender(b.queue)
-	require.NoError(t, one.Ready(ctx))
-	require.NoError(t, one.Close())
-	require.ErrorIs(t, one.Ready(ctx), dq.ErrClosed)
-	require.NoError(t, other.Ready(ctx))
-	require.NoError(t, b.client.Close())
-	require.ErrorIs(t, other.Ready(ctx), dq.ErrClosed)
-	require.ErrorIs(t, dq.NewSender(b.queue).Ready(ctx), dq.ErrClosed)
-}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -112,6 +111,14 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	for _, none := range []codec.Codec[string]{funcCodec(nil), mapCodec(nil), chanCodec(nil), (*codec.String)(nil)} {
 		requireRefused(fmt.Sprintf("expected a codec, got a nil %T", none), client, "q", none)
 	}
+	away := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer away.Close()
+	cluster, err := dq.NewClient(away)
+	require.NoError(t, err)
+	defer cluster.Close()
+	for _, name := range []string{"{}", "}{", "a{b"} {
+		requireRefused("must share a slot", cluster, name, codec.String{})
+	}
 	for _, zero := range []codec.Codec[string]{
 		java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{},
 	} {
@@ -145,8 +152,12 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 		return
 	}
 	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
-	stderr, ended := startLogging(t, p.Addr)
 	ctx := deadline(t)
+	program := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$")
+	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
+	var stderr bytes.Buffer
+	program.Stderr = &stderr
+	require.NoError(t, program.Start())
 	_, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	p.Refuse()
@@ -158,44 +169,13 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	<-time.After(500 * time.Millisecond)
 	p.Heal()
 	p.Reset()
-	require.NoError(t, <-ended)
+	require.NoError(t, program.Wait())
 	require.Empty(t, stderr.String())
-}
-
-// Of a fail-over, go-redis's client for the sentinels tells on its own.
-func TestFaultAFailoverIsLoggedByGoRedisAlone(t *testing.T) {
-	t.Parallel()
-	s := redistest.Sentinel(t, 1)
-	stderr, ended := startLogging(t, "sentinel "+s.Sentinels()[0].Addr)
-	node := master(t, s)
-	rdb := connect(t, "redis://"+node.Addr)
-	waitBlocked(t, rdb)
-	require.NoError(t, node.Kill())
-	<-ended // with an error: go-redis leaves goroutines
-	require.Contains(t, stderr.String(), " sentinel: new master")
-	for line := range strings.Lines(stderr.String()) {
-		require.True(t, !strings.HasPrefix(line, "redis: ") || strings.Contains(line, " sentinel: "), "%s", line)
-	}
-}
-
-// startLogging runs logWhileAway as a program.
-func startLogging(t *testing.T, addr string) (stderr *bytes.Buffer, ended chan error) {
-	t.Helper()
-	program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$")
-	program.Env = append(os.Environ(), logProgram+"="+addr)
-	stderr, ended = new(bytes.Buffer), make(chan error, 1)
-	program.Stderr = stderr
-	require.NoError(t, program.Start())
-	go func() { ended <- program.Wait() }()
-	return stderr, ended
 }
 
 // logWhileAway is the program: it uses a server that goes away and comes back.
 func logWhileAway(t *testing.T, addr string) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	if sentinel, ok := strings.CutPrefix(addr, "sentinel "); ok {
-		rdb = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{sentinel}})
-	}
 	defer rdb.Close()
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)

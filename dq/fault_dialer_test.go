@@ -108,33 +108,21 @@ func TestFaultClusterBehindADialer(t *testing.T) {
 	}
 }
 
-func TestFaultSentinelBehindADialer(t *testing.T) {
-	t.Parallel()
-	for _, protocol := range []int{2, 3} {
-		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Sentinel(t, 1, "--requirepass", "owner")
-			onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
-			b := &behind{}
-			var sentinels []string
-			for _, n := range append(s.Sentinels(), s.Nodes()...) {
-				b.add(t, n.Addr, n)
-			}
-			for _, n := range s.Sentinels() {
-				sentinels = append(sentinels, n.Addr)
-			}
-			f := follow(t, goredis.NewFailoverClient(&goredis.FailoverOptions{
-				MasterName: "mymaster", SentinelAddrs: sentinels, Dialer: b.dial,
-				Username: "app", Password: "secret", Protocol: protocol,
-			}), "orders")
-			k := f.consume(t, 2)
-			f.works(t, k, "before")
-			_, err := s.Failover(deadline(t))
-			require.NoError(t, err)
-			_, taken := f.works(t, k, "after")
-			t.Logf("taken after %s", taken)
-			require.Less(t, taken, time.Second)
-			require.Empty(t, k.twice)
-		})
+func clusterClient(t testing.TB, c *redistest.ClusterSet) *goredis.ClusterClient {
+	t.Helper()
+	o := &goredis.ClusterOptions{}
+	for _, n := range c.Nodes() {
+		o.Addrs = append(o.Addrs, n.Addr)
 	}
+	rdb := goredis.NewClusterClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// ownerOf returns the node that has the slot of a queue.
+func ownerOf(t *testing.T, c *redistest.ClusterSet, queue string) *redis.Node {
+	t.Helper()
+	n, err := c.NodeOfSlot(deadline(t), wire.Slot(queue))
+	require.NoError(t, err)
+	return n
 }

@@ -100,11 +100,11 @@ func TestFaultHalfMovedSlot(t *testing.T) {
 	v, err := m.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "at the old owner", v)
-	// The list is gone from the old owner, and a new one can only be at the new one.
+	// The list is gone from the old owner, and a new one can only be at the new one: a Take blocks there by ASK.
+	k := m.consume(t, 1)
+	blocked(t, m.to, 1)
 	require.NoError(t, m.queue.Offer(ctx, "by ASK"))
-	v, err = m.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "by ASK", v)
+	require.True(t, k.oneOf([]string{"by ASK"}, testDeadline))
 	size, err := m.delayed.Size(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 1, size)
@@ -147,6 +147,9 @@ func TestFaultHalfMovedSlot(t *testing.T) {
 		require.False(t, seen[v], "%s is there twice", v)
 		seen[v] = true
 	}
+	_, taken := m.works(t, k, "after")
+	require.Less(t, taken, time.Second)
+	require.Empty(t, k.twice)
 }
 
 // A slot that stays half moved must not hold an offer for ever.
@@ -169,21 +172,4 @@ func TestFaultOfferToASlotThatStaysHalfMoved(t *testing.T) {
 	values, err := m.delayed.ReadAll(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"v"}, values)
-}
-
-// A Take that blocks at the new owner by ASK stays there when the slot has arrived.
-func TestFaultTakeBlocksByAsk(t *testing.T) {
-	t.Parallel()
-	m := setupMoving(t, "orders")
-	require.NoError(t, m.set.BeginMove(deadline(t), m.slot, m.from, m.to))
-	k := m.consume(t, 1)
-	blocked(t, m.to, 1)
-	require.NoError(t, m.queue.Offer(deadline(t), "by ASK"))
-	require.True(t, k.oneOf([]string{"by ASK"}, testDeadline))
-	blocked(t, m.to, 1)
-	require.NoError(t, m.set.MigrateKeys(deadline(t), m.slot, m.from, m.to))
-	require.NoError(t, m.set.FinishMove(deadline(t), m.slot, m.from, m.to))
-	_, taken := m.works(t, k, "after")
-	require.Less(t, taken, time.Second)
-	require.Empty(t, k.twice)
 }

@@ -111,17 +111,23 @@ func TestFaultAHandshakeThatFails(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--requirepass", "secret")
 	for want, url := range map[string]string{
-		"DB index is out of range": "redis://:secret@" + s.Addr + "/99", "WRONGPASS": "redis://:wrong@" + s.Addr,
+		"DB index is out of range": "redis://:secret@" + s.Addr + "/99", "WRONGPASS": "redis://:wrong@" + s.Addr, "refused": "redis://127.0.0.1:1",
 	} {
-		client, err := dq.NewClient(connect(t, url))
+		client, err := dq.NewClient(connect(t, url), dq.WithOfferRetryTimeout(100*time.Millisecond))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close()) })
 		taker := dq.NewTaker(client, "orders", codec.String{})
 		_, err = taker.Take(deadline(t))
 		require.ErrorContains(t, err, want)
-		err = dq.NewSender(taker).Offer(deadline(t), "v", 0)
+		sender := dq.NewSender(taker)
+		err = sender.Offer(deadline(t), "v", 0)
 		require.ErrorContains(t, err, want)
 		require.NotErrorIs(t, err, dq.ErrUncertain)
+		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		err = sender.Ready(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -9,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -27,8 +29,8 @@ const firstDelivery = time.Second + slack/2
 func (b *bundle) announced(t *testing.T, ctx context.Context, value string, due time.Time) {
 	t.Helper()
 	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte(value))
-	_, err := b.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: float64(due.UnixMilli()), Member: member})
+	_, err := b.redis.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		p.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: float64(due.UnixMilli()), Member: member})
 		p.RPush(ctx, b.names.Pending, member)
 		p.Publish(ctx, b.names.Channel, due.UnixMilli())
 		return nil
@@ -84,30 +86,6 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	require.Equal(t, "orders", <-subscribed, "there is a new connection")
 }
 
-func TestFaultDeliveryAfterAKill(t *testing.T) {
-	t.Parallel()
-	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
-	b := setupOn(t, s, "orders")
-	ctx := deadline(t)
-	d := b.delayed(t)
-	got := b.taken(ctx)
-	for i := range 3 { // of one millisecond they would come in any order
-		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 500*time.Millisecond+time.Duration(i)*10*time.Millisecond))
-	}
-	due := time.After(600 * time.Millisecond)
-	node := s.Nodes()[0]
-	require.NoError(t, node.Kill())
-	<-due
-	require.NoError(t, node.Restart(ctx))
-	within(t, firstDelivery, "all that came due", func() {
-		for i := range 3 {
-			require.Equal(t, fmt.Sprint(i), next(t, ctx, got))
-		}
-	})
-	require.NoError(t, d.Offer(ctx, "later", 0))
-	require.Equal(t, "later", next(t, ctx, got))
-}
-
 // An offer that certainly is not queued waits for a server that is away or busy, as it does in Redisson.
 func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	t.Parallel()
@@ -157,29 +135,6 @@ func TestFaultHowLongAnOfferWaits(t *testing.T) {
 	require.ErrorContains(t, err, "expected 0 or more, got -1ns")
 }
 
-// Longer than the time-outs of a read and of a dial.
-func TestFaultDeliveryAfterAPause(t *testing.T) {
-	t.Parallel()
-	for _, pause := range []time.Duration{time.Second, 5500 * time.Millisecond} {
-		t.Run(pause.String(), func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Process(t)
-			b := setupOn(t, s, "orders")
-			ctx := deadline(t)
-			d := b.delayed(t)
-			got := b.taken(ctx)
-			require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
-			node := s.Nodes()[0]
-			require.NoError(t, node.Pause())
-			<-time.After(pause)
-			require.NoError(t, node.Resume())
-			within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
-			b.announced(t, ctx, "other's", time.Now())
-			within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
-		})
-	}
-}
-
 // failures notes the errors of transfers, and whether one had a code.
 type failures struct{ code atomic.Pointer[string] }
 
@@ -194,33 +149,7 @@ func (f *failures) observer() dq.Option {
 
 func (f *failures) saw(code string) bool {
 	text := f.code.Load()
-	return text != nil && strings.Contains(*text, code)
-}
-
-func TestFaultDeliveryAfterLoading(t *testing.T) {
-	t.Parallel()
-	// Each command of the file takes the server 300 µs, so that it loads for over a second.
-	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--key-load-delay", "300")
-	var f failures
-	b := setupOn(t, s, "orders", f.observer())
-	ctx := deadline(t)
-	d := b.delayed(t)
-	got := b.taken(ctx)
-	_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i := range 5000 {
-			p.Set(ctx, "k", i, 0)
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
-	node := s.Nodes()[0]
-	require.NoError(t, node.Kill())
-	require.NoError(t, node.Restart(ctx))
-	within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
-	require.True(t, f.saw("LOADING"), "a transfer met the server while it loaded")
-	b.announced(t, ctx, "other's", time.Now())
-	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+	return code == "" || text != nil && strings.Contains(*text, code)
 }
 
 // A network in an outage swallows the first packet of a dial, and the kernel repeats it
@@ -230,7 +159,7 @@ func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 	s := redistest.Redis(t)
 	var dead atomic.Bool
 	dead.Store(true)
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	rdb := goredis.NewClient(&goredis.Options{Addr: s.Addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dead.Load() {
 			<-ctx.Done() // as a dial that nobody answers
 			return nil, ctx.Err()
@@ -252,11 +181,68 @@ func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 	within(t, firstDelivery, "Ready", func() { require.NoError(t, d.Ready(ctx)) })
 }
 
+// What comes due while the server is away is delivered soon after it is back, and so is an offer of others. A pause is longer than
+// the time-outs of a read and of a dial.
+func TestFaultDeliveryAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	durable := []string{"--appendonly", "yes", "--appendfsync", "always"}
+	killed := func(ctx context.Context, n *redis.Node) error {
+		err := n.Kill()
+		<-time.After(400 * time.Millisecond)
+		return errors.Join(err, n.Restart(ctx))
+	}
+	paused := func(pause time.Duration) func(context.Context, *redis.Node) error {
+		return func(_ context.Context, n *redis.Node) error {
+			err := n.Pause()
+			<-time.After(pause)
+			return errors.Join(err, n.Resume())
+		}
+	}
+	for name, c := range map[string]struct {
+		args   []string
+		outage func(context.Context, *redis.Node) error
+		code   string // a transfer meets it
+	}{
+		"killed":         {durable, killed, ""},
+		"paused briefly": {nil, paused(time.Second), ""},
+		"paused":         {nil, paused(5500 * time.Millisecond), ""},
+		// Each command of the file takes the server 300 µs, so that it loads for over a second.
+		"loading": {append(durable, "--key-load-delay", "300"), killed, "LOADING"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Process(t, c.args...)
+			var f failures
+			b := setupOn(t, s, "orders", f.observer())
+			ctx := deadline(t)
+			d := b.delayed(t)
+			got := b.taken(ctx)
+			if c.code != "" {
+				_, err := b.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+					for i := range 5000 {
+						p.Set(ctx, "k", i, 0)
+					}
+					return nil
+				})
+				require.NoError(t, err)
+			}
+			require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
+			require.NoError(t, c.outage(ctx, s.Nodes()[0]))
+			within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
+			require.True(t, f.saw(c.code), "a transfer met the server's %s", c.code)
+			b.announced(t, ctx, "other's", time.Now())
+			within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+			require.NoError(t, d.Offer(ctx, "later", 0))
+			require.Equal(t, "later", next(t, ctx, got))
+		})
+	}
+}
+
 // busy has the server run a script for that long, and returns when it answers BUSY.
 func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-chan error) {
 	t.Helper()
 	done := make(chan error, 1)
-	patient := redis.NewClient(&redis.Options{Addr: b.server.Addr, ReadTimeout: -1, MaxRetries: -1})
+	patient := goredis.NewClient(&goredis.Options{Addr: b.server.Addr, ReadTimeout: -1, MaxRetries: -1})
 	t.Cleanup(func() { _ = patient.Close() })
 	go func() {
 		done <- patient.Eval(ctx, `local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
@@ -266,7 +252,7 @@ return 1`, nil, seconds).Err()
 	}()
 	require.Eventually(t, func() bool {
 		err := b.redis.Ping(ctx).Err()
-		return redis.HasErrorPrefix(err, "BUSY")
+		return goredis.HasErrorPrefix(err, "BUSY")
 	}, testDeadline, 5*time.Millisecond)
 	return done
 }

@@ -2,13 +2,18 @@ package dq_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,28 +39,36 @@ const (
 // ledgerLease is the lease of the ledger's Workers.
 const ledgerLease = 2 * time.Second
 
+var soak = flag.Duration("soak", 0, "how long TestLedger lasts, with a fault every second or so; memory, goroutines and connections must not grow")
+
 // ledger has what became of each message. Workers of two processes write to it: those of the test by themselves, the
 // other one by lines of its output.
 type ledger struct {
 	mu       sync.Mutex
 	messages map[string]*entry
+	done     []bool            // by number: acknowledged, and so no longer in messages
 	values   map[string]string // by the id of a hold
 	early    map[string]int    // events that excuse, by the id of a hold whose handler has not begun
 	wrong    []string          // messages that began once more, and no event had said so
+	twice    int
 	refused  int
 }
+
+func number(value string) int { n, _ := strconv.Atoi(value); return n }
 
 // entry is one message.
 type entry struct {
 	confirmed    bool
 	begun, ended int
 	excused      int // events, or deaths of its process, that said it may come again
-	acknowledged bool
 }
 
 func (l *ledger) change(value string, f func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.done[number(value)] {
+		return
+	}
 	if l.messages[value] == nil {
 		l.messages[value] = &entry{}
 	}
@@ -70,20 +83,27 @@ func (l *ledger) event(kind, id string) {
 		l.early[id]++
 	}
 	l.mu.Unlock()
-	if !known {
-		return
-	}
-	l.change(value, func(m *entry) {
-		if kind == "Acknowledged" {
-			m.acknowledged = true
-		} else {
-			m.excused++
+	if known && kind != "Acknowledged" {
+		l.change(value, func(m *entry) { m.excused++ })
+	} else if known {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if m := l.messages[value]; m != nil && m.begun > 1 {
+			l.twice++
 		}
-	})
+		delete(l.messages, value)
+		delete(l.values, id)
+		l.done[number(value)] = true
+	}
 }
 
 // begin notes that a handler has a message.
 func (l *ledger) begin(value, id string) {
+	l.mu.Lock()
+	if l.done[number(value)] {
+		l.wrong = append(l.wrong, value+": acknowledged before")
+	}
+	l.mu.Unlock()
 	l.change(value, func(m *entry) {
 		l.values[id] = value
 		m.excused += l.early[id]
@@ -151,7 +171,7 @@ func workInProcess(url string) error {
 		defer mu.Unlock()
 		_, _ = fmt.Fprintln(os.Stdout, words...)
 	}
-	client, err := dq.NewClient(goredis.NewClient(opt), observeLedger(func(kind, id string) { say(kind, id) }))
+	client, err := dq.NewClient(goredis.NewClient(opt), dq.WithRelease("3.16.6"), observeLedger(func(kind, id string) { say(kind, id) }))
 	if err != nil {
 		return err
 	}
@@ -225,15 +245,18 @@ func (l *ledger) read(out io.Reader, held map[string]string) {
 
 // TestLedger accounts for each message: what was confirmed is handled, and what is handled twice an Event said so of before,
 // or its process was killed. Single connections are cut, and the server refuses writes, has no memory, is busy with a
-// script, stands still and is killed. DQ_THOROUGH offers 20,000.
+// script, stands still and is killed. DQ_THOROUGH offers 20,000, and -soak as many as fit.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	messages, faults := 2000, 6
+	messages, faults := 2000, 7
 	if redistest.Thorough() {
-		messages, faults = 20_000, 36
+		messages, faults = 20_000, 35
+	}
+	if *soak > 0 {
+		messages, faults = int(300*soak.Seconds()), int(soak.Seconds())
 	}
 	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--lua-time-limit", "50")
-	l := &ledger{messages: map[string]*entry{}, values: map[string]string{}, early: map[string]int{}}
+	l := &ledger{messages: map[string]*entry{}, done: make([]bool, messages+1), values: map[string]string{}, early: map[string]int{}}
 	b, p := through(t, s, observeLedger(l.event))
 	work := func(_ context.Context, m *dq.Message[string]) error {
 		l.begin(m.Value, m.ID)
@@ -242,12 +265,14 @@ func TestLedger(t *testing.T) {
 		return nil
 	}
 	b.works(t, dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease}, work)
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-	var all sync.WaitGroup
-	defer all.Wait()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute+2**soak)
 	defer stop()
-	all.Go(func() {
-		if err := l.other(ctx, "redis://"+p.Addr, time.Second); err != nil {
+	disturbed, calm := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer calm()
+	others.Go(func() {
+		if err := l.other(disturbed, "redis://"+p.Addr, time.Second); err != nil {
 			t.Error(err)
 		}
 	})
@@ -273,26 +298,43 @@ func TestLedger(t *testing.T) {
 			}
 		})
 	}
+	var states [][4]uint64
 	for i := range faults {
-		disturbLedger(t, ctx, i%6, s, b, p)
+		disturbLedger(t, ctx, i%7, s, b, p)
 		time.Sleep(300 * time.Millisecond) // the next fault meets work again
+		states = append(states, stateOf(b))
 	}
 	offers.Wait()
+	calm()
+	others.Wait()
 	require.Eventually(t, func() bool { return l.missing() == 0 }, 60*time.Second, 20*time.Millisecond, "%d messages lost", l.missing())
 	require.Eventually(t, func() bool { return b.redis.Exists(ctx, "dq_leases:{orders}").Val() == 0 }, 30*time.Second, 20*time.Millisecond)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	require.Empty(t, l.wrong, "handled twice, and no event had said so")
-	twice, acknowledged := 0, 0
-	for _, m := range l.messages {
-		if m.begun > 1 {
-			twice++
-		}
-		if m.acknowledged {
-			acknowledged++
+	t.Logf("%d messages, %d refused, %d handled again, 0 lost; first %v, last %v", messages, l.refused, l.twice, states[0], states[faults-1])
+	for i, what := range []string{"bytes of heap", "bytes of the server", "goroutines", "connections"} {
+		if *soak > 0 {
+			first, last := median(states[:faults/3], i), median(states[faults-faults/3:], i)
+			require.LessOrEqual(t, last, first*3/2+[]uint64{4 << 20, 4 << 20, 10, 10}[i], what)
 		}
 	}
-	t.Logf("%d messages, %d refused, %d acknowledged, %d handled again, 0 lost", len(l.messages), l.refused, acknowledged, twice)
+}
+
+// stateOf is what must not grow: bytes of the heap and of the server, goroutines and connections.
+func stateOf(b *bundle) [4]uint64 {
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	info := b.redis.InfoMap(context.Background(), "clients", "memory").Val()
+	used, _ := strconv.ParseUint(info["Memory"]["used_memory"], 10, 64)
+	connections, _ := strconv.ParseUint(info["Clients"]["connected_clients"], 10, 64)
+	return [4]uint64{memory.HeapAlloc, used, uint64(runtime.NumGoroutine()), connections}
+}
+
+func median(states [][4]uint64, figure int) uint64 {
+	sorted := slices.SortedFunc(slices.Values(states), func(a, b [4]uint64) int { return cmp.Compare(a[figure], b[figure]) })
+	return sorted[len(sorted)/2][figure]
 }
 
 // disturbLedger does one thing to the server or the connections.
@@ -321,6 +363,10 @@ func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server
 		time.Sleep(300 * time.Millisecond)
 		require.NoError(t, s.Nodes()[0].Resume())
 	case 5:
+		require.NoError(t, b.redis.ScriptFlush(ctx).Err())
+		require.NoError(t, b.redis.ClientKillByFilter(ctx, "TYPE", "pubsub").Err())
+		require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", "100", "WRITE").Err())
+	case 6:
 		require.NoError(t, s.Nodes()[0].Kill())
 		require.NoError(t, s.Nodes()[0].Restart(ctx))
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -58,28 +58,6 @@ func ticket(t testing.TB, i int, due int64) dq.Ticket {
 	return parsed
 }
 
-// Of many members of one due time, the id finds the one.
-func TestCancelAmongManyOfOneInstant(t *testing.T) {
-	t.Parallel()
-	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
-		t.Run(layout.String(), func(t *testing.T) {
-			t.Parallel()
-			const n = 1000
-			b := setup(t)
-			due := time.Now().Add(time.Hour).UnixMilli()
-			b.fill(t, layout, n, func(i int) int64 { return due + int64(i/400) })
-			d := dq.NewSender(b.queue)
-			order := rand.New(rand.NewPCG(3, 4)).Perm(n)
-			for k, i := range order {
-				require.ErrorIs(t, d.Cancel(t.Context(), ticket(t, i+n, due)), dq.ErrNotWaiting)
-				require.NoError(t, d.Cancel(t.Context(), ticket(t, i, due+int64(i/400))))
-				require.Equal(t, int64(n-k-1), b.redis.LLen(t.Context(), b.names.Pending).Val())
-				require.Equal(t, int64(n-k-1), b.redis.ZCard(t.Context(), b.names.TimeoutSet).Val())
-			}
-		})
-	}
-}
-
 // What was unlisted is found: by its ticket, by its value and by a function.
 func TestCancelAndRemoveOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
@@ -113,8 +91,13 @@ func TestCancelAndRemoveOfWhatIsUnlisted(t *testing.T) {
 			found(fmt.Sprint(i), true, err)
 		}
 	}
+	last := int64(0)
 	for _, v := range takeAll(t, deadline(t), b.queue, n-len(cancelled)) {
 		require.False(t, cancelled[v], v)
+		i, err := strconv.Atoi(v)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, due(i), last, "in the order of their due times")
+		last = due(i)
 	}
 	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 }
@@ -124,7 +107,7 @@ func TestTicketOfAnUncertainOffer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	b := at(t, s, "redis://"+p.Addr)
+	b := at(t, s, "redis://"+p.Addr+"?max_retries=5")
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(t.Context(), "first", time.Hour)) // the script is known
 	p.Set(proxy.Fault{Drop: proxy.Replies}, nil)
@@ -134,6 +117,7 @@ func TestTicketOfAnUncertainOffer(t *testing.T) {
 	require.ErrorIs(t, err, dq.ErrUncertain)
 	p.Heal()
 	p.Reset()
+	require.Equal(t, int64(2), b.redis.LLen(t.Context(), b.names.Pending).Val(), "it was never sent twice")
 	direct := dq.NewSender(setupOn(t, s, "orders").queue)
 	require.NoError(t, direct.Cancel(t.Context(), uncertain))
 	require.Equal(t, int64(1), b.redis.LLen(t.Context(), b.names.Pending).Val())

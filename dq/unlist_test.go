@@ -82,35 +82,6 @@ func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []st
 	return all
 }
 
-// A long backlog in random order comes in the order of its due times, each value once,
-// whichever side of 3.21.1 has left it.
-func TestABacklogIsUnlisted(t *testing.T) {
-	t.Parallel()
-	for _, release := range []string{"3.16.6", "4.7.0"} {
-		t.Run(release, func(t *testing.T) {
-			t.Parallel()
-			const n = 6000
-			var p passes
-			b := setup(t, dq.WithRelease(release), p.observer())
-			r, err := wire.LookupRelease(release)
-			require.NoError(t, err)
-			start := time.Now().Add(2 * time.Second).UnixMilli()
-			b.fill(t, r.Layout(), n, func(i int) int64 { return start + int64(i)*1000/n })
-			b.delayed(t)
-			for i, v := range takeAll(t, deadline(t), b.queue, n) {
-				if v != strconv.Itoa(i) { // of one ms the bytes decide
-					got, err := strconv.Atoi(v)
-					require.NoError(t, err)
-					require.Equal(t, i*1000/n, got*1000/n)
-				}
-			}
-			require.NotEmpty(t, p.whole())
-			require.Positive(t, p.whole()[0].Members)
-			require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
-		})
-	}
-}
-
 // No pass is made through short queues, and those in order.
 func TestWhatIsNotUnlisted(t *testing.T) {
 	t.Parallel()

@@ -369,6 +369,9 @@ func TestWorkerOfManyQueues(t *testing.T) {
 	require.NoError(t, b.redis.RPush(ctx, "orders-8", " elsewhere").Err())
 	require.Equal(t, "orders-8 elsewhere", <-came)
 	used := heap() - before
+	subscribers, err := b.redis.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	require.NoError(t, err)
+	require.Regexp(t, `^[^\n]+\n$`, subscribers, "one line, one connection")
 	connections, err := b.redis.ClientList(ctx).Result()
 	require.NoError(t, err)
 	count := strings.Count(connections, "addr=") - strings.Count(connections, "laddr=")
@@ -396,7 +399,7 @@ func TestWorkerEndsOfAMessage(t *testing.T) {
 			causes <- e.Err
 		}
 	}))
-	b.push(t, "ok", "retry", "bury", "drop", "panic", "goexit", "slow")
+	b.push(t, "ok", "retry", "bury", "drop", "panic", "goexit", "slow", "broken")
 	wrapped, calls := 0, atomic.Int64{}
 	b.works(t, dq.WorkerOptions{
 		Concurrency: 1, Timeout: 50 * time.Millisecond, MaxAttempts: 2,
@@ -423,13 +426,16 @@ func TestWorkerEndsOfAMessage(t *testing.T) {
 		case "slow":
 			<-ctx.Done()
 			return context.Cause(ctx)
+		case "broken": // its methods panic, as a nil pointer's in an interface do
+			var broken *brokenError
+			return broken
 		}
 		return nil
 	})
-	require.Eventually(t, func() bool { return events.get("Acknowledged") == 6 && events.get("Dead") == 1 }, testDeadline, time.Millisecond, "%s", &events)
-	require.Equal(t, 4, events.get("Retry"))
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 7 && events.get("Dead") == 1 }, testDeadline, time.Millisecond, "%s", &events)
+	require.Equal(t, 5, events.get("Retry"))
 	require.Equal(t, 1, wrapped)
-	require.EqualValues(t, 11, calls.Load())
+	require.EqualValues(t, 13, calls.Load())
 	close(causes)
 	var panicked *dq.PanicError
 	var all error
@@ -439,7 +445,7 @@ func TestWorkerEndsOfAMessage(t *testing.T) {
 	require.ErrorAs(t, all, &panicked)
 	require.Equal(t, "it", panicked.Value)
 	require.ErrorIs(t, all, context.DeadlineExceeded)
-	for _, text := range []string{"again", "wrapped: the handler gave no reason", "nobody wants it", "panicked: it", "runtime.Goexit"} {
+	for _, text := range []string{"again", "wrapped: the handler gave no reason", "nobody wants it", "panicked: it", "runtime.Goexit", "a method of its error, a *dq_test.brokenError: runtime error: invalid memory address"} {
 		require.ErrorContains(t, all, text)
 	}
 }
@@ -517,23 +523,6 @@ func TestWorkerThatCannotStart(t *testing.T) {
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
-
-// An error whose methods panic, as a nil pointer's in an interface do, fails its message and nothing else.
-func TestWorkerOutlivesABrokenError(t *testing.T) {
-	t.Parallel()
-	handled := make(chan error, 1)
-	b := setup(t, on(func(e dq.Handled) { handled <- e.Err }))
-	b.push(t, "v")
-	b.works(t, dq.WorkerOptions{MaxAttempts: 1}, func(context.Context, *dq.Message[string]) error {
-		var broken *brokenError
-		return broken
-	})
-	var panicked *dq.PanicError
-	require.ErrorAs(t, <-handled, &panicked)
-	require.ErrorContains(t, panicked, "a method of its error, a *dq_test.brokenError: runtime error: invalid memory address")
-	counts := func() dq.Counts { n, _ := queueOf(t, b, codec.String{}).Counts(deadline(t)); return n }
-	require.Eventually(t, func() bool { return counts() == dq.Counts{Dead: 1} }, testDeadline, time.Millisecond)
-}
 
 // A message that waits for the end of others, until it is handled by itself, and whose lease is lost meanwhile, goes back.
 func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {

@@ -1,32 +1,22 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // Outcome is what became of the messages of both queues.
 type Outcome struct {
-	// Offered are all, Acknowledged, Refused and Uncertain what they were answered with; of the uncertain
-	// UncertainCame were delivered.
-	Offered, Acknowledged, Refused, Uncertain, UncertainCame int
-	// LostPopped and LostUnreplicated were acknowledged and never came, and Redis itself accounts for
-	// it; LostBeyond by nothing. LostKept are those of LostUnreplicated, and LostBeyond, that were taken reliably.
-	LostPopped, LostUnreplicated, LostBeyond, LostKept int
-	// Twice counts deliveries by a take beyond the first of a message, TwiceBeyond those of them that
-	// replication does not account for, and Again those of the Worker's queue, which promises no less.
-	Twice, TwiceBeyond, Again int
+	Offered, Acknowledged int
+	// MayBeLost were acknowledged and never came, and Redis itself accounts for it; LostBeyond by nothing.
+	MayBeLost, LostBeyond int
+	// TwiceBeyond counts deliveries by a take beyond the first of a message, unless replication accounts for them.
+	TwiceBeyond int
 	// Early came more than a millisecond before they were due.
 	Early int
-	// Fault is how long the fault took. Gap is the longest time without a delivery of a queue, while messages
-	// were due, and Resumed how long after the fault the first one was on time; negative where none was, which
-	// may be the machine's doing.
-	Fault, Gap, Resumed time.Duration
+	// Gap is the longest time without a delivery of a queue, while messages were due.
+	Gap time.Duration
 	// Stalled counts the queues, of the two, of which nothing came that was due after the fault.
 	Stalled int
 }
@@ -55,74 +45,41 @@ type span struct{ began, from, to, ended time.Time }
 const aroundFault = time.Second
 
 func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
-	o := &Outcome{Fault: s.to.Sub(s.from)}
-	for _, m := range plain {
-		o.count(m)
-		within := func(t time.Time) bool { return !t.Before(s.from.Add(-aroundFault)) && !t.After(s.to.Add(aroundFault)) }
-		if n := len(m.came) - 1; n > 0 {
-			o.Twice += n
-			if loses < Unreplicated || !within(m.came[0]) {
+	o := &Outcome{}
+	near := func(t time.Time) bool { return !t.Before(s.from.Add(-aroundFault)) && !t.After(s.to.Add(aroundFault)) }
+	popped := 0
+	for i, queue := range []map[string]*message{plain, kept} {
+		isPlain := i == 0
+		for _, m := range queue {
+			if m.sent.IsZero() {
+				continue // of the load before
+			}
+			if o.Offered++; m.err == nil {
+				o.Acknowledged++
+			}
+			if len(m.came) > 0 && m.came[0].Before(m.due.Add(-time.Millisecond)) {
+				o.Early++
+			}
+			if n := len(m.came) - 1; isPlain && n > 0 && (loses < Unreplicated || !near(m.came[0])) {
 				o.TwiceBeyond += n
 			}
+			switch {
+			case m.err != nil || len(m.came) > 0:
+			case loses >= Unreplicated && near(m.answered):
+				o.MayBeLost++
+			case isPlain && loses >= Popped && !m.due.After(s.to.Add(aroundFault)) && popped < consumers: // one for each blocked take
+				popped++
+				o.MayBeLost++
+			default:
+				o.LostBeyond++
+			}
 		}
-		switch {
-		case !m.lost():
-		case loses >= Unreplicated && within(m.answered):
-			o.LostUnreplicated++
-		case loses >= Popped && !m.due.After(s.to.Add(aroundFault)) && o.LostPopped < consumers: // one for each blocked take
-			o.LostPopped++
-		default:
-			o.LostBeyond++
-		}
-	}
-	for _, m := range kept {
-		o.count(m)
-		o.Again += max(len(m.came)-1, 0)
-		switch {
-		case !m.lost():
-			continue
-		case loses >= Unreplicated && !m.answered.Before(s.from.Add(-aroundFault)) && !m.answered.After(s.to.Add(aroundFault)):
-			o.LostUnreplicated++
-		default:
-			o.LostBeyond++
-		}
-		o.LostKept++
-	}
-	for _, queue := range []map[string]*message{plain, kept} {
 		o.Gap = max(o.Gap, gap(s, queue))
 		if stalled(s, queue) {
 			o.Stalled++
 		}
-		after := resumedAfter(s, queue)
-		if after < 0 || o.Resumed < 0 {
-			o.Resumed = -1
-		} else {
-			o.Resumed = max(o.Resumed, after)
-		}
 	}
 	return o
-}
-
-// lost reports whether it was acknowledged and never came.
-func (m *message) lost() bool { return !m.sent.IsZero() && m.err == nil && len(m.came) == 0 }
-
-func (o *Outcome) count(m *message) {
-	if m.sent.IsZero() {
-		return // of the load before
-	}
-	o.Offered++
-	switch {
-	case m.err == nil:
-		o.Acknowledged++
-	case errors.Is(m.err, dq.ErrUncertain):
-		o.Uncertain++
-		o.UncertainCame += min(len(m.came), 1)
-	default:
-		o.Refused++
-	}
-	if len(m.came) > 0 && m.came[0].Before(m.due.Add(-time.Millisecond)) {
-		o.Early++
-	}
 }
 
 // gap is the longest time without a delivery.
@@ -151,18 +108,4 @@ func stalled(s span, all map[string]*message) bool {
 		}
 	}
 	return true
-}
-
-// resumedAfter is how long after the fault the first delivery on time came; negative for none.
-func resumedAfter(s span, all map[string]*message) time.Duration {
-	first := time.Duration(-1)
-	for _, m := range all {
-		if len(m.came) == 0 || m.came[0].Before(s.to) || m.came[0].Sub(m.due) > run.OnTime {
-			continue
-		}
-		if after := m.came[0].Sub(s.to); first < 0 || after < first {
-			first = after
-		}
-	}
-	return first
 }

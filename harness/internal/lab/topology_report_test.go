@@ -191,13 +191,13 @@ func section(jobs []*job) (string, error) {
 			for _, o := range j.outcomes {
 				faults++
 				sum.Acknowledged += o.Acknowledged
-				sum.LostPopped += o.LostPopped + o.LostUnreplicated
+				sum.MayBeLost += o.MayBeLost
 				sum.LostBeyond += o.LostBeyond
 				sum.Gap = max(sum.Gap, o.Gap)
 			}
 		}
 		rows = append(rows, []string{kind, fmt.Sprint(servers), fmt.Sprint(faults), text.Count(int64(sum.Acknowledged)),
-			text.Count(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
+			text.Count(int64(sum.MayBeLost)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
 	}
 	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}
 	return "On " + strings.Join(programs, ", ") + ".\n\n" + asTable(head, rows), errors.Join(failed...)

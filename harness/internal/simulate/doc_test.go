@@ -11,6 +11,6 @@
 // taken out of the pending list before they are due, as dq does with long lists: the bounds of that
 // are made small.
 //
-// The same seed makes the same plan, and nearly always the same run (goroutines that wake
+// The same seed makes the same plan, and often the same run (goroutines that wake
 // in the same instant have no order); Shrink takes away what a violation does not need.
 package simulate_test

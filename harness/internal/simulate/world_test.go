@@ -3,9 +3,7 @@ package simulate_test
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -36,10 +34,8 @@ const (
 // Report is what came of a run.
 type Report struct {
 	Violations []string
-	// Trace has every event and command, if it was asked for. Hash stands for it, whatever the order
-	// of those at one instant: a context tells those below it that it has ended in no order.
+	// Trace has every event and command, if it was asked for.
 	Trace []string
-	Hash  uint64
 
 	Offered, Refused, Cancelled, Taken, Again, LeasesLost, Faults, Commands int
 	// Passes took members out of the pending list before they were due.
@@ -91,9 +87,6 @@ type world struct {
 
 	mu       sync.Mutex
 	report   Report
-	instant  time.Time // of the latest line of the trace
-	lines    uint64    // the sum of the hashes of its lines
-	trace    uint64    // of the instants before
 	clients  map[string]*client
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
@@ -135,7 +128,6 @@ func Run(plan Plan, options Options) Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.LostReplies = len(w.net.lost)
-	w.report.Hash = mixed(w.trace, w.lines)
 	return w.report
 }
 
@@ -195,15 +187,7 @@ func (w *world) aheadOf(now time.Time) time.Time { return now.Add(slices.Max(w.a
 // brokenCommands are how many commands run after a violation, for the trace.
 const brokenCommands = 200
 
-// note takes an event into the trace.
-func (w *world) note(e Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.line(e.String, e.String())
-}
-
-// noteCommand takes a command into the trace. Only where the trace is asked for is it put into words, which takes as long as
-// the command itself.
+// noteCommand counts a command, and takes it into the trace: in words only if asked for, for that takes as long as the command.
 func (w *world) noteCommand(client string, args []string, reply []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,32 +205,15 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 		w.flood = true
 		go w.net.setDown(true) // for good: at one instant it might never end
 	}
-	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
+	if w.options.Trace {
+		w.trace("%-8s %s -> %.60q", client, show(args), reply)
+	}
 }
 
-// hashSeed is that of all hashes of this process, in which alone they are compared.
-var hashSeed = maphash.MakeSeed()
-
-// mixed is a hash of two in their order.
-func mixed(a, b uint64) uint64 { return (bits.RotateLeft64(a, 23) ^ b) * 0x9e3779b97f4a7c15 }
-
-// line adds what was said by parts to the hash of its instant, and its text to the trace.
-func (w *world) line(text func() string, parts ...string) {
-	if w.finished {
-		return
-	}
-	now := time.Now()
-	if !now.Equal(w.instant) {
-		w.trace = mixed(w.trace, w.lines)
-		w.instant, w.lines = now, 0
-	}
-	h := uint64(now.Sub(w.began))
-	for _, p := range parts {
-		h = mixed(h, maphash.String(hashSeed, p))
-	}
-	w.lines += h
-	if w.options.Trace {
-		w.report.Trace = append(w.report.Trace, fmt.Sprintf("%-14s %s", now.Sub(w.began), text()))
+// trace adds a line to the trace, if it was asked for. Call with mu held.
+func (w *world) trace(format string, args ...any) {
+	if w.options.Trace && !w.finished {
+		w.report.Trace = append(w.report.Trace, fmt.Sprintf("%-14s ", time.Since(w.began))+fmt.Sprintf(format, args...))
 	}
 }
 
@@ -258,9 +225,7 @@ func (w *world) violate(format string, args ...any) {
 	}
 	text := fmt.Sprintf("%s: ", time.Since(w.began)) + fmt.Sprintf(format, args...)
 	w.report.Violations = append(w.report.Violations, text)
-	if w.options.Trace {
-		w.report.Trace = append(w.report.Trace, "VIOLATION "+text)
-	}
+	w.trace("VIOLATION %s", text)
 }
 
 func (w *world) unlisted() {
@@ -286,8 +251,8 @@ func (w *world) transferred(value string, due, now time.Time) {
 }
 
 func (w *world) do(e Event) {
-	w.note(e)
 	w.mu.Lock()
+	w.trace("%s", e)
 	c := w.clients[e.Client]
 	if c == nil && (e.Kind == Offer || e.Kind == Cancel || e.Kind == Look) {
 		if there := slices.Sorted(maps.Keys(w.clients)); len(there) > 0 {
