@@ -82,16 +82,6 @@ func TestFindGoesOn(t *testing.T) {
 	require.Equal(t, next.Score, again.Score)
 }
 
-func TestFindRefuses(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, err := b.run(scripts.Find(), []string{b.names.TimeoutSet}, "none", "", 0)
-	require.ErrorContains(t, err, "expected dLc0 or Bc0Lc0")
-	b.do("SET", b.names.TimeoutSet, "a string")
-	_, err = b.run(scripts.Find(), []string{b.names.TimeoutSet}, d.String(), "", 0)
-	require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
-}
-
 func (b *bundle) cancel(due, id any, more ...any) any {
 	b.t.Helper()
 	u := scripts.UnlistingOf(b.names.Destination)

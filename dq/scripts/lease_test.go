@@ -156,38 +156,6 @@ func TestLeasesOutOfMemory(t *testing.T) {
 	require.Equal(t, []string{"release", "bury"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
 }
 
-// A user who lacks the right to one command is refused before anything is written.
-func TestLeasesWithoutTheRight(t *testing.T) {
-	t.Parallel()
-	l := leases(t)
-	l.do("RPUSH", l.d, "held", "dead", "waits")
-	held, _, _ := l.take(1, 60_000)
-	dead, _, _ := l.take(1, 60_000)
-	l.settle("bury", "why", dead...)
-	settle := []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}
-	for _, c := range []struct {
-		script scripts.Script
-		keys   []string
-		args   []any
-		writes []string
-	}{
-		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, []string{"hincrby", "zadd", "hset", "hdel", "zrem", "ltrim"}},
-		{scripts.Settle(), settle, []any{"ack", "", held[0].ID, 1}, []string{"hdel", "zrem"}},
-		{scripts.Settle(), settle, []any{"retry", "1", held[0].ID, 1}, []string{"zrem", "hset", "zadd"}},
-		{scripts.Settle(), settle, []any{"extend", "1", held[0].ID, 1}, []string{"zrem", "zadd"}},
-		{scripts.Settle(), settle, []any{"bury", "", held[0].ID, 1}, []string{"zrem", "hset", "zadd"}},
-		{scripts.Settle(), settle, []any{"release", "", held[0].ID, 1}, []string{"zrem", "hdel", "lpush"}},
-		{scripts.Dead(), []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}, []any{"replay", dead[0].ID}, []string{"zrem", "hdel", "rpush"}},
-	} {
-		for _, command := range c.writes {
-			before := l.dump()
-			_, err := l.restricted(command).run(c.script, c.keys, c.args...)
-			require.ErrorContains(t, err, "NOPERM", "%s %v without %s", c.script.Name, c.args, command)
-			require.Equal(t, before, l.dump(), "%s %v without %s", c.script.Name, c.args, command)
-		}
-	}
-}
-
 func TestSettleBuriesAndGivesBack(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
@@ -207,26 +175,4 @@ func TestSettleBuriesAndGivesBack(t *testing.T) {
 	require.EqualValues(t, 1, n)
 	require.Equal(t, []string{"good", "bad"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
 	require.Zero(t, l.redis.Exists(l.ctx, l.names.Dead, l.names.Bodies, l.names.Counts, l.names.Leases).Val())
-}
-
-// Nothing is written where a key is of another type.
-func TestLeaseScriptsLookAtTheirKeysFirst(t *testing.T) {
-	t.Parallel()
-	l := leases(t)
-	l.do("RPUSH", l.d, "v")
-	l.do("SET", l.names.Counts, "text")
-	_, err := l.run(scripts.Take(), l.keys(), 1, 1000, "x", 0, 1)
-	require.ErrorContains(t, err, "WRONGTYPE")
-	require.EqualValues(t, 1, l.redis.LLen(l.ctx, l.d).Val())
-}
-
-func TestReadHandedOut(t *testing.T) {
-	t.Parallel()
-	for _, reply := range []any{
-		nil, []any{}, []any{[]any{}, "1", int64(0)}, []any{[]any{[]any{"id"}}, int64(1), int64(0)},
-		[]any{[]any{[]any{"id", "1", int64(0), "v"}}, int64(1), int64(0)},
-	} {
-		_, _, _, err := scripts.ReadHandedOut(reply)
-		require.ErrorContains(t, err, "script take: expected")
-	}
 }

@@ -12,20 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// A server that is short of memory refuses the first write, and nothing after it.
-func TestOutOfMemory(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.put(b.pack(bc, "other"), now-8)
-	b.put("none", now-7)
-	b.do("CONFIG", "SET", "maxmemory", 1)
-	before := b.dump()
-
-	_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String())
-	require.ErrorContains(t, err, "OOM")
-	require.Equal(t, before, b.dump())
-}
-
 // restricted connects as a user who lacks the right to one command.
 func (b *bundle) restricted(command string) *bundle {
 	b.t.Helper()
@@ -42,23 +28,97 @@ func (b *bundle) restricted(command string) *bundle {
 	return &other
 }
 
-// A user without the right to quarantine or to push is refused before anything
-// that counts is written.
-func TestWithoutTheRight(t *testing.T) {
+// A script that is refused for one of its commands, keys or arguments, or for want of memory, has written nothing that counts. Some
+// commands are optional, and what they lack is seen later.
+func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"zadd", "rpush", "llen", "zcard"} {
-		t.Run(command, func(t *testing.T) {
-			b := setup(t)
-			b.put(b.pack(d, "a"), now-9)
-			b.put("none", now-8)
-			before := b.dump()
-			_, err := b.restricted(command).run(scripts.Transfer(), b.transferKeys(), now, 100, d.String())
-			require.Error(t, err)
-			after := b.dump()
-			delete(after, b.quarantine)
-			require.Equal(t, before, after)
-			require.Equal(t, scripts.Transferred{Delivered: 1, Quarantined: 1}, b.transfer(now, 100, d))
-			require.Len(t, b.set(b.quarantine), 1)
-		})
+	l := leases(t)
+	u, n := scripts.UnlistingOf("orders"), l.bundle.names
+	var held, dead scripts.HandedOut
+	given := func() {
+		l.do("FLUSHALL")
+		l.do("RPUSH", l.d, "held", "dead", "waits")
+		one, _, _ := l.take(1, 60_000)
+		two, _, _ := l.take(1, 60_000)
+		l.settle("bury", "why", two...)
+		held, dead = one[0], two[0]
+		l.put(l.pack(d, "a"), now-9)
+		l.put("none", now-8)
+		l.put(l.pack(bc, "b"), now)
 	}
+	given()
+	find, settle, ofDead := []string{n.TimeoutSet}, []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}, []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}
+	unlist := []string{n.TimeoutSet, n.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1]}
+	transfer := []any{now, 100, "dLc0"}
+	type refusal struct {
+		script  scripts.Script
+		keys    []string
+		args    []any
+		without string // the right to a command
+		text    string // the key that is one
+		says    string
+	}
+	var all []refusal
+	for _, c := range []struct {
+		script scripts.Script
+		keys   []string
+		args   []any
+		writes string
+	}{
+		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard"},
+		{scripts.Unlist(), unlist, []any{"a", now, 100, 60_000, 60_000}, "rename sadd rpush persist pexpire unlink hset"},
+		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, "hincrby zadd hset hdel zrem ltrim"},
+		{scripts.Settle(), settle, []any{"ack", "", held.ID, 1}, "hdel zrem"},
+		{scripts.Settle(), settle, []any{"retry", "1", held.ID, 1}, "zrem hset zadd"},
+		{scripts.Settle(), settle, []any{"extend", "1", held.ID, 1}, "zrem zadd"},
+		{scripts.Settle(), settle, []any{"bury", "", held.ID, 1}, "zrem hset zadd"},
+		{scripts.Settle(), settle, []any{"release", "", held.ID, 1}, "zrem hdel lpush"},
+		{scripts.Dead(), ofDead, []any{"replay", dead.ID}, "zrem hdel rpush"},
+	} {
+		for command := range strings.FieldsSeq(c.writes) {
+			all = append(all, refusal{c.script, c.keys, c.args, command, "", ""})
+		}
+	}
+	for _, key := range l.transferKeys()[:4] {
+		all = append(all, refusal{scripts.Transfer(), l.transferKeys(), transfer, "", key, "WRONGTYPE"})
+	}
+	all = append(all, refusal{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 1}, "", l.names.Counts, "WRONGTYPE"},
+		refusal{scripts.Find(), find, []any{"dLc0", "", 0}, "", n.TimeoutSet, "WRONGTYPE"},
+		refusal{scripts.Find(), find, []any{"none", "", 0}, "", "", "expected dLc0 or Bc0Lc0"},
+		refusal{scripts.Transfer(), l.transferKeys(), []any{now, 100, "dLc1"}, "", "", "expected dLc0 or Bc0Lc0"},
+		refusal{scripts.Transfer(), l.transferKeys(), []any{now, "1.5", "dLc0"}, "", "", "not an integer"},
+		refusal{scripts.Transfer(), l.transferKeys(), []any{"soon", 100, "dLc0"}, "", "", "not a float"})
+	for _, limit := range []any{0, -1, 10_001, "x"} {
+		all = append(all, refusal{scripts.Transfer(), l.transferKeys(), []any{now, limit, "dLc0"}, "", "", "expected a limit"})
+	}
+	for _, r := range all {
+		given()
+		if r.script.Name == "settle" {
+			r.args = []any{r.args[0], r.args[1], held.ID, 1}
+		} else if r.script.Name == "dead" {
+			r.args = []any{r.args[0], dead.ID}
+		}
+		by := l.bundle
+		if r.text != "" {
+			l.do("SET", r.text, "a string")
+		}
+		if r.without != "" {
+			by = l.restricted(r.without)
+		}
+		before := l.dump()
+		_, err := by.run(r.script, r.keys, r.args...)
+		require.ErrorContains(t, err, r.says, "%+v", r)
+		after := l.dump()
+		for _, key := range []string{l.quarantine, u.Pass, u.Next, u.Leaving} {
+			if r.without != "" {
+				delete(after, key)
+			}
+		}
+		require.Equal(t, before, after, "%+v", r)
+	}
+	l.do("CONFIG", "SET", "maxmemory", 1)
+	before := l.dump()
+	_, err := l.run(scripts.Transfer(), l.transferKeys(), transfer...)
+	require.ErrorContains(t, err, "OOM")
+	require.Equal(t, before, l.dump())
 }

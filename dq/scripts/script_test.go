@@ -53,28 +53,16 @@ func TestScriptsUseFewCommands(t *testing.T) {
 	}
 }
 
-func TestQuarantine(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "redisson_delay_queue_quarantine:{orders}", scripts.Quarantine("orders"))
-	require.Equal(t, "redisson_delay_queue_quarantine:q{a}b", scripts.Quarantine("q{a}b"))
-}
-
 func TestReadReplies(t *testing.T) {
 	t.Parallel()
-	moved, err := scripts.ReadTransferred([]any{nil, int64(1), int64(2), int64(3)})
+	one, two := int64(1), int64(2)
+	moved, err := scripts.ReadTransferred([]any{nil, one, two, int64(3)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3}, moved)
 	moved, err = scripts.ReadTransferred([]any{"-1.5", int64(0), int64(0), int64(0)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Next: "-1.5"}, moved)
-	for _, reply := range []any{
-		nil, "OK", []any{}, []any{1.5, int64(0), int64(0), int64(0)}, []any{nil, int64(0), "1", int64(0)},
-	} {
-		_, err := scripts.ReadTransferred(reply)
-		require.ErrorContains(t, err, "script transfer: expected")
-	}
-
-	at, found, more, err := scripts.ReadFound([]any{"7", int64(1), "8", "id"})
+	at, found, more, err := scripts.ReadFound([]any{"7", one, "8", "id"})
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, scripts.Place{Score: "7", Seen: 1}, at)
@@ -82,8 +70,28 @@ func TestReadReplies(t *testing.T) {
 	_, _, more, err = scripts.ReadFound([]any{})
 	require.NoError(t, err)
 	require.False(t, more)
-	for _, reply := range []any{nil, []any{"7"}, []any{"7", "1"}, []any{"7", int64(1), "8", int64(2)}} {
-		_, _, _, err := scripts.ReadFound(reply)
-		require.ErrorContains(t, err, "script find: expected")
+	surveyed, err := scripts.ReadSurveyed([]any{int64(9), "7", int64(0), two, int64(1000), int64(3), two, one})
+	require.NoError(t, err)
+	require.Equal(t, scripts.Surveyed{Length: 9, Covered: 7, Unlisted: true, Window: 1000, Due: 3, Seen: 2, Far: 1}, surveyed)
+	stage, n, err := scripts.ReadUnlisted([]any{"done", int64(3), int64(9)})
+	require.NoError(t, err)
+	require.Equal(t, scripts.UnlistDone, stage)
+	require.Equal(t, 3, n)
+	for name, replies := range map[string][]any{
+		"transfer": {nil, "OK", []any{}, []any{1.5, one, one, one}, []any{nil, one, "1", one}},
+		"find":     {nil, []any{"7"}, []any{"7", "1"}, []any{"7", one, "8", two}},
+		"survey":   {nil, []any{}, []any{one, one, one, one, one, one, one, one}, []any{one, "7.5", one, two, one, one, two, one}, []any{one, nil, one, "2", one, one, two, one}},
+		"unlist":   {nil, []any{}, []any{"else"}, []any{"more"}, []any{"done", "3", int64(9)}, []any{int64(3)}},
+		"take":     {nil, []any{}, []any{[]any{}, "1", one}, []any{[]any{[]any{"id"}}, one, one}, []any{[]any{[]any{"id", "1", one, "v"}}, one, one}},
+	} {
+		for _, reply := range replies {
+			errs := map[string]error{}
+			_, errs["transfer"] = scripts.ReadTransferred(reply)
+			_, _, _, errs["find"] = scripts.ReadFound(reply)
+			_, errs["survey"] = scripts.ReadSurveyed(reply)
+			_, _, errs["unlist"] = scripts.ReadUnlisted(reply)
+			_, _, _, errs["take"] = scripts.ReadHandedOut(reply)
+			require.ErrorContains(t, errs[name], "script "+name+": expected", "%v", reply)
+		}
 	}
 }

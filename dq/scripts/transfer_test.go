@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -300,47 +299,4 @@ func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
 	require.Equal(t, want, b.delivered())
 	require.Empty(t, b.timed())
 	require.Empty(t, b.pending())
-}
-
-func TestTransferWritesNothingOnAWrongType(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for name, key := range map[string]string{
-		"D": b.names.Destination, "T": b.names.TimeoutSet, "Q": b.names.Pending, "X": b.quarantine,
-	} {
-		t.Run(name, func(t *testing.T) {
-			b.do("FLUSHALL")
-			b.put(b.pack(d, "a"), now-2)
-			b.put("none", now-1)
-			b.put(b.pack(bc, "b"), now)
-			b.do("SET", key, "a string")
-			before := b.dump()
-			_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String())
-			require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
-			require.Equal(t, before, b.dump())
-		})
-	}
-}
-
-func TestTransferRefusesArguments(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.put(b.pack(d, "a"), now)
-	for _, row := range []struct {
-		args    []any
-		message string
-	}{
-		{[]any{now, 100, "dLc1"}, "expected dLc0 or Bc0Lc0"},
-		{[]any{now, 0, "dLc0"}, "expected a limit"},
-		{[]any{now, -1, "dLc0"}, "expected a limit"},
-		{[]any{now, 10_001, "dLc0"}, "expected a limit"},
-		{[]any{now, "x", "dLc0"}, "expected a limit"},
-		{[]any{now, "1.5", "dLc0"}, "not an integer"},
-		{[]any{"soon", 100, "dLc0"}, "not a float"},
-	} {
-		before := b.dump()
-		_, err := b.run(scripts.Transfer(), b.transferKeys(), row.args...)
-		require.ErrorContains(t, err, row.message, row.args)
-		require.Equal(t, before, b.dump())
-	}
 }

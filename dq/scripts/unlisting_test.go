@@ -92,46 +92,6 @@ func TestUnlistKeepsTimesToLive(t *testing.T) {
 	require.Zero(t, b.redis.Exists(b.ctx, u.Pass, u.Next, u.Leaving).Val())
 }
 
-// A repair finds what was unlisted, and does not take it for delivered.
-func TestARepairKnowsWhatWasUnlisted(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	u := scripts.UnlistingOf("orders")
-	b.put(b.pack(bc, "1"), now)
-	b.put(b.pack(bc, "2"), now+1)
-	b.unlistAll(now + 1)
-	b.put(b.pack(d, "foreign"), now)
-	require.ErrorContains(t, b.redissonTransfer(bc, now), "unpack")
-	keys := append(b.transferKeys(), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving)
-	_, err := b.run(scripts.Transfer(), keys, now+1, 100, bc.String(), now)
-	require.NoError(t, err)
-	require.Subset(t, b.delivered(), []string{"1", "2", "foreign"})
-	require.Empty(t, b.timed())
-	require.Empty(t, b.pending())
-}
-
-// A user who may not do all that a pass does is told before anything was done.
-func TestUnlistWithoutTheRight(t *testing.T) {
-	t.Parallel()
-	for _, command := range []string{"rename", "sadd", "rpush", "persist", "pexpire", "unlink", "hset"} {
-		t.Run(command, func(t *testing.T) {
-			b := setup(t)
-			b.put(b.pack(d, "a"), now)
-			before := b.dump()
-			n, u := b.names, scripts.UnlistingOf("orders")
-			_, err := b.restricted(command).run(scripts.Unlist(), []string{
-				n.TimeoutSet, n.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1],
-			}, "a", now, 100, 60_000, 60_000)
-			require.Error(t, err)
-			after := b.dump()
-			for _, key := range []string{u.Pass, u.Next, u.Leaving} {
-				delete(after, key)
-			}
-			require.Equal(t, before, after)
-		})
-	}
-}
-
 func TestUnlistingOf(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []string{"orders", "q{a}b", "{orders}"} {
@@ -140,28 +100,5 @@ func TestUnlistingOf(t *testing.T) {
 			_, ok := wire.DestinationOf(key)
 			require.False(t, ok, "%s is no queue of its own", key)
 		}
-	}
-}
-
-func TestReadUnlistingReplies(t *testing.T) {
-	t.Parallel()
-	found, err := scripts.ReadSurveyed([]any{int64(9), "7", int64(0), int64(2), int64(1000), int64(3), int64(2), int64(1)})
-	require.NoError(t, err)
-	require.Equal(t, scripts.Surveyed{Length: 9, Covered: 7, Unlisted: true, Window: 1000, Due: 3, Seen: 2, Far: 1}, found)
-	for _, reply := range []any{
-		nil, []any{}, []any{int64(1), int64(1), int64(1), int64(1), int64(1), int64(1), int64(1), int64(1)},
-		[]any{int64(9), "7.5", int64(0), int64(2), int64(1000), int64(3), int64(2), int64(1)},
-		[]any{int64(9), nil, int64(0), "2", int64(1000), int64(3), int64(2), int64(1)},
-	} {
-		_, err := scripts.ReadSurveyed(reply)
-		require.ErrorContains(t, err, "script survey: expected")
-	}
-	stage, n, err := scripts.ReadUnlisted([]any{"done", int64(3), int64(9)})
-	require.NoError(t, err)
-	require.Equal(t, scripts.UnlistDone, stage)
-	require.Equal(t, 3, n)
-	for _, reply := range []any{nil, []any{}, []any{"else"}, []any{"more"}, []any{"done", "3", int64(9)}, []any{int64(3)}} {
-		_, _, err := scripts.ReadUnlisted(reply)
-		require.ErrorContains(t, err, "script unlist: expected")
 	}
 }
