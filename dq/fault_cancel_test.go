@@ -143,7 +143,7 @@ func TestFaultCancelledTakesOfAUserWithoutUnblock(t *testing.T) {
 	t.Parallel()
 	for _, rights := range []string{"~* &* +@all -client|unblock", "~* &* +@all -client"} {
 		b := as(t, redistest.Redis(t), rights)
-		require.Positive(t, cancelledTakes(t, b, 600, func(context.Context) {}))
+		require.Positive(t, cancelledTakes(t, b, 300, func(context.Context) {}))
 		n, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
 		require.NoError(t, err)
 		require.LessOrEqual(t, strings.Count(n, "\n"), 8+16+4, "connections that are left")

@@ -137,7 +137,7 @@ func TestFaultOfferAllWhileScriptsAreFlushed(t *testing.T) {
 			}
 		}
 	})
-	const total = 40_000
+	const total = 10_000
 	values := make([]string, total)
 	for i := range values {
 		values[i] = fmt.Sprint(i)

@@ -31,7 +31,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all",
 		"resetchannels", "&redisson_delay_queue_channel:{orders}").Err())
 	var lost, transfers, subscribed atomic.Int64
-	b := at(t, s, "redis://app:secret@"+p.Addr,
+	b := at(t, s, "redis://app:secret@"+p.Addr, quick(),
 		on(func(dq.Disconnected) { lost.Add(1) }),
 		on(func(dq.Transferred) { transfers.Add(1) }),
 		on(func(dq.Subscribed) { subscribed.Add(1) }))
@@ -47,7 +47,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 
 	accepted, refused := p.Accepted(), lost.Load()
 	transferred := transfers.Load()
-	<-time.After(3 * time.Second)
+	<-time.After(time.Second)
 	require.Equal(t, accepted, p.Accepted(), "no connection is made again")
 	require.LessOrEqual(t, lost.Load()-refused, int64(3), "it is tried again after pauses")
 	require.LessOrEqual(t, transfers.Load()-transferred, int64(3))
@@ -79,7 +79,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
-	b := as(t, s, "~* resetchannels +@all")
+	b := as(t, s, "~* resetchannels +@all", quick())
 	ctx := deadline(t)
 	b.announced(t, ctx, "due soon", time.Now().Add(300*time.Millisecond))
 	d := dq.NewSender(b.queue)

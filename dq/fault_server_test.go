@@ -202,18 +202,18 @@ func TestFaultDeliveryAfterAnOutage(t *testing.T) {
 		args   []string
 		outage func(context.Context, *redis.Node) error
 		code   string // a transfer meets it
+		query  string // of the address
 	}{
-		"killed":         {durable, killed, ""},
-		"paused briefly": {nil, paused(time.Second), ""},
-		"paused":         {nil, paused(5500 * time.Millisecond), ""},
+		"killed": {durable, killed, "", ""},
+		"paused": {nil, paused(time.Second), "", "?read_timeout=300ms&dial_timeout=500ms"},
 		// Each command of the file takes the server 300 µs, so that it loads for over a second.
-		"loading": {append(durable, "--key-load-delay", "300"), killed, "LOADING"},
+		"loading": {append(durable, "--key-load-delay", "300"), killed, "LOADING", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Process(t, c.args...)
 			var f failures
-			b := setupOn(t, s, "orders", f.observer())
+			b := at(t, s, s.URL()+c.query, f.observer())
 			ctx := deadline(t)
 			d := b.delayed(t)
 			got := b.taken(ctx)

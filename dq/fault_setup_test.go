@@ -29,6 +29,7 @@ const slack = 2 * time.Second
 func quick() dq.Option {
 	return dq.WithTimes(conn.Times{
 		Turn: time.Second, Overdue: 500 * time.Millisecond, Silent: time.Second, Quiet: 500 * time.Millisecond, Idle: time.Second,
+		Refused: 700 * time.Millisecond,
 	})
 }
 

@@ -17,10 +17,10 @@ import (
 // while they are transferred: each comes once.
 func TestFaultAKillInAPass(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4_000
 	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
 	b := setupOn(t, s, "orders")
-	start := time.Now().Add(5 * time.Second).UnixMilli()
+	start := time.Now().Add(3 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	b.delayed(t)
 	u := scripts.UnlistingOf("orders")

@@ -34,7 +34,7 @@ func TestPartitionName(t *testing.T) {
 // Each master of a new Cluster has as many partitions as any other.
 func TestPartitionsAreSpread(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for range 4 {
 		name := fmt.Sprintf("queue:%x", rand.Uint64())
 		for _, n := range []int{1, 2, 3, 4, 5, 6, 8, 12, 24} {
 			for masters := 1; masters <= min(n, 12); masters++ {

@@ -89,7 +89,7 @@ func TestQueuePollsSeveral(t *testing.T) {
 // What a caller cancels, replays or drops during a walk hides nothing from the walk.
 func TestWalksWhileItsMessagesGo(t *testing.T) {
 	t.Parallel()
-	const n = 1200
+	const n = 700
 	for name, lag := range map[string]int{"at once": 0, "one late": 1, "a page late": 500} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestWalksWhileItsMessagesGo(t *testing.T) {
 
 			keys := scripts.LeaseNamesOf("orders")
 			for i := range n {
-				b.redis.ZAdd(ctx, keys.Dead, goredis.Z{Score: float64(i / 400), Member: fmt.Sprint(i)})
+				b.redis.ZAdd(ctx, keys.Dead, goredis.Z{Score: float64(i / 300), Member: fmt.Sprint(i)})
 				b.redis.HSet(ctx, keys.Bodies, fmt.Sprint(i), "v")
 			}
 			var letters []string

@@ -32,7 +32,7 @@ func listen(t testing.TB, rdb *goredis.Client, n int64) {
 // Of 20 clients one transfers, and each value comes once. A client that is 10 ms late has another stand in, so
 // the test does not run beside others.
 func TestOneOfManyClientsTransfers(t *testing.T) {
-	const clients, messages = 20, 50
+	const clients, messages = 20, 30
 	s := redistest.Redis(t)
 	var transfers atomic.Int64
 	observer := on(func(dq.Transferred) { transfers.Add(1) })
@@ -48,7 +48,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	listen(t, first.redis, clients)
 	ctx := deadline(t)
 	for i := range messages {
-		require.NoError(t, delayed.Offer(ctx, strconv.Itoa(i), time.Duration(200+50*i)*time.Millisecond))
+		require.NoError(t, delayed.Offer(ctx, strconv.Itoa(i), time.Duration(200+30*i)*time.Millisecond))
 	}
 	before, few := transfers.Load(), 0
 	for i := range messages {

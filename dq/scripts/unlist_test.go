@@ -56,8 +56,8 @@ func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.S
 // by a pass that ended. Each value comes once, when it is due, or is removed once.
 func TestUnlisting(t *testing.T) {
 	t.Parallel()
-	all := redistest.Sample(t, numbers(unlistings), 5)
-	for part := range slices.Chunk(all, (len(all)+3)/4) {
+	all := redistest.Sample(t, numbers(unlistings), 10)
+	for part := range slices.Chunk(all, (len(all)+1)/2) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			runUnlistings(t, setup(t), part)

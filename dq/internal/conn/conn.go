@@ -56,12 +56,14 @@ type Times struct {
 	Idle time.Duration
 	// Quiet is after how long without a frame a subscription asks for a sign of life; it waits as long for the answer.
 	Quiet time.Duration
+	// Refused is after how long a refused SUBSCRIBE is sent again, for rights can change.
+	Refused time.Duration
 }
 
 func (t Times) withDefaults() Times {
 	for field, value := range map[*time.Duration]time.Duration{
 		&t.Turn: 4 * time.Second, &t.Overdue: 2 * time.Second, &t.Cancel: time.Second, &t.Silent: 5 * time.Second,
-		&t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second,
+		&t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second, &t.Refused: 3 * time.Second,
 	} {
 		if *field == 0 {
 			*field = value

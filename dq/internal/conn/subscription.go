@@ -32,9 +32,6 @@ type Subscription struct {
 	changed  chan struct{}
 }
 
-// refusalPause is after how long a refused SUBSCRIBE is sent again, for rights can change.
-const refusalPause = 3 * time.Second
-
 // ping represents a PING among the channels that wait for an answer. No queue has a channel of that name.
 const ping = ""
 
@@ -230,7 +227,7 @@ func (s *Subscription) refuse(reply resp.Error) error {
 	}
 	channel := s.awaiting[0]
 	s.awaiting = s.awaiting[1:]
-	s.refused[channel] = time.Now().Add(refusalPause)
+	s.refused[channel] = time.Now().Add(s.conns.Refused)
 	s.mu.Unlock()
 	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
 	return nil
