@@ -93,9 +93,10 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, r := range all {
 		given()
-		if r.script.Name == "settle" {
+		switch r.script.Name { // the ids are new
+		case "settle":
 			r.args = []any{r.args[0], r.args[1], held.ID, 1}
-		} else if r.script.Name == "dead" {
+		case "dead":
 			r.args = []any{r.args[0], dead.ID}
 		}
 		by := l.bundle
