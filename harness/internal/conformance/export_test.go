@@ -10,9 +10,11 @@ import (
 // Releases returns the recorded releases, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 
-// Case returns the recorded lines of a case at a release, after its mark, or why the release could not run the case. ok
-// is false if there is no recording.
+// Case returns the recorded lines of a case at a release, or why the release could not run the case.
 func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
-	recorded, ok := o.cases[release][id]
-	return recorded.lines, recorded.absent, ok
+	if slices.Contains(o.releases, release) {
+		cases, _ := o.cases[release]()
+		return cases[id].lines, cases[id].absent, cases[id].recording != nil
+	}
+	return nil, "", false
 }

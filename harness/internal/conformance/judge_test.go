@@ -58,8 +58,7 @@ cases:
 
 func TestJudge(t *testing.T) {
 	release := wire.Newest()
-	program := spec.DQ{Release: release}.Link(true)
-	runner := newTestRunner(t, program, release)
+	runner := newTestRunner(t, spec.DQ{Release: release}.Link(true), release)
 	for name, test := range map[string]struct {
 		text   string
 		status Status
@@ -91,8 +90,7 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		program := crashing{spec.DQ{Release: release}.Link(true), op}
-		runner := newTestRunner(t, program, release)
+		runner := newTestRunner(t, crashing{spec.DQ{Release: release}.Link(true), op}, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
 		require.Contains(t, result.Detail, "driver program has ended", op)
@@ -102,8 +100,7 @@ func TestAProgramThatHasEndedFails(t *testing.T) {
 // The recording of a run judges the next run, and finds a difference.
 func TestRecordedRunIsTheOracle(t *testing.T) {
 	release := wire.Newest()
-	program := spec.DQ{Release: release}.Link(true)
-	runner := newTestRunner(t, program, release)
+	runner := newTestRunner(t, spec.DQ{Release: release}.Link(true), release)
 	c := parsed(t, offersOne)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7")
 	report.Add(runner.Judge(t.Context(), c, nil))
@@ -159,10 +156,11 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		}
 		require.Equal(t, want, got, name)
 	}
-	require.True(t, sameScripts(oracle.cases[wire.Release{Major: 3, Minor: 16, Patch: 6}][c.ID],
-		wire.Release{Major: 3, Minor: 16, Patch: 6}, wire.Release{Major: 3, Minor: 19, Patch: 0}))
-	require.False(t, sameScripts(oracle.cases[wire.Release{Major: 3, Minor: 16, Patch: 6}][c.ID],
-		wire.Release{Major: 3, Minor: 16, Patch: 6}, wire.Release{Major: 3, Minor: 21, Patch: 1}))
+	cases, err := oracle.cases[wire.Release{Major: 3, Minor: 16, Patch: 6}]()
+	require.NoError(t, err)
+	from := wire.Release{Major: 3, Minor: 16, Patch: 6}
+	require.True(t, sameScripts(cases[c.ID], from, wire.Release{Major: 3, Minor: 19, Patch: 0}))
+	require.False(t, sameScripts(cases[c.ID], from, wire.Release{Major: 3, Minor: 21, Patch: 1}))
 }
 
 func TestReportForms(t *testing.T) {

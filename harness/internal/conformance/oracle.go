@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
@@ -16,8 +17,8 @@ import (
 
 // Oracle is the recordings of the real Redisson, by release.
 type Oracle struct {
-	releases []wire.Release // ascending
-	cases    map[wire.Release]map[string]recordedCase
+	releases []wire.Release                                           // ascending
+	cases    map[wire.Release]func() (map[string]recordedCase, error) // which reads a release when it is asked for: all take 0.2 s
 }
 
 // recordedCase is the part of a recording that belongs to a case.
@@ -27,14 +28,11 @@ type recordedCase struct {
 	absent    string // why the real Redisson could not run the case; then there are no lines
 }
 
-// LoadOracle reads a folder that holds one folder for each release, in it one recording for each section.
+// LoadOracle returns the recordings of a folder that holds one folder for each release, in it one recording for each section.
 func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
-	o := &Oracle{cases: map[wire.Release]map[string]recordedCase{}}
+	o := &Oracle{cases: map[wire.Release]func() (map[string]recordedCase, error){}}
 	entries, err := fs.ReadDir(files, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return o, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the recordings cannot be read: %w", err)
 	}
 	for _, entry := range entries {
@@ -42,9 +40,7 @@ func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
 		if err != nil || !entry.IsDir() {
 			return nil, fmt.Errorf("the recordings: expected %s to hold a folder for each release, found %s", dir, entry.Name())
 		}
-		if o.cases[release], err = loadRelease(files, path.Join(dir, entry.Name())); err != nil {
-			return nil, err
-		}
+		o.cases[release] = sync.OnceValues(func() (map[string]recordedCase, error) { return loadRelease(files, path.Join(dir, entry.Name())) })
 		o.releases = append(o.releases, release)
 	}
 	slices.SortFunc(o.releases, wire.Release.Compare)
@@ -84,14 +80,17 @@ type verdictSource struct {
 	missing string // why there is no recording, so that replies and keys decide
 }
 
-// source returns the recording that judges a case: of the release itself, or else of the nearest earlier release, or else
-// of the nearest later one, of the same line, for which the case holds too and which sends the same scripts. A recorded
-// release without the case is an error.
+// source returns the recording that judges a case: of the release itself, else of the nearest earlier release, else of the nearest
+// later one, of the same line, for which the case holds too and which sends the same scripts. A recorded release without the case
+// is an error.
 func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	missing := "no recorded release has this case with the same scripts"
-	if recorded, ok := o.cases[release]; ok {
+	if slices.Contains(o.releases, release) {
+		recorded, err := o.cases[release]()
 		own, ok := recorded[c.ID]
 		switch {
+		case err != nil:
+			return verdictSource{}, err
 		case !ok:
 			return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
 		case own.absent == "":
@@ -100,16 +99,17 @@ func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 		missing = "it could not be recorded: " + own.absent
 	}
 	for _, r := range o.neighbours(release) {
-		recorded, ok := o.cases[r][c.ID]
-		if ok && recorded.absent == "" && c.HoldsFor(r) && sameScripts(recorded, r, release) {
+		cases, err := o.cases[r]()
+		if recorded, ok := cases[c.ID]; err != nil {
+			return verdictSource{}, err
+		} else if ok && recorded.absent == "" && c.HoldsFor(r) && sameScripts(recorded, r, release) {
 			return verdictSource{recordedCase: recorded, release: r}, nil
 		}
 	}
 	return verdictSource{missing: missing}, nil
 }
 
-// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the newest first, then the later
-// ones.
+// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, newest first, then the later ones.
 func (o *Oracle) neighbours(release wire.Release) []wire.Release {
 	var earlier, later []wire.Release
 	for _, r := range o.releases {
