@@ -82,8 +82,12 @@ func TestFaultLayoutBacklog(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {
 		var ofOther atomic.Int64
-		b := setup(t, dq.WithRelease(release), on(func(e dq.Transferred) { ofOther.Add(int64(e.OtherLayout)) }))
+		aside := make(chan dq.Quarantined, 10)
+		b := setup(t, dq.WithRelease(release), on(func(e dq.Quarantined) { aside <- e }),
+			on(func(e dq.Transferred) { ofOther.Add(int64(e.OtherLayout)) }))
 		own := layoutOf(t, release)
+		b.seedMember(t, 2, []byte("damaged")) // which nobody can read: it is neither lost nor in the way
+		b.seedMember(t, 4, []byte("also damaged, but longer than any header"))
 		const n = 250 // three transfers
 		var want []string
 		for i := range n {
@@ -96,6 +100,11 @@ func TestFaultLayoutBacklog(t *testing.T) {
 		}
 		d := b.delayed(t)
 		require.Equal(t, want, takeAll(t, deadline(t), b.queue, n))
+		key := scripts.Quarantine("orders")
+		require.Equal(t, dq.Quarantined{Queue: "orders", Key: key, Members: 2}, <-aside)
+		require.Equal(t, []redis.Z{
+			{Score: 2, Member: "damaged"}, {Score: 4, Member: "also damaged, but longer than any header"},
+		}, b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Val())
 		require.NoError(t, d.Close())
 		require.NoError(t, b.client.Close())
 		b.requireNothingLeft(t)
@@ -167,34 +176,6 @@ func runMixed(t *testing.T, old, recent *bundle, delay func(i int) time.Duration
 	left, err := old.redis.Exists(t.Context(), old.names.Pending, old.names.TimeoutSet).Result()
 	require.NoError(t, err)
 	require.Zero(t, left, "keys that are left")
-}
-
-// A member that nobody can read is neither lost nor in the way.
-func TestFaultLayoutUnreadableMember(t *testing.T) {
-	t.Parallel()
-	forBothReleases(t, func(t *testing.T, release string) {
-		events := make(chan dq.Quarantined, 10)
-		b := setup(t, dq.WithRelease(release), on(func(e dq.Quarantined) { events <- e }))
-		own := layoutOf(t, release)
-		b.seed(t, own, 1, "own 1")
-		b.seedMember(t, 2, []byte("damaged"))
-		b.seed(t, own.Other(), 3, "foreign")
-		b.seedMember(t, 4, []byte("also damaged, but longer than any header"))
-		b.seed(t, own, 5, "own 2")
-		b.delayed(t)
-
-		require.Equal(t, []string{"own 1", "foreign", "own 2"}, takeAll(t, deadline(t), b.queue, 3))
-		key := scripts.Quarantine("orders")
-		require.Equal(t, dq.Quarantined{Queue: "orders", Key: key, Members: 2}, <-events)
-		aside, err := b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Result()
-		require.NoError(t, err)
-		require.Equal(t, []redis.Z{
-			{Score: 2, Member: "damaged"}, {Score: 4, Member: "also damaged, but longer than any header"},
-		}, aside)
-		require.NoError(t, b.client.Close())
-		b.requireNothingLeft(t)
-		require.Empty(t, events)
-	})
 }
 
 // What is told to do as Redisson stops as Redisson does.

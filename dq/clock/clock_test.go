@@ -13,53 +13,22 @@ import (
 
 const deadline = 10 * time.Second
 
-func clocks() map[string]clock.Clock {
-	return map[string]clock.Clock{"system": clock.System(), "runtime": clock.Runtime()}
-}
-
-func TestTimerFiresNotBeforeItsInstant(t *testing.T) {
+// A timer fires not before its instant, an earlier one replaces a later one, and a context ends the wait.
+func TestTimers(t *testing.T) {
 	t.Parallel()
-	for name, c := range clocks() {
+	for name, c := range map[string]clock.Clock{"system": clock.System(), "runtime": clock.Runtime()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timer := c.NewTimer()
 			defer timer.Close()
-			for _, wait := range []time.Duration{-time.Hour, 0, time.Microsecond, 3 * time.Millisecond} {
+			timer.Reset(c.Now().Add(time.Hour))
+			for _, wait := range []time.Duration{time.Millisecond, -time.Hour, 0, time.Microsecond, 3 * time.Millisecond} {
 				at := c.Now().Add(wait)
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				require.NoError(t, clock.SleepUntil(ctx, c, timer, at))
 				cancel()
 				require.False(t, c.Now().Before(at))
 			}
-		})
-	}
-}
-
-func TestAnEarlierInstantReplacesALaterOne(t *testing.T) {
-	t.Parallel()
-	for name, c := range clocks() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			timer := c.NewTimer()
-			defer timer.Close()
-			timer.Reset(c.Now().Add(time.Hour))
-			timer.Reset(c.Now().Add(time.Millisecond))
-			select {
-			case <-timer.C():
-			case <-time.After(deadline):
-				t.Fatal("the timer did not fire")
-			}
-		})
-	}
-}
-
-func TestSleepUntilEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	for name, c := range clocks() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			timer := c.NewTimer()
-			defer timer.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, cancel)
 			require.ErrorIs(t, clock.SleepUntil(ctx, c, timer, c.Now().Add(time.Hour)), context.Canceled)

@@ -47,6 +47,12 @@ func (s *server) ask(context.Context) (time.Time, error) {
 	return time.Now().Add(s.ahead - s.behind/2), s.err
 }
 
+// filtered returns a StepFilter of a clock that the server judges, and its events.
+func filtered(ctx context.Context, s *server) (*settable, *clock.StepFilter, chan clock.StepEvent) {
+	under, steps := &settable{}, make(chan clock.StepEvent, 10)
+	return under, clock.NewStepFilter(ctx, under, s.ask, func(s clock.StepEvent) { steps <- s }), steps
+}
+
 func TestStepFilter(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -68,8 +74,7 @@ func TestStepFilter(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				under, steps := &settable{}, make(chan clock.StepEvent, 10)
-				g := clock.NewStepFilter(ctx, under, c.server.ask, func(s clock.StepEvent) { steps <- s })
+				under, g, steps := filtered(ctx, c.server)
 				time.Sleep(time.Hour)
 				before := g.Now()
 				under.set(c.set)
@@ -112,8 +117,8 @@ func TestStepFilterLooksByItself(t *testing.T) {
 // A clock that is put right again is followed again, and nobody is asked any more.
 func TestStepFilterFollowsAClockThatIsPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		under, s, steps := &settable{}, &server{}, make(chan clock.StepEvent, 10)
-		g := clock.NewStepFilter(t.Context(), under, s.ask, func(s clock.StepEvent) { steps <- s })
+		s := &server{}
+		under, g, steps := filtered(t.Context(), s)
 		under.set(time.Hour)
 		g.Now()
 		time.Sleep(10 * time.Minute)
@@ -139,8 +144,7 @@ func TestStepFilterOfAClockThatIsPutRightInParts(t *testing.T) {
 	for _, parts := range []int{3, 100} {
 		synctest.Test(t, func(t *testing.T) {
 			const wrong = 1200 * time.Millisecond
-			under, steps := &settable{}, make(chan clock.StepEvent, 10)
-			g := clock.NewStepFilter(t.Context(), under, (&server{}).ask, func(s clock.StepEvent) { steps <- s })
+			under, g, steps := filtered(t.Context(), &server{})
 			under.set(wrong)
 			require.WithinDuration(t, time.Now(), g.Now(), 0)
 			time.Sleep(time.Second)
@@ -165,8 +169,7 @@ func TestStepFilterOfAClockThatIsPutRightInParts(t *testing.T) {
 // Steps of which each is small are one within ten seconds, however often the time is asked for.
 func TestStepFilterOfManySmallSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		under, steps := &settable{}, make(chan clock.StepEvent, 10)
-		g := clock.NewStepFilter(t.Context(), under, (&server{}).ask, func(s clock.StepEvent) { steps <- s })
+		under, g, steps := filtered(t.Context(), &server{})
 		for range 8 {
 			under.set(400 * time.Millisecond)
 			for range 10 {
@@ -184,8 +187,7 @@ func TestStepFilterOfManySmallSteps(t *testing.T) {
 func TestStepFilter_Timers(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			under := &settable{}
-			g := clock.NewStepFilter(t.Context(), under, (&server{}).ask, func(clock.StepEvent) {})
+			under, g, _ := filtered(t.Context(), &server{})
 			timer := g.NewTimer()
 			defer timer.Close()
 			at := g.Now().Add(time.Minute)

@@ -59,6 +59,8 @@ func TestUnpackAny(t *testing.T) {
 				require.Equal(t, row.size, m.LengthSize)
 				require.Equal(t, row.value, string(m.Value))
 				require.Equal(t, row.member, m.Bytes())
+				_, err = row.layout.Other().Unpack(row.member)
+				require.True(t, err != nil || len(row.own) == 1, "it refuses the other layout")
 			}
 		})
 	}
