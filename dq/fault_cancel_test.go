@@ -127,7 +127,7 @@ func TestFaultCancelledTakesWithPauses(t *testing.T) {
 	s := redistest.Process(t)
 	b := setupOn(t, s, "orders")
 	node := s.Nodes()[0]
-	cancelled := cancelledTakes(t, b, 600, func(ctx context.Context) {
+	cancelled := cancelledTakes(t, b, 300, func(ctx context.Context) {
 		for _, pause := range []time.Duration{100 * time.Millisecond, 2200 * time.Millisecond} {
 			_ = pauseFor(ctx, 100*time.Millisecond)
 			_ = node.Pause()
@@ -135,7 +135,7 @@ func TestFaultCancelledTakesWithPauses(t *testing.T) {
 			_ = node.Resume()
 		}
 	})
-	require.Greater(t, cancelled, int64(200))
+	require.Greater(t, cancelled, int64(100))
 }
 
 // A user who may not send CLIENT UNBLOCK, or learn of its id, waits a second at most for the end of a cancelled take.

@@ -3,10 +3,8 @@ package dq_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,11 +173,10 @@ func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.Sender[string]) {
 	require.True(t, removed)
 	b.passBesideATransfer(t)
 	const n = 1600
-	begun := time.Now()
-	for _, i := range rand.Perm(n) {
-		require.NoError(t, d.Offer(ctx, strconv.Itoa(i), time.Until(begun.Add(7*time.Second+time.Duration(i)*time.Millisecond/4))))
-	}
-	takeAll(t, deadline(t), b.queue, n)
+	start := time.Now().Add(3 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i/4) })
+	require.NoError(t, d.Offer(ctx, "found", 0)) // and the backlog behind it
+	takeAll(t, deadline(t), b.queue, n+1)
 }
 
 // passBesideATransfer makes a pass, and another one while somebody transfers a member that it has taken out.
