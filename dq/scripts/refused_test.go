@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		args   []any
 		writes string
 	}{
-		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard"},
+		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard lrem zrem srem"},
 		{scripts.Unlist(), unlist, []any{"a", now, 100, 60_000, 60_000}, "rename sadd rpush persist pexpire unlink hset"},
 		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, "hincrby zadd hset hdel zrem ltrim"},
 		{scripts.Settle(), settle, []any{"ack", "", held.ID, 1}, "hdel zrem"},
