@@ -35,6 +35,11 @@ for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 
     echo "$name.tar.gz"
 done
 
+# The archive's dq-bench has JavaValues compiled: a Java without a compiler runs it, and misses only the Redisson.
+tar -xzf "$out/dq-bench-$version-linux-amd64.tar.gz" -C "$work" && mkdir "$work/empty"
+echo 74 | DQ_JAVA='java --limit-modules java.se' "$work/dq-bench-$version-linux-amd64/dq-bench" codec decode --hex --classpath "$work/empty" 2>&1 |
+    grep -q 'has no Redisson' || { echo 'release: expected JavaValues.jar within dq-bench' >&2; exit 1; }
+
 # The image, as docker save writes one: the program and the trusted authorities, for a user without rights.
 root=$work/root image=$work/image
 mkdir -p "$root/etc/ssl/certs" "$root/out" "$image"
