@@ -46,7 +46,7 @@ type Guard struct {
 	options GuardOptions
 
 	mu     sync.Mutex
-	queues map[string]*guarded
+	queues map[string]*guarded // by the timeout set
 	log    *json.Encoder
 
 	offset atomic.Int64 // of the server's clock, in ns
@@ -56,10 +56,11 @@ type Guard struct {
 type guarded struct {
 	GuardCounts
 	names wire.Names
+	lists map[string]bool // that were seen, of this queue and its twin
 
-	mixed     time.Time // when both layouts were seen last
-	woken     time.Time // when it was published that something is overdue
-	refused   bool      // it was said that a command is refused
+	mixed     atomic.Int64 // when both layouts were seen last, in Unix ms
+	woken     time.Time    // when it was published that something is overdue
+	refused   bool         // it was said that a command is refused
 	listeners int64
 
 	leading atomic.Bool // a goroutine takes members out ahead
@@ -94,10 +95,10 @@ func NewGuard(conn redis.Conn, o GuardOptions) *Guard {
 
 // say writes a line of JSON.
 func (g *Guard) say(q *guarded, what string, fields map[string]any) {
-	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": q.Queue, "did": what}
-	maps.Copy(line, fields)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": q.Queue, "did": what}
+	maps.Copy(line, fields)
 	_ = g.log.Encode(line)
 }
 
@@ -157,11 +158,6 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 		if names, err = Queues(ctx, g.conn); err != nil {
 			return err
 		}
-		for i, name := range names {
-			if g.queues["{"+name+"}"] != nil { // known by its list, which consumers keep empty
-				names[i] = "{" + name + "}"
-			}
-		}
 	}
 	for part := range slices.Chunk(names, atOnce) {
 		if err := g.look(ctx, part, leading); err != nil {
@@ -176,13 +172,19 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 	now := g.now()
 	soon := strconv.FormatInt(now+g.options.Ahead.Milliseconds()+2*g.options.Interval.Milliseconds()+1000, 10)
 	var calls [][]any
-	const each = 7
+	const each = 8
+	other := func(name string) string {
+		if len(g.options.Queues) > 0 {
+			return name
+		}
+		return cmp.Or(twin(name), name)
+	}
 	for _, name := range names {
 		n := wire.NamesOf(name)
 		calls = append(calls,
 			[]any{"ZRANGEBYSCORE", n.TimeoutSet, "0", soon, "WITHSCORES", "LIMIT", 0, 50}, []any{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "LIMIT", 0, 5},
 			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"},
-			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"EXISTS", "{" + name + "}"})
+			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"LLEN", name}, []any{"LLEN", other(name)})
 	}
 	replies, err := g.conn.Pipe(ctx, calls...)
 	if ctx.Err() != nil || len(replies) < len(calls) {
@@ -192,14 +194,20 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 		r := replies[i*each:]
 		head, err := redis.Scores(r[0])
 		q := g.queueOf(name)
-		if other, _ := r[6].Int64(); other > 0 && len(g.options.Queues) == 0 && !strings.Contains(name, "{") {
-			err = fmt.Errorf("its keys are those of %q too, which exists: name the right queue", "{"+name+"}")
+		for j, list := range []string{name, other(name)} {
+			if n, _ := r[6+j].Int64(); n > 0 {
+				g.mean(q, list)
+			}
+		}
+		if len(q.lists) > 1 {
+			err = fmt.Errorf("queue %q has the same keys: name the right queue", twin(name))
+			q.mixed.Store(0)
 		}
 		if err != nil {
 			g.note(q, step{}, err)
 			continue
 		}
-		for _, reply := range r[1:each] {
+		for _, reply := range r[1:6] {
 			if err := reply.Err(); redis.HasErrorPrefix(err, "NOPERM") && !q.refused {
 				q.refused = true // it does without
 				g.say(q, "cannot see", map[string]any{"error": err.Error()})
@@ -220,7 +228,7 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 			q.listeners, _ = sub[1].(int64)
 		}
 		if layouts[wire.LayoutDLc0] && layouts[wire.LayoutBc0Lc0] || len(held) > 0 || g.options.AlwaysAhead {
-			q.mixed = time.Now()
+			q.mixed.Store(time.Now().UnixMilli())
 		}
 		g.decide(ctx, q, head, now, leading)
 	}
@@ -230,13 +238,26 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 func (g *Guard) queueOf(name string) *guarded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	q := g.queues[name]
+	names := wire.NamesOf(name)
+	q := g.queues[names.TimeoutSet]
 	if q == nil {
-		q = &guarded{GuardCounts: GuardCounts{Queue: text.Valid(name)}, names: wire.NamesOf(name)}
-		g.queues[name] = q
+		q = &guarded{GuardCounts: GuardCounts{Queue: text.Valid(name)}, names: names, lists: map[string]bool{}}
+		g.queues[names.TimeoutSet] = q
 	}
 	return q
 }
+
+// mean takes over the name of the first list that was seen: keys do not distinguish the queue from its twin.
+func (g *Guard) mean(q *guarded, list string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q.lists[list] = true; len(q.lists) == 1 {
+		q.Queue, q.names = text.Valid(list), wire.NamesOf(list)
+	}
+}
+
+// isMixed reports whether both layouts were seen lately.
+func (q *guarded) isMixed() bool { return time.Since(time.UnixMilli(q.mixed.Load())) < mixedTime }
 
 // layoutOf is 0 for a member of neither layout.
 func layoutOf(member string) wire.Layout {
@@ -249,7 +270,7 @@ func layoutOf(member string) wire.Layout {
 
 // decide acts on a queue.
 func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int64, leading *sync.WaitGroup) {
-	if !q.mixed.IsZero() && time.Since(q.mixed) < mixedTime {
+	if q.isMixed() {
 		if !q.leading.Swap(true) {
 			g.say(q, "takes members out ahead", map[string]any{"why": "members of both layouts wait", "ahead": g.options.Ahead.String()})
 			leading.Go(func() { g.lead(ctx, q) })
@@ -286,7 +307,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 	ahead := g.options.Ahead.Milliseconds()
 	for ended, until := false, int64(0); ; {
 		horizon := g.now() + ahead
-		if !ended && (ctx.Err() != nil || time.Since(q.mixed) > mixedTime) {
+		if !ended && (ctx.Err() != nil || !q.isMixed()) {
 			ended, until = true, g.now()+ahead+1000
 		}
 		if ended {
@@ -329,7 +350,10 @@ func (s step) delivered() int64 { return s.old + s.new }
 
 // step runs the script once, to its end: else its result is not counted.
 func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
-	n, u := q.names, scripts.UnlistingOf(q.names.Destination)
+	g.mu.Lock()
+	n := q.names
+	g.mu.Unlock()
+	u := scripts.UnlistingOf(n.Destination)
 	keys := []string{
 		n.Destination, n.TimeoutSet, n.Pending, AheadKey(n.Destination), scripts.Quarantine(n.Destination), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(n.Destination),
 	}
@@ -366,7 +390,7 @@ func (g *Guard) note(q *guarded, done step, err error) {
 	q.Delivered += done.delivered()
 	q.Before += done.before
 	q.Aside += done.set
-	was := q.Error
+	was, aside := q.Error, scripts.Quarantine(q.names.Destination)
 	if q.Error = ""; err != nil {
 		q.FailedCalls++
 		q.Error = err.Error()
@@ -387,6 +411,6 @@ func (g *Guard) note(q *guarded, done step, err error) {
 		g.say(q, "did not deliver again", map[string]any{"messages": done.before, "why": "a transfer of Redisson's that failed has delivered them"})
 	}
 	if done.set > 0 {
-		g.say(q, "set aside", map[string]any{"messages": done.set, "why": "no client can read them", "key": scripts.Quarantine(q.names.Destination)})
+		g.say(q, "set aside", map[string]any{"messages": done.set, "why": "no client can read them", "key": aside})
 	}
 }

@@ -3,7 +3,10 @@ package ops_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +15,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // log is the lines that a Guard writes.
@@ -140,38 +142,50 @@ func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
 	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")
 }
 
-// Two real Redissons of both sides share a queue.
-func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
-	t.Parallel()
-	redistest.Redisson(t, "3.21.0", "4.7.0")
-	b := setup(t)
-	sides := []*redistest.RedissonQueue{redistest.OpenRedisson(t, b.srv, "3.21.0", "orders", "string"), redistest.OpenRedisson(t, b.srv, "4.7.0", "orders", "string")}
-	b.guard(ops.GuardOptions{Queues: []string{"orders"}, Ahead: time.Second})
-	const messages = 60
-	for i := range messages {
-		sides[i%2].Call("dq.offer", map[string]any{"value": map[string]string{"t": "string", "v": "order " + strconv.Itoa(i)}, "delay": 3000 + i*7919%1000})
-	}
-	b.eventually(func() bool { return b.count("LLEN", "orders") >= messages }, "all are delivered")
-	came := map[string]int{}
-	for _, value := range b.list("orders") {
-		came[value]++
-	}
-	require.Len(t, came, messages, "each once")
-	require.Len(t, b.list("orders"), messages, "each once")
-}
-
 // A guard whose server is away at the end says so.
 func TestGuardWithoutAServerAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx, cancel := context.WithTimeout(b.ctx, 4*time.Second)
+	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	g := ops.NewGuard(b.conn, ops.GuardOptions{Queues: []string{"orders"}, Interval: 10 * time.Millisecond})
-	go func() {
-		for len(g.Counts()) == 0 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
+	lines, ended := &log{}, make(chan error, 1)
+	g := ops.NewGuard(b.conn, ops.GuardOptions{Queues: []string{"orders"}, Interval: 10 * time.Millisecond, Log: lines})
+	go func() { ended <- g.Run(ctx) }()
+	b.eventually(func() bool { return len(g.Counts()) == 1 }, "it has looked")
+	_ = b.srv.Close()
+	b.eventually(func() bool { return strings.Contains(lines.String(), `"did":"failed"`) }, "it says so")
+	cancel()
+	require.Error(t, <-ended)
+}
+
+// "orders" and "{orders}" have the same keys. Only the lists distinguish the queues.
+func TestQueuesWithTheSameKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	look := func(names ...string) (all []string) {
+		for _, q := range b.look(ops.LookOptions{Queues: names, Wait: time.Millisecond}).Queues {
+			shares := slices.ContainsFunc(q.Findings, func(f ops.Finding) bool { return f.Kind == "shared-keys" })
+			all = append(all, fmt.Sprintf("%s %v", q.Name, shares))
 		}
-		_ = b.srv.Close()
-	}()
-	require.Error(t, g.Run(ctx))
+		return all
+	}
+	b.offer(bc0Lc0, time.Hour, "a")
+	b.offer(dLc0, time.Hour, "b")
+	require.Equal(t, []string{"orders false"}, look())
+	g, lines, end := b.guard(ops.GuardOptions{})
+	b.eventually(func() bool { return strings.Contains(lines.String(), `"takes members out ahead"`) }, "it leads")
+	b.do("RPUSH", "{orders}", "before")
+	require.Equal(t, []string{"{orders} false"}, look())
+	require.Equal(t, []string{"orders true"}, look("orders"))
+	b.eventually(func() bool { return g.Counts()[0].Queue == "{orders}" }, "the list has the name")
+	b.do("DEL", "{orders}") // consumers keep it empty
+	b.offer(bc0Lc0, time.Second, "c")
+	b.eventually(func() bool { return len(b.list("{orders}")) == 1 }, "the guard remembers the list")
+	b.do("RPUSH", "orders", "of the other")
+	require.Equal(t, []string{"orders true", "{orders} true"}, look())
+	b.eventually(func() bool { return g.Counts()[0].Error != "" }, "two lists are there")
+	end()
+	require.Len(t, g.Counts(), 1)
+	require.Len(t, b.list("orders"), 1)
+	require.Contains(t, lines.String(), "has the same keys: name the right queue")
 }

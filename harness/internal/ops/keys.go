@@ -49,27 +49,42 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 		_ = add(open)
 		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*", "COUNT", 1000}, add)
 	})
-	return inBraces(ctx, conn, slices.Sorted(maps.Keys(found))), err
+	return byLists(ctx, conn, slices.Sorted(maps.Keys(found))), err
 }
 
-// inBraces gives a queue whose name is itself in braces this name, where its list is there and the other is not: the keys of "{orders}"
-// and of "orders" are the same but for that.
-func inBraces(ctx context.Context, conn redis.Conn, names []string) []string {
+// twin is the other name with the same keys but for the list, "{orders}" of "orders"; empty without one.
+func twin(name string) string {
+	inner, _ := wire.DestinationOf(wire.NamesOf(name).Pending)
+	switch {
+	case inner != name:
+		return inner
+	case strings.Contains(name, "{"):
+		return ""
+	}
+	return "{" + name + "}"
+}
+
+// byLists names a queue "{orders}" instead of "orders", which has the same keys, if only that list exists; if both do, by both names.
+func byLists(ctx context.Context, conn redis.Conn, names []string) (all []string) {
 	for part := range slices.Chunk(names, atOnce) {
 		var calls [][]any
 		for _, name := range part {
-			calls = append(calls, []any{"LLEN", "{" + name + "}"}, []any{"LLEN", name})
+			calls = append(calls, []any{"LLEN", twin(name)}, []any{"LLEN", name})
 		}
 		replies, _ := conn.Pipe(ctx, calls...)
-		for i := 0; i+1 < len(replies); i += 2 {
-			braced, _ := replies[i].Int64()
-			if own, err := replies[i+1].Int64(); err == nil && braced > 0 && own == 0 && !strings.Contains(part[i/2], "{") {
-				part[i/2] = "{" + part[i/2] + "}"
+		exists := func(i int) bool { return i < len(replies) && replies[i].Err() == nil && replies[i].Val() != int64(0) }
+		for i, name := range part {
+			other := twin(name) != "" && exists(2*i)
+			if other {
+				all = append(all, twin(name))
+			}
+			if !other || exists(2*i+1) {
+				all = append(all, name)
 			}
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(all)
+	return all
 }
 
 // Command is a command of dq-bench, to be pasted into a shell: words in front of the queue, flags behind it.

@@ -97,6 +97,7 @@ type Queue struct {
 	aheadDue float64
 	leaseDue float64
 	wrong    []string // keys of another type
+	twin     int64    // values in the list of the twin
 	far      bool     // due members are far from the head of a long list
 }
 
@@ -197,7 +198,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, 9, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
 			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LRANGE", name, 0, 1},
 			[]any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
-			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases})
+			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases}, []any{"LLEN", cmp.Or(twin(name), n.Pending)})
 	}
 	each := len(calls) / len(names)
 	replies, err := d.conn.Pipe(ctx, calls...)
@@ -222,7 +223,10 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased} {
 			*into, _ = r[j].Int64()
 		}
-		for _, reply := range r {
+		if q.twin, _ = r[each-1].Int64(); twin(name) == "" { // it is asked for without a right to it
+			q.twin = 0
+		}
+		for _, reply := range r[:each-1] {
 			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", reply.Err())
 		}
 		members, _ := redis.Scores(r[4])
