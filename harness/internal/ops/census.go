@@ -46,6 +46,8 @@ type Value struct {
 type Bucket struct {
 	Within string `json:"within"`
 	Count  int64  `json:"count"`
+
+	end int64 // in ms from now
 }
 
 // Message is a member for people.
@@ -119,6 +121,11 @@ func (x *index) see(member string) (known, again bool) {
 	return known, again
 }
 
+var buckets = []Bucket{
+	{"overdue for more than an hour", 0, -3600e3}, {"overdue for more than a second", 0, -1e3}, {"due now", 0, 1}, {"in a minute", 0, 60e3},
+	{"in an hour", 0, 3600e3}, {"in a day", 0, 24 * 3600e3}, {"in 30 days", 0, 30 * 24 * 3600e3}, {"later", 0, lastMS},
+}
+
 const (
 	maxCensus  = 5_000_000 // members; beyond, 100 MB of hashes
 	maxAsked   = 1000      // ghosts and orphans that are asked for one by one
@@ -136,6 +143,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	x := &index{listed: map[uint64]bool{}}
 	kinds := map[Value]int64{}
 	q.Layouts = map[string]int64{}
+	c.Due = slices.Clone(buckets)
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
 		if len(x.listed) < maxCensus {
@@ -147,6 +155,8 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		}
 		if isNever(z.Score) {
 			c.Never++
+		} else if i := slices.IndexFunc(c.Due, func(b Bucket) bool { return z.Score < l.nowMS()+float64(b.end) }); i >= 0 {
+			c.Due[i].Count++
 		}
 		kind := Value{Codec: m.Codec, Class: m.Class}
 		if kinds[kind] == 0 && len(kinds) >= maxKinds {
@@ -160,6 +170,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if err != nil {
 		return err
 	}
+	c.Due = slices.DeleteFunc(c.Due, func(b Bucket) bool { return b.Count == 0 })
 	for kind, n := range kinds {
 		if kind.Count = n; kind.Codec != "" { // of a member that was read
 			c.Values = append(c.Values, kind)
@@ -178,9 +189,6 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		if err != nil && !l.refused("MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
 			return err
 		}
-	}
-	if err := d.due(ctx, l, q); err != nil {
-		return err
 	}
 	d.beside(ctx, l, q)
 	return nil
@@ -295,29 +303,6 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, m
 		}
 	}
 	return reason, nil
-}
-
-// due counts the members due within each span.
-func (d *Doctor) due(ctx context.Context, l *Look, q *Queue) error {
-	now := l.At.UnixMilli()
-	from := "0"
-	for _, s := range []struct {
-		name string
-		ms   int64
-	}{
-		{"overdue for more than an hour", -3600e3}, {"overdue for more than a second", -1e3}, {"due now", 1}, {"in a minute", 60e3}, {"in an hour", 3600e3},
-		{"in a day", 24 * 3600e3}, {"in 30 days", 30 * 24 * 3600e3}, {"later", lastMS},
-	} {
-		to := fmt.Sprintf("(%d", min(now+s.ms, lastMS))
-		n, err := d.conn.Do(ctx, "ZCOUNT", q.names.TimeoutSet, from, to).Int64()
-		if err != nil {
-			return fmt.Errorf("ZCOUNT %s: %w", q.names.TimeoutSet, err)
-		}
-		if from = to[1:]; n > 0 {
-			q.Census.Due = append(q.Census.Due, Bucket{s.name, n})
-		}
-	}
-	return nil
 }
 
 // beside reads what is not needed for the rest: clients, memory, and where due members stand in a long list.
