@@ -27,6 +27,7 @@ const (
 	logGap     = 60_000_000 // µs that time may go back within one log
 	maxQueues  = 10_000
 	maxKeySize = 4 << 10
+	farOff     = 1 << 46 // ms: beyond it times have overflowed
 	prefix     = "redisson_delay_queue"
 )
 
@@ -82,14 +83,12 @@ type keyRef struct {
 type queue struct {
 	Queue
 	named   bool    // by a script; else the name is taken from another key
+	also    string  // another list
 	late    []int64 // µs, of each message that was moved
 	layouts [3]bool
 
 	alive
 }
-
-// dueText is the due time by the clock of the client that offered.
-func (m *message) dueText() string { return timeText(min(max(m.due, -1<<46), 1<<46) * 1000) }
 
 // alive is forgotten when a log ends.
 type alive struct {
@@ -101,6 +100,8 @@ type alive struct {
 	moved, ran  int64               // when a transfer last moved a message, and last ran; 0 for never
 	foreignSeen [3]bool
 }
+
+func newAlive() alive { return alive{messages: map[uint64]*message{}, values: map[uint64]int{}} }
 
 // element is one of the destination.
 type element struct {
@@ -146,7 +147,7 @@ func (a *Analysis) begin() {
 		h.known = false
 	}
 	for _, q := range a.queues {
-		q.alive = alive{messages: map[uint64]*message{}, values: map[uint64]int{}}
+		q.alive = newAlive()
 	}
 }
 
@@ -202,9 +203,7 @@ func (a *Analysis) end(cut bool) {
 
 // call takes in a call; cut means that the log ends in it.
 func (a *Analysis) call(c *trace.Call, cut bool) {
-	a.scriptLines += int64(len(c.Inner))
 	if c.Line.Inner() {
-		a.scriptLines++
 		a.inner(c.Line)
 	} else {
 		a.client(c)
@@ -241,11 +240,7 @@ func (a *Analysis) client(c *trace.Call) {
 			}
 		}
 	default:
-		keys := trace.KeysOf(c.Line)
-		if name == "rpoplpush" || name == "lmove" { // their push is no offer
-			keys = keys[:min(len(keys), 1)]
-		}
-		for _, key := range keys {
+		for _, key := range poppedFrom(name, c.Line) {
 			if ref, ok := a.queueOf(c.DB, key); ok {
 				a.begun(c.Line, from.host, ref.queue).direct = true
 				a.effect(ref, name, c.Line)
@@ -253,6 +248,15 @@ func (a *Analysis) client(c *trace.Call) {
 			}
 		}
 	}
+}
+
+// poppedFrom are the keys of a command without the list that it moves to: that push is no offer.
+func poppedFrom(name string, l monitor.Line) []string {
+	keys := trace.KeysOf(l)
+	if strings.HasSuffix(name, "rpoplpush") || strings.HasSuffix(name, "lmove") {
+		keys = keys[:min(len(keys), 1)]
+	}
+	return keys
 }
 
 // begun begins the step of a call.
@@ -267,7 +271,7 @@ func (a *Analysis) begun(l monitor.Line, by *host, q *queue) *step {
 
 // inner is a command of a script. Without a script's line in the log, a step is made up.
 func (a *Analysis) inner(l monitor.Line) {
-	if len(l.Args) < 2 {
+	if a.scriptLines++; len(l.Args) < 2 {
 		return
 	}
 	ref, ok := a.queueOf(l.DB, l.Args[1])
@@ -308,7 +312,7 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 		a.leftOut = true
 		return keyRef{}, false
 	}
-	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, alive: alive{messages: map[uint64]*message{}, values: map[uint64]int{}}}
+	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, alive: newAlive()}
 	a.queues = append(a.queues, q)
 	n := wire.NamesOf(q.Name)
 	for key, r := range map[string]role{
@@ -320,12 +324,17 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 	return ref, ok
 }
 
-// rename takes over the destination that a script names.
+// rename takes over the destination in a script. "{orders}" and "orders" have the same keys: they are one queue with two lists.
 func (a *Analysis) rename(q *queue, name string) {
-	if !q.named && q.Name != name && len(name) <= maxKeySize {
-		delete(a.keys, dbKey{q.DB, q.Name})
-		q.Name = strings.Clone(name)
-		a.keys[dbKey{q.DB, q.Name}] = keyRef{q, destination}
+	key := dbKey{q.DB, name}
+	if _, known := a.keys[key]; !known && len(name) <= maxKeySize {
+		if name = strings.Clone(name); !q.named {
+			delete(a.keys, dbKey{q.DB, q.Name})
+			q.Name = name
+		} else {
+			q.also = name
+		}
+		a.keys[dbKey{q.DB, name}] = keyRef{q, destination}
 	}
 	q.named = true
 }
@@ -362,15 +371,13 @@ func (h *host) saw(clientMS, serverUS int64) {
 // dueAt is when a message is due, in µs of the server's clock. An offering host that shows no clock is taken to have
 // the clock of the host that transfers.
 func (m *message) dueAt(by *host) int64 {
-	const farOff = 1 << 52 // ms: beyond it times have overflowed
-	ahead := int64(0)
 	switch {
 	case m.host != nil && m.host.known:
-		ahead = m.host.AheadMs
-	case by != nil && by.known:
-		ahead = by.AheadMs
+		by = m.host
+	case by == nil || !by.known:
+		return m.due * 1000
 	}
-	return (min(max(m.due, -farOff), farOff) - ahead) * 1000
+	return (m.due - by.AheadMs) * 1000
 }
 
 // from is the instant from which a message can be moved.

@@ -81,26 +81,18 @@ type listeners struct {
 	joined, left int64
 }
 
-func (a *Analysis) listenersOf(channel string) *listeners {
-	l := a.listeners[channel]
-	if l == nil {
-		l = &listeners{}
-		if len(a.listeners) < 2*maxQueues && len(channel) <= maxKeySize {
-			a.listeners[strings.Clone(channel)] = l
-		}
-	}
-	return l
-}
-
 func (a *Analysis) subscribe(c *conn, l monitor.Line) {
 	for _, name := range l.Args[1:] {
-		if strings.HasPrefix(name, prefix) && len(c.channels) < 64 && !slices.Contains(c.channels, name) {
-			c.channels = append(c.channels, strings.Clone(name))
-			of := a.listenersOf(name)
-			if of.count++; of.count == 1 {
-				of.joined = l.Time
-			}
+		of := a.listeners[name]
+		if !strings.HasPrefix(name, prefix) || len(c.channels) == 64 || slices.Contains(c.channels, name) || of == nil && len(a.listeners) == 2*maxQueues || len(name) > maxKeySize {
+			continue
 		}
+		name = strings.Clone(name)
+		of = cmp.Or(of, &listeners{})
+		if of.count++; of.count == 1 {
+			of.joined = l.Time
+		}
+		c.channels, a.listeners[name] = append(c.channels, name), of
 	}
 }
 
@@ -109,7 +101,7 @@ func (a *Analysis) unsubscribe(c *conn, from []string, at int64) {
 		if len(from) > 0 && !slices.Contains(from, name) {
 			return false
 		}
-		of := a.listenersOf(name)
+		of := a.listeners[name]
 		if of.count--; of.count == 0 {
 			of.left = at
 		}
@@ -121,8 +113,7 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 	if len(l.Args) < 3 {
 		return
 	}
-	last := len(l.Args) - 1
-	seconds, err := strconv.ParseFloat(l.Args[last], 64)
+	seconds, err := strconv.ParseFloat(l.Args[len(l.Args)-1], 64)
 	if err != nil {
 		return
 	}
@@ -130,10 +121,7 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 		c.by = c.by.and(negativeWaits)
 		return
 	}
-	keys := l.Args[1:last]
-	if name == "brpoplpush" || name == "blmove" {
-		keys = keys[:1]
-	}
+	keys := poppedFrom(name, l)
 	for _, key := range keys {
 		ref, ok := a.keys[dbKey{l.DB, key}]
 		if ok && ref.role == destination && ref.queue.take(c.host, l.Time) {

@@ -114,13 +114,10 @@ func (a *Analysis) Document() *Document {
 
 // document is the queue with its layout and lateness.
 func (q *queue) document() *Queue {
-	switch d, bc := q.layouts[wire.LayoutDLc0], q.layouts[wire.LayoutBc0Lc0]; {
-	case d && bc:
-		q.Layout = "mixed"
-	case d:
-		q.Layout = wire.LayoutDLc0.String()
-	case bc:
-		q.Layout = wire.LayoutBc0Lc0.String()
+	for _, l := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		if q.layouts[l] {
+			q.Layout = map[bool]string{true: l.String(), false: "mixed"}[q.Layout == ""]
+		}
 	}
 	if n := len(q.late); n > 0 {
 		slices.Sort(q.late)
@@ -145,6 +142,7 @@ func (a *Analysis) notices(d *Document) {
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)
 	for _, q := range a.queues {
+		notice(q.also != "", "queue %q has the same keys as %q: messages went to either list", q.Name, q.also)
 		notice(q.unsure != "", "queue %q: what waits in it is not known after %s", q.Name, q.unsure)
 	}
 }

@@ -129,20 +129,6 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	}
 }
 
-func words(s string) map[string]bool {
-	all := map[string]bool{}
-	for w := range strings.FieldsSeq(s) {
-		all[w] = true
-	}
-	return all
-}
-
-var (
-	readOnly = words(`exists type ttl pttl expiretime pexpiretime object dump touch memory sort_ro zcard zcount zscore zmscore zrank zrange
-		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get mget pubsub`)
-	zaddOptions = words("nx xx gt lt ch incr")
-)
-
 func isDelete(name string) bool { return name == "del" || name == "unlink" }
 
 // argument is the number after the key, which is 1 if the command leaves it out.
@@ -158,8 +144,14 @@ func argument(l monitor.Line) int64 {
 func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 	q, s := ref.queue, &a.step
 	s.ran, s.last = true, l.Time
-	if readOnly[name] || len(l.Args) < 2 {
+	if !trace.Changes(l) || len(l.Args) < 2 {
 		s.ended = s.ended || ref.role == timeoutSet && len(l.Args) == 5 && name == "zrange"
+		if name == "zrangebyscore" && len(l.Args) > 3 && s.lost && s.kind == otherStep {
+			s.kind = transferStep
+			if now, err := strconv.ParseInt(l.Args[3], 10, 64); err == nil {
+				s.host.saw(now, l.Time)
+			}
+		}
 		return
 	}
 	switch {
@@ -195,16 +187,11 @@ func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
 	s := &a.step
 	switch name {
 	case "zadd":
-		i := 2
-		for i < len(l.Args) && zaddOptions[strings.ToLower(l.Args[i])] {
-			i++
-		}
-		for ; i+1 < len(l.Args); i += 2 {
-			score, err := strconv.ParseFloat(l.Args[i], 64)
-			if err != nil {
-				return
+		for i := 2; i+1 < len(l.Args); i++ {
+			if score, err := strconv.ParseFloat(l.Args[i], 64); err == nil { // else an option
+				i++
+				a.add(q, int64(min(max(score, -farOff), farOff)), l.Args[i], l.Time)
 			}
-			a.add(q, int64(score), l.Args[i+1], l.Time)
 		}
 	case "zrem":
 		for _, member := range l.Args[2:] {
@@ -219,13 +206,6 @@ func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
 			if s.popped > 0 {
 				s.popped--
 				m.listed--
-			}
-		}
-	case "zrangebyscore":
-		if s.lost && s.kind == otherStep {
-			s.kind = transferStep
-			if now, err := strconv.ParseInt(l.Args[min(3, len(l.Args)-1)], 10, 64); err == nil {
-				s.host.saw(now, l.Time)
 			}
 		}
 	default:
@@ -250,7 +230,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 	m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
 	if m.story != nil {
-		m.story.add("offered by "+s.host.Host+", due "+m.dueText(), s.at, at)
+		m.story.add("offered by "+s.host.Host+", due "+timeText(m.due*1000), s.at, at)
 	}
 	if s.direct {
 		m.byHand = true

@@ -238,7 +238,7 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *ste
 	kind, reason := Stall, "transfers ran meanwhile and moved none, the latest "+timeText(q.ran)
 	if q.ran < from {
 		reason = "no transfer ran (its timer was lost, as Redisson 3.5.6 to 3.45.0 can, or its client was gone)"
-		l := a.listenersOf(wire.NamesOf(q.Name).Channel)
+		l := cmp.Or(a.listeners[wire.NamesOf(q.Name).Channel], &listeners{})
 		if unheard := l.count == 0 || l.joined > from; unheard && (q.ran == 0 || l.left > 0 && l.left <= from) {
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
@@ -293,11 +293,8 @@ func (q *queue) firstForeign(own wire.Layout) (first *message) {
 }
 
 func (m *message) describe() string {
-	layout := "neither layout"
-	if m.layout != 0 {
-		layout = m.layout.String()
-	}
-	return fmt.Sprintf("of %s, due %s", layout, m.dueText())
+	layout := map[bool]string{true: "neither layout", false: m.layout.String()}[m.layout == 0]
+	return fmt.Sprintf("of %s, due %s", layout, timeText(m.due*1000))
 }
 
 // mismatch notes a message that is in only one of set and list; s is nil at the end of the log.

@@ -209,10 +209,7 @@ func (d *Document) WriteStories(w io.Writer, where string) error {
 	for _, s := range d.Stories {
 		fmt.Fprintf(&b, "%s  %s\n", text.Line(s.Queue), text.Line(s.Value))
 		for _, e := range s.Events {
-			line := ""
-			if e.Line.Number > 0 {
-				line = "  (" + e.Line.place() + ")"
-			}
+			line := map[bool]string{true: "  (" + e.Line.place() + ")"}[e.Line.Number > 0]
 			fmt.Fprintf(&b, "%s%s  %s%s\n", "    ", e.At, e.What, line)
 		}
 	}

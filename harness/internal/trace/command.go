@@ -45,8 +45,8 @@ func Blocks(l monitor.Line) bool { return blocking[l.Name()] }
 // Subscribes reports whether a command makes its connection a subscriber.
 func Subscribes(l monitor.Line) bool { return subscribing[l.Name()] }
 
-// changes reports whether a command changes a key, sends a message or waits. A script's changes are its inner commands.
-func changes(l monitor.Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
+// Changes reports whether a command changes a key, sends a message or waits. A script's changes are its inner commands.
+func Changes(l monitor.Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
 
 // KeysOf returns the keys that a command names. An unknown command has one key, its first argument, as nearly all have.
 func KeysOf(l monitor.Line) []string {
@@ -137,5 +137,5 @@ func changesOf(c Call) (made []monitor.Line) {
 	if !callsScript(c.Line) {
 		all = []monitor.Line{c.Line}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(l monitor.Line) bool { return !changes(l) })
+	return slices.DeleteFunc(slices.Clone(all), func(l monitor.Line) bool { return !Changes(l) })
 }

@@ -105,7 +105,7 @@ func (m *Keyspace) command(l monitor.Line) bool {
 		return ok
 	}
 	switch name, n := l.Name(), len(args); {
-	case !changes(l) || n < 2:
+	case !Changes(l) || n < 2:
 	case name == "rpush" || name == "lpush", (name == "rpushx" || name == "lpushx") && m.list(key(1)) != nil:
 		for _, element := range args[2:] {
 			m.push(key(1), element, name[0] == 'l')
