@@ -87,14 +87,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 			for range 400 {
 				require.NoError(t, client.step(ctx))
 			}
-			lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
-			require.NoError(t, err)
-
-			reader := &analysis.Reader{Analysis: analysis.New()}
-			for _, l := range lines {
-				reader.Line(l)
-			}
-			d := reader.Document()
+			d := until(ctx, t, conn, rdb)
 			require.Len(t, d.Queues, 1)
 			q := d.Queues[0]
 			require.Equal(t, rdb.ZCard(ctx, orders.TimeoutSet).Val(), q.StillPending)

@@ -60,16 +60,3 @@ func TestNamedPipeWithAnomalies(t *testing.T) {
 		t.Fatal("it waits for another writer")
 	}
 }
-
-// What brings nothing is given up too.
-func TestAPipeThatBringsNothing(t *testing.T) {
-	t.Parallel()
-	in, out, err := os.Pipe()
-	require.NoError(t, err)
-	defer out.Close()
-	defer in.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(ctx, in), context.DeadlineExceeded)
-}

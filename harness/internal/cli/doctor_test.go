@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,63 +196,38 @@ func next(ts *testscript.TestScript, neg bool, args []string) {
 // The command that a finding names mends it: the test runs the command, with --yes if it prints a plan.
 func TestNextCommandsMend(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	member := func(l wire.Layout, value string) []byte {
-		return l.Pack([8]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte(value))
+	names, leases, ahead := wire.NamesOf("orders"), scripts.LeaseNamesOf("orders"), ops.AheadKey("orders")
+	member := func(l wire.Layout, value string) string {
+		return string(l.Pack([8]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte(value)))
 	}
-	names, leases := wire.NamesOf("orders"), scripts.LeaseNamesOf("orders")
-	hour := float64(now.Add(time.Hour).UnixMilli())
-	for kind, broken := range map[string]func(ctx context.Context, c redis.UniversalClient) error{
-		"overdue": func(ctx context.Context, c redis.UniversalClient) error {
-			return offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(-time.Minute))
-		},
-		"foreign-member": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(3*time.Second)), offered(ctx, c, "orders", wire.LayoutDLc0, "y", now.Add(3*time.Second)))
-		},
-		"ahead": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.ZAdd(ctx, ops.AheadKey("orders"), redis.Z{Score: 5, Member: member(wire.LayoutDLc0, "x")}).Err()
-		},
-		"unreadable-member": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour, Member: "x"}).Err(), c.RPush(ctx, names.Pending, "x").Err())
-		},
-		"ghost": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.RPush(ctx, names.Pending, member(wire.LayoutBc0Lc0, "x")).Err()
-		},
-		"listed-again": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(time.Hour)),
-				c.RPush(ctx, names.Pending, c.LIndex(ctx, names.Pending, 0).Val()).Err())
-		},
-		"windows-member": func(ctx context.Context, c redis.UniversalClient) error {
-			m := []byte("abcdefgh\x01\x00\x00\x00a")
-			return errors.Join(c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: 5000, Member: m}).Err(), c.RPush(ctx, names.Pending, m).Err())
-		},
-		"wrong-type": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(time.Hour)), c.Del(ctx, names.Pending).Err(), c.Set(ctx, names.Pending, "x", 0).Err())
-		},
-		"orphan": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
-		},
-		"fractional-score": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour + .5, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
-		},
-		"stuck-head": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: -5, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
-		},
-		"abandoned": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(c.ZAdd(ctx, leases.Leases, redis.Z{Score: 5, Member: "id"}).Err(), c.HSet(ctx, leases.Bodies, "id", "x").Err())
-		},
-		"dead-letters": func(ctx context.Context, c redis.UniversalClient) error {
-			return errors.Join(c.ZAdd(ctx, leases.Dead, redis.Z{Score: 5, Member: "id"}).Err(), c.HSet(ctx, leases.Bodies, "id", "x").Err())
-		},
+	a, old, windows := member(wire.LayoutBc0Lc0, "x"), member(wire.LayoutDLc0, "y"), "abcdefgh\x01\x00\x00\x00a"
+	in := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).UnixMilli(), 10) }
+	offer := func(member, due string) [][]any {
+		return [][]any{{"ZADD", names.TimeoutSet, due, member}, {"RPUSH", names.Pending, member}}
+	}
+	hour := in(time.Hour)
+	for kind, broken := range map[string][][]any{
+		"overdue":           offer(a, in(-time.Minute)),
+		"foreign-member":    append(offer(a, in(3*time.Second)), offer(old, in(3*time.Second))...),
+		"ahead":             {{"ZADD", ahead, 5, old}},
+		"unreadable-member": offer("x", hour),
+		"ghost":             {{"RPUSH", names.Pending, a}},
+		"listed-again":      append(offer(a, hour), []any{"RPUSH", names.Pending, a}),
+		"windows-member":    offer(windows, "5000"),
+		"wrong-type":        {{"ZADD", names.TimeoutSet, hour, a}, {"SET", names.Pending, "x"}},
+		"orphan":            {{"ZADD", names.TimeoutSet, hour, a}},
+		"fractional-score":  {{"ZADD", names.TimeoutSet, hour + ".5", a}},
+		"stuck-head":        {{"ZADD", names.TimeoutSet, -5, a}},
+		"abandoned":         {{"ZADD", leases.Leases, 5, "id"}, {"HSET", leases.Bodies, "id", "x"}},
+		"dead-letters":      {{"ZADD", leases.Dead, 5, "id"}, {"HSET", leases.Bodies, "id", "x"}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			srv := redistest.Redis(t)
-			client := redistest.Client(srv)
-			defer client.Close()
-			require.NoError(t, broken(t.Context(), client))
 			conn := srv.Conn()
 			defer conn.Close()
+			_, err := conn.Pipe(t.Context(), broken...)
+			require.NoError(t, err)
 			find := func() string {
 				seen, err := ops.NewDoctor(conn, ops.LookOptions{Queues: []string{"orders"}, Flags: []string{"--redis", srv.URL()}, Address: srv.URL()}).Look(t.Context())
 				require.NoError(t, err)
