@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"strings"
 	"sync"
@@ -16,10 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redisson"
 )
 
-const (
-	buildTimeout = 5 * time.Minute // the first build of a release downloads the release
-	callTimeout  = time.Minute
-)
+const callTimeout = time.Minute
 
 // RedissonQueue is a queue that a real Redisson has open.
 type RedissonQueue struct {
@@ -44,9 +43,7 @@ func OpenRedisson(t testing.TB, srv *redis.Server, version, queue, codec string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
-	defer cancel()
-	command, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
+	command, err := redisson.Build(t.Context(), release, func(line string) { t.Log(line) })
 	if err != nil {
 		Missing(t, "redisson", err)
 	}
@@ -72,16 +69,20 @@ func OpenRedisson(t testing.TB, srv *redis.Server, version, queue, codec string)
 // Call runs an op of docs/protocol.md on the queue and returns its result; arguments may be nil.
 func (q *RedissonQueue) Call(op string, arguments map[string]any) json.RawMessage {
 	q.t.Helper()
+	result, err := q.Try(op, arguments)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return result
+}
+
+// Try is Call for an op that may fail.
+func (q *RedissonQueue) Try(op string, arguments map[string]any) (json.RawMessage, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
-	request := map[string]any{"op": op, "id": q.last}
-	if q.handle != "" {
-		request["handle"] = q.handle
-	}
-	for name, value := range arguments {
-		request[name] = value
-	}
+	request := map[string]any{"op": op, "id": q.last, "handle": q.handle}
+	maps.Copy(request, arguments)
 	timer := time.AfterFunc(callTimeout, func() { _ = q.cmd.Process.Kill() })
 	defer timer.Stop()
 	err := json.NewEncoder(q.stdin).Encode(request)
@@ -94,13 +95,12 @@ func (q *RedissonQueue) Call(op string, arguments map[string]any) json.RawMessag
 		switch {
 		case json.Unmarshal(q.lines.Bytes(), &response) != nil || response.ID != q.last:
 		case !response.OK:
-			q.t.Fatalf("Redisson %s: %s: %s", q.version, op, response.Error)
+			return nil, fmt.Errorf("Redisson %s: %s: %s", q.version, op, response.Error)
 		default:
-			return response.Result
+			return response.Result, nil
 		}
 	}
-	q.t.Fatalf("Redisson %s: %s: no response within %v: %v", q.version, op, callTimeout, err)
-	return nil
+	return nil, fmt.Errorf("Redisson %s: %s: no response within %v: %w", q.version, op, callTimeout, err)
 }
 
 // Close ends the Redisson before the test does.

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,7 +28,6 @@ import (
 type side struct {
 	release string
 	sent    sync.Map // value → when it is due, in Unix ms; 0 if the answer to the offer was lost
-	failed  int      // transfers
 }
 
 func (s *side) run(ctx context.Context, t *testing.T, conn redis.Conn, queues []string) {
@@ -50,14 +52,110 @@ func (s *side) run(ctx context.Context, t *testing.T, conn redis.Conn, queues []
 				}
 				s.sent.Store(value, due)
 			}
-			err := conn.Run(call, transfer, []string{names.Destination, names.TimeoutSet, names.Pending}, time.Now().UnixMilli(), 100).Err()
-			if err != nil && !errors.Is(err, redis.Nil) {
-				s.failed++
-			}
+			_ = conn.Run(call, transfer, []string{names.Destination, names.TimeoutSet, names.Pending}, time.Now().UnixMilli(), 100) // fails at the other layout
 			cancel()
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// fleet is 20 queues on a server that keeps everything on disk, two guards of all queues, and what services sent.
+type fleet struct {
+	t              *testing.T
+	ctx            context.Context
+	srv            *redis.Server
+	conn           redis.Conn
+	queues         []string
+	steady, killed *exec.Cmd // guards
+}
+
+func newFleet(t *testing.T, limit time.Duration) *fleet {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	f := &fleet{t: t, ctx: ctx, srv: redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")}
+	f.conn = f.srv.Conn()
+	for i := range 20 {
+		f.queues = append(f.queues, "queue-"+strconv.Itoa(i))
+	}
+	f.steady, f.killed = f.start("guard", "--all"), f.start("guard", "--all")
+	t.Cleanup(func() { f.kill(f.steady); f.kill(f.killed); _ = f.conn.Close() })
+	return f
+}
+
+func (f *fleet) start(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(f.ctx, "dq-bench", append(args, "--redis", f.srv.URL())...)
+	require.NoError(f.t, cmd.Start())
+	return cmd
+}
+
+func (f *fleet) kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // killed, or done before
+}
+
+// killGuards kills one guard at random instants, and starts it again. Any instant: there is no event to wait for.
+func (f *fleet) killGuards(length time.Duration, kills int, half func()) {
+	for i := range kills {
+		time.Sleep(time.Duration(rand.Int64N(int64(length) / int64(kills))))
+		f.kill(f.killed)
+		f.killed = f.start("guard", "--all")
+		if i == kills/2 {
+			half()
+		}
+	}
+}
+
+// migrate is killed at a random instant, and goes on.
+func (f *fleet) migrate(release string) {
+	migrate := []string{"migrate", "--all", "--to", release, "--yes"}
+	half := f.start(migrate...)
+	time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
+	f.kill(half)
+	require.NoError(f.t, f.start(migrate...).Wait())
+}
+
+// drained waits until nothing waits.
+func (f *fleet) drained() {
+	for waiting := int64(1); waiting > 0; time.Sleep(20 * time.Millisecond) {
+		require.NoError(f.t, f.ctx.Err())
+		waiting = 0
+		for _, queue := range f.queues {
+			set, err := f.conn.Do(f.ctx, "ZCARD", wire.NamesOf(queue).TimeoutSet).Int64()
+			held, err2 := f.conn.Do(f.ctx, "ZCARD", ops.AheadKey(queue)).Int64()
+			require.NoError(f.t, errors.Join(err, err2))
+			waiting += set + held
+		}
+	}
+}
+
+// account fails if a message that was offered is lost, or came twice.
+func (f *fleet) account(sent ...*sync.Map) {
+	came := map[string]int{}
+	for _, queue := range f.queues {
+		values, err := f.conn.Do(f.ctx, "LRANGE", queue, 0, -1).StringSlice()
+		require.NoError(f.t, err)
+		for _, v := range values {
+			came[v]++
+		}
+	}
+	offered, uncertain, lost, twice := 0, 0, []any{}, []any{}
+	for _, some := range sent {
+		some.Range(func(value, due any) bool {
+			offered++
+			switch n := came[value.(string)]; {
+			case due.(int64) == 0:
+				uncertain++
+			case n == 0:
+				lost = append(lost, value)
+			case n > 1:
+				twice = append(twice, value)
+			}
+			return true
+		})
+	}
+	f.t.Logf("offered %d, of these %d uncertain", offered, uncertain)
+	require.Empty(f.t, lost, "of %d lost", offered)
+	require.Empty(f.t, twice, "of %d twice", offered)
 }
 
 // Services of both layouts on 20 queues and two guards of all queues. One guard is killed at random instants and begins
@@ -68,89 +166,126 @@ func TestGuardsOfAFleet(t *testing.T) {
 	if redistest.Thorough() {
 		length, kills = 30*time.Second, 15
 	}
-	srv := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	conn := srv.Conn()
-	defer conn.Close()
-	var queues []string
-	for i := range 20 {
-		queues = append(queues, "queue-"+strconv.Itoa(i))
-	}
-	start := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "dq-bench", append(args, "--redis", srv.URL())...)
-		require.NoError(t, cmd.Start())
-		return cmd
-	}
-	kill := func(cmd *exec.Cmd) {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed, or done before
-	}
-	steady, killed := start("guard", "--all"), start("guard", "--all")
-	defer func() { kill(steady); kill(killed) }()
-
+	f := newFleet(t, 3*time.Minute)
 	sides := []*side{{release: "3.16.6"}, {release: "4.7.0"}}
-	oldest, endOld := context.WithCancel(ctx)
-	newest, endNew := context.WithCancel(ctx)
+	oldest, endOld := context.WithCancel(f.ctx)
+	newest, endNew := context.WithCancel(f.ctx)
 	defer endNew()
 	defer endOld()
 	var running sync.WaitGroup
-	running.Go(func() { sides[0].run(oldest, t, conn, queues) })
-	running.Go(func() { sides[1].run(newest, t, conn, queues) })
-
-	for i := range kills { // any instant: there is no event to wait for
-		time.Sleep(time.Duration(rand.Int64N(int64(length) / int64(kills))))
-		kill(killed)
-		killed = start("guard", "--all")
-		if i == kills/2 {
-			require.NoError(t, srv.Nodes()[0].Restart(ctx))
-		}
-	}
+	running.Go(func() { sides[0].run(oldest, t, f.conn, f.queues) })
+	running.Go(func() { sides[1].run(newest, t, f.conn, f.queues) })
+	f.killGuards(length, kills, func() { require.NoError(t, f.srv.Nodes()[0].Restart(f.ctx)) })
 	endOld() // the roll is over
-	migrate := []string{"migrate", "--all", "--to", "4.7.0", "--yes"}
-	half := start(migrate...)
-	time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
-	kill(half)
-	require.NoError(t, start(migrate...).Wait())
+	f.migrate("4.7.0")
 	endNew()
 	running.Wait()
-	waiting := func() (n int64) {
-		for _, queue := range queues {
-			set, err := conn.Do(ctx, "ZCARD", wire.NamesOf(queue).TimeoutSet).Int64()
-			held, err2 := conn.Do(ctx, "ZCARD", ops.AheadKey(queue)).Int64()
-			require.NoError(t, errors.Join(err, err2))
-			n += set + held
+	f.drained()
+	f.account(&sides[0].sent, &sides[1].sent)
+}
+
+// service is a JVM of a Redisson release that offers to each queue, 50 messages a second in all.
+type service struct {
+	*redistest.RedissonQueue
+	handles []string
+	sent    sync.Map // as of a side
+}
+
+func (f *fleet) service(release string) *service {
+	s := &service{RedissonQueue: redistest.OpenRedisson(f.t, f.srv, release, f.queues[0], "string")}
+	for _, queue := range f.queues {
+		var opened struct{ Handle string }
+		require.NoError(f.t, json.Unmarshal(s.Call("open", map[string]any{"redis": f.srv.URL(), "client": "roll", "queue": queue, "codec": "string", "options": map[string]any{"subscriptionsPerConnection": 30}}), &opened))
+		s.handles = append(s.handles, opened.Handle)
+	}
+	return s
+}
+
+func (s *service) run(ctx context.Context, f *fleet) {
+	for n := 0; ctx.Err() == nil; n++ {
+		i, delay := n%len(f.queues), 2500+rand.Int64N(500)
+		value := fmt.Sprintf("%s %p %d", f.queues[i], s, n)
+		began := time.Now()
+		_, err := s.Try("dq.offer", map[string]any{"handle": s.handles[i], "value": map[string]string{"t": "string", "v": value}, "delay": delay})
+		due := began.UnixMilli() + delay
+		if err != nil || time.Since(began) > 2*time.Second { // Redisson may have sent the offer again
+			due = 0
 		}
-		return n
+		s.sent.Store(value, due)
+		time.Sleep(20*time.Millisecond - time.Since(began))
 	}
-	for waiting() > 0 {
-		require.NoError(t, ctx.Err())
-		time.Sleep(20 * time.Millisecond)
-	}
-	came := map[string]int{}
-	for _, queue := range queues {
-		values, err := conn.Do(ctx, "LRANGE", queue, 0, -1).StringSlice()
-		require.NoError(t, err)
-		for _, v := range values {
-			came[v]++
+}
+
+// watch notes when each value comes into a destination, in Unix ms.
+func (f *fleet) watch(ctx context.Context) map[string]int64 {
+	came, known := map[string]int64{}, make([]int, len(f.queues))
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		var calls [][]any
+		for i, queue := range f.queues {
+			calls = append(calls, []any{"LRANGE", queue, known[i], -1})
+		}
+		replies, _ := f.conn.Pipe(f.ctx, calls...)
+		now := time.Now().UnixMilli()
+		for i, r := range replies {
+			values, _ := r.StringSlice() // the server may be away
+			for known[i] += len(values); len(values) > 0; values = values[1:] {
+				came[values[0]] = cmp.Or(came[values[0]], now)
+			}
 		}
 	}
-	offered, lost, twice := 0, []any{}, []any{}
-	for _, s := range sides {
-		s.sent.Range(func(value, due any) bool {
-			offered++
-			switch n := came[value.(string)]; {
-			case n == 0 && due.(int64) > 0:
-				lost = append(lost, value)
-			case n > 1:
-				twice = append(twice, value)
+	return came
+}
+
+// Real services roll from 3.16.6 to 4.7.0 and back under two guards. One guard and migrate are killed at random instants, the server
+// once: no message is lost or delivered twice.
+func TestRollOfRealServices(t *testing.T) {
+	if !redistest.Thorough() {
+		t.Skip("DQ_THOROUGH=1 rolls real services for two minutes")
+	}
+	redistest.Redisson(t, "3.16.6", "4.7.0")
+	f := newFleet(t, 10*time.Minute)
+	watching, endWatch := context.WithCancel(f.ctx)
+	came := make(chan map[string]int64, 1)
+	go func() { came <- f.watch(watching) }()
+	var sent []*sync.Map
+	serve := func(release string) (stop func()) {
+		s := f.service(release)
+		sent = append(sent, &s.sent)
+		ctx, end := context.WithCancel(f.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); s.run(ctx, f) }()
+		return func() { end(); <-done; s.Close() }
+	}
+	stopOld := serve("3.16.6")
+	stopNew := serve("4.7.0")
+	var away [2]int64 // Unix ms
+	f.killGuards(30*time.Second, 8, func() {
+		away[0] = time.Now().UnixMilli()
+		require.NoError(t, f.srv.Nodes()[0].Restart(f.ctx))
+		away[1] = time.Now().UnixMilli() + 5000 // Redisson connects again
+	})
+	stopOld()
+	f.migrate("4.7.0")
+	stopOld = serve("3.16.6") // back
+	f.killGuards(30*time.Second, 7, func() {})
+	stopNew()
+	f.migrate("3.16.6")
+	stopOld()
+	f.drained()
+	endWatch()
+	f.account(sent...)
+	var late []int64
+	at := <-came
+	for _, some := range sent {
+		some.Range(func(value, due any) bool {
+			if due := due.(int64); due > 0 && (due < away[0] || due > away[1]) {
+				late = append(late, at[value.(string)]-due)
 			}
 			return true
 		})
-		t.Logf("%s: %d transfers failed", s.release, s.failed)
 	}
-	require.Empty(t, lost, "of %d lost", offered)
-	require.Empty(t, twice, "of %d twice", offered)
+	slices.Sort(late)
+	t.Logf("late by p50 %d ms, p99 %d ms, at most %d ms, of %d", late[len(late)/2], late[len(late)*99/100], late[len(late)-1], len(late))
 }
 
 func TestOneNodeOfAClusterIsRefused(t *testing.T) {
