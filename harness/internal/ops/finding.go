@@ -55,7 +55,7 @@ var rules = []rule{
 	}, func(_ *Look, q *Queue) (State, int64, string, string) {
 		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
 	}},
-	{"shared-keys", func(_ *Look, q *Queue) bool { return q.twin > 0 }, func(_ *Look, q *Queue) (State, int64, string, string) {
+	{"shared-keys", func(_ *Look, q *Queue) bool { return q.twin > 0 && twin(q.Name) != "" }, func(_ *Look, q *Queue) (State, int64, string, string) {
 		return Yellow, q.twin, fmt.Sprintf("%s in the list %s, whose queue has the same keys: a message goes to the list of the client that transfers it. Commands mean %s; one of the queues needs another name",
 			messages(q.twin), text.Shell(twin(q.Name)), text.Shell(q.Name)), ""
 	}},

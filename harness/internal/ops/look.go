@@ -212,20 +212,18 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			q.Bytes = []byte(name)
 		}
 		r := replies[i*each : (i+1)*each]
-		for j, key := range map[int]string{0: n.TimeoutSet, 1: n.Pending, 2: name} {
-			switch err := r[j].Err(); {
-			case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		for j, key := range map[int]string{0: n.TimeoutSet, 1: n.Pending, 2: name, 8: AheadKey(name), 9: scripts.LeaseNamesOf(name).Leases, 10: scripts.LeaseNamesOf(name).Dead, 11: scripts.Quarantine(name)} {
+			if err := r[j].Err(); redis.HasErrorPrefix(err, "WRONGTYPE") {
 				q.wrong = append(q.wrong, key)
-			case err != nil:
+			} else if err != nil && j < 3 {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
+		slices.Sort(q.wrong)
 		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased} {
 			*into, _ = r[j].Int64()
 		}
-		if q.twin, _ = r[each-1].Int64(); twin(name) == "" { // it is asked for without a right to it
-			q.twin = 0
-		}
+		q.twin, _ = r[each-1].Int64() // there may be no right to it
 		for _, reply := range r[:each-1] {
 			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", reply.Err())
 		}

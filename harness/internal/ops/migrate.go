@@ -58,6 +58,8 @@ type Migration struct {
 	Partial string `json:"partial,omitempty"`
 	// Refusal is why nothing is done.
 	Refusal string `json:"refusal,omitempty"`
+
+	unsure bool // the server may have rewritten a batch
 }
 
 // Refused is a value that cannot be rewritten.
@@ -77,7 +79,7 @@ const (
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
 	defer func() {
-		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0]
+		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || m.unsure]
 		switch {
 		case errors.Is(err, context.Canceled):
 			*why = "interrupted"
@@ -295,6 +297,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		changes = append(changes, c)
 	}
 	made, results, err := w.editor.Apply(ctx, changes, first, nil)
+	w.result.unsure = err != nil && !errors.As(err, new(redis.Error))
 	for k, r := range results {
 		if r == '1' {
 			w.result.Rewritten[changes[k].Of]++

@@ -83,7 +83,7 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	}
 	if s.Role == "replica" {
 		s.Master = net.JoinHostPort(field["master_host"], field["master_port"])
-		l.flags = []string{"--redis", "redis://" + s.Master}
+		l.flags = []string{"--redis", "redis://" + s.Master + strings.TrimSuffix("/"+strconv.Itoa(s.Database), "/0")}
 		if field["master_link_status"] != "up" {
 			add("not-in-step", Red, at+" is a replica, and its link to the master is "+field["master_link_status"]+": keys may be missing", Command("doctor", "", "--all", "--redis", "redis://"+s.Master))
 		}
