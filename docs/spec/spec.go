@@ -1,12 +1,6 @@
-// Package spec answers: what does the specification of the wire protocol state, for which releases, and which
-// conformance cases show it?
-//
-//	docs/spec/*.md ──Load──► Statement ─► harness/conformance: the evidence of a case
-//	                                   ─► harness/internal/ops: the changes between two releases
-//
-// The Markdown is the only list of statements. Each one names its releases, the cases that show it.
-// recordings/redisson/index.tsv lists the releases of each recorded case. The tests of this package hold the Markdown against
-// the cases, the recordings and the catalogue of scripts.
+// Package spec answers: what does the specification of the wire protocol state, for which releases, and which conformance
+// cases show it? The Markdown is the only list of statements. Package conformance cites them in a failure; package ops
+// lists the changes between two releases. The tests hold the Markdown against cases, recordings and scripts.
 package spec
 
 import (

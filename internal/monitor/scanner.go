@@ -13,10 +13,8 @@ const MaxScannedBytes = 16 << 20
 // maxNULs is how many NUL bytes may precede the first line: some ways to rotate a log leave a hole at its beginning.
 const maxNULs = 16 << 20
 
-// Scanner reads a MONITOR log of any size line by line, in the memory of one line. Where Read refuses a log with a line
-// that is none, a Scanner says so and goes on behind it. It skips what the ways of saving logs, and of joining them,
-// leave behind: blank lines, the OK of redis-cli, lines that begin with '#', and the '+' of a reply that was saved as
-// it came.
+// Scanner reads a MONITOR log of any size line by line, in the memory of one line. It reports a line that cannot be read
+// and goes on. It skips blank lines, the OK of redis-cli, lines that begin with '#', and the '+' of a raw reply.
 type Scanner struct {
 	in     *bufio.Reader
 	line   Line

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -74,15 +75,18 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 	if level == string(conformance.State) {
 		folders = append(folders, "beyond")
 	}
-	for _, folder := range folders {
+	for _, folder := range []string{"conformance", "beyond", "beside"} {
 		sections, err := conformance.Load(scenarios.Conformance, folder)
 		if err != nil {
 			return nil, err
 		}
-		plan.Cases = append(plan.Cases, conformance.Select(sections, keep)...)
+		plan.All = append(plan.All, conformance.Select(sections, nil)...)
+		if slices.Contains(folders, folder) {
+			plan.Cases = append(plan.Cases, conformance.Select(sections, keep)...)
+		}
 	}
 	if len(plan.Cases) == 0 {
-		return nil, usageError(fmt.Errorf("--run %q matches none of the cases", v.id))
+		return nil, usageError(fmt.Errorf("--run %q matches none of the cases; see --verbose for their names", v.id))
 	}
 	plan.Finished = v.progress(len(plan.Cases))
 	if v.verbose {
@@ -173,21 +177,13 @@ func newVerify() *call {
 }
 
 func (v *casesCall) judge(plan *conformance.Plan) error {
-	var all []*conformance.Case // also those that --run leaves out
-	for _, folder := range []string{"conformance", "beyond", "beside"} {
-		sections, err := conformance.Load(scenarios.Conformance, folder)
-		if err != nil {
-			return err
-		}
-		all = append(all, conformance.Select(sections, nil)...)
-	}
 	var old conformance.Baseline // the file that is written anew
 	var err1, err2 error
 	if v.baseline != "" {
-		plan.Baseline, err1 = conformance.ReadBaseline(v.Context(), v.baseline, all)
+		plan.Baseline, err1 = conformance.ReadBaseline(v.Context(), v.baseline, plan.All)
 	}
 	if _, missing := os.Stat(v.writeBase); v.writeBase != "" && missing == nil {
-		old, err2 = conformance.ReadBaseline(v.Context(), v.writeBase, all)
+		old, err2 = conformance.ReadBaseline(v.Context(), v.writeBase, plan.All)
 	}
 	if err := cmp.Or(err1, err2); err != nil {
 		return err

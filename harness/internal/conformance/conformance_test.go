@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -179,14 +178,14 @@ func TestDQAsShipped(t *testing.T) {
 var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 
 // Every case, for the real Redisson of some releases, against its recordings. Without DQ_THOROUGH
-// two cases of each section and the newest release stand for it, if there are Java and Maven.
+// a case of each section and the newest release stand for it, if there are Java and Maven.
 func TestRedisson(t *testing.T) {
 	t.Parallel()
 	sections, oracle := loadAll(t)
 	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
 	javaOrSkip(t)
 	if !redistest.Thorough() {
-		cases, names = sampleOf(sections, 2), realReleases[len(realReleases)-1:]
+		cases, names = sampleOf(sections, 1), realReleases[len(realReleases)-1:]
 		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)
 	}
 	for _, name := range names {
@@ -217,26 +216,4 @@ func sampleOf(sections []*Section, n int) (cases []*Case) {
 		}
 	}
 	return cases
-}
-
-func TestCasesAreComplete(t *testing.T) {
-	sections, oracle := loadAll(t)
-	cases := Select(sections, nil)
-	require.GreaterOrEqual(t, len(cases), 80)
-	cited := map[string]bool{}
-	for _, c := range cases {
-		for number := range 5 {
-			if strings.Contains(c.Source, fmt.Sprintf("%03d_", number)) {
-				cited[fmt.Sprintf("%03d", number)] = true
-			}
-		}
-		recorded := false
-		for _, release := range oracle.Releases() {
-			recorded = recorded || c.HoldsFor(release)
-		}
-		if !recorded {
-			t.Logf("%s holds for no recorded release", c.ID)
-		}
-	}
-	require.Len(t, cited, 5, "each of the five documents is the source of cases")
 }

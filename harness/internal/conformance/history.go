@@ -14,9 +14,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// A random history is a drawn Case. What it does to a port is judged by the rules and by one of two more: where nothing
-// comes due in it, by the same history with the reference, dq as Redisson does it, on another server; else by a ledger:
-// each message that was offered is in one place.
+// A random history is a drawn Case, judged by the rules and, where nothing comes due in it, by the same history with the
+// reference on another server; else by a ledger: each message that was offered is in one place.
 
 // history is the outcome of a drawn case.
 type history struct {

@@ -60,15 +60,19 @@ type Result struct {
 	// Place is file and line of the case.
 	Place string `json:"-"`
 
-	seen     map[string]int
-	baseline string // why the baseline says that it fails
-	listed   bool   // it passes, and is listed as one that fails
-	silent   bool   // the program did not answer
-	vain     bool   // something was waited for that did not come
+	calls           []string // of the case
+	subject, codec  string   // the call that the case is about
+	steps           int
+	at              *Step // that failed; nil for what is judged after the steps
+	ended, compared bool  // the program ended; the comparison with the recording failed
+	seen            map[string]int
+	baseline        string // why the baseline says that it fails
+	listed          bool   // it passes, and is listed as one that fails
+	silent          bool   // the program did not answer
+	vain            bool   // something was waited for that did not come
 }
 
-// lateTries is how often a case runs again that may have failed by chance: a busy machine is not late each time, and a
-// take that a Redisson gives up comes back at times, when its connection does.
+// lateTries is how often a case runs again that may have failed by chance, on a busy machine.
 const lateTries = 3
 
 // Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for
@@ -85,6 +89,8 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
 		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line), Uncompared: c.Trace,
 	}
+	result.calls, result.subject = c.calls()
+	result.steps, result.codec = len(c.Steps), c.codec()
 	if !c.HoldsFor(r.Release) {
 		result.Status = Skip
 		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
@@ -113,19 +119,20 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
 		if is, silent := isProgram(err); is {
-			result.Status, result.silent = Fail, silent
+			result.Status, result.ended, result.silent = Fail, true, silent
 		}
 		return result
 	}
-	result.Lines, result.vain, result.Broken, result.seen = observed.Lines, observed.vain, observed.Broken, observed.seen
+	result.Lines, result.vain, result.Broken, result.seen, result.at = observed.Lines, observed.vain, observed.Broken, observed.seen, observed.at
 	failures := append(textsOf(observed.Broken), observed.Failures...)
-	_, silent := isProgram(r.failed())
-	result.silent = silent && len(failures) > 0
+	ended, silent := isProgram(r.failed())
+	result.ended, result.silent = ended, silent && len(failures) > 0
 	if oracle != nil && len(failures) == 0 {
 		if failures, err = r.judgeLines(c, oracle, &result); err != nil {
 			result.Status, result.Detail = Error, err.Error()
 			return result
 		}
+		result.compared = len(failures) > 0
 	}
 	if len(failures) > 0 && r.hello.Can(program.BothLayouts) && c.hasForeign() {
 		known, isKnown = "it reads members of both layouts, on purpose", true
@@ -205,8 +212,7 @@ func (c *Case) knownFailing(hello program.Hello) (string, bool) {
 	return "", false
 }
 
-// delayTolerance is wide: checkTimes judges every due time by the call that made it, which is exact where the delays of
-// two recordings are not. What is left to find is a recording of another delay than the case asks for.
+// delayTolerance is wide: offBy judges each due time by its call. It finds a recording of another delay than the case's.
 const delayTolerance = 5 * time.Second
 
 // judgeLines compares the lines with the recording that judges the case, as strictly as the level says, and writes the
@@ -301,12 +307,9 @@ const (
 	State Level = "state"
 )
 
-// Levels are all of them.
-func Levels() []Level { return []Level{Wire, Exchange, State} }
-
 // ParseLevel reads the name of a level.
 func ParseLevel(name string) (Level, error) {
-	if l := Level(name); slices.Contains(Levels(), l) {
+	if l := Level(name); slices.Contains([]Level{Wire, Exchange, State}, l) {
 		return l, nil
 	}
 	return "", fmt.Errorf("--level %q: expected wire, exchange or state", name)

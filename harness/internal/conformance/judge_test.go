@@ -188,31 +188,45 @@ func TestReportForms(t *testing.T) {
 	require.Equal(t, "DQ.offer", suite.Cases[1].Class)
 }
 
-// A failure names the statements that the case shows of the release, in every form of the report.
+// wrongSize is a program whose dq.size is wrong.
+type wrongSize struct{ program.Program }
+
+func (p wrongSize) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
+	answer, err := p.Program.Call(ctx, op, params)
+	if op == "dq.size" && err == nil {
+		return json.RawMessage("7"), nil
+	}
+	return answer, err
+}
+
+// A failure names the statements that the case shows of the release, in every form of the report. Only the one that it
+// contradicts is broken.
 func TestAFailureCitesStatements(t *testing.T) {
 	sections, _ := loadAll(t)
 	cases := Select(sections, func(id string) bool {
-		return id == "DQ.offer/zero-delay" || id == "DQ.offer/negative-delay-taken"
+		return slices.Contains([]string{"DQ.read/size", "DQ.offer/equal-values-are-two", "DQ.read/foreign-member", "DQ.poll/foreign-member-is-destroyed", "DQ.offer/negative-delay-taken"}, id)
 	})
 	release := wire.Newest()
-	runner := newTestRunner(t, crashing{spec.DQ{Release: release}.Link(true), "dq.offer"}, release)
+	runner := newTestRunner(t, wrongSize{spec.DQ{Release: release}.Link(true)}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))
 	}
-	require.Equal(t, []Status{Fail, Skip}, []Status{report.Cases[0].Status, report.Cases[1].Status})
-	verdicts := map[string]Verdict{}
+	require.Equal(t, Counts{Pass: 1, Fail: 3, Skip: 1}, report.Counts)
+	verdicts := map[string]string{}
 	for _, v := range report.Verdicts() {
-		verdicts[v.ID] = v
+		verdicts[v.ID] = v.Verdict + ": " + v.By
 	}
-	require.Equal(t, Broken, verdicts["W-OFFER-5"].Verdict)
-	require.Equal(t, NotJudged, verdicts["W-POLL-1"].Verdict)
-	require.Empty(t, report.Cases[1].Statements, "it is about other releases")
+	require.Equal(t, "broken: DQ.read/size: expected the result 3, got 7", verdicts["W-READ-3"])
+	require.Equal(t, "not judged: DQ.read/foreign-member failed: expected the result 2, got 7", verdicts["W-FAULT-7"])
+	require.Equal(t, "kept: DQ.poll/foreign-member-is-destroyed", verdicts["W-FAULT-4"])
+	require.Equal(t, "kept: its rule, in 1 steps", verdicts["W-OFFER-4"])
+	require.Equal(t, "not judged: no case ran that shows it", verdicts["W-POLL-1"])
 
 	text := report.Text()
-	require.Contains(t, text, "spec      W-OFFER-5: A delay of 0 MUST be handled like any other:")
-	require.Contains(t, text, " docs/spec/offer.md#w-offer-5\n")
-	require.Contains(t, text, "  broken  W-OFFER-5 (MUST) in DQ.offer/zero-delay: ")
+	require.Contains(t, text, "spec      W-MEMBER-2: ")
+	require.Contains(t, text, " docs/spec/members.md#w-member-2\n")
+	require.Contains(t, text, "  broken  W-READ-3 (MUST) in DQ.read/size: ")
 
 	var document, junit bytes.Buffer
 	require.NoError(t, report.WriteJSON(&document))
@@ -224,11 +238,11 @@ func TestAFailureCitesStatements(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(document.Bytes(), &decoded))
 	require.Equal(t, report.Verdicts(), decoded.Statements)
-	require.Equal(t, "MUST", decoded.Cases[0].Statements[0]["level"])
-	require.Equal(t, "docs/spec/offer.md#w-offer-5", decoded.Cases[0].Statements[0]["link"])
-	require.NotNil(t, decoded.Cases[1].Statements, "an empty list, not null")
+	require.Equal(t, "MUST", decoded.Cases[1].Statements[0]["level"])
+	require.Equal(t, "docs/spec/members.md#w-member-2", decoded.Cases[1].Statements[0]["link"])
+	require.NotNil(t, decoded.Cases[0].Statements, "an empty list, not null")
 	require.NoError(t, report.WriteJUnit(&junit))
-	require.Contains(t, junit.String(), "W-OFFER-5: A delay of 0 MUST")
+	require.Contains(t, junit.String(), "W-READ-3: ")
 }
 
 // Where a release was not recorded another one judges it, but for a few cases, most of them of

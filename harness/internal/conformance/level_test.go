@@ -45,11 +45,6 @@ func inTransaction() mutation {
 	}
 }
 
-// ownClock has a script of its own transfer what is due in two seconds.
-func ownClock() mutation {
-	return onScript("transfer", func(args []string) { add(2000)(0, args) })()
-}
-
 // What a port is told at each level: nothing, or a part of the failure.
 func TestLevelsTellPortsApart(t *testing.T) {
 	const passes = ""
@@ -87,38 +82,4 @@ func TestLevelsTellPortsApart(t *testing.T) {
 			}
 		})
 	}
-}
-
-// At the level state, where a wait for commands may be in vain, a rule misses the transfer at the start.
-func TestStateNoticesAMissingStart(t *testing.T) {
-	t.Parallel()
-	bench := newMutantBench(t, "3.21.0")
-	bench.proxy.use(dropFirst(isTransfer)())
-	bench.runner.Level = State
-	i := slices.IndexFunc(bench.cases, func(c *Case) bool { return c.ID == "DQ.start/subscribes-and-transfers" })
-	require.Contains(t, bench.runner.Judge(t.Context(), bench.cases[i], bench.oracle).Text(), "W-START-2")
-}
-
-// A script that nobody knows delivers early: its clock cannot be read, what it does can.
-func TestEarlyDeliveryIsFoundAtEveryLevel(t *testing.T) {
-	t.Parallel()
-	bench := newMutantBench(t, "3.21.0")
-	words, early := ownWords(), ownClock()
-	bench.proxy.use(func(c []string) [][]string { return words(early(c)[0]) })
-	for _, level := range Levels() {
-		bench.runner.Level = level
-		found := bench.firstFailure(t, "timer", func() bool { return true })
-		require.NotEmpty(t, found, "%s: no case noticed", level)
-		t.Log(found)
-	}
-}
-
-func TestParseLevel(t *testing.T) {
-	for _, l := range Levels() {
-		got, err := ParseLevel(string(l))
-		require.NoError(t, err)
-		require.Equal(t, l, got)
-	}
-	_, err := ParseLevel("bytes")
-	require.ErrorContains(t, err, "expected wire, exchange or state")
 }

@@ -56,23 +56,6 @@ func TestMutantsAreKilled(t *testing.T) {
 	})
 }
 
-// The same proxy without a mutation must raise no alarm. One failure may be a machine
-// that stood still for longer than a case tolerates; two of the same case are an alarm.
-func TestTheUnbrokenRaisesNoAlarm(t *testing.T) {
-	t.Parallel()
-	const runs = 20
-	releases := make([]string, runs)
-	for i := range releases {
-		releases[i] = []string{"3.21.0", "4.7.0"}[i%2]
-	}
-	inLanes(t, redistest.Sample(t, releases, runs), func(release string) string { return release }, func(t *testing.T, release string) {
-		t.Helper()
-		bench := newMutantBench(t, release)
-		bench.cases = redistest.Sample(t, bench.cases, 4)
-		require.Empty(t, bench.firstFailure(t, "", func() bool { return false }))
-	})
-}
-
 // mutantBench runs cases against dq through a proxy.
 type mutantBench struct {
 	proxy  *mutantProxy

@@ -80,9 +80,8 @@ type verdictSource struct {
 	missing string // why there is no recording, so that replies and keys decide
 }
 
-// source returns the recording that judges a case: of the release itself, else of the nearest earlier release, else of the nearest
-// later one, of the same line, for which the case holds too and which sends the same scripts. A recorded release without the case
-// is an error.
+// source returns the recording that judges a case: of the release itself, else of the nearest earlier, else later, release
+// of the same line with the case and the same scripts. A recorded release without the case is an error.
 func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	missing := "no recorded release has this case with the same scripts"
 	if slices.Contains(o.releases, release) {

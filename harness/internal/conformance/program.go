@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // ProgramError says that the program under test has ended, does not answer, or breaks the protocol. That is a verdict: the
@@ -130,18 +129,6 @@ func canBeJudged(hello program.Hello, cases []*Case) error {
 	}
 	return &ProgramError{Err: fmt.Errorf("the driver cannot be judged: expected the \"capabilities\" in its answer to hello to list "+
 		"operations that the cases call, such as %q, got %q", needed[0], hello.Capabilities)}
-}
-
-// misspelt names listed capabilities that no case needs, but for few letters: a case that needs the right name is skipped,
-// which is easily overlooked.
-func misspelt(hello program.Hello, cases []*Case) (notices []string) {
-	needed := needs(cases)
-	for _, listed := range hello.Capabilities {
-		if name := text.Meant(listed, needed); name != "" && !slices.Contains(needed, listed) && !hello.Can(name) {
-			notices = append(notices, fmt.Sprintf("the driver lists %q in its answer to hello, and lacks %q, without which cases are skipped: is it a misspelling?", listed, name))
-		}
-	}
-	return notices
 }
 
 // needs are the capabilities that the steps of cases need, each once, in the order of the cases.

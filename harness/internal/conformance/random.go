@@ -195,9 +195,10 @@ func (r *Random) Run(ctx context.Context) (failure string, histories uint64, err
 			continue
 		}
 		const tries = 60
+		late := r.late
 		small := shrink(c, tries, func(less *Case) bool {
 			found, err := r.try(ctx, less)
-			if err != nil || found == "" {
+			if err != nil || found == "" || r.late != late {
 				return false
 			}
 			wrong = found

@@ -41,11 +41,8 @@ func TestRandomHistoryOfAFault(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, failure, "2 of ")
 	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, and was published")
-	_, cases, _ := cut(failure)
+	_, cases, _ := strings.Cut(failure, "\n")
 	section, err := Parse("random.yaml", []byte("section: random\ncases:\n"+cases))
 	require.NoError(t, err, cases)
 	require.Len(t, section.Cases[0].Steps, 2)
 }
-
-// cut splits the first line off.
-func cut(text string) (first, rest string, ok bool) { return strings.Cut(text, "\n") }

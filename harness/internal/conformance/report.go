@@ -123,9 +123,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return suite.Write(w)
 }
 
-// WriteRecordings writes the lines of each case that ran, one file for each section: <dir>/DQ.offer.monitor. It replaces
-// the files whole. The metadata names a case that holds for the release but that the implementation had no means to run,
-// "absent: <id>: <why>", and one whose commands differ from run to run, "uncompared: <id>: <why>".
+// WriteRecordings writes the lines of each case that ran, one file for each section: <dir>/DQ.offer.monitor. The metadata
+// names cases that the implementation could not run, and cases whose commands differ from run to run.
 func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the recordings cannot be written: %w", err)

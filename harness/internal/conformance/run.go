@@ -27,13 +27,14 @@ type Plan struct {
 	Release  wire.Release
 	Redis    string // the value of --redis
 	Cases    []*Case
+	All      []*Case // also those that --run leaves out
 	Oracle   *Oracle // nil for no comparison of the traces
 	Level    Level   // empty for Wire; State on a server that has no MONITOR
 	Baseline Baseline
 	// Server says that the server is judged, by a program that is known to be right.
 	Server bool
 	// MaxFailures ends the run once so many cases in a row have failed alike, or the program has ended or not answered in
-	// so many alike; 0 for never.
+	// so many alike; 0 for never. A server is judged by all cases.
 	MaxFailures int
 	Notice      func(string) // gets a line at a time about the progress
 	Finished    func(Result)
@@ -51,9 +52,8 @@ func Compile(pattern string) (func(id string) bool, error) {
 	return expression.MatchString, nil
 }
 
-// Run starts server and program, runs the cases one after the other and stops both. An error means that they could not
-// be had; whatever goes wrong later is part of the report. When ctx ends, or somebody else uses the server, the rest is
-// left out, and ctx's error or monitor.ErrServerInUse returned with the report so far.
+// Run starts server and program, runs the cases one after the other and stops both. When ctx ends, or another client uses
+// the server, it returns the report so far beside the error.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	srv, runner, end, err := p.begin(ctx)
 	defer func() { err = errors.Join(err, end()) }()
@@ -130,9 +130,6 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 	if err := canBeJudged(hello, p.Cases); err != nil {
 		return nil, nil, end, errors.Join(err, program.Close())
 	}
-	for _, notice := range misspelt(hello, p.Cases) {
-		p.Notice(notice)
-	}
 	runner, err = NewRunner(ctx, srv, unseen, program, p.release(hello))
 	if err != nil {
 		return nil, nil, end, errors.Join(err, program.Close())
@@ -180,6 +177,9 @@ func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
 // judge runs cases into the report.
 func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error {
 	limit := alike{most: p.MaxFailures}
+	if p.Server {
+		limit.most = 0
+	}
 	for _, c := range p.Cases {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -56,9 +56,8 @@ type Runner struct {
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
 var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
-// NewRunner prepares a run on one server. A server that was started for it is emptied before each case. Any other one
-// must be empty, without scripts and without other clients; the run stops with monitor.ErrServerInUse once that is not so, and
-// with ErrForbidden where the server refuses it what it needs. See monitor.Guest.
+// NewRunner prepares a run on one server. A server that was started for the run is emptied before each case; any other
+// server must be empty and unused: see monitor.Guest.
 func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program program.Program, release wire.Release) (_ *Runner, err error) {
 	address, err := redis.ParseAddress(srv.URL())
 	if err != nil || address.Topology != redis.Single {
@@ -161,6 +160,7 @@ type Observation struct {
 
 	seen map[string]int // how often a rule was about a statement
 	vain bool           // one of the failures is a wait in vain
+	at   *Step          // that failed; nil for none
 }
 
 // Observe runs one case. An error means that the harness, the server or the program failed: there is no verdict.
@@ -234,13 +234,13 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 		failures = hidden
 	}
 	if r.unseen != "" { // the rules are about effects of commands
-		return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain}, nil
+		return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain, at: run.at}, nil
 	}
 	timeline := trace.NewTimeline(c.queues()...)
 	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
 	broken := breaches(timeline, lines, func(peer string) bool { return !r.senders.is(peer, setUp) }, r.Release, healthy)
 	broken = append(broken, offBy(lines, run.offers(), r.clock)...)
-	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain}, nil
+	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain, at: run.at}, nil
 }
 
 // prepare empties the server and marks the beginning of the case.

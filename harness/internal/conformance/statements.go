@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,58 +90,133 @@ const (
 )
 
 // Verdicts say of each statement that holds for the release whether it is kept: a case or a rule saw it, and nothing
-// broke it. A failure that a rule explains is of the rule's statement; any other one is of what its case is to show.
+// broke it. A rule's failure is of the rule's statement. Any other failure is of the strictest statement of the simplest
+// case in which the same call fails, unless a rule saw the statement kept there.
 func (r *Report) Verdicts() []Verdict {
 	release, err := wire.LookupRelease(r.Release)
 	if err != nil {
 		return nil
 	}
+	unseen := cmp.Or(r.Unseen, "no case ran that shows it")
+	if r.Stopped != "" {
+		unseen = "the run stopped before a case that shows it"
+	}
 	var all []Verdict
 	for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) }) {
 		v := Verdict{Citation: spec.Cite([]*spec.Statement{s})[0], Verdict: NotJudged}
-		seen, passed, skipped := 0, "", ""
+		seen, passed, open := 0, "", ""
 		for _, c := range r.Cases {
-			shows := slices.Contains(s.Cases, c.ID) || c.Source == s.ID
 			seen += c.seen[s.ID]
 			if i := slices.IndexFunc(c.Broken, func(b trace.Breach) bool { return b.Statement == s.ID }); i >= 0 && v.Verdict != Broken {
 				v.Verdict, v.By = Broken, c.ID+": "+c.Broken[i].Text
 			}
-			switch {
-			case !shows:
-			case c.Status == Fail && len(c.Broken) == 0 && !c.listed && v.Verdict != Broken:
-				v.Verdict, v.By = Broken, c.ID+": "+c.CauseText()
+			switch why, _, _ := strings.Cut(c.Detail, "\n"); {
+			case !slices.ContainsFunc(c.Statements, func(cited spec.Citation) bool { return cited.ID == s.ID }):
 			case c.Status == Pass:
 				passed = cmp.Or(passed, c.ID)
-			case c.Status != Fail:
-				why, _, _ := strings.Cut(c.Detail, "\n")
-				skipped = cmp.Or(skipped, c.ID+": "+why)
+			case c.Status == Fail:
+				open = cmp.Or(open, c.ID+" failed: "+c.CauseText())
+			default:
+				open = cmp.Or(open, c.ID+": "+why)
 			}
 		}
 		switch {
 		case v.Verdict == Broken:
-		case r.Level == State && ofTexts(s):
+		case r.Level == State && ofTexts(v.Citation):
 			v.By = "what is sent is judged at the level wire"
 		case seen > 0:
 			v.Verdict, v.By = Kept, fmt.Sprintf("its rule, in %d steps", seen)
 		case passed != "":
 			v.Verdict, v.By = Kept, passed
 		default:
-			v.By = cmp.Or(skipped, r.Unseen, "no case ran that shows it")
+			v.By = cmp.Or(open, unseen)
 		}
 		all = append(all, v)
+	}
+	for _, failed := range r.unexplained() {
+		suspects, simplest := map[string]*Result{}, 0
+		for _, c := range failed {
+			for _, s := range c.Statements {
+				switch rank := 1000*slices.Index(levels, strings.TrimSuffix(string(s.Level), " NOT")) + c.steps; {
+				case c.seen[s.ID] > 0, c.compared && !commands.MatchString(s.Text), r.Level == State && ofTexts(s):
+				case len(suspects) == 0, rank < simplest:
+					suspects, simplest = map[string]*Result{s.ID: c}, rank
+				case rank == simplest:
+					suspects[s.ID] = cmp.Or(suspects[s.ID], c)
+				}
+			}
+		}
+		for _, v := range all {
+			if len(suspects) > 1 && v.Verdict == Kept {
+				delete(suspects, v.ID)
+			}
+		}
+		for i := range all {
+			if c := suspects[all[i].ID]; c != nil && len(suspects) == 1 && all[i].Verdict != Broken {
+				all[i].Verdict, all[i].By = Broken, c.ID+": "+c.CauseText()
+			}
+		}
 	}
 	return all
 }
 
+// unexplained returns the failed cases without a broken rule, by the call that failed. A case is left out if its
+// preparation may be the cause: the program ended, another call than the subject failed, or an earlier call fails in most
+// cases about that call.
+func (r *Report) unexplained() map[string][]*Result {
+	faulty, found := map[string]int{}, map[string][]*Result{}
+	for _, c := range r.Cases {
+		faulty[c.subject] += map[Status]int{Fail: 1, Pass: -1}[c.Status]
+	}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		prepares := func(call string) bool { return call != c.subject && faulty[call] > 0 }
+		if c.Status != Fail || c.listed || c.ended || len(c.Broken) > 0 || slices.ContainsFunc(c.calls, prepares) {
+			continue
+		}
+		failed := c.subject
+		switch {
+		case c.compared:
+			failed = c.kind()
+		case c.at != nil && c.at.Call != "":
+			failed = c.codec + c.at.Call
+		}
+		if failed == c.subject || c.compared || c.at == nil || !c.at.Returns.IsZero() || c.at.Error != "" {
+			found[failed] = append(found[failed], c)
+		}
+	}
+	return found
+}
+
+// calls are the operations of a case, with their codec. Its subject is the last one, or "" where the case waits then.
+func (c *Case) calls() (all []string, subject string) {
+	for _, s := range c.Steps {
+		switch {
+		case s.Call != "":
+			subject = c.codec() + s.Call
+			all = append(all, subject)
+		case s.Wait != nil:
+			subject = ""
+		}
+	}
+	return all, subject
+}
+
+// commands are in a statement that says which ones are sent.
+var commands = regexp.MustCompile(`\bsen[dt]\b|\b(?:EVAL|SCRIPT|B?[LR]POP|LLEN|LRANGE|DEL|PEXPIRE|SUBSCRIBE)`)
+
 // ofTexts reports whether a statement asks for commands rather than for what they do.
-func ofTexts(s *spec.Statement) bool {
+func ofTexts(s spec.Citation) bool {
 	return s.Level == spec.Should && (strings.Contains(s.Text, "SHOULD send ") || strings.Contains(s.Text, "EVAL") || strings.Contains(s.Text, "be sent"))
 }
+
+// levels are the words of a statement's level, the strictest first.
+var levels = []string{"MUST", "SHOULD", "MAY"}
 
 // counted are verdicts by the level of their statements: "MUST 90 kept, 1 broken, 4 not judged".
 func counted(verdicts []Verdict) []string {
 	var lines []string
-	for _, word := range []string{"MUST", "SHOULD", "MAY"} {
+	for _, word := range levels {
 		n := map[string]int{}
 		for _, v := range verdicts {
 			if strings.HasPrefix(string(v.Level), word) {

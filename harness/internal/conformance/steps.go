@@ -33,6 +33,7 @@ type caseRun struct {
 	clients map[string]string
 	owners  map[string]program.Program // of handles, by ours
 	async   map[string]async
+	at      *Step // that failed
 
 	mu      sync.Mutex
 	windows []window // of the offers so far
@@ -60,6 +61,7 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	}
 	for i, s := range r.c.Steps {
 		if err := r.step(ctx, s); err != nil {
+			r.at = s
 			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err, r.named(s))
 		}
 	}

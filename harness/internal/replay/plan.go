@@ -1,11 +1,6 @@
-// Package replay answers: does this server do what a recording shows?
-//
-// The replay sends the commands of clients, one connection per recorded peer, in the recorded order and case. It
-// watches the server with MONITOR and compares line by line. Then it compares the keys and the subscriptions with a
-// small model of Redis.
-//
-// Nothing is ignored: a recording declares in its metadata how it deviates from a server of today (see
-// trace.Deviations); the replay translates the line, and the result says which.
+// Package replay answers: does this server do what a recording shows? It sends the commands of clients, one connection
+// for each recorded peer, in the recorded order and case, and compares what MONITOR shows line by line, then the keys and
+// the subscriptions with a small model of Redis. The result names each declared deviation: see trace.Deviations.
 package replay
 
 import (

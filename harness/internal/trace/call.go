@@ -44,12 +44,9 @@ type MemberError struct {
 func (e *MemberError) Error() string { return fmt.Sprintf("line %d: %v", e.Line.Number, e.Err) }
 func (e *MemberError) Unwrap() error { return e.Err }
 
-// Calls groups the lines of a recording into calls. Inner commands belong to the script call right before them: a
-// script runs alone. Where a recording holds inner commands only, which its metadata says (script-calls: absent) or the
-// lack of any script call shows, the calls are rebuilt from them.
-//
-// An inner command that belongs to no script call gives a *LineError; a member from which no call can be rebuilt gives
-// a *MemberError.
+// Calls groups the lines of a recording into calls. Inner commands belong to the script call right before them. Calls of a
+// recording with inner commands only are rebuilt. An inner command without a script call gives a *LineError, a member from
+// which no call can be rebuilt a *MemberError.
 func Calls(rec *monitor.Recording) ([]Call, error) {
 	deviations, err := DeviationsOf(rec)
 	if err != nil {

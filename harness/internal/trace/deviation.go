@@ -109,8 +109,7 @@ func (r *rebuilder) call(lines []monitor.Line) (c Call, err error) {
 	return c, nil
 }
 
-// offer takes the member from ZADD, or from RPUSH if the recording names that one more often: if the two differ, the
-// comparison shall point at the odd one.
+// offer takes the member from ZADD or RPUSH, whichever the recording names more often: the comparison shows the odd one.
 func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
 	zadd := lines[0]
 	names, err := r.names(zadd, 4)
@@ -182,8 +181,7 @@ type Deviations struct {
 	ScriptCallsAbsent bool
 }
 
-// DeviationsOf reads the declarations of a recording. A value that is not known is an error: ignoring it would make the
-// comparison say too much.
+// DeviationsOf reads the declarations of a recording. An unknown value is an error.
 func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 	d := Deviations{LengthSize: wire.LengthSize}
 	switch v := rec.Field("length-size"); v {
@@ -205,9 +203,8 @@ func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 	return d, nil
 }
 
-// Expected returns the line that a Redis on a 64-bit Unix shows where l was recorded, and whether it differs: each
-// member is read with the declared length size and packed again with the usual one. A member that cannot be read gives
-// a *MemberError.
+// Expected returns the line that a Redis on a 64-bit Unix shows where l was recorded, with members of the usual length
+// size, and whether it differs. A member that cannot be read gives a *MemberError.
 func (d Deviations) Expected(l monitor.Line) (expected monitor.Line, translated bool, err error) {
 	if d.LengthSize == wire.LengthSize {
 		return l, false, nil

@@ -10,9 +10,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// NormaliseExchange brings lines into the normal form of what they change, however it is said: what only reads is left
-// out, as is what a script is called, how it is written and in which order it changes different keys. A command with
-// several elements is as many with one. Everything else is as Normalise has it.
+// NormaliseExchange brings lines into the normal form of their changes, without reads, names and texts of scripts, and the
+// order of changes to different keys. A command with several elements is as many with one.
 func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
 	t, n, err := events(rec, name, lines)
 	if err != nil {
@@ -88,8 +87,7 @@ func movesTo(lines []monitor.Line) (dest string, ok bool) {
 	return "", false
 }
 
-// change writes the form of what an event changes. The due time of a message is that of the one ZADD which a script
-// makes; what else the script is told of it has the same number.
+// change writes the form of an event's changes. The due time of a message is the score of the script's ZADD.
 func (n *normaliser) change(e *Event) {
 	tokens := map[string]string{}
 	for _, l := range e.Inner {

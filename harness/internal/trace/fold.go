@@ -51,9 +51,8 @@ func next(calls []Call, i int, ok func(int) bool) int {
 // pushedEarly is how long before a message is due Redisson begins to send transfers without a pause, in ms.
 const pushedEarly = 10
 
-// foldEmptyTransfers drops the transfers that Redisson sends again and again, as fast as it can, so that their number
-// says how fast that is: those that move nothing where the head of the queue is due within pushedEarly, and, but for
-// the first of them, where it has been due and is not moved, as one of a negative score. Every other one counts.
+// foldEmptyTransfers drops the transfers that Redisson repeats as fast as it can: those that move nothing while the head
+// is due within pushedEarly, and repeats while an overdue head is not moved, as one of a negative score.
 func foldEmptyTransfers(events []*Event) []*Event {
 	keys := NewKeyspace()
 	stuck := make(map[Role]bool)
@@ -97,9 +96,8 @@ const (
 	setUpTime    = 1_000_000  // µs of set-up: the second ping of a reconnecting Redisson may come after its SUBSCRIBE
 )
 
-// dropSetUp leaves out what says nothing about queues: what a connection sends to set itself up before its first other
-// command, or by a ping soon after, no command of it more than setUpRepeats times, its pings after it was idle, and its
-// QUIT. The same commands at any other time are kept, for a server would notice them.
+// dropSetUp drops the set-up commands before a connection's first other command, each at most setUpRepeats times, a ping
+// soon after, pings of an idle connection, and its last QUIT. At any other time these commands are kept.
 func dropSetUp(calls []Call) []Call {
 	type connection struct {
 		working     bool

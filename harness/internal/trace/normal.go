@@ -54,8 +54,7 @@ type Trace struct {
 }
 
 // Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
-// them absent: to guess it would hide that one is missing. The error says why they cannot be, or which declaration is
-// not known. A member that cannot be read, and an inner command without its script call, are compared as they are.
+// them absent. An unreadable member, or an inner command without its script call, is compared as it is.
 func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
 	t, n, err := events(rec, name, lines)
 	if err != nil {

@@ -19,13 +19,8 @@ type dependency struct {
 	at *Event
 }
 
-// dependencies returns the orders across roles:
-//
-//   - whether a transfer or removal of a member came after its offer;
-//   - whether the first transfer of a queue came after the subscription to its
-//     channel;
-//   - the largest number of consumers that waited on a queue at a time: one that
-//     blocks again before it was served raises it.
+// dependencies returns the orders across roles: whether a transfer or removal of a member came after its offer, whether
+// the first transfer of a queue came after the subscription, and how many consumers waited on a queue at a time.
 func dependencies(t *Trace) []dependency {
 	var all []dependency
 	offered, subscribed, transferred := make(map[string]bool), make(map[string]bool), make(map[string]bool)

@@ -41,7 +41,9 @@ func says(broken bool, format string, args ...any) string {
 
 var rules = []rule{
 	{"W-OFFER-1", func(s *Step) bool { return !s.copies() && len(s.Added)+len(s.Listed) > 0 }, func(s *Step) string {
-		return says(len(s.Listed) == 0, "a member comes to the timeout set, and not to the pending list in the same step") +
+		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool { return l.Name() == "lpush" && keyOf(l) == s.Queue.Pending })
+		return says(front, "LPUSH: the member comes before what the pending list holds already") +
+			says(len(s.Listed) == 0, "a member comes to the timeout set, and not to the pending list in the same step") +
 			says(len(s.Added) == 0, "a member comes to the pending list, and not to the timeout set in the same step")
 	}},
 	{"W-OFFER-2", (*Step).offers, func(s *Step) string {

@@ -19,12 +19,9 @@ type Difference struct {
 	Reason string
 }
 
-// CompareLines compares what a recording expects with what a server showed, line by line: database, connection and
-// every byte of every argument, the case of names included. Times are not compared, and peers only by whether lines
-// share a connection where the recorded ones do. It returns nil for equal lists.
-//
-// Lines of the recording go through Deviations.Expected first, so that each declared deviation is handled there and
-// nothing is ignored here.
+// CompareLines compares what a recording expects, by Deviations.Expected, with what a server showed, line by line:
+// database, connection and every byte of every argument, the case of names included. Times are not compared, and peers
+// only by whether lines share a connection where the recorded ones do. It returns nil for equal lists.
 func CompareLines(want, got []monitor.Line) *Difference {
 	forth, back := map[string]string{}, map[string]string{}
 	for i := range max(len(want), len(got)) {
@@ -113,8 +110,7 @@ type Column struct {
 }
 
 // Window shows two sides around their first difference: three lines before and after, then both differing lines with
-// the first differing byte marked. Of a line it shows the number, the port of the client and the command, and of a long
-// one no more than has room: no line is longer than 80 bytes.
+// the first differing byte marked. No line is longer than 80 bytes.
 func Window(left, right Column) string {
 	var b strings.Builder
 	for _, side := range []Column{left, right} {
