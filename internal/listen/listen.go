@@ -8,9 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -24,52 +22,30 @@ const (
 	firstStable, lastStable, stableTries = 12_000, 32_000, 100
 )
 
-// Check returns an error for text that is no address to listen at; example is a port. A command adds the name of its flag.
-func Check(addr string, example int) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:%d, or port 0 for a free one, got %q", example, addr)
-	}
-	return nil
-}
-
-// Host returns the host of a checked address; the default is loopback.
-func Host(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
-		return host
-	}
-	return "127.0.0.1"
-}
-
-// IsLocal reports whether only this machine reaches an address to listen at.
-func IsLocal(addr string) bool {
-	host := Host(addr)
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
 // Server answers requests until Close.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
 	done     chan error
+	scheme   string
 }
 
-// Serve listens at a checked address.
-func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, error) {
-	_, port, err := net.SplitHostPort(addr)
+// Serve listens at an address.
+func Serve(ctx context.Context, at Address, handler http.Handler) (*Server, error) {
+	config, err := at.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(Host(addr), port))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; choose another address, or port 0 for a free one", err)
 	}
-	s := &Server{listener, &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}, make(chan error, 1)}
-	go func() { s.done <- s.server.Serve(listener) }()
+	s := &Server{listener, &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, TLSConfig: config}, make(chan error, 1), "http"}
+	serve := s.server.Serve
+	if config != nil {
+		s.scheme, serve = "https", func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
+	}
+	go func() { s.done <- serve(listener) }()
 	return s, nil
 }
 
@@ -79,7 +55,7 @@ func (s *Server) URL() string {
 	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {
 		at = net.JoinHostPort("127.0.0.1", port)
 	}
-	return "http://" + at + "/"
+	return s.scheme + "://" + at + "/"
 }
 
 // Close stops listening. Running answers, such as a profile, have 2 s to end.

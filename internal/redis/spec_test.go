@@ -121,7 +121,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for in, want := range map[string]string{
 		"rediss://:s3cret@h?tls_ca=/nowhere":                       "open /nowhere",
 		"rediss://:s3cret@h?tls_ca=" + none:                        "expected PEM with a certificate in " + none,
-		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the client's certificate " + none,
+		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the certificate " + none,
 		"rediss://:s3cret@h?tls_ca=" + huge:                        "expected at most",
 	} {
 		_, err := Connect(in)

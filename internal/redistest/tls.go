@@ -27,8 +27,9 @@ func StartTLS(ctx context.Context, path, folder string, args ...string) (_ *redi
 	}
 	at := l.Addr().String()
 	a, err := redis.ParseAddress("rediss://" + at)
-	a.Files = redis.Files{CA: filepath.Join(folder, "ca.pem"), Cert: filepath.Join(folder, "client.pem"), Key: filepath.Join(folder, "client.key")}
-	if err := errors.Join(err, l.Close(), writeCertificate(a.Files)); err != nil {
+	files, err1 := WriteCertificate(folder)
+	a.Files = files
+	if err := errors.Join(err, l.Close(), err1); err != nil {
 		return nil, "", err
 	}
 	_, port, _ := net.SplitHostPort(at)
@@ -37,12 +38,13 @@ func StartTLS(ctx context.Context, path, folder string, args ...string) (_ *redi
 	return s, a.String(), err
 }
 
-// writeCertificate writes one certificate for authority, server and client, valid for a day.
-func writeCertificate(files redis.Files) error {
+// WriteCertificate writes one certificate for authority, server and client, on 127.0.0.1 and valid for a day.
+func WriteCertificate(folder string) (files listen.Files, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return files, err
 	}
+	files = listen.Files{CA: filepath.Join(folder, "ca.pem"), Cert: filepath.Join(folder, "client.pem"), Key: filepath.Join(folder, "client.key")}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -53,5 +55,5 @@ func writeCertificate(files redis.Files) error {
 	write := func(file, kind string, content []byte) error {
 		return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600)
 	}
-	return errors.Join(err1, err2, write(files.CA, "CERTIFICATE", certificate), write(files.Cert, "CERTIFICATE", certificate), write(files.Key, "PRIVATE KEY", private))
+	return files, errors.Join(err1, err2, write(files.CA, "CERTIFICATE", certificate), write(files.Cert, "CERTIFICATE", certificate), write(files.Key, "PRIVATE KEY", private))
 }

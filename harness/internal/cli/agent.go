@@ -2,38 +2,36 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"strings"
 	"time"
 
 	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 func newAgent() *call {
 	c := newCall("agent", onlyFlags)
 	var join, tokenFile string
+	var at listen.Address
 	c.str(&join, "join", "")
 	c.str(&tokenFile, "token-file", "")
-	c.check = func([]string) error {
+	c.check = func([]string) (err error) {
 		if join == "" || tokenFile == "" {
 			return errors.New("expected --join and --token-file")
 		}
-		if _, _, err := net.SplitHostPort(join); err != nil && !strings.Contains(join, "://") {
-			return fmt.Errorf("--join %s: expected HOST:PORT", join)
-		}
-		return nil
+		at, err = listen.ParseServer(join)
+		return named("--join", err)
 	}
 	return c.does(func([]string) error {
 		token, err := readPassword(c.Context(), tokenFile)
 		if err != nil {
 			return named("--token-file", err)
 		}
-		return c.beAgent(join, token)
+		c.warnPlain(at)
+		return c.beAgent(at, token)
 	})
 }
 
@@ -41,7 +39,7 @@ func newAgent() *call {
 const firstRun, nextRun = 2 * time.Minute, time.Second
 
 // beAgent serves one run after the other, until there is no further run.
-func (c *call) beAgent(addr, token string) error {
+func (c *call) beAgent(addr listen.Address, token string) error {
 	ctx, patience := c.Context(), firstRun
 	c.notice("joining %s; waits up to %v for a run", addr, firstRun)
 	for served := false; ; served = true {

@@ -23,7 +23,8 @@ import (
 )
 
 // deployed starts the processes of a manifest on this machine: one run, and agents that join it.
-func deployed(t *testing.T, run, agent []string, agents int) {
+// With TLS, the run has a certificate.
+func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	t.Helper()
 	folder := t.TempDir()
 	token := filepath.Join(folder, "token")
@@ -32,6 +33,12 @@ func deployed(t *testing.T, run, agent []string, agents int) {
 	require.NoError(t, err)
 	addr := listener.Addr().String()
 	require.NoError(t, listener.Close())
+	at := map[string]string{"--listen": addr, "--join": addr}
+	if withTLS {
+		files, err := redistest.WriteCertificate(folder)
+		require.NoError(t, err)
+		at = map[string]string{"--listen": addr + "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, "--join": addr + "?tls_ca=" + files.CA}
+	}
 	here := func(args []string) []string {
 		replaced := slices.Clone(args)
 		for i, arg := range replaced {
@@ -40,7 +47,7 @@ func deployed(t *testing.T, run, agent []string, agents int) {
 			case "--redis":
 				replaced[i] = "--redis=" + redistest.Redis(t).URL()
 			case "--listen", "--join":
-				replaced[i] = name + "=" + addr
+				replaced[i] = name + "=" + at[name]
 			case "--token-file":
 				replaced[i] = name + "=" + token
 			case "--out":
@@ -85,7 +92,7 @@ func TestComposeFile(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(data, &file))
 	agents := file.Services["agent"]
 	require.Contains(t, file.Services["run"].Command, "--agents="+strconv.Itoa(agents.Deploy.Replicas))
-	deployed(t, file.Services["run"].Command, agents.Command, agents.Deploy.Replicas)
+	deployed(t, file.Services["run"].Command, agents.Command, agents.Deploy.Replicas, false)
 }
 
 // manifest is what the tests read of a Job or a Deployment.
@@ -159,7 +166,7 @@ func TestKubernetesJob(t *testing.T) {
 	run, agents := jobs[0].Spec, jobs[1].Spec
 	args := run.Template.Spec.Containers[0].Args
 	require.Contains(t, args, "--agents="+strconv.Itoa(agents.Parallelism))
-	deployed(t, args, agents.Template.Spec.Containers[0].Args, agents.Parallelism)
+	deployed(t, args, agents.Template.Spec.Containers[0].Args, agents.Parallelism, true)
 }
 
 // The guards of the Deployment and of the unit deliver, serve metrics, and may do no more than an unprivileged user.

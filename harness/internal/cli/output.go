@@ -15,6 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -44,7 +45,15 @@ func (c *call) checkListen() error {
 	if c.listen == "" {
 		return nil
 	}
-	return web.CheckAddr(c.listen)
+	_, err := listen.Parse(c.listen)
+	return named("listen", err)
+}
+
+// warnPlain says that others can read a token on its way.
+func (c *call) warnPlain(at listen.Address) {
+	if !at.TLS && !at.IsLocal() {
+		c.notice("dq-bench: the token crosses the network without TLS, where others can read it: --listen 'HOST:PORT?tls_cert=FILE&tls_key=FILE'")
+	}
 }
 
 // limited is the context of the command, which ends after a time; 0 is no limit.

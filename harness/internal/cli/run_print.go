@@ -13,6 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // seriesDocument is what `run --json` prints of several runs.
@@ -142,8 +143,9 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	ctx, stop := context.WithCancel(ctx)
 	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
 	var door http.Handler
-	if r.door != nil {
+	if at, err := listen.Parse(r.listen); r.door != nil && err == nil {
 		door = r.door
+		r.warnPlain(at)
 	}
 	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), door)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // Door lets in agents on other hosts: an HTTP request with the token, which becomes a connection that carries the lines
@@ -123,14 +125,19 @@ func admit(ctx context.Context, conn buffered, driver string) (*program.Link, er
 // ErrNoDoor says that no load is run there, or not any more.
 var ErrNoDoor = errors.New("no load is run there")
 
-// Join has this process be an agent of the run at addr, HOST:PORT or a URL, for one run: serve gets the --driver value
+// Join has this process be an agent of the run at an address, for one run: serve gets the --driver value
 // and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
 // what was answered.
-func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
-	if !strings.Contains(addr, "://") {
-		addr = "http://" + addr
+func Join(ctx context.Context, at listen.Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
+	config, err := at.Load(ctx)
+	if err != nil {
+		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(addr, "/")+"/agent", nil)
+	scheme := "http"
+	if at.TLS {
+		scheme = "https"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+"://"+at.String()+"/agent", nil)
 	if err != nil {
 		return err
 	}
@@ -141,21 +148,32 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 		there.Store(err == nil)
 		return conn, err
 	}
-	transport := &http.Transport{DialContext: dial, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true}
+	transport := &http.Transport{
+		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
+	}
 	began := time.Now()
 	var answer *http.Response // when a run begins
 	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
 		return err == nil || there.Load() || time.Since(began) > patience || ctx.Err() != nil
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return fmt.Errorf("%s is not to be trusted: %w; name its authority: --join '%s?tls_ca=FILE'", at, err, at)
+	default:
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
 	defer answer.Body.Close()
 	conn, upgraded := answer.Body.(io.ReadWriter)
 	if !upgraded {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
-		return fmt.Errorf("%s answered %s: %s", addr, answer.Status, text)
+		if strings.Contains(string(text), "an HTTP request to an HTTPS server") {
+			return fmt.Errorf("%[1]s has TLS: expected --join https://%[1]s or '%[1]s?tls_ca=FILE'", at)
+		}
+		return fmt.Errorf("%s answered %s: %s", at, answer.Status, text)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = answer.Body.Close() })
 	defer stop()

@@ -268,12 +268,6 @@ func TestEventsEnd(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	for _, addr := range []string{"127.0.0.1:0", ":8080", "[::1]:0", "0.0.0.0:9090"} {
-		require.NoError(t, web.CheckAddr(addr), addr)
-	}
-	for _, addr := range []string{"", "8080", "localhost", "a:b", "a:70000", "a:-1"} {
-		require.ErrorContains(t, web.CheckAddr(addr), "expected HOST:PORT", addr)
-	}
 	taken, err := web.Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()

@@ -19,26 +19,18 @@ import (
 // writeTimeout is how long a browser may take to read what it is sent.
 const writeTimeout = 5 * time.Second
 
-// CheckAddr refuses what can never be an address to listen at. Its error is wrong usage.
-func CheckAddr(addr string) error {
-	if err := listen.Check(addr, 8080); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	return nil
-}
-
-// Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
-// loopback interface. Requests that name a host which is neither an address nor that of
+// Serve listens at addr, as listen.Parse has it, until Close. Requests that name a host which is neither an address nor that of
 // addr are refused: they come from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are
 // served under any name at /metrics; /healthz answers any name. The door,
 // unless nil, lets agents in.
 func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*listen.Server, error) {
-	if err := CheckAddr(addr); err != nil {
+	at, err := listen.Parse(addr)
+	if err != nil {
 		return nil, err
 	}
 	all := http.NewServeMux()
 	if pages != nil {
-		all.Handle("/", guard(listen.Host(addr), pages))
+		all.Handle("/", guard(at.Host, pages))
 	}
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
@@ -47,9 +39,9 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	if door != nil {
 		all.Handle("/agent", door)
 	}
-	s, err := listen.Serve(ctx, addr, all)
+	s, err := listen.Serve(ctx, at, all)
 	if err != nil {
-		err = fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
+		err = fmt.Errorf("pages cannot be served at %s: %w", at, err)
 	}
 	return s, err
 }
