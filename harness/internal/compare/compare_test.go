@@ -119,7 +119,6 @@ func TestRunsThatDifferAreRefused(t *testing.T) {
 		"server": {func(new []*run.Document) {
 			new[0].Server = &run.Server{Product: "valkey", Version: "8", How: "process"}
 		}, "server"},
-		"machine":                   {func(new []*run.Document) { new[0].Measured = run.OverProtocol }, ""},
 		"two versions within a set": {func(new []*run.Document) { new[3].Driver.Version = "5" }, "implementation within new: dq:4.7.0 is not dq:5"},
 		"beside on one side":        {func(new []*run.Document) { new[0].Beside = &run.Beside{Block: "b", Sides: 2} }, "beside: one side at a time is not 2 sides at the same time"},
 	} {

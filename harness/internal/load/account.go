@@ -133,8 +133,6 @@ func newLosses(p plan.Plan, events []Event, messages []Message) (l losses) {
 			x.most = 0
 		case e.Kind == plan.LoseReplies:
 			x.most = int64(e.Times)
-		case e.Kind == plan.CutInTurn:
-			x.most = int64(max(e.Times, p.Consumers))
 		}
 		l.events = append(l.events, x)
 	}

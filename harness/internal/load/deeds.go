@@ -36,12 +36,10 @@ func (in *Injector) deeds(e *Event) map[string]deed {
 	return map[string]deed{
 		// In the proxy.
 		"cut":             {do: sure(in.proxy.Reset)},
-		plan.CutInTurn:    in.counted(e, inTurn()),
 		plan.LoseReplies:  in.counted(e, named(e.Commands, proxy.CutReply)),
 		plan.LoseRequests: in.counted(e, named(e.Commands, proxy.CutRequest)),
 		"stall":           in.through(proxy.Fault{Stall: true}),
 		"slow":            in.through(proxy.Fault{Delay: e.Latency}),
-		"narrow":          in.through(proxy.Fault{Bandwidth: e.Bandwidth}),
 		"refuse":          refused,
 		// By commands to the server.
 		"flush-scripts":   {do: in.send("SCRIPT FLUSH")},
@@ -165,20 +163,6 @@ func (in *Injector) counted(e *Event, decide rule) deed {
 		}
 		return nil
 	}}
-}
-
-// inTurn cuts the first connection that sends anything at its 1st command, the next one at its 2nd, and so on.
-func inTurn() rule {
-	left := map[*proxy.Conn]int{} // commands of a connection until it is cut
-	return func(c *proxy.Conn, _ []string) proxy.Verdict {
-		if _, known := left[c]; !known {
-			left[c] = len(left) + 1
-		}
-		if left[c]--; left[c] == 0 {
-			return proxy.CutRequest
-		}
-		return proxy.Pass
-	}
 }
 
 // named gives the verdict on the commands of these names, or words: "offer" for scripts that carry a message of dq-bench, and

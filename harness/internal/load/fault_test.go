@@ -77,9 +77,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 	}{
 		{plan.Fault{Kind: "stall", For: long}, "timeout"},
 		{plan.Fault{Kind: "slow", For: long, Latency: long}, "timeout"},
-		{plan.Fault{Kind: "narrow", For: long, Bandwidth: 10}, "timeout"},
 		{plan.Fault{Kind: "refuse", For: long}, "refused"},
-		{plan.Fault{Kind: plan.CutInTurn, For: long, Count: 2}, "reset"},
 		{plan.Fault{Kind: plan.LoseReplies, For: long, Count: 1, Commands: []string{"set"}}, "reset"},
 		{plan.Fault{Kind: plan.LoseRequests, For: long, Count: 1, Commands: []string{"SET"}}, "reset"},
 		{plan.Fault{Kind: "pause-clients", For: 500 * time.Millisecond}, "timeout"}, // it ends by itself

@@ -73,7 +73,6 @@ func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3
 		return &u
 	}
 	out.ToolUsage = used(nil)
-	out.ToolUsage.SchedulingP99 = int64(looks[after].programs[nil].SchedulingP99(looks[before].programs[nil]))
 	for of := range looks[after].programs {
 		if of == nil {
 			continue
@@ -112,9 +111,6 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 	out.ServerStats = &run.ServerStats{
 		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds,
 		TransferCallsPerMessage: float64(all.transferCalls) / float64(max(out.Counts.Delivered, 1)),
-	}
-	if all.slow >= 0 {
-		out.ServerStats.SlowCommands = &all.slow
 	}
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
 		done, _ := stopped.servers.since(looks[before].servers)

@@ -126,7 +126,6 @@ type engine struct {
 	Options
 	epoch   agent.Epoch
 	members []*member
-	offset  *clockOffset // of the server's clock; nil if not measured
 	warmup  *run.Warmup
 	gone    chan struct{} // closed when the server is, as left says
 	left    departure
@@ -231,12 +230,6 @@ const readyBefore = 100 * time.Millisecond
 
 // start is when the measured phase begins.
 func (e *engine) start(ctx context.Context) (start time.Time, err error) {
-	if len(e.Agents) > 0 && e.Redis != nil {
-		if offset, err := e.Redis.clockOffset(ctx, e.Plan.Queue); err == nil {
-			e.offset = &offset
-			e.note("clock: the server's is %+d µs to this machine's, ±%d µs (not corrected for)", offset.ahead.Microseconds(), offset.off.Microseconds())
-		}
-	}
 	if e.Gather != nil {
 		start, err = e.Gather(ctx)
 	}
@@ -323,14 +316,10 @@ func (e *engine) head() *run.Document {
 	}
 	out := &run.Document{
 		Schema: run.Schema, Tool: e.About.Tool, Server: e.About.Server, Labels: e.About.Labels, RunID: fmt.Sprintf("%08x", e.RunID),
-		Scenario: p.Scenario(), Format: run.RedissonFormat, Measured: run.InProgram, Agents: len(e.Agents),
+		Scenario: p.Scenario(), Format: run.RedissonFormat, Agents: len(e.Agents),
 		Environment: run.Environment{
 			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		},
-	}
-	if e.offset != nil {
-		ahead := int64(e.offset.ahead)
-		out.Environment.ClockOffsetNs, out.Environment.ClockErrorNs = &ahead, int64(e.offset.off)
 	}
 	var names []string
 	for _, m := range e.members {

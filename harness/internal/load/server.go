@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -22,28 +20,10 @@ type Redis struct {
 }
 
 // usage is a server's work since its start: calls of zrangebyscore, one in each transfer script, commands, and seconds
-// of its processor; and the state of its slow log.
+// of its processor.
 type usage struct {
 	transferCalls, commands int64
 	cpuSeconds              float64
-	// slow is the number after the number of the latest entry of the slow log, which goes on when the log is emptied, 0 without
-	// an entry; in a difference, the number of added entries. It is unread if the user may not read the log.
-	slow int64
-	kept int64 // entries, which the server bounds
-}
-
-const unread = -1
-
-// since is the work since an earlier usage.
-func (u usage) since(before usage) usage {
-	done := usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds, max(u.slow-before.slow, 0), 0}
-	switch {
-	case u.slow == unread || before.slow == unread:
-		done.slow = unread
-	case before.slow == 0:
-		done.slow = u.kept
-	}
-	return done
 }
 
 // usages has the usage of each server by the process that says so: its run id, which a restart changes, and its role.
@@ -60,7 +40,7 @@ func (u usages) since(before usages) (usages, error) {
 	done := usages{}
 	for process, now := range u {
 		earlier, ok := before[process]
-		d := now.since(earlier)
+		d := usage{now.transferCalls - earlier.transferCalls, now.commands - earlier.commands, now.cpuSeconds - earlier.cpuSeconds}
 		switch {
 		case !ok || len(u) != len(before):
 			return nil, errOtherServers
@@ -78,9 +58,6 @@ func (u usages) total() (total usage) {
 		total.transferCalls += one.transferCalls
 		total.commands += one.commands
 		total.cpuSeconds += one.cpuSeconds
-		if total.slow += one.slow; one.slow == unread {
-			total.slow = math.MinInt64 / 2
-		}
 	}
 	return total
 }
@@ -98,33 +75,12 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 		if process == "" {
 			process = address // as the embedded server, which has no run id
 		}
-		if u.slow, u.kept = slowlog(ctx, conn); ctx.Err() != nil {
-			return ctx.Err()
-		}
 		mu.Lock()
 		defer mu.Unlock()
 		by[process] = u
 		return err
 	})
 	return by, err
-}
-
-// slowlog reads the state of the slow log. It is unread if there is no such log, or the user may not read it: no run fails for
-// that.
-func slowlog(ctx context.Context, conn redis.Conn) (next, kept int64) {
-	entries, err := conn.Do(ctx, "SLOWLOG", "GET", 1).Slice()
-	if err == nil && len(entries) > 0 {
-		latest, _ := entries[0].([]any)
-		if kept, err = conn.Do(ctx, "SLOWLOG", "LEN").Int64(); err == nil && len(latest) > 0 {
-			id, _ := latest[0].(int64)
-			return id + 1, kept
-		}
-		return unread, 0
-	}
-	if err != nil {
-		return unread, 0
-	}
-	return 0, 0
 }
 
 // readInfo reads the lines of INFO that matter.
@@ -191,36 +147,4 @@ func connections(list, name string) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// clockOffset is how far the clock of a server is ahead of this machine's, and the most that this may be wrong by: half the
-// round trip of the quickest answer.
-type clockOffset struct{ ahead, off time.Duration }
-
-// clockSamples is how often the server's clock is asked.
-const clockSamples = 16
-
-// clockOffset asks the server for TIME several times and believes the quickest answer, as Cristian's algorithm does.
-// In a cluster it asks the master of the queue's slot.
-func (r *Redis) clockOffset(ctx context.Context, queue string) (best clockOffset, err error) {
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	_, master, err := r.Conn.MasterOf(asking, queue)
-	if err != nil {
-		return best, fmt.Errorf("master of queue %q: %w", queue, err)
-	}
-	for i := range clockSamples {
-		before := time.Now()
-		server, err := redis.Time(asking, master)
-		took := time.Since(before)
-		if err != nil {
-			return best, fmt.Errorf("TIME: %w", err)
-		}
-		// The answer is in whole microseconds, cut down.
-		sample := clockOffset{server.Sub(before.Round(0).Add(took / 2)), took/2 + time.Microsecond}
-		if i == 0 || sample.off < best.off {
-			best = sample
-		}
-	}
-	return best, nil
 }

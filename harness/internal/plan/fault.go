@@ -26,8 +26,6 @@ type Fault struct {
 	Count int
 	// Latency is the delay of replies.
 	Latency time.Duration
-	// Bandwidth is bytes a second, each way of each connection.
-	Bandwidth int
 	// AOF says how the server keeps its commands: one of AOFs.
 	AOF string
 	// Member is the process of the fleet that it affects, counted from 1, and By how far its clock is ahead, or behind if below 0.
@@ -37,7 +35,6 @@ type Fault struct {
 
 // The kinds that are more than a row of FaultKinds.
 const (
-	CutInTurn    = "cut-in-turn"
 	LoseReplies  = "lose-replies"
 	LoseRequests = "lose-requests"
 	Loading      = "loading"
@@ -88,12 +85,10 @@ var AOFs = []string{"always", "everysec", "no", "off"}
 // FaultKinds is the table of faults. Package fault carries them out.
 var FaultKinds = []FaultInfo{
 	{"cut", "all connections are reset", Network, OnTheWay, nil, nil},
-	{CutInTurn, "resets the first connection that sends a command at its 1st command, the next at its 2nd, up to `count`", Network, OnTheWay, []string{"count", "for"}, nil},
 	{LoseReplies, "resets the connections of the next `count` of `commands` before the reply", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
 	{LoseRequests, "resets the connections of the next `count` of `commands` before the server receives them", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
 	{"stall", "nothing arrives, either way", Network, NoLoss, []string{"for"}, nil},
 	{"slow", "each reply is `latency` later", Network, NoLoss, []string{"for", "latency"}, nil},
-	{"narrow", "each connection carries `bandwidth` bytes a second", Network, NoLoss, []string{"for", "bandwidth"}, nil},
 	{"refuse", "all connections are reset, and new ones refused", Network, OnTheWay, []string{"for"}, nil},
 	{"flush-scripts", "SCRIPT FLUSH", Settings, NoLoss, nil, nil},
 	{"flush-all", "FLUSHALL", Settings, AllBefore, nil, nil},
@@ -162,11 +157,10 @@ func (f Fault) String() string {
 	return text
 }
 
-// Bounds of a fault. A gigabyte a second is still a limit on this machine.
+// Bounds of a fault.
 const (
 	maxFaultCount = 10_000
 	maxLatency    = time.Hour
-	maxBandwidth  = 1_000_000_000
 	maxWrong      = 365 * 24 * time.Hour
 )
 
@@ -184,7 +178,6 @@ func (f Fault) parameters() []parameter {
 		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false, ""},
 		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
 		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0 || f.Latency > maxLatency, "above 0, at most " + maxLatency.String()},
-		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0 || f.Bandwidth > maxBandwidth, fmt.Sprintf("1 to %d bytes a second", maxBandwidth)},
 		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
 		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, "above 0"},
 		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong, fmt.Sprintf("-%s to %s", maxWrong, maxWrong)},

@@ -74,12 +74,11 @@ func fullPlan() Plan {
 	return p
 }
 
-// Messages stay as many, and what the scale changed is told.
+// Messages stay as many, and the scale is told.
 func TestScaled(t *testing.T) {
 	full := fullPlan()
 	p := full.Scaled(.1)
 	require.Equal(t, full.Messages(), p.Messages())
-	p.Original = OriginalOf(p, full, .1)
 	s := p.Scenario()
 	require.Equal(t, Scenario{
 		Name: "some", Producers: 50, Consumers: 8, Rate: 150, Duration: "2s", Delay: "1ms..1s|6s", PayloadSize: 100, Seed: 1,
@@ -87,26 +86,16 @@ func TestScaled(t *testing.T) {
 		Ramp: "100/s for 1s, 200/s for 1s", Horizon: "300ms", Queues: 2, Poll: "200ms", Work: "100ms", Cancel: "0.5 after 400ms",
 		Fleet: []string{"driver offers and takes", "driver takes from 100ms to 500ms"}, Messages: 300,
 		Faults: []string{"slow at 500ms..600ms for 200ms, latency 10ms"},
-		Scale:  .1, Unscaled: map[string]string{
-			"rate": "15/s", "duration": "20s", "ramp": "10/s for 10s, 20/s for 10s", "delay": "10ms..10s|1m0s", "horizon": "3s", "poll": "2s",
-			"work": "1s", "cancel": "0.5 after 4s", "fleet": "driver offers and takes, driver takes from 1s to 5s",
-			"faults": "slow at 5s..6s for 2s, latency 100ms",
-		},
+		Scale:  .1,
 	}, s)
 	require.Equal(t, fullPlan(), full, "which is not changed")
-
-	p, full = DefaultPlan().Scaled(.1), DefaultPlan()
-	p.Rate, full.Rate = 7, 7 // given by a flag, which is not scaled
-	p.Original = OriginalOf(p, full, .1)
-	require.Equal(t, "times × 0.1: duration 1s of 10s, delay 500ms of 5s", p.Scenario().ScaleText())
+	require.Equal(t, "times × 0.1", s.ScaleText())
 	require.Empty(t, full.Scenario().ScaleText())
-	require.Equal(t, Original{}, OriginalOf(full, full, 1))
 }
 
 // All of the scenario but what is derived comes from the table.
 func TestScenarioIsOfTheTable(t *testing.T) {
 	p := fullPlan().Scaled(.5)
-	p.Original = OriginalOf(p, fullPlan(), .5)
 	data, err := json.Marshal(p.Scenario())
 	require.NoError(t, err)
 	var kept map[string]any
@@ -116,7 +105,7 @@ func TestScenarioIsOfTheTable(t *testing.T) {
 		require.NotEmpty(t, f.Text(p.Scenario()), f.Key)
 		delete(kept, f.Key)
 	}
-	for _, derived := range []string{"name", "messages", "scale", "unscaled"} {
+	for _, derived := range []string{"name", "messages", "scale"} {
 		require.Contains(t, kept, derived)
 		delete(kept, derived)
 	}

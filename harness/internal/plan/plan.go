@@ -57,8 +57,8 @@ type Plan struct {
 	Fleet []Member
 	// Faults are what breaks, one at a time.
 	Faults []Fault
-	// Original has the settings of a scaled plan before that; it has no effect.
-	Original Original
+	// Scale is the factor of Scaled, 0 for a plan that was not scaled; it has no effect.
+	Scale float64
 }
 
 // Cancel says which messages are cancelled: a share of them, drawn, each After its offer.

@@ -44,10 +44,8 @@ type Scenario struct {
 	Fleet []string `json:"fleet,omitempty"`
 	// Faults are the faults that were injected.
 	Faults []string `json:"faults,omitempty"`
-	// Scale is the factor that the times of the scenario were multiplied by, and Unscaled its settings before that, by their
-	// keys; both are missing in a run that was not scaled.
-	Scale    float64           `json:"scale,omitempty"`
-	Unscaled map[string]string `json:"unscaled,omitempty"`
+	// Scale is the factor that the times of the scenario were multiplied by; missing in a run that was not scaled.
+	Scale float64 `json:"scale,omitempty"`
 	// Messages is how many offers the measured phase plans.
 	Messages int64 `json:"messages"`
 }
@@ -67,7 +65,7 @@ func (p Plan) Scenario() Scenario {
 		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue,
 		Climb: p.RateTo > 0 && len(p.Ramp) == 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
 		Fleet: texts(p.Fleet), Faults: texts(p.Faults),
-		Messages: schedule.Messages(), Scale: p.Original.Scale, Unscaled: p.Original.Settings,
+		Messages: schedule.Messages(), Scale: p.Scale,
 	}
 	if len(schedule) > 1 {
 		s.Ramp = strings.Join(texts(schedule), ", ")
@@ -115,43 +113,16 @@ func (p Plan) Scaled(by float64) Plan {
 	for _, r := range rates {
 		*r /= Rate(by)
 	}
+	if by != 1 {
+		p.Scale = by
+	}
 	return p
 }
 
-// Original is the plan that a scaled plan was made from.
-type Original struct {
-	// Scale is the factor; 0 for a plan that was not scaled.
-	Scale float64
-	// Settings are the settings that the scale changed, as they were, by their keys.
-	Settings map[string]string
-}
-
-// OriginalOf compares a plan with itself before its times were multiplied by scale.
-func OriginalOf(p, unscaled Plan, scale float64) Original {
-	settings := map[string]string{}
-	is, was := p.Scenario(), unscaled.Scenario()
-	for _, f := range Fields {
-		if text := f.Text(was); f.Scaled && text != f.Text(is) {
-			settings[f.Key] = text
-		}
-	}
-	if len(settings) == 0 {
-		return Original{}
-	}
-	return Original{scale, settings}
-}
-
-// ScaleText names the scaled settings: "times × 0.1: delay 500ms of 5s, duration 1s of 10s". It is empty for a run that was not
-// scaled.
+// ScaleText is "times × 0.1", or empty for a run that was not scaled.
 func (s Scenario) ScaleText() string {
-	var parts []string
-	for _, f := range Fields {
-		if was, ok := s.Unscaled[f.Key]; ok {
-			parts = append(parts, fmt.Sprintf("%s %s of %s", f.Key, f.Text(s), was))
-		}
-	}
-	if len(parts) == 0 {
+	if s.Scale == 0 {
 		return ""
 	}
-	return fmt.Sprintf("times × %g: %s", s.Scale, strings.Join(parts, ", "))
+	return fmt.Sprintf("times × %g", s.Scale)
 }

@@ -54,23 +54,15 @@ func serverUse(r *run.Document) string {
 	if s == nil {
 		return ""
 	}
-	used := fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
+	return fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
 		plan.FormatFloat(s.TransferCallsPerMessage), s.Commands, plan.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
-	if s.SlowCommands != nil {
-		used += ", " + text.Plural(*s.SlowCommands, "slow command")
-	}
-	return used
 }
 
 func usage(u *run.ToolUsage) string {
 	if u == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%.3g s CPU%s, %s in pauses of the collector", u.CPUSeconds, share(u.CPUShare, "its processors"), run.FormatNs(int64(u.GCPauseSeconds*1e9)))
-	if u.SchedulingP99 > 0 {
-		text += ", scheduling p99 " + run.FormatNs(u.SchedulingP99)
-	}
-	return text
+	return fmt.Sprintf("%.3g s CPU%s, %s in pauses of the collector", u.CPUSeconds, share(u.CPUShare, "its processors"), run.FormatNs(int64(u.GCPauseSeconds*1e9)))
 }
 
 // share says how much of something was used while messages were offered.
@@ -132,7 +124,6 @@ func configuration(sets []compare.Set) Table {
 		{"scenario", func(r *run.Document) string { return strings.TrimSpace(r.Scenario.Name + " " + r.Scenario.ScaleText()) }},
 		{"messages planned", func(r *run.Document) string { return strconv.FormatInt(r.Scenario.Messages, 10) }},
 	}, settings, []field{
-		{"measured", func(r *run.Document) string { return string(r.Measured) }},
 		{"agents", func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") }},
 		{"server", (*run.Document).ServerText},
 		{"server address", (*run.Document).ServerAddress},

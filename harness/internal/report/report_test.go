@@ -33,10 +33,9 @@ func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 			PastDueP50: late, PastDueP99: 5 * late, PastDueMax: 9 * late, HiccupNs: 2e6, Transfers: 500, ServerCPUSeconds: .004,
 		})
 	}
-	busy, steal := int64(3), .5
-	r.ServerStats.SlowCommands = &busy
+	steal := .5
 	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}, StealSeconds: &steal}
-	r.ToolUsage = &run.ToolUsage{CPUSeconds: 1.5, CPUShare: .1, GCPauseSeconds: .001, SchedulingP99: 90_000}
+	r.ToolUsage = &run.ToolUsage{CPUSeconds: 1.5, CPUShare: .1, GCPauseSeconds: .001}
 	var objectives []run.SLO
 	for _, text := range []string{"past_due.p99<=20ms", "lost<=0"} {
 		slo, err := run.ParseSLO(text)

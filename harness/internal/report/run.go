@@ -125,7 +125,7 @@ func lead(sets, given []compare.Set) (lines []string) {
 		q := r.Scenario
 		own := []string{
 			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, plan.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
-			more(r), q.ScaleText(), measured(r), warmup(r.Warmup), labelsOf(r),
+			more(r), q.ScaleText(), madeBy(r), warmup(r.Warmup), labelsOf(r),
 		}
 		if len(sets) == 1 && len(s.Runs) == 1 {
 			own[0] += fmt.Sprintf(", queue %q", q.Queue)
@@ -138,12 +138,11 @@ func lead(sets, given []compare.Set) (lines []string) {
 	return append(lines, shared...)
 }
 
-func measured(r *run.Document) string {
-	where := map[run.Measured]string{run.OverProtocol: "measured over the protocol: each figure holds the way to the program and back", run.InProgram: "measured in the program: no figure holds the way there"}[r.Measured]
-	if r.Agents > 0 {
-		where = strings.TrimPrefix(where+"; made by "+text.Plural(int64(r.Agents), "agent"), "; ")
+func madeBy(r *run.Document) string {
+	if r.Agents == 0 {
+		return ""
 	}
-	return where
+	return "made by " + text.Plural(int64(r.Agents), "agent")
 }
 
 // warmup says how a warm-up without a fixed length went.

@@ -34,15 +34,7 @@ func (r *Document) Configuration() []Field {
 	if r.Beside != nil {
 		alone = fmt.Sprintf("%d sides at the same time", r.Beside.Sides)
 	}
-	fields = append(fields, Field{"beside", alone})
-	switch r.Measured {
-	case "":
-	case OverProtocol:
-		fields = append(fields, Field{"measured", "over the protocol"})
-	default:
-		fields = append(fields, Field{"measured", "beside the implementation"})
-	}
-	return fields
+	return append(fields, Field{"beside", alone})
 }
 
 // DifferenceError says that two configurations differ, and in which fields.

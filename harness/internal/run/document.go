@@ -56,12 +56,9 @@ type Document struct {
 	// ServerGone says since when the server was gone, if the run was given up for this reason.
 	ServerGone string    `json:"server_gone,omitempty"`
 	Validity   *Validity `json:"validity,omitempty"`
-	Measured   Measured  `json:"measured,omitempty"`
 	Verdict    Verdict   `json:"verdict"`
 	// Notes are remarks for a reader of the figures.
 	Notes []string `json:"notes,omitempty"`
-	// Workers is how many run files an older version merged into this one; 0 for others.
-	Workers int `json:"workers,omitempty"`
 	// Agents is how many agents on other hosts made the load; 0 for one of this host.
 	Agents int `json:"agents,omitempty"`
 	// AgentFaults are what agents did against the protocol. Once an agent is gone, the fate of its messages is unknown.
@@ -99,16 +96,6 @@ func LateOf(runs []*Document) string {
 	}
 	return "past_due"
 }
-
-// Measured is the place at which the clocks of a run were read.
-type Measured string
-
-// The places. In the program, and in this process as old files have it ("in-process"), the clocks are read beside the
-// implementation. Over the protocol, as old files have it too, the way to the program and back is part of every figure.
-const (
-	InProgram    Measured = "in-program"
-	OverProtocol Measured = "over-protocol"
-)
 
 // Tool is the program that wrote the file.
 type Tool struct {
@@ -157,10 +144,6 @@ type Environment struct {
 	CPUs       int    `json:"cpus"`
 	GoVersion  string `json:"go_version"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
-	// ClockOffsetNs is the server's clock minus this machine's, off by at most ClockErrorNs, half the round trip of
-	// asking. No figure is corrected by it.
-	ClockOffsetNs *int64 `json:"clock_offset_ns,omitempty"`
-	ClockErrorNs  int64  `json:"clock_error_ns,omitempty"`
 }
 
 // EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
@@ -297,8 +280,6 @@ type ToolUsage struct {
 	// that is not known.
 	CPUShare       float64 `json:"cpu_share,omitempty"`
 	GCPauseSeconds float64 `json:"gc_pause_seconds"`
-	// SchedulingP99 is how long a goroutine that could run waited for a processor, in ns; 0 if unknown.
-	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
 }
 
 // ServerStats counts the server's work in the measured phase, drain included, for all its clients.
@@ -311,8 +292,6 @@ type ServerStats struct {
 	// CPUShare is how much of the time of one processor the server used while messages were offered, of several masters
 	// the busiest. It may be above 1, and is 0 if unknown.
 	CPUShare float64 `json:"cpu_share,omitempty"`
-	// SlowCommands is how many the server put into its slow log; missing if it cannot be read.
-	SlowCommands *int64 `json:"slow_commands,omitempty"`
 }
 
 // ServerCPUPerMessage is in ns; NaN if it is unknown, or nothing was delivered.

@@ -128,15 +128,12 @@ func ReadFile(path string) (*Document, error) {
 // schema. The words of the file are made inert: it may be from elsewhere.
 func Decode(data []byte) (*Document, error) {
 	var head struct {
-		Schema string          `json:"schema"`
-		Worker json.RawMessage `json:"worker"`
+		Schema string `json:"schema"`
 	}
 	err := json.Unmarshal(data, &head)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %.80q", data)
-	case head.Worker != nil:
-		return nil, errors.New("is one worker's part of a run, and no run: load from several hosts by 'dq-bench run --listen --agents'")
 	case head.Schema != Schema && strings.HasPrefix(head.Schema, schemaPrefix):
 		return nil, fmt.Errorf("has schema %q, this program reads %q; use the dq-bench that wrote it, or a newer one", head.Schema, Schema)
 	case head.Schema != Schema:
@@ -200,12 +197,7 @@ func (r *Document) check() error {
 	if s := r.ServerStats; s != nil {
 		err = cmp.Or(err, within("server statistics", maxCount, float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare))
 	}
-	// Of a message that two workers of an older version took, each has a value.
-	values, again := h.Lateness.Count(), int64(0)
-	if r.Workers > 1 {
-		again = c.Duplicate
-	}
-	switch {
+	switch values := h.Lateness.Count(); {
 	case err != nil:
 		return err
 	case c.NotDue > c.Pending:
@@ -213,7 +205,7 @@ func (r *Document) check() error {
 	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered:
 		return fmt.Errorf("%d messages offered, but %d delivered, %d lost, %d unknown, %d pending, %d removed",
 			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
-	case values < c.Delivered || values > c.Delivered+again:
+	case values != c.Delivered:
 		return fmt.Errorf("%d messages delivered, but %d values of lateness", c.Delivered, values)
 	case r.Verdict.Passed && len(r.failures()) > 0:
 		return fmt.Errorf("the verdict is passed, though: %s", strings.Join(r.failures(), "; "))

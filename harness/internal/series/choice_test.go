@@ -112,7 +112,7 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	require.Equal(t, time.Second, quick.Duration)
 	require.Equal(t, plan.Fixed(3*time.Second), quick.Delay)
 	require.Equal(t, "orders", quick.Queue)
-	require.Equal(t, "times × 0.1: rate 100/s of 10/s, duration 1s of 10s", quick.Scenario().ScaleText())
+	require.Equal(t, "times × 0.1", quick.Scenario().ScaleText())
 	require.Len(t, runs[0].SLO, 2)
 	require.Equal(t, "10/s for 1s, 20/s for 1s", runs[1].Plan.Scenario().Ramp)
 
@@ -122,13 +122,13 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	}.Runs(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, runs[0].Plan.Ramp)
-	require.Equal(t, "times × 0.1: duration 1s of 10s, delay 500ms of 5s", runs[0].Plan.Scenario().ScaleText())
+	require.Equal(t, "times × 0.1", runs[0].Plan.Scenario().ScaleText())
 
 	// At its real times nothing is scaled.
 	full := series.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
 	runs, err = full.Runs(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, plan.Original{}, runs[0].Plan.Original)
+	require.Zero(t, runs[0].Plan.Scale)
 	half := .5
 	full.Scale = &half
 	runs, err = full.Runs(t.Context())

@@ -150,9 +150,8 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	if !(scale > 0 && scale <= 1) {
 		return Run{}, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
 	}
-	unscaled := v.plan
-	unscaled.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
-	r := Run{Plan: unscaled.Scaled(scale), Driver: v.driver, Drivers: map[string]driver.Driver{}}
+	r := Run{Plan: v.plan.Scaled(scale), Driver: v.driver, Drivers: map[string]driver.Driver{}}
+	r.Plan.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
 	err := valid(r.Plan)
 	if v.driver != "" && err == nil {
 		_, err = spec.Parse(v.driver)
@@ -174,12 +173,10 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		errs = append(errs, r.Plan.Set(key, given[key]))
-		_ = unscaled.Set(key, given[key])
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Run{}, err
 	}
-	r.Plan.Original = plan.OriginalOf(r.Plan, unscaled, scale)
 	return r, valid(r.Plan)
 }
 

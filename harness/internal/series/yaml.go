@@ -128,7 +128,7 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 			var f plan.Fault
 			_, err := keys{
 				"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
-				"bandwidth": &f.Bandwidth, "aof": &f.AOF, "member": &f.Member, "by": &f.By,
+				"aof": &f.AOF, "member": &f.Member, "by": &f.By,
 			}.read(item)
 			return []plan.Fault{f}, err
 		}),

@@ -22,10 +22,9 @@ const (
 
 // Fault is done to the traffic of a connection. The zero Fault does nothing.
 type Fault struct {
-	Stall     bool          // read nothing: the sockets' buffers fill, and all arrives later
-	Drop      Way           // discard what is read, and the end of the stream
-	Delay     time.Duration // deliver replies later, in their order
-	Bandwidth int           // bytes a second each way; 0 for any
+	Stall bool          // read nothing: the sockets' buffers fill, and all arrives later
+	Drop  Way           // discard what is read, and the end of the stream
+	Delay time.Duration // deliver replies later, in their order
 }
 
 // Conn is one client's connection through a Proxy.

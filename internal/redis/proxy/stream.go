@@ -140,8 +140,7 @@ func (s *stream) write() {
 	c, p := s.c, s.c.proxy
 	for next := range s.line {
 		var f Fault
-		began := time.Now()
-		if !c.await(func() time.Duration { f = c.fault; return s.wait(next, began) }) {
+		if !c.await(func() time.Duration { f = c.fault; return s.wait(next.at) }) {
 			return
 		}
 		if f.Drop&s.way == 0 {
@@ -153,25 +152,21 @@ func (s *stream) write() {
 			close(losing)
 		}
 	}
-	end := chunk{at: time.Now()}
-	if c.await(func() time.Duration { return max(whether(c.fault.Drop&s.way != 0), s.wait(end, end.at)) }) {
+	ended := time.Now()
+	if c.await(func() time.Duration { return max(whether(c.fault.Drop&s.way != 0), s.wait(ended)) }) {
 		s.end()
 	}
 }
 
-// wait returns how much longer a chunk waits after its delivery began. It needs mu.
-func (s *stream) wait(next chunk, began time.Time) time.Duration {
-	f, due := s.c.fault, began
-	switch {
+// wait returns how much longer a chunk waits that was read at an instant. It needs mu.
+func (s *stream) wait(read time.Time) time.Duration {
+	switch f := s.c.fault; {
 	case f.Stall:
 		return forever
-	case f.Bandwidth > 0:
-		due = due.Add(time.Duration(float64(len(next.data)) / float64(f.Bandwidth) * float64(time.Second)))
+	case s.way == Replies:
+		return time.Until(read.Add(f.Delay))
 	}
-	if late := next.at.Add(f.Delay); s.way == Replies && late.After(due) {
-		due = late
-	}
-	return time.Until(due)
+	return 0
 }
 
 // end closes the other side: after the server has read all if the client has closed, at once if the server has.
