@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Address is where to listen, or where a server does.
+// Address is an address to listen at, or of a server.
 type Address struct {
 	Host, Port string
 	TLS        bool
@@ -81,16 +82,7 @@ func (a Address) IsLocal() bool {
 	return err == nil && ip.IsLoopback() || strings.EqualFold(a.Host, "localhost")
 }
 
-// Load reads the files for TLS; it returns nil without TLS.
-func (a Address) Load(ctx context.Context) (*tls.Config, error) {
-	if !a.TLS {
-		return nil, nil
-	}
-	return a.Files.Load(ctx)
-}
-
-// Files name PEM files of this machine: the authorities to trust instead of the system's, and the own certificate with its key. Each may
-// be empty.
+// Files name PEM files: the authorities to trust instead of the system's, and a certificate with its key. Each may be empty.
 type Files struct{ CA, Cert, Key string }
 
 // mostPEM bounds a file, in bytes. All authorities of a system take a quarter of it.
@@ -110,16 +102,10 @@ func (f Files) Load(ctx context.Context) (*tls.Config, error) {
 		}
 	}
 	if f.Cert != "" {
-		cert, err := text.ReadFile(ctx, f.Cert, mostPEM)
-		var key []byte
-		if err == nil {
-			key, err = text.ReadFile(ctx, f.Key, mostPEM)
-		}
-		var pair tls.Certificate
-		if err == nil {
-			pair, err = tls.X509KeyPair(cert, key)
-		}
-		if err != nil {
+		cert, err1 := text.ReadFile(ctx, f.Cert, mostPEM)
+		key, err2 := text.ReadFile(ctx, f.Key, mostPEM)
+		pair, err3 := tls.X509KeyPair(cert, key)
+		if err := cmp.Or(err1, err2, err3); err != nil {
 			return nil, fmt.Errorf("the certificate %s with the key %s: %w", f.Cert, f.Key, err)
 		}
 		config.Certificates = []tls.Certificate{pair}

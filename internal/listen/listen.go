@@ -32,7 +32,7 @@ type Server struct {
 
 // Serve listens at an address.
 func Serve(ctx context.Context, at Address, handler http.Handler) (*Server, error) {
-	config, err := at.Load(ctx)
+	config, err := at.Files.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +42,14 @@ func Serve(ctx context.Context, at Address, handler http.Handler) (*Server, erro
 	}
 	s := &Server{listener, &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, TLSConfig: config}, make(chan error, 1), "http"}
 	serve := s.server.Serve
-	if config != nil {
+	if at.TLS {
 		s.scheme, serve = "https", func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
 	}
 	go func() { s.done <- serve(listener) }()
 	return s, nil
 }
 
-// URL returns where the first page is. A server that listens at all addresses has the one of this machine.
+// URL returns the address of the first page: of a server that listens at all addresses, an address of this machine.
 func (s *Server) URL() string {
 	at := s.listener.Addr().String()
 	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {

@@ -170,13 +170,8 @@ func (s *Server) Embedded() bool { return s.How == "embedded" }
 // Cluster reports whether the server is a Redis Cluster, where the keys of one script must share a slot.
 func (s *Server) Cluster() bool { return s.address.Topology == Cluster }
 
-// Seeds returns host:port of the address's cluster nodes or sentinels; nil for one server.
-func (s *Server) Seeds() []string {
-	if s.address.Topology == Single {
-		return nil
-	}
-	return slices.Clone(s.address.Hosts)
-}
+// Several reports whether the address names a Cluster or sentinels.
+func (s *Server) Several() bool { return s.address.Topology != Single }
 
 // Nodes returns our processes that hold data, in the order of their start.
 func (s *Server) Nodes() []*Node { return slices.Clone(s.nodes) }

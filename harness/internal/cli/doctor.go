@@ -125,15 +125,15 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	defer cancel()
 	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	where, _ := listen.Parse(d.listen) // which has been checked
-	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: where.IsLocal(), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
+	place, _ := listen.Parse(d.listen) // which has been checked
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: place.IsLocal(), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
 	at, done, err := d.served(desk, desk)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, done()) }()
 	if at != "" {
-		d.warnPlain(where)
+		d.warnPlain(place)
 		d.notice("metrics at %[1]smetrics\npage at %[1]s?token=%[2]s", at, desk.Token)
 	}
 	var last *ops.Look

@@ -24,7 +24,7 @@ const (
 	notDue // at the end
 )
 
-// collector counts the samples of all agents in a phase. Nothing is counted anywhere else. It keeps 11 bytes for
+// collector counts the samples of all agents in a phase. Nothing is counted elsewhere. It keeps 11 bytes for
 // each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
 	engine  *engine

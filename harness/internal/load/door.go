@@ -129,7 +129,7 @@ var ErrNoDoor = errors.New("no load is run there")
 // and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
 // what was answered.
 func Join(ctx context.Context, at listen.Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
-	config, err := at.Load(ctx)
+	config, err := at.Files.Load(ctx)
 	if err != nil {
 		return err
 	}

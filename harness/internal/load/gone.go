@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -18,7 +16,7 @@ const (
 	// silentFor is how long a server that can be connected to may not answer: one that runs a long script does not, nor does
 	// one whose host is gone.
 	silentFor = 30 * time.Second
-	// electedIn is how long a set of servers may take to name another master, while any of them takes connections.
+	// electedIn is how long a set of servers may take to name another master.
 	electedIn = time.Minute
 )
 
@@ -45,12 +43,12 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	refused := e.Plan.DrainTimeout * 4 / 10
 	silent := max(silentFor, refused)
-	if e.Redis.Seeds != nil {
+	if e.Redis.Several {
 		silent = max(electedIn, refused)
+		refused = silent
 	}
 	ended := make(chan struct{})
 	last, somebody := departure{answered: time.Now()}, time.Now()
-	nodes := slices.Clone(e.Redis.Seeds)
 	go func() {
 		defer close(ended)
 		every(lookEvery, ctx.Done(), func() (gone bool) {
@@ -63,7 +61,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				e.mu.Lock()
 				e.each = append(e.each, look{at: now, servers: servers})
 				e.mu.Unlock()
-				last, somebody, nodes = departure{answered: now}, now, e.Redis.nodes(ctx, nodes)
+				last, somebody = departure{answered: now}, now
 				e.show(func() { e.answered = time.Time{} })
 				return false
 			case e.Injector != nil:
@@ -72,7 +70,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				last.failed = now
 				e.show(func() { e.answered = last.answered })
 			}
-			if !e.Redis.deserted(ctx, e.RedisURL, nodes) {
+			if !refuses(ctx, e.RedisURL) {
 				somebody = now
 			}
 			last.waited, last.err = now.Sub(last.answered), err
@@ -140,43 +138,15 @@ func (d departure) since(start time.Time) string {
 	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
-// nodes are the known addresses of all nodes of a set, and others.
-func (r *Redis) nodes(ctx context.Context, others []string) []string {
-	var mu sync.Mutex
-	_ = r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if address != "" && !slices.Contains(others, address) { // "" of a server that is no Cluster
-			others = append(others, address)
-		}
-		return nil
-	})
-	return others
-}
-
-// deserted reports whether the server refuses connections, or of several all nodes: then no other master can be named.
-func (r *Redis) deserted(ctx context.Context, url string, nodes []string) bool {
+// refuses reports whether a server takes no connections.
+func refuses(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
-	dial := func(address string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", address) }
-	if r.Seeds == nil {
-		nodes, dial = []string{url}, func(url string) (net.Conn, error) { return redis.Dial(ctx, url) }
+	conn, err := redis.Dial(ctx, url)
+	if err == nil {
+		_ = conn.Close()
 	}
-	refused := make(chan bool, len(nodes))
-	for _, node := range nodes {
-		go func() {
-			conn, err := dial(node)
-			if err == nil {
-				_ = conn.Close()
-			}
-			refused <- err != nil && !timedOut(err)
-		}()
-	}
-	all := len(nodes) > 0
-	for range nodes {
-		all = <-refused && all
-	}
-	return all
+	return err != nil && !timedOut(err)
 }
 
 func timedOut(err error) bool {

@@ -27,7 +27,7 @@ type look struct {
 	err      error // why the servers sent no counters
 }
 
-// The looks: before the measured phase, when no more is offered, and at the end.
+// The looks: before the measured phase, after the last offer, and at the end.
 const (
 	before = iota
 	offered

@@ -47,7 +47,7 @@ func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
 		_, err := now.since(before)
 		require.ErrorIs(t, err, errOtherServers, name)
 	}
-	// That of one alone tells, where the others did more than it lacks.
+	// One process is enough, although the others did more than it lacks.
 	_, err = usages{"a master": {99, 99, 9}, "b master": {0, 1, 1}}.since(before)
 	require.ErrorIs(t, err, errCountedAnew)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// settled is how long after its end a second is closed: what agents report later counts for the next one that is open.
+// settled is how long after its end a second is closed: later reports count for the next open one.
 const settled = 500 * time.Millisecond
 
 // second is a second that is not over yet. Its Pending is by how many messages more are pending.

@@ -14,9 +14,8 @@ import (
 // Redis looks at the server over its own connection.
 type Redis struct {
 	Conn redis.Conn
-	// Seeds are the addresses, host:port, by which Conn finds a Cluster, or of the sentinels that name its master; nil for one
-	// server.
-	Seeds []string
+	// Several says that Conn leads to a Cluster, or by sentinels to a master.
+	Several bool
 }
 
 // usage is a server's work since its start: calls of zrangebyscore, one in each transfer script, commands, and seconds

@@ -74,7 +74,7 @@ func fullPlan() Plan {
 	return p
 }
 
-// Messages stay as many, and the scale is told.
+// The number of messages stays.
 func TestScaled(t *testing.T) {
 	full := fullPlan()
 	p := full.Scaled(.1)
@@ -93,7 +93,7 @@ func TestScaled(t *testing.T) {
 	require.Empty(t, full.Scenario().ScaleText())
 }
 
-// All of the scenario but what is derived comes from the table.
+// The table has all fields of the scenario that are not derived.
 func TestScenarioIsOfTheTable(t *testing.T) {
 	p := fullPlan().Scaled(.5)
 	data, err := json.Marshal(p.Scenario())

@@ -253,8 +253,8 @@ const (
 	LateBound   = time.Millisecond
 )
 
-// Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, a millisecond at a
-// time, was woken too late. Another program, the hypervisor or the collector of dq-bench may be the reason.
+// Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, 2 ms at a time,
+// was woken too late. Another program, the hypervisor or the collector of dq-bench may be the reason.
 type Hiccups struct {
 	Count     int64 `json:"count"`
 	TotalNs   int64 `json:"total_ns"`

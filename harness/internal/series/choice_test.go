@@ -101,7 +101,7 @@ func TestVariantsAreChosen(t *testing.T) {
 	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
 }
 
-// What is given lies over the plan as it is; the rest is scaled, and that is told.
+// Given settings are not scaled; the others are.
 func TestSettingsLieOverAScenario(t *testing.T) {
 	runs, err := series.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
@@ -116,7 +116,7 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	require.Len(t, runs[0].SLO, 2)
 	require.Equal(t, "10/s for 1s, 20/s for 1s", runs[1].Plan.Scenario().Ramp)
 
-	// A rate takes the place of a ramp, and the duration is that of the file again.
+	// A rate takes the place of a ramp, and the duration is the file's again.
 	runs, err = series.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"ramped"}, Settings: map[string]string{"rate": "7/s"},
 	}.Runs(t.Context())

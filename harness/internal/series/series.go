@@ -63,7 +63,7 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 		conn := srv.Conn()
 		defer conn.Close()
 		options.RedisURL = srv.URL()
-		options.Redis = &load.Redis{Conn: conn, Seeds: srv.Seeds()}
+		options.Redis = &load.Redis{Conn: conn, Several: srv.Several()}
 		if len(c.Plan.Faults) > 0 {
 			if options.Injector, err = load.NewInjector(srv, options.Plan); err != nil {
 				return nil, err
