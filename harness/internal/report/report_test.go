@@ -154,7 +154,7 @@ func TestTextSaysWhatWasJudgedFirstAndTheVerdictLast(t *testing.T) {
 	require.True(t, strings.HasPrefix(one, "dq:4.7.0 on redis 7.0.15 (external)\n50 producers, 8 consumers, 1000 msg/s for 10s"), one)
 	for _, line := range []string{
 		`(?m)^offered +delivered +lost +duplicate +early +pending$`, `(?m)^ +5000 +5000 +0 +0 +0 +0$`, `(?m)^past due +\S+ .s +`, `(?m)^past_due.p99<=20ms +met +`,
-		`(?m)^server +1 transfer calls per message, 50000 commands, 0.5 s CPU, 3 slow commands$`, `12 of the latest 50 messages came`,
+		`(?m)^server +1 transfer calls per message, 50000 commands, 0.5 s CPU$`, `12 of the latest 50 messages came`,
 		`All 5000 messages delivered, none lost, duplicate or early; past due p50 [^\n]+\n$`,
 	} {
 		require.Regexp(t, line, one)
