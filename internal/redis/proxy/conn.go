@@ -22,9 +22,10 @@ const (
 
 // Fault is done to the traffic of a connection. The zero Fault does nothing.
 type Fault struct {
-	Stall bool          // read nothing: the sockets' buffers fill, and all arrives later
-	Drop  Way           // discard what is read, and the end of the stream
-	Delay time.Duration // deliver replies later, in their order
+	Stall     bool          // read nothing: the sockets' buffers fill, and all arrives later
+	Drop      Way           // discard what is read, and the end of the stream
+	Delay     time.Duration // deliver replies later, in their order
+	Bandwidth int           // bytes a second each way; 0 for any
 }
 
 // Conn is one client's connection through a Proxy.

@@ -331,6 +331,17 @@ func TestProxyCutsCommandsAndReplies(t *testing.T) {
 	}
 }
 
+func TestProxyBandwidth(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	p.Set(proxy.Fault{Bandwidth: 10_000}, nil)
+	l := dial(t, p)
+	began := time.Now()
+	l.send("ECHO " + strings.Repeat("x", 2000))
+	l.reads("$2000\r\n")
+	require.GreaterOrEqual(t, time.Since(began), 400*time.Millisecond, "2000 bytes each way")
+}
+
 // echo is a server that returns each byte.
 func echo(t *testing.T) proxy.Dial {
 	t.Helper()

@@ -140,7 +140,8 @@ func (s *stream) write() {
 	c, p := s.c, s.c.proxy
 	for next := range s.line {
 		var f Fault
-		if !c.await(func() time.Duration { f = c.fault; return s.wait(next.at) }) {
+		began := time.Now()
+		if !c.await(func() time.Duration { f = c.fault; return s.wait(next, began) }) {
 			return
 		}
 		if f.Drop&s.way == 0 {
@@ -152,21 +153,25 @@ func (s *stream) write() {
 			close(losing)
 		}
 	}
-	ended := time.Now()
-	if c.await(func() time.Duration { return max(whether(c.fault.Drop&s.way != 0), s.wait(ended)) }) {
+	end := chunk{at: time.Now()}
+	if c.await(func() time.Duration { return max(whether(c.fault.Drop&s.way != 0), s.wait(end, end.at)) }) {
 		s.end()
 	}
 }
 
-// wait returns how much longer a chunk waits that was read at an instant. It needs mu.
-func (s *stream) wait(read time.Time) time.Duration {
-	switch f := s.c.fault; {
+// wait returns how much longer a chunk waits after its delivery began. It needs mu.
+func (s *stream) wait(next chunk, began time.Time) time.Duration {
+	f, due := s.c.fault, began
+	switch {
 	case f.Stall:
 		return forever
-	case s.way == Replies:
-		return time.Until(read.Add(f.Delay))
+	case f.Bandwidth > 0:
+		due = due.Add(time.Duration(float64(len(next.data)) / float64(f.Bandwidth) * float64(time.Second)))
 	}
-	return 0
+	if late := next.at.Add(f.Delay); s.way == Replies && late.After(due) {
+		due = late
+	}
+	return time.Until(due)
 }
 
 // end closes the other side: after the server has read all if the client has closed, at once if the server has.
