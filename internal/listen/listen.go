@@ -3,6 +3,7 @@ package listen
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,19 +31,15 @@ type Server struct {
 	scheme   string
 }
 
-// Serve listens at an address.
-func Serve(ctx context.Context, at Address, handler http.Handler) (*Server, error) {
-	config, err := at.Files.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
+// Serve listens at HOST:PORT, with TLS unless config is nil.
+func Serve(ctx context.Context, addr string, config *tls.Config, handler http.Handler) (*Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("%w; choose another address, or port 0 for a free one", err)
 	}
 	s := &Server{listener, &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, TLSConfig: config}, make(chan error, 1), "http"}
 	serve := s.server.Serve
-	if at.TLS {
+	if config != nil {
 		s.scheme, serve = "https", func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
 	}
 	go func() { s.done <- serve(listener) }()

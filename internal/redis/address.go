@@ -2,7 +2,6 @@ package redis
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // Topology is the kind of servers that an address names.
@@ -30,7 +27,7 @@ type Address struct {
 	Topology Topology
 	TLS      bool
 	Unix     bool // Hosts has the path of a socket
-	Files    listen.Files
+	Files    Files
 	// Hosts are host:port of one server, of some nodes of a Cluster, or of sentinels; at least one.
 	Hosts    []string
 	Database int
@@ -119,11 +116,8 @@ func (a *Address) parseTail(u *url.URL) error {
 			return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
 		}
 	}
-	switch {
-	case a.Files != listen.Files{} && !a.TLS:
-		return errors.New("files for TLS need rediss://, rediss+cluster:// or rediss+sentinel://")
-	case (a.Files.Cert == "") != (a.Files.Key == ""):
-		return errors.New("a client's certificate and its key belong together, one of them is missing")
+	if err := a.Files.check(a.TLS); err != nil {
+		return err
 	}
 	switch path := strings.Trim(u.Path, "/"); {
 	case a.Unix && query.Has("db") && database == "":
@@ -176,14 +170,6 @@ func hostPort(h, usual string) (string, error) {
 		return "", errors.New("expected a host name")
 	}
 	return net.JoinHostPort(host, port), nil
-}
-
-// loaded returns the address with its files for TLS read.
-func (a Address) loaded() (_ Address, err error) {
-	if a.TLS {
-		a.trust, err = a.Files.Load(context.Background())
-	}
-	return a, err
 }
 
 // String returns the address as Parse reads it, with the password: do not print it.

@@ -39,12 +39,12 @@ func StartTLS(ctx context.Context, path, folder string, args ...string) (_ *redi
 }
 
 // WriteCertificate writes one certificate for authority, server and client, on 127.0.0.1 and valid for a day.
-func WriteCertificate(folder string) (files listen.Files, err error) {
+func WriteCertificate(folder string) (files redis.Files, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return files, err
 	}
-	files = listen.Files{CA: filepath.Join(folder, "ca.pem"), Cert: filepath.Join(folder, "client.pem"), Key: filepath.Join(folder, "client.key")}
+	files = redis.Files{CA: filepath.Join(folder, "ca.pem"), Cert: filepath.Join(folder, "client.pem"), Key: filepath.Join(folder, "client.key")}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,

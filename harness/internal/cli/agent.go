@@ -9,20 +9,18 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 func newAgent() *call {
 	c := newCall("agent", onlyFlags)
 	var join, tokenFile string
-	var at listen.Address
 	c.str(&join, "join", "")
 	c.str(&tokenFile, "token-file", "")
 	c.check = func([]string) (err error) {
 		if join == "" || tokenFile == "" {
 			return errors.New("expected --join and --token-file")
 		}
-		at, err = listen.ParseServer(join)
+		c.at, err = load.ParseServer(join)
 		return named("--join", err)
 	}
 	return c.does(func([]string) error {
@@ -30,8 +28,8 @@ func newAgent() *call {
 		if err != nil {
 			return named("--token-file", err)
 		}
-		c.warnPlain(at)
-		return c.beAgent(at, token)
+		c.warnPlain(c.at)
+		return c.beAgent(c.at, token)
 	})
 }
 
@@ -39,7 +37,7 @@ func newAgent() *call {
 const firstRun, nextRun = 2 * time.Minute, time.Second
 
 // beAgent serves one run after the other, until there is no further run.
-func (c *call) beAgent(addr listen.Address, token string) error {
+func (c *call) beAgent(addr load.Address, token string) error {
 	ctx, patience := c.Context(), firstRun
 	c.notice("joining %s; waits up to %v for a run", addr, firstRun)
 	for served := false; ; served = true {

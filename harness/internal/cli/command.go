@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -29,7 +30,8 @@ type call struct {
 	*cobra.Command
 	check         func(args []string) error // of arguments and flags; an error is wrong usage
 	redis, listen string
-	rights        string // on that server
+	at            load.Address // of listen, or of join
+	rights        string       // on that server
 	json          bool
 	reports       []string
 }

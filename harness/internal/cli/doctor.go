@@ -14,7 +14,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -125,15 +124,14 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	defer cancel()
 	ctx, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	place, _ := listen.Parse(d.listen) // which has been checked
-	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: place.IsLocal(), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
+	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: d.at.IsLocal(), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
 	at, done, err := d.served(desk, desk)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, done()) }()
 	if at != "" {
-		d.warnPlain(place)
+		d.warnPlain(d.at)
 		d.notice("metrics at %[1]smetrics\npage at %[1]s?token=%[2]s", at, desk.Token)
 	}
 	var last *ops.Look

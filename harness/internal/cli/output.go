@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -41,16 +41,15 @@ func printJSON(w io.Writer, document any) error {
 func (c *call) notice(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
 
 // checkListen checks --listen.
-func (c *call) checkListen() error {
-	if c.listen == "" {
-		return nil
+func (c *call) checkListen() (err error) {
+	if c.listen != "" {
+		c.at, err = load.ParseListen(c.listen)
 	}
-	_, err := listen.Parse(c.listen)
 	return named("listen", err)
 }
 
 // warnPlain says that others can read a token on its way.
-func (c *call) warnPlain(at listen.Address) {
+func (c *call) warnPlain(at load.Address) {
 	if !at.TLS && !at.IsLocal() {
 		c.notice("dq-bench: the token crosses the network without TLS, where others can read it: --listen 'HOST:PORT?tls_cert=FILE&tls_key=FILE'")
 	}

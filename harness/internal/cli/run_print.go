@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -13,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // seriesDocument is what `run --json` prints of several runs.
@@ -142,12 +140,10 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
-	var door http.Handler
-	if at, err := listen.Parse(r.listen); r.door != nil && err == nil {
-		door = r.door
-		r.warnPlain(at)
+	if r.door != nil {
+		r.warnPlain(r.at)
 	}
-	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), door)
+	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), r.door)
 	if err != nil {
 		stop()
 		return ctx, nil, err
@@ -157,9 +153,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		r.page.End(r.suite.Page())
 		stop()
 		err := server.Close()
-		if r.door != nil {
-			r.door.Close()
-		}
+		r.door.Close()
 		return err
 	}, nil
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // Door lets in agents on other hosts: an HTTP request with the token, which becomes a connection that carries the lines
@@ -47,7 +46,7 @@ func NewDoor(token string) *Door { return &Door{token: token, came: make(chan bu
 
 // Close sends away the agents that no run has taken.
 func (d *Door) Close() {
-	for {
+	for d != nil {
 		select {
 		case conn := <-d.came:
 			_ = conn.Close()
@@ -128,8 +127,8 @@ var ErrNoDoor = errors.New("no load is run there")
 // Join has this process be an agent of the run at an address, for one run: serve gets the --driver value
 // and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
 // what was answered.
-func Join(ctx context.Context, at listen.Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
-	config, err := at.Files.Load(ctx)
+func Join(ctx context.Context, at Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
+	config, err := at.Load()
 	if err != nil {
 		return err
 	}

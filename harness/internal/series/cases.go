@@ -14,7 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -98,7 +97,7 @@ func cross(drivers, servers []string) (sides []Side, err error) {
 			switch {
 			case err != nil:
 				return nil, err
-			case redisson && at.Address.Files != (listen.Files{}):
+			case redisson && at.Address.Files != (redis.Files{}):
 				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts the system's authorities and has no certificate: expected --redis without files for TLS", name)
 			case redisson && at.Address.Unix:
 				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP: expected --redis with a host and a port, got %s", name, redis.Redact(server))

@@ -13,18 +13,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // writeTimeout is how long a browser may take to read what it is sent.
 const writeTimeout = 5 * time.Second
 
-// Serve listens at addr, as listen.Parse has it, until Close. Requests that name a host which is neither an address nor that of
+// Serve listens at addr, as load.ParseListen has it, until Close. Requests that name a host which is neither an address nor that of
 // addr are refused: they come from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are
 // served under any name at /metrics; /healthz answers any name. The door,
 // unless nil, lets agents in.
-func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*listen.Server, error) {
-	at, err := listen.Parse(addr)
+func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *load.Door) (*listen.Server, error) {
+	at, err := load.ParseListen(addr)
+	if err != nil {
+		return nil, err
+	}
+	config, err := at.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +44,7 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	if door != nil {
 		all.Handle("/agent", door)
 	}
-	s, err := listen.Serve(ctx, at, all)
+	s, err := listen.Serve(ctx, at.String(), config, all)
 	if err != nil {
 		err = fmt.Errorf("pages cannot be served at %s: %w", at, err)
 	}

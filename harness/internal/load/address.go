@@ -1,10 +1,7 @@
-package listen
+package load
 
 import (
-	"cmp"
-	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"maps"
 	"net"
@@ -14,19 +11,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/internal/text"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Address is an address to listen at, or of a server.
+// Address is an address to listen at, for the pages and for agents, or of such a server.
 type Address struct {
 	Host, Port string
 	TLS        bool
-	Files      Files
+	Files      redis.Files
 }
 
-// Parse reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback. A command
+// ParseListen reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback. A command
 // adds the name of its flag to the error.
-func Parse(s string) (a Address, err error) {
+func ParseListen(s string) (a Address, err error) {
 	err = a.read(s, map[string]*string{"tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key})
 	if err == nil && a.TLS && (a.Files.Cert == "" || a.Files.Key == "") {
 		err = fmt.Errorf("expected a certificate and its key, HOST:PORT?tls_cert=FILE&tls_key=FILE, got %q", s)
@@ -82,33 +79,10 @@ func (a Address) IsLocal() bool {
 	return err == nil && ip.IsLoopback() || strings.EqualFold(a.Host, "localhost")
 }
 
-// Files name PEM files: the authorities to trust instead of the system's, and a certificate with its key. Each may be empty.
-type Files struct{ CA, Cert, Key string }
-
-// mostPEM bounds a file, in bytes. All authorities of a system take a quarter of it.
-const mostPEM = 1 << 20
-
-// Load reads the files.
-func (f Files) Load(ctx context.Context) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.CA != "" {
-		authorities, err := text.ReadFile(ctx, f.CA, mostPEM)
-		if err != nil {
-			return nil, fmt.Errorf("the authority's certificate: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(authorities) {
-			return nil, fmt.Errorf("the authority's certificate: expected PEM with a certificate in %s", f.CA)
-		}
+// Load reads the files for TLS; it returns nil without TLS.
+func (a Address) Load() (*tls.Config, error) {
+	if !a.TLS {
+		return nil, nil
 	}
-	if f.Cert != "" {
-		cert, err1 := text.ReadFile(ctx, f.Cert, mostPEM)
-		key, err2 := text.ReadFile(ctx, f.Key, mostPEM)
-		pair, err3 := tls.X509KeyPair(cert, key)
-		if err := cmp.Or(err1, err2, err3); err != nil {
-			return nil, fmt.Errorf("the certificate %s with the key %s: %w", f.Cert, f.Key, err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
+	return a.Files.Load()
 }
