@@ -28,7 +28,7 @@ func newAgent() *call {
 		if err != nil {
 			return named("--token-file", err)
 		}
-		c.warnPlain(c.at)
+		c.warnPlain()
 		return c.beAgent(c.at, token)
 	})
 }

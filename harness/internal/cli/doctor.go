@@ -131,7 +131,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	}
 	defer func() { failed = errors.Join(failed, done()) }()
 	if at != "" {
-		d.warnPlain(d.at)
+		d.warnPlain()
 		d.notice("metrics at %[1]smetrics\npage at %[1]s?token=%[2]s", at, desk.Token)
 	}
 	var last *ops.Look

@@ -49,8 +49,8 @@ func (c *call) checkListen() (err error) {
 }
 
 // warnPlain says that others can read a token on its way.
-func (c *call) warnPlain(at load.Address) {
-	if !at.TLS && !at.IsLocal() {
+func (c *call) warnPlain() {
+	if !c.at.TLS && !c.at.IsLocal() {
 		c.notice("dq-bench: the token crosses the network without TLS, where others can read it: --listen 'HOST:PORT?tls_cert=FILE&tls_key=FILE'")
 	}
 }

@@ -240,6 +240,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 			return fmt.Errorf("token-file: %w", err)
 		}
 		r.door = load.NewDoor(token)
+		r.warnPlain()
 		r.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
 			return r.door.Wait(ctx, r.agents, driver, r.options.Load.Notice)
 		}

@@ -140,9 +140,6 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
-	if r.door != nil {
-		r.warnPlain(r.at)
-	}
 	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), r.door)
 	if err != nil {
 		stop()
