@@ -96,11 +96,8 @@ func excerpt(s string) string {
 	return strconv.Quote(s)
 }
 
-// ParseLine reads one line without its line end. It is strict: what it accepts, a server printed or could have printed.
-// The error is a *SyntaxError.
-//
-// The line is cut at the first space and then at the first "] ", which no peer contains, so that nothing inside a value
-// can confuse it.
+// ParseLine reads one line without its line end, and accepts only lines that a server can print. The error is a
+// *SyntaxError. The line is cut at the first space and then at the first "] ", which no peer contains.
 func ParseLine(text string) (Line, error) { return parseLine(text, nil) }
 
 // parseLine appends the arguments to args.

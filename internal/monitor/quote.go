@@ -67,7 +67,7 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 	var room [512]byte // spares most members a second piece of memory
 	b := room[:0]
 	for pos < len(text) {
-		switch c := text[pos]; c {
+		switch text[pos] {
 		case '"':
 			return string(b), pos + 1, nil
 		case '\\':
@@ -78,8 +78,10 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 			b = append(b, decoded)
 			pos += size
 		default:
-			b = append(b, c)
-			pos++
+			from := pos
+			for pos++; pos < len(text) && text[pos] != '"' && text[pos] != '\\'; pos++ {
+			}
+			b = append(b, text[from:pos]...)
 		}
 	}
 	return bad(pos, "a closing quote")
