@@ -48,7 +48,7 @@ type Client struct {
 // No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience},
+		config: config{release: wire.Newest(), random: rand.Uint64, limit: transferLimit, patience: defaultPatience},
 		names:  wire.NamesOf,
 	}
 	for i, option := range options {

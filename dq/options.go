@@ -20,6 +20,7 @@ type config struct {
 	guarded   *bool         // nil unless said
 	random    func() uint64 // from any goroutine
 	observers []func(Event)
+	limit     int           // of a transfer by Redisson's script
 	durable   *durability   // nil: offers wait for nothing
 	patience  time.Duration // of offers
 	times     conn.Times    // for tests
@@ -27,10 +28,9 @@ type config struct {
 }
 
 // WithRelease selects the Redisson release to be compatible with, such as
-// "3.16.6": the layout of the members, the texts of the scripts and how they are
-// sent. The default is the newest release. Members of
-// both sides of 3.21.1 are read, but for WithRedissonCommands. An unknown release is a *wire.ReleaseError, which names
-// the nearest one.
+// "3.16.6": the layout of the members, the texts of the scripts and how they are sent. The default is the newest release.
+// Members of both sides of 3.21.1 are read, but for WithRedissonCommands. An unknown release is a *wire.ReleaseError, which
+// names the nearest one.
 func WithRelease(release string) Option {
 	return func(c *config) error {
 		r, err := wire.LookupRelease(release)

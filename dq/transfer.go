@@ -59,7 +59,7 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names) (moved, error
 	now := s.now()
 	reply, err := s.client.run(ctx, conn.Background, "EVALSHA", wire.ScriptTransfer,
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
-		[]any{strconv.FormatInt(now, 10), strconv.Itoa(transferLimit)})
+		[]any{strconv.FormatInt(now, 10), strconv.Itoa(s.client.limit)})
 	if err != nil {
 		return moved{next: noDue}, err
 	}

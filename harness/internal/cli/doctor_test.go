@@ -91,6 +91,7 @@ func TestDoctorWatches(t *testing.T) {
 	stderr, errs := io.Pipe()
 	d := &doctorCall{call: newCall("doctor", nil), watch: true, interval: 100 * time.Millisecond}
 	d.listen = "127.0.0.1:0"
+	require.NoError(t, d.checkListen())
 	d.SetContext(ctx)
 	d.SetOut(out)
 	d.SetErr(errs)
