@@ -34,7 +34,6 @@ type decodedValue struct {
 	why string
 }
 
-// decoding is a call of 'codec decode'.
 type decoding struct {
 	*call
 	javaFlags
@@ -50,8 +49,9 @@ func newDecode() *call {
 	d.yes(&d.hex, "hex")
 	d.prints(false)
 	return d.does(func([]string) error {
+		d.release = ifGiven(d.call, "release", d.release) // of the environment it is for other commands, as FROM:TO is
 		if !d.call.given("codec") && strings.Contains(d.codec, ":") {
-			d.codec = "" // FROM:TO of the environment is a default for migrate
+			d.codec = ""
 		}
 		data, err := d.read()
 		if err != nil {

@@ -60,7 +60,7 @@ func layoutAndCodec(message string) (changed, kept string) {
 // often it is killed; at least one kill leaves it halfway.
 func TestMigrateIsKilled(t *testing.T) {
 	t.Parallel()
-	kills := 3
+	kills := 1
 	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
 		kills = n
 	} else if redistest.Thorough() {

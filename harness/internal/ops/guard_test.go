@@ -153,7 +153,7 @@ func TestGuardWithoutAServerAtTheEnd(t *testing.T) {
 	go func() { ended <- g.Run(ctx) }()
 	b.eventually(func() bool { return len(g.Counts()) == 1 }, "it has looked")
 	_ = b.srv.Close()
-	b.eventually(func() bool { return strings.Contains(lines.String(), `"did":"failed"`) }, "it says so")
+	b.eventually(func() bool { return strings.Contains(lines.String(), `"error":"TIME: `) }, "it says so")
 	cancel()
 	require.Error(t, <-ended)
 }
