@@ -321,7 +321,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// stateOf is what must not grow: bytes of the heap and of the server, goroutines and connections.
+// stateOf returns figures that must not grow: bytes of the heap and of the server, goroutines and connections.
 func stateOf(b *bundle) [4]uint64 {
 	runtime.GC()
 	var memory runtime.MemStats

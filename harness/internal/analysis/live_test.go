@@ -88,7 +88,7 @@ func TestQueueAtWork(t *testing.T) {
 	require.Equal(t, []int64{3, 2, 2, 1, 0}, []int64{q.Offers, q.Transferred, q.Taken, q.Removed, q.StillPending})
 }
 
-// until is what MONITOR has shown so far.
+// until analyses the lines that MONITOR has shown so far.
 func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb redis.UniversalClient) *analysis.Document {
 	t.Helper()
 	lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })

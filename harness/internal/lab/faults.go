@@ -141,7 +141,7 @@ func faultSection(rows []faultRow) (string, error) {
 	}
 	text := asTable(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
 	if len(quiet) > 0 {
-		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", compact(slowest[0]), compact(slowest[1]), strings.Join(quiet, ", "))
+		text += fmt.Sprintf("\nNone of these, and resumed within %s/%s: %s.\n", compact(slowest[0]), compact(slowest[1]), strings.Join(quiet, ", "))
 	}
 	if len(behind) == 0 {
 		return text + "\ndq is behind: nowhere.\n", nil

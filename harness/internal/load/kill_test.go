@@ -2,8 +2,10 @@ package load_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,21 +83,19 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	result, err := load.Run(ctx, o)
 	require.NoError(t, err)
 	r := result.Report
-	c := r.Counts
+	c, h := r.Counts, r.Histograms
 	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost)
 	require.Zero(t, c.Early+c.Pending+c.Foreign+c.Corrupt, "%+v", c)
-	require.Equal(t, c.Delivered, r.Histograms.Lateness.Count())
-	require.Equal(t, c.Delivered, r.Histograms.PastDue.Count())
-	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ResponseTime.Count())
-	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ScheduleLag.Count())
-	require.LessOrEqual(t, c.OfferErrors, int64(4*p.Producers), "a sender has one offer under way, and senders grow fourfold")
+	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{h.Lateness.Count(), h.PastDue.Count()})
+	require.Equal(t, []int64{h.OfferRTT.Count(), h.OfferRTT.Count()}, []int64{h.ResponseTime.Count(), h.ScheduleLag.Count()})
+	slow := strings.Count(fmt.Sprint(r.Notes), "context canceled") // its end cut offers of the process that follows, whose senders grow fourfold
+	require.LessOrEqual(t, c.OfferErrors, int64(p.Producers*(1+4*slow)), "a producer has one offer under way: %q", r.Notes)
 	delivered := int64(0)
 	_, logged := runtest.Logged(result.Log.Bytes())
 	for _, i := range r.Intervals {
 		delivered += i.Delivered
 	}
-	require.Equal(t, c.Delivered, logged)
-	require.Equal(t, c.Delivered, delivered)
+	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{logged, delivered})
 	require.Empty(t, r.AgentFaults, "as it was meant to end")
 	return r
 }

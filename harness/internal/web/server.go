@@ -20,10 +20,9 @@ import (
 // writeTimeout is how long a browser may take to read what it is sent.
 const writeTimeout = 5 * time.Second
 
-// Serve listens at addr, as load.ParseListen has it, until Close. Requests that name a host which is neither an address nor that of
-// addr are refused: they come from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are
-// served under any name at /metrics; /healthz answers any name. The door,
-// unless nil, lets agents in.
+// Serve listens at addr, as load.ParseListen has it, until Close. It refuses a request for a host name other than addr's: such a
+// request comes from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are served under any
+// name at /metrics; /healthz answers any name. The door, unless nil, lets agents in.
 func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *load.Door) (*listen.Server, error) {
 	at, err := load.ParseListen(addr)
 	if err != nil {
