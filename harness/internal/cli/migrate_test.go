@@ -86,7 +86,7 @@ func TestMigrateIsKilled(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
 			defer cancel()
 			_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-				for i := range 3000 {
+				for i := range 1000 {
 					var id [8]byte
 					binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 					member := c.members.Pack(id, []byte("order "+strconv.Itoa(i)))
