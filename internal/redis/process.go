@@ -17,8 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 const (
@@ -90,7 +88,7 @@ func StartConfigured(ctx context.Context, path, lines string, args ...string) (*
 
 // launch starts a program once, on a free port of 127.0.0.1 that it can take again after a restart.
 func launch(ctx context.Context, bin, lines string, args []string) (*Node, error) {
-	l, err := listen.Stable(ctx)
+	l, err := Stable(ctx)
 	if err != nil {
 		return nil, err
 	}

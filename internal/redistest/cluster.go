@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -41,7 +40,7 @@ func StartCluster(ctx context.Context, path string, masters, replicas int, args 
 func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas int, args []string) error {
 	var meet [][]any // each node meets each: gossip is slower
 	for i := range masters * (1 + replicas) {
-		bus, err := listen.Stable(ctx)
+		bus, err := redis.Stable(ctx)
 		if err != nil {
 			return err
 		}

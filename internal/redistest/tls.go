@@ -14,14 +14,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // StartTLS starts a server that accepts only clients with a certificate, and writes ca.pem, client.pem and client.key into a folder.
 // The address has the TLS port and names the files. The server has a port without TLS as well.
 func StartTLS(ctx context.Context, path, folder string, args ...string) (_ *redis.Server, address string, err error) {
-	l, err := listen.Stable(ctx)
+	l, err := redis.Stable(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // fake shows the states that a test sets.
@@ -70,7 +69,7 @@ func measuring(n int) load.Running {
 	return load.Running{About: load.About{Name: "dq:4.7.0"}, Document: second(n), Phase: plan.Measured, Planned: 60_000}
 }
 
-func serveLive(t *testing.T, source web.Source, stop func()) (*listen.Server, *web.Live) {
+func serveLive(t *testing.T, source web.Source, stop func()) (*web.Server, *web.Live) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	live := web.NewLive(ctx, source, func() { stop(); cancel() })

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // writeTimeout is how long a browser may take to read what it is sent.
@@ -23,7 +22,7 @@ const writeTimeout = 5 * time.Second
 // Serve listens at addr, as load.ParseListen has it, until Close. It refuses a request for a host name other than addr's: such a
 // request comes from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are served under any
 // name at /metrics; /healthz answers any name. The door, unless nil, lets agents in.
-func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *load.Door) (*listen.Server, error) {
+func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *load.Door) (*Server, error) {
 	at, err := load.ParseListen(addr)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *
 	if door != nil {
 		all.Handle("/agent", door)
 	}
-	s, err := listen.Serve(ctx, at.String(), config, all)
+	s, err := serve(ctx, at.String(), config, all)
 	if err != nil {
 		err = fmt.Errorf("pages cannot be served at %s: %w", at, err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as
@@ -58,7 +57,7 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
 }
 
-func serveStored(t *testing.T, folder string) *listen.Server {
+func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
 	stored, err := web.NewStored(folder)
 	require.NoError(t, err)
@@ -134,7 +133,7 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	require.Equal(t, len(names), eval[int](b, `document.querySelectorAll("#levels tbody tr").length`))
 }
 
-func get(t *testing.T, s *listen.Server, page string, query url.Values) (int, string) {
+func get(t *testing.T, s *web.Server, page string, query url.Values) (int, string) {
 	t.Helper()
 	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -98,7 +97,7 @@ func (p *Proxy) listen() error {
 	var l net.Listener
 	var err error
 	if p.Addr == "" {
-		l, err = listen.Stable(p.ctx)
+		l, err = redis.Stable(p.ctx)
 	} else {
 		l, err = (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.Addr)
 	}
