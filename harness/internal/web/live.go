@@ -32,13 +32,15 @@ type Source interface {
 //	GET  /events  what brings it up to date, as server-sent events: page, and end with the last
 //	POST /stop    stops the run, with the page's token in X-DQ-Token
 type Live struct {
-	mux    *http.ServeMux
+	*http.ServeMux
 	ctx    context.Context
 	source Source
 	stop   func()
 	token  string
 
-	ended chan struct{}
+	over context.Context
+	end  context.CancelFunc
+
 	mu    sync.Mutex
 	cases *report.Cases
 	final *report.Page
@@ -46,15 +48,13 @@ type Live struct {
 
 // NewLive serves what source shows. stop ends ctx, as an interrupt does: then the run is being stopped.
 func NewLive(ctx context.Context, source Source, stop func()) *Live {
-	l := &Live{mux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: rand.Text(), ended: make(chan struct{})}
-	l.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, l.now()) })
-	l.mux.HandleFunc("GET /events", l.events)
-	l.mux.HandleFunc("POST /stop", l.stopRun)
+	l := &Live{ServeMux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: rand.Text()}
+	l.over, l.end = context.WithCancel(context.Background())
+	l.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, l.now()) })
+	l.HandleFunc("GET /events", l.events)
+	l.HandleFunc("POST /stop", l.stopRun)
 	return l
 }
-
-// ServeHTTP implements http.Handler.
-func (l *Live) ServeHTTP(w http.ResponseWriter, q *http.Request) { l.mux.ServeHTTP(w, q) }
 
 // Cases shows how the cases stand; nil for the only one. They must not change afterwards.
 func (l *Live) Cases(cases *report.Cases) {
@@ -67,18 +67,9 @@ func (l *Live) Cases(cases *report.Cases) {
 func (l *Live) End(final *report.Page) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over() {
+	if l.over.Err() == nil {
 		l.final = final
-		close(l.ended)
-	}
-}
-
-func (l *Live) over() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
+		l.end()
 	}
 }
 
@@ -88,7 +79,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	to := http.NewResponseController(w)
 	for {
 		changed, kind := l.source.Changed(), "page"
-		if l.over() {
+		if l.over.Err() != nil {
 			kind = "end"
 		}
 		update, err := l.now().Update()
@@ -103,7 +94,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 		}
 		select {
 		case <-changed:
-		case <-l.ended:
+		case <-l.over.Done():
 		case <-q.Context().Done():
 			return
 		}
@@ -124,7 +115,7 @@ func (l *Live) now() report.Page {
 	l.mu.Lock()
 	stopped, cases, final := l.ctx.Err() != nil, l.cases, l.final
 	l.mu.Unlock()
-	over := l.over()
+	over := l.over.Err() != nil
 	if over && final != nil {
 		p := *final
 		p.Live = &report.Live{Token: l.token}

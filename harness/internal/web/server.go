@@ -6,6 +6,8 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,8 +18,11 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 )
 
-// writeTimeout is how long a browser may take to read what it is sent.
-const writeTimeout = 5 * time.Second
+const (
+	headerTimeout = 5 * time.Second
+	writeTimeout  = 5 * time.Second // for a browser to read what it is sent
+	closeTimeout  = 2 * time.Second
+)
 
 // Serve listens at addr, as load.ParseListen has it, until Close. It refuses a request for a host name other than addr's: such a
 // request comes from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are served under any
@@ -42,11 +47,45 @@ func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *
 	if door != nil {
 		all.Handle("/agent", door)
 	}
-	s, err := serve(ctx, at.String(), config, all)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
 	if err != nil {
-		err = fmt.Errorf("pages cannot be served at %s: %w", at, err)
+		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", at, err)
 	}
-	return s, err
+	s := &Server{http: http.Server{Handler: all, ReadHeaderTimeout: headerTimeout}, url: "http", done: make(chan error, 1)}
+	if config != nil {
+		s.url, listener = "https", tls.NewListener(listener, config)
+	}
+	shown := listener.Addr().String()
+	if host, port, err := net.SplitHostPort(shown); err == nil && net.ParseIP(host).IsUnspecified() {
+		shown = net.JoinHostPort("127.0.0.1", port)
+	}
+	s.url += "://" + shown + "/"
+	go func() { s.done <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// Server answers requests until Close.
+type Server struct {
+	http http.Server
+	url  string
+	done chan error
+}
+
+// URL returns the address of the first page: of a server that listens at all addresses, an address of this machine.
+func (s *Server) URL() string { return s.url }
+
+// Close stops listening. Running answers, such as a profile, have 2 s to end.
+func (s *Server) Close() error {
+	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ending)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
 }
 
 // guard lets through what a page of this server asks for, and what somebody types.

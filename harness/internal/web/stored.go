@@ -29,8 +29,8 @@ import (
 //
 // An id is the folder of a run, or of several, from that folder on. It is an http.Handler.
 type Stored struct {
+	*http.ServeMux
 	folder string
-	mux    *http.ServeMux
 
 	mu    sync.Mutex
 	known map[string]*known // by id
@@ -49,13 +49,13 @@ func NewStored(folder string) (*Stored, error) {
 	if _, err := os.ReadDir(folder); err != nil {
 		return nil, err
 	}
-	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]*known{}}
+	s := &Stored{folder: folder, ServeMux: http.NewServeMux(), known: map[string]*known{}}
 	for pattern, show := range map[string]func(*http.Request) (report.Page, error){
 		"GET /{$}":     func(q *http.Request) (report.Page, error) { return s.list(q.Context(), "") },
 		"GET /run":     s.run,
 		"GET /compare": s.compare,
 	} {
-		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, q *http.Request) {
+		s.HandleFunc(pattern, func(w http.ResponseWriter, q *http.Request) {
 			p, err := show(q)
 			status := http.StatusOK
 			if err != nil {
@@ -70,9 +70,6 @@ func NewStored(folder string) (*Stored, error) {
 	}
 	return s, nil
 }
-
-// ServeHTTP implements http.Handler.
-func (s *Stored) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // answer sends a page.
 func answer(w http.ResponseWriter, status int, p report.Page) {
@@ -94,10 +91,7 @@ func (s *Stored) ids(ctx context.Context) ([]string, error) {
 	}
 	ids := make([]string, len(files))
 	for i, file := range files {
-		id, err := filepath.Rel(s.folder, filepath.Dir(file))
-		if err != nil {
-			return nil, err
-		}
+		id, _ := filepath.Rel(s.folder, filepath.Dir(file)) // which is below it
 		ids[i] = filepath.ToSlash(id)
 	}
 	return ids, err
@@ -214,8 +208,7 @@ func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 	if len(query["id"]) == 0 {
 		return s.list(q.Context(), "Nothing is ticked: tick two sets or runs or more.")
 	}
-	o := compare.Options{}
-	o.By, o.Force = query.Get("by"), true
+	o := compare.Options{By: query.Get("by"), Force: true}
 	if err := compare.CheckBy(o.By); err != nil {
 		return report.Page{}, err
 	}
