@@ -3,16 +3,19 @@ package monitor
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// MaxLineBytes is the longest line that is read from a server or a file, in bytes as printed: a byte of a value takes
-// up to four. Redis allows values of 512 MB; a longer line is refused with ErrLineTooLong instead of taking all memory.
+// MaxLineBytes is the longest line that is read from a server, in bytes as printed: a byte of a value takes up to four. Redis
+// allows values of 512 MB; a longer line is refused with ErrLineTooLong instead of taking all memory.
 const MaxLineBytes = 256 << 20
 
 // ErrLineTooLong says that a line is longer than MaxLineBytes.
@@ -20,7 +23,7 @@ var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB, which is not re
 
 // MaxRecordingBytes is the longest recording that is read as a whole, in bytes. What explains a log reads it line by
 // line, and needs no bound.
-const MaxRecordingBytes = 512 << 20
+const MaxRecordingBytes = 32 << 20
 
 // ErrNoText says that a file is none that MONITOR can have printed: it escapes NUL bytes.
 var ErrNoText = errors.New("expected the text of a MONITOR log, found a NUL byte")
@@ -93,14 +96,16 @@ type FileError struct {
 func (e *FileError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ReadFile reads a recording file. A line that is no MONITOR line gives a *FileError.
-func ReadFile(path string) (*Recording, error) {
-	f, err := os.Open(path)
-	if err != nil {
+// ReadFile reads a recording file. A line that is no MONITOR line gives a *FileError. A pipe must end within 3 s.
+func ReadFile(ctx context.Context, path string) (*Recording, error) {
+	content, err := text.ReadFile(ctx, path, MaxRecordingBytes)
+	switch {
+	case errors.Is(err, text.ErrTooLong):
+		return nil, fmt.Errorf("%w; cut it, or have dq-bench analyze explain it, which reads logs of any size", err)
+	case err != nil:
 		return nil, fmt.Errorf("the recording cannot be read: %w", err)
 	}
-	defer f.Close()
-	return Read(f, path)
+	return Read(bytes.NewReader(content), path)
 }
 
 var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
@@ -109,20 +114,17 @@ var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
 // OK of redis-cli in front, CR LF, blank lines and blanks at the end of a line. Nothing else is skipped.
 func Read(r io.Reader, path string) (*Recording, error) {
 	rec := &Recording{Path: path}
-	in := bufio.NewReaderSize(r, 64<<10)
-	sawOK, size := false, 0
-	for number := 1; ; number++ {
-		text, err := readLine(in)
-		if size += len(text) + 1; size > MaxRecordingBytes {
-			return nil, &FileError{path, number, fmt.Errorf("the recording is larger than %d MiB; cut it, or have dq-bench analyze explain it, which reads logs of any size", MaxRecordingBytes>>20)}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	sawOK, number := false, 0
+	for text := range strings.SplitSeq(string(content), "\n") {
+		number++
+		if strings.Contains(text, "\x00") {
+			return nil, &FileError{path, number, ErrNoText}
 		}
-		if errors.Is(err, io.EOF) && len(text) == 0 {
-			return rec, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, &FileError{path, number, err}
-		}
-		line := strings.TrimRight(string(text), " \t\r")
+		line := strings.TrimRight(text, " \t\r")
 		switch {
 		case line == "":
 		case line == "OK" && !sawOK && len(rec.Lines) == 0:
@@ -142,24 +144,7 @@ func Read(r io.Reader, path string) (*Recording, error) {
 			rec.Lines = append(rec.Lines, l)
 		}
 	}
-}
-
-// readLine reads up to the next '\n', or the end of the file, and returns it without the line end.
-func readLine(in *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return bytes.TrimSuffix(line, []byte("\n")), nil
-		case bytes.IndexByte(part, 0) >= 0:
-			return nil, ErrNoText
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, err
-		case len(line) > MaxLineBytes:
-			return nil, ErrLineTooLong
-		}
-	}
+	return rec, nil
 }
 
 // Write writes the recording so that Read gives it back: metadata, then one line each, its raw text where it has one.

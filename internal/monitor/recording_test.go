@@ -81,7 +81,7 @@ func TestWriteFileIsWhole(t *testing.T) {
 	require.Len(t, files, 1)
 
 	require.Error(t, rec.WriteFile(filepath.Join(dir, "absent", "b.monitor")))
-	_, err = ReadFile(filepath.Join(dir, "absent.monitor"))
+	_, err = ReadFile(t.Context(), filepath.Join(dir, "absent.monitor"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -110,17 +110,17 @@ func TestReadTree(t *testing.T) {
 	for _, name := range []string{"a/x.monitor", "y.monitor", "a/notes.txt"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(sample), 0o644))
 	}
-	all, err := ReadTree(dir)
+	all, err := ReadTree(t.Context(), dir)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Contains(t, all, "a/x.monitor")
 
-	one, err := ReadTree(filepath.Join(dir, "y.monitor"))
+	one, err := ReadTree(t.Context(), filepath.Join(dir, "y.monitor"))
 	require.NoError(t, err)
 	require.Contains(t, one, ".")
 
-	_, err = ReadTree(t.TempDir())
+	_, err = ReadTree(t.Context(), t.TempDir())
 	require.ErrorContains(t, err, "found no *.monitor file")
-	_, err = ReadTree(filepath.Join(dir, "absent"))
+	_, err = ReadTree(t.Context(), filepath.Join(dir, "absent"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,14 +11,14 @@ import (
 
 // ReadTree reads the recording at path or, where path is a folder, every *.monitor file below it. The keys are
 // slash-separated paths relative to the folder; a single file has the key ".". A folder without recordings is an error.
-func ReadTree(path string) (map[string]*Recording, error) {
+func ReadTree(ctx context.Context, path string) (map[string]*Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the recording cannot be read: %w", err)
 	}
 	recordings := make(map[string]*Recording)
 	if !info.IsDir() {
-		recordings["."], err = ReadFile(path)
+		recordings["."], err = ReadFile(ctx, path)
 		return recordings, err
 	}
 	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
@@ -28,7 +29,7 @@ func ReadTree(path string) (map[string]*Recording, error) {
 		if err != nil {
 			return err
 		}
-		recordings[filepath.ToSlash(name)], err = ReadFile(file)
+		recordings[filepath.ToSlash(name)], err = ReadFile(ctx, file)
 		return err
 	})
 	if err == nil && len(recordings) == 0 {

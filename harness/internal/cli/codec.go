@@ -16,8 +16,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
-// maxValue bounds the bytes that are read of a value: what Redis takes for one.
-const maxValue = 512 << 20
+// maxValue bounds the bytes that are read of a value. Redis takes 512 MB, and nobody reads as much as text.
+const maxValue = 16 << 20
 
 // decodedValue is what `codec decode --json` says about a value.
 type decodedValue struct {
@@ -80,7 +80,7 @@ func (d decoding) read() ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the value: %w", err)
 	case len(data) > maxValue:
-		return nil, fmt.Errorf("the value has more than %d bytes, which Redis does not take", maxValue)
+		return nil, fmt.Errorf("the value is too long: expected at most %d bytes on stdin", maxValue)
 	case d.hex:
 		if data, err = hex.DecodeString(strings.Join(strings.Fields(string(data)), "")); err != nil {
 			return nil, fmt.Errorf("--hex: expected hexadecimal digits on stdin: %w", err)

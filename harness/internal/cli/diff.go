@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ func newDiff() *call {
 			return err
 		}
 		defer remove()
-		files, err := diffTrees(paths[0], paths[1])
+		files, err := diffTrees(c.Context(), paths[0], paths[1])
 		if err != nil {
 			return err
 		}
@@ -63,9 +64,9 @@ func newDiff() *call {
 	})
 }
 
-func diffTrees(leftPath, rightPath string) (files []diffedFile, err error) {
-	left, err1 := monitor.ReadTree(leftPath)
-	right, err2 := monitor.ReadTree(rightPath)
+func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedFile, err error) {
+	left, err1 := monitor.ReadTree(ctx, leftPath)
+	right, err2 := monitor.ReadTree(ctx, rightPath)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}

@@ -106,6 +106,9 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 		return q.print(editor)
 	}
 	if q.Lines = q.InOrStdin(); q.Verb == "import" && q.File != "-" {
+		if info, err := os.Stat(q.File); err != nil || !info.Mode().IsRegular() {
+			return cmp.Or(err, fmt.Errorf("%s: expected a file of queue export; - reads stdin", q.File))
+		}
 		file, err := os.Open(q.File)
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func newReplay() *call {
 			return err
 		}
 		defer remove()
-		plans, err := replayPlans(files)
+		plans, err := replayPlans(c.Context(), files)
 		if err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func newReplay() *call {
 }
 
 // replayPlans reads every file before a server is started, and names each file that cannot be used.
-func replayPlans(files []string) ([]*replay.Plan, error) {
+func replayPlans(ctx context.Context, files []string) ([]*replay.Plan, error) {
 	var plans []*replay.Plan
 	var errs []error
 	for _, file := range files {
-		tree, err := monitor.ReadTree(file)
+		tree, err := monitor.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
 			if tree[name] == nil {

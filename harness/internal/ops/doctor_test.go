@@ -54,7 +54,7 @@ func TestFindings(t *testing.T) {
 		"never": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, -5, b.member(bc0Lc0, "x")) }, short: []string{"red:stuck-head", "yellow:no-subscriber"},
 			long: []string{"red:stuck-head", "yellow:no-subscriber", "yellow:orphan"}, next: "dq-bench queue deliver orders --where due=never"},
 		"wrong type": {make: func(b *bench) { b.do("SET", b.names.Pending, "x") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX"},
-		"of a guard": {make: func(b *bench) { b.do("HSET", ops.AheadKey("orders"), "x", "y") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX redisson_delay_queue_guard"},
+		"of a guard": {make: func(b *bench) { b.do("HSET", ops.AheadKey("orders"), "x", "y") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX redisson_delay_queue_guard:{orders} misplaced:redisson_delay_queue_guard:{orders}"},
 		"alike":      {make: func(b *bench) { b.do("RPUSH", "orders", "a", "a"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:not-taken", "yellow:no-subscriber"}, next: "dq-bench doctor orders --watch"},
 		"not taken":  {make: func(b *bench) { b.do("RPUSH", "orders", "a", "b"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:not-taken", "yellow:no-subscriber"}, next: "dq-bench doctor orders --watch"},
 		"ghost":      {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "g")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:ghost"}},

@@ -338,36 +338,52 @@ func (i Item) Export() Exported {
 	return x
 }
 
-// score is a due time as Redis reads it. Redis reads more, such as hexadecimal numbers, which nobody means.
-var score = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+// maxLine is the longest line of an export that is read: it has a value up to three times, in base64.
+const maxLine = 256 << 20
 
 // Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
-// go to the destination. One bad line is an error.
+// go to the destination. A member that no Redisson delivers, unreadable or never due, is set aside. One bad line is an error.
 func (e *Editor) Import(r io.Reader) ([]Change, error) {
 	var all []Change
-	in := bufio.NewScanner(r)
-	for in.Buffer(nil, 1<<30); in.Scan(); {
+	head := bufio.NewReader(r)
+	if first, err := head.Peek(1); err == nil && first[0] != '{' {
+		return nil, errors.New("line 1: expected a line of queue export")
+	}
+	in := bufio.NewScanner(head)
+	for in.Buffer(nil, maxLine); in.Scan(); {
+		bad := func(format string, args ...any) ([]Change, error) {
+			return nil, fmt.Errorf("line %d: expected a line of queue export: "+format, append([]any{len(all) + 1}, args...)...)
+		}
 		var x Exported
 		if err := json.Unmarshal(in.Bytes(), &x); err != nil {
-			return nil, fmt.Errorf("expected lines of queue export: %w", err)
+			return bad("%w", err)
 		}
-		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: x.Due}
-		whole := len(x.Member) > 0 && len(x.Due) <= 300 && score.MatchString(x.Due)
+		due, err := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
+		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: fmt.Sprintf("%.0f", math.Ceil(due))}
 		switch {
-		case x.Of == "aside":
-			c.Of, c.Action = x.Of, "put"
-		case packed(x.Of) || len(x.Member) > 0:
-			whole = whole && layoutOf(string(x.Member)) != 0
+		case !slices.Contains(Parts, x.Of):
+			return bad("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
+		case err != nil || math.IsNaN(due) || math.IsInf(due, 0):
+			return bad("got due %q, not Unix ms", x.Due)
+		case (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
+			return bad("%s needs a member and its due time", x.Of)
+		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
+			c.Of, c.Action = "aside", "put"
+		case len(x.Member) > 0:
+		case len(x.Value) == 0:
+			return bad("it has neither a member nor a value")
 		default:
 			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
-			whole = len(x.Value) > 0
-		}
-		if !whole {
-			return nil, fmt.Errorf("line %d: expected a member of either layout and its due time in Unix ms, or a value: got due %q", len(all)+1, x.Due)
 		}
 		all = append(all, c)
 	}
-	return all, in.Err()
+	if err := in.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("expected lines of queue export, got none")
+	}
+	return all, nil
 }
 
 // Line shows an item.

@@ -47,7 +47,7 @@ var rules = []rule{
 	{"wrong-type", func(_ *Look, q *Queue) bool { return len(q.wrong) > 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			key := text.Shell(q.wrong[0])
-			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell(q.wrong[0]+":misplaced"))
+			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell("misplaced:"+q.wrong[0]))
 		}},
 	{"different-slots", func(l *Look, q *Queue) bool {
 		slot := wire.Slot(q.Name)
@@ -55,9 +55,9 @@ var rules = []rule{
 	}, func(_ *Look, q *Queue) (State, int64, string, string) {
 		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
 	}},
-	{"shared-keys", func(_ *Look, q *Queue) bool { return q.twin > 0 && twin(q.Name) != "" }, func(_ *Look, q *Queue) (State, int64, string, string) {
+	{"shared-keys", func(_ *Look, q *Queue) bool { return q.twin > 0 && twin(q.Name) != "" }, func(l *Look, q *Queue) (State, int64, string, string) {
 		return Yellow, q.twin, fmt.Sprintf("%s in the list %s, whose queue has the same keys: a message goes to the list of the client that transfers it. Commands mean %s; one of the queues needs another name",
-			messages(q.twin), text.Shell(twin(q.Name)), text.Shell(q.Name)), ""
+			messages(q.twin), text.Shell(twin(q.Name)), text.Shell(q.Name)), Command("queue list", twin(q.Name), append([]string{"--of", "ready"}, l.flags...)...)
 	}},
 	{"foreign-member", func(l *Look, q *Queue) bool { return l.foreign(q) > 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,9 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 
 // read plans to undo a file.
 func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
+	if info, err := os.Stat(p.File); err != nil || !info.Mode().IsRegular() {
+		return cmp.Or(err, errors.New("expected an undo file, got a folder, a pipe or a device"))
+	}
 	data, err := os.ReadFile(p.File)
 	if err != nil {
 		return err
@@ -188,6 +192,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		defer marks.Close()
 		editor.marks = marks
 	}
+	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
 	name := filepath.Join(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -197,11 +204,12 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
 	p.Made, _, err = editor.Apply(ctx, p.Changes, -1, file)
-	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil {
+	refused := p.Made == 0 && errors.As(err, new(redis.Error)) // by the server: nothing was changed
+	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil && !refused {
 		p.Undo = name
 		return err
 	}
-	if p.undo != nil {
+	if p.undo != nil && !refused {
 		err = errors.New("nothing was undone: the messages are back already, or gone")
 	}
 	return errors.Join(os.Remove(name), err)

@@ -131,6 +131,11 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 			undone = append(undone, c.undone())
 		}
 	}
+	for from, to := 0, 0; from < len(undone); from = to { // what was one kind of change keeps its order: the pending list is filled from its head
+		for to = from; to < len(undone) && undone[to].Action == undone[from].Action; to++ {
+		}
+		slices.Reverse(undone[from:to])
+	}
 	if len(undone)+len(unsure) == 0 {
 		return nil, nil, errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
 	}
