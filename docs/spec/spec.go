@@ -10,8 +10,6 @@ import (
 	"path"
 	"strings"
 	"sync"
-
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Dir is the folder of the specification, from the root of the module.
@@ -123,9 +121,4 @@ func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
 		}
 	}
 	return kept
-}
-
-// Between returns the statements that hold for one of two releases only.
-func (s *Spec) Between(a, b wire.Release) []*Statement {
-	return s.Where(func(one *Statement) bool { return one.Releases.Contain(a) != one.Releases.Contain(b) })
 }

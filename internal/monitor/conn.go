@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -132,26 +131,6 @@ func (c *Conn) interruptible(ctx context.Context) (restore func()) {
 			<-interrupted
 			c.socket.SetReadDeadline(time.Time{})
 		}
-	}
-}
-
-// Until returns every line up to a point: it makes a marker that is nowhere else, calls echo, which must send ECHO
-// <marker> on another connection, and reads until the marker shows up. The marker's line is left out.
-func (c *Conn) Until(ctx context.Context, echo func(ctx context.Context, marker string) error) ([]Line, error) {
-	marker := "dq-bench:" + rand.Text()
-	if err := echo(ctx, marker); err != nil {
-		return nil, fmt.Errorf("MONITOR: sending the marker: %w", err)
-	}
-	var lines []Line
-	for {
-		line, err := c.Read(ctx)
-		if err != nil {
-			return lines, err
-		}
-		if len(line.Args) == 2 && line.Args[1] == marker {
-			return lines, nil
-		}
-		lines = append(lines, line)
 	}
 }
 

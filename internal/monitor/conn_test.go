@@ -124,19 +124,3 @@ func TestDialExplains(t *testing.T) {
 		})
 	}
 }
-
-func TestUntilEndsAtItsMarker(t *testing.T) {
-	marker := make(chan string, 1)
-	addr := serve(t, func(conn net.Conn, in *bufio.Reader) {
-		request(in)
-		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "get" "k"`+"\r\n")
-		fmt.Fprintf(conn, `+2.000000 [0 127.0.0.1:1] "ECHO" "%s"`+"\r\n", <-marker)
-	})
-	ctx := testContext(t)
-	c, err := Dial(ctx, "redis://"+addr)
-	require.NoError(t, err)
-	defer c.Close()
-	lines, err := c.Until(ctx, func(_ context.Context, m string) error { marker <- m; return nil })
-	require.NoError(t, err)
-	require.Len(t, lines, 1)
-}

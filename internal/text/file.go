@@ -13,8 +13,8 @@ import (
 // readPatience bounds the time until the end of a pipe.
 const readPatience = 3 * time.Second
 
-// ErrTooLong says that a file is longer than is read.
-var ErrTooLong = errors.New("the file is too long")
+// ErrTooLong says that a file is too long.
+var ErrTooLong = errors.New("expected at most")
 
 // ReadFile reads a file of a user's choice, of at most so many bytes. A pipe must end within 3 s and before ctx.
 func ReadFile(ctx context.Context, name string, most int64) ([]byte, error) {
@@ -32,7 +32,7 @@ func ReadFile(ctx context.Context, name string, most int64) ([]byte, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fmt.Errorf("%s: expected its end within %s, got %d bytes", name, readPatience, len(content))
 	case err == nil && int64(len(content)) > most:
-		return nil, fmt.Errorf("%s: %w: expected at most %d bytes", name, ErrTooLong, most)
+		return nil, fmt.Errorf("%s: %w %d bytes", name, ErrTooLong, most)
 	}
 	return content, err
 }

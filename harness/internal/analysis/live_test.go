@@ -91,13 +91,15 @@ func TestQueueAtWork(t *testing.T) {
 // until analyses the lines that MONITOR has shown so far.
 func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb redis.UniversalClient) *analysis.Document {
 	t.Helper()
-	lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
-	require.NoError(t, err)
-	r := &analysis.Reader{Analysis: analysis.New()}
-	for _, l := range lines {
+	require.NoError(t, rdb.Echo(ctx, "the end").Err())
+	for r := (&analysis.Reader{Analysis: analysis.New()}); ; {
+		l, err := conn.Read(ctx)
+		require.NoError(t, err)
+		if l.Args[len(l.Args)-1] == "the end" {
+			return r.Document()
+		}
 		r.Line(l)
 	}
-	return r.Document()
 }
 
 // A guard at work: its deliveries are deliveries, and its scripts are known.

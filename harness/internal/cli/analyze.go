@@ -27,7 +27,7 @@ func newAnalyze() *call {
 	reader := &analysis.Reader{Analysis: analysis.New()}
 	c := newCall("analyze", func(cmd *cobra.Command, args []string) error {
 		if listens = cmd.Flags().Changed("redis") || cmd.Flags().Changed("for"); !listens {
-			cmd.Flag("redis").Annotations = nil // DQ_REDIS does not matter, whatever it names
+			cmd.Flag("redis").Annotations, cmd.PreRunE = nil, nil // DQ_REDIS and its password do not matter
 		} else if len(args) > 0 {
 			return errors.New("expected files, which are read to their end, or --redis and --for, got both")
 		}

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 )
 
 func newChanges() *call {
-	c := newCall("changes", cobra.ExactArgs(2))
+	c := newCall("changes", needs(2, 2))
 	c.prints(false)
 	var from, to wire.Release
 	c.check = func(args []string) (err error) {

@@ -10,13 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
-// maxValue bounds the bytes that are read of a value. Redis takes 512 MB, and nobody reads as much as text.
+// maxValue bounds the bytes that are read of a value: Redis takes 512 MB, too many to show as text.
 const maxValue = 16 << 20
 
 // decodedValue is what `codec decode --json` says about a value.
@@ -154,7 +152,7 @@ func (d decoding) byJava(data []byte) (v decodedValue, err error) {
 }
 
 func newTypes() *call {
-	c := newCall("codec types", cobra.MinimumNArgs(1))
+	c := newCall("codec types", needs(1, many))
 	var java javaFlags
 	c.list(&java.classPath, "classpath")
 	return c.does(func(classes []string) error {

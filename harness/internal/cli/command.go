@@ -198,6 +198,18 @@ func newHelpCmd() *cobra.Command {
 	}
 }
 
+const many = -1
+
+// needs refuses fewer or more arguments than a command takes.
+func needs(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || most != many && len(args) > most {
+			return fmt.Errorf("expected %s, got %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), text.Plural(int64(len(args)), "argument"))
+		}
+		return nil
+	}
+}
+
 // noArgs refuses arguments: of a group of commands they are mistyped commands.
 func noArgs(cmd *cobra.Command, args []string) error {
 	switch {

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
 func newCompare() *call {
-	c := newCall("compare", cobra.MinimumNArgs(1))
+	c := newCall("compare", needs(1, many))
 	o := compare.Options{}
 	c.str(&o.By, "by", "")
 	c.prints(true)

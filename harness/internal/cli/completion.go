@@ -42,18 +42,6 @@ func completions(cmd *cobra.Command, f *pflag.Flag, typed string) (words []strin
 		for _, s := range all {
 			described(s.Name, s.About)
 		}
-	case "variant": // of the scenarios that are given already
-		files, _ := cmd.Flags().GetStringArray("file") // which every command with variants has
-		slices.Sort(files)                             // cobra reads the flags twice here
-		for _, file := range slices.Compact(files) {
-			if s, err := series.FindScenario(cmd.Context(), file); err == nil { // the run will say so
-				for _, v := range s.Variants {
-					if v.Name != "" {
-						described(v.Name, v.About)
-					}
-				}
-			}
-		}
 	}
 	return words
 }
@@ -63,7 +51,7 @@ func completeFlags(cmd *cobra.Command) {
 	if !strings.Contains(cmd.Use, " ") && !cmd.HasSubCommands() {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	completed := []string{"driver", "redis", "level", "progress", "release", "to", "slo", "file", "variant"}
+	completed := []string{"driver", "redis", "level", "progress", "release", "to", "slo", "file"}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(completed, f.Name) {
 			return

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
@@ -32,7 +30,7 @@ type diffedFile struct {
 }
 
 func newDiff() *call {
-	c := newCall("diff", cobra.ExactArgs(2))
+	c := newCall("diff", needs(2, 2))
 	c.prints(false)
 	return c.does(func(args []string) error {
 		paths, remove, err := unpackRecorded(args)

@@ -33,6 +33,9 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
+			if f.Value.Type() == "bool" {
+				err = fmt.Errorf("expected true or false, got %q", value)
+			}
 			firstErr = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))
 		}
 	})

@@ -112,7 +112,8 @@ func reference(t *testing.T) string {
 			fmt.Fprintf(&out, "|`%s`|%s|\n", tableCell(strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]")), cmd.Short)
 		}
 	})
-	out.WriteString("\n## Flags\n\nThe environment twin of a flag is its default: `DQ_REDIS` for `--redis`. A scenario overrides it, and a flag overrides both.\n\n" +
+	out.WriteString("\n## Flags\n\nThe environment twin of a flag is its default: `DQ_REDIS` for `--redis`. A scenario overrides it, and a flag overrides both. " +
+		"`--yes`, `--force`, `--list`, `--allow-changes`, and `--all` and `--where` of `queue` have no twin.\n\n" +
 		"|flag|meaning|commands|\n|-|-|-|\n")
 	for _, row := range flagTable {
 		fmt.Fprintf(&out, "|`%s`|%s|%s|\n", strings.TrimSpace("--"+row.name+" "+row.arg), tableCell(row.help), strings.Join(users[row.name], ", "))

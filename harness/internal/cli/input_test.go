@@ -43,6 +43,8 @@ func TestInputFromOutsideIsBounded(t *testing.T) {
 		"a run file":     {"compare", "FILE", "FILE"},
 		"a stored run":   {"compare", "FOLDER", "FOLDER"},
 		"runs of a page": {"compare", "FOLDER/*", "FOLDER"},
+		"a recording":    {"diff", "FILE", "FILE"},
+		"a replay":       {"replay", "--redis", "embedded", "FILE"},
 	}
 	for source, make := range sources {
 		for what, args := range commands {

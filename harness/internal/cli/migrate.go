@@ -44,7 +44,7 @@ func newMigrate() *call {
 			codec = ifGiven(c, "codec", codec)
 		}
 		if to != "" {
-			if o.To, err = parseLayout(to); err != nil {
+			if o.To, o.Reads, err = parseLayout(to); err != nil {
 				return err
 			}
 		}
@@ -85,18 +85,18 @@ func newMigrate() *call {
 }
 
 // parseLayout reads --to: a layout, or a release that writes it.
-func parseLayout(to string) (*wire.Layout, error) {
+func parseLayout(to string) (*wire.Layout, *wire.Release, error) {
 	for _, l := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
 		if to == l.String() {
-			return &l, nil
+			return &l, nil, nil
 		}
 	}
 	release, err := wire.LookupRelease(to)
 	if err != nil {
-		return nil, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
+		return nil, nil, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
 	}
 	layout := release.Layout()
-	return &layout, nil
+	return &layout, &release, nil
 }
 
 // migrate migrates each queue.
@@ -117,7 +117,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 	var failed error
 	for _, name := range queues {
 		if failed != nil && !errors.As(failed, new(redis.Error)) { // not the answer about one queue: the others would fail too
-			all = append(all, &ops.Migration{Queue: text.Valid(name), Refusal: "not begun"})
+			all = append(all, &ops.Migration{Name: name, Queue: text.Valid(name), Refusal: "not begun"})
 			continue
 		}
 		m, err := ops.Migrate(ctx, conn, name, o)
@@ -127,10 +127,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 		writeMigrations(w, all, o.Yes)
 		return nil
 	})
-	if o.Yes || failed != nil {
-		err = errors.Join(err, migrationVerdict(all))
-	}
-	return err
+	return errors.Join(err, migrationVerdict(all))
 }
 
 // migrationVerdict is an error if something is left, as it was or in part.
@@ -144,13 +141,13 @@ func migrationVerdict(all []*ops.Migration) error {
 		var err error
 		switch {
 		case m.Refusal != "" && done == 0:
-			err = fmt.Errorf("queue %q: nothing was changed: %s", m.Queue, m.Refusal)
+			err = fmt.Errorf("queue %q: nothing was changed: %s", m.Name, m.Refusal)
 		case m.Refusal != "":
-			err = fmt.Errorf("queue %q: it is as it was: %s", m.Queue, m.Refusal)
+			err = fmt.Errorf("queue %q: it is as it was: %s", m.Name, m.Refusal)
 		case m.Partial != "":
-			err = fmt.Errorf("queue %q: ended after %d messages were rewritten, which stay so: %s; the same command goes on", m.Queue, m.Count(), m.Partial)
+			err = fmt.Errorf("queue %q: ended after %d messages were rewritten, which stay so: %s; the same command goes on", m.Name, m.Count(), m.Partial)
 		case m.Left > 0:
-			err = fmt.Errorf("queue %q: left: %d messages, of these %d refused values", m.Queue, m.Left, len(m.Refused))
+			err = fmt.Errorf("queue %q: left: %s, of these %d refused values", m.Name, text.Plural(m.Left, "message"), len(m.Refused))
 		default:
 			continue
 		}
@@ -184,7 +181,7 @@ func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 		fmt.Fprintf(w, "  %-11s%s\n", label, fmt.Sprintf(format, args...))
 	}
 	for _, m := range all {
-		fmt.Fprintf(w, "%s to %s\n", text.Line(m.Queue), strings.TrimSpace(m.To+" "+m.Codec))
+		fmt.Fprintf(w, "%s to %s\n", text.Line(m.Name), strings.TrimSpace(m.To+" "+m.Codec))
 		if m.Listeners > 0 {
 			row("listeners", "%d", m.Listeners)
 		}
@@ -208,6 +205,7 @@ func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 	switch {
 	case len(all) == 0:
 		fmt.Fprintln(w, "no delayed queue")
+	case slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal != "" }): // the error says so
 	case !yes:
 		fmt.Fprintln(w, nothingChanged)
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -36,12 +34,12 @@ type queueCall struct {
 }
 
 func newQueueVerb(verb string) *call {
-	q := &queueCall{call: newCall("queue "+verb, cobra.MinimumNArgs(1)), Order: ops.Order{Verb: verb}, of: "waiting"}
+	q := &queueCall{call: newCall("queue "+verb, needs(1, many)), Order: ops.Order{Verb: verb}, of: "waiting"}
 	switch verb {
 	case "repair", "undo":
-		q.Args = cobra.ExactArgs(1)
+		q.Args = needs(1, 1)
 	case "import":
-		q.Args = cobra.ExactArgs(2)
+		q.Args = needs(2, 2)
 	default:
 		q.str(&q.Where, "where", "")
 		q.str(&q.of, "of", q.of)
@@ -74,6 +72,8 @@ func (q *queueCall) read(args []string) error {
 	if redact, err := strconv.ParseBool(cmp.Or(os.Getenv("DQ_REDACT"), "false")); q.Verb == "export" && (redact || err != nil) {
 		return errors.New("DQ_REDACT: an export has the values: expected it unset, or 'queue list --json'")
 	}
+	q.java.release = ifGiven(q.call, "release", q.java.release) // of the environment it is for other commands, and so are the two below
+	q.All, q.Where = ifGiven(q.call, "all", q.All), ifGiven(q.call, "where", q.Where)
 	q.Of = strings.Split(q.of, ",")
 	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()

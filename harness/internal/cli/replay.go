@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -31,7 +29,7 @@ type replayServer struct {
 }
 
 func newReplay() *call {
-	c := newCall("replay", cobra.MinimumNArgs(1))
+	c := newCall("replay", needs(1, many))
 	c.str(&c.redis, "redis", "auto")
 	c.more("redis", startedServers+", embedded")
 	c.prints(false)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"github.com/spf13/cobra"
-
 	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -10,7 +8,7 @@ import (
 )
 
 func newServe() *call {
-	c := newCall("serve", cobra.ExactArgs(1))
+	c := newCall("serve", needs(1, 1))
 	c.str(&c.listen, "listen", "127.0.0.1:0")
 	c.check = func([]string) error { return c.checkListen() }
 	return c.does(func(args []string) error {
@@ -31,7 +29,7 @@ func newServe() *call {
 // newServeDriver is what 'dq-bench run' starts for a member of a fleet: an implementation in a process of its own, which
 // speaks the driver protocol.
 func newServeDriver() *call {
-	c := newCall("serve-driver", cobra.ExactArgs(1))
+	c := newCall("serve-driver", needs(1, 1))
 	return c.does(func(args []string) error {
 		d, err := spec.Parse(args[0])
 		if err != nil {

@@ -111,7 +111,9 @@ func addPassword(c *call) {
 			return nil
 		}
 		password, err := readPassword(cmd.Context(), file)
-		if err != nil {
+		if err != nil && !cmd.Flags().Changed(passwordFlag) && !strings.Contains(cmd.Flag("redis").Value.String(), "://") {
+			return nil // no address needs it
+		} else if err != nil {
 			return named("--"+passwordFlag, err)
 		}
 		return setPassword(cmd.Flags(), password)

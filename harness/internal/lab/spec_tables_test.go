@@ -59,7 +59,7 @@ func boundaries() map[string][]change {
 	releases := wire.Releases()
 	for i, r := range releases[1:] {
 		if previous := releases[i]; previous.Major == 2 == (r.Major == 2) {
-			for _, s := range spec.All().Between(previous, r) {
+			for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(previous) != s.Releases.Contain(r) }) {
 				all[r.String()] = append(all[r.String()], change{s, s.Releases.Contain(r)})
 			}
 		}

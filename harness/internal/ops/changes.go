@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +26,7 @@ type Changes struct {
 	Facts []Fact `json:"facts"`
 	// Scripts have another text.
 	Scripts []ScriptChange `json:"scripts"`
-	// Statements of the specification hold for one of the two only.
-	Statements []Statement `json:"statements"`
-	Steps      []string    `json:"steps"`
+	Steps   []string       `json:"steps"`
 }
 
 // Fact is a property of a release that a running queue depends on, and that differs.
@@ -56,18 +53,9 @@ type ScriptChange struct {
 	Statements []spec.Citation `json:"statements"`
 }
 
-// Statement holds for one of the two releases.
-type Statement struct {
-	spec.Citation
-	Holds    string `json:"holds"`
-	Releases string `json:"releases"` // all for which it holds
-}
-
 // ChangesBetween compares two releases, which exist.
 func ChangesBetween(from, to wire.Release) *Changes {
-	c := &Changes{
-		Schema: ChangesSchema, From: from.String(), To: to.String(), Facts: factsBetween(from, to), Scripts: scriptsBetween(from, to), Statements: statementsBetween(from, to),
-	}
+	c := &Changes{Schema: ChangesSchema, From: from.String(), To: to.String(), Facts: factsBetween(from, to), Scripts: scriptsBetween(from, to)}
 	c.Steps = steps(c, from, to)
 	return c
 }
@@ -77,6 +65,7 @@ const (
 	layoutFact     = "layout of members"
 	codecByDefault = "codec by default"
 	codecNamed     = "codec " // and its name
+	codecThere     = "included"
 )
 
 // factsText says what each change means for a running queue, the gravest first: "= the property", what it means to go to the newer,
@@ -145,7 +134,7 @@ func facts() (all []Fact) {
 		}
 		for _, name := range java.Optional() {
 			f.What, f.cases = codecNamed+name, []string{"DQ.codec/" + name + "-*"}
-			f.of = yes(func(r wire.Release) bool { return java.Has(r, name) }, "there", "none")
+			f.of = yes(func(r wire.Release) bool { return java.Has(r, name) }, codecThere, "not included")
 			all = append(all, f)
 		}
 	}
@@ -162,7 +151,7 @@ func factsBetween(from, to wire.Release) []Fact {
 			f.Means = f.back
 		}
 		f.Came, f.Statements = came(from, to, f.of), f.statementsOn(from, to)
-		f.Stops = f.What == layoutFact || strings.HasPrefix(f.What, codecNamed) && f.To != "there"
+		f.Stops = f.What == layoutFact || strings.HasPrefix(f.What, codecNamed) && f.To != codecThere
 		changed = append(changed, f)
 	}
 	rank := map[bool]int{false: 1}
@@ -207,8 +196,11 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}
 	}
 	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
-	packed, kryo := false, Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
-	for _, f := range c.Facts {                      // first, for after a migration the old release delivers nothing
+	packed, back, kryo := false, "", Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
+	for _, f := range c.Facts {                                // first, for after a migration the old release delivers nothing
+		if flags := recodes(f.To, to, from); f.What == codecByDefault && flags != nil {
+			back = ", and with " + strings.Join(flags, " ") + " where values were rewritten"
+		}
 		name, named := strings.CutPrefix(f.What, codecNamed)
 		switch {
 		case f.What == layoutFact:
@@ -221,17 +213,17 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			if f.From == "kryo5" && !kryo {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
-			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(f.From, to)))
+			all = append(all, fmt.Sprintf("If the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(f.From, from, to)))
 		case f.What == codecByDefault:
-			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(f.From, to)))
+			all = append(all, fmt.Sprintf("If the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(f.From, from, to)))
 		case named && f.Stops && f.What != codecByDefault && java.Default(from) != name:
-			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(name, to)))
+			all = append(all, fmt.Sprintf("If the code names the codec %s, let %s deliver everything: %s lacks it%s.", name, c.From, c.To, or(name, from, to)))
 		}
 	}
 	if packed {
 		all = append(all,
-			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
-			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. If not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s%s.", c.To, c.From, back))
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}
@@ -239,24 +231,31 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 }
 
 // or offers another way; empty if one of the codecs is not written here.
-func or(name string, to wire.Release) string {
-	if name == "fst" || java.Default(to) == "fst" {
+func or(name string, from, to wire.Release) string {
+	flags := recodes(name, from, to)
+	if flags == nil {
 		return ""
 	}
-	return fmt.Sprintf("; or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec %s:%s, and with --yes to do it", name, java.Default(to))
+	return "; or stop all clients and rewrite the values: dq-bench migrate QUEUE " + strings.Join(flags, " ") + ", and with --yes to do it"
 }
 
-// statementsBetween are the statements that hold for one of two releases only.
-func statementsBetween(from, to wire.Release) []Statement {
-	all := []Statement{}
-	for _, s := range spec.All().Between(from, to) {
-		holds := from
-		if s.Releases.Contain(to) {
-			holds = to
-		}
-		all = append(all, Statement{spec.Cite([]*spec.Statement{s})[0], holds.String(), s.Releases.String()})
+// recodes are the flags of migrate that rewrite the values of a codec, which the Redisson from reads, for the default codec of
+// another; nil if one of the codecs is not written here.
+func recodes(codec string, from, to wire.Release) []string {
+	if codec == "fst" || java.Default(to) == "fst" || codec == java.Default(to) {
+		return nil
 	}
-	return all
+	return []string{"--codec", codec + ":" + java.Default(to), "--release", from.String() + ":" + to.String()}
+}
+
+// wrote is the newest Redisson that wrote a codec by default.
+func wrote(codec string) (r wire.Release) {
+	for _, r = range slices.Backward(wire.Releases()) {
+		if java.Default(r) == codec {
+			break
+		}
+	}
+	return r
 }
 
 // statementsOn are what the cases of a fact show: of those that show the change, as far as they
@@ -294,21 +293,6 @@ func (c *Changes) Text() string {
 	for _, s := range c.Scripts {
 		fmt.Fprintf(&b, "  %-30s %-4s → %-4s %-7s %s\n", s.Name, variant(s.From), variant(s.To), s.Came, spec.IDs(s.Statements))
 	}
-	if len(c.Statements) > 0 {
-		fmt.Fprintf(&b, "\nStatements that hold for one of them only, in %s\n", spec.Dir)
-	}
-	var pages []string
-	ids := map[string][]string{}
-	for _, s := range c.Statements {
-		file, _, _ := strings.Cut(path.Base(s.Link), "#")
-		if ids[file] == nil {
-			pages = append(pages, file)
-		}
-		ids[file] = append(ids[file], fmt.Sprintf("%s (%s)", s.ID, s.Holds))
-	}
-	for _, page := range pages {
-		text.Wrap(&b, fmt.Sprintf("  %-15s ", page), strings.Join(ids[page], ", "))
-	}
 	b.WriteString("\nSteps\n")
 	for i, step := range c.Steps {
 		text.Wrap(&b, fmt.Sprintf("  %d. ", i+1), step)
@@ -322,13 +306,13 @@ func (c *Changes) verdict() string {
 		name, isCodec := strings.CutPrefix(f.What, codecNamed)
 		switch {
 		case f.Stops && (!isCodec || f.What == codecByDefault):
-			return fmt.Sprintf("%s → %s: a queue with messages in it does not come across by itself.", c.From, c.To)
+			return fmt.Sprintf("%s → %s: queues that hold messages need a migration or a guard.", c.From, c.To)
 		case f.Stops:
 			named = append(named, name)
 		}
 	}
 	if len(named) > 0 {
-		return fmt.Sprintf("%s → %s: each reads what the other has written, but for queues whose code names a codec that %s has not got: %s.",
+		return fmt.Sprintf("%s → %s: each reads what the other has written, except if the code names a codec that %s lacks: %s.",
 			c.From, c.To, c.To, strings.Join(named, ", "))
 	}
 	return fmt.Sprintf("%s → %s: each reads what the other has written.", c.From, c.To)

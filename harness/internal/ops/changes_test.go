@@ -47,14 +47,14 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 		for _, s := range c.Scripts {
 			require.Equal(t, "3.21.1", s.Came, s.Name)
 		}
-		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "a queue with messages in it does not come across by itself")
+		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "queues that hold messages need a migration or a guard")
 		steps := strings.Join(c.Steps, "\n")
 		require.Contains(t, steps, "dq-bench doctor QUEUE --release "+way[1])
 		require.Contains(t, steps, "dq-bench migrate QUEUE --to "+way[1])
 	}
 }
 
-// A codec that the new release has not got cannot be named there.
+// A codec that the new release lacks cannot be named there.
 func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
 	t.Parallel()
 	steps := func(from, to string) string { return strings.Join(changesOf(t, from, to).Steps, "\n") }
@@ -114,14 +114,14 @@ func TestACodecThatEnds(t *testing.T) {
 	t.Parallel()
 	c := changesOf(t, "4.0.0", "4.1.0")
 	text := strings.Join(strings.Fields(c.Text()), " ")
-	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
+	require.Contains(t, text, "each reads what the other has written, except if the code names a codec that 4.1.0 lacks: marshalling, fst.")
 	steps := strings.Join(c.Steps, "\n")
-	require.Contains(t, steps, "Where the code names the codec marshalling, let 4.0.0 deliver everything: 4.1.0 has not got it; "+
-		"or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5, and with --yes to do it.")
-	require.Contains(t, steps, "Where the code names the codec fst, let 4.0.0 deliver everything: 4.1.0 has not got it.")
+	require.Contains(t, steps, "If the code names the codec marshalling, let 4.0.0 deliver everything: 4.1.0 lacks it; "+
+		"or stop all clients and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5 --release 4.0.0:4.1.0, and with --yes to do it.")
+	require.Contains(t, steps, "If the code names the codec fst, let 4.0.0 deliver everything: 4.1.0 lacks it.")
 	require.Contains(t, steps, "Replace 4.0.0 by 4.1.0")
 	require.Contains(t, strings.Join(changesOf(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")
-	require.Contains(t, strings.Join(changesOf(t, "3.16.6", "4.7.0").Steps, "\n"), "dq-bench migrate QUEUE --codec marshalling:kryo5")
+	require.Contains(t, strings.Join(changesOf(t, "3.16.6", "4.7.0").Steps, "\n"), "dq-bench migrate QUEUE --codec marshalling:kryo5 --release 3.16.6:4.7.0")
 	require.Contains(t, strings.Join(changesOf(t, "3.9.1", "3.10.0").Steps, "\n"), "Replace 3.9.1 by 3.10.0")
 }
 

@@ -45,6 +45,7 @@ func TestFindings(t *testing.T) {
 		short, long []string
 		release     string
 		next        string
+		then        string
 	}{
 		"healthy":    {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber"}, next: "dq-bench guard orders"},
 		"overdue":    {make: func(b *bench) { b.offer(bc0Lc0, -time.Minute, "a") }, short: []string{"red:overdue"}, next: "dq-bench guard orders"},
@@ -72,6 +73,8 @@ func TestFindings(t *testing.T) {
 			short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:windows-member"}},
 		"no codec": {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"yellow:no-subscriber"},
 			long: []string{"red:other-codec", "yellow:no-subscriber"}},
+		"neither": {make: func(b *bench) { b.offer(dLc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"red:foreign-member", "yellow:no-subscriber"},
+			long: []string{"red:foreign-member", "red:other-codec", "yellow:no-subscriber"}, then: "dq-bench migrate orders --codec marshalling:kryo5 --release 3.18.1:4.7.0 --to 4.7.0"},
 		"fraction": {make: func(b *bench) {
 			b.do("ZADD", b.names.TimeoutSet, fmt.Sprintf("%d.5", now+3600e3), b.member(bc0Lc0, "x"))
 		}, short: []string{"yellow:no-subscriber", "yellow:fractional-score"}, long: []string{"yellow:no-subscriber", "yellow:orphan", "yellow:fractional-score"}},
@@ -98,6 +101,9 @@ func TestFindings(t *testing.T) {
 				c.long = c.short
 			}
 			require.Equal(t, c.long, kinds(long.Queues[0]))
+			if c.then != "" {
+				require.Equal(t, c.then, long.Queues[0].Findings[0].Next)
+			}
 			var text strings.Builder
 			require.NoError(t, long.WriteText(&text))
 			require.Contains(t, text.String(), "orders")

@@ -338,11 +338,11 @@ func (i Item) Export() Exported {
 	return x
 }
 
-// maxLine is the longest line of an export that is read: it has a value up to three times, in base64.
+// maxLine is the longest line of an export, in bytes. A line has the value up to three times, in base64.
 const maxLine = 256 << 20
 
 // Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
-// go to the destination. A member that no Redisson delivers, unreadable or never due, is set aside. One bad line is an error.
+// go to the destination. Unreadable members, and members that are never due, are set aside. One bad line is an error.
 func (e *Editor) Import(r io.Reader) ([]Change, error) {
 	var all []Change
 	head := bufio.NewReader(r)
@@ -363,10 +363,8 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 		switch {
 		case !slices.Contains(Parts, x.Of):
 			return bad("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
-		case err != nil || math.IsNaN(due) || math.IsInf(due, 0):
-			return bad("got due %q, not Unix ms", x.Due)
-		case (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
-			return bad("%s needs a member and its due time", x.Of)
+		case err != nil || math.IsNaN(due-due), (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
+			return bad("got a member of %d bytes, and due %q", len(x.Member), x.Due)
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
 		case len(x.Member) > 0:
@@ -377,11 +375,8 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 		}
 		all = append(all, c)
 	}
-	if err := in.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("expected lines of queue export, got none")
+	if err := in.Err(); err != nil || len(all) == 0 {
+		return nil, fmt.Errorf("line %d: %w", len(all)+1, cmp.Or(err, errors.New("expected a line of queue export, got none")))
 	}
 	return all, nil
 }

@@ -315,7 +315,7 @@ func TestExportIntoImport(t *testing.T) {
 		require.ErrorContains(t, err, "line 4: expected a line of queue export: ")
 	}
 	for line, want := range map[string]string{
-		`{"of":"waitng","due":"1995799939479","value":"djE="}`: `line 1: expected a line of queue export: got of "waitng"`, `{"of":"aside","value":"djE="}`: "aside needs a member",
+		`{"of":"waitng","due":"1995799939479","value":"djE="}`: `line 1: expected a line of queue export: got of "waitng"`, `{"of":"aside","value":"djE="}`: `got a member of 0 bytes, and due ""`,
 		`{"of":"ready"}`: "neither a member nor a value", `{"of":`: "line 1: ", "": "got none", "\x00\x00": "line 1: ", `[]`: "line 1: ",
 	} {
 		_, err := e.Import(strings.NewReader(line))

@@ -70,7 +70,7 @@ var rules = []rule{
 			case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
 				return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
 			case l.release != nil && q.Listeners <= 0:
-				return Red, foreign, why, l.next(q, "migrate", "--to", l.release.String())
+				return Red, foreign, why, l.next(q, "migrate", l.rewrites(q)...)
 			}
 			return Red, foreign, why, l.next(q, "guard")
 		}},
@@ -115,9 +115,9 @@ var rules = []rule{
 		case q.alike:
 			return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
 		case q.StillSeconds >= stillFor.Seconds():
-			return Red, q.Ready, why + ": no consumer runs", l.next(q, "queue list", "--of", "ready")
+			return Red, q.Ready, why + ": no consumer takes them; start the service that does", l.next(q, "queue list", "--of", "ready")
 		}
-		return Yellow, q.Ready, why, l.next(q, "doctor", "--watch")
+		return Yellow, q.Ready, why + ": is its consumer down? A longer look shows it", l.next(q, "doctor", "--watch")
 	}},
 	{"no-subscriber", func(_ *Look, q *Queue) bool { return q.Waiting > 0 && q.Listeners == 0 && q.Overdue == 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
@@ -126,8 +126,8 @@ var rules = []rule{
 	{"other-codec", func(l *Look, q *Queue) bool { return l.release != nil && l.otherCodec(q) != nil },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			v, next := l.otherCodec(q), ""
-			if v.Codec != "fst" {
-				next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
+			if recodes(v.Codec, wrote(v.Codec), *l.release) != nil {
+				next = l.next(q, "migrate", l.rewrites(q)...)
 			}
 			why := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(v.Count), v.Codec, l.release)
 			if !java.Has(*l.release, v.Codec) {
@@ -214,6 +214,17 @@ func (l *Look) judge() {
 // next is a command about a queue, with the address of the server.
 func (l *Look) next(q *Queue, verb string, flags ...string) string {
 	return Command(verb, q.Name, append(flags, l.flags...)...)
+}
+
+// rewrites are the flags of the migration that the services need, of the values and of the layout: one command does both.
+func (l *Look) rewrites(q *Queue) (flags []string) {
+	if v := l.otherCodec(q); v != nil {
+		flags = recodes(v.Codec, wrote(v.Codec), *l.release)
+	}
+	if l.foreign(q) > 0 {
+		flags = append(flags, "--to", l.release.String())
+	}
+	return flags
 }
 
 func (l *Look) nowMS() float64 { return float64(l.At.UnixMilli()) }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -25,12 +27,13 @@ func JournalKey(dest, codecs string) string {
 
 // MigrateOptions set a migration: of the layout, of the codec, or of both.
 type MigrateOptions struct {
-	To       *wire.Layout // nil leaves the layout
-	From, As string       // codecs; empty leaves the values
-	Class    string       // of the values of typed-json
-	Java     Asker        // recodes values; nil without a codec
-	Yes      bool         // else only the plan is made
-	Force    bool         // although clients listen
+	To       *wire.Layout  // nil leaves the layout
+	Reads    *wire.Release // that will read the values; nil if unknown
+	From, As string        // codecs; empty leaves the values
+	Class    string        // of the values of typed-json
+	Java     Asker         // recodes values; nil without a codec
+	Yes      bool          // else only the plan is made
+	Force    bool          // although clients listen
 	Cluster  bool
 	Flags    []string // of the address, for printed commands
 	Progress func(queue string, done int)
@@ -43,7 +46,8 @@ type Asker interface {
 
 // Migration is the plan or the result for one queue.
 type Migration struct {
-	Queue     string           `json:"queue"`
+	Name      string           `json:"-"`
+	Queue     string           `json:"queue"` // Name as UTF-8
 	To        string           `json:"to,omitempty"`
 	Codec     string           `json:"codec,omitempty"` // FROM:TO
 	Listeners int64            `json:"listeners"`       // -1 if unknown
@@ -59,7 +63,8 @@ type Migration struct {
 	// Refusal is why nothing is done.
 	Refusal string `json:"refusal,omitempty"`
 
-	unsure bool // the server may have rewritten a batch
+	unsure bool             // the server may have rewritten a batch
+	lacked map[string]int64 // messages by the codec that MigrateOptions.Reads lacks
 }
 
 // Refused is a value that cannot be rewritten.
@@ -77,7 +82,7 @@ const (
 // Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
 // again, and others may offer, transfer and remove meanwhile. The Migration says what was done, also beside an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
-	m = &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
+	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1, lacked: map[string]int64{}}
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || m.unsure]
 		switch {
@@ -105,7 +110,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if err := w.listeners(ctx); err != nil {
 		return m, err
 	}
-	if err := w.pass(ctx, false); err != nil || m.Refusal != "" || !o.Yes {
+	err = w.pass(ctx, false)
+	for lacked, n := range m.lacked {
+		if m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked)); o.Force {
+			m.Refusal = ""
+		} else if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
+			m.Refusal += "; add " + strings.Join(flags, " ")
+		}
+	}
+	if err != nil || m.Refusal != "" || !o.Yes {
 		return m, err
 	}
 	if o.From != "" { // the way back begins anew
@@ -153,7 +166,7 @@ func (w *rewriter) listeners(ctx context.Context) error {
 		return fmt.Errorf("EXISTS: %w", err)
 	}
 	m.Guarded = n > 0
-	who := fmt.Sprintf("%d clients listen to %s", m.Listeners, w.editor.names.Channel)
+	who := fmt.Sprintf("%s on %s", text.Plural(m.Listeners, "listener"), w.editor.names.Channel)
 	if m.Listeners < 0 {
 		who = "the user may not ask who listens (+pubsub|numsub)"
 	}
@@ -224,6 +237,9 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 		}
 		if !w.needs(i) {
 			return nil
+		}
+		if r := w.options.Reads; r != nil && w.options.From == "" && !java.Has(*r, i.Codec) {
+			w.result.lacked[i.Codec]++
 		}
 		if batch = append(batch, i); len(batch) == maxBatch {
 			return flush()

@@ -102,6 +102,34 @@ func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 	require.EqualValues(t, 1, done.Rewritten["waiting"])
 }
 
+// Values that the new release cannot read are not left to it, unless somebody insists.
+func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.offer(dLc0, time.Hour, "\x04>\x05hello") // of Marshalling
+	b.offer(dLc0, time.Hour, "text")
+	b.do("RPUSH", "orders", "a value") // not of this migration
+	release, err := wire.LookupRelease("4.7.0")
+	require.NoError(t, err)
+	layout := release.Layout()
+	before := b.content()
+	for _, yes := range []bool{false, true} {
+		plan, err := b.migrate(ops.MigrateOptions{To: &layout, Reads: &release, Yes: yes})
+		require.NoError(t, err)
+		require.Equal(t, "Redisson 4.7.0 lacks the codec of 1 message: marshalling; add --codec marshalling:kryo5 --release 3.18.1:4.7.0", plan.Refusal)
+		require.Equal(t, before, b.content())
+	}
+	done, err := b.migrate(ops.MigrateOptions{To: &layout, Reads: &release, Yes: true, Force: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, done.Rewritten["waiting"])
+	old, err := wire.LookupRelease("3.16.6") // which has both codecs
+	require.NoError(t, err)
+	layout = old.Layout()
+	done, err = b.migrate(ops.MigrateOptions{To: &layout, Reads: &old, Yes: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, done.Rewritten["waiting"])
+}
+
 // Layout and codec at once, in every part; refused values stay; a migration that was killed goes on, and rewrites no value twice.
 func TestMigrateCodec(t *testing.T) {
 	t.Parallel()

@@ -58,8 +58,10 @@ func (o *Order) Check() (err error) {
 	ways := len(slices.DeleteFunc([]bool{o.All, o.Where != "", len(o.IDs) > 0}, func(way bool) bool { return !way }))
 	chooses := slices.Contains([]string{"cancel", "deliver", "reschedule"}, o.Verb)
 	switch {
-	case ways > 1 || ways == 0 && chooses:
-		return errors.New("no message is chosen: expected ids, --where or --all, and one of them")
+	case ways > 1:
+		return errors.New("messages are chosen twice: expected one of ids, --where and --all")
+	case ways == 0 && chooses:
+		return errors.New("no message is chosen: expected ids, --where or --all")
 	case o.Verb == "reschedule" && o.To == "":
 		return errors.New("expected --to, such as --to 10m")
 	case o.Verb == "reschedule":

@@ -43,7 +43,7 @@ func (l *Look) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "and %s more without a finding\n", text.Plural(int64(fine-maxFine), "queue"))
 	}
 	if len(l.Queues) == 0 {
-		b.WriteString("no delayed queue\n")
+		b.WriteString("no delayed queue; name one whose messages are all delivered: dq-bench doctor QUEUE\n")
 	}
 	for _, note := range l.notes() {
 		fmt.Fprintln(&b, note)

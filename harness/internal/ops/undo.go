@@ -131,7 +131,7 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 			undone = append(undone, c.undone())
 		}
 	}
-	for from, to := 0, 0; from < len(undone); from = to { // what was one kind of change keeps its order: the pending list is filled from its head
+	for from, to := 0, 0; from < len(undone); from = to { // changes of one kind keep their order: the list is filled from its head
 		for to = from; to < len(undone) && undone[to].Action == undone[from].Action; to++ {
 		}
 		slices.Reverse(undone[from:to])

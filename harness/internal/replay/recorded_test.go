@@ -27,13 +27,16 @@ func record(t *testing.T, act func(ctx context.Context, client goredis.Universal
 	require.NoError(t, err)
 	defer conn.Close()
 	act(t.Context(), client)
-	lines, err := conn.Until(t.Context(), func(ctx context.Context, marker string) error { return client.Echo(ctx, marker).Err() })
-	require.NoError(t, err)
+	require.NoError(t, client.Echo(t.Context(), "the end").Err())
 	var b strings.Builder
-	for _, l := range lines {
+	for {
+		l, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		if l.Args[len(l.Args)-1] == "the end" {
+			return b.String()
+		}
 		fmt.Fprintln(&b, l.Raw)
 	}
-	return b.String()
 }
 
 func script(t *testing.T, release wire.Release, name wire.ScriptName) *wire.Script {
