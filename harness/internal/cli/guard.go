@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
@@ -66,6 +68,7 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 	if at != "" {
 		c.notice(`{"did":"serves metrics","at":%q}`, at+"metrics")
 	}
+	c.notice(`{"did":"starts","until":%q}`, cmp.Or(strings.TrimPrefix(length.String(), "0s"), "interrupted"))
 	failed, counts := guard.Run(ctx), guard.Counts()
 	if failed != nil && len(counts) == 0 {
 		return failed

@@ -111,7 +111,7 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 				hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
 			}
 		}
-		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open%s", q.Name, l.Server.Database, hint)
+		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open: it is empty, or has another name%s", q.Name, l.Server.Database, hint)
 	}
 	return nil
 }
