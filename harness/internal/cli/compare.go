@@ -6,6 +6,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 func newCompare() *call {
@@ -34,10 +35,10 @@ func (c *call) compare(paths []string, o compare.Options) error {
 		return err
 	}
 	result, err := compare.Sets(c.Context(), sets, o)
-	switch {
-	case compare.IsRefused(err):
-		return usageError(fmt.Errorf("%w; show them with --force", err))
-	case err != nil:
+	if errors.As(err, new(*run.DifferenceError)) {
+		err = fmt.Errorf("%w; show them with --force", err)
+	}
+	if err != nil {
 		return usageError(err)
 	}
 	page := report.OfComparison(result)

@@ -77,11 +77,13 @@ type Comparison struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
-	given  []Set // in the place of sets with the runs that were left out too
-	sets   []Set
-	of     blocks // runs of the reference
-	faults string
-	within string // faults of the last set that differ no more than the runs do
+	given    []Set // in the place of sets with the runs that were left out too
+	sets     []Set
+	of       blocks // runs of the reference
+	faults   string
+	within   string   // faults of the last set that differ no more than the runs do
+	unjudged []string // headline figures without a row
+	longer   string   // the duration that would judge them; empty if length is not what they lack
 }
 
 // Summary sums up a set.
@@ -128,7 +130,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	refused := alike(sets, c.Reference, o)
-	if refused != nil && (!o.Force || !IsRefused(refused)) {
+	if refused != nil && !o.Force {
 		return nil, refused
 	}
 	judged, leftOut := fit(All(sets))
@@ -194,20 +196,12 @@ func (c *Comparison) Judged() []Set { return c.sets }
 // newSummary sums up the judged runs of a set, and says of all its runs what they are of.
 func newSummary(s Set, all []*run.Document) Summary {
 	sum := Summary{Name: s.Name, Driver: all[0].Driver.String(), Server: all[0].ServerText(), Runs: len(s.Runs), Counts: total(s.Runs)}
-	if at := addressOf(all); at != "" {
+	at := all[0].ServerAddress()
+	if at != "" && !slices.ContainsFunc(all, func(r *run.Document) bool { return r.ServerAddress() != at }) {
 		sum.Server += " at " + at
 	}
 	if calls, ok := s.Median(func(r *run.Document) (float64, bool) { return r.Figure("transfer_calls_per_message") }); ok {
 		sum.Calls = &calls
 	}
 	return sum
-}
-
-// addressOf returns the address of the server, empty if the runs do not share it.
-func addressOf(runs []*run.Document) string {
-	at := runs[0].ServerAddress()
-	if slices.ContainsFunc(runs, func(r *run.Document) bool { return r.ServerAddress() != at }) {
-		return ""
-	}
-	return at
 }

@@ -110,6 +110,43 @@ func TestTwoSets(t *testing.T) {
 	}
 }
 
+// A headline figure that the runs are too short for is named, with the length that they need. The median needs few messages.
+func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
+	short := func(seed uint64, messages int, scale float64) (all []*run.Document) {
+		for i, r := range runs(seed, 8, 1) {
+			all = append(all, runtest.Sample(seed+2*uint64(i), messages, scale))
+			all[i].Scenario, all[i].Started = r.Scenario, r.Started
+		}
+		return all
+	}
+	c := judge(t, short(100, 4500, 1), short(1001, 4500, 5))
+	require.Equal(t, Worse, c.Outcome)
+	require.Regexp(t, `NEW is worse: lateness p50 \+\S+ % \(.*, lateness p90 \S+ %\. Not judged: lateness p99, response time p99\.$`, c.Text)
+	require.Equal(t, []string{
+		"lateness p99 not judged: 45 of 100 messages beyond it in the shortest run; make runs longer: --duration 23s",
+		"response time p99 not judged: 45 of 100 messages beyond it in the shortest run; make runs longer: --duration 23s",
+	}, c.Notes)
+
+	old, new := short(100, 15, 1), short(1001, 15, 5)
+	c = judge(t, old, new)
+	require.Equal(t, Inconclusive, c.Outcome)
+	require.Contains(t, c.Text, "Not judged: lateness p99, response time p99, lateness p50, response time p50.")
+	require.Contains(t, c.Next, " --duration 6667s --warmup 1s --repeat 8")
+	for _, r := range append(old, new...) {
+		r.Scenario.Name, r.Scenario.Duration = "spring-demo/slow", "100ms"
+	}
+	require.Contains(t, judge(t, old, new).Next, " --file spring-demo --variant slow --duration 67s --repeat 8")
+
+	old, new = inPairs(MinPairs, 5)
+	for i := range old {
+		a, b := runtest.Sample(uint64(i), 100, 1), runtest.Sample(uint64(50+i), 100, 5)
+		old[i].Histograms, new[i].Histograms = a.Histograms, b.Histograms
+	}
+	c = judge(t, old, new)
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.Contains(t, c.Text, "lateness p50")
+}
+
 func TestRunsThatDifferAreRefused(t *testing.T) {
 	for name, row := range map[string]struct {
 		edit func(new []*run.Document)
@@ -131,7 +168,8 @@ func TestRunsThatDifferAreRefused(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, row.want)
-			require.True(t, IsRefused(err))
+			var refused *run.DifferenceError
+			require.ErrorAs(t, err, &refused)
 			o := Options{}
 			o.Force = true
 			c, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, o)

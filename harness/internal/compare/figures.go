@@ -16,24 +16,31 @@ type figure struct {
 	of func(*run.Document) float64
 	// ratio, if set, compares two runs of one instant second by second; NaN where it cannot.
 	ratio func(old, new *run.Document) float64
+	// beyond returns how many messages of a run lie beyond a quantile; needs is how many must.
+	beyond func(*run.Document) float64
+	needs  float64
 	// waited marks a time that callers wait, to which minDelta applies.
 	waited bool
 }
 
 const (
-	// tailOfRun messages must lie beyond a quantile of a run, tailOfSecond beyond the p99 of a second, and fewestSeconds
-	// such seconds must a run have.
-	tailOfRun, tailOfSecond, fewestSeconds = 100, 5, 3
+	// tailOfRun messages must lie beyond a quantile of a run, halfOfRun beyond its median, and tailOfSecond beyond the p99 of a
+	// second, of which a run must have fewestSeconds.
+	tailOfRun, halfOfRun, tailOfSecond, fewestSeconds = 100, 10, 5, 3
 )
 
-// figures returns the figures that all runs have: past due, or lateness if a run does not keep Redisson's format; response
-// time, or offer RTT if a run has not measured it; and the server's processor time.
-func figures(runs []*run.Document) []figure {
-	late, response := run.LateOf(runs), "response_time"
+// histograms returns the names of the histograms that runs are judged by: past due, or lateness if a run does not keep
+// Redisson's format; and response time, or offer RTT if a run has not measured it.
+func histograms(runs []*run.Document) (late, response string) {
 	if slices.ContainsFunc(runs, lacksResponse) {
-		response = "offer_rtt"
+		return run.LateOf(runs), "offer_rtt"
 	}
-	var all []figure
+	return run.LateOf(runs), "response_time"
+}
+
+// figures returns the figures that all runs have: quantiles of histograms, and the server's processor time.
+func figures(runs []*run.Document) (all []figure) {
+	late, response := histograms(runs)
 	for _, histogram := range []string{late, response} {
 		for _, q := range run.Quantiles {
 			all = append(all, quantile(histogram, q))
@@ -54,13 +61,18 @@ func lacksResponse(r *run.Document) bool {
 }
 
 func quantile(histogram string, q float64) figure {
-	return figure{name: words(histogram) + " " + run.QuantileName(q), unit: "ns", waited: true, of: func(r *run.Document) float64 {
-		h := r.Histograms.Histogram(histogram)
-		if float64(h.Count())*(1-q) < tailOfRun-1e-6 {
+	f := figure{name: words(histogram) + " " + run.QuantileName(q), unit: "ns", waited: true, needs: tailOfRun}
+	if q == .5 {
+		f.needs = halfOfRun
+	}
+	f.beyond = func(r *run.Document) float64 { return float64(r.Histograms.Histogram(histogram).Count())*(1-q) + 1e-6 }
+	f.of = func(r *run.Document) float64 {
+		if f.beyond(r) < f.needs {
 			return math.NaN()
 		}
-		return float64(h.Quantile(q))
-	}}
+		return float64(r.Histograms.Histogram(histogram).Quantile(q))
+	}
+	return f
 }
 
 // p99OfCalmSeconds returns the median p99 of the seconds whose hiccups are no longer than in the median second: a rare
@@ -85,18 +97,14 @@ func p99OfCalmSeconds(r *run.Document, late string) float64 {
 
 // ratioOfSeconds returns the median, over the seconds of both runs, of the new p99 over the old one.
 func ratioOfSeconds(old, new *run.Document, late string) float64 {
-	of, ratios := map[int]float64{}, []float64{}
-	second := func(i run.Interval) (at int, p99 float64) {
-		_, v, _ := i.Late(late)
-		return int(math.Round(i.Second)), float64(v)
-	}
+	of, ratios := map[float64]float64{}, []float64{}
 	for _, i := range full(old) {
-		at, p99 := second(i)
-		of[at] = p99
+		_, p99, _ := i.Late(late)
+		of[math.Round(i.Second)] = float64(p99)
 	}
 	for _, i := range full(new) {
-		if at, p99 := second(i); of[at] > 0 && p99 > 0 {
-			ratios = append(ratios, math.Log(p99/of[at]))
+		if _, p99, _ := i.Late(late); of[math.Round(i.Second)] > 0 && p99 > 0 {
+			ratios = append(ratios, math.Log(float64(p99)/of[math.Round(i.Second)]))
 		}
 	}
 	if len(ratios) < fewestSeconds {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -27,6 +28,7 @@ func (c *Comparison) judge(ctx context.Context) {
 				c.Rows = append(c.Rows, row)
 			}
 		}
+		c.noteUnjudged(both)
 		c.faults, c.within = moreFaults(old, new)
 		if n := len(slices.DeleteFunc(slices.Clone(both), func(r *run.Document) bool { return !lacksResponse(r) })); n > 0 && n < len(both) {
 			c.Notes = append(c.Notes, fmt.Sprintf("judged by offer RTT, for %d of %d runs have not the response time of every offer; leave them out to judge the others by it", n, len(both)))
@@ -114,6 +116,28 @@ func estimate(s Shift, scale func(float64) float64) Estimate {
 	return e
 }
 
+// noteUnjudged names each headline figure without a row, the reason, and how long runs must be.
+func (c *Comparison) noteUnjudged(runs []*run.Document) {
+	late, response := histograms(runs)
+	for _, f := range []figure{quantile(late, .99), quantile(response, .99), quantile(late, .5), quantile(response, .5)} {
+		if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Figure == f.name }) {
+			continue
+		}
+		note, has := f.name+" not judged: a run has no ratio of it to the reference", math.Inf(1)
+		for _, r := range runs {
+			has = min(has, f.beyond(r))
+		}
+		if has < f.needs {
+			note = fmt.Sprintf("%s not judged: %.0f of %.0f messages beyond it in the shortest run; make runs longer", f.name, math.Floor(has), f.needs)
+			if d, err := time.ParseDuration(runs[0].Scenario.Duration); err == nil && has >= 1e-3 {
+				longer := fmt.Sprintf("%.0fs", math.Floor(d.Seconds()*f.needs/has)+1)
+				note, c.longer = note+": --duration "+longer, cmp.Or(c.longer, longer)
+			}
+		}
+		c.Notes, c.unjudged = append(c.Notes, note), append(c.unjudged, f.name)
+	}
+}
+
 // judgeRows decides each row.
 func (c *Comparison) judgeRows() {
 	var p []float64
@@ -154,16 +178,19 @@ func (c *Comparison) conclude(old, new Set) {
 		c.undecided()
 		c.Text = fmt.Sprintf("Inconclusive: a judgement needs %d %s, here are %d and %d.", need, what, len(old.Runs), len(new.Runs))
 		c.Next = c.command(need)
-	case len(c.Rows) == 0:
-		c.Text = fmt.Sprintf("Inconclusive: no quantile of every run has %d messages beyond it; measure for longer, or at a higher rate.", tailOfRun)
 	case len(found[Worse]) > 0:
 		c.Outcome, c.Text = Worse, new.Name+" is worse: "+changes(found[Worse])+"."
 	case len(found[Better]) > 0:
 		c.Outcome, c.Text = Better, new.Name+" is better: "+changes(found[Better])+"."
 	case len(found[Inconclusive]) > 0:
 		c.inconclusive(found[Inconclusive], min(len(old.Runs), len(new.Runs)))
+	case c.unjudged != nil:
+		c.Text, c.Next = "Inconclusive: no difference in the figures that were judged.", c.command(len(new.Runs))
 	default:
 		c.Outcome, c.Text = NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
+	}
+	if c.unjudged != nil && min(len(old.Runs), len(new.Runs)) >= need {
+		c.Text += " Not judged: " + strings.Join(c.unjudged, ", ") + "."
 	}
 	if c.within != "" {
 		c.Text += " Not more than the runs differ: " + c.within + "."
@@ -188,6 +215,9 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 	widest := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(ratio(a), ratio(b)) })
 	c.Text = fmt.Sprintf("Inconclusive: %s; what matters begins at ±%s.", change(widest), widest.bound())
 	switch need := math.Ceil(float64(runs) * ratio(widest) * ratio(widest)); {
+	case c.longer != "":
+		c.Text += " Longer runs would decide more."
+		c.Next = c.command(runs)
 	case ratio(widest) > 1 && need < mostUseful:
 		c.Text += fmt.Sprintf(" About %.0f runs a side would decide.", need)
 		c.Next = c.command(int(need))
@@ -208,6 +238,7 @@ func (c *Comparison) command(repeat int) string {
 	if name == "" && s.Ramp != "" {
 		return ""
 	}
+	s.Duration = cmp.Or(c.longer, s.Duration)
 	command := "dq-bench run"
 	add := func(flag, value string) {
 		if value != "" {
@@ -222,7 +253,7 @@ func (c *Comparison) command(repeat int) string {
 	add("file", name)
 	add("variant", variant)
 	for _, f := range plan.Fields {
-		if value := f.Text(s); name == "" && f.Compared && f.IsText() && value != f.Text(standard) {
+		if value := f.Text(s); name != "" && c.longer != "" && f.Key == "duration" || name == "" && f.Compared && f.IsText() && value != f.Text(standard) {
 			add(f.Flag(), value)
 		}
 	}
@@ -244,21 +275,17 @@ func serverFlag(r *run.Document) string {
 	return strings.TrimSuffix(how, "external") // an old file lacks the address
 }
 
-// changes lists the greatest changes of rows, and counts the others.
+// changes lists the changes of rows, the greatest first.
 func changes(rows []Row) string {
-	const most = 3
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Compare(math.Abs(b.Shift.Value)/b.Floor, math.Abs(a.Shift.Value)/a.Floor)
 	})
 	var texts []string
-	for i, r := range rows[:min(most, len(rows))] {
+	for i, r := range rows {
 		if texts = append(texts, change(r)); i > 0 {
 			by, _ := r.Change()
 			texts[i] = r.Figure + " " + by
 		}
-	}
-	if more := len(rows) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -54,12 +54,6 @@ func Read(ctx context.Context, paths ...string) ([]*run.Document, error) {
 	return runs, errors.Join(errs...)
 }
 
-// IsRefused reports whether runs are not to be judged because they differ in more than the sets do: their figures may still
-// be shown.
-func IsRefused(err error) bool {
-	return errors.As(err, new(*run.DifferenceError))
-}
-
 func nameOf(r *run.Document) string {
 	return fmt.Sprintf("run %s of %s of %s", r.RunID, r.Driver, r.Started.UTC().Format(time.RFC3339))
 }

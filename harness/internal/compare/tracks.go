@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -40,11 +41,7 @@ type Change struct {
 // follow makes the tracks and finds their changes. The newest change of each decides.
 func (c *Comparison) follow(ctx context.Context) {
 	runs := All(c.sets)
-	of := slices.Clone(runs)
-	for _, r := range c.of {
-		of = append(of, r)
-	}
-	for _, f := range figures(of) {
+	for _, f := range figures(slices.AppendSeq(slices.Clone(runs), maps.Values(c.of))) {
 		t := &Track{Figure: f.name, Unit: f.unit, Judged: c.of != nil}
 		if t.Judged {
 			t.Unit = "ratio"

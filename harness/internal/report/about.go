@@ -95,7 +95,7 @@ func machineUse(r *run.Document) string {
 		case m.Late.Messages == 0:
 			parts = append(parts, fmt.Sprintf("no message came %d ms late", run.LateBound.Milliseconds()))
 		default:
-			parts = append(parts, fmt.Sprintf("%d of the latest %s came in one", m.Late.InHiccups, text.Plural(m.Late.Messages, "message")))
+			parts = append(parts, fmt.Sprintf("latest messages during a hiccup: %d of %d", m.Late.InHiccups, m.Late.Messages))
 		}
 	}
 	if m.StealSeconds != nil {

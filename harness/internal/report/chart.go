@@ -86,8 +86,6 @@ type stat struct {
 	join        func([]float64) float64
 }
 
-func last(values []float64) float64 { return values[len(values)-1] }
-
 // runCharts are the charts of the runs of each set: percentiles, and the run over time.
 func runCharts(sets []compare.Set) []Chart {
 	late, title := lateOf(sets)
@@ -118,7 +116,7 @@ func runCharts(sets []compare.Set) []Chart {
 			{"delivered", "line", func(i run.Interval) float64 { return float64(i.Delivered) }, compare.Mean},
 		}},
 		{"pending", "Pending", "Offered and not yet delivered, at the end of each second.", "count", []stat{
-			{"pending", "area", func(i run.Interval) float64 { return float64(i.Pending) }, last},
+			{"pending", "area", func(i run.Interval) float64 { return float64(i.Pending) }, func(step []float64) float64 { return step[len(step)-1] }},
 		}},
 		{"transfers", "Transfer calls", "Each second, of all clients of the server.", "count", []stat{
 			{"calls", "line", func(i run.Interval) float64 { return float64(i.Transfers) }, compare.Mean},

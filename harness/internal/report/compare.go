@@ -125,8 +125,7 @@ func changeTable(c *compare.Comparison) Table {
 			if change.Before > 0 {
 				times = fmt.Sprintf("%.3g×", change.After/change.Before)
 			}
-			state := stateOfOutcome(change.Outcome)
-			t.Rows = append(t.Rows, Row{state, []Cell{
+			t.Rows = append(t.Rows, Row{stateOfOutcome(change.Outcome), []Cell{
 				{Text: change.Since}, {Text: track.Figure}, {Text: string(change.Outcome), Class: "pill"},
 				{Text: track.Text(change.Before)}, {Text: track.Text(change.After)}, {Text: times}, {Text: chance(change.P)},
 			}})

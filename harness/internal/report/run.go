@@ -40,7 +40,12 @@ func OfSets(r Result) Page {
 	o := r.outcome()
 	p.State, p.Tag, p.Verdict = o.state, o.tag, o.text
 	p.Title = strings.Join(setNames(r.Sets), " against ") + " · " + p.Tag
-	p.Lead, p.Banners = lead(sets, r.Sets), banners(sets)
+	p.Lead = lead(sets, r.Sets)
+	for _, s := range sets {
+		if slices.ContainsFunc(s.Runs, func(r *run.Document) bool { return r.Server != nil && r.Server.Embedded }) {
+			p.Banners = append(p.Banners, Banner{true, "EMBEDDED server.", s.Name + " ran on an imitation of Redis inside dq-bench. The figures say nothing about a real server."})
+		}
+	}
 	if r.Interrupted != "" {
 		p.Banners = append(p.Banners, Banner{false, "Interrupted.", r.Interrupted + "."})
 	}
@@ -125,7 +130,7 @@ func lead(sets, given []compare.Set) (lines []string) {
 		q := r.Scenario
 		own := []string{
 			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, plan.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
-			more(r), q.ScaleText(), madeBy(r), warmup(r.Warmup), labelsOf(r),
+			more(r), q.ScaleText(), strings.TrimPrefix("made by "+text.Plural(int64(r.Agents), "agent"), "made by 0 agents"), warmup(r.Warmup), labelsOf(r),
 		}
 		if len(sets) == 1 && len(s.Runs) == 1 {
 			own[0] += fmt.Sprintf(", queue %q", q.Queue)
@@ -136,13 +141,6 @@ func lead(sets, given []compare.Set) (lines []string) {
 		shared = slices.DeleteFunc(shared, func(line string) bool { return line == "" || !slices.Contains(own, line) })
 	}
 	return append(lines, shared...)
-}
-
-func madeBy(r *run.Document) string {
-	if r.Agents == 0 {
-		return ""
-	}
-	return "made by " + text.Plural(int64(r.Agents), "agent")
 }
 
 // warmup says how a warm-up without a fixed length went.
@@ -174,15 +172,6 @@ func more(r *run.Document) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-func banners(sets []compare.Set) (all []Banner) {
-	for _, s := range sets {
-		if slices.ContainsFunc(s.Runs, func(r *run.Document) bool { return r.Server != nil && r.Server.Embedded }) {
-			all = append(all, Banner{true, "EMBEDDED server.", s.Name + " ran on an imitation of Redis inside dq-bench. The figures say nothing about a real server."})
-		}
-	}
-	return all
 }
 
 func serverOf(r *run.Document) string {

@@ -263,7 +263,7 @@ func (s SLO) Evaluate(r *Document) Objective {
 func (o Objective) miss() string {
 	text := fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
 	if o.Default {
-		text += ", the default objective"
+		text += ", the default objective; an --slo on lateness or past_due replaces it"
 	}
 	return text
 }

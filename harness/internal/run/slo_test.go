@@ -92,6 +92,21 @@ func TestUnmeasuredObjectiveIsMissed(t *testing.T) {
 	}
 }
 
+// An objective on lateness or past due takes the place of the default one, whose miss says so. Another one does not.
+func TestTheDefaultObjective(t *testing.T) {
+	for text, want := range map[string]string{
+		"delivered==offered": "past_due.p99<=1s missed (2.00 s), the default objective; an --slo on lateness or past_due replaces it",
+		"lateness.p50<=1h":   "", "past_due.max<=1h": "", "none": "",
+	} {
+		r := sampleRun(1, 1, 1)
+		r.Histograms.PastDue = NewHistogram()
+		r.Histograms.PastDue.Record(2e9)
+		verdict := r.Judge(WithDefault([]SLO{mustSLO(t, text)}, nil))
+		require.Equal(t, want == "", !strings.Contains(verdict.Text, "the default objective"), verdict.Text)
+		require.Contains(t, verdict.Text, want)
+	}
+}
+
 func TestObjectivesThatAreNone(t *testing.T) {
 	for _, text := range []string{
 		"", "lateness", "lateness.p99", "lateness.p99=20ms", "lateness.p99<=", "lateness.p99<=20", "lateness<=20ms", "lateness.p<=1s",

@@ -126,12 +126,7 @@ func (l LoadMetrics) WriteMetrics(w *Families) error {
 }
 
 // Flag is 1 for true.
-func Flag(on bool) int64 {
-	if on {
-		return 1
-	}
-	return 0
-}
+func Flag(on bool) int64 { return map[bool]int64{true: 1}[on] }
 
 // MetricsHandler writes all families, and the one of the build.
 func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
