@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -177,6 +180,44 @@ func ExampleWorker() {
 	// attempt 1
 	// attempt 2
 	// order 7 2 the bank does not answer <nil>
+}
+
+// A service that SIGTERM ends while one of its handlers hangs: Shutdown has a deadline, and Run has no context that ends.
+func ExampleWorker_Shutdown() {
+	client, orders, stopRedis := exampleQueue()
+	defer stopRedis()
+	const grace = 50 * time.Millisecond
+	hung := make(chan struct{})
+	defer close(hung)
+	cancelOrder := func(context.Context, string) error {
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Signal(syscall.SIGTERM) // as the platform does
+		}
+		<-hung // whatever the context says
+		return nil
+	}
+	if _, err := orders.Offer(context.Background(), "order 7", 0); err != nil {
+		log.Fatal(err) //nolint:gocritic // the example ends anyway
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	worker := dq.NewWorker(client, dq.WorkerOptions{Concurrency: 8, MaxAttempts: 5, Lease: 30 * time.Second})
+	dq.Handle(worker, orders, func(ctx context.Context, m *dq.Message[string]) error { return cancelOrder(ctx, m.Value) })
+	ran := make(chan error, 1)
+	go func() { ran <- worker.Run(context.Background()) }() // until Shutdown
+	var err error
+	select {
+	case err = <-ran: // the Worker could not start, or the Client was closed
+	case <-ctx.Done():
+		ending, cancel := context.WithTimeout(context.Background(), grace) // such as 20 s: less than the platform waits
+		defer cancel()
+		err = worker.Shutdown(ending) // waits for the handlers; a *ShutdownError names those that hang
+	}
+
+	var hanging *dq.ShutdownError
+	fmt.Println(errors.As(err, &hanging) && len(hanging.Running) == 1, <-ran)
+	// Output: true <nil>
 }
 
 // One queue over several names, so that the masters of a Cluster share it: a producer takes any partition, and one Worker

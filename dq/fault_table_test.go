@@ -15,6 +15,22 @@ var (
 	quoted    = regexp.MustCompile("`(\\w+)`")
 )
 
+// The README's Worker is the one of ExampleWorker_Shutdown.
+func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	_, snippet, found := strings.Cut(string(readme), "at least once.\n\n```go\n")
+	require.True(t, found)
+	snippet, _, _ = strings.Cut(snippet, "```")
+	require.Contains(t, snippet, "worker.Shutdown(ending)")
+	for line := range strings.Lines(snippet) {
+		require.Contains(t, string(examples), "\t"+line)
+	}
+}
+
 // Each row of the README's table of faults names the tests that show it.
 func TestTheTableOfFaultsNamesItsTests(t *testing.T) {
 	t.Parallel()

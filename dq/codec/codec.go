@@ -2,10 +2,10 @@
 //
 //	String, Bytes, Long   StringCodec, ByteArrayCodec, LongCodec
 //	JSON                  TypedJsonJacksonCodec: plain JSON
-//	codec/java            Kryo5Codec, JsonJacksonCodec, MarshallingCodec, SerializationCodec: the defaults of releases
+//	codec/java            Kryo5Codec, JsonJacksonCodec, MarshallingCodec, each the default of some releases; SerializationCodec
 //	codec/packed          LZ4Codec, LZ4CodecV2, SnappyCodec, SnappyCodecV2
 //
-// java.Default returns the codec of a release whose configuration names no codec.
+// java.Default names the codec that a release uses if its configuration names none.
 package codec
 
 import (

@@ -77,7 +77,8 @@ func TestREADMECommandsRun(t *testing.T) {
 	require.GreaterOrEqual(t, commands, 10, "commands in README.md")
 }
 
-// The Go program of README.md compiles, and delivers its message.
+// The Go program of README.md compiles in a module of its own, made as README.md says, and delivers its message: as text, and by
+// the codec that README.md names for the release.
 func TestREADMEProgramRuns(t *testing.T) {
 	t.Parallel()
 	text, root := readme(t)
@@ -86,15 +87,29 @@ func TestREADMEProgramRuns(t *testing.T) {
 	program, _, _ = strings.Cut(program, "```")
 	address := must(url.Parse(redistest.Redis(t).URL())).Host
 	require.Contains(t, program, "127.0.0.1:6379")
-	file := filepath.Join(t.TempDir(), "main.go")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, "127.0.0.1:6379", address, 1)), 0o644))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "run", file)
-	cmd.Dir = root
-	output, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(output))
-	require.Regexp(t, `order 7 *<nil>\n$`, string(output))
+	program = strings.Replace(program, "127.0.0.1:6379", address, 1)
+	module := regexp.MustCompile(`(?m)^    (go mod edit .*)$`).FindStringSubmatch(text)
+	require.NotNil(t, module)
+	require.Contains(t, text, "`java.NewMarshalling[string]()` for 3.16.6")
+	byDefault := strings.NewReplacer(`dq/codec"`, `dq/codec/java"`, "	orders, err :=", "	values, err := java.NewMarshalling[string]()\n	if err != nil {\n		log.Fatal(err)\n	}\n	orders, err :=",
+		"codec.String{}", "values", `"orders"`, `"others"`).Replace(program)
+	folder := t.TempDir()
+	run := func(line string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line)
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
+		output, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(output))
+		return string(output)
+	}
+	for i, source := range []string{program, byDefault} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(source), 0o644))
+		if i == 0 {
+			run("go mod init example && " + strings.Replace(module[1], "/path/to/checkout", root, 1))
+		}
+		require.Regexp(t, `order 7 *<nil>\n$`, run("go run ."))
+	}
 }
 
 // README.md fits two screens and has short sentences.
