@@ -42,7 +42,7 @@ type Client struct {
 //
 // Close the Client before rdb: under Sentinel it learns of a new master through rdb,
 // of which it holds one connection, and once rdb is closed every call fails and says
-// so. A Client of a single server or of a Cluster does not mind. The Client logs nothing, but
+// so. With a single server or a Cluster the order is free. The Client logs nothing, but
 // a failover client logs messages of sentinels by the logger of go-redis.
 //
 // No connection is made yet. The error names a bad option.

@@ -14,12 +14,12 @@
 //
 // # What a fault costs
 //
-// Offers: one whose error wraps [ErrUncertain] may be queued; after any other error it is not. Nothing that may have
-// arrived is sent a second time.
+// Offers: after an error that wraps [ErrUncertain] the value may be queued; after any other error it is not. An offer that
+// may have arrived is never sent a second time.
 //
-// Takes: a value is lost that the server popped for a process which then dies, or for a connection which is cut before the
-// reply is there. A take whose context ends loses no value: a popped value is returned or put back, and
-// [Requeued] says so. A value that cannot be decoded is a [DecodeError], which has its bytes.
+// Takes: a popped value is lost if the process dies, or if the connection breaks before the reply arrives. A take whose
+// context ends loses no value: a popped value is returned, or is put back with the event [Requeued]. A value that cannot be
+// decoded is a [DecodeError], which holds its bytes.
 //
 // Workers: a message whose worker dies is delivered again when its lease is over. The handler's context ends before that, with the
 // cause [ErrLeaseLost]. A message is handled twice only after an Event of its first hand-out said so ([LeaseLost],
@@ -28,6 +28,6 @@
 // A fail-over of Sentinel or Cluster forgets the writes of the old master that were not replicated: offers are lost, and
 // values are delivered again.
 //
-// Every call ends with its context: at once; one that takes values after a second at most. The README has the table of
+// Every call ends with its context: at once, or within a second if it takes values. The README has the table of
 // faults, with the caller's view and the duration of each.
 package dq

@@ -16,10 +16,10 @@ type durability struct {
 	within            time.Duration
 }
 
-// WithDurability has each offer wait until so many replicas have it (WAIT), and so many servers, the master first, have it in
-// their append-only file on disk (WAITAOF, since Redis 7.2). An offer that is not confirmed within that time is ErrUncertain.
-// A server that cannot do so refuses the first offer, before it is sent. Each offer uses a connection of its own for as long as
-// it waits, and OfferAll offers one by one.
+// WithDurability makes each offer wait until this many replicas have it (WAIT), and this many servers, the master first, have
+// it in their append-only file on disk (WAITAOF, since Redis 7.2). The error of an offer not confirmed within that time wraps
+// ErrUncertain. On a server without these commands the first offer fails before it is sent. A waiting offer occupies a
+// connection of its own, and OfferAll offers one by one.
 func WithDurability(replicas, fsynced int, within time.Duration) Option {
 	return func(c *config) error {
 		if replicas < 0 || fsynced < 0 || replicas+fsynced == 0 || within < time.Millisecond {

@@ -22,10 +22,9 @@ var (
 	// ErrNilValue is wrapped by the error of an Offer of nil. It is null in Java, which
 	// Redisson's queues refuse: their poll returns null if there is no value.
 	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
-	// ErrUncertain is wrapped by the error of an Offer that may have queued the value
-	// or not: its reply was lost, or its script failed after it had begun, which for
-	// all that the server says may be after its first write. It is never
-	// sent again by itself, because that could queue it twice.
+	// ErrUncertain is wrapped by the error of an Offer that may have queued the value:
+	// its reply was lost, or its script failed after it had begun, perhaps after its
+	// first write. dq does not send such an offer again, which could queue the value twice.
 	ErrUncertain = errors.New("dq: the value may have been queued")
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does
 	// not have.

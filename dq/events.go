@@ -106,8 +106,8 @@ type Requeued struct {
 	Queue string
 	// Value is as it is on the wire.
 	Value []byte
-	// Err is nil if the value is back. If it wraps ErrUncertain, the value may be; with any other error Value is all that is
-	// left of it.
+	// Err is nil if the value is back in the queue. If it wraps ErrUncertain, the value may be back; after any other error it
+	// is not, and Value is the only copy.
 	Err error
 }
 

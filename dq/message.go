@@ -11,9 +11,9 @@ import (
 // Delivery is one hand-out of a message to a handler.
 type Delivery struct {
 	Queue string
-	// ID is the message's as long as a Worker holds it, and as a dead letter: 20 hex digits. It is no Ticket.
+	// ID identifies the message while a Worker holds it, and as a dead letter: 20 hex digits. It is not a Ticket.
 	ID string
-	// Attempt is how often the message was handed out, this time included. A message that was given back begins anew.
+	// Attempt counts the deliveries of the message, this one included. It begins anew after a message was given back.
 	Attempt int
 }
 
@@ -23,19 +23,19 @@ type Message[T any] struct {
 	Value T
 }
 
-// Handler handles one delivery, whatever the type of its value: what WorkerOptions.Wrap goes around.
+// Handler handles one delivery, whatever the type of its value. WorkerOptions.Wrap wraps it.
 type Handler func(ctx context.Context, d Delivery) error
 
-// RetryIn returns an error that delivers a handler's message again after that time, whatever Backoff says; after
+// RetryIn returns an error for a handler to return: the message is delivered again after wait, in place of Backoff. After
 // MaxAttempts it becomes a dead letter.
 func RetryIn(wait time.Duration, err error) error {
 	return &verdict{retry, max(wait, 0), orUnknown(err)}
 }
 
-// Bury returns an error that makes a handler's message a dead letter at once.
+// Bury returns an error for a handler to return: the message becomes a dead letter at once.
 func Bury(err error) error { return &verdict{bury, 0, orUnknown(err)} }
 
-// Drop returns an error that ends a handler's message as success does; Handled has the error.
+// Drop returns an error for a handler to return: the message is settled as after success. The event Handled has the error.
 func Drop(err error) error { return &verdict{ack, 0, orUnknown(err)} }
 
 // verdict is the outcome of a message. It wraps the handler's error.

@@ -14,8 +14,8 @@ import (
 // plus delay in whole milliseconds, both truncated, so that a value may arrive up to 2 ms early against a finer clock.
 // Cancel takes the ticket.
 //
-// A negative delay is ErrNegativeDelay. With an error that wraps ErrUncertain the value may have been queued, and the
-// ticket is valid: Cancel reports which. With any other error the value was not queued.
+// The error wraps ErrNegativeDelay if delay is negative. If it wraps ErrUncertain, the value may have been queued, and the
+// ticket is valid: Cancel reports which. After any other error the value was not queued.
 func (q *Queue[T]) Offer(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
 	if delay < 0 {
 		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)

@@ -39,10 +39,10 @@ func WithRelease(release string) Option {
 	}
 }
 
-// WithRedissonCommands sends what a Redisson of the release sends and nothing else: a
-// member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a command that
-// blocks is sent once, so that the end of its connection may go unnoticed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
-// byte for byte; transfers, polls and removals are scripts of our own with the same effect.
+// WithRedissonCommands sends only commands that a Redisson of the release sends: a member of the other layout stops the queue
+// as it stops Redisson, Remove is one call of Redisson's script, and a blocking command is sent once, so that the end of its
+// connection may go unnoticed. It serves to compare dq with recordings of Redisson. Without it, offers are Redisson's byte for
+// byte; transfers, polls and removals are scripts of our own with the same effect.
 func WithRedissonCommands() Option {
 	return func(c *config) error { c.strict = true; return nil }
 }
@@ -59,11 +59,11 @@ func WithClock(k clock.Clock) Option {
 	}
 }
 
-// WithClockStepDetection sets whether the clock is guarded: when the wall clock of the machine is set by
-// more than half a second within ten, the server is asked for its TIME, and if the clock was nearer to TIME
-// before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
-// is due and offers nothing for another time. By default the machine's clock is guarded, but for
-// WithRedissonCommands, which never is. If the user may not send TIME, dq follows the wall clock.
+// WithClockStepDetection sets whether the clock is guarded: if the machine's wall clock is set by more than half
+// a second within ten, dq asks the server for its TIME, and keeps to the clock as it was before if that is
+// nearer to TIME. Thus a wrong clock neither delivers messages early nor makes offers for another time.
+// By default the machine's clock is guarded, but never WithRedissonCommands. If the user may not send TIME, dq
+// follows the wall clock.
 func WithClockStepDetection(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
@@ -81,8 +81,8 @@ func WithRandom(source rand.Source) Option {
 	}
 }
 
-// WithObserver has observe called with each Event, from many goroutines at once; several observers are called one after
-// the other. It must return soon, because the caller or the scheduler waits for it, and must not call the Client.
+// WithObserver calls observe with each Event, from many goroutines at once; several observers are called one after
+// the other. observe must return soon, because the caller or the scheduler waits for it, and must not call the Client.
 // Packages dqprom and dqotel have observers.
 func WithObserver(observe func(Event)) Option {
 	return func(c *config) error {

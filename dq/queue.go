@@ -31,8 +31,8 @@ type QueueOption func(*queueConfig)
 
 type queueConfig struct{ idle bool }
 
-// WithoutTransfer has a Queue transfer nothing and subscribe to nothing: other processes do. It is for
-// users without rights to the delayed queue's keys. What this Queue offers others hear of.
+// WithoutTransfer makes a Queue that neither transfers nor subscribes, for a user without rights to the delayed queue's keys.
+// Other processes must transfer; they are notified of this Queue's offers.
 func WithoutTransfer() QueueOption { return func(c *queueConfig) { c.idle = true } }
 
 // NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until
@@ -127,10 +127,10 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 	}
 }
 
-// Cancel removes the message of a ticket, and no other of equal value. nil says that it will not
-// be delivered. An error that wraps ErrNotWaiting says that Cancel was too late, or was done before; a
-// message that is due and whose transfer has failed half-way may have been delivered, and counts so. After any
-// other error the result is unknown: cancel again.
+// Cancel removes the message of a ticket, and no other message of equal value. If it returns nil, the message will not
+// be delivered. An error that wraps ErrNotWaiting says that Cancel was too late, or was done before. It is also
+// returned for a due message whose transfer failed half-way, which may have been delivered. After any other error
+// the result is unknown: cancel again.
 //
 // If the message has been unlisted, and cannot be found by its value, Cancel finds
 // it all the same. Redisson has no such call: it is a script of dq's own, WithRedissonCommands too.
@@ -207,9 +207,9 @@ type Waiting[T any] struct {
 	Value  T
 }
 
-// Waiting walks the messages that are not due, in the order of their due times, 500 a call. It takes no
-// snapshot: a message that is offered or rescheduled during the walk may be missing. Messages may be cancelled during it. A member that cannot
-// be read is an error with its Ticket, if the member has one; the walk goes on after it.
+// Waiting walks the messages that are not due, in the order of their due times, 500 a call. It takes no snapshot: a message that is
+// offered or rescheduled during the walk may be missing. Messages may be cancelled during the walk. A member that cannot be read is
+// yielded as an error, with its Ticket if it has one; the walk goes on after it.
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {
 	return func(yield func(Waiting[T], error) bool) {
 		for m, err := range q.client.walk(ctx, q.Name(), q.names.TimeoutSet, 500) {

@@ -15,11 +15,11 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Remove removes one message whose value is encoded in the same bytes, of several the one offered first, and reports whether one
-// waited. The server compares, as Redisson's remove(E) has it do, in calls of a few milliseconds each, for as long as the queue is; Cancel finds a
-// message by its ticket at once.
+// Remove removes one waiting message whose value has the same encoded bytes, the first offered of several, and reports whether
+// there was one. As with Redisson's remove(E), the server compares: here in calls of a few milliseconds each, as many as the queue
+// is long. Cancel finds a message by its ticket at once.
 //
-// WithRedissonCommands it is Redisson's script, in one call, O(n²).
+// WithRedissonCommands, Remove is Redisson's script: one call, O(n²).
 //
 //	KEYS    pending list, timeout set (remove-v1: pending list)
 //	ARGV    value
@@ -91,7 +91,7 @@ func (q *Queue[T]) cancelMember(ctx context.Context, m waitingMember) (bool, err
 	return q.cancel(ctx, m.due, string(unpacked.ID[:]))
 }
 
-// RemoveFunc removes the messages that wait and whose values the function is true of, and returns how many. A message that
+// RemoveFunc removes the waiting messages whose values satisfy is, and returns their number. A message that
 // cannot be decoded stays. It takes no snapshot: messages that are offered or become due during the call may be missed.
 func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err error) {
 	var at scripts.Place

@@ -33,10 +33,10 @@ func (t Ticket) String() string {
 	return strconv.FormatInt(t.due, 10) + "-" + hex.EncodeToString(t.id[:])
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (t Ticket) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText is ParseTicket.
+// UnmarshalText reads the text as ParseTicket does.
 func (t *Ticket) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseTicket(string(text))
 	return err

@@ -13,8 +13,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
-// ErrLeaseLost is the cause of the end of a handler's context whose lease is over, or is not known to be held any more.
-// Another worker may have the message.
+// ErrLeaseLost is the cause with which a handler's context ends when the lease is over, or may be. Another worker may have
+// the message.
 var ErrLeaseLost = errors.New("dq: the lease of the message is over")
 
 // ShutdownError says which handlers did not end before the context of Shutdown. Their messages went back to their queues.
@@ -34,24 +34,25 @@ func (e *ShutdownError) Error() string {
 // Unwrap returns the context's error.
 func (e *ShutdownError) Unwrap() error { return e.Err }
 
-// WorkerOptions say how a Worker works. The zero value works.
+// WorkerOptions configure a Worker. The zero value has defaults.
 type WorkerOptions struct {
-	// Concurrency is how many handlers run at a time, over all queues; 0 is 10, at most 65,536. With 1 a queue is handled in order.
+	// Concurrency is the number of handlers that run at a time, over all queues: 1 to 65,536; 0 means 10. With 1 a queue is
+	// handled in order.
 	Concurrency int
-	// MaxAttempts is after how many attempts a message becomes a dead letter; 0 is never.
+	// MaxAttempts is the number of failed attempts after which a message becomes a dead letter; 0 means no limit.
 	MaxAttempts int
-	// Lease is for how long a message is handed out; 0 is 30 s, at least 100 ms. It is extended as long as the handler
-	// runs. If a process dies, its messages are delivered again when their leases are over.
+	// Lease is the time for which a Worker holds a message: 100 ms or more; 0 means 30 s. It is extended while the handler
+	// runs. If the process dies, the message is delivered again when the lease is over.
 	Lease time.Duration
-	// Timeout bounds each call of a handler: its context ends with context.DeadlineExceeded. 0 does not.
+	// Timeout bounds each call of a handler: its context ends with context.DeadlineExceeded. 0 means no limit.
 	Timeout time.Duration
-	// PollEvery is how often queues are looked at on one shared connection. If it is 0, each queue has a connection that blocks, up to
-	// 100 queues; above, it is 1 s. Messages that this process transfers, or another process with dq, do not wait for it.
+	// PollEvery is the interval at which all queues are polled on one connection. 0 means a blocking connection for each of up
+	// to 100 queues, and 1 s for more. Messages that dq transfers, in any process, do not wait for a poll.
 	PollEvery time.Duration
-	// Backoff is how long a message waits after that many failed attempts; nil is DefaultBackoff.
+	// Backoff returns the wait after a failed attempt, counted from 1; nil means DefaultBackoff.
 	Backoff func(attempt int) time.Duration
-	// Wrap puts middleware around all handlers, if it is not nil. It is called once for each queue; the Handler that it returns must
-	// pass on its context, or one that is derived from it.
+	// Wrap, unless nil, puts middleware around the handler of each queue. It is called once for each queue. The Handler that it
+	// returns must pass on its context, or a context derived from it.
 	Wrap func(next Handler) Handler
 }
 
@@ -71,9 +72,9 @@ const (
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
 // its handler returns nil. If the handler fails, the message is delivered again after Backoff; after MaxAttempts it becomes
-// a dead letter. If the process dies, the message is delivered again when the lease is over; after two such losses, and
-// after one before its last attempt, the Worker handles no other message with it, for half of its time at most. Java producers see no difference, and Java consumers take from the same queue; they do
-// not see messages that a Worker holds or has set aside for a retry.
+// a dead letter. If the process dies, the message is delivered again when the lease is over. After two such losses, or after one
+// before its last attempt, the Worker handles the message by itself, for at most half of its time. Java producers see no
+// difference. Java consumers can take from the same queue, except messages that a Worker holds or has set aside for a retry.
 type Worker struct {
 	client  *Client
 	options WorkerOptions
@@ -97,7 +98,7 @@ type Worker struct {
 	nextAlone time.Time
 }
 
-// NewWorker returns a Worker that Handle gives its queues and Run starts.
+// NewWorker returns a Worker without queues. Add them with Handle, then call Run.
 func NewWorker(c *Client, o WorkerOptions) *Worker {
 	w := &Worker{client: c, held: map[*delivery]struct{}{}, done: make(chan struct{}), abandoned: make(chan struct{})}
 	switch {
@@ -126,11 +127,11 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	return w
 }
 
-// Handle has w handle the messages of q, by Run. The handler's context ends with the cause ErrLeaseLost a twentieth of the
-// lease before it is over, if it could not be extended; by Timeout; and when Shutdown has waited long enough. A handler that panics has failed with
-// a *PanicError. See RetryIn, Bury and Drop for other ends. A message that cannot be decoded becomes a dead letter.
+// Handle registers the handler for the messages of q. Run calls it. Its context ends with the cause ErrLeaseLost a twentieth of
+// the lease before the lease is over, if it could not be extended; after Timeout; and when the context of Shutdown ends. A panic is
+// a failure with a *PanicError. RetryIn, Bury and Drop make other outcomes. A message that cannot be decoded becomes a dead letter.
 //
-// A queue has one handler. Run returns the mistake of a second one, or of a call with nil, another Client's queue or after Run.
+// Call Handle once for each queue, before Run. Run returns the error of a second call, of nil, and of another Client's queue.
 func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Message[T]) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,8 +164,8 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 	w.queues = append(w.queues, l)
 }
 
-// Run handles messages until ctx ends or Shutdown is called, then waits for the handlers, whose contexts go on, and
-// returns nil. It returns ErrClosed if the Client is closed, and an error at once if the Worker cannot start or was started before.
+// Run handles messages until ctx ends or Shutdown is called, then waits for the handlers, without a limit: their contexts do not end
+// with ctx. It returns nil, ErrClosed if the Client is closed, or an error at once if the Worker cannot start or was started before.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
 	again, shut, err := w.ran, w.started, w.err
@@ -214,9 +215,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.err
 }
 
-// Shutdown has Run take no more and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
-// a second more; then it gives the messages of handlers that still run back to their queues, and returns a *ShutdownError with
-// them. These messages may be handled twice.
+// Shutdown makes Run take no more messages, and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
+// a second more. Then Run returns, the messages of handlers that still run go back to their queues, and Shutdown returns a
+// *ShutdownError that names them. These messages may be handled twice.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	ran, err := w.ran, w.err

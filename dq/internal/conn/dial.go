@@ -25,7 +25,7 @@ const (
 
 const (
 	defaultDialTimeout = 5 * time.Second
-	// mostDialTimeouts is after how many dial time-outs a connection is given up. Its callers wait for one: a handshake
+	// mostDialTimeouts is the number of dial time-outs after which a connection is given up. Its callers wait for one: a handshake
 	// over a slow network takes as long as it takes, and the next callers find the connection.
 	mostDialTimeouts = 6
 	// firstRedial and mostRedial bound the pauses, growing, after which another attempt at a connection begins in parallel with
