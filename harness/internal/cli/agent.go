@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -24,7 +25,7 @@ func newAgent() *call {
 		return named("--join", err)
 	}
 	return c.does(func([]string) error {
-		token, err := readPassword(c.Context(), tokenFile)
+		token, err := readSecret(c.Context(), "token", tokenFile)
 		if err != nil {
 			return named("--token-file", err)
 		}
@@ -38,18 +39,21 @@ const firstRun, nextRun = 2 * time.Minute, time.Second
 
 // beAgent serves one run after the other, until there is no further run.
 func (c *call) beAgent(addr load.Address, token string) error {
-	ctx, patience := c.Context(), firstRun
+	ctx := c.Context()
 	c.notice("joining %s; waits up to %v for a run", addr, firstRun)
-	for served := false; ; served = true {
+	for patience := firstRun; ; patience = nextRun {
+		serving := false
 		err := load.Join(ctx, addr, token, patience, func(name string, conn io.ReadWriter) error {
+			serving = true
 			c.notice("serving %s for %s", name, addr)
 			return c.serveFor(name, conn)
 		})
-		patience = nextRun
-		if served && errors.Is(err, load.ErrNoDoor) || ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil && serving:
+			return fmt.Errorf("interrupted in the middle of a run of %s, which loses this agent's share", addr)
+		case patience == nextRun && errors.Is(err, load.ErrNoDoor) || ctx.Err() != nil:
 			return nil //nolint:nilerr // the last run has ended
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}

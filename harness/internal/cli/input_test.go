@@ -10,11 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
 // What comes from outside is read within bounds of time and bytes, whatever it is.
@@ -108,6 +112,27 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 	state, said := ended(t, 5*time.Second, []string{"agent", "--join", endless.Addr().String(), "--token-file", token})
 	require.Equal(t, 1, state.ExitCode(), said)
 	requireLittleMemory(t, state)
+}
+
+// An agent that is ended in the middle of a run fails: the run lacks its share.
+func TestAnAgentThatIsEndedInARunFails(t *testing.T) {
+	t.Parallel()
+	door := load.NewDoor("s3cret")
+	s := must(web.Serve(t.Context(), "127.0.0.1:0", nil, nil, door))
+	defer s.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("s3cret"), 0o600))
+	cmd := command(t, time.Minute, []string{"agent", "--join", s.URL(), "--token-file", token})
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	require.NoError(t, cmd.Start())
+	links, err := door.Wait(t.Context(), 1, "memory", func(string) {})
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	require.Contains(t, said.String(), "dq-bench: interrupted in the middle of a run of "+strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/"))
+	_ = links[0].Close()
 }
 
 // requireLittleMemory bounds the memory that a program took. The system counts in what this process had when it started the

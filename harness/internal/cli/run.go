@@ -235,9 +235,9 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		if err := r.checkAgents(); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
-		token, err := readPassword(ctx, r.tokenFile)
+		token, err := readSecret(ctx, "token", r.tokenFile)
 		if err != nil {
-			return fmt.Errorf("token-file: %w", err)
+			return &exitError{exitEnvironment, named("--token-file", err)}
 		}
 		r.door = load.NewDoor(token)
 		r.warnPlain()

@@ -116,20 +116,15 @@ func (r *runCall) end() error {
 
 // verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
 func (r *runCall) verdict() error {
-	if cases := r.suite.Cases(); cases != nil {
-		text := cases.Text()
-		if cases.Failed() {
-			return failure(errors.New(text))
-		}
-		if len(r.suite.NeverRan()) > 0 {
-			r.notice("%s", text)
-		}
-		return nil
+	switch cases := r.suite.Cases(); {
+	case cases != nil && cases.Failed():
+		return failure(errors.New(cases.Text()))
+	case cases != nil && len(r.suite.NeverRan()) > 0:
+		r.notice("%s", cases.Text())
+	case len(r.failed) > 1:
+		return failure(fmt.Errorf("%d of %d runs failed: %w", len(r.failed), len(r.done), errors.Join(r.failed...)))
 	}
-	if len(r.failed) < 2 {
-		return errors.Join(r.failed...)
-	}
-	return failure(fmt.Errorf("%d of %d runs failed: %w", len(r.failed), len(r.done), errors.Join(r.failed...)))
+	return errors.Join(r.failed...)
 }
 
 // serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's

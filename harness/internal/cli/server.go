@@ -110,7 +110,7 @@ func addPassword(c *call) {
 		if file == "" {
 			return nil
 		}
-		password, err := readPassword(cmd.Context(), file)
+		password, err := readSecret(cmd.Context(), "password", file)
 		if err != nil && !cmd.Flags().Changed(passwordFlag) && !strings.Contains(cmd.Flag("redis").Value.String(), "://") {
 			return nil // no address needs it
 		} else if err != nil {
@@ -120,14 +120,14 @@ func addPassword(c *call) {
 	}
 }
 
-// readPassword reads a file of one line.
-func readPassword(ctx context.Context, name string) (string, error) {
+// readSecret reads a password or a token from a file of one line.
+func readSecret(ctx context.Context, what, name string) (string, error) {
 	content, err := text.ReadFile(ctx, name, maxPassword)
-	password := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	if err == nil && (password == "" || strings.ContainsAny(password, "\r\n\x00")) {
-		err = fmt.Errorf("%s: expected one line with a password of at most %d bytes", name, maxPassword)
+	secret := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	if err == nil && (secret == "" || strings.ContainsAny(secret, "\r\n\x00")) {
+		err = fmt.Errorf("%s: expected one line with a %s of at most %d bytes", name, what, maxPassword)
 	}
-	return password, err
+	return secret, err
 }
 
 // setPassword puts the password into each address that --redis names. A password file from the environment is a default

@@ -280,12 +280,10 @@ func changes(rows []Row) string {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Compare(math.Abs(b.Shift.Value)/b.Floor, math.Abs(a.Shift.Value)/a.Floor)
 	})
-	var texts []string
-	for i, r := range rows {
-		if texts = append(texts, change(r)); i > 0 {
-			by, _ := r.Change()
-			texts[i] = r.Figure + " " + by
-		}
+	texts := []string{change(rows[0])}
+	for _, r := range rows[1:] {
+		by, _ := r.Change()
+		texts = append(texts, r.Figure+" "+by)
 	}
 	return strings.Join(texts, ", ")
 }

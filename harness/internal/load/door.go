@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,15 +45,12 @@ const (
 // NewDoor returns a door that opens to clients with the token.
 func NewDoor(token string) *Door { return &Door{token: token, came: make(chan buffered, mostWaiting)} }
 
-// Close sends away the agents that no run has taken.
+// Close sends away the agents that no run has taken, and says why.
 func (d *Door) Close() {
-	for d != nil {
-		select {
-		case conn := <-d.came:
-			_ = conn.Close()
-		default:
-			return
-		}
+	for d != nil && len(d.came) > 0 {
+		conn := <-d.came
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d\r\nConnection: close\r\n\r\nthe run had all its agents", http.StatusServiceUnavailable)
+		_ = conn.Close()
 	}
 }
 
@@ -132,11 +130,8 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	if err != nil {
 		return err
 	}
-	scheme := "http"
-	if at.TLS {
-		scheme = "https"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+"://"+at.String()+"/agent", nil)
+	scheme := map[bool]string{false: "http://", true: "https://"}[at.TLS]
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+at.String()+"/agent", nil)
 	if err != nil {
 		return err
 	}
@@ -160,8 +155,10 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	case err == nil:
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
-	case errors.As(err, new(*tls.CertificateVerificationError)):
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return fmt.Errorf("%s is not to be trusted: %w; name its authority: --join '%s?tls_ca=FILE'", at, err, at)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return fmt.Errorf("%s is not to be trusted: %w; replace the certificate that --listen of the run names", at, err)
 	default:
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
@@ -169,7 +166,10 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	conn, upgraded := answer.Body.(io.ReadWriter)
 	if !upgraded {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
-		if strings.Contains(string(text), "an HTTP request to an HTTPS server") {
+		switch {
+		case answer.StatusCode == http.StatusServiceUnavailable:
+			return fmt.Errorf("%w for this agent: %s", ErrNoDoor, text)
+		case strings.Contains(string(text), "an HTTP request to an HTTPS server"):
 			return fmt.Errorf("%[1]s has TLS: expected --join https://%[1]s or '%[1]s?tls_ca=FILE'", at)
 		}
 		return fmt.Errorf("%s answered %s: %s", at, answer.Status, text)

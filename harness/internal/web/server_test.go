@@ -3,6 +3,7 @@ package web_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -50,13 +51,20 @@ func TestDoorsThatStayClosed(t *testing.T) {
 		"is not to be trusted: tls: failed to verify certificate": {
 			token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "https",
 		},
+		"; replace the certificate that --listen of the run names": {
+			token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "localhost?tls_ca=" + files.CA, // the certificate is of 127.0.0.1
+		},
 	} {
 		s, err := web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token"))
 		require.NoError(t, err)
 		_, addr, _ := strings.Cut(strings.TrimSuffix(s.URL(), "/"), "://")
-		at, err := load.ParseServer(addr + tc.joins)
+		joins, local := strings.CutPrefix(tc.joins, "localhost")
+		at, err := load.ParseServer(addr + joins)
 		if tc.joins == "https" {
 			at, err = load.ParseServer("https://" + addr)
+		}
+		if local {
+			at.Host = "localhost"
 		}
 		require.NoError(t, err)
 		err = load.Join(t.Context(), at, tc.token, 0, func(string, io.ReadWriter) error { return nil })
@@ -64,4 +72,18 @@ func TestDoorsThatStayClosed(t *testing.T) {
 		require.NotErrorIs(t, err, load.ErrNoDoor)
 		require.NoError(t, s.Close())
 	}
+}
+
+// An agent that no run needed is told so when the door closes.
+func TestASurplusAgentIsToldWhy(t *testing.T) {
+	door := load.NewDoor("token")
+	let := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { door.ServeHTTP(w, r); close(let) }))
+	defer s.Close()
+	at, err := load.ParseServer(s.URL)
+	require.NoError(t, err)
+	go func() { <-let; door.Close() }()
+	err = load.Join(t.Context(), at, "token", 0, func(string, io.ReadWriter) error { return nil })
+	require.ErrorIs(t, err, load.ErrNoDoor)
+	require.EqualError(t, err, "no load is run there for this agent: the run had all its agents")
 }
