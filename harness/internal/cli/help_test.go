@@ -98,7 +98,7 @@ func reference(t *testing.T) string {
 	out.WriteString("# Commands, flags and files\n\nWritten from the program by `go test ./harness/internal/cli -run Reference -args -update`. " +
 		"`dq-bench help COMMAND` explains a command.\n\n" +
 		"Exit codes: 0 success; 99 the system under test failed; 1 the environment or an input file is broken; 2 wrong usage; 130 a second interrupt.\n" +
-		"An interrupted run is judged by what it measured: 0 or 99. `compare` exits with 99 if NEW is worse, `run` does not.\n\n" +
+		"An interrupted run is judged by its measurements: 0 or 99. `compare` exits with 99 if NEW is worse, `run` does not.\n\n" +
 		"|command||\n|-|-|\n")
 	users := map[string][]string{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
