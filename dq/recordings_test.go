@@ -104,10 +104,16 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 	watch, err := monitor.Dial(ctx, s.URL())
 	require.NoError(t, err)
 	defer watch.Close()
-	look := func() []monitor.Line {
-		lines, err := watch.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
-		require.NoError(t, err)
-		return lines
+	look := func() (lines []monitor.Line) {
+		require.NoError(t, rdb.Echo(ctx, "the end").Err())
+		for {
+			line, err := watch.Read(ctx)
+			require.NoError(t, err)
+			if line.Args[len(line.Args)-1] == "the end" {
+				return lines
+			}
+			lines = append(lines, line)
+		}
 	}
 
 	fed := newFedClock()
