@@ -94,7 +94,7 @@ func (a *alike) after(r Result, broken bool) string {
 	case a.inRow >= a.most:
 		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, r.CauseText())
 	case a.slow >= a.most:
-		return fmt.Sprintf("in %d cases the program failed or something was waited for in vain, the last time: %s", a.slow, r.CauseText())
+		return fmt.Sprintf("in %d cases the program failed or a wait timed out, most recently: %s", a.slow, r.CauseText())
 	}
 	return ""
 }

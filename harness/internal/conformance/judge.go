@@ -292,7 +292,7 @@ func Select(sections []*Section, keep func(id string) bool) (cases []*Case) {
 	return slices.Clip(cases)
 }
 
-// Level is how like Redisson an implementation must be.
+// Level is how closely an implementation is compared with Redisson.
 type Level string
 
 // The levels, the strictest first. What a level asks for, those before it do too.

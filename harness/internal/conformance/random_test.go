@@ -40,7 +40,7 @@ func TestRandomHistoryOfAFault(t *testing.T) {
 	failure, _, err := (&Random{Port: bench.runner, Reference: newReference(t, wire.Release{Major: 3, Minor: 21}), Seeds: 50}).Run(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, failure, "2 of ")
-	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, and was published")
+	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, but its due time was published")
 	_, cases, _ := strings.Cut(failure, "\n")
 	section, err := Parse("random.yaml", []byte("section: random\ncases:\n"+cases))
 	require.NoError(t, err, cases)

@@ -43,7 +43,7 @@ type Report struct {
 	Server string `json:"server"`
 	// Unseen says why the commands were not judged; empty where they were.
 	Unseen string `json:"unseen,omitempty"`
-	// Level is how like Redisson the implementation had to be.
+	// Level is how closely the implementation was compared with Redisson.
 	Level  Level    `json:"level"`
 	Counts Counts   `json:"counts"`
 	Cases  []Result `json:"cases"`

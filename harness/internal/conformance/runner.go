@@ -294,7 +294,7 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 
 // alone waits until no connection of the program is left.
 func (r *Runner) alone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, stopTimeout, fmt.Errorf("waited %s in vain", stopTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, stopTimeout, fmt.Errorf("timed out after %s", stopTimeout))
 	defer cancel()
 	return r.senders.idle(ctx)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // waitError is a wait in vain.
@@ -24,7 +25,7 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("expected %s, waited %s in vain%s", e.event, e.waited.Round(100*time.Millisecond), e.seen)
+	return fmt.Sprintf("expected %s, not seen within %s%s", e.event, e.waited.Round(100*time.Millisecond), e.seen)
 }
 
 func (e *waitError) Unwrap() error { return e.err }
@@ -78,8 +79,7 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 		}
 	}
 	if w.Length != nil {
-		event := fmt.Sprintf("%d elements in %s", *w.Length, w.Key)
-		if err := poll(ctx, event, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
+		if err := poll(ctx, text.Plural(int64(*w.Length), "element")+" in "+w.Key, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ var rules = []rule{
 		return says(!announced, "the new member is due first, at %.0f, and %q was published", due, s.Published)
 	}},
 	{"W-OFFER-4", func(s *Step) bool { return s.offers() && !s.first() }, func(s *Step) string {
-		return says(len(s.Published) > 0, "the new member is not due first, and was published")
+		return says(len(s.Published) > 0, "the new member is not due first, but its due time was published")
 	}},
 	{"W-MEMBER-5", func(s *Step) bool { return s.offers() && len(s.Listed) == 1 }, func(s *Step) string {
 		return says(s.Listed[0] != s.Added[0], "the pending list gets other bytes than the timeout set")
