@@ -171,7 +171,6 @@ func finish(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("redis") != nil {
 		addPassword(&call{Command: cmd})
 	}
-	completeFlags(cmd)
 	for _, sub := range cmd.Commands() {
 		finish(sub)
 	}

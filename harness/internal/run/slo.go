@@ -124,17 +124,6 @@ func histogramNames() (names []string) {
 	return names
 }
 
-// Metrics are the names for objectives, of the histograms with their most common figures.
-func Metrics() []string {
-	metrics := slices.Sorted(maps.Keys(figures))
-	for _, name := range histogramNames() {
-		for _, stat := range []string{"p50", "p90", "p99", "p99.9", "min", "mean", "max"} {
-			metrics = append(metrics, name+"."+stat)
-		}
-	}
-	return metrics
-}
-
 // ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
 func ParseSLO(expr string) (SLO, error) {
 	if expr == "none" {

@@ -56,17 +56,6 @@ func TestObjectivesCompareCounts(t *testing.T) {
 	require.Contains(t, o.miss(), "not measured")
 }
 
-func TestMetricsAreThoseOfObjectives(t *testing.T) {
-	require.Subset(t, Metrics(), []string{"lost", "server_cpu_seconds", "lateness.p90", "past_due.p99.9"})
-	for _, metric := range Metrics() {
-		limit := "1"
-		if strings.Contains(metric, ".") {
-			limit = "1s"
-		}
-		mustSLO(t, metric+"<="+limit)
-	}
-}
-
 func TestAnObjectiveIsRefusedWithWhatWasMeant(t *testing.T) {
 	for text, want := range map[string]string{
 		"latness.p99<=1s":    `unknown metric "latness.p99" (did you mean "lateness"?); known are commands_per_message,`,
