@@ -3,6 +3,7 @@ package conformance
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,28 +41,32 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 	}
 	_, err := ReadBaseline(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), cases)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "--write-baseline")
 }
 
 // What a baseline lists must fail; what it does not list is a failure as ever.
 func TestBaselineMustFail(t *testing.T) {
 	bench := newMutantBench(t, "3.21.0")
 	bench.proxy.use(inScript("offer", "if v[1] == value then", "if false then")())
-	bench.runner.Baseline = Baseline{"DQ.offer/new-head-publishes": "it is silent", "DQ.offer/negative-delay-refused": "it takes them"}
+	bench.runner.Baseline = Baseline{"DQ.offer/new-head-publishes": "it is silent", "DQ.offer/negative-delay-refused": "it takes them", "DQ.offer/unit": "issue 12, W-OFFER-4",
+		"DQ.offer/any-text": "W-OFFER-3", "DQ.offer/empty-value": "seen: the key \"a\": expected nothing"}
 	report := &Report{Level: Wire}
 	for _, c := range bench.cases {
 		switch c.ID {
-		case "DQ.offer/new-head-publishes", "DQ.offer/negative-delay-refused", "DQ.offer/unit":
+		case "DQ.offer/new-head-publishes", "DQ.offer/negative-delay-refused", "DQ.offer/unit", "DQ.offer/any-text", "DQ.offer/empty-value":
 			report.Add(bench.runner.Judge(t.Context(), c, bench.oracle))
 		}
 	}
-	require.Equal(t, Counts{Fail: 2, FailedAsExpected: 1}, report.Counts)
+	require.Equal(t, Counts{Fail: 3, FailedAsExpected: 2}, report.Counts)
 	text := report.Text()
-	require.Contains(t, text, "Failed as expected: it is silent\n  DQ.offer/new-head-publishes\n")
+	require.Contains(t, text, "Failed as expected: it is silent; this run: W-OFFER-3: ")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "2 cases: fails otherwise than the baseline says: W-OFFER-3: the new member is due first")
+	require.Contains(t, text, "the baseline says: issue 12, W-OFFER-4")
 	require.Contains(t, text, "it passes: take it out of the baseline")
 
 	next := report.Baseline(nil)
 	require.Equal(t, "it is silent", next["DQ.offer/new-head-publishes"], "an old reason stays")
-	require.NotEmpty(t, next["DQ.offer/unit"])
+	require.Contains(t, next["DQ.offer/unit"], "seen: W-OFFER-3: ")
 	require.NotContains(t, next, "DQ.offer/negative-delay-refused", "it passes now")
 }
 

@@ -138,7 +138,7 @@ func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike")
 	text := report.Text()
-	require.Contains(t, text, "3 cases: expected 1 transfers")
+	require.Contains(t, text, "3 cases: W-KEY-1: SUBSCRIBE")
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "    alone") { // which is there to be copied
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)

@@ -63,7 +63,11 @@ func (r Result) kind() string {
 	if r.silent {
 		return "the program does not answer"
 	}
-	return figure.ReplaceAllString(quoted.ReplaceAllString(r.CauseText(), "Q"), "N")
+	return kindOf(r.CauseText())
+}
+
+func kindOf(cause string) string {
+	return figure.ReplaceAllString(quoted.ReplaceAllString(cause, "Q"), "N")
 }
 
 // alike counts failures of one cause, and slow ones.

@@ -60,16 +60,18 @@ type Result struct {
 	// Place is file and line of the case.
 	Place string `json:"-"`
 
-	calls           []string // of the case
-	subject, codec  string   // the call that the case is about
-	steps           int
-	at              *Step // that failed; nil for what is judged after the steps
-	ended, compared bool  // the program ended; the comparison with the recording failed
-	seen            map[string]int
-	baseline        string // why the baseline says that it fails
-	listed          bool   // it passes, and is listed as one that fails
-	silent          bool   // the program did not answer
-	vain            bool   // something was waited for that did not come
+	calls          []string // of the case
+	subject, codec string   // the call that the case is about
+	steps          int
+	at             *Step          // that failed; nil for what is judged after the steps
+	ended, differs bool           // the program ended; a key of the case differs
+	strange        bool           // a key holds an unexpected element
+	sent           []trace.Breach // the statements about commands that were sent otherwise
+	seen           map[string]int
+	baseline       string // why the baseline says that it fails
+	listed         bool   // it passes, and is listed as one that fails
+	silent         bool   // the program did not answer
+	vain           bool   // something was waited for that did not come
 }
 
 // lateTries is how often a case runs again that may have failed by chance, on a busy machine.
@@ -123,7 +125,8 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		}
 		return result
 	}
-	result.Lines, result.vain, result.Broken, result.seen, result.at = observed.Lines, observed.vain, observed.Broken, observed.seen, observed.at
+	result.Lines, result.vain, result.Broken, result.seen = observed.Lines, observed.vain, observed.Broken, observed.seen
+	result.at, result.differs, result.strange = observed.at, observed.differs, observed.strange
 	failures := append(textsOf(observed.Broken), observed.Failures...)
 	ended, silent := isProgram(r.failed())
 	result.ended, result.silent = ended, silent && len(failures) > 0
@@ -132,7 +135,13 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 			result.Status, result.Detail = Error, err.Error()
 			return result
 		}
-		result.compared = len(failures) > 0
+	}
+	if result.baseline != "" && len(failures) > 0 {
+		result.Detail = strings.Join(failures, "\n")
+		if result.Cause = result.CauseText(); !result.is(known) {
+			result.Cause, isKnown = otherwise+result.Cause, false
+			failures = append(failures, "the baseline says: "+strings.TrimPrefix(known, seenPrefix))
+		}
 	}
 	if len(failures) > 0 && r.hello.Can(program.BothLayouts) && c.hasForeign() {
 		known, isKnown = "it reads members of both layouts, on purpose", true
@@ -235,7 +244,9 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 		}
 	}
 	if r.level() == Wire && other && r.Beside == nil {
-		failures = foreignScripts(result.Lines, r.Release)
+		if failures = foreignScripts(result.Lines, r.Release); len(failures) > 0 {
+			result.sent = []trace.Breach{{Statement: "W-SCRIPT-2", Text: failures[0]}}
+		}
 	}
 	if len(failures) > 0 || source.missing != "" || r.level() == State {
 		return failures, nil
@@ -262,6 +273,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
 		result.Cause = f.Cause
+		result.sent = sentOtherwise(f.Sent, r.level(), r.Release, result.Statements)
 		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, nil
 	}
 	return nil, nil

@@ -5,17 +5,64 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // ttlSlack is how much of a time to live may have passed.
 const ttlSlack = 10 * time.Second
+
+// named are the commands on channels, sorted sets and lists.
+var named = regexp.MustCompile(`^(?:(publish|subscribe)|(z\w+)|[lr]push|lrem|llen|lrange|[lr]pop)$`)
+
+// misnamed finds a channel, a sorted set or a list whose name has the queue's in it, while the right one is never
+// named. Such a name breaks a statement on names, and causes all other breaches of the case.
+func (c *Case) misnamed(lines []monitor.Line, own func(peer string) bool) []trace.Breach {
+	n, given := c.names(), fmt.Sprint(c.queues(), c.Expect.Others)
+	for _, s := range c.Steps {
+		given += fmt.Sprint(s.Redis, s.With)
+	}
+	peer, used, wrong := "", map[string]bool{}, []monitor.Line{}
+	for _, l := range lines {
+		if !l.Inner() {
+			peer = l.Peer
+		}
+		if named.MatchString(l.Name()) && len(l.Args) > 1 && own(peer) {
+			used[l.Args[1]] = true
+			if strings.Contains(l.Args[1], c.queue()) && !strings.Contains(given, l.Args[1]) {
+				wrong = append(wrong, l)
+			}
+		}
+	}
+	for _, l := range wrong {
+		right := []string{n.Pending, n.Destination}
+		switch kind := named.FindStringSubmatch(l.Name()); {
+		case kind[1] != "":
+			right = []string{n.Channel}
+		case kind[2] != "":
+			right = []string{n.TimeoutSet}
+		}
+		if !slices.ContainsFunc(right, func(name string) bool { return !used[name] }) {
+			continue
+		}
+		statement := "W-KEY-1"
+		switch {
+		case c.Options["nameMapperPrefix"] != nil:
+			statement = "W-KEY-5"
+		case strings.Contains(c.queue(), "{"):
+			statement = "W-KEY-2"
+		}
+		return []trace.Breach{{Statement: statement, Line: l, Text: fmt.Sprintf("%s %q in place of %q", strings.ToUpper(l.Name()), l.Args[1], right[0])}}
+	}
+	return nil
+}
 
 // checkKeys compares the whole database with what the case expects.
 func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
@@ -35,6 +82,7 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 		}
 		found, cursor = append(found, page...), next
 	}
+	expected := slices.Concat(slices.Collect(maps.Values(wanted))...)
 	var failures []string
 	keys := slices.Compact(slices.Sorted(slices.Values(slices.Concat(found, slices.Collect(maps.Keys(wanted))))))
 	for _, key := range keys {
@@ -43,6 +91,10 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 			return nil, &faultError{fmt.Errorf("reading %q: %w", key, err)}
 		}
 		if !slices.Equal(got, wanted[key]) {
+			if _, known := wanted[key]; known {
+				r.differs = true
+			}
+			r.strange = r.strange || slices.ContainsFunc(got, func(element string) bool { return !slices.Contains(expected, element) })
 			failures = append(failures, fmt.Sprintf("the key %q: expected %s, got %s%s", key, elements(wanted[key]), elements(got), r.foreignLayout(wanted[key], got)))
 		}
 		failure, err := r.checkExpiry(ctx, key)
@@ -50,7 +102,7 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 			return nil, &faultError{err}
 		}
 		if failure != "" {
-			failures = append(failures, fmt.Sprintf("the key %q: expected %s", key, failure))
+			failures, r.differs = append(failures, fmt.Sprintf("the key %q: expected %s", key, failure)), true
 		}
 	}
 	return failures, nil

@@ -1,7 +1,10 @@
 package conformance_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,8 +19,10 @@ import (
 // quickCases are those of a run that is not thorough: none of them waits for seconds.
 const quickCases = `^(DQ\.offer/(new|later|zero|negative|unit|without)|DQ\.start/|DQ\.names/|Q\.blocking/take)`
 
-// verify judges the port of the guide.
-func verify(t *testing.T, level conformance.Level, pattern string) *conformance.Report {
+const guide = "../../../docs/guides/port.py"
+
+// verify judges a port.
+func verify(t *testing.T, port string, level conformance.Level, pattern string) *conformance.Report {
 	t.Helper()
 	for name, command := range map[string]string{"redis": "redis-server", "python3": "python3"} {
 		if _, err := exec.LookPath(command); err != nil {
@@ -25,7 +30,7 @@ func verify(t *testing.T, level conformance.Level, pattern string) *conformance.
 		}
 	}
 	t.Parallel()
-	spec, err := spec.ParseProgram("exec:python3 ../../../docs/guides/port.py")
+	spec, err := spec.ParseProgram("exec:python3 " + port)
 	require.NoError(t, err)
 	keep, err := conformance.Compile(pattern)
 	require.NoError(t, err)
@@ -48,16 +53,55 @@ func TestPortsPassTheirLevel(t *testing.T) {
 	if redistest.Thorough() {
 		pattern = ""
 	}
-	report := verify(t, conformance.State, pattern)
+	report := verify(t, guide, conformance.State, pattern)
 	require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
 	require.GreaterOrEqual(t, report.Counts.Pass, 20, report.Text())
 }
 
 // A script of the port's own is another one on the wire, and that is said once.
 func TestAPortFailsWireWithOneCause(t *testing.T) {
-	report := verify(t, conformance.Wire, quickCases)
+	report := verify(t, guide, conformance.Wire, quickCases)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike")
 	text := report.Text()
 	require.Contains(t, text, "in place of EVALSHA")
 	require.Contains(t, text, "and also")
+}
+
+// A fault breaks the statements about what differs, and no others that its cases show.
+func TestAFaultBreaksItsStatements(t *testing.T) {
+	const transfers = "DQ.(transfer/(one|equal)|names/braces-stay|start/delivers)"
+	text, err := os.ReadFile(guide)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		old, new, run, broken string
+		level                 conformance.Level
+	}{
+		"scripts of its own":      {"", "", "DQ.offer/new|Q.list/poll|" + transfers, "W-OFFER-6 W-SCRIPT-2 W-TRANSFER-10", conformance.Wire},
+		"offers store nothing":    {`self.client.run("EVAL", OFFER, 3`, `return; self.client.run("EVAL", OFFER, 3`, "DQ.offer/(new|later|unit)", "W-OFFER-1", conformance.State},
+		"a length of 4 bytes":     {"Bc0Lc0", "Bc0Ic0", "DQ.offer/new-head-p|DQ.transfer/(one|equal)", "W-MEMBER-2 W-TRANSFER-2", conformance.State},
+		"one id":                  {"os.urandom(8)", `b"12345678"`, "DQ.offer/(later|equal)", "W-MEMBER-4", conformance.State},
+		"one id, of equal values": {"os.urandom(8)", `b"12345678"`, "DQ.offer/equal", "W-MEMBER-4", conformance.State},
+		"leaves the timeout set":  {"if #due > 0 then redis.call('ZREM', KEYS[1], unpack(due)) end", "", transfers, "W-TRANSFER-2", conformance.State},
+		"moves the last first":    {"for _, member in ipairs(due) do", "for i = #due, 1, -1 do local member = due[i]", transfers, "W-TRANSFER-1 W-TRANSFER-4", conformance.State},
+		"alters values":           {"KEYS[3], value", "KEYS[3], value .. '.'", transfers, "W-TRANSFER-2", conformance.State},
+		"another pending list":    {`"redisson_delay_queue:" + tag`, `"redisson_delay_list:" + tag`, "DQ.offer/(new-head-p|later)|DQ.transfer/(one|wrong)", "W-KEY-1", conformance.State},
+		"an answer of a probe":    {`"LLEN", self.pending`, `"LLEN", self.name`, "DQ.transfer/(one|wrong)", "", conformance.State},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := filepath.Join(t.TempDir(), "port.py")
+			require.NoError(t, os.WriteFile(port, []byte(strings.ReplaceAll(string(text), c.old, c.new)), 0o600))
+			if c.old == "" {
+				port = guide
+			}
+			report := verify(t, port, c.level, "^(?:"+c.run+")")
+			require.Positive(t, report.Counts.Fail)
+			var broken []string
+			for _, v := range report.Verdicts() {
+				if v.Verdict == conformance.Broken {
+					broken = append(broken, v.ID)
+				}
+			}
+			require.Equal(t, c.broken, strings.Join(broken, " "), report.Text())
+		})
+	}
 }

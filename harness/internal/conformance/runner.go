@@ -158,9 +158,11 @@ type Observation struct {
 	// Broken are the statements that a rule found broken.
 	Broken []trace.Breach
 
-	seen map[string]int // how often a rule was about a statement
-	vain bool           // one of the failures is a wait in vain
-	at   *Step          // that failed; nil for none
+	seen    map[string]int // how often a rule was about a statement
+	vain    bool           // one of the failures is a wait in vain
+	at      *Step          // that failed; nil for none
+	differs bool           // a key of the case
+	strange bool           // a key holds an unexpected element
 }
 
 // Observe runs one case. An error means that the harness, the server or the program failed: there is no verdict.
@@ -234,13 +236,17 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 		failures = hidden
 	}
 	if r.unseen != "" { // the rules are about effects of commands
-		return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain, at: run.at}, nil
+		return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain, at: run.at, differs: run.differs, strange: run.strange}, nil
 	}
 	timeline := trace.NewTimeline(c.queues()...)
 	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
-	broken := breaches(timeline, lines, func(peer string) bool { return !r.senders.is(peer, setUp) }, r.Release, healthy)
+	own := func(peer string) bool { return !r.senders.is(peer, setUp) }
+	broken := breaches(timeline, lines, own, r.Release, healthy)
 	broken = append(broken, offBy(lines, run.offers(), r.clock)...)
-	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain, at: run.at}, nil
+	if misnamed := c.misnamed(lines, own); misnamed != nil && len(broken)+len(failures) > 0 {
+		broken = misnamed
+	}
+	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain, at: run.at, differs: run.differs, strange: run.strange}, nil
 }
 
 // prepare empties the server and marks the beginning of the case.

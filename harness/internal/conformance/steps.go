@@ -34,6 +34,8 @@ type caseRun struct {
 	owners  map[string]program.Program // of handles, by ours
 	async   map[string]async
 	at      *Step // that failed
+	differs bool  // a key of the case does
+	strange bool  // a key holds an unexpected element
 
 	mu      sync.Mutex
 	windows []window // of the offers so far
@@ -264,8 +266,10 @@ func (r *caseRun) call(ctx context.Context, s *Step) answer {
 		delete(r.handles, cmp.Or(s.Handle, mainHandle))
 	}
 	params["handle"] = handle
-	defer r.offering(params)()
-	return r.ask(ctx, r.owners[cmp.Or(s.Handle, mainHandle)], s.Call, params)
+	answered := r.offering(params)
+	a := r.ask(ctx, r.owners[cmp.Or(s.Handle, mainHandle)], s.Call, params)
+	answered(a.err)
+	return a
 }
 
 func (r *caseRun) callAsync(ctx context.Context, s *Step) error {

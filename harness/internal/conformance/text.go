@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -43,6 +44,10 @@ func (r *Report) Text() string {
 			b.WriteString(c.Text() + "\n")
 		case FailedAsExpected:
 			reason, _, _ := strings.Cut(text.Inert(c.Detail), "\n")
+			if c.baseline != "" && reason != seenPrefix+c.Cause {
+				reason += "; this run: " + text.Inert(c.Cause)
+			}
+			reason = strings.TrimPrefix(reason, seenPrefix)
 			byReason[reason] = append(byReason[reason], c)
 		}
 	}
@@ -148,8 +153,10 @@ func (r Result) Text() string {
 func (r Result) write(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.Place)
 	text.Wrap(b, indent+"  required  ", r.Requirement)
-	text.Wrap(b, indent+"  source    ", r.Source)
-	for i, s := range r.Statements {
+	if !documentFile.MatchString(r.Source) {
+		text.Wrap(b, indent+"  source    ", r.Source)
+	}
+	for i, s := range r.shows() {
 		head := indent + "            "
 		if i == 0 {
 			head = indent + "  spec      "
@@ -173,10 +180,24 @@ func (r Result) write(b *strings.Builder, indent string) {
 	}
 }
 
-// cited says which statements the case shows, each on a line; empty for none.
+// documentFile is a source that only names a file.
+var documentFile = regexp.MustCompile(`^\d+_[0-9a-f]+\.txt$`)
+
+// shows are the statements that the failure breaks or, if that is open, all statements of the case.
+func (r Result) shows() []spec.Citation {
+	broken := slices.Concat(r.Broken, r.sent)
+	if len(broken) == 0 {
+		return r.Statements
+	}
+	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+		return slices.ContainsFunc(broken, func(b trace.Breach) bool { return b.Statement == s.ID })
+	}))
+}
+
+// cited says what the failure shows, each statement on a line; empty for none.
 func (r Result) cited() string {
 	var b strings.Builder
-	for _, s := range r.Statements {
+	for _, s := range r.shows() {
 		fmt.Fprintf(&b, "%s: %s (%s)\n", s.ID, s.Text, s.Link)
 	}
 	return b.String()

@@ -24,6 +24,7 @@ import (
 type window struct {
 	from, to time.Time
 	delay    int64 // of its message, in ms
+	accepted bool  // it was answered without an error
 }
 
 // serverClock is that of the server beside the harness's own.
@@ -61,18 +62,18 @@ func (c serverClock) here(l monitor.Line) (earliest, latest time.Time) {
 }
 
 // offering notes that an offer is under way until the returned function is called.
-func (r *caseRun) offering(params map[string]any) (answered func()) {
+func (r *caseRun) offering(params map[string]any) (answered func(error)) {
 	unit, _ := params["unit"].(string)
 	n, err := strconv.ParseInt(fmt.Sprint(params["delay"]), 10, 64)
 	delay, wrong := program.Millis(n, cmp.Or(unit, "ms"))
 	if err != nil || wrong != nil {
-		return func() {} // no offer, or one that is refused
+		return func(error) {} // no offer, or one that is refused
 	}
 	from := time.Now()
-	return func() {
+	return func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.windows = append(r.windows, window{from, time.Now(), delay})
+		r.windows = append(r.windows, window{from, time.Now(), delay, err == nil})
 	}
 }
 
@@ -83,13 +84,22 @@ func (r *caseRun) offers() []window {
 	return slices.Clone(r.windows)
 }
 
-// offBy says which messages are due at another time than the calls that offered them asked for.
+// offBy says which messages are due at another time than the calls that offered them asked for, and which were not stored.
 func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []trace.Breach) {
 	for _, c := range trace.Group(lines) {
 		for _, due := range dueTimes(c) {
 			if text := dueOutside(c.Line, due, windows, clock); text != "" {
 				broken = append(broken, trace.Breach{Statement: "W-OFFER-2", Text: text, Line: c.Line})
 			}
+		}
+	}
+	for _, w := range windows {
+		stores := func(l monitor.Line) bool {
+			earliest, latest := clock.here(l)
+			return strings.HasPrefix(l.Name(), "zadd") && !latest.Before(w.from) && !earliest.After(w.to)
+		}
+		if w.accepted && w.delay >= 0 && !slices.ContainsFunc(lines, stores) {
+			broken = append(broken, trace.Breach{Statement: "W-OFFER-1", Text: "an offer was answered without an error, and nothing was added to a timeout set"})
 		}
 	}
 	return broken

@@ -79,7 +79,8 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 		}
 	}
 	if w.Length != nil {
-		if err := poll(ctx, text.Plural(int64(*w.Length), "element")+" in "+w.Key, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
+		event := fmt.Sprintf("%s in %s", text.Plural(int64(*w.Length), "element"), w.Key)
+		if err := poll(ctx, event, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
 			return err
 		}
 	}

@@ -29,16 +29,28 @@ type Finding struct {
 	RightLine int    `json:"right_line"`
 	Left      string `json:"left"`
 	Right     string `json:"right"`
+	// Sent are the calls of each role, from the first difference on, that a client sent otherwise.
+	Sent []Sent `json:"-"`
 	// Window shows both sides for people to read.
 	Window string `json:"-"`
+}
+
+// Sent is a call that was expected, and what was sent in its place: nil for nothing.
+type Sent struct {
+	Expected, Got *Event
+	Cause         string
 }
 
 // Compare compares two traces by the rules of the package comment and returns their first difference, nil if they mean
 // the same. tolerance is for delays.
 func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	var best *candidate
+	var sent []Sent
 	for _, role := range roles(left, right) {
 		c := compareRole(left, right, role, tolerance)
+		if c != nil && c.left != nil && c.form == 0 && c.cause != anotherDelay && !strings.HasPrefix(c.cause, anExtra) {
+			sent = append(sent, Sent{c.left, c.right, c.cause})
+		}
 		if c != nil && (best == nil || c.position() < best.position()) {
 			best = c
 		}
@@ -49,7 +61,9 @@ func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	if best == nil {
 		return nil
 	}
-	return best.finding(left, right)
+	f := best.finding(left, right)
+	f.Sent = sent
+	return f
 }
 
 // candidate is a difference before it is written out. form is the index of the differing element of the events' Form.
@@ -60,6 +74,12 @@ type candidate struct {
 	meaning     string
 	cause       string
 }
+
+// The causes that are no call sent otherwise.
+const (
+	anotherDelay = "another delay"
+	anExtra      = "an extra "
+)
 
 // position orders differences as they come in the recordings.
 func (c *candidate) position() int {
@@ -112,7 +132,7 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 			c.meaning, c.cause = meaning(role, i, ls, rs, c.form)
 			return c
 		case c.left.HasDelay && apart(c.left.Delay, c.right.Delay) > uint64(tolerance.Milliseconds()):
-			c.cause = "another delay"
+			c.cause = anotherDelay
 			c.meaning = fmt.Sprintf("call %d of the %s offers with a delay of about %d ms on the left and %d ms on the right; %v is tolerated",
 				i+1, role, c.left.Delay, c.right.Delay, tolerance)
 			return c
@@ -199,7 +219,7 @@ func meaning(role Role, i int, left, right []*Event, form int) (text, cause stri
 	// A call too many is one only if the next one is equal again. That words a difference, it never hides one.
 	switch {
 	case len(l) == 0, len(r) > len(l) && slices.Equal(r[1].Form, l[0].Form):
-		return tooMany(call, "right", "left", r[0], l), "an extra " + r[0].what()
+		return tooMany(call, "right", "left", r[0], l), anExtra + r[0].what()
 	case len(r) == 0, len(l) > len(r) && slices.Equal(l[1].Form, r[0].Form):
 		return tooMany(call, "left", "right", l[0], r), "no " + l[0].what()
 	case form == 0:

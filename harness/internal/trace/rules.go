@@ -76,20 +76,25 @@ var rules = []rule{
 		return ""
 	}},
 	{"W-TRANSFER-1", (*Step).transfers, (*Step).bounds},
-	{"W-TRANSFER-2", func(s *Step) bool { return s.transfers() && len(s.Removed) > 0 }, func(s *Step) string {
+	{"W-TRANSFER-2", func(s *Step) bool { return s.transfers() && (len(s.Removed) > 0 || s.leaves()) }, func(s *Step) string {
 		for _, l := range s.Lines {
 			if l.Name() == "lrem" && len(l.Args) == 4 && l.Args[2] != "1" {
 				return fmt.Sprintf("LREM with the count %s in place of 1: another entry of the pending list goes", l.Args[2])
 			}
 		}
-		return cmp.Or(says(len(s.Pushed) != len(s.Removed), "%d members leave the timeout set and %d values come to the destination queue", len(s.Removed), len(s.Pushed)),
-			says(s.keepsEntries(), "members leave the timeout set, and not the pending list in the same step"))
+		return cmp.Or(says(s.leaves(), "values come to the destination queue, and their members stay in the timeout set"),
+			says(len(s.Pushed) != len(s.Removed), "%d members leave the timeout set and %d values come to the destination queue", len(s.Removed), len(s.Pushed)),
+			says(s.keepsEntries(), "members leave the timeout set, and not the pending list in the same step"), s.alters())
 	}},
 	{"W-TRANSFER-3", func(s *Step) bool { return s.transfers() && len(s.Pushed) > 0 }, func(s *Step) string {
 		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool {
 			return strings.HasPrefix(l.Name(), "lpush") && keyOf(l) == s.Queue.Destination
 		})
 		return says(front, "LPUSH: the value comes before what the destination queue holds already")
+	}},
+	{"W-TRANSFER-4", (*Step).moves, func(s *Step) string {
+		expected, moved := s.misplaces()
+		return says(expected != moved && s.Due[expected] == s.Due[moved], "moves members of one due time in another order than that of their bytes")
 	}},
 	{"W-TRANSFER-6", func(s *Step) bool { return s.asks() != nil && len(s.Pushed)+len(s.Removed) == 0 }, func(s *Step) string {
 		return says(len(s.Unlisted)+len(s.Added)+len(s.Listed) > 0, "a transfer that moves nothing changes keys")
@@ -107,6 +112,12 @@ var rules = []rule{
 		left := slices.ContainsFunc(s.Unlisted, func(m string) bool { return !slices.Contains(s.Removed, m) && s.Queue.waits(m) })
 		return says(left, "a member leaves the pending list, and stays in the timeout set")
 	}},
+}
+
+// Decides reports whether only a rule breaks a statement: a failed case is no further evidence. The rule of W-REMOVE-1 does
+// not look for the value.
+func Decides(statement string) bool {
+	return statement != "W-REMOVE-1" && slices.ContainsFunc(rules, func(r rule) bool { return r.statement == statement })
 }
 
 // judge holds a step against the rules, then keeps what later steps are judged by.
@@ -141,7 +152,7 @@ func (t *Timeline) judge(s *Step) {
 	}
 	for _, m := range s.Added {
 		if id, ok := idOf(m); ok {
-			q.ids[id] = m
+			q.ids[id] = waiting{m, s.Due[m]}
 		}
 	}
 	for _, m := range s.Removed {
@@ -311,11 +322,11 @@ func (s *Step) bounds() string {
 			return fmt.Sprintf("a member is delivered %.0f ms before it is due", early)
 		}
 	}
-	inOrder := slices.IsSortedFunc(s.Removed, func(a, b string) int { return cmp.Or(cmp.Compare(s.Due[a], s.Due[b]), strings.Compare(a, b)) })
+	expected, moved := s.misplaces()
 	switch {
 	case len(s.Removed) > batch:
 		return fmt.Sprintf("moves %d members in one call", len(s.Removed))
-	case !inOrder:
+	case s.Due[expected] != s.Due[moved]:
 		return "moves members in another order than that of their due times"
 	case s.asks() == nil:
 		return ""
@@ -333,6 +344,50 @@ func (s *Step) bounds() string {
 	left := s.Queue.due(0, float64(now))
 	whole := len(s.Removed) > 0 && len(s.Removed) < batch && len(s.Pushed) == len(s.Removed)
 	return says(whole && left > 0, "moves %d members and leaves %d that are due", len(s.Removed), left)
+}
+
+// leaves reports whether the values of all due members were pushed, and all members stayed. A script that fails at a member of
+// the other layout, or at a destination that is no list, pushes fewer.
+func (s *Step) leaves() bool {
+	now, ok := s.clock()
+	return ok && s.Queue.keys.Unknown[Key{s.Queue.db, s.Queue.Destination}] == "" && len(s.Removed) == 0 && len(s.Pushed) > 0 && len(s.Pushed) == min(s.Queue.due(0, float64(now)), batch)
+}
+
+// moved are the removed members and their values, the earliest first; nil if one cannot be read.
+func (s *Step) moved() (members, values []string) {
+	members = slices.SortedFunc(slices.Values(s.Removed), func(a, b string) int { return cmp.Or(cmp.Compare(s.Due[a], s.Due[b]), strings.Compare(a, b)) })
+	for _, m := range members {
+		unpacked, err := unpackAny(m, wire.LengthSize)
+		if err != nil {
+			return nil, nil
+		}
+		values = append(values, string(unpacked.Value))
+	}
+	return members, values
+}
+
+// alters says which value was pushed that is of no removed member. W-MEMBER-8 is about members that are pushed whole.
+func (s *Step) alters() string {
+	_, values := s.moved()
+	for _, pushed := range s.Pushed {
+		i := slices.Index(values, pushed)
+		if i < 0 {
+			return says(len(values) > 0 && !slices.Contains(s.Removed, pushed), "the destination queue gets %q, and the values are %q", pushed, values)
+		}
+		values = slices.Delete(values, i, i+1)
+	}
+	return ""
+}
+
+// misplaces returns the first member whose place in the destination queue another one took, and that one.
+func (s *Step) misplaces() (expected, moved string) {
+	members, values := s.moved()
+	for i, pushed := range s.Pushed[:min(len(s.Pushed), len(members))] {
+		if at := slices.Index(values, pushed); at >= 0 && pushed != values[i] {
+			return members[i], members[at]
+		}
+	}
+	return "", ""
 }
 
 // looks reports whether a step finds out what is due next, by any command.
@@ -379,8 +434,8 @@ func (s *Step) packed(layout wire.Layout) string {
 // repeats is W-MEMBER-3 or -4: a pending member has the id of the new one.
 func (s *Step) repeats() string {
 	id, ok := idOf(s.Added[0])
-	other, taken := s.Queue.ids[id]
-	return says(ok && taken && other != s.Added[0], "two members that wait have one id")
+	other, taken := s.Queue.ids[id] // with equal due times the same offer was sent again
+	return says(ok && taken && other != waiting{s.Added[0], s.Due[s.Added[0]]}, "two members that wait have one id")
 }
 
 func idOf(member string) (id [8]byte, ok bool) {

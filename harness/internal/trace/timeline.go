@@ -10,12 +10,18 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
+// waiting is a member and its due time.
+type waiting struct {
+	member string
+	due    float64
+}
+
 // Queue is a delayed queue at an instant of a Timeline.
 type Queue struct {
 	wire.Names
 	db   int
 	keys *Keyspace
-	ids  map[[8]byte]string // the pending member of each id
+	ids  map[[8]byte]waiting // the pending member of each id
 
 	first  string // the head, if sorted
 	sorted bool
@@ -270,7 +276,7 @@ func (t *Timeline) queue(db int, name string, isKey bool) *Queue {
 }
 
 func (t *Timeline) add(db int, n wire.Names) *Queue {
-	q := &Queue{Names: n, db: db, keys: t.keys, ids: map[[8]byte]string{}}
+	q := &Queue{Names: n, db: db, keys: t.keys, ids: map[[8]byte]waiting{}}
 	for _, name := range []string{n.Destination, n.Pending, n.TimeoutSet, n.Channel} {
 		t.queues[Key{db, name}] = q
 	}
