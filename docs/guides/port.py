@@ -66,11 +66,11 @@ class Task:  # subscribes to a queue's channel, and transfers what comes due: do
                 while True:
                     self.announced.put(int(news[2]) if news[0] == b"message" else 0)  # subscribed: transfer at once
                     news = connection.reply()
-            except OSError: time.sleep(0.1)
+            except (OSError, ValueError): time.sleep(0.1)
     def transfer(self):
         due = None  # of the head, Unix ms
         while not self.client.closed:
-            try: due = self.announced.get(timeout=None if due is None else max(0, (due - now()) / 1000))
+            try: due = self.announced.get(timeout=None if due is None else min(1e6, max(0, (due - now()) / 1000)))
             except queue.Empty: pass
             if due > now(): continue
             try: due = self.client.run("EVAL", TRANSFER, 3, *self.keys, now())
