@@ -246,7 +246,7 @@ func TestUndoFiles(t *testing.T) {
 		require.NoError(t, err)
 		return all
 	}
-	file, text := cancelled()
+	file, _ := cancelled()
 	require.NoError(t, undo(file))
 	inOrder := list()
 	require.Len(t, inOrder, 3)
@@ -256,7 +256,7 @@ func TestUndoFiles(t *testing.T) {
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // delivered, and taken
 	require.ErrorContains(t, undo(file), "undone already")
 
-	file, text = cancelled()
+	file, text := cancelled()
 	overwrite := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	b.do("ZADD", b.names.TimeoutSet, 1, "x")
 	overwrite(text + `{"undoing":[1,2,3]}` + "\n" + `{"undo`) // killed before its call

@@ -334,8 +334,8 @@ func (s *Step) bounds() string {
 	args := s.asks()
 	now, err := strconv.ParseInt(args[3], 10, 64)
 	switch {
-	case err != nil:
-		return "asks up to " + args[3] + ", not up to the client's clock"
+	case err != nil: // of a script that only looks, it is none
+		return says(len(s.Removed) > 0, "asks up to %s, not up to the client's clock", args[3])
 	case args[2] != "0" && args[2] != "-inf":
 		return "asks from " + args[2] + " on, not from 0"
 	case now > latest:
