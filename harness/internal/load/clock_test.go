@@ -59,7 +59,7 @@ func TestAMemberWhoseClockIsWrong(t *testing.T) {
 	c := r.Counts
 	require.Zero(t, c.Lost+c.Duplicate+c.Pending+c.OfferErrors)
 	require.EqualValues(t, 600, c.Delivered)
-	require.GreaterOrEqual(t, c.Early, int64(100), "what was pending when the clock moved")
+	require.Positive(t, c.Early, "what was pending when the clock moved")
 	require.Less(t, c.Early, int64(600))
 }
 
