@@ -134,20 +134,28 @@ func (g *Guest) info(ctx context.Context, section string) (string, error) {
 	return text, err
 }
 
-// Remove deletes all keys: the server was empty, and no other client has come.
+// Remove deletes all keys: the server was empty, and no other client has come. A key that another client changes after the
+// look stays.
 func (g *Guest) Remove(ctx context.Context) error {
 	if err := g.Alone(ctx); err != nil {
 		return err
 	}
 	return g.each(ctx, func(_ string, keys []string) error {
-		args := []any{"DEL"}
+		args := []any{"WATCH"}
 		for _, key := range keys {
 			if g.Mine != nil && !g.Mine(key) {
 				return inUse("got the key %.80q", key)
 			}
 			args = append(args, key)
 		}
-		return g.Conn.Do(ctx, args...).Err()
+		if err := errors.Join(g.Conn.Do(ctx, args...).Err(), g.Alone(ctx)); err != nil {
+			return err
+		}
+		_, err := g.Conn.Multi(ctx, append([]any{"DEL"}, args[1:]...))
+		if errors.Is(err, redis.ErrChanged) {
+			return inUse("another client changed a key")
+		}
+		return err
 	})
 }
 

@@ -48,7 +48,7 @@ func Connect(address string) (Conn, error) { return connect(address, goredis.Uni
 //
 //go:noinline
 func ConnectMany(address string, connections int) (Conn, error) {
-	return connect(address, goredis.UniversalOptions{PoolSize: connections, ConnMaxIdleTime: -1, MaxRetries: -1})
+	return connect(address, goredis.UniversalOptions{PoolSize: connections, PipelinePoolSize: -1, ConnMaxIdleTime: -1, MaxRetries: -1})
 }
 
 // NewClient is Connect for a caller that needs go-redis's client, as dq does. Its replies have no bound.
@@ -186,8 +186,8 @@ func (c conn) each(ctx context.Context, all func(*goredis.ClusterClient, context
 
 func (c conn) Close() error { return c.client.Close() }
 
-// Nil is the error of a reply without a value.
-var Nil error = goredis.Nil
+// Nil is the error of a reply without a value, ErrChanged of a Multi before which a watched key changed.
+var Nil, ErrChanged error = goredis.Nil, goredis.TxFailedErr
 
 // Error is an error reply.
 type Error = goredis.Error
