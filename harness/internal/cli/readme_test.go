@@ -98,7 +98,7 @@ func TestREADMEProgramRuns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", line)
-		cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOPROXY=off", "GONOSUMDB=*", "GOFLAGS=-mod=mod")
 		output, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(output))
 		return string(output)
