@@ -35,9 +35,11 @@ peers: ## build and test another delay queue as a driver program, bin/dq-peer-as
 test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failure
 	$(GO) test ./...
 
+RACED ?= ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/redis/...
 .PHONY: race
 race: ## run the tests of what is concurrent with the race detector: dq, load, conformance, the servers
-	$(GO) test -race -p 1 ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/redis/...
+	$(GO) test -race -run '^$$' $(RACED)
+	$(GO) test -race -p 1 $(RACED)
 
 .PHONY: power
 power: ## how seldom compare alarms without a difference, and how often compare finds one: the whole studies
@@ -46,6 +48,7 @@ power: ## how seldom compare alarms without a difference, and how often compare 
 .PHONY: nightly
 nightly: ## what CI leaves out, in hours: whole tables, all releases of the real Redisson, soak, simulated lives, topologies, other queues
 	DQ_THOROUGH=1 $(GO) test -timeout 60m ./...
+	$(MAKE) race
 	$(MAKE) soak
 	$(MAKE) simulate
 	$(MAKE) mutants

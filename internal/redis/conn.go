@@ -186,8 +186,11 @@ func (c conn) each(ctx context.Context, all func(*goredis.ClusterClient, context
 
 func (c conn) Close() error { return c.client.Close() }
 
-// Nil is the error of a reply without a value, ErrChanged of a Multi before which a watched key changed.
-var Nil, ErrChanged error = goredis.Nil, goredis.TxFailedErr
+// Nil is the error of a reply without a value.
+var Nil error = goredis.Nil
+
+// ErrChanged is the error of a Multi before which a watched key changed.
+var ErrChanged error = goredis.TxFailedErr
 
 // Error is an error reply.
 type Error = goredis.Error
