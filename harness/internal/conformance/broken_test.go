@@ -66,6 +66,9 @@ func servePort(fault string) {
 			continue
 		case op == "open" && fault == "misspells":
 			request["queue"] = fmt.Sprint(request["queue"], "s")
+		case op == "dq.offer" && fault == "capitals":
+			value := request["value"].(map[string]any)
+			value["v"] = strings.ToUpper(fmt.Sprint(value["v"]))
 		case op == "dq.offer" && offers == 3 && fault == "panics":
 			panic("the third offer")
 		}
@@ -145,6 +148,18 @@ func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 		}
 	}
 	require.Contains(t, strings.Join(strings.Fields(text), " "), "--verbose runs all")
+}
+
+func TestAnAlteredValueBreaksStatementsOnCodecs(t *testing.T) {
+	t.Parallel()
+	report, err := verifyPort(t, "capitals", 3, 0, time.Second)
+	require.NoError(t, err)
+	require.Contains(t, report.Stopped, `W-CODEC-1: the value "A" was written`)
+	for _, v := range report.Verdicts() {
+		if v.Verdict == Broken {
+			require.Regexp(t, "^W-CODEC-", v.ID, v.By)
+		}
+	}
 }
 
 func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -25,6 +26,8 @@ type window struct {
 	from, to time.Time
 	delay    int64 // of its message, in ms
 	accepted bool  // it was answered without an error
+	text     string
+	isText   bool // and StringCodec writes the value
 }
 
 // serverClock is that of the server beside the harness's own.
@@ -69,27 +72,39 @@ func (r *caseRun) offering(params map[string]any) (answered func(error)) {
 	if err != nil || wrong != nil {
 		return func(error) {} // no offer, or one that is refused
 	}
-	from := time.Now()
+	value, _ := params["value"].(map[string]any)
+	w := window{from: time.Now(), delay: delay}
+	w.text, w.isText = value["v"].(string)
+	w.isText = w.isText && value["t"] == "string" && r.c.codec() == "string"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := len(r.windows)
+	r.windows = append(r.windows, w)
 	return func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.windows = append(r.windows, window{from, time.Now(), delay, err == nil})
+		r.windows[i].to, r.windows[i].accepted = time.Now(), err == nil
 	}
 }
 
-// offers are the answered ones.
+// offers are the calls that offered. One that was not answered has no end.
 func (r *caseRun) offers() []window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.windows)
 }
 
-// offBy says which messages are due at another time than the calls that offered them asked for, and which were not stored.
+// offBy says which messages are due at another time, or have another text, than the calls that offered them asked for, and
+// which were not stored.
 func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []trace.Breach) {
 	for _, c := range trace.Group(lines) {
-		for _, due := range dueTimes(c) {
-			if text := dueOutside(c.Line, due, windows, clock); text != "" {
+		for _, o := range offered(c) {
+			if text := dueOutside(c.Line, o.Due, windows, clock); text != "" {
 				broken = append(broken, trace.Breach{Statement: "W-OFFER-2", Text: text, Line: c.Line})
+			}
+			if readable := o.Random != ""; readable && len(windows) > 0 && !slices.ContainsFunc(windows, func(w window) bool { return !w.isText || w.text == o.Value }) {
+				text := fmt.Sprintf("the value %.60q was written, and no call offered it; the first offered %.60q", o.Value, windows[0].text)
+				broken = append(broken, trace.Breach{Statement: "W-CODEC-1", Text: text, Line: c.Line})
 			}
 		}
 	}
@@ -105,23 +120,28 @@ func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []
 	return broken
 }
 
-// dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a script that no Redisson
-// sends adds to a timeout set.
-func dueTimes(c trace.Call) (due []int64) {
+// offered are the messages that a call offers: the offer of a Redisson, or what a script that no Redisson sends adds to a
+// timeout set.
+func offered(c trace.Call) (all []trace.Offer) {
 	switch {
 	case c.Offer != nil:
-		return []int64{c.Offer.Due}
+		return []trace.Offer{*c.Offer}
 	case c.Script == nil || c.Script.Known != nil:
 		return nil
 	}
 	for _, l := range c.Inner {
 		if l.Name() == "zadd" && len(l.Args) == 4 && strings.HasPrefix(l.Args[1], "redisson_delay_queue_timeout:") {
-			if at, ok := trace.Score(l.Args[2]); ok {
-				due = append(due, at)
+			o := trace.Offer{}
+			if m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(l.Args[3])); err == nil {
+				o.Random, o.Value = string(m.ID[:]), string(m.Value)
+			}
+			if due, ok := trace.Score(l.Args[2]); ok {
+				o.Due = due
+				all = append(all, o)
 			}
 		}
 	}
-	return due
+	return all
 }
 
 // dueOutside says by how much a due time misses the call that offered the message, and "" where it does not. A message
