@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -44,18 +43,16 @@ func (r *caseRun) seed(ctx context.Context, s *Seed) error {
 		m := string(layout.Pack(seedID(layout, max(s.FirstID, 1)+i), []byte(v)))
 		timeouts, pending = append(timeouts, s.Due+int64(i)*s.Step, m), append(pending, m)
 	}
-	// At once: a transfer in between would make ghosts.
-	commands := [][]any{{"MULTI"}, timeouts, pending, {"EXEC"}}
+	commands := [][]any{timeouts, pending}
 	switch s.Skip {
 	case "timeouts":
-		commands = slices.Delete(commands, 1, 2)
+		commands = commands[1:]
 	case "pending":
-		commands = slices.Delete(commands, 2, 3)
+		commands = commands[:1]
 	}
-	for _, command := range commands {
-		if err := r.setUp.Do(ctx, command...).Err(); err != nil {
-			return &faultError{err}
-		}
+	// At once: a transfer in between would make ghosts.
+	if _, err := r.setUp.Multi(ctx, commands...); err != nil {
+		return &faultError{err}
 	}
 	return nil
 }

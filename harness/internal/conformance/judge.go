@@ -31,6 +31,8 @@ const (
 
 // Result is the outcome of one case.
 type Result struct {
+	Observation // empty for a case that did not run
+
 	ID          string `json:"id"`
 	Status      Status `json:"status"`
 	Requirement string `json:"requirement"`
@@ -49,10 +51,6 @@ type Result struct {
 	// Command runs the case alone; empty where it is not known.
 	Command string `json:"command,omitempty"`
 
-	// Broken are the statements that a rule found broken; they come first in Detail.
-	Broken []trace.Breach `json:"-"`
-	// Lines are what the server saw, the case mark first; empty for a case that did not run.
-	Lines []monitor.Line `json:"-"`
 	// Absent says what the implementation lacks to run a case that holds for the release; such a case is skipped.
 	Absent string `json:"-"`
 	// Uncompared says why the case's commands are not compared.
@@ -63,15 +61,11 @@ type Result struct {
 	calls          []string // of the case
 	subject, codec string   // the call that the case is about
 	steps          int
-	at             *Step          // that failed; nil for what is judged after the steps
-	ended, differs bool           // the program ended; a key of the case differs
-	strange        bool           // a key holds an unexpected element
+	ended          bool           // the program ended
 	sent           []trace.Breach // the statements about commands that were sent otherwise
-	seen           map[string]int
-	baseline       string // why the baseline says that it fails
-	listed         bool   // it passes, and is listed as one that fails
-	silent         bool   // the program did not answer
-	vain           bool   // something was waited for that did not come
+	baseline       string         // why the baseline says that it fails
+	listed         bool           // it passes, and is listed as one that fails
+	silent         bool           // the program did not answer
 }
 
 // lateTries is how often a case runs again that may have failed by chance, on a busy machine.
@@ -105,19 +99,18 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Status, result.Detail = Skip, why
 		return result
 	}
-	known, isKnown := c.knownFailing(r.hello)
-	takeOut := "known-failing at " + result.Place
+	known, takeOut := c.knownFailing(r.hello), "known-failing at "+result.Place
 	if reason, listed := r.Baseline[c.ID]; listed {
-		known, isKnown, takeOut, result.baseline = reason, true, "the baseline", reason
+		known, takeOut, result.baseline = reason, "the baseline", reason
 	}
 	if why := r.absent(c); why != "" {
-		return r.lacking(result, why, known, isKnown)
+		return result.lacking(why, known)
 	}
 	observed, err := r.Observe(ctx, c)
 	var lacks *absentError
 	switch {
 	case errors.As(err, &lacks):
-		return r.lacking(result, fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known, isKnown)
+		return result.lacking(fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known)
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
 		if is, silent := isProgram(err); is {
@@ -125,8 +118,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		}
 		return result
 	}
-	result.Lines, result.vain, result.Broken, result.seen = observed.Lines, observed.vain, observed.Broken, observed.seen
-	result.at, result.differs, result.strange = observed.at, observed.differs, observed.strange
+	result.Observation = *observed
 	failures := append(textsOf(observed.Broken), observed.Failures...)
 	ended, silent := isProgram(r.failed())
 	result.ended, result.silent = ended, silent && len(failures) > 0
@@ -139,19 +131,20 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	if result.baseline != "" && len(failures) > 0 {
 		result.Detail = strings.Join(failures, "\n")
 		if result.Cause = result.CauseText(); !result.is(known) {
-			result.Cause, isKnown = otherwise+result.Cause, false
+			result.Cause = otherwise + result.Cause
 			failures = append(failures, "the baseline says: "+strings.TrimPrefix(known, seenPrefix))
+			known = ""
 		}
 	}
 	if len(failures) > 0 && r.hello.Can(program.BothLayouts) && c.hasForeign() {
-		known, isKnown = "it reads members of both layouts, on purpose", true
+		known = "it reads members of both layouts, on purpose"
 	}
 	switch {
-	case len(failures) > 0 && isKnown:
+	case len(failures) > 0 && known != "":
 		result.Status, result.Detail = FailedAsExpected, known+"\n"+strings.Join(failures, "\n")
 	case len(failures) > 0:
 		result.Status, result.Detail = Fail, strings.Join(failures, "\n")
-	case isKnown:
+	case known != "":
 		result.Status, result.listed = Fail, true
 		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of %s", known, takeOut)
 		result.Cause = "expected to fail, but it passes: take it out of " + takeOut
@@ -178,12 +171,12 @@ func (c *Case) hasForeign() bool {
 }
 
 // lacking is the result of a case that the implementation has no means to run.
-func (r *Runner) lacking(result Result, why, known string, isKnown bool) Result {
-	result.Status, result.Detail, result.Absent = Skip, why, why
-	if isKnown {
-		result.Status, result.Detail = FailedAsExpected, known+"\n"+why
+func (r Result) lacking(why, known string) Result {
+	r.Status, r.Detail, r.Absent = Skip, why, why
+	if known != "" {
+		r.Status, r.Detail = FailedAsExpected, known+"\n"+why
 	}
-	return result
+	return r
 }
 
 // absent says what the implementation lacks to run a case, or "".
@@ -209,16 +202,16 @@ func (s *Step) capability() string {
 	return s.Call
 }
 
-// knownFailing returns the reason why an implementation fails the case.
-func (c *Case) knownFailing(hello program.Hello) (string, bool) {
+// knownFailing returns the reason why an implementation fails the case, or "".
+func (c *Case) knownFailing(hello program.Hello) string {
 	for pattern, reason := range c.KnownFailing {
 		for _, name := range []string{hello.Name, hello.Name + ":" + hello.Version} {
 			if ok, err := path.Match(pattern, name); err == nil && ok {
-				return reason, true
+				return reason
 			}
 		}
 	}
-	return "", false
+	return ""
 }
 
 // delayTolerance is wide: offBy judges each due time by its call. It finds a recording of another delay than the case's.
@@ -237,22 +230,22 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	switch {
 	case source.missing != "":
 		result.Detail = "the trace is not compared: " + source.missing
-	case r.level() != State:
+	case r.Level != State:
 		result.JudgedBy = source.release.String()
 		if other {
 			result.Detail = "judged by the recording of " + result.JudgedBy
 		}
 	}
-	if r.level() == Wire && other && r.Beside == nil {
+	if r.Level == Wire && other && r.Beside == nil {
 		if failures = foreignScripts(result.Lines, r.Release); len(failures) > 0 {
 			result.sent = []trace.Breach{{Statement: "W-SCRIPT-2", Text: failures[0]}}
 		}
 	}
-	if len(failures) > 0 || source.missing != "" || r.level() == State {
+	if len(failures) > 0 || source.missing != "" || r.Level == State {
 		return failures, nil
 	}
 	normalise := trace.Normalise
-	if r.level() == Exchange {
+	if r.Level == Exchange {
 		normalise = trace.NormaliseExchange
 	}
 	want, err := normalise(source.recording, "left: Redisson "+source.release.String(), source.lines)
@@ -273,7 +266,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
 		result.Cause = f.Cause
-		result.sent = sentOtherwise(f.Sent, r.level(), r.Release, result.Statements)
+		result.sent = sentOtherwise(f.Sent, r.Level, r.Release, result.Statements)
 		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, nil
 	}
 	return nil, nil

@@ -93,8 +93,8 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 		}
 		if !slices.Equal(got, wanted[key]) {
 			_, known := wanted[key]
-			r.differs = r.differs || known
-			r.strange = r.strange || slices.ContainsFunc(got, func(element string) bool { return !slices.Contains(expected, element) })
+			r.found.differs = r.found.differs || known
+			r.found.strange = r.found.strange || slices.ContainsFunc(got, func(element string) bool { return !slices.Contains(expected, element) })
 			failures = append(failures, fmt.Sprintf("the key %q: expected %s, got %s%s", key, elements(wanted[key]), elements(got), r.foreignLayout(wanted[key], got)))
 		}
 		failure, err := r.checkExpiry(ctx, key)
@@ -102,7 +102,7 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 			return nil, &faultError{err}
 		}
 		if failure != "" {
-			failures, r.differs = append(failures, fmt.Sprintf("the key %q: expected %s", key, failure)), true
+			failures, r.found.differs = append(failures, fmt.Sprintf("the key %q: expected %s", key, failure)), true
 		}
 	}
 	return failures, nil

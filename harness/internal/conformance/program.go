@@ -45,9 +45,6 @@ func (r *Runner) fail(err error, silent bool) error {
 func (r *Runner) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.broken == nil {
-		return nil
-	}
 	return r.broken
 }
 

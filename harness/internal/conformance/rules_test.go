@@ -48,7 +48,7 @@ func byHarness(lines []monitor.Line) map[string]bool {
 func TestOnlyLateReactionsRunAgain(t *testing.T) {
 	late, wrong := trace.Breach{Statement: "W-START-2", Late: true}, trace.Breach{Statement: "W-OFFER-4"}
 	for _, broken := range [][]trace.Breach{{late}, {late, wrong}, {}} {
-		r := Result{Status: Fail, Broken: broken, Detail: strings.Join(textsOf(broken), "\n")}
+		r := Result{Status: Fail, Observation: Observation{Broken: broken}, Detail: strings.Join(textsOf(broken), "\n")}
 		require.Equal(t, len(broken) == 1, r.onlyLate(), "%v", broken)
 		r.Detail += "\nan answer"
 		require.False(t, r.onlyLate(), "%v", broken)

@@ -65,7 +65,7 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if hello.Name == "dq" {
 		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
 	}
-	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice(), runner.unseen
+	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), runner.Level, p.Spec.Notice(), runner.unseen
 	if p.Server {
 		report.Subject = "server"
 	}
@@ -134,7 +134,7 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 	if err != nil {
 		return nil, nil, end, errors.Join(err, program.Close())
 	}
-	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, p.Level, p.Baseline, p.first, p.wait
+	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, cmp.Or(p.Level, Wire), p.Baseline, p.first, p.wait
 	ends = append(ends, func() error {
 		if runner.failed() != nil {
 			runner.discard()

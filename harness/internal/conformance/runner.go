@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ const caseTimeout = 90 * time.Second
 // Runner runs cases against one program on one server.
 type Runner struct {
 	Release  wire.Release // that the program is to behave as
-	Level    Level        // empty for Wire
+	Level    Level        // Wire by default
 	Baseline Baseline     // cases that the program is known to fail
 	// Restart starts the program anew after it has ended or does not answer; nil for never.
 	Restart func(context.Context) (program.Program, error)
@@ -36,7 +35,7 @@ type Runner struct {
 	vain   int    // how many were
 
 	mu        sync.Mutex
-	broken    *ProgramError // why the program can be used no more
+	broken    error         // why the program can be used no more, a *ProgramError; nil if it can
 	warm      bool          // the program has done the warm-up
 	impatient bool          // it was started anew
 	renewed   bool          // and has been before
@@ -66,7 +65,7 @@ func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program pr
 	if address.Database != 0 {
 		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
 	}
-	r := &Runner{Release: release, program: program, hello: program.Introduction(), unseen: unseen}
+	r := &Runner{Release: release, Level: Wire, program: program, hello: program.Introduction(), unseen: unseen}
 	defer func() {
 		if err != nil {
 			err = errors.Join(asForbidden(err), r.disconnect())
@@ -85,12 +84,12 @@ func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program pr
 	}
 	if srv.How == "external" {
 		r.senders.guest = &monitor.Guest{
-			Conn: r.control, Connections: harnessConnections,
+			Conn: r.control, Connections: 3, // control, set-up and MONITOR
 			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 		}
-	}
-	if r.senders.guest != nil && unseen != "" {
-		r.senders.guest.Mine = r.mine
+		if unseen != "" {
+			r.senders.guest.Mine = r.mine
+		}
 	}
 	for conn, who := range map[redis.Conn]string{r.control: control, r.setUp: setUp} {
 		if err = conn.Do(ctx, "ECHO", r.senders.mark+who).Err(); err != nil {
@@ -103,9 +102,6 @@ func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program pr
 	return r, err
 }
 
-// harnessConnections are control, set-up and MONITOR.
-const harnessConnections = 3
-
 // asForbidden makes ErrForbidden of an error that says that the user lacks a right.
 func asForbidden(err error) error {
 	if err == nil || errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "NOPERM") {
@@ -113,8 +109,6 @@ func asForbidden(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
-
-func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
 
 // Stopped is monitor.ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
@@ -149,18 +143,18 @@ func (r *Runner) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// Observation is the outcome of one case.
+// Observation is what a case showed.
 type Observation struct {
-	// Lines are the server's from before the first open to after the last close.
-	Lines []monitor.Line
+	// Lines are the server's from before the first open to after the last close, the case mark first.
+	Lines []monitor.Line `json:"-"`
 	// Failures are expectations on replies, waits and keys that were not met.
-	Failures []string
+	Failures []string `json:"-"`
 	// Broken are the statements that a rule found broken.
-	Broken []trace.Breach
+	Broken []trace.Breach `json:"-"`
 
 	seen    map[string]int // how often a rule was about a statement
-	vain    bool           // one of the failures is a wait in vain
-	at      *Step          // that failed; nil for none
+	vain    bool           // something was waited for that did not come
+	at      *Step          // that failed; nil for what is judged after the steps
 	differs bool           // a key of the case
 	strange bool           // a key holds an unexpected element
 }
@@ -189,7 +183,7 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 	return observed, err
 }
 
-func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
+func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	if err := r.renew(ctx); err != nil {
@@ -201,22 +195,23 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	r.last = c
 	run, vain := &caseRun{
 		Runner: r, c: c, names: c.names(),
-		handles: map[string]string{}, clients: map[string]string{}, owners: map[string]program.Program{}, async: map[string]async{},
+		handles: map[string]handle{}, clients: map[string]string{}, async: map[string]async{},
 	}, r.vain
-	failures, err := run.steps(ctx)
+	o := &run.found
+	o.Failures, err = run.steps(ctx)
 	switch {
-	case err != nil || len(failures) > 0:
+	case err != nil || len(o.Failures) > 0:
 	case c.history != nil:
 		err = run.finish(ctx)
 	default:
-		failures, err = run.checkKeys(ctx)
+		o.Failures, err = run.checkKeys(ctx)
 	}
 	healthy := time.Now().Add(r.clock.ahead).UnixMicro()
 	if r.failed() == nil {
 		ended := run.end(ctx)
 		if is, _ := isProgram(ended); is {
-			if len(failures) == 0 {
-				failures = []string{ended.Error()}
+			if len(o.Failures) == 0 {
+				o.Failures = []string{ended.Error()}
 			}
 			ended = nil
 		}
@@ -225,28 +220,28 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := r.collect(ctx)
-	if err != nil {
+	if o.Lines, err = r.collect(ctx); err != nil {
 		return nil, err
 	}
-	if len(failures) == 0 && r.level() != State {
-		failures = run.checkPublished(lines)
+	if len(o.Failures) == 0 && r.Level != State {
+		o.Failures = run.checkPublished(o.Lines)
 	}
-	if hidden := r.senders.unexpected(r.level()); len(failures) == 0 {
-		failures = hidden
+	if hidden := r.senders.unexpected(r.Level); len(o.Failures) == 0 {
+		o.Failures = hidden
 	}
+	o.vain = r.vain > vain
 	if r.unseen != "" { // the rules are about effects of commands
-		return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain, at: run.at, differs: run.differs, strange: run.strange}, nil
+		return o, nil
 	}
 	timeline := trace.NewTimeline(c.queues()...)
 	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
 	own := func(peer string) bool { return !r.senders.is(peer, setUp) }
-	broken := breaches(timeline, lines, own, r.Release, healthy)
-	broken = append(broken, offBy(lines, run.offers(), r.clock)...)
-	if misnamed := c.misnamed(lines, own); misnamed != nil && len(broken)+len(failures) > 0 {
-		broken = misnamed
+	o.Broken, o.seen = breaches(timeline, o.Lines, own, r.Release, healthy), timeline.Seen
+	o.Broken = append(o.Broken, offBy(o.Lines, run.offers(), r.clock)...)
+	if misnamed := c.misnamed(o.Lines, own); misnamed != nil && len(o.Broken)+len(o.Failures) > 0 {
+		o.Broken = misnamed
 	}
-	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain, at: run.at, differs: run.differs, strange: run.strange}, nil
+	return o, nil
 }
 
 // prepare empties the server and marks the beginning of the case.

@@ -29,16 +29,19 @@ type caseRun struct {
 	*Runner
 	c       *Case
 	names   wire.Names
-	handles map[string]string // the program's names of handles by ours
+	handles map[string]handle
 	clients map[string]string
-	owners  map[string]program.Program // of handles, by ours
 	async   map[string]async
-	at      *Step // that failed
-	differs bool  // a key of the case does
-	strange bool  // a key holds an unexpected element
+	found   Observation
 
 	mu      sync.Mutex
 	windows []window // of the offers so far
+}
+
+// handle is an opened queue: the program's name of it, and the program.
+type handle struct {
+	name  string
+	owner program.Program
 }
 
 // async is a call that is not waited for.
@@ -63,7 +66,7 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	}
 	for i, s := range r.c.Steps {
 		if err := r.step(ctx, s); err != nil {
-			r.at = s
+			r.found.at = s
 			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err, r.named(s))
 		}
 	}
@@ -188,7 +191,8 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	}
 	var before, subscribed int
 	r.watch.look(func(lines []monitor.Line) { before, subscribed = r.transfers(lines), r.subscriptions(lines) })
-	_, again := r.clients[cmp.Or(o.Client, mainHandle)]
+	client := cmp.Or(o.Client, mainHandle)
+	_, again := r.clients[client]
 	owner := r.program
 	if o.By != "" {
 		owner = r.Beside
@@ -201,13 +205,12 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	if err := json.Unmarshal(result.result, &opened); err != nil || opened.Handle == "" {
 		return r.fail(fmt.Errorf("expected a handle in answer to open, got %.120s", result.result), false)
 	}
-	r.handles[cmp.Or(o.As, mainHandle)] = opened.Handle
-	r.owners[cmp.Or(o.As, mainHandle)] = owner
-	r.clients[cmp.Or(o.Client, mainHandle)] = opened.Client
+	r.handles[cmp.Or(o.As, mainHandle)] = handle{opened.Handle, owner}
+	r.clients[client] = opened.Client
 	if o.Plain || o.Unattended || o.Queue != "" {
 		return nil
 	}
-	if err := r.wait(ctx, &Wait{Transfers: before + 1}); err != nil || again || r.level() != Wire {
+	if err := r.wait(ctx, &Wait{Transfers: before + 1}); err != nil || again || r.Level != Wire {
 		return err
 	}
 	// A subscription may come after the transfer, and over TLS after a case that sends nothing has ended. That there is
@@ -258,16 +261,17 @@ func (r *caseRun) call(ctx context.Context, s *Step) answer {
 	if err != nil {
 		return answer{err: &faultError{err}}
 	}
-	handle, ok := r.handles[cmp.Or(s.Handle, mainHandle)]
+	name := cmp.Or(s.Handle, mainHandle)
+	handle, ok := r.handles[name]
 	if !ok {
 		return answer{err: &faultError{fmt.Errorf("no handle %q is open: the case is wrong", s.Handle)}}
 	}
 	if s.Call == "close" {
-		delete(r.handles, cmp.Or(s.Handle, mainHandle))
+		delete(r.handles, name)
 	}
-	params["handle"] = handle
+	params["handle"] = handle.name
 	answered := r.offering(params)
-	a := r.ask(ctx, r.owners[cmp.Or(s.Handle, mainHandle)], s.Call, params)
+	a := r.ask(ctx, handle.owner, s.Call, params)
 	answered(a.err)
 	return a
 }

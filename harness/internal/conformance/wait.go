@@ -33,7 +33,7 @@ func (e *waitError) Unwrap() error { return e.err }
 // wait waits for all events of w within one time. After a wait in vain the next ones are short, until one is not. At the
 // level state the commands of an implementation do not matter: a wait for commands is short there, and may be in vain.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
-	means := r.level() == State && w.Length == nil && w.Subscribers == nil
+	means := r.Level == State && w.Length == nil && w.Subscribers == nil
 	limit := r.waits()
 	if means {
 		limit = meansPatience
@@ -148,7 +148,7 @@ func (r *caseRun) transfers(lines []monitor.Line) int {
 		case !l.Inner():
 			asked = false
 		case asked || len(l.Args) < 2 || l.Args[1] != r.names.TimeoutSet:
-		case l.Name() == "zrangebyscore", r.level() != Wire && asksForDue(l):
+		case l.Name() == "zrangebyscore", r.Level != Wire && asksForDue(l):
 			n, asked = n+1, true
 		}
 	}
