@@ -1,33 +1,28 @@
 package monitor
 
-import "strings"
+import (
+	"encoding/hex"
+	"strings"
+)
 
-const hexDigits = "0123456789abcdef"
+const (
+	hexDigits = "0123456789abcdef"
+	// escaped are the bytes with an escape of one letter, and escapes are these letters.
+	escaped, escapes = "\\\"\n\r\t\a\b", `\"nrtab`
+)
 
 // AppendQuoted appends arg in double quotes as a Redis server quotes it (its sdscatrepr): \\ \" \n \r \t \a \b by name,
 // every other byte that is not printable ASCII as \xHH in lower case.
 func AppendQuoted(b []byte, arg string) []byte {
 	b = append(b, '"')
 	for i := range len(arg) {
-		switch c := arg[i]; c {
-		case '\\', '"':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\a':
-			b = append(b, '\\', 'a')
-		case '\b':
-			b = append(b, '\\', 'b')
-		default:
-			if c < ' ' || c > '~' {
-				b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
-			} else {
-				b = append(b, c)
-			}
+		c := arg[i]
+		if c >= ' ' && c <= '~' && c != '"' && c != '\\' {
+			b = append(b, c)
+		} else if at := strings.IndexByte(escaped, c); at >= 0 {
+			b = append(b, '\\', escapes[at])
+		} else {
+			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
 	return append(b, '"')
@@ -92,38 +87,14 @@ func unescape(s string) (c byte, size int) {
 	if len(s) < 2 {
 		return 0, 0
 	}
-	if s[1] == 'x' && len(s) >= 4 {
-		hi, lo := hexValues[s[2]], hexValues[s[3]]
-		if hi|lo < 16 {
-			return hi<<4 | lo, 4
-		}
+	if at := strings.IndexByte(escapes, s[1]); at >= 0 {
+		return escaped[at], 2
+	}
+	var decoded [1]byte
+	if s[1] != 'x' || len(s) < 4 {
+		return 0, 0
+	} else if _, err := hex.Decode(decoded[:], []byte(s[2:4])); err != nil {
 		return 0, 0
 	}
-	switch s[1] {
-	case '\\', '"':
-		return s[1], 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case 'a':
-		return '\a', 2
-	case 'b':
-		return '\b', 2
-	}
-	return 0, 0
+	return decoded[0], 4
 }
-
-// hexValues are the values of hexadecimal digits, and 255 of every other byte.
-var hexValues = func() (values [256]byte) {
-	for i := range values {
-		values[i] = 255
-	}
-	for i := range byte(16) {
-		values[hexDigits[i]] = i
-		values[strings.ToUpper(hexDigits)[i]] = i
-	}
-	return values
-}()
