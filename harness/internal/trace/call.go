@@ -22,6 +22,14 @@ type Call struct {
 	Body, BodySHA1 string
 }
 
+// commands are what a call does: the commands of its script, or its own.
+func (c Call) commands() []monitor.Line {
+	if callsScript(c.Line) {
+		return c.Inner
+	}
+	return []monitor.Line{c.Line}
+}
+
 // RebuiltPeer is the peer of a script call that a recording does not hold.
 const RebuiltPeer = "rebuilt"
 
@@ -72,13 +80,6 @@ func Group(lines []monitor.Line) []Call {
 // group puts inner commands under the script call before them, and reads what each call says: nothing behind it reads a
 // line again. The first inner command that has no call is returned; it becomes one of its own.
 func group(lines []monitor.Line) (calls []Call, orphan *monitor.Line) {
-	clients := 0
-	for _, l := range lines {
-		if !l.Inner() {
-			clients++
-		}
-	}
-	calls = make([]Call, 0, clients)
 	for i, l := range lines {
 		switch {
 		case !l.Inner():

@@ -132,10 +132,6 @@ func isNumber(s string) bool {
 }
 
 // changesOf are the commands of a call that make changes.
-func changesOf(c Call) (made []monitor.Line) {
-	all := c.Inner
-	if !callsScript(c.Line) {
-		all = []monitor.Line{c.Line}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(l monitor.Line) bool { return !Changes(l) })
+func changesOf(c Call) []monitor.Line {
+	return slices.DeleteFunc(slices.Clone(c.commands()), func(l monitor.Line) bool { return !Changes(l) })
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -83,14 +84,13 @@ const (
 
 // position orders differences as they come in the recordings.
 func (c *candidate) position() int {
-	return min(numberOf(c.left), numberOf(c.right))
-}
-
-func numberOf(e *Event) int {
-	if e == nil {
-		return int(^uint(0) >> 1)
+	at := math.MaxInt
+	for _, e := range []*Event{c.left, c.right} {
+		if e != nil {
+			at = min(at, e.Number)
+		}
 	}
-	return e.Number
+	return at
 }
 
 func roles(traces ...*Trace) []Role {
@@ -126,9 +126,9 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 		if i < len(rs) {
 			c.right = rs[i]
 		}
-		switch {
-		case c.left == nil || c.right == nil || !slices.Equal(c.left.Form, c.right.Form):
-			c.form = firstDifferent(c.left, c.right)
+		switch l, r := c.left.form(), c.right.form(); {
+		case !slices.Equal(l, r):
+			c.form = firstDifference(l, r)
 			c.meaning, c.cause = meaning(role, i, ls, rs, c.form)
 			return c
 		case c.left.HasDelay && apart(c.left.Delay, c.right.Delay) > uint64(tolerance.Milliseconds()):
@@ -147,15 +147,12 @@ func apart(a, b int64) uint64 {
 	return uint64(max(d, -d))
 }
 
-func firstDifferent(left, right *Event) int {
-	if left == nil || right == nil {
-		return 0
+// form is empty for no event.
+func (e *Event) form() []string {
+	if e == nil {
+		return nil
 	}
-	i := 0
-	for i < min(len(left.Form), len(right.Form)) && left.Form[i] == right.Form[i] {
-		i++
-	}
-	return i
+	return e.Form
 }
 
 // compareOrder compares the orders across roles.
@@ -285,22 +282,22 @@ func (e *Event) what() string {
 
 // sides shows two texts around their first difference.
 func sides(l, r string) string {
-	at := firstDifference(l, r)
-	return fmt.Sprintf("%s on the left, %s on the right", around(l, at, 30, 40), around(r, at, 30, 40))
+	at, plain := firstDifference([]byte(l), []byte(r)), func(text string) string { return text }
+	return fmt.Sprintf("%s on the left, %s on the right", around(l, at, 30, 40, plain), around(r, at, 30, 40, plain))
 }
 
-// firstDifference is the offset of the first byte in which two texts differ.
-func firstDifference(a, b string) (at int) {
+// firstDifference is the index of the first element in which two lists differ.
+func firstDifference[E comparable](a, b []E) (at int) {
 	for at < min(len(a), len(b)) && a[at] == b[at] {
 		at++
 	}
 	return at
 }
 
-// around cuts text to so many bytes before and after an offset.
-func around(text string, at, before, after int) string {
+// around shows so many bytes of text before and after an offset.
+func around(text string, at, before, after int, show func(string) string) string {
 	from, to := max(0, at-before), min(len(text), at+after)
-	cut := text[from:to]
+	cut := show(text[from:to])
 	if from > 0 {
 		cut = "…" + cut
 	}

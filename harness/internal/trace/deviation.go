@@ -59,7 +59,7 @@ func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
 		case l.Name() == "zadd":
 			transferred = ""
 			if _, known := r.layouts[set]; !known && len(l.Args) == 4 {
-				if m, err := unpackAny(l.Args[3], d.LengthSize); err == nil {
+				if m, err := unpackAny(l.Args[3], d.LengthSize, nil); err == nil {
 					r.layouts[set] = m.Layout
 				}
 			}
@@ -122,7 +122,7 @@ func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
 			member = l.Args[2]
 		}
 	}
-	m, err := unpackAny(member, r.lengthSize)
+	m, err := unpackAny(member, r.lengthSize, nil)
 	if err != nil {
 		return nil, &MemberError{zadd, err}
 	}
@@ -152,7 +152,7 @@ func (r *rebuilder) transfer(lines []monitor.Line) ([]string, error) {
 		layout = layout.Other()
 	}
 	if i := slices.IndexFunc(lines, func(l monitor.Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
-		m, err := unpackAny(lines[i].Args[3], r.lengthSize)
+		m, err := unpackAny(lines[i].Args[3], r.lengthSize, nil)
 		if err != nil {
 			return nil, &MemberError{lines[i], err}
 		}
@@ -210,7 +210,7 @@ func (d Deviations) Expected(l monitor.Line) (expected monitor.Line, translated 
 		return l, false, nil
 	}
 	for _, i := range memberArgs(l) {
-		m, err := unpackAny(l.Args[i], d.LengthSize)
+		m, err := unpackAny(l.Args[i], d.LengthSize, nil)
 		if err != nil {
 			return l, false, &MemberError{l, err}
 		}
@@ -223,15 +223,19 @@ func (d Deviations) Expected(l monitor.Line) (expected monitor.Line, translated 
 	return l, translated, nil
 }
 
-// unpackAny reads a member of either layout.
-func unpackAny(member string, lengthSize int) (wire.Member, error) {
-	m, err1 := wire.LayoutDLc0.UnpackSized([]byte(member), lengthSize)
-	if err1 == nil {
-		return m, nil
+// unpackAny reads a member of either layout. Where both fit, as they can for a value of nothing but zero bytes, the ids of
+// the offers tell which it is.
+func unpackAny(member string, lengthSize int, offered map[[8]byte]string) (m wire.Member, err error) {
+	read := false
+	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		fits, failed := layout.UnpackSized([]byte(member), lengthSize)
+		if _, ok := offered[fits.ID]; failed == nil && (ok || !read) {
+			m, read = fits, true
+		}
+		err = errors.Join(err, failed)
 	}
-	m, err2 := wire.LayoutBc0Lc0.UnpackSized([]byte(member), lengthSize)
-	if err2 == nil {
-		return m, nil
+	if read {
+		err = nil
 	}
-	return wire.Member{}, errors.Join(err1, err2)
+	return m, err
 }

@@ -54,33 +54,22 @@ func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, e
 	reasons := declared(left, right)
 	lefts, rights := casesOf(left), casesOf(right)
 	var outcomes []Outcome
-	add := func(id string, compare func() (Outcome, error)) (err error) {
-		o := Outcome{Case: id, Declared: reasons[id]}
-		if _, ok := reasons[id]; !ok {
-			o, err = compare()
+	for _, c := range append(lefts, slices.DeleteFunc(slices.Clone(rights), func(r keyedCase) bool { return r.in(lefts) >= 0 })...) {
+		o := Outcome{Case: c.id, Declared: reasons[c.id]}
+		l, r := c.in(lefts), c.in(rights)
+		switch {
+		case o.Declared != "":
+		case r < 0:
+			o = onlyIn(c.id, "left", left.Path)
+		case l < 0:
+			o = onlyIn(c.id, "right", right.Path)
+		default:
+			var err error
+			if o, err = diffCase(left, right, lefts[l], rights[r], tolerance); err != nil {
+				return nil, err
+			}
 		}
 		outcomes = append(outcomes, o)
-		return err
-	}
-	for _, l := range lefts {
-		err := add(l.id, func() (Outcome, error) {
-			i := slices.IndexFunc(rights, func(r keyedCase) bool { return r.id == l.id && r.times == l.times })
-			if i < 0 {
-				return onlyIn(l.id, "left", left.Path), nil
-			}
-			r := rights[i]
-			rights = slices.Delete(rights, i, i+1)
-			return diffCase(left, right, l, r, tolerance)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, r := range rights {
-		if slices.ContainsFunc(lefts, func(l keyedCase) bool { return r.id == l.id && r.times == l.times }) {
-			continue
-		}
-		_ = add(r.id, func() (Outcome, error) { return onlyIn(r.id, "right", right.Path), nil })
 	}
 	return outcomes, nil
 }
@@ -90,6 +79,11 @@ type keyedCase struct {
 	id    string
 	times int
 	lines []monitor.Line
+}
+
+// in returns the index of the same case in a list, or -1.
+func (c keyedCase) in(list []keyedCase) int {
+	return slices.IndexFunc(list, func(other keyedCase) bool { return other.id == c.id && other.times == c.times })
 }
 
 func casesOf(rec *monitor.Recording) (all []keyedCase) {

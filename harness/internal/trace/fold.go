@@ -82,14 +82,6 @@ func isEmptyTransfer(c Call) bool {
 	return len(c.Inner) == 2 && c.Inner[0].Name() == "zrangebyscore" && c.Inner[1].Name() == "zrange"
 }
 
-// commands returns the commands that change keys: those of the script, or else the client's own.
-func (e *Event) commands() []monitor.Line {
-	if len(e.Inner) > 0 {
-		return e.Inner
-	}
-	return []monitor.Line{e.Line}
-}
-
 const (
 	pingIdle     = 29_000_000 // µs of idleness until Redisson pings: its pingConnectionInterval of 30 s, less the delays of a busy machine
 	setUpRepeats = 2          // how often a connection may send the same command to set itself up: Redisson pings twice

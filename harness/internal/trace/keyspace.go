@@ -49,13 +49,11 @@ func (m *Keyspace) Apply(l monitor.Line, inner []monitor.Line) {
 	switch name := l.Name(); {
 	case name == "multi":
 		m.inMulti[l.Peer] = true
-	case name == "exec" || name == "discard":
-		delete(m.inMulti, l.Peer)
-		for _, in := range inner {
-			m.command(in)
-		}
 	case Subscribes(l) || name == "quit" || name == "reset":
 		m.subscribe(l)
+	case name == "exec" || name == "discard":
+		delete(m.inMulti, l.Peer)
+		fallthrough
 	case len(inner) > 0:
 		for _, in := range inner {
 			m.command(in)

@@ -255,8 +255,8 @@ func isTimeArg(l monitor.Line, i int) bool {
 }
 
 func (n *normaliser) member(e *Event, member string) string {
-	m, ok := n.unpack(member)
-	if !ok {
+	m, err := unpackAny(member, n.lengthSize, n.ids)
+	if err != nil {
 		return quoted(member)
 	}
 	id := n.id(m.ID)
@@ -264,21 +264,6 @@ func (n *normaliser) member(e *Event, member string) string {
 		e.ids = append(e.ids, id)
 	}
 	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
-}
-
-// unpack reads a member of either layout. Where both fit, as they can for a value of nothing but zero bytes, the id of
-// an offer tells which it is.
-func (n *normaliser) unpack(member string) (m wire.Member, ok bool) {
-	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
-		fits, err := layout.UnpackSized([]byte(member), n.lengthSize)
-		if err != nil {
-			continue
-		}
-		if _, offered := n.ids[fits.ID]; offered || !ok {
-			m, ok = fits, true
-		}
-	}
-	return m, ok
 }
 
 func quoted(s string) string { return string(monitor.AppendQuoted(nil, s)) }

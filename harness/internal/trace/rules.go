@@ -248,21 +248,17 @@ func (t *Timeline) late() {
 			q.timer = 0
 		}
 	}
-	t.missed = slices.DeleteFunc(t.missed, func(m miss) bool {
-		late := t.now-m.line.Time > 5*soon
-		t.breaks("W-SCRIPT-5", says(late, notRepeated), m.line)
+	t.forget(5 * soon)
+}
+
+// forget gives up the calls of unknown scripts that did not come again within so many µs.
+func (t *Timeline) forget(patience int64) {
+	t.missed = slices.DeleteFunc(t.missed, func(c Call) bool {
+		late := t.now-c.Time > patience
+		t.breaks("W-SCRIPT-5", says(late, "the server did not know the script, and the call was not sent again with the same arguments"), c.Line)
 		return late
 	})
 }
-
-// atEnd finds reactions that never came.
-func (t *Timeline) atEnd() {
-	for _, m := range t.missed {
-		t.breaks("W-SCRIPT-5", says(t.now-m.line.Time > soon, notRepeated), m.line)
-	}
-}
-
-const notRepeated = "the server did not know the script, and the call was not sent again with the same arguments"
 
 // judgeMisses follows calls of scripts that the server does not know: an offer must come again as it was. A call that
 // runs a script has commands of it; one that misses has none.
@@ -270,14 +266,15 @@ func (t *Timeline) judgeMisses(c Call) {
 	if c.Script == nil || c.Script.Known == nil || c.Script.Known.Name != wire.ScriptOffer {
 		return
 	}
-	rest := strings.Join(c.Script.Keys, "\x00") + "\x01" + strings.Join(c.Script.Args, "\x00")
 	if len(c.Inner) == 0 {
 		if c.Name() == "evalsha" {
-			t.missed = append(t.missed, miss{c.Line, c.Script.SHA1, rest})
+			t.missed = append(t.missed, c)
 		}
 		return
 	}
-	i := slices.IndexFunc(t.missed, func(m miss) bool { return m.sha1 == c.Script.SHA1 && m.rest == rest })
+	i := slices.IndexFunc(t.missed, func(m Call) bool {
+		return m.Script.SHA1 == c.Script.SHA1 && slices.Equal(m.Script.Keys, c.Script.Keys) && slices.Equal(m.Script.Args, c.Script.Args)
+	})
 	if i >= 0 {
 		t.Seen["W-SCRIPT-5"]++
 		t.missed = slices.Delete(t.missed, i, i+1)
@@ -357,7 +354,7 @@ func (s *Step) leaves() bool {
 func (s *Step) moved() (members, values []string) {
 	members = slices.SortedFunc(slices.Values(s.Removed), func(a, b string) int { return cmp.Or(cmp.Compare(s.Due[a], s.Due[b]), strings.Compare(a, b)) })
 	for _, m := range members {
-		unpacked, err := unpackAny(m, wire.LengthSize)
+		unpacked, err := unpackAny(m, wire.LengthSize, nil)
 		if err != nil {
 			return nil, nil
 		}
@@ -439,6 +436,6 @@ func (s *Step) repeats() string {
 }
 
 func idOf(member string) (id [8]byte, ok bool) {
-	m, err := unpackAny(member, wire.LengthSize)
+	m, err := unpackAny(member, wire.LengthSize, nil)
 	return m.ID, err == nil
 }

@@ -121,18 +121,11 @@ type Timeline struct {
 	call   []monitor.Line // of which more inner lines may come
 	own    bool           // call is judged
 	multi  map[string][]monitor.Line
-	missed []miss
+	missed []Call           // of scripts that the server did not know
 	steps  map[*Queue]*Step // of the call under way
 	order  []*Step
 	now    int64
 	broken []Breach
-}
-
-// miss is a script call that the server did not know.
-type miss struct {
-	line monitor.Line
-	sha1 string
-	rest string // keys and arguments
 }
 
 // NewTimeline begins with an empty server. Queues are known by their names, or by the name of a timeout set.
@@ -170,7 +163,7 @@ func (t *Timeline) Until(now int64) []Breach {
 // End takes over that no line follows, and returns what was broken.
 func (t *Timeline) End() []Breach {
 	t.Until(t.now)
-	t.atEnd()
+	t.forget(soon)
 	return t.broken
 }
 
@@ -179,36 +172,22 @@ func (t *Timeline) flush() {
 	if len(t.call) == 0 {
 		return
 	}
-	first, inner := t.call[0], t.call[1:]
-	t.call = nil
-	queued, inTransaction := t.multi[first.Peer]
-	switch name := first.Name(); {
+	c := newCall(t.call[0])
+	c.Inner, t.call = t.call[1:], nil
+	queued, inTransaction := t.multi[c.Peer]
+	switch name := c.Name(); {
 	case name == "multi":
-		t.multi[first.Peer] = []monitor.Line{}
-		return
-	case name == "discard":
-		delete(t.multi, first.Peer)
-		return
-	case name == "exec":
-		delete(t.multi, first.Peer)
-		if len(queued) > 0 {
-			t.step(newCall(first), queued)
+		t.multi[c.Peer] = []monitor.Line{}
+	case name == "exec" || name == "discard":
+		delete(t.multi, c.Peer)
+		if name == "exec" && len(queued) > 0 {
+			t.step(c, queued)
 		}
-		return
 	case inTransaction:
-		if !callsScript(first) {
-			inner = []monitor.Line{first}
-		}
-		t.multi[first.Peer] = append(queued, inner...)
-		return
+		t.multi[c.Peer] = append(queued, c.commands()...)
+	default:
+		t.step(c, c.commands())
 	}
-	c := newCall(first)
-	c.Inner = slices.Clone(inner)
-	lines := c.Inner
-	if !callsScript(first) {
-		lines = []monitor.Line{first}
-	}
-	t.step(c, lines)
 }
 
 // step applies what one call does at once, and judges it.

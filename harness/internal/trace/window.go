@@ -63,8 +63,9 @@ func compareLine(want, got monitor.Line) *Difference {
 	}
 	for i := range min(len(want.Args), len(got.Args)) {
 		if w, g := want.Args[i], got.Args[i]; w != g {
-			at := firstDifference(w, g)
-			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s", i, at, excerpt(w, at), excerpt(g, at))}
+			at := firstDifference([]byte(w), []byte(g))
+			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s",
+				i, at, around(w, at, 12, 12, quoted), around(g, at, 12, 12, quoted))}
 		}
 	}
 	if len(want.Args) != len(got.Args) {
@@ -73,19 +74,6 @@ func compareLine(want, got monitor.Line) *Difference {
 		}
 	}
 	return nil
-}
-
-// excerpt quotes the neighbourhood of s[at].
-func excerpt(s string, at int) string {
-	from, to := max(0, at-12), min(len(s), at+12)
-	before, after := "", ""
-	if from > 0 {
-		before = "…"
-	}
-	if to < len(s) {
-		after = "…"
-	}
-	return before + quoted(s[from:to]) + after
 }
 
 const (
