@@ -98,14 +98,3 @@ func FuzzLine(f *testing.F) {
 		require.Equal(t, line, again)
 	})
 }
-
-// FuzzArgs holds that any bytes survive being written and read.
-func FuzzArgs(f *testing.F) {
-	f.Add("EVAL", "\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\"")
-	f.Fuzz(func(t *testing.T, name, value string) {
-		line := Line{Time: 1645518017427970, DB: 1, Peer: LuaPeer, Args: []string{name, value}}
-		got, err := ParseLine(line.String())
-		require.NoError(t, err)
-		require.Equal(t, line.Args, got.Args)
-	})
-}
