@@ -238,17 +238,14 @@ func Page(reply *goredis.Cmd) (elements []string, cursor string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if len(parts) == 2 {
-		items, _ := parts[1].([]any)
-		for _, item := range items {
-			elements = append(elements, fmt.Sprint(item))
-		}
-		cursor = fmt.Sprint(parts[0])
-	}
-	if cursor == "" {
+	if len(parts) != 2 || parts[0] == "" {
 		return nil, "", fmt.Errorf("expected a cursor and elements, got %.80q", fmt.Sprint(parts))
 	}
-	return elements, cursor, nil
+	items, _ := parts[1].([]any)
+	for _, item := range items {
+		elements = append(elements, fmt.Sprint(item))
+	}
+	return elements, fmt.Sprint(parts[0]), nil
 }
 
 // Subscribers counts the clients of a server that listen to a channel, without clients of patterns.
