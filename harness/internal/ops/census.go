@@ -196,7 +196,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 
 // zscan visits each member of a sorted set that is there from the beginning to the end, at least once.
 func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
-	return scan(ctx, conn, "ZSCAN "+key, []any{"ZSCAN", key}, []any{"COUNT", 500}, func(items []string) error {
+	return scan(ctx, conn, "ZSCAN "+key, []any{"ZSCAN", key}, nil, func(items []string) error {
 		for i := 0; i+1 < len(items); i += 2 {
 			score, err := strconv.ParseFloat(items[i+1], 64)
 			if err != nil {
@@ -210,14 +210,15 @@ func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z)
 	})
 }
 
-// scan calls a command with one cursor after the other, and visits the items of each reply.
+// scan calls a command with one cursor after the other, and visits the items of each reply. Large items come in small parts.
 func scan(ctx context.Context, conn redis.Conn, name string, call, options []any, visit func(items []string) error) error {
 	seen := map[string]bool{}
-	for cursor, n := "0", 0; ; n++ {
-		items, next, err := redis.Page(conn.Do(ctx, slices.Concat(call, []any{cursor}, options)...))
+	for cursor, n, part := "0", 0, 1; ; n++ {
+		items, next, err := redis.Page(conn.Do(ctx, slices.Concat(call, []any{cursor, "COUNT", part}, options)...))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		part = grown(part, 1000, items)
 		if err := visit(items); err != nil || next == "0" {
 			return err
 		}
@@ -235,8 +236,9 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", key, err)
 	}
-	for end, part := length, int64(16); end > 0; part = min(2*part, 512) {
-		first := max(0, end-part)
+	part := 1
+	for end := length; end > 0; {
+		first := max(0, end-int64(part))
 		entries, err := conn.Do(ctx, "LRANGE", key, first, end-1).StringSlice()
 		if err != nil {
 			return fmt.Errorf("LRANGE %s: %w", key, err)
@@ -244,9 +246,21 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 		if err := visit(first, entries); err != nil {
 			return err
 		}
-		end = first
+		end, part = first, grown(part, 500, entries)
 	}
 	return nil
+}
+
+// grown is how many items to ask for next: twice as many, up to a most, unless the last ones were large.
+func grown(part, most int, last []string) int {
+	size := 0
+	for _, item := range last {
+		size += len(item)
+	}
+	if size > 1<<20 {
+		return max(part/2, 1)
+	}
+	return min(2*part, most)
 }
 
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -292,4 +294,47 @@ func TestCluster(t *testing.T) {
 	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: &to, Yes: true, Cluster: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, m.Rewritten["waiting"])
+}
+
+// measured notes the size of the largest reply, and of the largest pipeline of replies.
+type measured struct {
+	redis.Conn
+	reply, replies int
+}
+
+func (m *measured) Do(ctx context.Context, args ...any) *goredis.Cmd {
+	r := m.Conn.Do(ctx, args...)
+	m.reply = max(m.reply, len(fmt.Sprint(r.Val())))
+	return r
+}
+
+func (m *measured) Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error) {
+	all, err := m.Conn.Pipe(ctx, calls...)
+	size := 0
+	for _, r := range all {
+		size += len(fmt.Sprint(r.Val()))
+	}
+	m.replies = max(m.replies, size)
+	return all, err
+}
+
+func TestLargeMembersComeInSmallParts(t *testing.T) {
+	b := setup(t)
+	value := strings.Repeat("x", 2<<20)
+	for _, queue := range []string{"bills", "orders"} {
+		b.names = wire.NamesOf(queue)
+		for range 12 {
+			b.offer(bc0Lc0, time.Hour, value)
+		}
+	}
+	conn := &measured{Conn: b.conn}
+	seen, err := ops.NewDoctor(conn, ops.LookOptions{Queues: []string{"bills", "orders"}}).Look(b.ctx)
+	require.NoError(t, err)
+	require.Empty(t, seen.Partial)
+	for _, q := range seen.Queues {
+		require.EqualValues(t, 12, q.Layouts["Bc0Lc0"])
+		require.Zero(t, q.Census.Ghosts+q.Census.Orphans)
+	}
+	require.Less(t, conn.reply, 12<<20) // a step of ZSCAN may give some more
+	require.Less(t, conn.replies, 40<<20)
 }

@@ -57,6 +57,7 @@ type guarded struct {
 	GuardCounts
 	names wire.Names
 	lists map[string]bool // that were seen, of this queue and its twin
+	size  int             // of a member, in bytes
 
 	mixed     atomic.Int64 // when both layouts were seen last, in Unix ms
 	woken     time.Time    // when it was published that something is overdue
@@ -181,8 +182,9 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 	}
 	for _, name := range names {
 		n := wire.NamesOf(name)
+		most := min(50, max(5, maxGlance/atOnce/max(g.queueOf(name).size, 1)))
 		calls = append(calls,
-			[]any{"ZRANGEBYSCORE", n.TimeoutSet, "0", soon, "WITHSCORES", "LIMIT", 0, 50}, []any{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "LIMIT", 0, 5},
+			[]any{"ZRANGEBYSCORE", n.TimeoutSet, "0", soon, "WITHSCORES", "LIMIT", 0, most}, []any{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "LIMIT", 0, 5},
 			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"},
 			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"LLEN", name}, []any{"LLEN", other(name)})
 	}
@@ -215,7 +217,7 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 		}
 		layouts := map[wire.Layout]bool{}
 		for _, z := range head {
-			layouts[layoutOf(z.Member)] = true
+			layouts[layoutOf(z.Member)], q.size = true, len(z.Member)
 		}
 		for _, some := range r[1:4] {
 			members, _ := some.StringSlice() // the script reports a key of another type

@@ -47,7 +47,7 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 			return fmt.Errorf("PUBSUB: %w", err)
 		}
 		_ = add(open)
-		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*", "COUNT", 1000}, add)
+		return scan(ctx, server, "SCAN", []any{"SCAN"}, []any{"MATCH", "[rd][eq][d_]*"}, add)
 	})
 	return byLists(ctx, conn, slices.Sorted(maps.Keys(found))), err
 }
@@ -120,7 +120,7 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	d := NewDoctor(conn, LookOptions{})
 	l := &Look{At: time.Now(), slow: map[string]time.Duration{}}
-	if err := d.glance(ctx, l, []string{name}); err != nil {
+	if err := d.glances(ctx, l, []string{name}); err != nil {
 		return err
 	}
 	l.server(ctx, d.conn, address)

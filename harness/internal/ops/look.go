@@ -118,6 +118,8 @@ const (
 	stillFor     = 30 * time.Second
 	overdueAfter = time.Second // Redisson's timers tick every 100 ms
 	atOnce       = 200         // queues in a pipeline
+	glanced      = 10          // members of a queue
+	maxGlance    = 32 << 20    // bytes in a pipeline, about
 )
 
 // Look looks once. It fails if the server cannot be reached; refused commands are Unseen.
@@ -152,14 +154,11 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 			l.Partial = err.Error()
 		}
 	}
-	for part := range slices.Chunk(names, atOnce) {
-		if err := d.glance(ctx, l, part); err != nil {
-			if ctx.Err() == nil && len(l.Queues) == 0 {
-				return nil, err
-			}
-			l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), err)
-			break
+	if err := d.glances(ctx, l, names); err != nil {
+		if ctx.Err() == nil && len(l.Queues) == 0 {
+			return nil, err
 		}
+		l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), err)
 	}
 	if err := d.again(ctx, l); err != nil && ctx.Err() == nil {
 		l.Partial = cmp.Or(l.Partial, err.Error())
@@ -187,16 +186,52 @@ func (l *Look) refused(command, right string, err error) bool {
 	return true
 }
 
-// glance reads some queues in one pipeline.
-func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
+// glances reads queues in pipelines of a bounded size: the server says how large the members are, or they count as small.
+func (d *Doctor) glances(ctx context.Context, l *Look, names []string) error {
+	for part := range slices.Chunk(names, atOnce) {
+		var calls [][]any
+		for _, name := range part {
+			set := wire.NamesOf(name).TimeoutSet
+			calls = append(calls, []any{"MEMORY", "USAGE", set}, []any{"ZCARD", set}, []any{"MEMORY", "USAGE", name}, []any{"LLEN", name})
+		}
+		replies, err := d.conn.Pipe(ctx, calls...)
+		if ctx.Err() != nil || len(replies) < len(calls) {
+			return errors.Join(err, ctx.Err())
+		}
+		l.refused("MEMORY USAGE", "+memory|usage", replies[0].Err())
+		first, size, most := 0, int64(0), int64(glanced)
+		for i := range part {
+			mean := int64(0)
+			for j := 4 * i; j < 4*i+4; j += 2 {
+				bytes, _ := replies[j].Int64()
+				n, _ := replies[j+1].Int64()
+				mean = max(mean, bytes/max(n, 1))
+			}
+			if i > first && size+2*glanced*mean > maxGlance {
+				if err := d.glance(ctx, l, part[first:i], most); err != nil {
+					return err
+				}
+				first, size, most = i, 0, glanced
+			}
+			size, most = size+2*glanced*mean, min(most, max(1, maxGlance/2/max(mean, 1)))
+		}
+		if err := d.glance(ctx, l, part[first:], most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// glance reads some queues in one pipeline, with at most so many members of the timeout set each.
+func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64) error {
 	late := strconv.FormatInt(l.At.Add(-overdueAfter).UnixMilli(), 10)
 	var calls [][]any
 	for _, name := range names {
 		n, leases := wire.NamesOf(name), scripts.LeaseNamesOf(name)
 		calls = append(calls,
 			[]any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Pending}, []any{"LLEN", name},
-			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, 9, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
-			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LRANGE", name, 0, 1},
+			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, most - 1, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
+			[]any{"LRANGE", n.Pending, -max(most/2, 1), -1}, []any{"LRANGE", name, 0, 1},
 			[]any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
 			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases}, []any{"LLEN", cmp.Or(twin(name), n.Pending)})
 	}
@@ -313,10 +348,8 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	case <-time.After(wait):
 	}
 	second := &Look{At: l.At}
-	for part := range slices.Chunk(slices.Sorted(maps.Keys(some)), atOnce) {
-		if err := d.glance(ctx, second, part); err != nil {
-			return err
-		}
+	if err := d.glances(ctx, second, slices.Sorted(maps.Keys(some))); err != nil {
+		return err
 	}
 	for _, q := range second.Queues {
 		if was := some[q.Name]; q.first == was.first && q.Ready >= was.Ready {
