@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -64,9 +65,12 @@ func (r *Report) Page() report.Page {
 		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: idsOf(r.alike(cause))}}})
 	}
 	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
-	for _, v := range r.Verdicts() {
+	order := []string{Broken, Kept, NotJudged}
+	verdicts := r.Verdicts()
+	slices.SortStableFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict)) })
+	for _, v := range verdicts {
 		state := map[string]string{Kept: "ok", Broken: "bad"}[v.Verdict]
-		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict}, {Text: text.Inert(v.By)}, {Text: v.Text}}})
+		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict, Class: "pill"}, {Text: text.Inert(v.By)}, {Text: v.Text}}})
 	}
 	p.Headline, p.Tables = []report.Table{squares}, []report.Table{statements, causes, all}
 	return p
