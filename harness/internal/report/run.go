@@ -224,7 +224,7 @@ func tiles(sets []compare.Set) []Tile {
 				h := merged(compare.Set{Runs: []*run.Document{r}}, late)
 				return float64(h.Quantile(q)), h.Count() > 0
 			})
-			if q == 1 || len(s.Runs) == 1 || !ok {
+			if q == 1 || len(sets) == 1 || len(s.Runs) == 1 || !ok {
 				return quantile(merged(s, late), q)
 			}
 			return Cell{Text: minus(run.FormatNs(int64(ns)))} // as the table of a comparison
