@@ -91,11 +91,7 @@ func (m *Message) hold(value []byte, redact bool) {
 		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
 	}
 	if len(shown) > most {
-		end := most
-		for !utf8.RuneStart(shown[end]) {
-			end--
-		}
-		shown = shown[:end] + "…"
+		shown = strings.ToValidUTF8(shown[:most], "") + "…"
 	}
 	m.Value = shown
 }

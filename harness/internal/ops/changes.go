@@ -39,6 +39,7 @@ type Fact struct {
 	Stops      bool            `json:"stops"` // without a step, messages are lost or not delivered
 	Statements []spec.Citation `json:"statements"`
 
+	codec        string // that some releases lack
 	back         string // what it means to go to the older
 	cases, meets []string
 	of           func(wire.Release) string
@@ -64,7 +65,6 @@ func ChangesBetween(from, to wire.Release) *Changes {
 const (
 	layoutFact     = "layout of members"
 	codecByDefault = "codec by default"
-	codecNamed     = "codec " // and its name
 	codecThere     = "included"
 )
 
@@ -133,7 +133,7 @@ func facts() (all []Fact) {
 			continue
 		}
 		for _, name := range java.Optional() {
-			f.What, f.cases = codecNamed+name, []string{"DQ.codec/" + name + "-*"}
+			f.What, f.codec, f.cases = "codec "+name, name, []string{"DQ.codec/" + name + "-*"}
 			f.of = yes(func(r wire.Release) bool { return java.Has(r, name) }, codecThere, "not included")
 			all = append(all, f)
 		}
@@ -151,7 +151,7 @@ func factsBetween(from, to wire.Release) []Fact {
 			f.Means = f.back
 		}
 		f.Came, f.Statements = came(from, to, f.of), f.statementsOn(from, to)
-		f.Stops = f.What == layoutFact || strings.HasPrefix(f.What, codecNamed) && f.To != codecThere
+		f.Stops = f.What == layoutFact || f.What == codecByDefault || f.codec != "" && f.To != codecThere
 		changed = append(changed, f)
 	}
 	rank := map[bool]int{false: 1}
@@ -201,7 +201,6 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		if flags := recodes(f.To, to, from); f.What == codecByDefault && flags != nil {
 			back = ", and with " + strings.Join(flags, " ") + " where values were rewritten"
 		}
-		name, named := strings.CutPrefix(f.What, codecNamed)
 		switch {
 		case f.What == layoutFact:
 			packed = true
@@ -216,8 +215,8 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			all = append(all, fmt.Sprintf("If the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(f.From, from, to)))
 		case f.What == codecByDefault:
 			all = append(all, fmt.Sprintf("If the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(f.From, from, to)))
-		case named && f.Stops && f.What != codecByDefault && java.Default(from) != name:
-			all = append(all, fmt.Sprintf("If the code names the codec %s, let %s deliver everything: %s lacks it%s.", name, c.From, c.To, or(name, from, to)))
+		case f.codec != "" && f.Stops && java.Default(from) != f.codec:
+			all = append(all, fmt.Sprintf("If the code names the codec %s, let %s deliver everything: %s lacks it%s.", f.codec, c.From, c.To, or(f.codec, from, to)))
 		}
 	}
 	if packed {
@@ -303,12 +302,11 @@ func (c *Changes) Text() string {
 func (c *Changes) verdict() string {
 	var named []string
 	for _, f := range c.Facts {
-		name, isCodec := strings.CutPrefix(f.What, codecNamed)
 		switch {
-		case f.Stops && (!isCodec || f.What == codecByDefault):
+		case f.Stops && f.codec == "":
 			return fmt.Sprintf("%s → %s: queues that hold messages need a migration or a guard.", c.From, c.To)
 		case f.Stops:
-			named = append(named, name)
+			named = append(named, f.codec)
 		}
 	}
 	if len(named) > 0 {

@@ -227,11 +227,9 @@ func (d *Desk) queue(r *http.Request) (deskView, error) {
 	}
 	look, notes, _ := d.last()
 	v := deskView{Title: text.Line(order.Queue), Look: look, Of: order.Of[0], Where: order.Where, Notes: notes}
-	if look != nil {
-		for _, q := range look.Queues {
-			if q.Name == order.Queue {
-				v.Queue, v.State = q, string(q.State)
-			}
+	for _, q := range cmp.Or(look, &Look{}).Queues {
+		if q.Name == order.Queue {
+			v.Queue, v.State = q, string(q.State)
 		}
 	}
 	if v.Queue == nil {

@@ -240,8 +240,8 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 const maxBatch = 128
 
 // Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
-// their results. It returns how many were made.
-func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (made int, results string, err error) {
+// their results. It returns a digit for each that was tried: 1 if it was made.
+func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (results string, err error) {
 	for len(changes) > 0 {
 		batch, lines := changes[:batchOf(changes)], []int{}
 		changes = changes[len(batch):]
@@ -249,19 +249,18 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 			lines = append(lines, c.line)
 		}
 		if err := errors.Join(write(undo, batch...), write(e.marks, Change{Undoing: lines})); err != nil {
-			return made, results, err
+			return results, err
 		}
 		done, err := e.call(ctx, batch, first)
 		if err != nil {
-			return made, results, err
+			return results, err
 		}
 		results += done
-		made += strings.Count(done, "1")
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
-			return made, results, err
+			return results, err
 		}
 	}
-	return made, results, nil
+	return results, nil
 }
 
 // batchOf is how many changes go into the next call: of one part and one action, and of a bounded size.

@@ -231,14 +231,10 @@ func (l *Look) nowMS() float64 { return float64(l.At.UnixMilli()) }
 
 // foreign is how many members of a queue the services do not read.
 func (l *Look) foreign(q *Queue) int64 {
-	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
-	switch {
-	case l.release == nil:
-		return min(old, recent)
-	case l.release.Layout() == wire.LayoutDLc0:
-		return recent
+	if l.release == nil {
+		return min(q.Layouts["dLc0"], q.Layouts["Bc0Lc0"])
 	}
-	return old
+	return q.Layouts[l.release.Layout().Other().String()]
 }
 
 // some is a count, of the members that were read.

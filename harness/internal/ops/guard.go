@@ -139,10 +139,7 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 				g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(g.options.Interval/10, g.options.Interval-time.Since(began))):
-		}
+		_ = pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
 	}
 	return failed
 }
@@ -263,10 +260,7 @@ func (q *guarded) isMixed() bool { return time.Since(time.UnixMilli(q.mixed.Load
 
 // layoutOf is 0 for a member of neither layout.
 func layoutOf(member string) wire.Layout {
-	m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
-	if err != nil {
-		return 0
-	}
+	m, _ := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
 	return m.Layout
 }
 
@@ -310,7 +304,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 	for ended, until := false, int64(0); ; {
 		horizon := g.now() + ahead
 		if !ended && (ctx.Err() != nil || !q.isMixed()) {
-			ended, until = true, g.now()+ahead+1000
+			ended, until, ctx = true, g.now()+ahead+1000, context.WithoutCancel(ctx)
 		}
 		if ended {
 			horizon = -1
@@ -327,14 +321,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 				at = min(at, done.next-ahead)
 			}
 		}
-		stop := ctx.Done()
-		if ended {
-			stop = nil
-		}
-		select {
-		case <-stop:
-		case <-time.After(time.Duration(max(at-now, 1)) * time.Millisecond):
-		}
+		_ = pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
 	}
 	q.leading.Store(false)
 	g.say(q, "takes no members out any more", nil)

@@ -247,20 +247,18 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			q.Bytes = []byte(name)
 		}
 		r := replies[i*each : (i+1)*each]
-		for j, key := range map[int]string{0: n.TimeoutSet, 1: n.Pending, 2: name, 8: AheadKey(name), 9: scripts.LeaseNamesOf(name).Leases, 10: scripts.LeaseNamesOf(name).Dead, 11: scripts.Quarantine(name)} {
-			if err := r[j].Err(); redis.HasErrorPrefix(err, "WRONGTYPE") {
+		for j, reply := range r[:each-1] { // there may be no right to the twin
+			key, err := fmt.Sprint(reply.Args()[1]), reply.Err()
+			if redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key) {
 				q.wrong = append(q.wrong, key)
 			} else if err != nil && j < 3 {
 				return fmt.Errorf("%s: %w", key, err)
 			}
+			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", err)
 		}
 		slices.Sort(q.wrong)
-		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased} {
+		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased, 14: &q.twin} {
 			*into, _ = r[j].Int64()
-		}
-		q.twin, _ = r[each-1].Int64() // there may be no right to it
-		for _, reply := range r[:each-1] {
-			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", reply.Err())
 		}
 		members, _ := redis.Scores(r[4])
 		last, _ := redis.Scores(r[5])
@@ -342,10 +340,8 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	if wait == 0 {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(wait):
+	if err := pause(ctx, wait); err != nil {
+		return err
 	}
 	second := &Look{At: l.At}
 	if err := d.glances(ctx, second, slices.Sorted(maps.Keys(some))); err != nil {
@@ -369,9 +365,15 @@ func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*
 		}
 		show(seen, err)
 		took := time.Since(began)
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(interval, 10*(took-d.options.Wait)) - took):
-		}
+		_ = pause(ctx, max(interval, 10*(took-d.options.Wait))-took)
 	}
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(wait):
+	}
+	return ctx.Err()
 }

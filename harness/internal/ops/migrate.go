@@ -186,7 +186,6 @@ type rewriter struct {
 	options MigrateOptions
 	result  *Migration
 	refused map[string]bool // keys of values that stay
-	done    int
 }
 
 // pass visits all parts once, and rewrites what it finds if it may.
@@ -219,9 +218,6 @@ func (w *rewriter) pass(ctx context.Context, write bool) error {
 
 // each rewrites the messages of a part in batches.
 func (w *rewriter) each(ctx context.Context, of string, write bool) error {
-	if !write {
-		w.result.Planned[of] = 0
-	}
 	var batch []Item
 	flush := func() error {
 		n, err := w.rewrite(ctx, batch, -1, write)
@@ -312,15 +308,15 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		}
 		changes = append(changes, c)
 	}
-	made, results, err := w.editor.Apply(ctx, changes, first, nil)
+	results, err := w.editor.Apply(ctx, changes, first, nil)
 	w.result.unsure = err != nil && !errors.As(err, new(redis.Error))
 	for k, r := range results {
 		if r == '1' {
 			w.result.Rewritten[changes[k].Of]++
 		}
 	}
-	if w.done += made; o.Progress != nil {
-		o.Progress(w.result.Queue, w.done)
+	if o.Progress != nil {
+		o.Progress(w.result.Queue, int(w.result.Count()))
 	}
 	return len(items), err
 }

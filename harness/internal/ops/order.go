@@ -205,7 +205,8 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	p.Made, _, err = editor.Apply(ctx, p.Changes, -1, file)
+	results, err := editor.Apply(ctx, p.Changes, -1, file)
+	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && errors.As(err, new(redis.Error)) // by the server: nothing was changed
 	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil && !refused {
 		p.Undo = name

@@ -136,11 +136,11 @@ func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 		}
 		micros, _ := fields[2].(int64)
 		args, _ := fields[3].([]any)
-		if len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") || !slowMoves()[beginning(fmt.Sprint(args[1]))] {
-			continue
+		took := time.Duration(micros) * time.Microsecond
+		if took < 10*time.Millisecond || len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") {
+			continue // else other clients waited for long
 		}
-		name := fmt.Sprint(args[3])
-		if took := time.Duration(micros) * time.Microsecond; took >= 10*time.Millisecond { // other clients wait for long
+		if name := fmt.Sprint(args[3]); slowMoves()[beginning(fmt.Sprint(args[1]))] {
 			l.slow[name] = max(l.slow[name], took)
 		}
 	}

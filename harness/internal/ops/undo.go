@@ -87,15 +87,14 @@ func ReadUndo(data []byte) (*Undo, error) {
 
 // open opens the file for marks, if it is as it was read.
 func (u *Undo) open(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err
 	}
 	if end, _ := file.Seek(0, io.SeekEnd); end != int64(u.size) {
 		return nil, errors.Join(errors.New("it was changed since the plan: choose again"), file.Close())
 	}
-	_, err = file.Seek(int64(u.whole), io.SeekStart)
-	return file, errors.Join(err, file.Truncate(int64(u.whole)))
+	return file, file.Truncate(int64(u.whole))
 }
 
 // Plan returns changes that undo the file's, the last one first, without the undone ones. It looks at the queue if a batch has no result:
