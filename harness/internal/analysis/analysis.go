@@ -374,7 +374,7 @@ func (m *message) dueAt(by *host) int64 {
 	switch {
 	case m.host != nil && m.host.known:
 		by = m.host
-	case by == nil || !by.known:
+	case !by.known:
 		return m.due * 1000
 	}
 	return (m.due - by.AheadMs) * 1000

@@ -21,11 +21,9 @@ const (
 
 // conn is a client's connection.
 type conn struct {
-	peer     string
+	Group    // of this connection alone
 	host     *host
 	speaks   bool // it sent what belongs to delayed queues
-	by       senders
-	client   string // of another kind than Redisson
 	channels []string
 	waits    dbKey // the first of the keys that it waits at; MONITOR does not show which client got an element
 	deadline int64 // of the wait, in µs; 0: no deadline
@@ -41,7 +39,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*conn{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
-		c = &conn{peer: peer, host: a.hostOf(peer), by: anyRelease}
+		c = &conn{host: a.hostOf(peer), Group: Group{Connections: 1, Peers: []string{peer}, by: anyRelease}}
 		a.conns[peer] = c
 	}
 	return c
@@ -51,12 +49,12 @@ var probeKeys = []string{"test1", "test2"}
 
 // setUp notes the evidence of a command about its connection. Redisson writes commands in capitals.
 func (c *conn) setUp(name string, l monitor.Line) {
-	if first := l.Args[0]; c.client == "" && first != "" && first[0] >= 'a' && first[0] <= 'z' {
-		c.client = "another client"
+	if first := l.Args[0]; c.Client == "" && first != "" && first[0] >= 'a' && first[0] <= 'z' {
+		c.Client = "another client"
 	}
 	switch {
 	case name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name"):
-		c.client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
+		c.Client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
 	case name == "ping":
 		c.by = c.by.and(pings)
 	case name == "mget" && slices.Equal(l.Args[1:], probeKeys):
@@ -69,7 +67,7 @@ func (c *conn) setUp(name string, l monitor.Line) {
 func (c *conn) sent(name string, s script) {
 	c.speaks = true
 	if s.known == nil {
-		c.client = "dq"
+		c.Client = "dq"
 		return
 	}
 	c.by = c.by.and(s.sentBy).and(sentBy[name])
@@ -262,16 +260,17 @@ type client struct {
 
 // note keeps the evidence of a connection.
 func (a *Analysis) note(c *conn) {
-	key := client{c.client, c.by}
-	if c.speaks && a.clients[key] == nil && len(a.clients) < maxClients {
-		a.clients[key] = &Group{Client: c.client, by: c.by}
-	}
-	if g := a.clients[key]; c.speaks && g != nil {
-		g.join(&Group{by: c.by, Connections: 1, Peers: []string{c.peer}})
+	key := client{c.Client, c.by}
+	switch g := a.clients[key]; {
+	case !c.speaks:
+	case g != nil:
+		g.join(c.Group)
+	case len(a.clients) < maxClients:
+		a.clients[key] = new(c.Group)
 	}
 }
 
-func (g *Group) join(other *Group) {
+func (g *Group) join(other Group) {
 	g.by = g.by.and(other.by)
 	g.Connections += other.Connections
 	for _, peer := range other.Peers {
@@ -303,7 +302,7 @@ func (a *Analysis) groups() (found []*Group) {
 		case 0:
 			found = append(found, g)
 		case 1:
-			fits[0].join(g)
+			fits[0].join(*g)
 		}
 	}
 	for _, g := range found {

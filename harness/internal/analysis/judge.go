@@ -59,11 +59,8 @@ type LineOf struct {
 	at place
 }
 
-// shown is the line of a step; empty for nil.
+// shown is the line of a step.
 func (s *step) shown() LineOf {
-	if s == nil {
-		return LineOf{}
-	}
 	return LineOf{Number: s.at.number, Text: cut(s.text, longestText), at: s.at}
 }
 func earlier(at place) LineOf { return LineOf{Number: at.number, at: at} }
@@ -159,7 +156,7 @@ func (a *Analysis) finish(cut bool) {
 			continue
 		}
 		if m.shown = m.shown || cut; !s.direct { // if cut, the rest of the call is not in the log
-			a.mismatch(q, m, s.last, s)
+			a.mismatch(q, m, s)
 		}
 		if !m.inSet && !m.held && m.listed <= 0 && (!m.earlier || m.pushed == 0) {
 			delete(q.messages, key)
@@ -204,9 +201,7 @@ func (a *Analysis) moved(q *queue) {
 		q.out(m)
 		m.earlier = false
 	}
-	if first != nil {
-		a.stalled(q, first.from(s.host), first.at, s.last, s)
-	}
+	a.stalled(q, first, s)
 	q.moved = s.last
 }
 
@@ -229,10 +224,13 @@ func (a *Analysis) late(q *queue, m *message) {
 	a.findings.add(kind, q, s.last, by).say([]LineOf{earlier(m.at), s.shown()}, "%s, moved %s: %s %s", when, timeText(s.last), ago(by), word)
 }
 
-// stalled notes a time in which a message was due and no transfer moved any. s is the step that ended it, nil at the end.
-func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *step) {
-	from := max(due, q.moved)
-	if until-from <= stallAfter || q.unsure != "" {
+// stalled notes a time in which the first message was due and no transfer moved any, until a step.
+func (a *Analysis) stalled(q *queue, first *message, s *step) {
+	if first == nil || q.unsure != "" {
+		return
+	}
+	from, until := max(first.from(s.host), q.moved), s.last
+	if until-from <= stallAfter {
 		return
 	}
 	kind, reason := Stall, "transfers ran meanwhile and moved none, the latest "+timeText(q.ran)
@@ -243,13 +241,11 @@ func (a *Analysis) stalled(q *queue, due int64, offer place, until int64, s *ste
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
 	}
-	if s != nil {
-		if sent := (s.named - s.host.AheadMs) * 1000; s.named != 0 && s.host.known && sent >= from && until-sent > stallAfter/2 {
-			kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited "+
-				"for a connection, or its client or the network stood still", timeText(sent), ago(until-sent))
-		}
+	if sent := (s.named - s.host.AheadMs) * 1000; s.named != 0 && s.host.known && sent >= from && until-sent > stallAfter/2 {
+		kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited "+
+			"for a connection, or its client or the network stood still", timeText(sent), ago(until-sent))
 	}
-	a.findings.add(kind, q, from, until-from).say([]LineOf{earlier(offer), s.shown()}, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
+	a.findings.add(kind, q, from, until-from).say([]LineOf{earlier(first.at), s.shown()}, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
 }
 
 // failed is a transfer that has delivered messages and then did not take them out of the set.
@@ -297,44 +293,42 @@ func (m *message) describe() string {
 	return fmt.Sprintf("of %s, due %s", layout, timeText(m.due*1000))
 }
 
-// mismatch notes a message that is in only one of set and list; s is nil at the end of the log.
-func (a *Analysis) mismatch(q *queue, m *message, at int64, s *step) {
+// mismatch notes a message that is in only one of set and list after a step.
+func (a *Analysis) mismatch(q *queue, m *message, s *step) {
 	if q.unsure != "" || m.shown || m.earlier || m.held || m.pushed > 0 || m.inSet == (m.listed > 0) {
 		return
 	}
 	m.shown = true
 	lines := []LineOf{earlier(m.at)}
-	if s != nil && s.at != m.at {
+	if s.at != m.at {
 		lines = append(lines, s.shown())
 	}
 	if m.inSet {
-		a.findings.add(Orphan, q, at, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
+		a.findings.add(Orphan, q, s.last, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
 		return
 	}
-	a.findings.add(Ghost, q, at, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
+	a.findings.add(Ghost, q, s.last, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
 }
 
-// judgeRest judges what still waits when the log ends.
+// judgeRest judges what still waits when the log ends, by a step without a line.
 func (a *Analysis) judgeRest(q *queue) {
-	var first *message
+	end, first := &step{last: a.now, host: &host{}}, (*message)(nil)
 	for _, m := range q.messages {
-		a.mismatch(q, m, a.now, nil)
+		a.mismatch(q, m, end)
 		if !m.inSet && !m.held {
 			continue
 		}
 		q.StillPending++
-		if !m.earlier && (first == nil || m.from(nil) < first.from(nil)) {
+		if !m.earlier && (first == nil || m.from(end.host) < first.from(end.host)) {
 			first = m
 		}
-		if late := a.now - m.from(nil); late > overdueBy && q.unsure == "" {
-			detail := "due " + timeText(m.dueAt(nil)) + " and not moved when the log ends, " + ago(late) + " later"
+		if late := a.now - m.from(end.host); late > overdueBy && q.unsure == "" {
+			detail := "due " + timeText(m.dueAt(end.host)) + " and not moved when the log ends, " + ago(late) + " later"
 			if m.due < 0 {
 				detail = "its due time is negative, for it has overflowed: no transfer asks for it, and later offers are not announced"
 			}
 			a.findings.add(Overdue, q, a.now, late).say([]LineOf{earlier(m.at)}, "%s", detail)
 		}
 	}
-	if first != nil {
-		a.stalled(q, first.from(nil), first.at, a.now, nil)
-	}
+	a.stalled(q, first, end)
 }

@@ -74,13 +74,12 @@ func (q *Queue) row() report.Row {
 	}
 	cells := []report.Cell{{Text: name}, {Text: cmp.Or(q.Layout, "not seen")}}
 	for _, n := range []int64{q.Offers + q.Added, q.Transfers, q.Transferred, q.Taken, q.Removed, q.StillPending} {
-		v := float64(n)
-		cells = append(cells, report.Cell{Text: fmt.Sprint(n), Raw: &v})
+		cells = append(cells, report.Cell{Text: fmt.Sprint(n), Raw: new(float64(n))})
 	}
-	for _, of := range []func(*Lateness) float64{func(l *Lateness) float64 { return l.P50 }, func(l *Lateness) float64 { return l.P99 }, func(l *Lateness) float64 { return l.Max }} {
+	late := cmp.Or(q.Lateness, &Lateness{})
+	for _, ms := range []float64{late.P50, late.P99, late.Max} {
 		cell := report.Cell{Text: "–"}
 		if q.Lateness != nil {
-			ms := of(q.Lateness)
 			if cell.Raw, cell.Text = &ms, fmt.Sprintf("%.3g ms", ms); math.Abs(ms) >= 10_000 {
 				cell.Text = fmt.Sprintf("%.1f s", ms/1000)
 			}

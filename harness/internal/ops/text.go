@@ -185,8 +185,7 @@ func (l *Look) Page() report.Page {
 		add(name, q.Findings)
 		row := report.Row{Cells: []report.Cell{{Text: name}}}
 		for _, n := range []int64{q.Waiting, q.Overdue, q.Ready, q.Listeners} {
-			v := float64(n)
-			row.Cells = append(row.Cells, report.Cell{Text: fmt.Sprint(n), Raw: &v})
+			row.Cells = append(row.Cells, report.Cell{Text: fmt.Sprint(n), Raw: new(float64(n))})
 		}
 		queues.Rows = append(queues.Rows, row)
 	}
