@@ -288,12 +288,9 @@ func (a *Analysis) inner(l monitor.Line) {
 		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true
 	}
 	s.queue = cmp.Or(s.queue, ref.queue)
-	a.effect(ref, name, l)
-	if isDelete(name) {
-		for _, key := range l.Args[2:] {
-			if ref, ok := a.queueOf(l.DB, key); ok {
-				a.effect(ref, name, l)
-			}
+	for _, key := range poppedFrom(name, l) {
+		if ref, ok := a.queueOf(l.DB, key); ok {
+			a.effect(ref, name, l)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*conn{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
-		c = &conn{host: a.hostOf(peer), Group: Group{Connections: 1, Peers: []string{peer}, by: anyRelease}}
+		c = &conn{host: a.hostOf(peer), Group: Group{Connections: 1, Peers: []string{peer}, client: client{by: anyRelease}}}
 		a.conns[peer] = c
 	}
 	return c
@@ -243,30 +243,27 @@ func (s releaseSet) ranges() []Range {
 
 // Group are connections that the same releases can have made. Of another client, the releases are the ones whose format it speaks.
 type Group struct {
-	Client      string   `json:"client,omitempty"`
+	client
 	Ranges      []Range  `json:"ranges"`
 	Usual       []Range  `json:"usual"` // with default settings
 	Connections int64    `json:"connections"`
 	Peers       []string `json:"peers"`
-
-	by senders
 }
 
 // client is a kind of connection.
 type client struct {
-	name string
-	by   senders
+	Client string `json:"client,omitempty"`
+	by     senders
 }
 
 // note keeps the evidence of a connection.
 func (a *Analysis) note(c *conn) {
-	key := client{c.Client, c.by}
-	switch g := a.clients[key]; {
+	switch g := a.clients[c.client]; {
 	case !c.speaks:
 	case g != nil:
 		g.join(c.Group)
 	case len(a.clients) < maxClients:
-		a.clients[key] = new(c.Group)
+		a.clients[c.client] = new(c.Group)
 	}
 }
 

@@ -103,7 +103,7 @@ func (a *Analysis) Document() *Document {
 	if len(a.clients) > 0 {
 		by, redisson := map[bool]senders{true: anyRelease, false: anyRelease}, false
 		for key := range a.clients {
-			is := key.name == ""
+			is := key.Client == ""
 			by[is], redisson = by[is].and(key.by), redisson || is
 		}
 		d.Redisson, d.Usual, d.Groups = by[redisson].any.span(), by[redisson].usual.span(), a.groups()

@@ -317,9 +317,7 @@ func (q *queue) take(by *host, at int64) bool {
 	if q.ready[0].delayed {
 		q.Taken++
 	}
-	if s := q.ready[0].story; s != nil {
-		s.add("taken by "+by.Host, place{}, at)
-	}
+	q.ready[0].story.add("taken by "+by.Host, place{}, at)
 	q.ready = q.ready[1:]
 	return true
 }

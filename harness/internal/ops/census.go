@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,10 +66,9 @@ type Message struct {
 
 // messageOf takes a member apart.
 func messageOf(raw string, score float64, redact bool) Message {
-	m := Message{DueMS: score, Layout: "unreadable", raw: raw}
+	m := Message{ID: hex.EncodeToString([]byte(raw[:min(len(raw), 8)])), DueMS: score, Layout: "unreadable", raw: raw}
 	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
 	if err != nil {
-		m.ID = hex.EncodeToString([]byte(raw[:min(len(raw), 8)]))
 		return m
 	}
 	m.ID, m.Layout = hex.EncodeToString(u.ID[:]), u.Layout.String()
@@ -99,20 +99,15 @@ func (m *Message) hold(value []byte, redact bool) {
 var seed = maphash.MakeSeed()
 
 // index has the hash of each member of the set, and whether the list has it.
-type index struct {
-	listed map[uint64]bool
-	seen   int
-}
+type index map[uint64]bool
 
-func (x *index) add(member string) { x.listed[maphash.String(seed, member)] = false }
+func (x index) add(member string) { x[maphash.String(seed, member)] = false }
 
 // see marks a member as listed, and reports whether the set has it, and whether it was marked before.
-func (x *index) see(member string) (known, again bool) {
+func (x index) see(member string) (known, again bool) {
 	hash := maphash.String(seed, member)
-	again, known = x.listed[hash]
-	if known && !again {
-		x.listed[hash] = true
-		x.seen++
+	if again, known = x[hash]; known {
+		x[hash] = true
 	}
 	return known, again
 }
@@ -136,13 +131,13 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if len(q.wrong) > 0 {
 		return nil
 	}
-	x := &index{listed: map[uint64]bool{}}
+	x := index{}
 	kinds := map[Value]int64{}
 	q.Layouts = map[string]int64{}
 	c.Due = slices.Clone(buckets)
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
-		if len(x.listed) < maxCensus {
+		if len(x) < maxCensus {
 			x.add(z.Member)
 		}
 		q.Layouts[strings.TrimSuffix(m.Layout, "-windows")]++
@@ -176,7 +171,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))
 	})
 	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
-	if len(x.listed) >= maxCensus {
+	if len(x) >= maxCensus {
 		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
 	} else {
 		n := map[string]int64{}
@@ -262,7 +257,7 @@ func grown(part, most int, last []string) int {
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
 // others change both all the time. met gets each with the action that mends it. reason says
 // why not all suspects were asked for.
-func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, met func(action, member string)) (reason string, err error) {
+func differences(ctx context.Context, conn redis.Conn, n wire.Names, x index, met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
 	entries := int64(0)
 	err = walk(ctx, conn, n.Pending, func(_ int64, some []string) error {
@@ -280,7 +275,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, x *index, m
 	if err != nil {
 		return "", err
 	}
-	if x.seen < len(x.listed) {
+	if slices.Contains(slices.Collect(maps.Values(x)), false) {
 		err := zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
 			if known, again := x.see(z.Member); known && !again && len(orphans) < maxAsked {
 				orphans = append(orphans, z.Member)

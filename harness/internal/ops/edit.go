@@ -298,7 +298,7 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 	add := func(action, member string, score float64, due int64) {
 		all = append(all, e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due))
 	}
-	x := &index{listed: map[uint64]bool{}}
+	x := index{}
 	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
 		x.add(z.Member)
 		switch {

@@ -30,10 +30,8 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, key := range names {
-			for _, prefix := range otherPrefixes {
-				if rest, ok := strings.CutPrefix(key, prefix+":"); ok {
-					key = "redisson_delay_queue:" + rest
-				}
+			if prefix, rest, _ := strings.Cut(key, ":"); slices.Contains(otherPrefixes, prefix) {
+				key = "redisson_delay_queue:" + rest
 			}
 			if name, ok := wire.DestinationOf(key); ok {
 				found[name] = true

@@ -51,10 +51,9 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		s.Product, s.Version = "valkey", v
 	}
 	for name, value := range field {
-		if db, ok := strings.CutPrefix(name, "db"); ok && db != strconv.Itoa(s.Database) {
-			if _, err := strconv.Atoi(db); err == nil && !slices.Contains(s.Databases, db) && !strings.HasPrefix(value, "keys=0,") {
-				s.Databases = append(s.Databases, db)
-			}
+		db, is := strings.CutPrefix(name, "db")
+		if n, err := strconv.Atoi(db); is && err == nil && n != s.Database && !slices.Contains(s.Databases, db) && !strings.HasPrefix(value, "keys=0,") {
+			s.Databases = append(s.Databases, db)
 		}
 	}
 	slices.Sort(s.Databases)
