@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -53,14 +54,7 @@ func TestLiveUntilTheServerCloses(t *testing.T) {
 // dq at work on a real server: its release is among the releases, each message has its path, and nothing is wrong.
 func TestQueueAtWork(t *testing.T) {
 	t.Parallel()
-	srv := redistest.Redis(t)
-	rdb := redistest.Client(srv)
-	defer rdb.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	conn, err := monitor.Dial(ctx, srv.URL())
-	require.NoError(t, err)
-	defer conn.Close()
+	ctx, _, rdb, conn := watched(t)
 	client, err := dq.NewClient(rdb, dq.WithRelease("4.7.0"))
 	require.NoError(t, err)
 	queue, err := dq.NewQueue(client, "orders", codec.String{})
@@ -88,8 +82,22 @@ func TestQueueAtWork(t *testing.T) {
 	require.Equal(t, []int64{3, 2, 2, 1, 0}, []int64{q.Offers, q.Transferred, q.Taken, q.Removed, q.StillPending})
 }
 
+// watched is a server, and the lines that its MONITOR shows.
+func watched(t *testing.T) (context.Context, *redis.Server, goredis.UniversalClient, *monitor.Conn) {
+	t.Helper()
+	srv := redistest.Redis(t)
+	rdb := redistest.Client(srv)
+	t.Cleanup(func() { _ = rdb.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	watch, err := monitor.Dial(ctx, srv.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = watch.Close() })
+	return ctx, srv, rdb, watch
+}
+
 // until analyses the lines that MONITOR has shown so far.
-func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb redis.UniversalClient) *analysis.Document {
+func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb goredis.UniversalClient) *analysis.Document {
 	t.Helper()
 	require.NoError(t, rdb.Echo(ctx, "the end").Err())
 	for r := (&analysis.Reader{Analysis: analysis.New()}); ; {
@@ -105,14 +113,7 @@ func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb redis.Univ
 // A guard at work: its deliveries are deliveries, and its scripts are known.
 func TestGuardAtWork(t *testing.T) {
 	t.Parallel()
-	srv := redistest.Redis(t)
-	rdb := redistest.Client(srv)
-	defer rdb.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	watch, err := monitor.Dial(ctx, srv.URL())
-	require.NoError(t, err)
-	defer watch.Close()
+	ctx, srv, rdb, watch := watched(t)
 	for i, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
 		r := map[wire.Layout]string{wire.LayoutDLc0: "3.21.0", wire.LayoutBc0Lc0: "4.7.0"}[layout]
 		offer, _ := release(t, r).Script(wire.ScriptOffer)
@@ -123,7 +124,7 @@ func TestGuardAtWork(t *testing.T) {
 			}
 			due := time.Now().UnixMilli() + 1500 + int64(n)
 			err := rdb.Eval(ctx, offer.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, due, id, fmt.Sprintf("v%d-%d", i, n)).Err()
-			require.ErrorIs(t, err, redis.Nil)
+			require.ErrorIs(t, err, goredis.Nil)
 		}
 	}
 	conn := srv.Conn()

@@ -12,8 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // atRandom is a client that does, in random order, what clients do to the queue
@@ -69,21 +67,11 @@ func binaryID(n int) []byte { return []byte{1, 2, 3, 4, 5, byte(n >> 16), byte(n
 // What waits, and what waits to be taken, by the log is what Redis holds.
 func TestModelAgreesWithRedis(t *testing.T) {
 	t.Parallel()
-	for _, release := range []string{"3.16.6", "4.7.0"} {
-		t.Run(release, func(t *testing.T) {
+	for _, name := range []string{"3.16.6", "4.7.0"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := redistest.Redis(t)
-			rdb := redistest.Client(srv)
-			defer rdb.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			conn, err := monitor.Dial(ctx, srv.URL())
-			require.NoError(t, err)
-			defer conn.Close()
-
-			r, err := wire.LookupRelease(release)
-			require.NoError(t, err)
-			client := &atRandom{Rand: rand.New(rand.NewPCG(5, 6)), rdb: rdb, release: r}
+			ctx, _, rdb, conn := watched(t)
+			client := &atRandom{Rand: rand.New(rand.NewPCG(5, 6)), rdb: rdb, release: release(t, name)}
 			for range 400 {
 				require.NoError(t, client.step(ctx))
 			}

@@ -8,18 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // recorded is what a log says in which much went wrong.
 func recorded(t *testing.T) *analysis.Document {
 	t.Helper()
-	f, err := recordings.Redisson().Open("4.7.0/DQ.transfer.monitor")
-	require.NoError(t, err)
-	defer f.Close()
-	r := &analysis.Reader{Analysis: analysis.New()}
-	require.NoError(t, r.Log(t.Context(), f))
-	d := r.Document()
+	d := analyse(t, "4.7.0/DQ.transfer.monitor")
 	require.NotEmpty(t, d.Anomalies)
 	return d
 }

@@ -12,20 +12,17 @@ import (
 
 // endless is a line without an end, in which somebody stops the reading.
 type endless struct {
-	stop    func()
-	reads   int
-	letters bool
+	stop  func()
+	reads int
+	fill  byte
 }
 
 func (e *endless) Read(p []byte) (int, error) {
 	if e.reads++; e.reads == 100 {
 		e.stop()
 	}
-	clear(p)
-	if e.letters {
-		for i := range p {
-			p[i] = 'x'
-		}
+	for i := range p {
+		p[i] = e.fill
 	}
 	return len(p), nil
 }
@@ -34,7 +31,7 @@ func TestALineWithoutAnEndCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop, letters: true}), context.Canceled)
+	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop, fill: 'x'}), context.Canceled)
 }
 
 // A device that brings NUL bytes for ever is refused.

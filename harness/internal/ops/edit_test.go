@@ -3,6 +3,7 @@ package ops_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -241,14 +242,9 @@ func TestUndoFiles(t *testing.T) {
 		_, err := do(&ops.Order{Verb: "undo", File: file})
 		return err
 	}
-	list := func() (all []string) {
-		all, err := b.conn.Do(b.ctx, "LRANGE", b.names.Pending, 0, -1).StringSlice()
-		require.NoError(t, err)
-		return all
-	}
 	file, _ := cancelled()
 	require.NoError(t, undo(file))
-	inOrder := list()
+	inOrder := b.list(b.names.Pending)
 	require.Len(t, inOrder, 3)
 	for i, member := range b.items("waiting", nil) {
 		require.Equal(t, member.ID, hex.EncodeToString([]byte(inOrder[i])[1:9]), "the pending list has the order of the offers again")
@@ -368,10 +364,7 @@ func TestRandomChanges(t *testing.T) {
 		})
 		others.Go(func() {
 			for ctx.Err() == nil {
-				id := make([]byte, 8)
-				for i := range id {
-					id[i] = byte(rand.IntN(256))
-				}
+				id := binary.BigEndian.AppendUint64(nil, rand.Uint64())
 				v := fmt.Sprintf("v%d", offered.Add(1))
 				if err := b.conn.Run(b.ctx, send, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, time.Now().UnixMilli()+rand.Int64N(3000), id, v).Err(); err != nil && !errors.Is(err, redis.Nil) {
 					t.Error(err)

@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,15 +40,9 @@ func (l *log) String() string {
 func (b *bench) guard(o ops.GuardOptions) (g *ops.Guard, lines *log, end func()) {
 	b.t.Helper()
 	lines = &log{}
-	if o.Interval == 0 {
-		o.Interval = 50 * time.Millisecond
-	}
-	if o.Ahead == 0 {
-		o.Ahead = 500 * time.Millisecond
-	}
-	if o.Stalled == 0 {
-		o.Stalled = 5 * time.Second
-	}
+	o.Interval = cmp.Or(o.Interval, 50*time.Millisecond)
+	o.Ahead = cmp.Or(o.Ahead, 500*time.Millisecond)
+	o.Stalled = cmp.Or(o.Stalled, 5*time.Second)
 	o.Log = lines
 	g = ops.NewGuard(b.conn, o)
 	ctx, cancel := context.WithCancel(b.ctx)
