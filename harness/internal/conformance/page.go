@@ -42,10 +42,7 @@ func (r *Report) Page() report.Page {
 		{"passed", r.Counts.Pass, false}, {"failed", r.Counts.Fail, true}, {"failed as expected", r.Counts.FailedAsExpected, false},
 		{"skipped", r.Counts.Skip, false}, {"errors", r.Counts.Error, true}, {"not run", r.Total - len(r.Cases), false},
 	} {
-		v := report.TileValue{Side: -1, Text: fmt.Sprint(tile.n)}
-		if tile.bad && tile.n > 0 {
-			v.Class = "fault"
-		}
+		v := report.TileValue{Side: -1, Text: fmt.Sprint(tile.n), Class: map[bool]string{true: "fault"}[tile.bad && tile.n > 0]}
 		p.Tiles = append(p.Tiles, report.Tile{Label: tile.label, Values: []report.TileValue{v}})
 	}
 	squares := report.Table{ID: "squares", Title: "Cases by section", Head: []string{"", ""}, Words: 2, PageOnly: true, Hint: "Green passed, red failed, pale red failed as expected, grey was skipped, amber could not be judged."}
@@ -65,9 +62,8 @@ func (r *Report) Page() report.Page {
 		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: idsOf(r.alike(cause))}}})
 	}
 	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
-	order := []string{Broken, Kept, NotJudged}
 	verdicts := r.Verdicts()
-	slices.SortStableFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict)) })
+	slices.SortStableFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Verdict, b.Verdict) }) // the broken ones first
 	for _, v := range verdicts {
 		state := map[string]string{Kept: "ok", Broken: "bad"}[v.Verdict]
 		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict, Class: "pill"}, {Text: text.Inert(v.By)}, {Text: v.Text}}})
