@@ -9,28 +9,13 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
-
-// CaseError is a fault in a file of cases.
-type CaseError struct {
-	File string
-	Line int // 0 if unknown
-	Err  error
-}
-
-func (e *CaseError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-func (e *CaseError) Unwrap() error { return e.Err }
 
 // Duration is a time in Go's notation, such as 1h or 1500ms.
 type Duration time.Duration
@@ -67,7 +52,7 @@ func Load(files fs.FS, dir string) ([]*Section, error) {
 		}
 		for _, c := range section.Cases {
 			if seen[c.ID] {
-				return nil, &CaseError{p, c.Line, fmt.Errorf("the id %q is there already", c.ID)}
+				return nil, &series.FileError{File: p, Line: c.Line, Err: fmt.Errorf("the id %q is there already", c.ID)}
 			}
 			seen[c.ID] = true
 		}
@@ -76,62 +61,46 @@ func Load(files fs.FS, dir string) ([]*Section, error) {
 	return sections, nil
 }
 
-// Parse reads one file. It is strict: a key that is not known is an error. Errors are *CaseError.
+// Parse reads one file. It is strict: a key that is not known is an error. Errors are *series.FileError.
 func Parse(file string, text []byte) (*Section, error) {
 	section := &Section{File: file}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(section); err != nil {
-		return nil, yamlError(file, err)
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, &CaseError{file, 0, errors.New("expected one YAML document")}
-	}
-	if section.Name == "" {
-		return nil, &CaseError{file, 0, errors.New("expected a section")}
-	}
-	lines := caseLines(text)
-	for i, c := range section.Cases {
-		if c == nil {
-			return nil, &CaseError{file, 0, fmt.Errorf("case %d is empty", i+1)}
-		}
-		c.Section = section
-		if i < len(lines) {
-			c.Line = lines[i]
-		}
-		if err := c.check(); err != nil {
-			return nil, &CaseError{file, c.Line, fmt.Errorf("%s: %w", c.ID, err)}
-		}
+	if err := section.read(text); err != nil {
+		placed := series.AtLine(0, err)
+		placed.File = file
+		return nil, placed
 	}
 	return section, nil
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
-
-// yamlError moves the line number out of the decoder's text.
-func yamlError(file string, err error) error {
-	text := err.Error()
-	var several *yaml.TypeError
-	if errors.As(err, &several) && len(several.Errors) > 0 {
-		text = several.Errors[0]
+func (s *Section) read(text []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(s); err != nil {
+		return err
 	}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1]) // digits, by the expression
-		return &CaseError{file, line, errors.New(m[2])}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("expected one YAML document")
 	}
-	return &CaseError{file, 0, errors.New(strings.TrimPrefix(text, "yaml: "))}
-}
-
-// caseLines returns the line at which each case begins.
-func caseLines(text []byte) (lines []int) {
+	if s.Name == "" {
+		return errors.New("expected a section")
+	}
 	var root struct {
 		Cases []yaml.Node `yaml:"cases"`
 	}
 	_ = yaml.Unmarshal(text, &root) // the strict decoder has read it
-	for _, n := range root.Cases {
-		lines = append(lines, n.Line)
+	for i, c := range s.Cases {
+		if c == nil {
+			return fmt.Errorf("case %d is empty", i+1)
+		}
+		c.Section = s
+		if i < len(root.Cases) {
+			c.Line = root.Cases[i].Line
+		}
+		if err := c.check(); err != nil {
+			return &series.FileError{Line: c.Line, Err: fmt.Errorf("%s: %w", c.ID, err)}
+		}
 	}
-	return lines
+	return nil
 }
 
 // check finds what the decoder cannot know, and resolves the releases.

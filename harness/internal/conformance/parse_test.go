@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
@@ -43,7 +44,7 @@ func TestParseNamesFileAndLine(t *testing.T) {
 	} {
 		_, err := Parse("a.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
-		var where *CaseError
+		var where *series.FileError
 		require.True(t, errors.As(err, &where), text)
 	}
 }

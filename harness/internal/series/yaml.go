@@ -40,7 +40,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 func ParseScenario(file string, content []byte) (*Scenario, error) {
 	s, err := parse(file, content)
 	if err != nil {
-		placed := atLine(0, err)
+		placed := AtLine(0, err)
 		placed.File = file
 		return nil, placed
 	}
@@ -85,7 +85,7 @@ func parse(file string, content []byte) (*Scenario, error) {
 	for _, v := range s.Variants {
 		for _, scale := range []float64{s.Scale, 1} {
 			if _, err := v.Resolve(scale, nil); err != nil {
-				return nil, atLine(1, err)
+				return nil, AtLine(1, err)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 			err = k.assign(key, value)
 		}
 		if err != nil {
-			return nil, atLine(mapping.Content[i].Line, err)
+			return nil, AtLine(mapping.Content[i].Line, err)
 		}
 		given = append(given, key)
 	}
@@ -250,8 +250,8 @@ func aliased(node *yaml.Node) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
-// atLine moves the line number that the YAML package writes into its text; an error without one gets the line.
-func atLine(line int, err error) *FileError {
+// AtLine moves the line number that the YAML package writes into its text; an error without one gets the line.
+func AtLine(line int, err error) *FileError {
 	var placed *FileError
 	if errors.As(err, &placed) {
 		return placed
