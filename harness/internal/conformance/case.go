@@ -143,24 +143,19 @@ func (c *Case) resolveReleases() (err error) {
 	return err
 }
 
-const defaultQueue = "orders"
-
-func (c *Case) queue() string { return cmp.Or(c.Queue, defaultQueue) }
+func (c *Case) queue() string { return cmp.Or(c.Queue, "orders") }
 func (c *Case) codec() string { return cmp.Or(c.Codec, "string") }
 
 // Destination is the name of the case's destination queue, after the name mapper.
 func (c *Case) Destination() string { return c.names().Destination }
 
 // names are those of the keys, after the name mapper.
-func (c *Case) names() wire.Names {
-	prefix, _ := c.Options["nameMapperPrefix"].(string)
-	return wire.NamesOf(prefix + c.queue())
-}
+func (c *Case) names() wire.Names { return c.queues()[0] }
 
-// queues are the names of all queues that a case opens.
+// queues are the names of all queues that a case opens, its own first.
 func (c *Case) queues() []wire.Names {
-	all := []wire.Names{c.names()}
 	prefix, _ := c.Options["nameMapperPrefix"].(string)
+	all := []wire.Names{wire.NamesOf(prefix + c.queue())}
 	for _, s := range c.Steps {
 		if s.Open != nil && s.Open.Queue != "" {
 			all = append(all, wire.NamesOf(prefix+s.Open.Queue))

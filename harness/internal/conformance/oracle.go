@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -41,9 +42,8 @@ func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
 			return nil, fmt.Errorf("the recordings: expected %s to hold a folder for each release, found %s", dir, entry.Name())
 		}
 		o.cases[release] = sync.OnceValues(func() (map[string]recordedCase, error) { return loadRelease(files, path.Join(dir, entry.Name())) })
-		o.releases = append(o.releases, release)
 	}
-	slices.SortFunc(o.releases, wire.Release.Compare)
+	o.releases = slices.SortedFunc(maps.Keys(o.cases), wire.Release.Compare)
 	return o, nil
 }
 

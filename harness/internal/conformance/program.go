@@ -50,8 +50,6 @@ func (r *Runner) failed() error {
 
 // patience bounds a call.
 func (r *Runner) patience() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch {
 	case r.impatient:
 		return shortPatience
@@ -63,8 +61,6 @@ func (r *Runner) patience() time.Duration {
 
 // waits bounds a wait that names no time.
 func (r *Runner) waits() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	limit := waitTimeout
 	switch {
 	case r.inVain || r.vain >= patientWaits:
@@ -88,17 +84,14 @@ func (r *Runner) renew(ctx context.Context) error {
 		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
 	}
 	r.program, r.hello = fresh, fresh.Introduction()
-	use := func(impatient bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.broken, r.impatient = nil, impatient
-	}
-	use(r.renewed)
-	r.renewed = true
+	r.mu.Lock()
+	r.broken = nil
+	r.mu.Unlock()
+	r.impatient, r.renewed = r.renewed, true
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
-	use(true)
+	r.impatient = true
 	return nil
 }
 

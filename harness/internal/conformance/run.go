@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Plan is a whole run.
@@ -224,9 +225,7 @@ func (p *Plan) command(c *Case) string {
 	}
 	words = append(words, "--run", "^"+regexp.QuoteMeta(c.ID)+"$")
 	for i, word := range words {
-		if strings.ContainsAny(word, " '\"$^\\()|*?;&<>~#`!{}[]") {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
+		words[i] = text.Shell(word)
 	}
 	return strings.Join(words, " ")
 }
@@ -245,8 +244,6 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the driver cannot be used: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.warm = true
 	return nil
 }

@@ -29,18 +29,18 @@ type Runner struct {
 	// Beside is a second implementation, for cases in which two have the queue open; nil for none.
 	Beside program.Program
 
-	last   *Case  // the latest one
-	unseen string // why the server does not show the program's commands; "" where it does
-	inVain bool   // the last wait was
-	vain   int    // how many were
-
-	mu        sync.Mutex
-	broken    error         // why the program can be used no more, a *ProgramError; nil if it can
+	last      *Case         // the latest one
+	unseen    string        // why the server does not show the program's commands; "" where it does
+	inVain    bool          // the last wait was
+	vain      int           // how many were
 	warm      bool          // the program has done the warm-up
 	impatient bool          // it was started anew
 	renewed   bool          // and has been before
 	first     time.Duration // bounds a call that has to warm the program up; 0 for firstTimeout
 	wait      time.Duration // bounds a wait that names no time; 0 for waitTimeout
+
+	mu     sync.Mutex
+	broken error // why the program can be used no more, a *ProgramError; nil if it can
 
 	program program.Program
 	hello   program.Hello

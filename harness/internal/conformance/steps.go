@@ -105,10 +105,9 @@ func (r *caseRun) named(s *Step) bool {
 }
 
 // absentError says that a program lacks a means of a case.
-type absentError struct{ err error }
+type absentError struct{ error }
 
-func (e *absentError) Error() string { return e.err.Error() }
-func (e *absentError) Unwrap() error { return e.err }
+func (e *absentError) Unwrap() error { return e.error }
 
 // asFailure separates faults of the harness, and means that the program says it lacks, from the program's behaviour. basic
 // says that the program has named the operation, and that the step asks for nothing more: no overload, codec or option.

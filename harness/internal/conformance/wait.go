@@ -21,14 +21,11 @@ type waitError struct {
 	event  string
 	waited time.Duration
 	seen   string
-	err    error
 }
 
 func (e *waitError) Error() string {
 	return fmt.Sprintf("expected %s, not seen within %s%s", e.event, e.waited.Round(100*time.Millisecond), e.seen)
 }
-
-func (e *waitError) Unwrap() error { return e.err }
 
 // wait waits for all events of w within one time. After a wait in vain the next ones are short, until one is not. At the
 // level state the commands of an implementation do not matter: a wait for commands is short there, and may be in vain.
@@ -80,7 +77,7 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	}
 	if w.Length != nil {
 		event := fmt.Sprintf("%s in %s", text.Plural(int64(*w.Length), "element"), w.Key)
-		if err := poll(ctx, event, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == int64(*w.Length), err }); err != nil {
+		if err := poll(ctx, event, func() (bool, error) { got, err := r.content(ctx, r.key(w.Key)); return len(got) == *w.Length, err }); err != nil {
 			return err
 		}
 	}
@@ -115,23 +112,9 @@ func poll(ctx context.Context, event string, ok func() (bool, error)) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return &waitError{event: event, waited: time.Since(began), err: ctx.Err()}
+			return &waitError{event: event, waited: time.Since(began)}
 		}
 	}
-}
-
-// length is the length of a list or a sorted set, by its name or one of the words destination, pending and timeouts.
-func (r *caseRun) length(ctx context.Context, key string) (int64, error) {
-	key = r.key(key)
-	kind, err := r.control.Do(ctx, "TYPE", key).Text()
-	if err != nil {
-		return 0, err
-	}
-	command := "LLEN"
-	if kind == "zset" {
-		command = "ZCARD"
-	}
-	return r.control.Do(ctx, command, key).Int64()
 }
 
 // transfers counts the scripts that ask for due messages of a queue: Redisson's own, or below the level wire any. Without
@@ -264,7 +247,7 @@ func (w *watch) until(ctx context.Context, event string, ok func([]monitor.Line)
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return &waitError{event: event, waited: time.Since(began), err: ctx.Err()}
+			return &waitError{event: event, waited: time.Since(began)}
 		}
 	}
 }
@@ -287,10 +270,9 @@ func (w *watch) close() error {
 const stopTimeout = 10 * time.Second
 
 // faultError is a failure of the harness, the server or the program, not of the implementation's behaviour.
-type faultError struct{ err error }
+type faultError struct{ error }
 
-func (e *faultError) Error() string { return e.err.Error() }
-func (e *faultError) Unwrap() error { return e.err }
+func (e *faultError) Unwrap() error { return e.error }
 
 func count(lines []monitor.Line, is func(monitor.Line) bool) (n int) {
 	for _, l := range lines {
