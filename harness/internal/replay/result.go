@@ -64,10 +64,10 @@ type Divergence struct {
 	Window string `json:"-"`
 }
 
-func (p *Plan) result(notes []string, d *Divergence) *Result {
+func (p *Plan) result() *Result {
 	r := &Result{
-		File: p.Recording.Path, Identical: d == nil, Divergence: d,
-		Deviations: slices.Concat([]string{}, p.Notes, notes), Keys: []Key{}, Channels: []Channel{},
+		File: p.Recording.Path, Divergence: p.Divergence,
+		Deviations: append([]string{}, p.Notes...), Keys: []Key{}, Channels: []Channel{},
 	}
 	for _, l := range p.Recording.Lines {
 		if l.Inner() {
@@ -108,29 +108,23 @@ func memberDivergence(rec *monitor.Recording, e *trace.MemberError) *Divergence 
 	}
 }
 
-// state is the server's at the end.
-type state struct {
-	keys     []Key
-	channels []Channel
-}
-
-// readState reads every key and channel of the recording, and the names of all other keys of an own server.
-func (r *run) readState(ctx context.Context) (s state, err error) {
+// readState reads every key and channel of the recording, and the names of all other keys of an own server, into a result.
+func (r *run) readState(ctx context.Context, result *Result) error {
 	keys := map[int][]trace.Key{}
 	for _, k := range r.plan.keys {
 		keys[k.DB] = append(keys[k.DB], k)
 	}
 	for _, db := range slices.Sorted(maps.Keys(keys)) {
 		if err := r.control.Do(ctx, "SELECT", db).Err(); err != nil {
-			return s, fmt.Errorf("database %d: %w", db, err)
+			return fmt.Errorf("database %d: %w", db, err)
 		}
 		for _, k := range keys[db] {
 			key, err := r.readKey(ctx, k)
 			if err != nil {
-				return s, err
+				return err
 			}
 			if key.Type != "none" {
-				s.keys = append(s.keys, key)
+				result.Keys = append(result.Keys, key)
 			}
 		}
 		if !r.target.Own {
@@ -138,24 +132,24 @@ func (r *run) readState(ctx context.Context) (s state, err error) {
 		}
 		names, err := r.control.Do(ctx, "KEYS", "*").StringSlice()
 		if err != nil {
-			return s, err
+			return err
 		}
 		for _, name := range names {
 			if k := (trace.Key{DB: db, Name: name}); !slices.Contains(keys[db], k) {
-				s.keys = append(s.keys, Key{DB: db, Name: name, Type: "unexpected"})
+				result.Keys = append(result.Keys, Key{DB: db, Name: name, Type: "unexpected"})
 			}
 		}
 	}
 	for _, channel := range r.plan.channels {
 		n, err := redis.Subscribers(ctx, r.control, channel)
 		if err != nil {
-			return s, fmt.Errorf("PUBSUB NUMSUB: %w", err)
+			return fmt.Errorf("PUBSUB NUMSUB: %w", err)
 		}
 		if n > 0 {
-			s.channels = append(s.channels, Channel{channel, n})
+			result.Channels = append(result.Channels, Channel{channel, n})
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (r *run) readKey(ctx context.Context, k trace.Key) (key Key, err error) {
@@ -181,9 +175,9 @@ func (r *run) readKey(ctx context.Context, k trace.Key) (key Key, err error) {
 }
 
 // compareState compares the server's keys and subscriptions with the model's.
-func (r *run) compareState(s state) *Divergence {
+func (r *run) compareState(result *Result) *Divergence {
 	found := map[trace.Key]Key{}
-	for _, k := range s.keys {
+	for _, k := range result.Keys {
 		found[trace.Key{DB: k.DB, Name: k.Name}] = k
 		if k.Type == "unexpected" {
 			return stateDivergence("no key "+quoted(k.Name), "it exists")
@@ -191,7 +185,7 @@ func (r *run) compareState(s state) *Divergence {
 	}
 	for _, k := range r.plan.keys {
 		if command, unknown := r.model.Unknown[k]; unknown {
-			r.notes = append(r.notes, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.Name), command))
+			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.Name), command))
 			continue
 		}
 		if want, got := modelled(r.model.Values[k]).describe(k.Name), found[k].describe(k.Name); want != got {
@@ -200,7 +194,7 @@ func (r *run) compareState(s state) *Divergence {
 	}
 	for _, channel := range r.plan.channels {
 		want, got := int64(len(r.model.Subscribers[channel])), int64(0)
-		for _, c := range s.channels {
+		for _, c := range result.Channels {
 			if c.Name == channel {
 				got = c.Subscribers
 			}

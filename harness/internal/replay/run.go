@@ -47,7 +47,6 @@ type run struct {
 	expected []monitor.Line
 	shown    []monitor.Line
 	model    *trace.Keyspace
-	notes    []string
 }
 
 // conn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
@@ -67,7 +66,7 @@ type conn struct {
 // failed; it is monitor.ErrServerInUse if another client uses a server that is not own.
 func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
 	if plan.Divergence != nil {
-		return plan.result(nil, plan.Divergence), nil
+		return plan.result(), nil
 	}
 	r := &run{plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(), peers: map[string]*conn{}, byAddr: map[string]*conn{}, own: &conn{}}
 	address, err := redis.ParseAddress(target.URL)
@@ -156,16 +155,14 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 	if _, err := r.sync(ctx); err != nil {
 		return nil, err
 	}
-	divergence := compareCommands(r.expected, r.shown)
-	state, err := r.readState(ctx)
-	if err != nil {
+	result := r.plan.result()
+	if err := r.readState(ctx, result); err != nil {
 		return nil, err
 	}
-	if divergence == nil {
-		divergence = r.compareState(state)
+	if result.Divergence = compareCommands(r.expected, r.shown); result.Divergence == nil {
+		result.Divergence = r.compareState(result)
 	}
-	result := r.plan.result(r.notes, divergence)
-	result.Keys, result.Channels = append(result.Keys, state.keys...), append(result.Channels, state.channels...)
+	result.Identical = result.Divergence == nil
 	return result, nil
 }
 
