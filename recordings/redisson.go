@@ -34,20 +34,16 @@ func unpack(files fs.FS, dir string) (fstest.MapFS, error) {
 		return nil, err
 	}
 	stored := map[string]map[string][]byte{} // file, case, text
-	read := func(name string) (map[string][]byte, error) {
-		if cases, ok := stored[name]; ok {
-			return cases, nil
-		}
-		text, err := fs.ReadFile(files, path.Join(dir, name))
+	names, err := fs.Glob(files, path.Join(dir, "*", "*.monitor"))
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err
 		}
-		_, order, cases := Split(text)
-		if len(order) != len(cases) {
+		var order []string
+		if _, order, stored[name] = Split(text); len(order) != len(stored[name]) {
 			return nil, fmt.Errorf("%s: a case is there twice", name)
 		}
-		stored[name] = cases
-		return cases, nil
 	}
 	head, rows, _ := strings.Cut(strings.TrimSuffix(string(index), "\n"), "\n")
 	releases := strings.Split(head, "\t")[1:]
@@ -68,11 +64,7 @@ func unpack(files fs.FS, dir string) (fstest.MapFS, error) {
 			if from == "" {
 				continue
 			}
-			cases, err := read(from + "/" + section + ".monitor")
-			if err != nil {
-				return nil, err
-			}
-			text, ok := cases[id]
+			text, ok := stored[path.Join(dir, from, section+".monitor")][id]
 			if !ok {
 				return nil, fmt.Errorf("index.tsv: %s at %s: %s has no such case", id, releases[i], from)
 			}
@@ -85,7 +77,7 @@ func unpack(files fs.FS, dir string) (fstest.MapFS, error) {
 		head := Head(strings.TrimSuffix(name, ".monitor"), path.Clean(release))
 		tree[file] = &fstest.MapFile{Mode: 0o444, Data: slices.Concat(head, absent[file], text)}
 	}
-	return tree, nil
+	return tree, err
 }
 
 // Head is how a recording of a section begins.

@@ -21,15 +21,10 @@ func ReadTree(ctx context.Context, path string) (map[string]*Recording, error) {
 		recordings["."], err = ReadFile(ctx, path)
 		return recordings, err
 	}
-	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".monitor") {
-			return err
+	err = fs.WalkDir(os.DirFS(path), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(name, ".monitor") {
+			recordings[name], err = ReadFile(ctx, filepath.Join(path, name))
 		}
-		name, err := filepath.Rel(path, file)
-		if err != nil {
-			return err
-		}
-		recordings[filepath.ToSlash(name)], err = ReadFile(ctx, file)
 		return err
 	})
 	if err == nil && len(recordings) == 0 {
