@@ -40,15 +40,19 @@ var lowNames = map[string]string{
 
 // Name returns the command name in lower case.
 func (l Line) Name() string {
-	if len(l.Args) == 0 {
+	name := l.Arg(0)
+	if low, ok := lowNames[name]; ok {
+		return low
+	}
+	return strings.ToLower(name)
+}
+
+// Arg returns an argument, the command name being the first, or "" where there is none.
+func (l Line) Arg(i int) string {
+	if i >= len(l.Args) {
 		return ""
 	}
-	if name := l.Args[0]; name != "" && name[0] < 'a' { // Redisson sends capitals
-		if low, ok := lowNames[name]; ok {
-			return low
-		}
-	}
-	return strings.ToLower(l.Args[0])
+	return l.Args[i]
 }
 
 // String returns the line byte for byte as the server prints it, without the line end. It never returns Raw: see Text

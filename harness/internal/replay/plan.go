@@ -122,8 +122,8 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 }
 
 func channelOf(l monitor.Line) string {
-	if name := l.Name(); (name == "publish" || name == "subscribe") && len(l.Args) > 1 {
-		return l.Args[1]
+	if name := l.Name(); name == "publish" || name == "subscribe" {
+		return l.Arg(1)
 	}
 	return ""
 }
@@ -150,17 +150,14 @@ func isSetUp(l monitor.Line) bool {
 	case "auth", "hello":
 		return true
 	case "client":
-		return len(l.Args) > 1 && slices.Contains([]string{"setinfo", "capa", "setname"}, strings.ToLower(l.Args[1]))
+		return slices.Contains([]string{"setinfo", "capa", "setname"}, strings.ToLower(l.Arg(1)))
 	}
 	return false
 }
 
 // unreplayable says why no server gets a command; "" if it may.
 func unreplayable(l monitor.Line) string {
-	sub := ""
-	if len(l.Args) > 1 {
-		sub = strings.ToLower(l.Args[1])
-	}
+	sub := strings.ToLower(l.Arg(1))
 	switch name := l.Name(); name {
 	case "flushall", "flushdb", "swapdb", "shutdown", "config", "debug", "save", "bgsave", "bgrewriteaof", "replicaof",
 		"slaveof", "failover", "acl", "module", "migrate", "restore", "monitor", "sync", "psync", "replconf", "latency":

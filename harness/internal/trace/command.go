@@ -51,13 +51,12 @@ func Changes(l monitor.Line) bool { return !readOnly[l.Name()] && !callsScript(l
 // KeysOf returns the keys that a command names. An unknown command has one key, its first argument, as nearly all have.
 func KeysOf(l monitor.Line) []string {
 	args, name := l.Args, l.Name()
-	switch {
-	case len(args) < 2 || keyless[name]:
+	if len(args) < 2 || keyless[name] {
 		return nil
-	case scriptCalls[name], name == "blmpop", name == "bzmpop":
-		return counted(args, 2)
 	}
 	switch name {
+	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro", "blmpop", "bzmpop":
+		return counted(args, 2)
 	case "lmpop", "zmpop", "sintercard", "zinter", "zunion", "zdiff":
 		return counted(args, 1)
 	case "del", "unlink", "exists", "touch", "mget", "watch", "sinter", "sunion", "sdiff":
@@ -86,13 +85,6 @@ func counted(args []string, at int) []string {
 		return nil
 	}
 	return args[at+1 : at+1+n]
-}
-
-func keyOf(l monitor.Line) string {
-	if len(l.Args) < 2 {
-		return ""
-	}
-	return l.Args[1]
 }
 
 const (

@@ -51,7 +51,7 @@ func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
 		for _, i := range memberArgs(l) {
 			r.uses[l.Args[i]]++
 		}
-		switch set := keyOf(l); {
+		switch set := l.Arg(1); {
 		case !l.Inner():
 			transferred = ""
 		case l.Name() == "zrangebyscore":
@@ -73,9 +73,9 @@ func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
 // names returns the names of the queue with a timeout set. The queues "orders" and "{orders}" have the same set: only a
 // transfer shows which one it is.
 func (r *rebuilder) names(l monitor.Line, args int) (wire.Names, error) {
-	dest, ok := r.destinations[keyOf(l)]
+	dest, ok := r.destinations[l.Arg(1)]
 	if !ok {
-		dest, ok = wire.DestinationOf(keyOf(l))
+		dest, ok = wire.DestinationOf(l.Arg(1))
 	}
 	names := wire.NamesOf(dest)
 	if !ok || len(l.Args) != args || names.TimeoutSet != l.Args[1] {

@@ -35,7 +35,7 @@ func (e *Event) reduce() bool {
 	for _, l := range made {
 		single = append(single, split(l)...)
 	}
-	slices.SortStableFunc(single, func(a, b monitor.Line) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	slices.SortStableFunc(single, func(a, b monitor.Line) int { return strings.Compare(a.Arg(1), b.Arg(1)) })
 	e.Inner = single
 	if dest, ok := movesTo(single); ok {
 		e.Role = Role{TransferTask, dest}
@@ -77,11 +77,11 @@ func movesTo(lines []monitor.Line) (dest string, ok bool) {
 		if name := push.Name(); name != "rpush" && name != "lpush" {
 			continue
 		}
-		timeouts := wire.NamesOf(keyOf(push)).TimeoutSet
+		timeouts := wire.NamesOf(push.Arg(1)).TimeoutSet
 		if slices.ContainsFunc(lines, func(l monitor.Line) bool {
-			return strings.HasPrefix(l.Name(), "z") && keyOf(l) == timeouts && l.Name() != "zadd"
+			return strings.HasPrefix(l.Name(), "z") && l.Arg(1) == timeouts && l.Name() != "zadd"
 		}) {
-			return keyOf(push), true
+			return push.Arg(1), true
 		}
 	}
 	return "", false

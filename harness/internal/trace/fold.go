@@ -11,41 +11,27 @@ import (
 // foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where the first made no call and has the
 // arguments of the last.
 func foldMisses(calls []Call) []Call {
-	dropped := make([]bool, len(calls))
-	used := make([]bool, len(calls))
-	for i := range calls {
-		c := &calls[i]
-		if c.Name() != "evalsha" || len(c.Args) < 3 || len(c.Inner) > 0 || used[i] {
+	for i := 0; i < len(calls); {
+		c := calls[i]
+		i++
+		if c.Name() != "evalsha" || len(c.Args) < 3 || len(c.Inner) > 0 || c.Tried != 0 {
 			continue
 		}
-		load := next(calls, i, func(j int) bool {
-			l := &calls[j]
-			return !used[j] && l.BodySHA1 != "" && l.BodySHA1 == strings.ToLower(c.Args[1]) && l.Name() == "script"
+		load := slices.IndexFunc(calls[i:], func(l Call) bool {
+			return l.BodySHA1 != "" && l.BodySHA1 == strings.ToLower(c.Args[1]) && l.Name() == "script"
 		})
-		again := next(calls, load, func(j int) bool { return !used[j] && j != i && slices.Equal(calls[j].Args, c.Args) })
-		if load < len(calls) && again < len(calls) {
-			dropped[i], dropped[load] = true, true
-			calls[again].Tried = c.Time
-			used[load], used[again] = true, true
+		if load < 0 {
+			continue
+		}
+		load += i
+		again := slices.IndexFunc(calls[load:], func(a Call) bool { return a.Tried == 0 && slices.Equal(a.Args, c.Args) })
+		if again >= 0 {
+			i--
+			calls[load+again].Tried = c.Time
+			calls = slices.Delete(slices.Delete(calls, load, load+1), i, i+1)
 		}
 	}
-	kept := make([]Call, 0, len(calls))
-	for i, c := range calls {
-		if !dropped[i] {
-			kept = append(kept, c)
-		}
-	}
-	return kept
-}
-
-// next returns the first index behind i for which ok holds, or len(calls).
-func next(calls []Call, i int, ok func(int) bool) int {
-	for i++; i < len(calls); i++ {
-		if ok(i) {
-			return i
-		}
-	}
-	return len(calls)
+	return calls
 }
 
 // pushedEarly is how long before a message is due Redisson begins to send transfers without a pause, in ms.
@@ -126,10 +112,7 @@ func dropSetUp(calls []Call) []Call {
 
 // isSetUp tells which calls can be about a connection, a topology or a probe.
 func isSetUp(c Call) bool {
-	second := ""
-	if len(c.Args) > 1 {
-		second = strings.ToLower(c.Args[1])
-	}
+	second := strings.ToLower(c.Arg(1))
 	switch c.Name() {
 	case "hello", "auth", "select", "ping", "command", "quit", "info", "readonly", "sentinel", "role":
 		return true

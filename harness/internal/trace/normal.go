@@ -110,9 +110,9 @@ func roleOf(c Call) Role {
 	}
 	switch name := c.Name(); {
 	case name == "blpop" || name == "brpop" || name == "brpoplpush" || name == "blmove":
-		return Role{Consumer, keyOf(c.Line)}
+		return Role{Consumer, c.Arg(1)}
 	case Subscribes(c.Line):
-		return Role{Subscriber, keyOf(c.Line)}
+		return Role{Subscriber, c.Arg(1)}
 	}
 	return Role{Name: Publisher}
 }
@@ -128,7 +128,7 @@ func looksForDue(c Call) (dest string, ok bool) {
 		case "zadd":
 			return "", false
 		case "zrangebyscore", "zpopmin", "zremrangebyscore":
-			if dest, ok = wire.DestinationOf(keyOf(l)); ok {
+			if dest, ok = wire.DestinationOf(l.Arg(1)); ok {
 				return dest, true
 			}
 		}

@@ -41,7 +41,7 @@ func says(broken bool, format string, args ...any) string {
 
 var rules = []rule{
 	{"W-OFFER-1", func(s *Step) bool { return !s.copies() && len(s.Added)+len(s.Listed) > 0 }, func(s *Step) string {
-		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool { return l.Name() == "lpush" && keyOf(l) == s.Queue.Pending })
+		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool { return l.Name() == "lpush" && l.Arg(1) == s.Queue.Pending })
 		return says(front, "LPUSH: the member comes before what the pending list holds already") +
 			says(len(s.Listed) == 0, "a member comes to the timeout set, and not to the pending list in the same step") +
 			says(len(s.Added) == 0, "a member comes to the pending list, and not to the timeout set in the same step")
@@ -88,7 +88,7 @@ var rules = []rule{
 	}},
 	{"W-TRANSFER-3", func(s *Step) bool { return s.transfers() && len(s.Pushed) > 0 }, func(s *Step) string {
 		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool {
-			return strings.HasPrefix(l.Name(), "lpush") && keyOf(l) == s.Queue.Destination
+			return strings.HasPrefix(l.Name(), "lpush") && l.Arg(1) == s.Queue.Destination
 		})
 		return says(front, "LPUSH: the value comes before what the destination queue holds already")
 	}},
@@ -231,7 +231,7 @@ func (t *Timeline) late() {
 			t.broken[before+i].Late = true
 		}
 	}()
-	for _, q := range t.all() {
+	for _, q := range t.all {
 		if q.owes > 0 && t.now-q.owes > alive {
 			q.owes = 0
 			t.breaks("W-TRANSFER-5", "100 members were moved, more are due, and no transfer followed in time", monitor.Line{Time: t.now})
@@ -390,7 +390,7 @@ func (s *Step) misplaces() (expected, moved string) {
 // looks reports whether a step finds out what is due next, by any command.
 func (s *Step) looks() bool {
 	return s.transfers() || len(s.Added) == 0 && slices.ContainsFunc(s.Lines, func(l monitor.Line) bool {
-		return keyOf(l) == s.Queue.TimeoutSet && slices.Contains([]string{"zrange", "zrangebyscore", "zpopmin", "zremrangebyscore", "zrangestore", "zcount"}, l.Name())
+		return l.Arg(1) == s.Queue.TimeoutSet && slices.Contains([]string{"zrange", "zrangebyscore", "zpopmin", "zremrangebyscore", "zrangestore", "zcount"}, l.Name())
 	})
 }
 

@@ -117,6 +117,7 @@ type Timeline struct {
 	Seen map[string]int
 
 	keys   *Keyspace
+	all    []*Queue
 	queues map[Key]*Queue // by each of their keys
 	call   []monitor.Line // of which more inner lines may come
 	own    bool           // call is judged
@@ -259,6 +260,7 @@ func (t *Timeline) add(db int, n wire.Names) *Queue {
 	for _, name := range []string{n.Destination, n.Pending, n.TimeoutSet, n.Channel} {
 		t.queues[Key{db, name}] = q
 	}
+	t.all = append(t.all, q)
 	return q
 }
 
@@ -313,14 +315,4 @@ func (s *Step) clock() (int64, bool) {
 	}
 	now, err := strconv.ParseInt(args[3], 10, 64)
 	return now, err == nil
-}
-
-// all are the queues, each once.
-func (t *Timeline) all() (all []*Queue) {
-	for k, q := range t.queues {
-		if k.Name == q.TimeoutSet {
-			all = append(all, q)
-		}
-	}
-	return all
 }
