@@ -143,14 +143,6 @@ func parseTime(s string) (int64, bool) {
 	if !ok || len(usec) != 6 || sec == "" || len(sec) > 12 || len(sec) > 1 && sec[0] == '0' {
 		return 0, false
 	}
-	micros := int64(0)
-	for _, digits := range [...]string{sec, usec} {
-		for i := range len(digits) {
-			if digits[i] < '0' || digits[i] > '9' {
-				return 0, false
-			}
-			micros = 10*micros + int64(digits[i]-'0')
-		}
-	}
-	return micros, true
+	micros, err := strconv.ParseUint(sec+usec, 10, 63)
+	return int64(micros), err == nil
 }
