@@ -85,11 +85,6 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	if r.control, err = redis.ConnectMany(target.URL, 1); err != nil {
 		return nil, err
 	}
-	addr, err := r.sync(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.byAddr[addr] = r.own
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -102,13 +97,15 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 
 // prepare makes sure that the server holds no more than it held before the recording.
 func (r *run) prepare(ctx context.Context) error {
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
 	if r.target.Own {
 		if err := errors.Join(r.control.Do(ctx, "FLUSHALL").Err(), r.control.Do(ctx, "SCRIPT", "FLUSH").Err()); err != nil {
 			return fmt.Errorf("emptying the server: %w", err)
 		}
 	} else {
-		sync := func(ctx context.Context) error { _, err := r.sync(ctx); return err }
-		r.guest = &monitor.Guest{Conn: r.control, Sync: sync, Connections: 2} // control and MONITOR
+		r.guest = &monitor.Guest{Conn: r.control, Sync: r.sync, Connections: 2} // control and MONITOR
 		if err := r.guest.Admit(ctx); err != nil {
 			return err
 		}
@@ -143,7 +140,7 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 		s := &r.plan.steps[i]
 		shown, err := r.step(ctx, s)
 		if err == nil && shown && i%unseen == unseen-1 {
-			_, err = r.sync(ctx)
+			err = r.sync(ctx)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", s.Number, err)
@@ -152,7 +149,7 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 			break // the comparison says so
 		}
 	}
-	if _, err := r.sync(ctx); err != nil {
+	if err := r.sync(ctx); err != nil {
 		return nil, err
 	}
 	result := r.plan.result()
@@ -196,7 +193,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	}
 	p.waits = !p.subscribed
 	for until := time.Now().Add(answerTimeout); time.Now().Before(until); {
-		if _, err := r.sync(ctx); err != nil || p.shown > before {
+		if err := r.sync(ctx); err != nil || p.shown > before {
 			return true, err
 		}
 		if !p.waits {
@@ -254,36 +251,34 @@ func (r *run) open(ctx context.Context, name string, db int) (*conn, error) {
 		return nil, err
 	}
 	c.id, _ = id.(int64)
-	addr, err := r.upTo(ctx, func(mark string) error { _, err := c.do("ECHO", mark); return err })
-	r.byAddr[addr] = c
-	return c, err
+	return c, r.upTo(ctx, c, func(mark string) error { _, err := c.do("ECHO", mark); return err })
 }
 
-// sync reads MONITOR up to this moment. It returns the server's name of the control connection.
-func (r *run) sync(ctx context.Context) (addr string, err error) {
-	return r.upTo(ctx, func(mark string) error { return r.control.Do(ctx, "ECHO", mark).Err() })
+// sync reads MONITOR up to this moment.
+func (r *run) sync(ctx context.Context) error {
+	return r.upTo(ctx, r.own, func(mark string) error { return r.control.Do(ctx, "ECHO", mark).Err() })
 }
 
-// upTo reads MONITOR up to a mark, and returns the server's name of the connection that sends it.
-func (r *run) upTo(ctx context.Context, echo func(mark string) error) (addr string, err error) {
+// upTo reads MONITOR up to a mark, and notes the server's name of the connection that sends it.
+func (r *run) upTo(ctx context.Context, by *conn, echo func(mark string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	r.marks++
 	mark := "dq-bench:replay:" + r.nonce + ":" + strconv.Itoa(r.marks)
 	if err := echo(mark); err != nil {
-		return "", err
+		return err
 	}
 	for {
 		l, err := r.monitor.Read(ctx)
 		if err != nil {
-			return "", fmt.Errorf("MONITOR's line for ECHO %s: %w", mark, err)
+			return fmt.Errorf("MONITOR's line for ECHO %s: %w", mark, err)
 		}
 		if l.Name() == "echo" && len(l.Args) == 2 && l.Args[1] == mark {
-			r.sender = r.own
+			r.byAddr[l.Peer], r.sender = by, r.own
 			if r.guest != nil {
 				err = r.guest.Disturbed()
 			}
-			return l.Peer, err
+			return err
 		}
 		r.show(l)
 	}
