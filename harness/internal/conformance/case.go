@@ -146,9 +146,6 @@ func (c *Case) resolveReleases() (err error) {
 func (c *Case) queue() string { return cmp.Or(c.Queue, "orders") }
 func (c *Case) codec() string { return cmp.Or(c.Codec, "string") }
 
-// Destination is the name of the case's destination queue, after the name mapper.
-func (c *Case) Destination() string { return c.names().Destination }
-
 // names are those of the keys, after the name mapper.
 func (c *Case) names() wire.Names { return c.queues()[0] }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -113,22 +112,19 @@ func isProgram(err error) (is, silent bool) {
 // canBeJudged is a *ProgramError where a program lists none of the operations that the cases call: those that call
 // nothing would pass, and say next to nothing about it.
 func canBeJudged(hello program.Hello, cases []*Case) error {
-	needed := needs(cases)
-	if len(needed) == 0 || slices.ContainsFunc(needed, hello.Can) {
+	first := ""
+	for _, c := range cases {
+		for _, s := range c.Steps {
+			needed := s.capability()
+			if needed != "" && hello.Can(needed) {
+				return nil
+			}
+			first = cmp.Or(first, needed)
+		}
+	}
+	if first == "" {
 		return nil
 	}
 	return &ProgramError{Err: fmt.Errorf("the driver cannot be judged: expected the \"capabilities\" in its answer to hello to list "+
-		"operations that the cases call, such as %q, got %q", needed[0], hello.Capabilities)}
-}
-
-// needs are the capabilities that the steps of cases need, each once, in the order of the cases.
-func needs(cases []*Case) (names []string) {
-	for _, c := range cases {
-		for _, s := range c.Steps {
-			if name := s.capability(); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+		"operations that the cases call, such as %q, got %q", first, hello.Capabilities)}
 }

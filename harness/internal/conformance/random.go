@@ -48,9 +48,11 @@ func historyOf(id string, still bool, steps []*Step) *Case {
 	return c
 }
 
+func (d *drawing) add(s *Step) { d.steps = append(d.steps, s) }
+
 func (d *drawing) call(op string, with map[string]any) {
 	if d.can(op) {
-		d.steps = append(d.steps, &Step{Call: op, With: with})
+		d.add(&Step{Call: op, With: with})
 	}
 }
 
@@ -79,14 +81,13 @@ const farDue = 9_999_999_999_000
 // seeded has a client open the queue after a seed: that runs a transfer.
 func (d *drawing) seeded(s *Seed) {
 	d.crowded = true
-	d.steps = append(d.steps, &Step{Seed: s})
+	d.add(&Step{Seed: s})
 	if !d.still {
-		d.steps = append(d.steps, &Step{Open: &Open{As: "again", Client: "again", Unattended: true}})
+		d.add(&Step{Open: &Open{As: "again", Client: "again", Unattended: true}})
 	}
 }
 
 func (d *drawing) step() {
-	add := func(s *Step) { d.steps = append(d.steps, s) }
 	switch n := d.IntN(100); {
 	case n < 42:
 		d.offer(d.delay())
@@ -103,25 +104,25 @@ func (d *drawing) step() {
 	case n < 71 && d.still && !d.crowded:
 		d.seeded(&Seed{Count: 90 + d.IntN(60), Due: farDue, Step: 1})
 	case n < 73 && d.still: // a ghost, and its twin
-		add(&Step{Seed: &Seed{Values: []string{"twin"}, Due: farDue, FirstID: 500, Skip: "timeouts"}})
-		add(&Step{Seed: &Seed{Values: []string{"twin"}, Due: farDue, FirstID: 500}})
+		d.add(&Step{Seed: &Seed{Values: []string{"twin"}, Due: farDue, FirstID: 500, Skip: "timeouts"}})
+		d.add(&Step{Seed: &Seed{Values: []string{"twin"}, Due: farDue, FirstID: 500}})
 	case n < 77:
-		add(&Step{Redis: []string{"SCRIPT", "FLUSH"}})
+		d.add(&Step{Redis: []string{"SCRIPT", "FLUSH"}})
 	case n < 79:
-		add(&Step{Redis: []string{"CLIENT", "KILL", "TYPE", "pubsub"}})
+		d.add(&Step{Redis: []string{"CLIENT", "KILL", "TYPE", "pubsub"}})
 	case n < 86 && !d.still && d.take == "" && d.can("q.take"):
 		d.take = fmt.Sprintf("take%d", len(d.steps))
-		add(&Step{Call: "q.take", Async: d.take})
+		d.add(&Step{Call: "q.take", Async: d.take})
 	case n < 93 && d.take != "":
-		add(&Step{Cancel: d.take})
+		d.add(&Step{Cancel: d.take})
 		if d.IntN(2) == 0 { // due while the take may still wait
 			d.offer("60ms")
 		}
-		add(&Step{Await: d.take})
-		add(&Step{Wait: &Wait{Unblocked: true, Within: endsWithin}})
+		d.add(&Step{Await: d.take})
+		d.add(&Step{Wait: &Wait{Unblocked: true, Within: endsWithin}})
 		d.take = ""
 	case !d.still:
-		add(&Step{Pause: Duration(time.Duration(1+d.IntN(80)) * time.Millisecond), Because: "drawn"})
+		d.add(&Step{Pause: Duration(time.Duration(1+d.IntN(80)) * time.Millisecond), Because: "drawn"})
 	}
 }
 

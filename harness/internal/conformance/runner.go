@@ -297,5 +297,9 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 func (r *Runner) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopTimeout, fmt.Errorf("timed out after %s", stopTimeout))
 	defer cancel()
-	return r.senders.idle(ctx)
+	proxy := r.senders.proxy
+	if proxy.Until(ctx, func() bool { return proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
+		return fmt.Errorf("the program keeps %d connections after close: %w", proxy.Open(), context.Cause(ctx))
+	}
+	return nil
 }

@@ -110,14 +110,6 @@ func (s *senders) forget() {
 	}
 }
 
-// idle waits until the program has no connection left.
-func (s *senders) idle(ctx context.Context) error {
-	if s.proxy.Until(ctx, func() bool { return s.proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
-		return fmt.Errorf("the program keeps %d connections after close: %w", s.proxy.Open(), context.Cause(ctx))
-	}
-	return nil
-}
-
 var (
 	// administrators' commands do not show in MONITOR. No Redisson sends one.
 	administrators = []string{

@@ -138,7 +138,11 @@ func (s *Step) title() string {
 }
 
 func (r *caseRun) step(ctx context.Context, s *Step) error {
+	name := cmp.Or(s.Await, s.Cancel)
+	under, ok := r.async[name]
 	switch {
+	case name != "" && !ok:
+		return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", name)}
 	case s.Call != "" && s.Async != "":
 		return r.callAsync(ctx, s)
 	case s.Call != "":
@@ -148,12 +152,8 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 		r.noteAnswer(a)
 		return s.judge(a)
 	case s.Await != "":
-		return r.await(ctx, s)
+		return r.await(ctx, s, under)
 	case s.Cancel != "":
-		under, ok := r.async[s.Cancel]
-		if !ok {
-			return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Cancel)}
-		}
 		under.cancel()
 		return nil
 	case s.Open != nil:
@@ -293,11 +293,7 @@ func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
 	return nil
 }
 
-func (r *caseRun) await(ctx context.Context, s *Step) error {
-	under, ok := r.async[s.Await]
-	if !ok {
-		return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Await)}
-	}
+func (r *caseRun) await(ctx context.Context, s *Step, under async) error {
 	delete(r.async, s.Await)
 	patience := r.patience()
 	select {

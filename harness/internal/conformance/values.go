@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -87,15 +88,7 @@ func judgeResult(want *yaml.Node, result json.RawMessage) error {
 func equalResults(want, got any) bool {
 	if list, ok := want.([]any); ok {
 		others, ok := got.([]any)
-		if !ok || len(list) != len(others) {
-			return false
-		}
-		for i := range list {
-			if !equalResults(list[i], others[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(list, others, equalResults)
 	}
 	if object, ok := got.(map[string]any); ok {
 		if _, typed := want.(map[string]any); !typed {
@@ -116,9 +109,8 @@ func shown(b string) string {
 // judge compares an answer with what the step says of it.
 func (s *Step) judge(a answer) error {
 	var remote *program.RemoteError
-	var fault *faultError
 	switch {
-	case errors.As(a.err, &fault), errors.As(a.err, new(*ProgramError)):
+	case errors.As(a.err, new(*faultError)), errors.As(a.err, new(*ProgramError)):
 		return a.err
 	case s.Anything != "":
 		return nil
