@@ -49,8 +49,8 @@ func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	var sent []Sent
 	for _, role := range roles(left, right) {
 		c := compareRole(left, right, role, tolerance)
-		if c != nil && c.left != nil && c.form == 0 && c.cause != anotherDelay && !strings.HasPrefix(c.cause, anExtra) {
-			sent = append(sent, Sent{c.left, c.right, c.cause})
+		if c != nil && c.left != nil && c.form == 0 && c.Cause != anotherDelay && !strings.HasPrefix(c.Cause, anExtra) {
+			sent = append(sent, Sent{c.left, c.right, c.Cause})
 		}
 		if c != nil && (best == nil || c.position() < best.position()) {
 			best = c
@@ -69,11 +69,9 @@ func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 
 // candidate is a difference before it is written out. form is the index of the differing element of the events' Form.
 type candidate struct {
-	role        string
+	Finding
 	left, right *Event
 	form        int
-	meaning     string
-	cause       string
 }
 
 // The causes that are no call sent otherwise.
@@ -119,7 +117,7 @@ func (t *Trace) of(role Role) []*Event {
 func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candidate {
 	ls, rs := left.of(role), right.of(role)
 	for i := range max(len(ls), len(rs)) {
-		c := &candidate{role: role.String()}
+		c := &candidate{Finding: Finding{Role: role.String()}}
 		if i < len(ls) {
 			c.left = ls[i]
 		}
@@ -129,11 +127,11 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 		switch l, r := c.left.form(), c.right.form(); {
 		case !slices.Equal(l, r):
 			c.form = firstDifference(l, r)
-			c.meaning, c.cause = meaning(role, i, ls, rs, c.form)
+			c.Meaning, c.Cause = meaning(role, i, ls, rs, c.form)
 			return c
 		case c.left.HasDelay && apart(c.left.Delay, c.right.Delay) > uint64(tolerance.Milliseconds()):
-			c.cause = anotherDelay
-			c.meaning = fmt.Sprintf("call %d of the %s offers with a delay of about %d ms on the left and %d ms on the right; %v is tolerated",
+			c.Cause = anotherDelay
+			c.Meaning = fmt.Sprintf("call %d of the %s offers with a delay of about %d ms on the left and %d ms on the right; %v is tolerated",
 				i+1, role, c.left.Delay, c.right.Delay, tolerance)
 			return c
 		}
@@ -161,14 +159,15 @@ func compareOrder(left, right *Trace) *candidate {
 	for _, l := range ls {
 		i := slices.IndexFunc(rs, func(r dependency) bool { return r.what == l.what })
 		if i >= 0 && rs[i].found != l.found {
-			return &candidate{left: l.at, right: rs[i].at, cause: "another order across roles", meaning: fmt.Sprintf("the order across roles differs: %s: %s on the left, %s on the right", l.what, l.found, rs[i].found)}
+			text := fmt.Sprintf("the order across roles differs: %s: %s on the left, %s on the right", l.what, l.found, rs[i].found)
+			return &candidate{Finding{Cause: "another order across roles", Meaning: text}, l.at, rs[i].at, 0}
 		}
 	}
 	return nil
 }
 
 func (c *candidate) finding(left, right *Trace) *Finding {
-	f := &Finding{Role: c.role, Meaning: c.meaning, Cause: c.cause}
+	f := &c.Finding
 	l, r := c.column(left, c.left), c.column(right, c.right)
 	if c.left != nil && c.right != nil && l.Note == "" && r.Note == "" {
 		if d := compareLine(l.Lines[l.At], r.Lines[r.At]); d != nil {

@@ -53,14 +53,13 @@ func (e *Event) reduce() bool {
 
 // split makes one command for each element of one that adds or removes several.
 func split(l monitor.Line) []monitor.Line {
+	kept := 2 // the name and the key
 	switch l.Name() {
-	case "rpush", "lpush", "zrem", "del", "unlink":
+	case "rpush", "lpush", "zrem":
+	case "del", "unlink":
+		kept = 1
 	default:
 		return []monitor.Line{l}
-	}
-	kept := 2 // the name and the key
-	if l.Name() == "del" || l.Name() == "unlink" {
-		kept = 1
 	}
 	var all []monitor.Line
 	for _, element := range l.Args[min(kept, len(l.Args)):] {

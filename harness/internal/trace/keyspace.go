@@ -33,13 +33,16 @@ type Keyspace struct {
 
 	waiting []monitor.Line // blocking commands, who waits longest first
 	inMulti map[string]bool
-	// changed is told of each element that comes, +1, or goes, -1; nil for nobody.
+	// changed is told of each element that comes, +1, or goes, -1.
 	changed func(key Key, element string, score float64, by int)
 }
 
 // NewKeyspace returns an empty one.
 func NewKeyspace() *Keyspace {
-	return &Keyspace{Values: map[Key]*Value{}, Unknown: map[Key]string{}, Subscribers: map[string]map[string]bool{}, inMulti: map[string]bool{}}
+	return &Keyspace{
+		Values: map[Key]*Value{}, Unknown: map[Key]string{}, Subscribers: map[string]map[string]bool{}, inMulti: map[string]bool{},
+		changed: func(Key, string, float64, int) {},
+	}
 }
 
 // Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the call, as
@@ -156,12 +159,6 @@ func (m *Keyspace) command(l monitor.Line) bool {
 	return false
 }
 
-func (m *Keyspace) tell(k Key, element string, score float64, by int) {
-	if m.changed != nil {
-		m.changed(k, element, score, by)
-	}
-}
-
 func (m *Keyspace) list(k Key) *Value {
 	if v := m.Values[k]; v != nil && v.Scores == nil {
 		return v
@@ -183,7 +180,7 @@ func (m *Keyspace) push(k Key, element string, front bool) {
 	default:
 		v.List = append(v.List, element)
 	}
-	m.tell(k, element, 0, 1)
+	m.changed(k, element, 0, 1)
 }
 
 func (m *Keyspace) pop(k Key, back bool) (string, bool) {
@@ -197,7 +194,7 @@ func (m *Keyspace) pop(k Key, back bool) (string, bool) {
 	}
 	element := v.List[at]
 	v.List = slices.Delete(v.List, at, at+1)
-	m.tell(k, element, 0, -1)
+	m.changed(k, element, 0, -1)
 	m.dropEmpty(k)
 	return element, true
 }
@@ -218,7 +215,7 @@ func (m *Keyspace) remove(k Key, countText, element string) {
 			return false
 		}
 		left--
-		m.tell(k, e, 0, -1)
+		m.changed(k, e, 0, -1)
 		return true
 	})
 	if count < 0 {
@@ -235,7 +232,7 @@ func (m *Keyspace) add(k Key, scoreText, member string) {
 	}
 	if score, err := strconv.ParseFloat(scoreText, 64); err == nil && v.Scores != nil {
 		v.Scores[member] = score
-		m.tell(k, member, score, 1)
+		m.changed(k, member, score, 1)
 	}
 }
 
@@ -243,7 +240,7 @@ func (m *Keyspace) drop(k Key, member string) {
 	if v := m.Values[k]; v != nil && v.Scores != nil {
 		if score, ok := v.Scores[member]; ok {
 			delete(v.Scores, member)
-			m.tell(k, member, score, -1)
+			m.changed(k, member, score, -1)
 		}
 		m.dropEmpty(k)
 	}
@@ -278,10 +275,10 @@ func (v *Value) Members() []string { return slices.SortedFunc(maps.Keys(v.Scores
 func (m *Keyspace) delete(k Key) {
 	if v := m.Values[k]; v != nil {
 		for _, element := range v.List {
-			m.tell(k, element, 0, -1)
+			m.changed(k, element, 0, -1)
 		}
 		for _, member := range v.Members() {
-			m.tell(k, member, v.Scores[member], -1)
+			m.changed(k, member, v.Scores[member], -1)
 		}
 	}
 	delete(m.Values, k)
