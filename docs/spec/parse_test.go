@@ -61,7 +61,7 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 func TestStatementsAreWellFormed(t *testing.T) {
 	last, file := map[string]int{}, map[string]string{}
 	words := map[string]int{}
-	for _, s := range All().Statements {
+	for _, s := range All() {
 		parts := strings.Split(s.ID, "-")
 		last[parts[1]]++
 		require.Equal(t, fmt.Sprint(last[parts[1]]), parts[2], s.ID)

@@ -73,18 +73,15 @@ func IDs(cited []Citation) string {
 	return strings.Join(ids, ", ")
 }
 
-// Spec is the whole specification.
-type Spec struct {
-	// Statements are in the order of the files' names, and of the lines in each.
-	Statements []*Statement
-}
+// Spec has all statements, in the order of the files' names, and of the lines in each.
+type Spec []*Statement
 
 //go:embed *.md
 var files embed.FS
 
 // All returns the specification that this program was built with. Its files are part of the program, so that a fault in
 // them is a fault of the build.
-var All = sync.OnceValue(func() *Spec {
+var All = sync.OnceValue(func() Spec {
 	s, err := Load(files)
 	if err != nil {
 		panic("spec: " + err.Error())
@@ -93,9 +90,8 @@ var All = sync.OnceValue(func() *Spec {
 })
 
 // Load reads every *.md of a folder but its README.md.
-func Load(folder fs.FS) (*Spec, error) {
+func Load(folder fs.FS) (all Spec, err error) {
 	names, err := fs.Glob(folder, "*.md")
-	all := &Spec{}
 	for _, name := range names {
 		if name == "README.md" {
 			continue
@@ -108,14 +104,14 @@ func Load(folder fs.FS) (*Spec, error) {
 		if err != nil {
 			return nil, err
 		}
-		all.Statements = append(all.Statements, statements...)
+		all = append(all, statements...)
 	}
 	return all, err
 }
 
 // Where returns the statements for which keep is true.
-func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
-	for _, one := range s.Statements {
+func (s Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
+	for _, one := range s {
 		if keep(one) {
 			kept = append(kept, one)
 		}

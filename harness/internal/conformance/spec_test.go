@@ -33,8 +33,8 @@ func casesByID(t *testing.T) map[string]*conformance.Case {
 // about other releases only.
 func TestEveryStatementHasACase(t *testing.T) {
 	cases := casesByID(t)
-	require.Greater(t, len(spec.All().Statements), 100)
-	for _, s := range spec.All().Statements {
+	require.Greater(t, len(spec.All()), 100)
+	for _, s := range spec.All() {
 		shown := func(r wire.Release) bool {
 			return slices.ContainsFunc(s.Cases, func(id string) bool { return cases[id] != nil && cases[id].HoldsFor(r) })
 		}
@@ -72,7 +72,7 @@ func TestEveryCaseHasAStatement(t *testing.T) {
 func TestRecordingsShowTheStatements(t *testing.T) {
 	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
 	require.NoError(t, err)
-	for _, s := range spec.All().Statements {
+	for _, s := range spec.All() {
 		if !slices.ContainsFunc(oracle.Releases(), func(r wire.Release) bool {
 			return s.Releases.Contain(r) && slices.ContainsFunc(s.Cases, func(id string) bool {
 				_, absent, recorded := oracle.Case(r, id)
@@ -95,7 +95,7 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range spec.All().Statements {
+	for _, s := range spec.All() {
 		for _, name := range s.Scripts {
 			if !slices.ContainsFunc(wire.Scripts(), func(script wire.Script) bool { return string(script.Name) == name }) {
 				t.Errorf("%s:%d: %s: the catalogue has no script %s", s.File, s.Line, s.ID, name)
@@ -107,7 +107,7 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 // A statement is what can be tested: a sentence or two, and no essay.
 func TestStatementsAreShort(t *testing.T) {
 	sentence := regexp.MustCompile(`[.:] [A-Z]`)
-	for _, s := range spec.All().Statements {
+	for _, s := range spec.All() {
 		require.True(t, strings.HasSuffix(s.Text, "."), "%s:%d: %s ends without a full stop", s.File, s.Line, s.ID)
 		require.LessOrEqual(t, len(sentence.FindAllString(s.Text, -1)), 1, "%s:%d: %s has more than two sentences", s.File, s.Line, s.ID)
 		require.LessOrEqual(t, len(strings.Fields(s.Text)), 50, "%s:%d: %s is long", s.File, s.Line, s.ID)

@@ -164,7 +164,7 @@ func argsOf(s wire.Script) []string {
 // statementsOf are those about a script that hold for a release which sends this text.
 func statementsOf(s wire.Script) []string {
 	ids := []string{}
-	for _, one := range spec.All().Statements {
+	for _, one := range spec.All() {
 		sent := func(r wire.Release) bool { return s.SentBy(r) && one.Releases.Contain(r) }
 		if slices.Contains(one.Scripts, string(s.Name)) && slices.ContainsFunc(wire.Releases(), sent) {
 			ids = append(ids, one.ID)
