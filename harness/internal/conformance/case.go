@@ -134,12 +134,11 @@ func (c *Case) resolveReleases() (err error) {
 	if c.Since == "" || c.Since2x != "" {
 		parts = append(parts, cmp.Or(c.Since2x, "2.7.0")+" to "+cmp.Or(c.Until2x, "2.15.2"))
 	}
+	end := " on"
 	if c.Until != "" {
-		parts = append(parts, cmp.Or(c.Since, "3.2.0")+" to "+c.Until)
-	} else {
-		parts = append(parts, cmp.Or(c.Since, "3.2.0")+" on")
+		end = " to " + c.Until
 	}
-	c.releases, err = spec.ParseRanges(strings.Join(parts, ", "))
+	c.releases, err = spec.ParseRanges(strings.Join(append(parts, cmp.Or(c.Since, "3.2.0")+end), ", "))
 	return err
 }
 

@@ -220,7 +220,7 @@ const delayTolerance = 5 * time.Second
 // judgeLines compares the lines with the recording that judges the case, as strictly as the level says, and writes the
 // outcome into the result. If the recording is of another release, the catalogue judges the scripts besides.
 func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures []string, err error) {
-	source := verdictSource{missing: c.Trace}
+	source := verdictSource{recordedCase: recordedCase{absent: c.Trace}}
 	if c.Trace == "" {
 		if source, err = oracle.source(c, r.Release); err != nil {
 			return nil, err
@@ -228,8 +228,8 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	}
 	other := source.release != r.Release
 	switch {
-	case source.missing != "":
-		result.Detail = "the trace is not compared: " + source.missing
+	case source.absent != "":
+		result.Detail = "the trace is not compared: " + source.absent
 	case r.Level != State:
 		result.JudgedBy = source.release.String()
 		if other {
@@ -241,7 +241,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 			result.sent = []trace.Breach{{Statement: "W-SCRIPT-2", Text: failures[0]}}
 		}
 	}
-	if len(failures) > 0 || source.missing != "" || r.Level == State {
+	if len(failures) > 0 || source.absent != "" || r.Level == State {
 		return failures, nil
 	}
 	normalise := trace.Normalise

@@ -148,8 +148,8 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		require.NoError(t, err)
 		source, err := oracle.source(c, release)
 		got := "by " + source.release.String()
-		if source.missing != "" {
-			got = source.missing
+		if source.absent != "" {
+			got = source.absent
 		}
 		if err != nil {
 			got = "error"
@@ -257,7 +257,7 @@ func TestLittleIsLeftToRepliesAlone(t *testing.T) {
 			}
 			source, err := oracle.source(c, release)
 			require.NoError(t, err)
-			if source.missing != "" {
+			if source.absent != "" {
 				left++
 			}
 		}

@@ -26,7 +26,7 @@ type Oracle struct {
 type recordedCase struct {
 	recording *monitor.Recording
 	lines     []monitor.Line
-	absent    string // why the real Redisson could not run the case; then there are no lines
+	absent    string // why there are no lines: the real Redisson could not run the case
 }
 
 // LoadOracle returns the recordings of a folder that holds one folder for each release, in it one recording for each section.
@@ -73,11 +73,10 @@ func loadRelease(files fs.FS, dir string) (map[string]recordedCase, error) {
 	return cases, err
 }
 
-// verdictSource is the recording that a case is judged by.
+// verdictSource is the recording that a case is judged by. If it is absent, replies and keys decide.
 type verdictSource struct {
 	recordedCase
 	release wire.Release
-	missing string // why there is no recording, so that replies and keys decide
 }
 
 // source returns the recording that judges a case: of the release itself, else of the nearest earlier, else later, release
@@ -105,7 +104,7 @@ func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 			return verdictSource{recordedCase: recorded, release: r}, nil
 		}
 	}
-	return verdictSource{missing: missing}, nil
+	return verdictSource{recordedCase: recordedCase{absent: missing}}, nil
 }
 
 // neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, newest first, then the later ones.

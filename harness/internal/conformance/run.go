@@ -182,9 +182,6 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 		limit.most = 0
 	}
 	for _, c := range p.Cases {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		result := runner.Judge(ctx, c, p.Oracle)
 		if err := runner.Stopped(); err != nil {
 			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)

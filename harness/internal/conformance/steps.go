@@ -167,10 +167,10 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 	}
 	select {
 	case <-time.After(time.Duration(s.Pause)):
+		return nil
 	case <-ctx.Done():
 		return &faultError{ctx.Err()}
 	}
-	return nil
 }
 
 func (r *caseRun) open(ctx context.Context, o *Open) error {

@@ -28,8 +28,7 @@ func (r *Report) Text() string {
 		b.WriteString("\n")
 	}
 	for _, cause := range r.Causes {
-		noun := map[bool]string{true: "case", false: "cases"}[cause.Cases == 1]
-		text.Wrap(&b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, text.Inert(cause.Cause)))
+		text.Wrap(&b, "", text.Plural(int64(cause.Cases), "case")+": "+text.Inert(cause.Cause))
 		alike := r.alike(cause)
 		alike[0].write(&b, "  ")
 		if others := idsOf(alike[1:]); others != "" {
