@@ -8,11 +8,9 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// commands are sets of command names, in lower case.
-type commands map[string]bool
-
-func named(names string) commands {
-	set := commands{}
+// named is a set of command names, in lower case.
+func named(names string) map[string]bool {
+	set := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
 		set[name] = true
 	}

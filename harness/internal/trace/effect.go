@@ -13,13 +13,10 @@ import (
 // NormaliseExchange brings lines into the normal form of their changes, without reads, names and texts of scripts, and the
 // order of changes to different keys. A command with several elements is as many with one.
 func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
-	t, n, err := events(rec, name, lines)
-	if err != nil {
-		return nil, err
+	reduced := func(events []*Event) []*Event {
+		return slices.DeleteFunc(events, func(e *Event) bool { return !e.reduce() })
 	}
-	t.Events = slices.DeleteFunc(t.Events, func(e *Event) bool { return !e.reduce() })
-	n.all(t.Events, n.change)
-	return t, nil
+	return normalised(rec, name, lines, reduced, (*normaliser).change)
 }
 
 // reduce leaves of an event what it changes; it reports whether that is anything.
@@ -42,12 +39,10 @@ func (e *Event) reduce() bool {
 	}
 	var names []string
 	for _, l := range made {
-		if name := strings.ToUpper(l.Args[0]); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = append(names, strings.ToUpper(l.Args[0]))
 	}
 	slices.Sort(names)
-	e.title = "script of " + strings.Join(names, ", ")
+	e.title = "script of " + strings.Join(slices.Compact(names), ", ")
 	return true
 }
 

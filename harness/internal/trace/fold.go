@@ -50,9 +50,7 @@ func foldEmptyTransfers(events []*Event) []*Event {
 			_, head := q.head()
 			empty := !math.IsInf(head, 1) && isEmptyTransfer(e.Call)
 			switch wait := int64(head) - transfer.Now; {
-			case empty && wait > 0 && wait <= pushedEarly:
-				continue
-			case empty && wait <= 0 && stuck[e.Role]:
+			case empty && wait <= pushedEarly && (wait > 0 || stuck[e.Role]):
 				continue
 			default:
 				stuck[e.Role] = empty && wait <= 0

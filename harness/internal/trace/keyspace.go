@@ -264,13 +264,12 @@ func (m *Keyspace) dropRange(k Key, from, to string) {
 	}
 }
 
-// earlier orders members of a sorted set as the server does.
-func (v *Value) earlier(a, b string) int {
-	return cmp.Or(cmp.Compare(v.Scores[a], v.Scores[b]), strings.Compare(a, b))
+// Members are the members of a sorted set, in the server's order.
+func (v *Value) Members() []string {
+	return slices.SortedFunc(maps.Keys(v.Scores), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.Scores[a], v.Scores[b]), strings.Compare(a, b))
+	})
 }
-
-// Members are the members of a sorted set, in order.
-func (v *Value) Members() []string { return slices.SortedFunc(maps.Keys(v.Scores), v.earlier) }
 
 func (m *Keyspace) delete(k Key) {
 	if v := m.Values[k]; v != nil {

@@ -29,7 +29,7 @@ func (r Role) String() string {
 	if r.Of == "" {
 		return r.Name
 	}
-	return r.Name + " of " + string(monitor.AppendQuoted(nil, r.Of))
+	return r.Name + " of " + quoted(r.Of)
 }
 
 // Event is a call in normal form.
@@ -56,17 +56,11 @@ type Trace struct {
 // Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
 // them absent. An unreadable member, or an inner command without its script call, is compared as it is.
 func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
-	t, n, err := events(rec, name, lines)
-	if err != nil {
-		return nil, err
-	}
-	t.Events = foldEmptyTransfers(t.Events)
-	n.all(t.Events, n.normalise)
-	return t, nil
+	return normalised(rec, name, lines, foldEmptyTransfers, (*normaliser).normalise)
 }
 
-// events are those of a recording without set-up, and what normalises them.
-func events(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, *normaliser, error) {
+// normalised drops the set-up of lines, folds the events that are left, and writes the form of each.
+func normalised(rec *monitor.Recording, name string, lines []monitor.Line, fold func([]*Event) []*Event, write func(*normaliser, *Event)) (*Trace, error) {
 	part := &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
 	for i := range part.Lines {
 		if part.Lines[i].Number == 0 {
@@ -75,30 +69,28 @@ func events(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, 
 	}
 	deviations, err := DeviationsOf(part)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	calls := Group(part.Lines)
 	if rec.Field("script-calls") == "absent" {
 		if calls, err = rebuild(part, deviations); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	t := &Trace{Name: name, Lines: part.Lines}
 	for _, c := range foldMisses(dropSetUp(calls)) {
 		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c)})
 	}
-	return t, &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}, nil
-}
-
-// all writes the form of each event. Offers number the ids: the order between roles depends on timing.
-func (n *normaliser) all(events []*Event, form func(*Event)) {
-	for _, first := range []bool{true, false} {
-		for _, e := range events {
+	n := &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}
+	t.Events = fold(t.Events)
+	for _, first := range []bool{true, false} { // offers number the ids: the order between roles depends on timing
+		for _, e := range t.Events {
 			if (e.Role.Name == Publisher) == first {
-				form(e)
+				write(n, e)
 			}
 		}
 	}
+	return t, nil
 }
 
 func roleOf(c Call) Role {
@@ -245,13 +237,8 @@ func (n *normaliser) line(e *Event, l monitor.Line, tokens map[string]string) st
 
 // isTimeArg tells where the scripts of offer and transfer pass a time on.
 func isTimeArg(l monitor.Line, i int) bool {
-	switch l.Name() {
-	case "zadd", "publish":
-		return i == 2
-	case "zrangebyscore":
-		return i == 3
-	}
-	return false
+	name := l.Name()
+	return i == 2 && (name == "zadd" || name == "publish") || i == 3 && name == "zrangebyscore"
 }
 
 func (n *normaliser) member(e *Event, member string) string {

@@ -27,12 +27,10 @@ type callLines struct {
 // call is valid until the next call of Add or End. Commands of a script whose own line is missing are one call:
 // Line is the first command, Inner has the others.
 func (s *Scanner) Add(l monitor.Line) (before *Call) {
-	if u := &s.under; len(u.lines) > 0 {
-		if joins := u.joined && l.Inner(); !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
-			before = s.End()
-		}
-	}
 	u := &s.under
+	if joins := u.joined && l.Inner(); !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
+		before = s.End()
+	}
 	if len(u.lines) == 0 {
 		u.joined = l.Inner() || callsScript(l)
 	}

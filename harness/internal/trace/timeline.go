@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -141,15 +140,13 @@ func NewTimeline(names ...wire.Names) *Timeline {
 
 // Add takes over the next line and returns what was broken before it. Own lines are judged; others only count.
 func (t *Timeline) Add(l monitor.Line, own bool) []Breach {
-	t.broken = nil
-	if !l.Inner() || len(t.call) == 0 {
-		t.flush()
-		t.call, t.own, t.now = []monitor.Line{l}, own, l.Time
-		t.late()
-		return t.broken
+	if l.Inner() && len(t.call) > 0 {
+		t.call = append(t.call, l)
+		return nil
 	}
-	t.call = append(t.call, l)
-	return nil
+	broken := t.Until(l.Time)
+	t.call, t.own = []monitor.Line{l}, own
+	return broken
 }
 
 // Until takes over that no further line has come up to an instant, in Unix microseconds.
@@ -245,11 +242,8 @@ func (t *Timeline) queue(db int, name string, isKey bool) *Queue {
 	if q := t.queues[Key{db, name}]; q != nil {
 		return q
 	}
-	if !isKey || !strings.HasPrefix(name, "redisson_delay_queue") {
-		return nil
-	}
 	dest, ok := wire.DestinationOf(name)
-	if !ok {
+	if !isKey || !ok {
 		return nil
 	}
 	return t.add(db, wire.NamesOf(dest))
