@@ -54,9 +54,8 @@ func Dial(ctx context.Context, redisURL string) (*Conn, error) {
 
 // begin sends MONITOR, whose answer is +OK.
 func (c *Conn) begin(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		c.socket.SetWriteDeadline(deadline)
-	}
+	deadline, _ := ctx.Deadline()
+	c.socket.SetWriteDeadline(deadline)
 	if _, err := c.socket.Write(resp.AppendCommand(nil, "MONITOR")); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 					p.keys = append(p.keys, k)
 				}
 			}
-			if channel := channelOf(l); channel != "" && !slices.Contains(p.channels, channel) {
+			if name, channel := l.Name(), l.Arg(1); (name == "publish" || name == "subscribe") && channel != "" && !slices.Contains(p.channels, channel) {
 				p.channels = append(p.channels, channel)
 			}
 			if i == 0 && c.Rebuilt {
@@ -119,13 +119,6 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 		note("connection set-up is not sent and not compared: %s", lineNumbers(skipped))
 	}
 	return nil
-}
-
-func channelOf(l monitor.Line) string {
-	if name := l.Name(); name == "publish" || name == "subscribe" {
-		return l.Arg(1)
-	}
-	return ""
 }
 
 func lineNumbers(numbers []int) string {
