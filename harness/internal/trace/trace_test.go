@@ -236,55 +236,6 @@ func TestCasesAreComparedById(t *testing.T) {
 	require.ErrorContains(t, err, "empty.monitor: the recording has no commands")
 }
 
-// What a test of dq is fed from: the calls of the documents, in order.
-func TestCallsOfTheDocuments(t *testing.T) {
-	calls, err := trace.Calls(document(t, "002-zlyx.monitor"))
-	require.NoError(t, err)
-	offers, _ := offersAndTransfers(calls)
-	require.Equal(t, []trace.Offer{{
-		Names: wire.NamesOf("zlyx"), Layout: wire.LayoutDLc0,
-		Due: 1645518017326, Random: "2476180431764309577", Value: `"0001"`,
-	}}, offers)
-
-	calls, err = trace.Calls(document(t, "004-dest_queue1.monitor"))
-	require.NoError(t, err)
-	require.Len(t, calls, 7+9)
-	offers, transfers := offersAndTransfers(calls)
-	require.Len(t, offers, 5)
-	require.Len(t, transfers, 4)
-	require.Equal(t, int64(1610452442403), transfers[0].Now)
-	for _, transfer := range transfers {
-		require.Equal(t, 2, transfer.Limit)
-		require.Equal(t, "dest_queue1", transfer.Names.Destination)
-	}
-}
-
-func offersAndTransfers(calls []trace.Call) (offers []trace.Offer, transfers []trace.Transfer) {
-	for _, c := range calls {
-		switch {
-		case c.Offer != nil:
-			offers = append(offers, *c.Offer)
-		case c.Transfer != nil:
-			transfers = append(transfers, *c.Transfer)
-		}
-	}
-	return offers, transfers
-}
-
-func TestDocumentsAreTheSameAsThemselves(t *testing.T) {
-	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {
-		require.Nil(t, diff(t, document(t, name), document(t, name)))
-	}
-	require.NotNil(t, diff(t, document(t, "002-zlyx.monitor"), document(t, "004-dest_queue1.monitor")))
-}
-
-func document(t *testing.T, name string) *monitor.Recording {
-	t.Helper()
-	text, err := recordings.Files.ReadFile("documents/" + name)
-	require.NoError(t, err)
-	return read(t, string(text))
-}
-
 func read(t *testing.T, text string) *monitor.Recording {
 	t.Helper()
 	rec, err := monitor.Read(strings.NewReader(text), "x.monitor")
