@@ -85,6 +85,7 @@ type queue struct {
 	named   bool    // by a script; else the name is taken from another key
 	also    string  // another list
 	late    []int64 // µs, of each message that was moved
+	kept    map[Kind][]*Anomaly
 	layouts [3]bool
 
 	alive
@@ -135,7 +136,7 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 // New returns an Analysis that has seen nothing.
 func New() *Analysis {
 	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}}
-	a.findings = findings{counts: map[Kind]int64{}, kept: map[findingKey][]*Anomaly{}}
+	a.findings.counts = map[Kind]int64{}
 	a.begin()
 	return a
 }
@@ -309,7 +310,7 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 		a.leftOut = true
 		return keyRef{}, false
 	}
-	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, alive: newAlive()}
+	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, kept: map[Kind][]*Anomaly{}, alive: newAlive()}
 	a.queues = append(a.queues, q)
 	n := wire.NamesOf(q.Name)
 	for key, r := range map[string]role{

@@ -79,7 +79,7 @@ type Event struct {
 func (a *Analysis) Document() *Document {
 	a.End()
 	d := &Document{
-		Schema: Schema, Commands: a.commands, Unparsed: a.unparsed, Queues: []*Queue{}, Anomalies: a.findings.list(),
+		Schema: Schema, Commands: a.commands, Unparsed: a.unparsed, Queues: []*Queue{}, Anomalies: a.anomalies(),
 		AnomalyCounts: a.findings.counts, Clocks: []Clock{}, Groups: []*Group{}, Notices: []string{}, Stories: a.stories,
 	}
 	if a.commands > 0 {

@@ -73,23 +73,17 @@ func cut(text string, longest int) string {
 	return strings.Clone(text)
 }
 
-// findings are the gravest anomalies of each kind in each queue, and the counts of all.
+// findings counts anomalies; each queue keeps the gravest of each kind.
 type findings struct {
 	counts map[Kind]int64
-	kept   map[findingKey][]*Anomaly
-	size   int
-}
-
-type findingKey struct {
-	kind  Kind
-	queue *queue
+	size   int // of all that are kept
 }
 
 // add counts an anomaly. It returns nil if the anomaly is not kept.
 func (f *findings) add(kind Kind, q *queue, at, weight int64) *Anomaly {
 	f.counts[kind]++
-	key, a := findingKey{kind, q}, &Anomaly{Kind: kind, Queue: q.Name, At: timeText(at), at: at, weight: weight}
-	kept := slices.Insert(f.kept[key], 0, a)
+	a := &Anomaly{Kind: kind, Queue: q.Name, At: timeText(at), at: at, weight: weight}
+	kept := slices.Insert(q.kept[kind], 0, a)
 	if f.size++; len(kept) > mostOfKind || f.size > mostKept {
 		lightest := slices.MinFunc(kept, func(a, b *Anomaly) int { return cmp.Compare(a.weight, b.weight) })
 		kept = slices.DeleteFunc(kept, func(a *Anomaly) bool { return a == lightest })
@@ -97,7 +91,7 @@ func (f *findings) add(kind Kind, q *queue, at, weight int64) *Anomaly {
 			a = nil
 		}
 	}
-	f.kept[key] = kept
+	q.kept[kind] = kept
 	return a
 }
 
@@ -108,10 +102,12 @@ func (a *Anomaly) say(lines []LineOf, format string, args ...any) {
 	}
 }
 
-func (f *findings) list() []*Anomaly {
+func (a *Analysis) anomalies() []*Anomaly {
 	all := []*Anomaly{}
-	for _, kept := range f.kept {
-		all = append(all, kept...)
+	for _, q := range a.queues {
+		for _, kept := range q.kept {
+			all = append(all, kept...)
+		}
 	}
 	slices.SortFunc(all, func(a, b *Anomaly) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Queue, b.Queue), cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.weight, a.weight))

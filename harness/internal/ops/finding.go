@@ -79,10 +79,10 @@ var rules = []rule{
 			n := q.Layouts["unreadable"]
 			return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
 		}},
-	{"stuck-head", func(_ *Look, q *Queue) bool { return q.head != nil && (isNever(q.head.Score) || isNever(q.last.Score)) },
+	{"stuck-head", func(_ *Look, q *Queue) bool { return isNever(q.head) || isNever(q.last) },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
-			if q.head.Score < 0 {
+			if q.head < 0 {
 				state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
 			}
 			return state, max(n, 1), members(max(n, 1)) + " " + why, l.next(q, "queue deliver", "--where", "due=never")
@@ -141,9 +141,7 @@ var rules = []rule{
 	counted("windows-member", func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard"),
 	counted("set-aside", func(q *Queue) int64 { return q.Aside }, members, "set aside: no client reads it", "queue list", "--of", "aside"),
 	counted("dead-letters", func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all"),
-	{"fractional-score", func(_ *Look, q *Queue) bool {
-		return q.head != nil && !isNever(q.head.Score) && q.head.Score != math.Trunc(q.head.Score)
-	},
+	{"fractional-score", func(_ *Look, q *Queue) bool { return !isNever(q.head) && q.head != math.Trunc(q.head) },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
 		}},

@@ -87,18 +87,16 @@ type Queue struct {
 	Findings     []Finding        `json:"findings"`
 	Census       *Census          `json:"census,omitempty"` // of the long form
 
-	names    wire.Names
-	known    bool // a key of it is there, or a client has it open
-	first    string
-	since    time.Time // of first
-	alike    bool      // the first values are equal
-	head     *redis.Z
-	last     *redis.Z
-	aheadDue float64
-	leaseDue float64
-	wrong    []string // keys of another type
-	twin     int64    // values in the list of the twin
-	far      bool     // due members are far from the head of a long list
+	names wire.Names
+	known bool // a key of it is there, or a client has it open
+	first string
+	since time.Time // of first
+	alike bool      // the first values are equal
+	wrong []string  // keys of another type
+	twin  int64     // values in the list of the twin
+	far   bool      // due members are far from the head of a long list
+
+	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 if there is none
 }
 
 // Doctor looks at queues again and again, and remembers which values stood still.
@@ -261,7 +259,6 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			*into, _ = r[j].Int64()
 		}
 		members, _ := redis.Scores(r[4])
-		last, _ := redis.Scores(r[5])
 		tail, _ := r[6].StringSlice()
 		now := l.At.UnixMilli()
 		for i, z := range slices.Backward(members) {
@@ -281,12 +278,9 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			}
 			q.Layouts[name]++
 		}
-		if len(members) > 0 && len(last) > 0 {
-			q.head, q.last = &members[0], &last[0]
-		}
 		first, _ := r[7].StringSlice() // the script reports a key of another type
 		q.first, q.alike = strings.Join(first, "\x00"), len(first) == 2 && first[0] == first[1]
-		for j, into := range map[int]*float64{8: &q.aheadDue, 9: &q.leaseDue} {
+		for j, into := range map[int]*float64{4: &q.head, 5: &q.last, 8: &q.aheadDue, 9: &q.leaseDue} {
 			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
 				*into = first[0].Score
 			}
