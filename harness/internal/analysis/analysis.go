@@ -55,7 +55,8 @@ type Analysis struct {
 	listeners                       map[string]*listeners // by channel
 	waiters                         map[dbKey][]*conn
 	leftOut                         bool
-	findings                        findings
+	counts                          map[Kind]int64
+	kept                            int // anomalies
 	stories                         []*Story
 }
 
@@ -136,7 +137,7 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 // New returns an Analysis that has seen nothing.
 func New() *Analysis {
 	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}}
-	a.findings.counts = map[Kind]int64{}
+	a.counts = map[Kind]int64{}
 	a.begin()
 	return a
 }

@@ -80,7 +80,7 @@ func (a *Analysis) Document() *Document {
 	a.End()
 	d := &Document{
 		Schema: Schema, Commands: a.commands, Unparsed: a.unparsed, Queues: []*Queue{}, Anomalies: a.anomalies(),
-		AnomalyCounts: a.findings.counts, Clocks: []Clock{}, Groups: []*Group{}, Notices: []string{}, Stories: a.stories,
+		AnomalyCounts: a.counts, Clocks: []Clock{}, Groups: []*Group{}, Notices: []string{}, Stories: a.stories,
 	}
 	if a.commands > 0 {
 		d.From, d.To = timeText(a.first), timeText(a.latest)

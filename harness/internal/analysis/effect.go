@@ -16,37 +16,28 @@ import (
 // step is the effect of one client command on one queue.
 type step struct {
 	queue                *queue
-	kind                 stepKind
 	active, direct, lost bool // direct: no script; lost: the script's own line is not in the log
 	at                   place
 	text                 string
 	begun, last          int64
 	host                 *host
-	script               script
-	named                int64 // the now of a transfer, Unix ms
-	ran, ended           bool
-	pushed, popped       int
-	front                bool
-	removed              []*message // from the set
-	values               []string   // pushed ones, if stories are wanted
-	unlisted             []*message // from the list, by LREM
-	touched              []uint64
+	script
+	named          int64 // the now of a transfer, Unix ms
+	ran, ended     bool
+	pushed, popped int
+	front          bool
+	removed        []*message // from the set
+	values         []string   // pushed ones, if stories are wanted
+	unlisted       []*message // from the list, by LREM
+	touched        []uint64
 }
-
-type stepKind uint8
-
-const (
-	otherStep stepKind = iota
-	offerStep
-	transferStep
-)
 
 // script is a text that a Redisson or this project sends.
 type script struct {
-	kind   stepKind
-	layout wire.Layout  // that a Redisson's transfer reads; 0 otherwise
-	known  *wire.Script // nil if no Redisson sends it
-	ours   bool         // dq or dq-bench sends it
+	kind   wire.ScriptName // of Redisson's that does the same; empty for another
+	layout wire.Layout     // that a Redisson's transfer reads; 0 otherwise
+	known  *wire.Script    // nil if no Redisson sends it
+	ours   bool            // dq or dq-bench sends it
 	sentBy senders
 }
 
@@ -54,12 +45,9 @@ type script struct {
 var registry = func() map[string]script {
 	all := map[string]script{}
 	for _, k := range wire.Scripts() {
-		s := script{known: &k, sentBy: by(k.SentBy)}
-		switch k.Name {
-		case wire.ScriptOffer:
-			s.kind = offerStep
-		case wire.ScriptTransfer:
-			s.kind, s.layout = transferStep, wire.LayoutDLc0
+		s := script{kind: k.Name, known: &k, sentBy: by(k.SentBy)}
+		if k.Name == wire.ScriptTransfer {
+			s.layout = wire.LayoutDLc0
 			if strings.Contains(k.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
 				s.layout = wire.LayoutBc0Lc0
 			}
@@ -67,7 +55,7 @@ var registry = func() map[string]script {
 		all[k.SHA1] = s
 	}
 	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
-		all[o.SHA1] = script{ours: true, kind: map[string]stepKind{"transfer": transferStep, "guard-step": transferStep}[o.Name]}
+		all[o.SHA1] = script{ours: true, kind: map[string]wire.ScriptName{"transfer": wire.ScriptTransfer, "guard-step": wire.ScriptTransfer}[o.Name]}
 	}
 	return all
 }()
@@ -84,7 +72,7 @@ func (a *Analysis) hold(l *monitor.Line) {
 		for _, arg := range b.Line.Args {
 			if ref, ok := a.keys[dbKey{b.Line.DB, arg}]; ok {
 				line := LineOf{Number: int64(b.Line.Number), Text: cut(b.Line.Raw, longestText), at: place{a.begunIn, int64(b.Line.Number), b.Line.Offset}}
-				a.findings.add(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, b.Text)
+				a.found(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, b.Text)
 				break
 			}
 		}
@@ -109,23 +97,22 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	}
 	known := false
 	if s.script, known = registry[c.Script.SHA1]; known {
-		s.kind = s.script.kind
 		from.sent(name, s.script)
 	}
 	switch q := s.queue; {
 	case q == nil:
 	case known:
-		if s.kind != otherStep && len(keys) >= 3 {
+		if (s.kind == wire.ScriptOffer || s.kind == wire.ScriptTransfer) && len(keys) >= 3 {
 			a.rename(q, keys[0])
 		}
-		if s.kind == transferStep && len(args) >= 2 {
+		if s.kind == wire.ScriptTransfer && len(args) >= 2 {
 			if now, err := strconv.ParseInt(args[0], 10, 64); err == nil {
 				from.host.saw(now, c.Time)
 				s.named = now
 			}
 		}
 	case a.Rules == nil && len(own) > 0:
-		a.findings.add(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
+		a.found(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
 }
 
@@ -146,8 +133,8 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 	s.ran, s.last = true, l.Time
 	if !trace.Changes(l) || len(l.Args) < 2 {
 		s.ended = s.ended || ref.role == timeoutSet && len(l.Args) == 5 && name == "zrange"
-		if name == "zrangebyscore" && len(l.Args) > 3 && s.lost && s.kind == otherStep {
-			s.kind = transferStep
+		if name == "zrangebyscore" && len(l.Args) > 3 && s.lost && s.kind == "" {
+			s.kind = wire.ScriptTransfer
 			if now, err := strconv.ParseInt(l.Args[3], 10, 64); err == nil {
 				s.host.saw(now, l.Time)
 			}
@@ -216,13 +203,13 @@ func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
 // add puts a member into the set.
 func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	s := &a.step
-	if s.lost && s.kind == otherStep {
-		s.kind = offerStep
+	if s.lost && s.kind == "" {
+		s.kind = wire.ScriptOffer
 	}
 	m := a.find(q, member)
 	if m.inSet {
-		if s.kind == offerStep {
-			a.findings.add(ResentOffer, q, at, 0).say([]LineOf{earlier(m.at), s.shown()}, "the same member is offered again, %s after the first time: the pending list gets it twice and keeps "+
+		if s.kind == wire.ScriptOffer {
+			a.found(ResentOffer, q, at, 0).say([]LineOf{earlier(m.at), s.shown()}, "the same member is offered again, %s after the first time: the pending list gets it twice and keeps "+
 				"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", ago(at-m.offered))
 		}
 		m.due = due
@@ -238,7 +225,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	} else {
 		q.Offers++
 		if n := q.values[m.value]; n > 0 {
-			if found := a.findings.add(DuplicateOffer, q, at, 0); found != nil {
+			if found := a.found(DuplicateOffer, q, at, 0); found != nil {
 				lines := []LineOf{s.shown()}
 				for _, other := range q.messages {
 					if other.value == m.value && other.inSet {

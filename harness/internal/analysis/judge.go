@@ -73,26 +73,20 @@ func cut(text string, longest int) string {
 	return strings.Clone(text)
 }
 
-// findings counts anomalies; each queue keeps the gravest of each kind.
-type findings struct {
-	counts map[Kind]int64
-	size   int // of all that are kept
-}
-
-// add counts an anomaly. It returns nil if the anomaly is not kept.
-func (f *findings) add(kind Kind, q *queue, at, weight int64) *Anomaly {
-	f.counts[kind]++
-	a := &Anomaly{Kind: kind, Queue: q.Name, At: timeText(at), at: at, weight: weight}
-	kept := slices.Insert(q.kept[kind], 0, a)
-	if f.size++; len(kept) > mostOfKind || f.size > mostKept {
+// found counts an anomaly. It returns nil if the queue keeps graver ones of its kind.
+func (a *Analysis) found(kind Kind, q *queue, at, weight int64) *Anomaly {
+	a.counts[kind]++
+	found := &Anomaly{Kind: kind, Queue: q.Name, At: timeText(at), at: at, weight: weight}
+	kept := slices.Insert(q.kept[kind], 0, found)
+	if a.kept++; len(kept) > mostOfKind || a.kept > mostKept {
 		lightest := slices.MinFunc(kept, func(a, b *Anomaly) int { return cmp.Compare(a.weight, b.weight) })
 		kept = slices.DeleteFunc(kept, func(a *Anomaly) bool { return a == lightest })
-		if f.size--; lightest == a {
-			a = nil
+		if a.kept--; lightest == found {
+			found = nil
 		}
 	}
 	q.kept[kind] = kept
-	return a
+	return found
 }
 
 // say describes an anomaly, unless it is nil.
@@ -132,7 +126,7 @@ func (a *Analysis) finish(cut bool) {
 			q.remove(m)
 			m.story.add("removed by "+s.host.Host, s.at, s.last)
 		}
-	case s.kind == transferStep && moves && !cut:
+	case s.kind == wire.ScriptTransfer && moves && !cut:
 		a.failed(q)
 	}
 	for i := range s.pushed {
@@ -141,7 +135,7 @@ func (a *Analysis) finish(cut bool) {
 			q.ready = slices.Insert(q.ready[:len(q.ready)-1], 0, e)
 		}
 	}
-	if s.kind == transferStep {
+	if s.kind == wire.ScriptTransfer {
 		a.foreign(q)
 		q.Transfers++
 		q.ran = s.begun
@@ -217,7 +211,7 @@ func (a *Analysis) late(q *queue, m *message) {
 	if m.offered > due {
 		when = "offered " + timeText(m.offered) + ", when it was due already"
 	}
-	a.findings.add(kind, q, s.last, by).say([]LineOf{earlier(m.at), s.shown()}, "%s, moved %s: %s %s", when, timeText(s.last), ago(by), word)
+	a.found(kind, q, s.last, by).say([]LineOf{earlier(m.at), s.shown()}, "%s, moved %s: %s %s", when, timeText(s.last), ago(by), word)
 }
 
 // stalled notes a time in which the first message was due and no transfer moved any, until a step.
@@ -241,7 +235,7 @@ func (a *Analysis) stalled(q *queue, first *message, s *step) {
 		kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited "+
 			"for a connection, or its client or the network stood still", timeText(sent), ago(until-sent))
 	}
-	a.findings.add(kind, q, from, until-from).say([]LineOf{earlier(first.at), s.shown()}, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
+	a.found(kind, q, from, until-from).say([]LineOf{earlier(first.at), s.shown()}, "a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
 }
 
 // failed is a transfer that has delivered messages and then did not take them out of the set.
@@ -259,7 +253,7 @@ func (a *Analysis) failed(q *queue) {
 	if m := q.firstForeign(s.script.layout); m != nil {
 		where, lines = ", "+m.describe(), append(lines, earlier(m.at))
 	}
-	a.findings.add(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", text.Plural(again, "message"), where)
+	a.found(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", text.Plural(again, "message"), where)
 }
 
 // foreign looks for members that the transfer of a Redisson cannot read.
@@ -271,7 +265,7 @@ func (a *Analysis) foreign(q *queue) {
 	}
 	q.foreignSeen[own] = true
 	m := q.firstForeign(own)
-	a.findings.add(ForeignMember, q, s.begun, 0).say([]LineOf{s.shown(), earlier(m.at)}, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
+	a.found(ForeignMember, q, s.begun, 0).say([]LineOf{s.shown(), earlier(m.at)}, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
 		s.script.known.Variant, own, text.Plural(n, "member"), m.describe())
 }
 
@@ -300,10 +294,10 @@ func (a *Analysis) mismatch(q *queue, m *message, s *step) {
 		lines = append(lines, s.shown())
 	}
 	if m.inSet {
-		a.findings.add(Orphan, q, s.last, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
+		a.found(Orphan, q, s.last, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
 		return
 	}
-	a.findings.add(Ghost, q, s.last, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
+	a.found(Ghost, q, s.last, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
 }
 
 // judgeRest judges what still waits when the log ends, by a step without a line.
@@ -323,7 +317,7 @@ func (a *Analysis) judgeRest(q *queue) {
 			if m.due < 0 {
 				detail = "its due time is negative, for it has overflowed: no transfer asks for it, and later offers are not announced"
 			}
-			a.findings.add(Overdue, q, a.now, late).say([]LineOf{earlier(m.at)}, "%s", detail)
+			a.found(Overdue, q, a.now, late).say([]LineOf{earlier(m.at)}, "%s", detail)
 		}
 	}
 	a.stalled(q, first, end)
