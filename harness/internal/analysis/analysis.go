@@ -136,8 +136,7 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 
 // New returns an Analysis that has seen nothing.
 func New() *Analysis {
-	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}}
-	a.counts = map[Kind]int64{}
+	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}, counts: map[Kind]int64{}}
 	a.begin()
 	return a
 }
@@ -304,11 +303,8 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 		return ref, ok
 	}
 	name, ok := wire.DestinationOf(key)
-	if !ok {
-		return keyRef{}, false
-	}
-	if len(a.queues) == maxQueues {
-		a.leftOut = true
+	if full := len(a.queues) == maxQueues; !ok || full {
+		a.leftOut = a.leftOut || ok
 		return keyRef{}, false
 	}
 	q := &queue{Queue: Queue{DB: db, Name: strings.Clone(name)}, kept: map[Kind][]*Anomaly{}, alive: newAlive()}

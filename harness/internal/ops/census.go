@@ -60,13 +60,12 @@ type Message struct {
 	Class  string  `json:"class,omitempty"`
 	Value  string  `json:"value,omitempty"`
 
-	raw   string
 	value []byte
 }
 
 // messageOf takes a member apart.
 func messageOf(raw string, score float64, redact bool) Message {
-	m := Message{ID: hex.EncodeToString([]byte(raw[:min(len(raw), 8)])), DueMS: score, Layout: "unreadable", raw: raw}
+	m := Message{ID: hex.EncodeToString([]byte(raw[:min(len(raw), 8)])), DueMS: score, Layout: "unreadable"}
 	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
 	if err != nil {
 		return m
@@ -336,10 +335,7 @@ func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
 	if q.Listed < 50_000 {
 		return
 	}
-	due, err := redis.Scores(d.conn.Do(ctx, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
-	if err != nil {
-		return
-	}
+	due, _ := redis.Scores(d.conn.Do(ctx, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
 	far := 0
 	for _, z := range due {
 		near, err := d.conn.Do(ctx, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Result()

@@ -331,8 +331,8 @@ type Exported struct {
 // Export is an item as a line of JSON.
 func (i Item) Export() Exported {
 	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value}
-	if i.raw != "" {
-		x.Member, x.Due = []byte(i.raw), strconv.FormatFloat(i.DueMS, 'f', -1, 64)
+	if i.Layout != "value" {
+		x.Member, x.Due = []byte(i.key), strconv.FormatFloat(i.DueMS, 'f', -1, 64)
 	}
 	return x
 }
@@ -382,7 +382,7 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 
 // Line shows an item.
 func (i Item) Line(now time.Time) string {
-	if i.raw != "" {
+	if i.Layout != "value" {
 		return fmt.Sprintf("%-7s %s", i.Of, i.line(now))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%-7s %s  %s %s  %s", i.Of, i.ID, i.Codec, i.Class, i.Value))

@@ -261,7 +261,7 @@ func (w *rewriter) refuse(i Item, why string) {
 
 // repacks reports whether a message has the old layout.
 func (w *rewriter) repacks(i Item) bool {
-	return w.options.To != nil && i.raw != "" && i.Layout != w.options.To.String()
+	return w.options.To != nil && i.Layout != "value" && i.Layout != w.options.To.String()
 }
 
 // rewrite rewrites some items, which were seen from an index of the list on, and returns how many need it. A value that either
@@ -296,8 +296,8 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 			continue // refused
 		}
 		c := w.editor.Change(i, "replace", 0)
-		if c.New = value; i.raw != "" {
-			u, _ := wire.LayoutBc0Lc0.UnpackAny([]byte(i.raw)) // it was read
+		if c.New = value; i.Layout != "value" {
+			u, _ := wire.LayoutBc0Lc0.UnpackAny([]byte(i.key)) // it was read
 			if o.To != nil {
 				u.Layout = *o.To
 			}
