@@ -152,9 +152,6 @@ func (a *Analysis) begin() {
 	}
 }
 
-// Unparsed counts a line that is no MONITOR line.
-func (a *Analysis) Unparsed() { a.unparsed++ }
-
 // Line takes in the next line.
 func (a *Analysis) Line(l monitor.Line) {
 	if a.lines > 0 && l.Time < a.now-logGap {

@@ -122,7 +122,8 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 	keys := poppedFrom(name, l)
 	for _, key := range keys {
 		ref, ok := a.keys[dbKey{l.DB, key}]
-		if ok && ref.role == destination && ref.queue.take(c.host, l.Time) {
+		if ok && ref.role == destination && len(ref.queue.ready) > 0 {
+			ref.queue.take(c.host, l.Time)
 			return
 		}
 	}

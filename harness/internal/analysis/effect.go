@@ -296,17 +296,13 @@ func (a *Analysis) onDestination(q *queue, name string, l monitor.Line) {
 	}
 }
 
-// take takes an element of the destination; it reports whether the destination had one.
-func (q *queue) take(by *host, at int64) bool {
-	if len(q.ready) == 0 {
-		return false
-	}
+// take takes the first element of the destination.
+func (q *queue) take(by *host, at int64) {
 	if q.ready[0].delayed {
 		q.Taken++
 	}
 	q.ready[0].story.add("taken by "+by.Host, place{}, at)
 	q.ready = q.ready[1:]
-	return true
 }
 
 // find returns the message of a member; one from before the log is made.

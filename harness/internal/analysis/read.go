@@ -48,7 +48,7 @@ func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) er
 		if l, err := s.Line(); err == nil {
 			r.Line(l)
 		} else {
-			r.Unparsed()
+			r.unparsed++
 		}
 	}
 	return cmp.Or(ctx.Err(), s.Err())
@@ -101,10 +101,7 @@ func (r *Reader) look(path string) logFile {
 	if file.regular = err == nil && info.Mode().IsRegular(); !file.regular {
 		return file
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return file // reading says why
-	}
+	f, _ := os.Open(path) // reading says why it fails
 	defer f.Close()
 	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); s.Scan(); {
 		if l, err := s.Line(); err == nil {

@@ -74,16 +74,15 @@ func messageOf(raw string, score float64, redact bool) Message {
 	if u.LengthSize == wire.WindowsLengthSize {
 		m.Layout += "-windows"
 	}
-	m.hold(u.Value, redact)
-	return m
+	return m.of(u.Value, redact)
 }
 
-// hold takes over a value, and shows it in a line of at most 200 bytes.
-func (m *Message) hold(value []byte, redact bool) {
+// of is the message of a value, shown in a line of at most 200 bytes.
+func (m Message) of(value []byte, redact bool) Message {
 	const most = 200
 	kind := values.Detect(value)
 	if m.value, m.Codec, m.Class = value, kind.Codec, kind.Class; redact {
-		return
+		return m
 	}
 	shown, err := values.Show(kind.Likeliest(), value)
 	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
@@ -93,6 +92,7 @@ func (m *Message) hold(value []byte, redact bool) {
 		shown = strings.ToValidUTF8(shown[:most], "") + "…"
 	}
 	m.Value = shown
+	return m
 }
 
 var seed = maphash.MakeSeed()

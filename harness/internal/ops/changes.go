@@ -196,14 +196,12 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}
 	}
 	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
-	packed, back, kryo := false, "", Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
-	for _, f := range c.Facts {                                // first, for after a migration the old release delivers nothing
+	back, kryo := "", Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
+	for _, f := range c.Facts {                 // first, for after a migration the old release delivers nothing
 		if flags := recodes(f.To, to, from); f.What == codecByDefault && flags != nil {
 			back = ", and with " + strings.Join(flags, " ") + " where values were rewritten"
 		}
 		switch {
-		case f.What == layoutFact:
-			packed = true
 		case f.What == codecByDefault && java.Has(to, f.From):
 			jars := ""
 			if f.From == "marshalling" && kryo {
@@ -219,7 +217,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			all = append(all, fmt.Sprintf("If the code names the codec %s, let %s deliver everything: %s lacks it%s.", f.codec, c.From, c.To, or(f.codec, from, to)))
 		}
 	}
-	if packed {
+	if from.Layout() != to.Layout() {
 		all = append(all,
 			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. If not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
 			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s%s.", c.To, c.From, back))

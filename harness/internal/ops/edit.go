@@ -106,9 +106,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 
 // valueOf is a Message of a value outside of a member.
 func valueOf(id, value string, score float64) Message {
-	m := Message{ID: id, DueMS: score, Layout: "value"}
-	m.hold([]byte(value), false)
-	return m
+	return Message{ID: id, DueMS: score, Layout: "value"}.of([]byte(value), false)
 }
 
 // Filter chooses messages; a nil one chooses all.

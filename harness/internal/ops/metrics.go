@@ -53,20 +53,19 @@ var (
 )
 
 // WriteMetrics writes the last look: a scrape asks no server. Before the first look it writes nothing, and after a failed one only that.
-func (d *Desk) WriteMetrics(w *web.Families) error {
+func (d *Desk) WriteMetrics(w *web.Families) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	server := func(g queueGauge, value float64) {
 		w.Family(g.name, web.Gauge, g.help)
 		w.Sample(value)
 	}
-	if d.err != nil {
-		server(queuesUp, 0)
+	if d.err != nil || d.seen != nil {
+		server(queuesUp, float64(web.Flag(d.err == nil)))
 	}
 	if d.err != nil || d.seen == nil {
-		return nil
+		return
 	}
-	server(queuesUp, 1)
 	server(queuesSeen, float64(d.seen.At.UnixNano())/float64(time.Second))
 	server(queuesFound, float64(len(d.seen.Queues)))
 	for _, g := range queueGauges {
@@ -76,11 +75,10 @@ func (d *Desk) WriteMetrics(w *web.Families) error {
 			g.each(of, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", name)...) })
 		}
 	}
-	return nil
 }
 
 // WriteMetrics writes a sample for each queue.
-func (g *Guard) WriteMetrics(w *web.Families) error {
+func (g *Guard) WriteMetrics(w *web.Families) {
 	queues := g.Counts()
 	one := func(name, kind, help string, value func(GuardCounts) int64) {
 		w.Family("dq_guard_"+name, kind, help)
@@ -97,5 +95,4 @@ func (g *Guard) WriteMetrics(w *web.Families) error {
 	one("calls_total", web.Counter, "Scripts that were run.", func(q GuardCounts) int64 { return q.Calls })
 	one("failed_calls_total", web.Counter, "Scripts that failed.", func(q GuardCounts) int64 { return q.FailedCalls })
 	one("failing", web.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Error != "") })
-	return nil
 }

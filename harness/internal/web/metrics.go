@@ -23,8 +23,8 @@ const (
 	histogram = "histogram"
 )
 
-// Metrics writes families when somebody asks. An error fails the scrape.
-type Metrics interface{ WriteMetrics(*Families) error }
+// Metrics writes families when somebody asks.
+type Metrics interface{ WriteMetrics(*Families) }
 
 // Families collects families in Prometheus' text format.
 type Families struct {
@@ -93,10 +93,10 @@ func (w *Families) buckets(h *run.Histogram, labels []string) {
 type LoadMetrics struct{ Run Source }
 
 // WriteMetrics writes nothing before the first run, and distributions once they have values.
-func (l LoadMetrics) WriteMetrics(w *Families) error {
+func (l LoadMetrics) WriteMetrics(w *Families) {
 	all := l.Run.Running()
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	s, d := all[0], all[0].Document
 	labels := []string{"driver", d.Driver.String(), "queue", d.Scenario.Queue, "run_id", d.RunID, "scenario", d.Scenario.Name}
@@ -122,7 +122,6 @@ func (l LoadMetrics) WriteMetrics(w *Families) error {
 			w.buckets(h, labels)
 		}
 	}
-	return nil
 }
 
 // Flag is 1 for true.
@@ -132,10 +131,7 @@ func Flag(on bool) int64 { return map[bool]int64{true: 1}[on] }
 func MetricsHandler(tool run.Tool, what Metrics) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		w := new(Families)
-		if err := what.WriteMetrics(w); err != nil {
-			http.Error(out, err.Error(), http.StatusInternalServerError)
-			return
-		}
+		what.WriteMetrics(w)
 		w.Family("dq_bench_build_info", Gauge, "1, labelled with the build.")
 		w.Sample(1, "goversion", runtime.Version(), "version", tool.Version)
 		out.Header().Set("Content-Type", contentType)
