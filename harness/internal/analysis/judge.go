@@ -250,7 +250,7 @@ func (a *Analysis) failed(q *queue) {
 		return
 	}
 	where, lines := "", []LineOf{s.shown()}
-	if m := q.firstForeign(s.script.layout); m != nil {
+	if m := q.firstForeign(s.layout); m != nil {
 		where, lines = ", "+m.describe(), append(lines, earlier(m.at))
 	}
 	a.found(PoisonLoop, q, s.begun, 0).say(lines, "a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member%s", text.Plural(again, "message"), where)
@@ -258,7 +258,7 @@ func (a *Analysis) failed(q *queue) {
 
 // foreign looks for members that the transfer of a Redisson cannot read.
 func (a *Analysis) foreign(q *queue) {
-	s, own := &a.step, a.step.script.layout
+	s, own := &a.step, a.step.layout
 	n := q.byLayout[own.Other()] + q.byLayout[0]
 	if own == 0 || n == 0 || q.foreignSeen[own] {
 		return
@@ -266,7 +266,7 @@ func (a *Analysis) foreign(q *queue) {
 	q.foreignSeen[own] = true
 	m := q.firstForeign(own)
 	a.found(ForeignMember, q, s.begun, 0).say([]LineOf{s.shown(), earlier(m.at)}, "%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
-		s.script.known.Variant, own, text.Plural(n, "member"), m.describe())
+		s.known.Variant, own, text.Plural(n, "member"), m.describe())
 }
 
 func (q *queue) firstForeign(own wire.Layout) (first *message) {

@@ -114,12 +114,11 @@ func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb goredis.Un
 func TestGuardAtWork(t *testing.T) {
 	t.Parallel()
 	ctx, srv, rdb, watch := watched(t)
-	for i, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
-		r := map[wire.Layout]string{wire.LayoutDLc0: "3.21.0", wire.LayoutBc0Lc0: "4.7.0"}[layout]
+	for i, r := range []string{"3.21.0", "4.7.0"} {
 		offer, _ := release(t, r).Script(wire.ScriptOffer)
 		for n := range 20 {
 			id := any(int64(1)<<60 + int64(n))
-			if layout == wire.LayoutBc0Lc0 {
+			if r == "4.7.0" {
 				id = fmt.Sprintf("%08d", n)
 			}
 			due := time.Now().UnixMilli() + 1500 + int64(n)

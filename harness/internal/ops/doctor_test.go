@@ -179,10 +179,7 @@ func TestServerFindings(t *testing.T) {
 func TestSlowTransfer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	entry, entries := b.member(bc0Lc0, "later"), []any{"RPUSH", b.names.Pending}
-	for range 5_000 {
-		entries = append(entries, entry)
-	}
+	entries := append([]any{"RPUSH", b.names.Pending}, slices.Repeat([]any{b.member(bc0Lc0, "later")}, 5_000)...)
 	for range 100 {
 		b.do(entries...)
 	}
