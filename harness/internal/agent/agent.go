@@ -70,8 +70,8 @@ type agent struct {
 	queues []driver.Queue
 	event  func(fields map[string]any) // one call at a time
 
-	items   *fifo[batch]
-	ready   *fifo[due]
+	items   *fifo // whose instants are to come
+	ready   *fifo
 	free    atomic.Int64 // senders without work, less the items that wait for one
 	senders int
 	work    sync.WaitGroup
@@ -92,13 +92,7 @@ type agent struct {
 	writing sync.Mutex
 }
 
-// batch are items, to be skipped once skip ends.
-type batch struct {
-	items []Item
-	skip  context.Context
-}
-
-// due is an item whose instant is reached.
+// due is an item, to be skipped once skip ends, and the time since which it is ready.
 type due struct {
 	Item
 	since time.Time
@@ -115,7 +109,7 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO[batch](), ready: newFIFO[due]()}
+	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO(), ready: newFIFO()}
 	_, polls := queues[0].(driver.Poller)
 	_, removes := queues[0].(driver.Remover)
 	switch {
@@ -134,7 +128,11 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 		a.startSender()
 	}
 	a.work.Go(a.pace)
-	go a.flushLoop()
+	go func() {
+		for Pause(a.takes, flushEvery) {
+			a.flush()
+		}
+	}()
 	return a, nil
 }
 
@@ -143,11 +141,14 @@ func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
 }
 
-// offer takes items in the order of their instants.
-func (a *agent) offer(items []Item) {
+// offer takes encoded items in the order of their instants.
+func (a *agent) offer(items []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.items.push(batch{items, a.skip})
+	return Decode(items, func(i Item) error {
+		a.items.push(due{Item: i, skip: a.skip})
+		return nil
+	})
 }
 
 // take starts consumers, each of which takes from the queue of its number.
@@ -180,12 +181,10 @@ func (a *agent) end() error {
 		a.work.Wait()
 		close(ended)
 	}()
-	timer := time.NewTimer(endTimeout)
-	defer timer.Stop()
 	var err error
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(endTimeout):
 		err = fmt.Errorf("offers or takes did not end within %s after load.end", endTimeout)
 	}
 	a.flush()
@@ -206,16 +205,15 @@ func (a *agent) pace() {
 	timer := a.clock.NewTimer()
 	defer timer.Close()
 	for next, ok := a.items.pop(); ok; next, ok = a.items.pop() {
-		for _, item := range next.items {
-			if clock.SleepUntil(next.skip, a.clock, timer, a.epoch.Instant(item.At)) != nil {
-				a.sample(Sample{Kind: Skipped, Index: item.Index})
-				continue
-			}
-			if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
-				a.startSender()
-			}
-			a.ready.push(due{item, time.Now(), next.skip})
+		if clock.SleepUntil(next.skip, a.clock, timer, a.epoch.Instant(next.At)) != nil {
+			a.sample(Sample{Kind: Skipped, Index: next.Index})
+			continue
 		}
+		if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
+			a.startSender()
+		}
+		next.since = time.Now()
+		a.ready.push(next)
 	}
 }
 
@@ -359,12 +357,6 @@ func (a *agent) flush() {
 		last["errors"] = errs
 	}
 	a.event(last)
-}
-
-func (a *agent) flushLoop() {
-	for Pause(a.takes, flushEvery) {
-		a.flush()
-	}
 }
 
 // held reports the messages of the run that the queues hold.

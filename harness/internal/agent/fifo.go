@@ -2,21 +2,21 @@ package agent
 
 import "sync"
 
-// fifo is a queue without a bound.
-type fifo[T any] struct {
+// fifo is a queue of items without a bound.
+type fifo struct {
 	mu     sync.Mutex
 	some   *sync.Cond
-	items  []T
+	items  []due
 	closed bool
 }
 
-func newFIFO[T any]() *fifo[T] {
-	f := new(fifo[T])
+func newFIFO() *fifo {
+	f := new(fifo)
 	f.some = sync.NewCond(&f.mu)
 	return f
 }
 
-func (f *fifo[T]) push(item T) {
+func (f *fifo) push(item due) {
 	f.mu.Lock()
 	f.items = append(f.items, item)
 	f.mu.Unlock()
@@ -24,7 +24,7 @@ func (f *fifo[T]) push(item T) {
 }
 
 // pop waits for an item; ok is false once the queue is closed and empty.
-func (f *fifo[T]) pop() (item T, ok bool) {
+func (f *fifo) pop() (item due, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.items) == 0 && !f.closed {
@@ -37,7 +37,7 @@ func (f *fifo[T]) pop() (item T, ok bool) {
 	return item, true
 }
 
-func (f *fifo[T]) close() {
+func (f *fifo) close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()

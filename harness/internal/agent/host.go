@@ -71,10 +71,7 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	}
 	switch op {
 	case "load.offer":
-		var items []Item
-		err := Decode(r.Items, func(i Item) error { items = append(items, i); return nil })
-		a.offer(items)
-		return nil, err
+		return nil, a.offer(r.Items)
 	case "load.take":
 		for _, c := range r.Consumers {
 			if c < 0 {
