@@ -20,7 +20,7 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
-	losses := newLosses(p, events, messages)
+	var lost []Message
 	for _, m := range messages {
 		if m.Sent != 0 {
 			f.Offered++
@@ -39,11 +39,11 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 			f.Postponed++
 		}
 		switch {
-		case m.Acknowledged():
+		case m.Answered != 0 && !m.Failed:
 			f.Acknowledged++
 			if m.Came == 0 && !m.Pending {
 				f.Lost++
-				losses.add(m)
+				lost = append(lost, m)
 			}
 		case m.Refused:
 			f.Refused++
@@ -54,7 +54,7 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 			}
 		}
 	}
-	f.LostBeyond = losses.beyond()
+	f.LostBeyond = lostBeyond(p, events, messages, lost)
 	for _, e := range events {
 		d := e.document(start)
 		d.ResumedNs = resumed(messages, e.To)
@@ -76,9 +76,6 @@ type Message struct {
 	// Pending says that it is still held at the end.
 	Pending bool
 }
-
-// Acknowledged reports whether its offer was confirmed.
-func (m Message) Acknowledged() bool { return m.Answered != 0 && !m.Failed }
 
 func early(m Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
@@ -105,62 +102,36 @@ func resumed(messages []Message, ended time.Time) *int64 {
 	return first
 }
 
-// losses are the events, each with the lost messages that it accounts for.
-type losses struct {
-	events []explained
-	none   int64 // lost messages that no event accounts for
-}
-
-type explained struct {
-	Event
-	most   int64 // how many takes it may have interrupted
-	oldest int64 // the due instant of the oldest message that can have been on its way then
-	lost   int64 // messages that only an interrupted take accounts for, of which this event is the first that can
-}
-
-func newLosses(p plan.Plan, events []Event, messages []Message) (l losses) {
+// lostBeyond is how many lost messages no event accounts for: more than one event's are for the next one.
+func lostBeyond(p plan.Plan, events []Event, messages, lost []Message) (beyond int64) {
 	for _, e := range events {
-		// Messages come by their due times: one that is older than all later ones was on its way before.
-		since := e.From.Add(-afterwards).UnixNano()
-		x := explained{Event: e, oldest: since, most: int64(p.Consumers)}
-		for _, m := range messages {
-			if m.Came >= since {
-				x.oldest = min(x.oldest, m.Due)
-			}
-		}
+		lost = slices.DeleteFunc(lost, func(m Message) bool {
+			before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
+			return before && m.Answered <= e.To.UnixNano()
+		})
+	}
+	for _, e := range events {
+		most := int64(p.Consumers) // takes that it may have interrupted
 		switch {
 		case e.loss() == plan.NoLoss:
-			x.most = 0
+			continue
 		case e.Kind == plan.LoseReplies:
-			x.most = int64(e.Times)
+			most = int64(e.Times)
 		}
-		l.events = append(l.events, x)
-	}
-	return l
-}
-
-// add notes an acknowledged message that is neither delivered nor held.
-func (l *losses) add(m Message) {
-	for _, e := range l.events {
-		before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
-		if before && m.Answered <= e.To.UnixNano() {
-			return
+		// Messages come by their due times: one that is older than all later ones was on its way before.
+		since := e.From.Add(-afterwards).UnixNano()
+		oldest := since
+		for _, m := range messages {
+			if m.Came >= since {
+				oldest = min(oldest, m.Due)
+			}
 		}
+		left := len(lost)
+		lost = slices.DeleteFunc(lost, func(m Message) bool {
+			// A take that was under way may be carried out after the connection broke.
+			return most > 0 && m.Due >= oldest && m.Due <= e.To.Add(afterwards).UnixNano()
+		})
+		beyond = max(beyond+int64(left-len(lost))-most, 0)
 	}
-	for i, e := range l.events {
-		// A take that was under way may be carried out after the connection broke.
-		if e.most > 0 && m.Due >= e.oldest && m.Due <= e.To.Add(afterwards).UnixNano() {
-			l.events[i].lost++
-			return
-		}
-	}
-	l.none++
-}
-
-// beyond is how many no event accounts for: more than one event's are for the next one.
-func (l *losses) beyond() (left int64) {
-	for _, e := range l.events {
-		left = max(left+e.lost-e.most, 0)
-	}
-	return l.none + left
+	return beyond + int64(len(lost))
 }
