@@ -251,7 +251,12 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 		l.events[id] = onEvent
 	}
 	l.mu.Unlock()
-	err = l.write(line)
+	l.writing.Lock()
+	if pipe, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok { // a pipe that is not read fills
+		_ = pipe.SetWriteDeadline(time.Now().Add(l.patience))
+	}
+	_, err = l.out.Write(line)
+	l.writing.Unlock()
 	switch {
 	case err == nil:
 		return id, answered, nil
@@ -264,15 +269,4 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 	case <-time.After(l.patience):
 		return 0, nil, fmt.Errorf("%s could not be sent to %s: %w", op, l.name, err)
 	}
-}
-
-// write sends a line. A program that does not read fills its pipe.
-func (l *Link) write(line []byte) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	if pipe, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		_ = pipe.SetWriteDeadline(time.Now().Add(l.patience)) // a pipe without deadlines is written to without
-	}
-	_, err := l.out.Write(line)
-	return err
 }

@@ -129,7 +129,8 @@ func (c *client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.faithful {
-		f.close()
+		f.end()
+		<-f.ended
 	}
 	return errors.Join(c.Client.Close(), c.by.Close())
 }
@@ -170,10 +171,15 @@ func (c *client) open(d DQ, a serve.Args) (_ *queue, err error) {
 
 // Ready waits for the first transfer.
 func (q *queue) Ready(ctx context.Context) error {
-	if q.faithful != nil {
-		return q.faithful.waitReady(ctx)
+	if q.faithful == nil {
+		return q.Queue.Ready(ctx)
 	}
-	return q.Queue.Ready(ctx)
+	select {
+	case <-q.faithful.ready:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%q is not ready: %w", q.names.Destination, ctx.Err())
+	}
 }
 
 // block runs a command on the server of its first key, without a read time-out.

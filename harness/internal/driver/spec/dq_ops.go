@@ -129,7 +129,7 @@ func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 	q.client.mu.Lock()
 	defer q.client.mu.Unlock()
 	if q.faithful.users--; q.faithful.users == 0 {
-		q.faithful.destroy()
+		close(q.faithful.destroyed)
 	}
 	return nil, nil
 }
@@ -313,25 +313,23 @@ func blocking(name, keys string, timed bool) op {
 			seconds = q.release.BlockingSeconds(d)
 		}
 		line = append(append([]any{name}, line...), seconds)
-		type answer struct {
-			reply any
-			err   error
-		}
-		done := make(chan answer, 1)
+		done := make(chan error, 1)
 		for {
+			var reply any
 			go func() {
-				reply, err := q.client.block(context.WithoutCancel(ctx), line)
-				done <- answer{reply, err}
+				var err error
+				reply, err = q.client.block(context.WithoutCancel(ctx), line)
+				done <- err
 			}()
 			select {
-			case a := <-done:
-				if errors.Is(a.err, redis.Nil) && seconds == 0 {
+			case err := <-done:
+				if errors.Is(err, redis.Nil) && seconds == 0 {
 					continue
 				}
-				if pair, ok := a.reply.([]any); ok {
-					a.reply = pair[len(pair)-1]
+				if pair, ok := reply.([]any); ok {
+					reply = pair[len(pair)-1]
 				}
-				return asValue(a.reply, a.err)
+				return asValue(reply, err)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}

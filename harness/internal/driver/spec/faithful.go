@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -40,7 +41,7 @@ type faithful struct {
 	names     wire.Names
 	heard     *redis.PubSub
 	ready     chan struct{} // closed behind the first transfer
-	destroyed chan struct{}
+	destroyed chan struct{} // closed, it ends the subscription, and since 3.42.0 the timer
 	end       context.CancelFunc
 	ended     chan struct{}
 	first     sync.Once // ready
@@ -50,11 +51,8 @@ type faithful struct {
 func openFaithful(c *client, d DQ, queue string) *faithful {
 	ctx, end := context.WithCancel(context.Background())
 	f := &faithful{
-		client: c.Client, clock: clock.System(), release: d.Release, names: wire.NamesOf(queue),
+		client: c.Client, clock: cmp.Or(d.clock, clock.System()), release: d.Release, names: wire.NamesOf(queue),
 		ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{}),
-	}
-	if d.clock != nil {
-		f.clock = d.clock
 	}
 	if cluster, ok := c.by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(capitals{}) })
@@ -65,16 +63,6 @@ func openFaithful(c *client, d DQ, queue string) *faithful {
 	f.heard = c.by.Subscribe(ctx, f.names.Channel)
 	go f.run(ctx)
 	return f
-}
-
-// waitReady waits for the first transfer.
-func (f *faithful) waitReady(ctx context.Context) error {
-	select {
-	case <-f.ready:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%q is not ready: %w", f.names.Destination, ctx.Err())
-	}
 }
 
 // offer is offerOnce, for about as long as Redisson tries, as long as nothing is queued.
@@ -119,15 +107,6 @@ func passes(err error) bool {
 	}
 	code, _, _ := strings.Cut(reply.Error(), " ")
 	return slices.Contains([]string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN"}, code)
-}
-
-// destroy ends the subscription, and since 3.42.0 the timer. It is called once.
-func (f *faithful) destroy() { close(f.destroyed) }
-
-// close ends all, before the client is closed.
-func (f *faithful) close() {
-	f.end()
-	<-f.ended
 }
 
 func (f *faithful) run(ctx context.Context) {

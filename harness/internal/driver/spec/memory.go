@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -19,12 +20,7 @@ type Memory struct {
 }
 
 // Timing is the clock of due times, by which load is made too.
-func (m Memory) Timing() clock.Clock {
-	if m.Clock == nil {
-		return clock.System()
-	}
-	return m.Clock
-}
+func (m Memory) Timing() clock.Clock { return cmp.Or(m.Clock, clock.System()) }
 
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
