@@ -28,8 +28,8 @@ const (
 type ClockFile struct{ path string }
 
 // NewClockFile makes one in folder, by which the clock is right.
-func NewClockFile(folder, name string) (ClockFile, error) {
-	f := ClockFile{filepath.Join(folder, name)}
+func NewClockFile(folder, name string) (*ClockFile, error) {
+	f := &ClockFile{filepath.Join(folder, name)}
 	return f, f.Set(0)
 }
 

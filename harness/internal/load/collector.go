@@ -27,12 +27,13 @@ const (
 // collector counts the samples of all agents in a phase. Nothing is counted elsewhere. It keeps 11 bytes for
 // each message, and 64 more of a run in which something breaks. The engine's lock guards it.
 type collector struct {
-	engine  *engine
-	start   int64 // Unix ns
-	plan    plan.PhasePlan
-	n       int64
-	horizon int64 // Unix ns after which messages are not waited for
-	maxLag  int64
+	engine   *engine
+	start    int64     // Unix ns
+	plan     plan.Plan // of the phase
+	schedule plan.Schedule
+	n        int64
+	horizon  int64 // Unix ns after which messages are not waited for
+	maxLag   int64
 
 	state    []byte
 	due      []int64
@@ -67,16 +68,16 @@ type collector struct {
 
 func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	p := e.Plan.Phase(which)
-	n := p.Schedule.Messages()
-	at := e.epoch.Wall(start)
+	schedule, at := p.Schedule(), e.epoch.Wall(start)
+	n := schedule.Messages()
 	c := &collector{
-		engine: e, start: at, plan: p, n: n, horizon: math.MaxInt64, maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)),
+		engine: e, start: at, plan: p, schedule: schedule, n: n, horizon: math.MaxInt64, maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)),
 		state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
 		seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
-		order: newOrder(max(e.Plan.Queues, 1), e.Plan.Producers),
+		order: order{queues: make([]int64, max(e.Plan.Queues, 1)), producers: make([]int64, e.Plan.Producers)},
 	}
 	if p.Horizon > 0 {
-		c.horizon = at + int64(p.Schedule.At(n-1)+p.Horizon)
+		c.horizon = at + int64(schedule.At(n-1)+p.Horizon)
 	}
 	if e.accounts() && which == plan.Measured {
 		c.messages = make([]Message, n)
@@ -86,14 +87,14 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 
 // item is a message in the form for agents.
 func (c *collector) item(i int64) agent.Item {
-	item := agent.Item{Index: uint32(i), At: c.start + int64(c.plan.Schedule.At(i))}
-	delay := c.plan.Delay.Of(c.engine.Plan.Seed, i, c.n)
+	item := agent.Item{Index: uint32(i), At: c.start + int64(c.schedule.At(i))}
+	delay := c.plan.Delay.Of(c.plan.Seed, i, c.n)
 	if c.plan.Delay.Together {
 		item.Due = (c.start + int64(delay)) / 1e6
 	} else {
 		item.Delay = delay.Milliseconds()
 	}
-	if c.plan.Cancel.Chosen(c.engine.Plan.Seed, i) {
+	if c.plan.Cancel.Chosen(c.plan.Seed, i) {
 		item.CancelAfter = uint32(c.plan.Cancel.After.Milliseconds()) + 1
 	}
 	return item

@@ -139,7 +139,7 @@ func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
 
 // What comes the wrong way round is counted.
 func TestInversionsAreCounted(t *testing.T) {
-	o := newOrder(2, 3)
+	o := order{queues: make([]int64, 2), producers: make([]int64, 3)}
 	ms := int64(time.Millisecond)
 	require.Zero(t, o.add([]delivery{{1, 10 * ms, 0}, {2, 20 * ms, 2}, {3, 15 * ms, 1}}), "of another queue")
 	require.EqualValues(t, 2, o.add([]delivery{{6, 19*ms + 1, 8}, {5, 12 * ms, 6}, {4, 12 * ms, 4}}), "1 ms apart at least, and by when they came")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -47,10 +48,9 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 		silent = max(electedIn, refused)
 		refused = silent
 	}
-	ended := make(chan struct{})
+	var watching sync.WaitGroup
 	last, somebody := departure{answered: time.Now()}, time.Now()
-	go func() {
-		defer close(ended)
+	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
 			now := time.Now()
@@ -80,10 +80,10 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			}
 			return gone
 		})
-	}()
+	})
 	return func() {
 		cancel()
-		<-ended
+		watching.Wait()
 	}
 }
 
@@ -146,10 +146,6 @@ func refuses(ctx context.Context, url string) bool {
 	if err == nil {
 		_ = conn.Close()
 	}
-	return err != nil && !timedOut(err)
-}
-
-func timedOut(err error) bool {
 	var network net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+	return err != nil && !errors.Is(err, context.DeadlineExceeded) && !(errors.As(err, &network) && network.Timeout())
 }

@@ -202,12 +202,12 @@ type meter struct {
 	epoch agent.Epoch
 	began time.Time
 	stop  context.CancelFunc
-	done  chan struct{}
+	run   sync.WaitGroup
 
 	mu      sync.Mutex
 	hiccups []span // in which the meter should have been awake and was not, in order
 
-	// These are the meter's own until done is closed.
+	// These are the meter's own until it has ended.
 	all       run.Hiccups // also beyond maxHiccups
 	overslept *run.Histogram
 	ended     time.Time
@@ -215,11 +215,10 @@ type meter struct {
 
 // startMeter has a meter run until it is ended, which it must be.
 func startMeter(k clock.Clock, e agent.Epoch) *meter {
-	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram()}
+	m := &meter{epoch: e, began: time.Now(), overslept: run.NewHistogram()}
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())
-	go func() {
-		defer close(m.done)
+	m.run.Go(func() {
 		timer := k.NewTimer()
 		defer timer.Close()
 		for {
@@ -230,7 +229,7 @@ func startMeter(k clock.Clock, e agent.Epoch) *meter {
 			}
 			m.note(due, k.Now())
 		}
-	}()
+	})
 	return m
 }
 
@@ -257,7 +256,7 @@ func (m *meter) note(due, woke time.Time) {
 // end stops the meter. It may be called again.
 func (m *meter) end() {
 	m.stop()
-	<-m.done
+	m.run.Wait()
 }
 
 // seen is the result of an ended meter.

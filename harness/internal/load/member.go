@@ -305,7 +305,6 @@ func (m *member) close(ctx context.Context) {
 func (m *member) kill() {
 	m.ends()
 	m.link.Kill()
-	<-m.link.Ended()
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
 	m.engine.lost(m)

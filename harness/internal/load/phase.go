@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
@@ -21,7 +22,8 @@ type phase struct {
 	stopped    bool
 	lastChange time.Time // when a member has begun last
 
-	over, worked chan struct{}
+	over chan struct{}
+	work sync.WaitGroup
 }
 
 const (
@@ -36,15 +38,11 @@ const (
 
 // begin starts a phase: its items go out, and its seconds are closed.
 func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *phase {
-	p := &phase{
-		which: which, start: start, told: told, collector: e.newCollector(which, start),
-		over: make(chan struct{}), worked: make(chan struct{}),
-	}
+	p := &phase{which: which, start: start, told: told, collector: e.newCollector(which, start), over: make(chan struct{})}
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()
-	go func() {
-		defer close(p.worked)
+	p.work.Go(func() {
 		every(tick, p.over, func() bool {
 			if closed(p.over) {
 				return true
@@ -55,7 +53,7 @@ func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *
 			p.closeSeconds(time.Now().Add(-settled), false)
 			return false
 		})
-	}()
+	})
 	return p
 }
 
@@ -75,7 +73,7 @@ func every(interval time.Duration, over <-chan struct{}, do func() bool) {
 // end closes the last second of a phase. Samples of it may still arrive.
 func (p *phase) end() {
 	close(p.over)
-	<-p.worked
+	p.work.Wait()
 	p.closeSeconds(time.Now(), true)
 }
 
@@ -118,7 +116,7 @@ func (p *phase) allOut() bool { return p.stopped || p.next == p.n }
 
 // handOut gives each message to a member shortly before its instant.
 func (p *phase) handOut() {
-	for until := time.Since(p.start) + lead; !p.allOut() && p.plan.Schedule.At(p.next) <= until; p.next++ {
+	for until := time.Since(p.start) + lead; !p.allOut() && p.schedule.At(p.next) <= until; p.next++ {
 		m := p.offerer(p.next)
 		switch {
 		case m == nil: // there is no member, and will be none
@@ -138,7 +136,7 @@ func (p *phase) handOut() {
 
 // offerer is the member that is to offer a message: each one at its instant by turns, or else the one that begins next.
 func (p *phase) offerer(i int64) *member {
-	at, from := p.plan.Schedule.At(i), time.Duration(math.MaxInt64)
+	at, from := p.schedule.At(i), time.Duration(math.MaxInt64)
 	var there []*member
 	for _, m := range p.engine.members {
 		begins := m.From
@@ -198,7 +196,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 // offers, and so do until and a server that is gone.
 func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 	e := p.engine
-	limit, patience, interrupted := p.start.Add(p.plan.Schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
+	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
 	every(tick, ctx.Done(), func() bool {
 		switch {
 		case closed(e.gone):
@@ -215,7 +213,7 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 			}
 		}
 		e.mu.Lock()
-		more := p.expects(func(m *member) bool { return m.Offers && m.From < p.plan.Schedule.Duration() })
+		more := p.expects(func(m *member) bool { return m.Offers && m.From < p.schedule.Duration() })
 		done := !more && p.allOut() && p.offering() == 0
 		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience
 		e.mu.Unlock()
@@ -231,50 +229,36 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 // instant, or since the last member that takes has begun, when the drain limit is over, when no member that takes is left or
 // the server gone, and after an interrupt once the timeout is, or at once if nothing is due within it.
 func (p *phase) drain(ctx context.Context) {
-	var limit time.Time
-	var lastDue int64 // of an interrupted run: the last instant that is worth waiting for
-	every(tick, ctx.Done(), func() bool {
-		if ctx.Err() != nil && limit.IsZero() {
-			limit = time.Now().Add(p.engine.Plan.DrainTimeout)
-			lastDue = p.lastDueBefore(limit)
-		}
-		return p.drained(limit, lastDue)
-	})
-}
-
-// drained reports whether to wait no longer. limit is zero unless interrupted.
-func (p *phase) drained(limit time.Time, lastDue int64) bool {
 	e := p.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	wall, takes := e.epoch.Wall(now), func(m *member) bool { return m.Takes }
-	expected := p.expects(takes)
-	quiet := min(wall-max(p.lastDue, p.lastCame), int64(now.Sub(p.lastChange)))
-	switch {
-	case p.outstanding <= 0:
-		// A failed offer may have been accepted, and be delivered later.
-		return p.unsure() == 0 || wall > p.lastDue || !limit.IsZero()
-	case closed(e.gone), !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
-		return true
-	case e.Plan.DrainLimit > 0 && wall-p.lastDue > int64(e.Plan.DrainLimit):
-		return true
-	case quiet > int64(e.Plan.DrainTimeout) && !expected:
-		return true
-	}
-	return !limit.IsZero() && (now.After(limit) || wall-max(lastDue, p.lastCame) > int64(quietAfter))
-}
-
-// lastDueBefore returns the last due instant up to limit of a message that has been offered, in Unix ns.
-func (p *phase) lastDueBefore(limit time.Time) (last int64) {
-	p.engine.mu.Lock()
-	defer p.engine.mu.Unlock()
-	for _, due := range p.due {
-		if due <= p.engine.epoch.Wall(limit) {
-			last = max(last, due)
+	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
+	every(tick, ctx.Done(), func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		now := time.Now()
+		wall := e.epoch.Wall(now)
+		if ctx.Err() != nil && limit == 0 {
+			limit = wall + int64(e.Plan.DrainTimeout)
+			for _, due := range p.due {
+				if due <= limit {
+					lastDue = max(lastDue, due)
+				}
+			}
 		}
-	}
-	return last
+		expected := p.expects(func(m *member) bool { return m.Takes })
+		quiet := min(wall-max(p.lastDue, p.lastCame), int64(now.Sub(p.lastChange)))
+		switch {
+		case p.outstanding <= 0:
+			// A failed offer may have been accepted, and be delivered later.
+			return p.unsure() == 0 || wall > p.lastDue || limit != 0
+		case closed(e.gone), !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
+			return true
+		case e.Plan.DrainLimit > 0 && wall-p.lastDue > int64(e.Plan.DrainLimit):
+			return true
+		case quiet > int64(e.Plan.DrainTimeout) && !expected:
+			return true
+		}
+		return limit != 0 && (wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))
+	})
 }
 
 // settle waits until the implementation holds nothing that is waited for, so that a second copy of a message is taken and

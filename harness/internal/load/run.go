@@ -58,8 +58,8 @@ type Options struct {
 	// Agents are links to agents on other hosts, each of which is a member that does an equal share.
 	Agents []*program.Link
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
-	// When ctx ends first it is as soon as possible.
-	Gather func(ctx context.Context) (time.Time, error)
+	// nil is at once. When ctx ends first nothing is measured.
+	Gather func(ctx context.Context) time.Time
 	// Injector does the faults of the plan during the measured phase; nil for a plan without faults. A member whose clock it moves
 	// is a process of its own.
 	Injector *Injector
@@ -145,16 +145,16 @@ type engine struct {
 }
 
 func newEngine(o Options) *engine {
-	if o.Clock == nil {
-		o.Clock = clock.System()
-	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
-	o.Silence = cmp.Or(o.Silence, silenceLimit)
+	if o.Gather == nil {
+		o.Gather = func(context.Context) time.Time { return time.Now().Add(readyBefore) }
+	}
+	o.Clock, o.Silence = cmp.Or(o.Clock, clock.System()), cmp.Or(o.Silence, silenceLimit)
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
@@ -162,9 +162,7 @@ func newEngine(o Options) *engine {
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
 		if o.Injector != nil {
-			if file, ok := o.Injector.clocks[i+1]; ok {
-				joins.clock = &file
-			}
+			joins.clock = o.Injector.clocks[i+1]
 		}
 		e.members = append(e.members, joins)
 	}
@@ -199,9 +197,9 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	if err := e.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	start, err := e.start(ctx)
-	if err != nil {
-		return nil, err
+	start := e.Gather(ctx)
+	if ctx.Err() != nil {
+		return nil, ErrNothingMeasured
 	}
 	return e.measure(ctx, start)
 }
@@ -227,20 +225,6 @@ func (e *engine) closeAll(ctx context.Context) {
 
 // readyBefore is how long before the start the items of its first second are handed over.
 const readyBefore = 100 * time.Millisecond
-
-// start is when the measured phase begins.
-func (e *engine) start(ctx context.Context) (start time.Time, err error) {
-	if e.Gather != nil {
-		start, err = e.Gather(ctx)
-	}
-	if ctx.Err() != nil {
-		return start, ErrNothingMeasured
-	}
-	if start.IsZero() {
-		start = time.Now().Add(readyBefore)
-	}
-	return start, err
-}
 
 // measure runs the measured phase and makes the run document.
 func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) {
@@ -348,7 +332,7 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
 			killed = ", or a process was killed before"
 		}
-		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.plan.Schedule.MeanRate(), killed)
+		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.schedule.MeanRate(), killed)
 	}
 	failed := "offers failed"
 	if e.errs.Offer == "" {

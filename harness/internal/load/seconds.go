@@ -65,10 +65,6 @@ type order struct {
 // apart is by how much a message must be due earlier, to be out of order: the resolution of the format.
 const apart = int64(time.Millisecond)
 
-func newOrder(queues, producers int) order {
-	return order{queues: make([]int64, queues), producers: make([]int64, producers)}
-}
-
 // add takes the deliveries of a second, and returns the number out of order.
 func (o *order) add(arrivals []delivery) int64 {
 	slices.SortFunc(arrivals, func(a, b delivery) int {

@@ -53,7 +53,7 @@ func (p Plan) Validate() error {
 		return err
 	}
 	if p.Warmup > 0 {
-		if err := p.warmUpSchedule().check(); err != nil {
+		if err := p.Phase(Warmup).Schedule().check(); err != nil {
 			return err
 		}
 	}

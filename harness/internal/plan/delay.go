@@ -128,12 +128,12 @@ func (s Span) String() string {
 	return s.Min.String() + ".." + s.Max.String()
 }
 
-// warmUp is the delay of warm-up messages: as d, but at most limit.
-func (d Delay) warmUp(limit time.Duration) Delay {
+// warmUp is the delay of warm-up messages: as d, but at most MaxWarmupDelay.
+func (d Delay) warmUp() Delay {
 	if d.Together {
-		return Fixed(min(d.Max-d.Min, limit))
+		return Fixed(min(d.Max-d.Min, MaxWarmupDelay))
 	}
-	return Delay{Min: min(d.Min, limit), Max: min(d.Max, limit)}
+	return Delay{Min: min(d.Min, MaxWarmupDelay), Max: min(d.Max, MaxWarmupDelay)}
 }
 
 // Of returns the delay of message i of n: the same for the same seed, so that no delay has to be kept. With Together it is the
@@ -143,10 +143,8 @@ func (d Delay) Of(seed uint64, i, n int64) time.Duration {
 		width := (d.Max - d.Min).Milliseconds()
 		return d.Min + time.Duration(float64(width)*float64(i)/float64(n))*time.Millisecond
 	}
-	span := d.spans()[0]
-	if len(d.Choices) > 0 {
-		span = d.Choices[mix(mix(seed)^uint64(i))%uint64(len(d.Choices))]
-	}
+	spans := d.spans()
+	span := spans[mix(mix(seed)^uint64(i))%uint64(len(spans))]
 	if span.Min == span.Max {
 		return span.Min
 	}

@@ -78,7 +78,7 @@ func fullPlan() Plan {
 func TestScaled(t *testing.T) {
 	full := fullPlan()
 	p := full.Scaled(.1)
-	require.Equal(t, full.Messages(), p.Messages())
+	require.Equal(t, full.Schedule().Messages(), p.Schedule().Messages())
 	s := p.Scenario()
 	require.Equal(t, Scenario{
 		Name: "some", Producers: 50, Consumers: 8, Rate: 150, Duration: "2s", Delay: "1ms..1s|6s", PayloadSize: 100, Seed: 1,

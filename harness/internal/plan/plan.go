@@ -116,9 +116,6 @@ func Instances(n int) []Member {
 	return slices.Repeat([]Member{{Offers: true, Takes: true}}, n)
 }
 
-// Messages is how many offers the measured phase plans.
-func (p Plan) Messages() int64 { return p.Schedule().Messages() }
-
 // Schedule is the schedule of the measured phase.
 func (p Plan) Schedule() Schedule {
 	switch {
@@ -143,35 +140,26 @@ const (
 	Measured Phase = 'm'
 )
 
-// PhasePlan is what one phase of a plan does.
-type PhasePlan struct {
-	Schedule Schedule
-	Delay    Delay
-	Cancel   Cancel
-	Horizon  time.Duration
-}
-
-// Phase returns the plan of a phase.
-func (p Plan) Phase(phase Phase) PhasePlan {
+// Phase returns the plan of a phase: the warm-up keeps the first rate, and has short delays, no cancellations and no horizon.
+func (p Plan) Phase(phase Phase) Plan {
 	if phase == Warmup {
-		return PhasePlan{Schedule: p.warmUpSchedule(), Delay: p.Delay.warmUp(MaxWarmupDelay)}
+		p.Ramp, p.Delay, p.Cancel, p.Horizon = Schedule{{p.Schedule()[0].Rate, p.Warmup}}, p.Delay.warmUp(), Cancel{}, 0
 	}
-	return PhasePlan{Schedule: p.Schedule(), Delay: p.Delay, Cancel: p.Cancel, Horizon: p.Horizon}
+	return p
 }
 
 // Length is how long a phase takes until its last message is due, or is waited for.
-func (p PhasePlan) Length() time.Duration {
-	length := p.Schedule.Duration() + p.Delay.Max
+func (p Plan) Length() time.Duration {
+	offers := p.Schedule().Duration()
+	length := offers + p.Delay.Max
 	if p.Delay.Together {
-		length = max(p.Schedule.Duration(), p.Delay.Max)
+		length = max(offers, p.Delay.Max)
 	}
 	if p.Horizon > 0 {
-		length = min(length, p.Schedule.Duration()+p.Horizon)
+		length = min(length, offers+p.Horizon)
 	}
 	return length
 }
-
-func (p Plan) warmUpSchedule() Schedule { return Schedule{{p.Schedule()[0].Rate, p.Warmup}} }
 
 // WarmupText is the length of the warm-up: "1s", or "until still, at most 30s" for one that ends by itself.
 func (p Plan) WarmupText() string {

@@ -10,10 +10,10 @@ import (
 	"unicode"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -28,9 +28,9 @@ type Side struct {
 	// Redis is the side's own --redis value; empty for the address in Options.
 	Redis string
 
-	// Name is one of Names, Folder has its runs, and Runs are the ones made so far: of a side in a Result.
-	Name, Folder string
-	Runs         []*run.Document
+	// Set has one of Names and the runs made so far, and Folder has the runs: of a side in a Result.
+	compare.Set
+	Folder string
 }
 
 // Case is one plan, and the sides to run it with.

@@ -112,20 +112,20 @@ const gatherLead = time.Second
 // gather has several sides begin at one instant, so that other load on the machine affects all of them in the same second and is no
 // difference between them. Each side calls the function once: it waits until all are warm, and returns the instant, the zero
 // time if ctx ends first.
-func gather(sides int) func(ctx context.Context) (time.Time, error) {
+func gather(sides int) func(ctx context.Context) time.Time {
 	var warm atomic.Int64
 	var at time.Time // read once all is closed
 	all := make(chan struct{})
-	return func(ctx context.Context) (time.Time, error) {
+	return func(ctx context.Context) time.Time {
 		if warm.Add(1) == int64(sides) {
 			at = time.Now().Add(gatherLead)
 			close(all)
 		}
 		select {
 		case <-all:
-			return at, nil
+			return at
 		case <-ctx.Done():
-			return time.Time{}, nil
+			return time.Time{}
 		}
 	}
 }
@@ -151,8 +151,6 @@ func rounds(sides, repeat, atOnce int) (all [][]Turn) {
 
 // Result is the outcome of a series on one case.
 type Result struct {
-	// Case is the scenario or scenario/variant, may be empty.
-	Case string
 	// Sides are the sides with their names, folders and runs.
 	Sides []Side
 	// Comparisons set each later side against the first.
@@ -180,7 +178,7 @@ func (r *Result) Single() *run.Document {
 // have one. It is an error if there is no such file.
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
-	r := &Result{Case: c.Plan.Name, Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
+	r := &Result{Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
 	if !r.series {
 		r.Sides[0].Name, r.Sides[0].Folder = c.Sides[0].Spec, o.Out
 		return r, r.round(ctx, o, c, []Turn{{0, 1}})
@@ -358,7 +356,7 @@ func (o Options) tell(text string) {
 func (r *Result) compare() error {
 	for _, side := range r.Sides[1:] {
 		options := compare.Options{Servers: side.Redis != r.Sides[0].Redis, Force: true}
-		c, err := compare.Sets(context.Background(), []compare.Set{{Name: r.Sides[0].Name, Runs: r.Sides[0].Runs}, {Name: side.Name, Runs: side.Runs}}, options)
+		c, err := compare.Sets(context.Background(), []compare.Set{r.Sides[0].Set, side.Set}, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
 		}
@@ -371,7 +369,7 @@ func (r *Result) compare() error {
 func (r *Result) Report() report.Result {
 	all := report.Result{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
 	for _, side := range r.Sides {
-		all.Sets = append(all.Sets, compare.Set{Name: side.Name, Runs: side.Runs})
+		all.Sets = append(all.Sets, side.Set)
 	}
 	return all
 }
