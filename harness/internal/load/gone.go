@@ -147,5 +147,6 @@ func refuses(ctx context.Context, url string) bool {
 		_ = conn.Close()
 	}
 	var network net.Error
-	return err != nil && !errors.Is(err, context.DeadlineExceeded) && !(errors.As(err, &network) && network.Timeout())
+	timedOut := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+	return err != nil && !timedOut
 }
