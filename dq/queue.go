@@ -207,7 +207,7 @@ type Waiting[T any] struct {
 	Value  T
 }
 
-// Waiting walks the messages that are not due, in the order of their due times, 500 a call. It takes no snapshot: a message that is
+// Waiting walks the messages that are not due, in the order of their due times, up to 500 a call. It takes no snapshot: a message that is
 // offered or rescheduled during the walk may be missing. Messages may be cancelled during the walk. A member that cannot be read is
 // yielded as an error, with its Ticket if it has one; the walk goes on after it.
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {

@@ -3,6 +3,8 @@ package dq_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +86,21 @@ func TestQueuePollsSeveral(t *testing.T) {
 	last, err := q.Take(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, last)
+}
+
+// A walk reads fewer messages a call if they are large.
+func TestWalksOverLargeMessages(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dq.WithMostReply(8<<20))
+	q := queueOf(t, b, codec.String{})
+	_, err := q.OfferAll(deadline(t), time.Hour, slices.Repeat([]string{strings.Repeat("x", 512<<10)}, 40)...)
+	require.NoError(t, err)
+	n := 0
+	for _, err := range q.Waiting(deadline(t)) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 40, n)
 }
 
 // What a caller cancels, replays or drops during a walk hides nothing from the walk.

@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// walk reads a ZSET in its order, some members a call. A page begins with the last member of the page before, and otherwise
-// before it, so that members that the caller removes meanwhile move no other past it.
+// walk reads a ZSET in its order, at most page members a call, and fewer large ones. A page begins with the last member of the
+// page before, and otherwise before it, so that members that the caller removes meanwhile move no other past it.
 func (c *Client) walk(ctx context.Context, queue, key string, page int) iter.Seq2[scoredMember, error] {
 	return func(yield func(scoredMember, error) bool) {
 		var last *scoredMember
-		for first, back := 0, page; ; {
-			members, err := scored(c.do(ctx, queue, "ZRANGE", key, first, first+page-1, "WITHSCORES"))
+		for first, back, most, size := 0, page, 8, 0; ; size = 0 {
+			members, err := scored(c.do(ctx, queue, "ZRANGE", key, first, first+most-1, "WITHSCORES"))
 			if err != nil {
 				yield(scoredMember{}, err)
 				return
@@ -25,16 +25,20 @@ func (c *Client) walk(ctx context.Context, queue, key string, page int) iter.Seq
 				continue
 			}
 			for _, m := range members {
+				size += len(m.member)
 				if last == nil || m.compare(*last) > 0 {
 					if last = &m; !yield(m, nil) {
 						return
 					}
 				}
 			}
-			if len(members) < page {
+			if len(members) < most {
 				return
 			}
-			first, back = first+page-1, page
+			first, back = first+most-1, most
+			if most = min(2*most, page); size > 1<<20 {
+				most = max(most/4, 2)
+			}
 		}
 	}
 }
@@ -51,12 +55,9 @@ func (m scoredMember) compare(other scoredMember) int {
 
 // scored reads the reply of ZRANGE WITHSCORES, which RESP3 nests.
 func scored(reply any, err error) ([]scoredMember, error) {
+	items, err := replyList(reply, err)
 	if err != nil {
 		return nil, err
-	}
-	items, ok := reply.([]any)
-	if !ok {
-		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
 	}
 	var flat []any
 	for _, item := range items {
