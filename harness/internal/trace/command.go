@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -119,9 +118,4 @@ func memberArgs(l monitor.Line) (indices []int) {
 func isNumber(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return err == nil
-}
-
-// changesOf are the commands of a call that make changes.
-func changesOf(c Call) []monitor.Line {
-	return slices.DeleteFunc(slices.Clone(c.commands()), func(l monitor.Line) bool { return !Changes(l) })
 }

@@ -21,7 +21,7 @@ func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line
 
 // reduce leaves of an event what it changes; it reports whether that is anything.
 func (e *Event) reduce() bool {
-	made := changesOf(e.Call)
+	made := slices.DeleteFunc(slices.Clone(e.commands()), func(l monitor.Line) bool { return !Changes(l) })
 	if len(made) == 0 {
 		return false
 	}

@@ -48,22 +48,16 @@ func foldEmptyTransfers(events []*Event) []*Event {
 		if transfer := e.Transfer; transfer != nil {
 			q := &Queue{Names: transfer.Names, db: e.DB, keys: keys}
 			_, head := q.head()
-			empty := !math.IsInf(head, 1) && isEmptyTransfer(e.Call)
-			switch wait := int64(head) - transfer.Now; {
-			case empty && wait <= pushedEarly && (wait > 0 || stuck[e.Role]):
+			looked := len(e.Inner) == 2 && e.Inner[0].Name() == "zrangebyscore" && e.Inner[1].Name() == "zrange"
+			empty, wait := looked && !math.IsInf(head, 1), int64(head)-transfer.Now
+			if empty && wait <= pushedEarly && (wait > 0 || stuck[e.Role]) {
 				continue
-			default:
-				stuck[e.Role] = empty && wait <= 0
 			}
+			stuck[e.Role] = empty && wait <= 0
 		}
 		kept = append(kept, e)
 	}
 	return kept
-}
-
-// isEmptyTransfer reports whether a transfer script looked and moved nothing.
-func isEmptyTransfer(c Call) bool {
-	return len(c.Inner) == 2 && c.Inner[0].Name() == "zrangebyscore" && c.Inner[1].Name() == "zrange"
 }
 
 const (
