@@ -74,7 +74,8 @@ const lateTries = 3
 // Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for
 // recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Result) {
-	for tries := 0; tries == 0 || tries <= lateTries && (result.onlyLate() || result.Status == Fail && c.cancels()); tries++ {
+	cancels := slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })
+	for tries := 0; tries == 0 || tries <= lateTries && (result.onlyLate() || result.Status == Fail && cancels); tries++ {
 		result = r.try(ctx, c, oracle)
 	}
 	return result
@@ -158,11 +159,6 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 func (r *Result) onlyLate() bool {
 	return r.Status == Fail && len(r.Broken) > 0 && !slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return !b.Late }) &&
 		r.Detail == strings.Join(textsOf(r.Broken), "\n")
-}
-
-// cancels reports whether a case gives up a call.
-func (c *Case) cancels() bool {
-	return slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })
 }
 
 // hasForeign reports whether a case seeds members that its release cannot read.

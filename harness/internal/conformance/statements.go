@@ -173,7 +173,7 @@ func (r *Report) decided(c *Result, s spec.Citation) bool {
 	if s.ID == "W-OFFER-1" && c.at != nil && c.at.Call == "dq.offer" && c.at.Error == "" {
 		return false // no rule sees an offer that is refused
 	}
-	return c.seen[s.ID] > 0 && s.ID != "W-REMOVE-1" || r.Unseen == "" && (trace.Decides(s.ID) || names.MatchString(s.ID)) ||
+	return c.seen[s.ID] > 0 && !strings.HasPrefix(s.ID, "W-REMOVE-") || r.Unseen == "" && (trace.Decides(s.ID) || names.MatchString(s.ID)) ||
 		c.answered() && ofTask.MatchString(s.ID) || c.strange && ofMessages.MatchString(s.ID)
 }
 

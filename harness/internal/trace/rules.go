@@ -112,12 +112,16 @@ var rules = []rule{
 		left := slices.ContainsFunc(s.Unlisted, func(m string) bool { return !slices.Contains(s.Removed, m) && s.Queue.waits(m) })
 		return says(left, "a member leaves the pending list, and stays in the timeout set")
 	}},
+	{"W-REMOVE-7", func(s *Step) bool { return s.deletes() && len(s.Unlisted)+len(s.Removed) > 0 }, func(s *Step) string {
+		half := slices.ContainsFunc(s.Unlisted, s.Queue.waits) || s.keepsEntries()
+		return says(half, "one of the two keys is deleted, and the other keeps the messages")
+	}},
 }
 
-// Decides reports whether only a rule breaks a statement: a failed case is no further evidence. The rule of W-REMOVE-1 does
-// not look for the value.
+// Decides reports whether only a rule breaks a statement: a failed case is no further evidence. The rules of W-REMOVE
+// do not look for the value, nor at the destination queue.
 func Decides(statement string) bool {
-	return statement != "W-REMOVE-1" && slices.ContainsFunc(rules, func(r rule) bool { return r.statement == statement })
+	return !strings.HasPrefix(statement, "W-REMOVE-") && slices.ContainsFunc(rules, func(r rule) bool { return r.statement == statement })
 }
 
 // judge holds a step against the rules, then keeps what later steps are judged by.
@@ -152,7 +156,7 @@ func (t *Timeline) judge(s *Step) {
 	}
 	for _, m := range s.Added {
 		if id, ok := idOf(m); ok {
-			q.ids[id] = waiting{m, s.Due[m]}
+			q.ids[id], q.last = waiting{m, s.Due[m]}, id
 		}
 	}
 	for _, m := range s.Removed {
@@ -428,11 +432,16 @@ func (s *Step) packed(layout wire.Layout) string {
 	return says(err != nil, "the member is not packed as %s: %v", layout, err)
 }
 
-// repeats is W-MEMBER-3 or -4: a pending member has the id of the new one.
+// repeats is W-MEMBER-3 or -4: a pending member has the id of the new one, or the offer before had nearly the same, as counters give.
 func (s *Step) repeats() string {
 	id, ok := idOf(s.Added[0])
 	other, taken := s.Queue.ids[id] // with equal due times the same offer was sent again
-	return says(ok && taken && other != waiting{s.Added[0], s.Due[s.Added[0]]}, "two members that wait have one id")
+	var same int
+	for i := range id {
+		same += map[bool]int{true: 1}[id[i] == s.Queue.last[i]]
+	}
+	return cmp.Or(says(ok && taken && other != waiting{s.Added[0], s.Due[s.Added[0]]}, "two members that wait have one id"),
+		says(ok && (same == 6 || same == 7), "the id differs from that of the offer before in %d of 8 bytes: it is not drawn at random", 8-same))
 }
 
 func idOf(member string) (id [8]byte, ok bool) {

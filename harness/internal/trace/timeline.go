@@ -21,6 +21,7 @@ type Queue struct {
 	db   int
 	keys *Keyspace
 	ids  map[[8]byte]waiting // the pending member of each id
+	last [8]byte             // the id of the last offer
 
 	first  string // the head, if sorted
 	sorted bool
