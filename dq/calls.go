@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
@@ -30,7 +32,7 @@ func (c *Client) send(ctx context.Context, r conn.Request) ([]any, error) {
 	replies := c.conns.Send(ctx, r)
 	for _, reply := range replies {
 		switch err, failed := reply.(error); {
-		case failed && ctx.Err() != nil && isNoScript(err):
+		case failed && ctx.Err() != nil && redis.HasErrorPrefix(err, "NOSCRIPT"):
 			return nil, fmt.Errorf("%w: %w", conn.ErrUnsent, ctx.Err()) // there was no time to load it
 		case failed:
 			return nil, c.explain(err)

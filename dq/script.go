@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -83,8 +81,6 @@ func (c *Client) script(name wire.ScriptName) (*wire.Script, error) {
 	}
 	return script, nil
 }
-
-func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 func evalCommand(command, script string, keys []string, args []any) []any {
 	all := make([]any, 0, 3+len(keys)+len(args))
