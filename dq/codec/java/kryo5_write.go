@@ -334,19 +334,6 @@ func (w *kryoWriter) scalar(v reflect.Value, s *scalar) {
 func (w *kryoWriter) moment(m moment, layout string) {
 	for _, part := range layout {
 		switch part {
-		case 'd':
-			w.varint(uint64(uint32(m.year)))
-			w.buf = append(w.buf, byte(m.month), byte(m.day))
-		case 'y':
-			w.varint(uint64(uint32(m.year)))
-		case 'm':
-			w.buf = append(w.buf, byte(m.month))
-		case 'a':
-			w.buf = append(w.buf, byte(m.day))
-		case 'p':
-			for _, n := range []int32{m.year, m.month, m.day} {
-				w.varint(uint64(uint32(n)))
-			}
 		case 't':
 			if w.buf = m.appendTime(w.buf); m.nano != 0 {
 				w.varint(uint64(m.nano))
@@ -361,6 +348,14 @@ func (w *kryoWriter) moment(m moment, layout string) {
 				w.refuse("got a java.time.ZonedDateTime: %v", at.inZone())
 			} else if at.offset != m.offset {
 				w.refuse("got a java.time.ZonedDateTime with another offset than its zone %s gives, which Kryo5Codec does not keep", m.zone)
+			}
+		default:
+			for _, n := range m.numbers(part) {
+				if part == 'p' || n == &m.year {
+					w.varint(uint64(uint32(*n)))
+				} else {
+					w.byte(byte(*n))
+				}
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // moment is the content of a java.time value, between its bytes and its text. The layout of a class names its parts in the
-// order of its text: d is a date, t a time, o an offset, z a zone, y, m and a are a year, month and day, p is a period of
-// these three. Other letters are text between parts.
+// order of its text: y, m and a are a year, month and day, t is a time, o an offset, z a zone, p a period of years, months and
+// days. Other letters are text between parts.
 type moment struct {
 	year, month, day, hour, minute, second, nano int32
 	offset                                       int32 // seconds ahead of UTC
@@ -26,7 +26,6 @@ var momentParts = map[rune]struct {
 	text   string
 	ranges [][2]int32
 }{
-	'd': {`([+-]?\d+)-(\d\d)-(\d\d)`, [][2]int32{{-maxYear, maxYear}, {1, 12}, {1, 31}}},
 	'y': {`([+-]?\d+)`, [][2]int32{{-maxYear, maxYear}}},
 	'm': {`(\d\d)`, [][2]int32{{1, 12}}},
 	'a': {`(\d\d)`, [][2]int32{{1, 31}}},
@@ -39,7 +38,7 @@ var momentParts = map[rune]struct {
 // numbers returns the numbers of a part.
 func (m *moment) numbers(part rune) []*int32 {
 	switch part {
-	case 'd', 'p':
+	case 'p':
 		return []*int32{&m.year, &m.month, &m.day}
 	case 'y':
 		return []*int32{&m.year}
@@ -58,29 +57,22 @@ func (m moment) text(layout string) string {
 	var b strings.Builder
 	for _, part := range layout {
 		switch part {
-		case 'd':
-			fmt.Fprintf(&b, "%s-%02d-%02d", yearText(m.year), m.month, m.day)
 		case 'y':
 			year := yearText(m.year)
 			if layout == "y" {
 				year = strconv.Itoa(int(m.year))
 			}
 			b.WriteString(year)
-		case 'm':
-			fmt.Fprintf(&b, "%02d", m.month)
-		case 'a':
-			fmt.Fprintf(&b, "%02d", m.day)
+		case 'm', 'a':
+			fmt.Fprintf(&b, "%02d", *m.numbers(part)[0])
 		case 't':
 			fmt.Fprintf(&b, "%02d:%02d", m.hour, m.minute)
-			switch {
-			case m.nano > 0 && m.nano%1e6 == 0:
-				fmt.Fprintf(&b, ":%02d.%03d", m.second, m.nano/1e6)
-			case m.nano > 0 && m.nano%1e3 == 0:
-				fmt.Fprintf(&b, ":%02d.%06d", m.second, m.nano/1e3)
-			case m.nano > 0:
-				fmt.Fprintf(&b, ":%02d.%09d", m.second, m.nano)
-			case m.second > 0:
+			if m.second > 0 || m.nano > 0 {
 				fmt.Fprintf(&b, ":%02d", m.second)
+			}
+			if m.nano > 0 {
+				fraction := strings.TrimSuffix(fmt.Sprintf(".%09d", m.nano), "000")
+				b.WriteString(strings.TrimSuffix(fraction, "000"))
 			}
 		case 'o':
 			b.WriteString(offsetText(m.offset))
@@ -143,7 +135,7 @@ func (m moment) valid(layout string) error {
 		for i, n := range m.numbers(part) {
 			ok = ok && momentParts[part].ranges[i][0] <= *n && *n <= momentParts[part].ranges[i][1]
 		}
-		if part == 'd' && ok {
+		if part == 'a' && ok {
 			ok = int(m.day) <= time.Date(int(m.year), time.Month(m.month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 		}
 	}
@@ -252,22 +244,20 @@ func (m *moment) inZone() error {
 func (r *reader) moment(layout string, integer, seconds func() int32, zone func() string) (m moment) {
 	for _, part := range layout {
 		switch part {
-		case 'd':
-			m.year, m.month, m.day = integer(), int32(r.byte()), int32(r.byte())
-		case 'y':
-			m.year = integer()
-		case 'm':
-			m.month = int32(r.byte())
-		case 'a':
-			m.day = int32(r.byte())
-		case 'p':
-			m.year, m.month, m.day = integer(), integer(), integer()
 		case 't':
 			r.time(&m, integer)
 		case 'o':
 			m.offset = r.offset(seconds)
 		case 'z':
 			m.zone = zone()
+		default:
+			for _, n := range m.numbers(part) {
+				if part == 'p' || n == &m.year {
+					*n = integer()
+				} else {
+					*n = int32(r.byte())
+				}
+			}
 		}
 	}
 	return m
