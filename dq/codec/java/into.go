@@ -61,15 +61,11 @@ func (c *conversion) into(dst reflect.Value, value any, t *typ) error {
 		dst.SetString(value.name)
 		return nil
 	case list:
-		if t != nil && (t.kind == arrayKind || isSet(value.class) && !isSet(t.class) && t.class != "java.util.Collection") {
+		isOtherSet := t != nil && !value.isArray() && isSet(value.class) && !isSet(t.class) && t.class != "java.util.Collection"
+		if t != nil && value.isArray() != (t.kind == arrayKind) || isOtherSet {
 			return c.mismatch(dst, value)
 		}
-		return c.elements(dst, value.all, value, t)
-	case array:
-		if t != nil && t.kind != arrayKind {
-			return c.mismatch(dst, value)
-		}
-		return c.elements(dst, value.all, value, t)
+		return c.elements(dst, value, t)
 	case dictionary:
 		return c.mapping(dst, value, t)
 	}
@@ -100,7 +96,7 @@ func (c *conversion) mismatch(dst reflect.Value, value any) error {
 
 // intoAny stores a value as its Go type.
 func (c *conversion) intoAny(dst reflect.Value, value any) error {
-	var held reflect.Value
+	of := reflect.TypeOf(value)
 	switch value := value.(type) {
 	case *record, constant:
 		known := c.g.byName[className(value)]
@@ -110,25 +106,21 @@ func (c *conversion) intoAny(dst reflect.Value, value any) error {
 		} else if known == nil {
 			return &ClassError{c.g.codec, className(value)}
 		}
-		held = reflect.New(known.goType).Elem()
+		of = known.goType
 	case list:
-		held = reflect.New(reflect.TypeFor[[]any]()).Elem()
-		if isSet(value.class) {
-			held = reflect.New(reflect.TypeFor[Set]()).Elem()
-			return c.intoHeld(dst, held, value, &typ{kind: listKind, class: "java.util.Set"})
+		switch {
+		case value.isArray():
+			return c.refuse("the value is an array, %s; declare a slice with the tag `java:\"array\"`", value.class)
+		case isSet(value.class):
+			of = reflect.TypeFor[Set]()
+		default:
+			of = reflect.TypeFor[[]any]()
 		}
 	case dictionary:
-		held = reflect.New(reflect.TypeFor[map[any]any]()).Elem()
-	case array:
-		return c.refuse("the value is an array, %s; declare a slice with the tag `java:\"array\"`", value.class)
-	default:
-		held = reflect.New(reflect.TypeOf(value)).Elem()
+		of = reflect.TypeFor[map[any]any]()
 	}
-	return c.intoHeld(dst, held, value, nil)
-}
-
-func (c *conversion) intoHeld(dst, held reflect.Value, value any, t *typ) error {
-	if err := c.into(held, value, t); err != nil {
+	held := reflect.New(of).Elem()
+	if err := c.into(held, value, nil); err != nil {
 		return err
 	}
 	if m, is := held.Interface().(map[any]any); is {
@@ -138,16 +130,17 @@ func (c *conversion) intoHeld(dst, held reflect.Value, value any, t *typ) error 
 	return nil
 }
 
-func (c *conversion) elements(dst reflect.Value, all []any, value any, t *typ) error {
+func (c *conversion) elements(dst reflect.Value, l list, t *typ) error {
 	if dst.Kind() != reflect.Slice || dst.Type().Elem().Kind() == reflect.Uint8 {
-		return c.mismatch(dst, value)
+		return c.mismatch(dst, l)
 	}
-	if len(all) > c.budget {
+	if len(l.all) > c.budget {
 		return c.exhausted()
 	}
-	dst.Set(reflect.MakeSlice(dst.Type(), len(all), len(all)))
-	for i, value := range all {
-		if err := c.into(dst.Index(i), value, t.element()); err != nil {
+	dst.Set(reflect.MakeSlice(dst.Type(), len(l.all), len(l.all)))
+	_, elem := t.parts()
+	for i, value := range l.all {
+		if err := c.into(dst.Index(i), value, elem); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}
@@ -159,20 +152,21 @@ func (c *conversion) mapping(dst reflect.Value, d dictionary, t *typ) error {
 		return c.mismatch(dst, d)
 	}
 	dst.Set(reflect.MakeMap(dst.Type()))
-	for i := range d.keys {
+	keys, elements := t.parts()
+	for i := 0; i+1 < len(d.all); i += 2 {
 		key, element := reflect.New(dst.Type().Key()).Elem(), reflect.New(dst.Type().Elem()).Elem()
-		if err := c.into(key, d.keys[i], t.keys()); err != nil {
+		if err := c.into(key, d.all[i], keys); err != nil {
 			return fmt.Errorf("a key: %w", err)
 		}
-		if d.keys[i] == nil || !key.Comparable() {
+		if d.all[i] == nil || !key.Comparable() {
 			return c.refuse("the value holds a %s with a key that Go maps cannot have", d.class)
 		}
-		if err := c.into(element, d.values[i], t.element()); err != nil {
+		if err := c.into(element, d.all[i+1], elements); err != nil {
 			return fmt.Errorf("the value of a key: %w", err)
 		}
 		dst.SetMapIndex(key, element)
 	}
-	if dst.Len() < len(d.keys) {
+	if dst.Len() < len(d.all)/2 {
 		return c.refuse("the value holds a %s with two keys that are equal in Go", d.class)
 	}
 	return nil

@@ -130,9 +130,6 @@ func (r jsonReader) elements(class string, all []any, t *typ, depth int) (any, e
 			return nil, err
 		}
 	}
-	if strings.HasPrefix(class, "[") {
-		return array{class, values}, nil
-	}
 	return list{class, values}, nil
 }
 
@@ -329,7 +326,7 @@ func (r jsonReader) mapping(class string, names []string, members map[string]any
 		if err != nil || valueErr != nil {
 			return nil, errors.Join(err, valueErr)
 		}
-		d.keys, d.values = append(d.keys, k), append(d.values, value)
+		d.all = append(d.all, k, value)
 	}
 	return d, nil
 }

@@ -88,22 +88,16 @@ func (r *kryoReader) class(declared *typ) *typ {
 	return nil
 }
 
-// declared reads a value of the declared type t: the bytes name its class unless t is final. Kryo ignores type arguments in
-// arrays and records.
+// declared reads a value of the declared type t: the bytes name its class unless t is final.
 func (r *kryoReader) declared(t *typ, arguments bool) any {
-	known := t
-	if !arguments {
-		known = nil
-	}
-	switch {
+	switch known := t.known(arguments); {
 	case t.isPrimitive():
 		return r.value(t, nil)
-	case !t.isFinal() && (t.kind == arrayKind || t.kind == objectKind && (arguments || !t.object.generic)):
-		return r.named(t)
-	case !t.isFinal():
+	case t.isFinal():
+		return r.orNull(t, true, known)
+	default:
 		return r.named(known)
 	}
-	return r.orNull(t, true, known)
 }
 
 // orNull reads a value of a known class.
@@ -146,10 +140,11 @@ func (r *kryoReader) value(t, declared *typ) any {
 	case optionalKind:
 		return r.named(nil)
 	case listKind:
-		return r.collection(t.class, declared.as(listKind).element())
+		_, elem := declared.as(listKind).parts()
+		return r.collection(t.class, elem)
 	case arrayKind:
 		if n := int(int32(r.varint())); n != 0 {
-			return array{t.class, r.values(n-1, func() any { return r.declared(t.elem, false) })}
+			return list{t.class, r.values(n-1, func() any { return r.declared(t.elem, false) })}
 		}
 	case mapKind:
 		return r.mapping(t.class, declared)
@@ -223,7 +218,7 @@ func (r *kryoReader) comparator(class string) {
 }
 
 func (r *kryoReader) mapping(class string, declared *typ) any {
-	key, elem := declared.as(mapKind).keys(), declared.as(mapKind).element()
+	key, elem := declared.as(mapKind).parts()
 	n := 1
 	switch {
 	case isEmpty(class):
@@ -246,7 +241,7 @@ func (r *kryoReader) mapping(class string, declared *typ) any {
 	}
 	d := dictionary{class: class}
 	for i := 0; i < n && r.err == nil; i++ {
-		d.keys, d.values = append(d.keys, part(key)), append(d.values, part(elem))
+		d.all = append(d.all, part(key), part(elem))
 	}
 	return d
 }

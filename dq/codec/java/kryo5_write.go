@@ -70,11 +70,7 @@ func (w *kryoWriter) named(v reflect.Value, t, declared *typ) {
 
 // declared writes a value of the declared type t.
 func (w *kryoWriter) declared(v reflect.Value, t *typ, arguments bool) {
-	known := t
-	if !arguments {
-		known = nil
-	}
-	switch {
+	switch known := t.known(arguments); {
 	case t.kind == optionalKind:
 		w.byte(1)
 		w.named(v, t.elem, nil)
@@ -83,9 +79,6 @@ func (w *kryoWriter) declared(v reflect.Value, t *typ, arguments bool) {
 	case t.isFinal():
 		w.orNull(v, t, true, known)
 	default:
-		if t.kind == objectKind && (arguments || !t.object.generic) {
-			known = t
-		}
 		w.named(v, t, known)
 	}
 }
@@ -129,7 +122,8 @@ func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
 	case enumKind:
 		w.varint(uint64(w.ordinal(t, v)) + 1)
 	case listKind:
-		w.list(v, t, declared.as(listKind).element())
+		_, elem := declared.as(listKind).parts()
+		w.list(v, t, elem)
 	case arrayKind:
 		w.varint(uint64(v.Len()) + 1)
 		for i := range v.Len() {
@@ -202,7 +196,7 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 }
 
 func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
-	key, elem := declared.as(mapKind).keys(), declared.as(mapKind).element()
+	key, elem := declared.as(mapKind).parts()
 	w.varint(uint64(v.Len()) + 1)
 	if isSorted(t.value) {
 		w.byte(kryoNull) // the comparator

@@ -150,14 +150,12 @@ func (r *riverReader) value() any {
 func (r *riverReader) wrapper(code byte) any {
 	class := riverNames[code]
 	switch {
-	case strings.HasPrefix(class, "java.util.Collections$Empty") && code == 0x69:
-		return dictionary{class: class}
-	case strings.HasPrefix(class, "java.util.Collections$Empty"):
-		return list{class: class}
+	case isEmpty(class):
+		return (&record{class: class}).known()
 	case code == riverSingletonMap:
 		number := r.hold(itself{class})
-		return r.set(number, pairs(class, []any{r.value(), r.value()}))
-	case strings.HasPrefix(class, "java.util.Collections$Singleton"):
+		return r.set(number, dictionary{class, []any{r.value(), r.value()}})
+	case isSingleton(class):
 		number := r.hold(itself{class})
 		return r.set(number, list{class, []any{r.value()}})
 	case code >= riverWrapped && class != "":
@@ -188,9 +186,9 @@ func (r *riverReader) array(n int) any {
 		for i := range all {
 			all[i] = data[i/8]>>(i%8)&1 == 1
 		}
-		return r.set(number, array{class, all})
+		return r.set(number, list{class, all})
 	}
-	return r.set(number, array{class, r.values(n, func() any { return r.field(streamField{code: class[1]}) })})
+	return r.set(number, list{class, r.values(n, func() any { return r.field(streamField{code: class[1]}) })})
 }
 
 // collection reads n elements of a collection of the JDK, or entries of a map.
@@ -220,7 +218,7 @@ func (r *riverReader) collection(n int, code byte) any {
 	case comparator != nil || code == riverCopies || code == riverIdentityMap:
 		return r.set(number, &record{class: class, fields: []member{{class, "comparator", comparator}, {class, "n", int32(size)}}, data: all})
 	case isMap:
-		return r.set(number, pairs(class, all))
+		return r.set(number, dictionary{class, all})
 	}
 	return r.set(number, list{class, all})
 }

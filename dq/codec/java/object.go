@@ -65,15 +65,14 @@ func show(value any, budget *int) any {
 		return shown
 	case list:
 		return all(value.all)
-	case array:
-		return all(value.all)
 	case dictionary:
-		for i, key := range value.keys {
+		for i := 0; i+1 < len(value.all); i += 2 {
+			key := value.all[i]
 			name := fmt.Sprint(show(key, budget))
 			if _, has := shown[name]; has {
 				name += " of " + className(key)
 			}
-			shown[text(name)] = show(value.values[i], budget)
+			shown[text(name)] = show(value.all[i+1], budget)
 		}
 		return shown
 	case string:
@@ -131,8 +130,6 @@ func className(value any) string {
 	case list:
 		return value.class
 	case dictionary:
-		return value.class
-	case array:
 		return value.class
 	case constant:
 		return value.class

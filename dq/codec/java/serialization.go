@@ -163,7 +163,7 @@ func (r *serialReader) array(c *streamClass) any {
 		return r.set(number, append([]byte{}, r.take(n)...))
 	}
 	element := streamField{code: c.name[1]}
-	return r.set(number, array{c.name, r.values(n, func() any { return r.field(element) })})
+	return r.set(number, list{c.name, r.values(n, func() any { return r.field(element) })})
 }
 
 func (r *serialReader) objectOf(c *streamClass) any {

@@ -11,7 +11,7 @@ import (
 // fields, so that a value can be read without its classes, into a tree of
 //
 //	nil, bool, int8 … float64, string, []byte, *big.Int, the types of this package
-//	*record, list, dictionary, constant, array
+//	*record, list, dictionary, constant
 //
 // The other readers make such trees too.
 
@@ -66,21 +66,17 @@ func (o *record) field(name string) any {
 }
 
 type (
+	// list is a list, a set, or an array of any type except byte.
 	list struct {
 		class string
 		all   []any
 	}
-	dictionary struct {
-		class        string
-		keys, values []any
-	}
-	constant struct{ class, name string }
-	// array is an array of any type except byte.
-	array struct {
-		class string
-		all   []any
-	}
+	// dictionary is a map: keys, each before its value.
+	dictionary list
+	constant   struct{ class, name string }
 )
+
+func (l list) isArray() bool { return strings.HasPrefix(l.class, "[") }
 
 // streamClass is the description of a class.
 type streamClass struct {
@@ -257,7 +253,7 @@ func (o *record) known() any {
 	case "java.time.Ser":
 		return timeOf(o, raw)
 	case "ArrayList", "LinkedList", "Vector", "Stack", "ArrayDeque", "concurrent.CopyOnWriteArrayList", "HashSet", "LinkedHashSet":
-		if elements, is := o.field("elementData").(array); is { // a Vector
+		if elements, is := o.field("elementData").(list); is { // a Vector
 			count := min(max(integer("elementCount"), 0), int64(len(elements.all)))
 			values = elements.all[:count]
 		}
@@ -267,7 +263,7 @@ func (o *record) known() any {
 			return list{o.class, values[1:]}
 		}
 	case "Arrays$ArrayList":
-		if elements, is := o.field("a").(array); is {
+		if elements, is := o.field("a").(list); is {
 			return list{o.class, elements.all}
 		}
 	case "Collections$EmptyList", "Collections$EmptySet":
@@ -276,22 +272,22 @@ func (o *record) known() any {
 		return list{o.class, []any{o.field("element")}}
 	case "Collections$UnmodifiableCollection", "Collections$UnmodifiableSet", "Collections$UnmodifiableList", "Collections$UnmodifiableRandomAccessList":
 		if inner, is := o.field("c").(list); is {
-			return list{inner.class, inner.all}
+			return inner
 		}
 	case "Collections$UnmodifiableMap":
 		return o.field("m")
 	case "HashMap", "LinkedHashMap", "Hashtable":
-		return pairs(o.class, values)
+		return dictionary{o.class, values}
 	case "TreeMap":
 		if o.field("comparator") == nil {
-			return pairs(o.class, values)
+			return dictionary{o.class, values}
 		}
 	case "concurrent.ConcurrentHashMap": // two nulls end it
-		return pairs(o.class, values[:max(0, len(values)-2)])
+		return dictionary{o.class, values[:max(0, len(values)-2)]}
 	case "Collections$EmptyMap":
 		return dictionary{class: o.class}
 	case "Collections$SingletonMap":
-		return pairs(o.class, []any{o.field("k"), o.field("v")})
+		return dictionary{o.class, []any{o.field("k"), o.field("v")}}
 	case "CollSer": // List.of, Set.of and Map.of
 		switch tag := integer("tag") & 0xff; tag {
 		case 1, 4:
@@ -299,18 +295,10 @@ func (o *record) known() any {
 		case 2:
 			return list{"java.util.ImmutableCollections$SetN", values}
 		case 3:
-			return pairs("java.util.ImmutableCollections$MapN", values)
+			return dictionary{"java.util.ImmutableCollections$MapN", values}
 		}
 	}
 	return o
-}
-
-func pairs(class string, all []any) any {
-	d := dictionary{class: class}
-	for i := 0; i+1 < len(all); i += 2 {
-		d.keys, d.values = append(d.keys, all[i]), append(d.values, all[i+1])
-	}
-	return d
 }
 
 // timeClasses has the codes that java.time.Ser writes before the parts of a class.

@@ -138,19 +138,20 @@ func (t *typ) isFinal() bool {
 	return true
 }
 
-// element and keys return the declared types of the parts of a collection; nil if nothing is declared.
-func (t *typ) element() *typ {
+// parts returns the declared types of the keys and elements of a collection; nil if nothing is declared.
+func (t *typ) parts() (key, elem *typ) {
 	if t == nil {
-		return nil
+		return nil, nil
 	}
-	return t.elem
+	return t.key, t.elem
 }
 
-func (t *typ) keys() *typ {
-	if t == nil {
+// known returns the type as Kryo knows it of a field, or of an element of an array or record: there it ignores type arguments.
+func (t *typ) known(arguments bool) *typ {
+	if !arguments && (t.kind == listKind || t.kind == mapKind || t.kind == objectKind && t.object.generic) {
 		return nil
 	}
-	return t.key
+	return t
 }
 
 // as returns the type if it is of a kind, else nil.
