@@ -43,6 +43,9 @@ const (
 	riverWrapped       = 0x7c // to 0x7f: unmodifiable
 )
 
+// riverPrimitives are the primitives in the order of their codes.
+const riverPrimitives = "ZBSIJCFD"
+
 // riverNames has the classes with a code of their own.
 var riverNames = func() map[byte]string {
 	names := map[byte]string{}
@@ -131,12 +134,11 @@ func (r *riverReader) value() any {
 	case code == riverString:
 		return ""
 	case code > riverString && code < riverArray:
-		text := r.text(r.size(code, riverString))
-		return r.instances[r.hold(text)]
+		return r.hold(r.text(r.size(code, riverString)))
 	case code >= riverArray && code < riverByte:
 		return r.array(r.size((code-riverArray)%4, 0))
 	case code >= riverByte && code <= riverDouble:
-		return r.field(streamField{code: "BSIJCFD"[code-riverByte]})
+		return r.field(streamField{code: riverPrimitives[code-riverByte+1]})
 	case code == riverTrue, code == riverFalse:
 		return code == riverTrue
 	case code >= riverCollection && code < riverArrayList:
@@ -153,14 +155,11 @@ func (r *riverReader) wrapper(code byte) any {
 	case isEmpty(class):
 		return (&record{class: class}).known()
 	case code == riverSingletonMap:
-		number := r.hold(itself{class})
-		return r.set(number, dictionary{class, []any{r.value(), r.value()}})
+		return r.held(class, func() any { return dictionary{class, []any{r.value(), r.value()}} })
 	case isSingleton(class):
-		number := r.hold(itself{class})
-		return r.set(number, list{class, []any{r.value()}})
+		return r.held(class, func() any { return list{class, []any{r.value()}} })
 	case code >= riverWrapped && class != "":
-		number := r.hold(itself{class})
-		return r.set(number, r.value())
+		return r.held(class, r.value)
 	case class != "":
 		return &record{class: "java.lang.Class of " + class}
 	}
@@ -169,58 +168,59 @@ func (r *riverReader) wrapper(code byte) any {
 }
 
 func (r *riverReader) array(n int) any {
-	c := r.class()
-	number := r.hold(itself{"array"})
-	class := arrayOf(c.name)
-	switch {
-	case r.err != nil:
-		return nil
-	case class == bytesClass:
-		return r.set(number, append([]byte{}, r.take(n)...))
-	case class == "[Z": // eight in a byte
-		if n < 0 || (n+7)/8 > r.left() {
-			r.count(n)
+	class := arrayOf(r.class().name)
+	return r.held("array", func() any {
+		switch {
+		case r.err != nil:
 			return nil
+		case class == bytesClass:
+			return append([]byte{}, r.take(n)...)
+		case class == "[Z": // eight in a byte
+			if n < 0 || (n+7)/8 > r.left() {
+				r.count(n)
+				return nil
+			}
+			data, all := r.take((n+7)/8), make([]any, n)
+			for i := range all {
+				all[i] = data[i/8]>>(i%8)&1 == 1
+			}
+			return list{class, all}
 		}
-		data, all := r.take((n+7)/8), make([]any, n)
-		for i := range all {
-			all[i] = data[i/8]>>(i%8)&1 == 1
-		}
-		return r.set(number, list{class, all})
-	}
-	return r.set(number, list{class, r.values(n, func() any { return r.field(streamField{code: class[1]}) })})
+		return list{class, r.values(n, func() any { return r.field(streamField{code: class[1]}) })}
+	})
 }
 
 // collection reads n elements of a collection of the JDK, or entries of a map.
 func (r *riverReader) collection(n int, code byte) any {
 	class := riverNames[code]
-	number := r.hold(itself{class})
 	isMap := code >= riverIdentityMap && code <= riverTreeMap || code == riverEnumMap
-	var comparator any
-	switch {
-	case class == "" || code < riverArrayList:
-		r.fail("expected a collection, got code 0x%02x", code)
-		return nil
-	case strings.HasPrefix(class, "java.util.Tree"):
-		comparator = r.value()
-	case code == riverEnumSet, code == riverEnumMap:
-		r.class()
-	}
-	size := n
-	if isMap {
-		n *= 2
-	}
-	if code == riverCopies {
-		n = 1
-	}
-	all := r.values(n, r.value)
-	switch {
-	case comparator != nil || code == riverCopies || code == riverIdentityMap:
-		return r.set(number, &record{class: class, fields: []member{{class, "comparator", comparator}, {class, "n", int32(size)}}, data: all})
-	case isMap:
-		return r.set(number, dictionary{class, all})
-	}
-	return r.set(number, list{class, all})
+	return r.held(class, func() any {
+		var comparator any
+		switch {
+		case class == "" || code < riverArrayList:
+			r.fail("expected a collection, got code 0x%02x", code)
+			return nil
+		case isSorted(class):
+			comparator = r.value()
+		case code == riverEnumSet, code == riverEnumMap:
+			r.class()
+		}
+		count := n
+		switch {
+		case isMap:
+			count = 2 * n
+		case code == riverCopies:
+			count = 1
+		}
+		all := r.values(count, r.value)
+		switch {
+		case comparator != nil || code == riverCopies || code == riverIdentityMap:
+			return &record{class: class, fields: []member{{class, "comparator", comparator}, {class, "n", int32(n)}}, data: all}
+		case isMap:
+			return dictionary{class, all}
+		}
+		return list{class, all}
+	})
 }
 
 func (r *riverReader) objectOf(c *streamClass) any {
@@ -230,19 +230,11 @@ func (r *riverReader) objectOf(c *streamClass) any {
 	case c.name == "java.lang.Class":
 		return &record{class: "java.lang.Class of " + r.class().name}
 	case c.flags == isEnum:
-		name := r.plainText()
-		return r.instances[r.hold(constant{c.name, name})]
-	}
-	number := r.hold(itself{c.name})
-	switch {
-	case c.flags == isExternalizable:
-		o := &record{class: c.name}
-		r.content(o)
-		return r.set(number, o.known())
-	case c.flags&isSerializable != 0:
-		return r.set(number, r.object(c).known())
+		return r.hold(constant{c.name, r.plainText()})
+	case c.flags != 0:
+		return r.held(c.name, func() any { return r.object(c) })
 	case c.name == "java.lang.reflect.Proxy":
-		return r.set(number, &record{class: c.name, data: []any{r.value()}})
+		return r.held(c.name, func() any { return &record{class: c.name, data: []any{r.value()}} })
 	}
 	r.fail("expected a serializable class, got %.80q", c.name)
 	return nil
@@ -275,6 +267,13 @@ func arrayOf(class string) string {
 	return "[L" + class + ";"
 }
 
+// describe gives a class the next number.
+func (r *riverReader) describe(name string, flags byte) *streamClass {
+	c := &streamClass{name: name, flags: flags}
+	r.classes = append(r.classes, c)
+	return c
+}
+
 // class reads the description of a class.
 func (r *riverReader) class() *streamClass {
 	none := &streamClass{name: objectClass}
@@ -291,28 +290,21 @@ func (r *riverReader) class() *streamClass {
 		}
 		r.fail("a class that describes itself")
 		return none
-	case riverPlainClass, riverEnumClass, riverExternal:
-		c := &streamClass{name: r.plainText()}
-		switch code {
-		case riverEnumClass:
-			c.flags = isEnum
-		case riverExternal:
-			c.flags = isExternalizable
-			r.int64() // its serialVersionUID
-		}
-		r.classes = append(r.classes, c)
+	case riverPlainClass:
+		return r.describe(r.plainText(), 0)
+	case riverEnumClass:
+		return r.describe(r.plainText(), isEnum)
+	case riverExternal:
+		c := r.describe(r.plainText(), isExternalizable)
+		r.int64() // its serialVersionUID
 		return c
 	case riverArrayClass:
-		c := &streamClass{name: arrayOf(r.class().name)}
-		r.classes = append(r.classes, c) // after its element's
-		return c
+		return r.describe(arrayOf(r.class().name), 0) // after its element's
 	case riverProxyClass:
 		for range r.count(int(r.int32())) {
 			r.plainText()
 		}
-		c := &streamClass{name: "java.lang.reflect.Proxy"}
-		r.classes = append(r.classes, c)
-		return c
+		return r.describe("java.lang.reflect.Proxy", 0)
 	case riverSerializable, riverWriteObject:
 		r.classes = append(r.classes, nil)
 		c := &streamClass{flags: isSerializable}

@@ -2,6 +2,7 @@ package java
 
 import (
 	"reflect"
+	"strings"
 )
 
 // riverWriter writes the river protocol of JBoss Marshalling. References count instances and classes backwards.
@@ -17,10 +18,8 @@ func newRiverWriter(w *streamWriter) streamForm {
 	return &riverWriter{w, 0, map[string]int{}, map[string]int{}}
 }
 
-func (r *riverWriter) null()                 { r.byte(riverNull) }
-func (r *riverWriter) endList()              {}
-func (r *riverWriter) sortsPrimitives() bool { return false }
-func (r *riverWriter) writesRecords() bool   { return false }
+func (r *riverWriter) null()    { r.byte(riverNull) }
+func (r *riverWriter) endList() {}
 
 // sized writes code, code+1 or code+2 by the size of the length; code-1 is empty. The greatest length of a form is 0 there.
 func (r *riverWriter) sized(code byte, n int) {
@@ -60,14 +59,22 @@ func (r *riverWriter) text(s string) {
 	}
 }
 
+// refer writes a reference to the earlier value of a key, or gives the key the next number.
+func (r *riverWriter) refer(key string) bool {
+	first, known := r.known[key]
+	if known {
+		r.repeat(first, r.instances, riverRepeatNear, riverRepeatNearish, riverRepeat)
+	} else {
+		r.known[key] = r.instances
+	}
+	return known
+}
+
 // name writes the name of a class or a field. Java interns them.
 func (r *riverWriter) name(s string) {
-	if first, known := r.known[s]; known {
-		r.repeat(first, r.instances, riverRepeatNear, riverRepeatNearish, riverRepeat)
-		return
+	if !r.refer(s) {
+		r.text(s)
 	}
-	r.known[s] = r.instances
-	r.text(s)
 }
 
 func (r *riverWriter) plainText(s string) {
@@ -75,12 +82,12 @@ func (r *riverWriter) plainText(s string) {
 	r.byte(r.units(s)...)
 }
 
-var riverBoxes = map[kind]byte{byteKind: 0x49, shortKind: 0x4a, intKind: 0x4b, longKind: 0x4c, charKind: 0x4d, floatKind: 0x4e, doubleKind: 0x4f}
+func riverPrimitive(t *typ) byte { return byte(strings.Index(riverPrimitives, boxes[t.kind].code)) }
 
 func (r *riverWriter) box(t *typ, v reflect.Value) {
 	switch {
 	case t.kind != boolKind:
-		r.byte(riverBoxes[t.kind])
+		r.byte(riverByte - 1 + riverPrimitive(t))
 		r.primitive(t, v)
 	case v.Bool():
 		r.byte(riverTrue)
@@ -103,9 +110,7 @@ func (r *riverWriter) list(n int) {
 }
 
 func (r *riverWriter) constant(t *typ, name string) {
-	key := "constant " + t.class + " " + name
-	if first, known := r.known[key]; known {
-		r.repeat(first, r.instances, riverRepeatNear, riverRepeatNearish, riverRepeat)
+	if r.refer("constant " + t.class + " " + name) {
 		return
 	}
 	r.byte(riverNew)
@@ -114,7 +119,6 @@ func (r *riverWriter) constant(t *typ, name string) {
 		r.plainText(t.class)
 	}
 	r.plainText(name)
-	r.known[key] = r.instances
 	r.instances++
 }
 
@@ -152,7 +156,7 @@ func (r *riverWriter) class(of, level *class) {
 		r.name(f.name)
 		code := byte(riverObject)
 		if f.typ.isPrimitive() {
-			code = map[kind]byte{boolKind: 0x20, byteKind: 0x21, shortKind: 0x22, intKind: 0x23, longKind: 0x24, charKind: 0x25, floatKind: 0x26, doubleKind: 0x27}[f.typ.kind]
+			code = riverPrimBool + riverPrimitive(f.typ)
 		}
 		r.byte(code, 0)
 	}

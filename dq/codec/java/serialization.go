@@ -61,38 +61,37 @@ func (r *serialReader) value() any {
 		}
 		return value
 	case tcString:
-		return r.string(int(r.uint16()))
+		return r.hold(r.textOf(int(r.uint16())))
 	case tcLongString:
 		n := r.int64()
-		return r.string(int(min(max(n, 0), math.MaxInt32)))
+		return r.hold(r.textOf(int(min(max(n, 0), math.MaxInt32))))
 	case tcObject:
 		return r.objectOf(r.class())
 	case tcArray:
 		return r.array(r.class())
 	case tcEnum:
-		c := r.class()
-		number := r.hold(nil)
-		name, _ := r.value().(string)
-		if c == nil {
-			r.fail("an enum without a class")
-			return nil
-		}
-		return r.set(number, constant{c.name, name})
+		return r.constant(r.class())
 	case tcClass:
 		c := r.class()
 		if c == nil {
 			return nil
 		}
-		return r.instances[r.hold(&record{class: "java.lang.Class of " + c.name})]
+		return r.hold(&record{class: "java.lang.Class of " + c.name})
 	default:
 		r.fail("expected a value, got type code 0x%02x", code)
 		return nil
 	}
 }
 
-func (r *serialReader) string(n int) any {
-	text := r.textOf(n)
-	return r.instances[r.hold(text)]
+func (r *serialReader) constant(c *streamClass) any {
+	if c == nil {
+		r.fail("an enum without a class")
+		return nil
+	}
+	return r.held(c.name, func() any {
+		name, _ := r.value().(string)
+		return constant{c.name, name}
+	})
 }
 
 // class reads the description of a class, or nil.
@@ -157,13 +156,13 @@ func (r *serialReader) array(c *streamClass) any {
 		r.fail("an array without a class of arrays")
 		return nil
 	}
-	number := r.hold(itself{c.name})
-	n := r.count(int(r.int32()))
-	if c.name == bytesClass {
-		return r.set(number, append([]byte{}, r.take(n)...))
-	}
-	element := streamField{code: c.name[1]}
-	return r.set(number, list{c.name, r.values(n, func() any { return r.field(element) })})
+	return r.held(c.name, func() any {
+		n := r.count(int(r.int32()))
+		if c.name == bytesClass {
+			return append([]byte{}, r.take(n)...)
+		}
+		return list{c.name, r.values(n, func() any { return r.field(streamField{code: c.name[1]}) })}
+	})
 }
 
 func (r *serialReader) objectOf(c *streamClass) any {
@@ -171,16 +170,10 @@ func (r *serialReader) objectOf(c *streamClass) any {
 		r.fail("an object without a class")
 		return nil
 	}
-	number := r.hold(itself{c.name})
-	if c.flags&isExternalizable != 0 {
-		if c.flags&hasBlockData == 0 {
-			r.refuse("class %.80q writes its data without a length, as before JDK 1.2", c.name)
-		}
-		o := &record{class: c.name}
-		r.content(o)
-		return r.set(number, o.known())
+	if c.flags&isExternalizable != 0 && c.flags&hasBlockData == 0 {
+		r.refuse("class %.80q writes its data without a length, as before JDK 1.2", c.name)
 	}
-	return r.set(number, r.object(c).known())
+	return r.held(c.name, func() any { return r.object(c) })
 }
 
 func (r *serialReader) endsBlocks() bool { return r.skip(tcEndBlockData) }

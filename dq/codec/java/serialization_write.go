@@ -34,9 +34,7 @@ func (s *serialWriter) assign(key string) {
 	s.next++
 }
 
-func (s *serialWriter) null()                 { s.byte(tcNull) }
-func (s *serialWriter) sortsPrimitives() bool { return true }
-func (s *serialWriter) writesRecords() bool   { return true }
+func (s *serialWriter) null() { s.byte(tcNull) }
 
 func (s *serialWriter) utf(text string) {
 	units := s.units(text)

@@ -21,7 +21,7 @@ type Marshalling[T any] struct{ bound[T] }
 
 // NewMarshalling returns the codec for T. It fails with a *TypeError.
 func NewMarshalling[T any](classes ...Class) (Marshalling[T], error) {
-	b, err := bind[T]("marshalling", streamCodec{newRiverWriter, readMarshalling}, classes)
+	b, err := bind[T]("marshalling", streamCodec{false, newRiverWriter, readMarshalling}, classes)
 	return Marshalling[T]{b}, err
 }
 
@@ -30,13 +30,14 @@ type Serialization[T any] struct{ bound[T] }
 
 // NewSerialization returns the codec for T. It fails with a *TypeError.
 func NewSerialization[T any](classes ...Class) (Serialization[T], error) {
-	b, err := bind[T]("serialization", streamCodec{newSerialWriter, readSerialization}, classes)
+	b, err := bind[T]("serialization", streamCodec{true, newSerialWriter, readSerialization}, classes)
 	return Serialization[T]{b}, err
 }
 
 type streamCodec struct {
-	write func(*streamWriter) streamForm
-	read  func([]byte) (any, error)
+	isSerial bool // the protocol has records, and primitive fields before the others
+	write    func(*streamWriter) streamForm
+	read     func([]byte) (any, error)
 }
 
 func (s streamCodec) decode(_ *registry, data []byte, _ *typ) (any, error) { return s.read(data) }
@@ -113,13 +114,17 @@ type protocol interface {
 	endsBlocks() bool
 }
 
-// hold gives a value the next number; set replaces it when it has been read.
-func (s *stream) hold(value any) int {
+// hold gives a value the next number.
+func (s *stream) hold(value any) any {
 	s.instances = append(s.instances, value)
-	return len(s.instances) - 1
+	return value
 }
 
-func (s *stream) set(number int, value any) any {
+// held reads a value that has its number before its parts, which may refer to it.
+func (s *stream) held(class string, read func() any) any {
+	number := len(s.instances)
+	s.hold(itself{class})
+	value := read()
 	s.instances[number] = value
 	return value
 }
@@ -127,9 +132,13 @@ func (s *stream) set(number int, value any) any {
 // itself replaces an object that is not read to its end yet.
 type itself struct{ class string }
 
-// object reads the fields and the data of each class of an object.
-func (s *stream) object(c *streamClass) *record {
+// object reads the fields and the data of each class of an object. One of java.io.Externalizable has data only.
+func (s *stream) object(c *streamClass) any {
 	o := &record{class: c.name}
+	if c.flags&isExternalizable != 0 {
+		s.content(o)
+		return o.known()
+	}
 	var chain []*streamClass
 	for ; c != nil; c = c.super {
 		if chain = append(chain, c); len(chain) > maxDepth {
@@ -145,7 +154,7 @@ func (s *stream) object(c *streamClass) *record {
 			s.content(o)
 		}
 	}
-	return o
+	return o.known()
 }
 
 // content reads the output of a class's own method, to its end.

@@ -11,7 +11,8 @@ import (
 // objects with such fields. It refuses others.
 type streamWriter struct {
 	writer
-	form streamForm
+	form     streamForm
+	isSerial bool
 }
 
 // streamForm is the difference between the two protocols.
@@ -24,13 +25,10 @@ type streamForm interface {
 	endList()
 	constant(t *typ, name string)
 	object(c *class)
-	// sortsPrimitives reports whether the primitive fields of a class precede the others.
-	sortsPrimitives() bool
-	writesRecords() bool
 }
 
 func (s streamCodec) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
-	w := &streamWriter{writer: writer{registry: g}}
+	w := &streamWriter{writer: writer{registry: g}, isSerial: s.isSerial}
 	w.form = s.write(w)
 	w.value(v, t)
 	return w.result()
@@ -83,7 +81,7 @@ func (w *streamWriter) object(v reflect.Value, c *class) {
 		}
 		levels = append(levels, level)
 	}
-	if c.record && !w.form.writesRecords() {
+	if c.record && !w.isSerial {
 		w.refuse("got the record %s, which MarshallingCodec does not read", c.name)
 	}
 	w.form.object(c)
@@ -100,17 +98,14 @@ func (w *streamWriter) object(v reflect.Value, c *class) {
 
 // fieldsOf returns the fields of one class in the hierarchy of c, in the order on the wire.
 func (w *streamWriter) fieldsOf(c, level *class) (all []field) {
-	var others []field
-	for _, f := range c.fields {
-		switch {
-		case f.of.name != level.name:
-		case w.form.sortsPrimitives() && !f.typ.isPrimitive():
-			others = append(others, f)
-		default:
-			all = append(all, f)
+	for _, primitive := range []bool{true, false} {
+		for _, f := range c.fields {
+			if f.of.name == level.name && (f.typ.isPrimitive() || !w.isSerial) == primitive {
+				all = append(all, f)
+			}
 		}
 	}
-	return append(all, others...)
+	return all
 }
 
 func (w *streamWriter) primitive(t *typ, v reflect.Value) { w.fixed(binary.BigEndian, t, v) }
