@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -36,8 +35,8 @@ func (in *Injector) deeds(e *Event) map[string]deed {
 	return map[string]deed{
 		// In the proxy.
 		"cut":             {do: sure(in.proxy.Reset)},
-		plan.LoseReplies:  in.counted(e, named(e.Commands, proxy.CutReply)),
-		plan.LoseRequests: in.counted(e, named(e.Commands, proxy.CutRequest)),
+		plan.LoseReplies:  in.counted(e, proxy.CutReply),
+		plan.LoseRequests: in.counted(e, proxy.CutRequest),
 		"stall":           in.through(proxy.Fault{Stall: true}),
 		"slow":            in.through(proxy.Fault{Delay: e.Latency}),
 		"refuse":          refused,
@@ -133,31 +132,20 @@ func (in *Injector) process(do func(ctx context.Context, n *redis.Node) error) a
 func kill9(_ context.Context, n *redis.Node) error     { return n.Kill() }
 func restart(ctx context.Context, n *redis.Node) error { return n.Restart(ctx) }
 
-// rule decides the fate of a command.
-type rule func(c *proxy.Conn, command []string) proxy.Verdict
-
-// counted lets a rule decide until it has cut as many connections as the event says.
-func (in *Injector) counted(e *Event, decide rule) deed {
-	var mu sync.Mutex
+// counted gives the verdict on the event's commands, as often as the event says. The proxy makes one call of judge at a time.
+func (in *Injector) counted(e *Event, verdict proxy.Verdict) deed {
 	enough := make(chan struct{})
-	judge := func(c *proxy.Conn, command []string) proxy.Verdict {
-		mu.Lock()
-		defer mu.Unlock()
-		if e.Times >= e.Count {
+	judge := func(_ *proxy.Conn, command []string) proxy.Verdict {
+		if e.Times >= e.Count || !named(e.Commands, command) {
 			return proxy.Pass
 		}
-		verdict := decide(c, command)
-		if verdict != proxy.Pass {
-			if e.Times++; e.Times == e.Count {
-				close(enough)
-			}
+		if e.Times++; e.Times == e.Count {
+			close(enough)
 		}
 		return verdict
 	}
 	return deed{enough: enough, do: sure(func() { in.proxy.OnCommand(judge) }), undo: func(context.Context) error {
 		in.proxy.OnCommand(nil)
-		mu.Lock()
-		defer mu.Unlock()
 		if e.Times == 0 {
 			return fmt.Errorf("no such command came within %s", e.For)
 		}
@@ -165,29 +153,22 @@ func (in *Injector) counted(e *Event, decide rule) deed {
 	}}
 }
 
-// named gives the verdict on the commands of these names, or words: "offer" for scripts that carry a message of dq-bench, and
-// "take" for all that take from a list. Without names it is on all scripts.
-func named(names []string, verdict proxy.Verdict) rule {
-	scripts := []string{"EVAL", "EVALSHA"}
+// named reports whether a command has one of these names, or words: "offer" for scripts that carry a message of dq-bench, and
+// "take" for all that take from a list. Without names it is any script.
+func named(names, command []string) bool {
+	scripts, sent := []string{"EVAL", "EVALSHA"}, strings.ToUpper(command[0])
 	if len(names) == 0 {
 		names = scripts
 	}
-	return func(_ *proxy.Conn, command []string) proxy.Verdict {
-		sent := strings.ToUpper(command[0])
-		for _, name := range names {
-			met := strings.EqualFold(name, sent)
-			switch name {
-			case "offer":
-				met = slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], agent.HoldsPayload)
-			case plan.Takes:
-				met = slices.Contains(plan.Pops, sent)
-			}
-			if met {
-				return verdict
-			}
+	return slices.ContainsFunc(names, func(name string) bool {
+		switch name {
+		case "offer":
+			return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], agent.HoldsPayload)
+		case plan.Takes:
+			return slices.Contains(plan.Pops, sent)
 		}
-		return proxy.Pass
-	}
+		return strings.EqualFold(name, sent)
+	})
 }
 
 // busyScript runs for ARGV[1] ms. After the lua-time-limit the server answers BUSY.
