@@ -129,16 +129,25 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	pojo := java.Class{Of: order{}}
 	switch name {
 	case "string":
-		return textCodec{func(data []byte) (any, error) { return string(data), nil }}, nil
+		return funcs{asText, func(data []byte) (any, error) { return string(data), nil }}, nil
 	case "long":
-		return textCodec{func(data []byte) (any, error) { return codec.Long{}.Decode(data) }}, nil
+		return funcs{asText, func(data []byte) (any, error) { return codec.Long{}.Decode(data) }}, nil
 	case "bytes":
-		return bytesCodec{}, nil
+		return funcs{asBytes, func(data []byte) (any, error) { return codec.Bytes{}.Decode(data) }}, nil
 	case "json":
 		return java.NewJackson[any](java.JSONForm{BareUUIDs: !release.AtLeast(wire.Release{Major: 4, Minor: 2})}, pojo)
 	case "typed-json":
+		if valueType != "pojo" {
+			return codec.JSON[any]{}, nil // the value that its text shows
+		}
 		orders, err := java.NewJackson[*order](java.JSONForm{Plain: true})
-		return typedJSON{orders: orders, any: valueType != "pojo"}, err
+		return funcs{codec.JSON[any]{}.Encode, func(data []byte) (any, error) {
+			o, err := orders.Decode(data)
+			if err != nil || o == nil {
+				return nil, err
+			}
+			return *o, nil
+		}}, err
 	case "kryo5":
 		return java.NewKryo5[any](pojo)
 	case "marshalling":
@@ -149,12 +158,17 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	return nil, fmt.Errorf("codec %q: expected default or one of %s: %w", name, strings.Join(CodecNames(release), ", "), errors.ErrUnsupported)
 }
 
-// textCodec writes scalars as Java's toString does.
-type textCodec struct {
-	read func([]byte) (any, error)
+// funcs is a codec of two functions.
+type funcs struct {
+	encode func(any) ([]byte, error)
+	decode func([]byte) (any, error)
 }
 
-func (textCodec) Encode(value any) ([]byte, error) {
+func (f funcs) Encode(value any) ([]byte, error) { return f.encode(value) }
+func (f funcs) Decode(data []byte) (any, error)  { return f.decode(data) }
+
+// asText writes scalars as Java's toString does.
+func asText(value any) ([]byte, error) {
 	switch value := value.(type) {
 	case string:
 		return []byte(value), nil
@@ -165,33 +179,9 @@ func (textCodec) Encode(value any) ([]byte, error) {
 	return nil, fmt.Errorf("a value of %T: expected a scalar, whose text is the same in Java", value)
 }
 
-func (c textCodec) Decode(data []byte) (any, error) { return c.read(data) }
-
-type bytesCodec struct{}
-
-func (bytesCodec) Encode(value any) ([]byte, error) {
+func asBytes(value any) ([]byte, error) {
 	if data, ok := value.([]byte); ok {
 		return data, nil
 	}
 	return nil, fmt.Errorf("a value of %T: expected bytes, as ByteArrayCodec does", value)
-}
-
-func (bytesCodec) Decode(data []byte) (any, error) { return codec.Bytes{}.Decode(data) }
-
-// typedJSON reads plain JSON as an order, or as the value that its text shows.
-type typedJSON struct {
-	codec.JSON[any]
-	orders java.Jackson[*order]
-	any    bool
-}
-
-func (c typedJSON) Decode(data []byte) (any, error) {
-	if c.any {
-		return c.JSON.Decode(data)
-	}
-	o, err := c.orders.Decode(data)
-	if err != nil || o == nil {
-		return nil, err
-	}
-	return *o, nil
 }
