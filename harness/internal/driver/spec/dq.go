@@ -73,22 +73,24 @@ func (d DQ) port() serve.Port[*client, *queue] {
 // ops are the calls that the release has, and the capabilities.
 func (d DQ) ops() map[string]op {
 	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
+	for name, first := range since { // an overload has no op of its own
+		if d.Release.AtLeast(first) {
+			all[name] = nil
+		}
+	}
 	for name, run := range calls {
 		if !d.Release.AtLeast(since[name]) {
 			continue
 		}
-		all[name] = nil
-		if run != nil {
-			all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-				if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
-					return nil, errors.New(`this handle was opened with "delayed": false`)
-				}
-				result, err := run(ctx, q, a)
-				if errors.Is(err, dq.ErrUnsupported) {
-					err = errors.Join(err, errors.ErrUnsupported)
-				}
-				return result, err
+		all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+			if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
+				return nil, errors.New(`this handle was opened with "delayed": false`)
 			}
+			result, err := run(ctx, q, a)
+			if errors.Is(err, dq.ErrUnsupported) {
+				err = errors.Join(err, errors.ErrUnsupported)
+			}
+			return result, err
 		}
 	}
 	if !d.strict && !d.Faithful {

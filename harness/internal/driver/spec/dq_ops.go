@@ -17,7 +17,7 @@ import (
 
 type op = serve.Op[*queue]
 
-// since names the first release of the 3.x line that has an op.
+// since names the first release of the 3.x line that has an op, or an overload of one.
 var since = map[string]wire.Release{
 	"dq.poll(limit)":         {Major: 3, Minor: 11, Patch: 6},
 	"q.poll(limit)":          {Major: 3, Minor: 11, Patch: 6},
@@ -30,7 +30,7 @@ var since = map[string]wire.Release{
 }
 
 // If dq has such a call, the op is that call. All other ops are Redisson's: a script of the catalogue, by
-// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line. A nil op is an overload.
+// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line.
 var calls = map[string]op{
 	"destroy":    destroy,
 	"dq.destroy": destroy,
@@ -40,7 +40,6 @@ var calls = map[string]op{
 	"dq.size":           command(asNumber, "LLEN", "Q"),
 	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
 	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
-	"dq.poll(limit)":    nil,
 	"dq.peek":           script(asValue, wire.ScriptPeek, "Q"),
 	"dq.readAll":        script(asValues, wire.ScriptReadAll, "Q"),
 	"dq.clear":          command(asNothing, "DEL", "Q T"),
@@ -58,8 +57,6 @@ var calls = map[string]op{
 	"dq.pollLastAndOfferFirstTo": script(asValue, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
 	"dq.expire":                  sinceScript(script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
 	"dq.expireAt":                sinceScript(script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
-	"dq.expire(condition)":       nil,
-	"dq.expireAt(condition)":     nil,
 
 	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on the waiting
 	// messages, unless the client is to do as Redisson.
@@ -72,7 +69,6 @@ var calls = map[string]op{
 
 	"q.take":        take,
 	"q.poll":        poll,
-	"q.poll(limit)": nil,
 	"q.pollFromAny": blocking("BLPOP", "D queues", true),
 	"q.peek":        command(asValue, "LINDEX", "D =0"),
 	"q.size":        command(asNumber, "LLEN", "D"),
@@ -92,20 +88,18 @@ var calls = map[string]op{
 	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asValue, "RPOPLPUSH", "D queue")),
 	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", false),
 
-	"deque.takeFirst":        take,
-	"deque.takeLast":         blocking("BRPOP", "D", false),
-	"deque.pollFirst":        poll,
-	"deque.pollFirst(limit)": nil,
+	"deque.takeFirst": take,
+	"deque.takeLast":  blocking("BRPOP", "D", false),
+	"deque.pollFirst": poll,
 	"deque.pollLast": given("timeout", blocking("BRPOP", "D", true), given("limit",
 		script(asValues, wire.ScriptDequePollLastLimit, "D", "limit"), command(asValue, "RPOP", "D"))),
-	"deque.pollLast(limit)": nil,
-	"deque.addFirst":        command(asNothing, "LPUSH", "D value"),
-	"deque.offerFirst":      command(asTrue, "LPUSH", "D value"),
-	"deque.push":            command(asNothing, "LPUSH", "D value"),
-	"deque.addLast":         command(asNothing, "RPUSH", "D value"),
-	"deque.offerLast":       command(asTrue, "RPUSH", "D value"),
-	"deque.peekFirst":       command(asValue, "LINDEX", "D =0"),
-	"deque.pollFromAny":     blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
+	"deque.addFirst":    command(asNothing, "LPUSH", "D value"),
+	"deque.offerFirst":  command(asTrue, "LPUSH", "D value"),
+	"deque.push":        command(asNothing, "LPUSH", "D value"),
+	"deque.addLast":     command(asNothing, "RPUSH", "D value"),
+	"deque.offerLast":   command(asTrue, "RPUSH", "D value"),
+	"deque.peekFirst":   command(asValue, "LINDEX", "D =0"),
+	"deque.pollFromAny": blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
 }
 
 var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
