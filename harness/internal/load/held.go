@@ -11,11 +11,20 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 // holding reads the keys of a queue on the server, or the queues of an agent: it calls each with every message of the run that is
 // held, or with nil counts the messages, due or not.
 type holding func(ctx context.Context, each func(index uint32, due int64)) (held int64, err error)
+
+// Stored reports whether an implementation of the plan keeps its messages on a server.
+func (o Options) Stored() bool {
+	return slices.ContainsFunc(o.Plan.Members(), func(m plan.Member) bool {
+		_, stored := spec.KeysOf(o.driverOf(m), nil, "")
+		return stored
+	})
+}
 
 // stores are the keys of all queues.
 func (o Options) stores() (all []spec.Keys) {

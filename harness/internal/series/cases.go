@@ -149,7 +149,7 @@ func CheckFaults(cases []Case, server string) error {
 			continue
 		}
 		for _, side := range c.Sides {
-			if !needsServer(side.Driver, c.Run) {
+			if !(load.Options{Plan: c.Plan, Driver: side.Driver, Drivers: c.Drivers}).Stored() {
 				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
 			}
 			if err := load.CheckFaults(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
@@ -158,20 +158,6 @@ func CheckFaults(cases []Case, server string) error {
 		}
 	}
 	return nil
-}
-
-// needsServer reports whether any implementation of the plan needs a Redis.
-func needsServer(d driver.Driver, c Run) bool {
-	for _, m := range c.Plan.Members() {
-		member := c.Drivers[m.Driver]
-		if m.Driver == "" {
-			member = d
-		}
-		if _, stored := spec.KeysOf(member, nil, ""); stored {
-			return true
-		}
-	}
-	return false
 }
 
 // Names returns the name of each side of a series: by its --driver value, and if several have the

@@ -53,7 +53,7 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
-	if needsServer(side.Driver, c.Run) {
+	if options.Stored() {
 		on := cmp.Or(side.Redis, o.Redis)
 		srv, err := load.StartServer(ctx, on, c.Plan.Faults, o.Load.Notice)
 		if err != nil {
