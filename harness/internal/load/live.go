@@ -51,10 +51,7 @@ func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 		seconds++
 		switch {
 		case rewrite:
-			fmt.Fprintf(w, "\r%s\x1b[K", p) // erases the rest of a longer line before
-			if p.Last {
-				fmt.Fprintln(w)
-			}
+			fmt.Fprintf(w, "\r%s\x1b[K%s", p, map[bool]string{true: "\n"}[p.Last]) // erases the rest of a longer line before
 		case p.Last || seconds%10 == 0:
 			fmt.Fprintln(w, p)
 		}

@@ -4,7 +4,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -67,14 +66,8 @@ type Cancel struct {
 	After time.Duration
 }
 
-// String returns "0.5 after 2s".
-func (c Cancel) String() string { return fmt.Sprintf("%g after %s", c.Share, c.After) }
-
 // Chosen reports whether message i is one to be cancelled.
 func (c Cancel) Chosen(seed uint64, i int64) bool {
-	if c.Share <= 0 {
-		return false
-	}
 	return float64(mix(^seed^mix(uint64(i)))>>11)/(1<<53) < c.Share
 }
 
@@ -159,14 +152,6 @@ func (p Plan) Length() time.Duration {
 		length = min(length, offers+p.Horizon)
 	}
 	return length
-}
-
-// WarmupText is the length of the warm-up: "1s", or "until still, at most 30s" for one that ends by itself.
-func (p Plan) WarmupText() string {
-	if p.WarmupEnds {
-		return "until still, at most " + p.Warmup.String()
-	}
-	return p.Warmup.String()
 }
 
 // Members are the members of the fleet, or the one that does everything.

@@ -16,9 +16,10 @@ type Scenario struct {
 	Rate     float64 `json:"rate"`
 	Duration string  `json:"duration"`
 	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
-	Delay        string `json:"delay"`
-	PayloadSize  int    `json:"payload_size"`
-	Seed         uint64 `json:"seed"`
+	Delay       string `json:"delay"`
+	PayloadSize int    `json:"payload_size"`
+	Seed        uint64 `json:"seed"`
+	// Warmup is "1s", or "until still, at most 30s" for one that ends by itself.
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
 	// DrainLimit is the longest wait for messages after the last was due.
@@ -61,11 +62,14 @@ func (p Plan) Scenario() Scenario {
 	schedule := p.Schedule()
 	s := Scenario{
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(schedule.MeanRate()), Duration: schedule.Duration().String(),
-		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.WarmupText(), DrainTimeout: text(p.DrainTimeout),
+		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup.String(), DrainTimeout: text(p.DrainTimeout),
 		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue,
 		Climb: p.RateTo > 0 && len(p.Ramp) == 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
 		Fleet: texts(p.Fleet), Faults: texts(p.Faults),
 		Messages: schedule.Messages(), Scale: p.Scale,
+	}
+	if p.WarmupEnds {
+		s.Warmup = "until still, at most " + s.Warmup
 	}
 	if len(schedule) > 1 {
 		s.Ramp = strings.Join(texts(schedule), ", ")
@@ -74,7 +78,7 @@ func (p Plan) Scenario() Scenario {
 		s.Queues = p.Queues
 	}
 	if p.Cancel.Share > 0 {
-		s.Cancel = p.Cancel.String()
+		s.Cancel = fmt.Sprintf("%g after %s", p.Cancel.Share, p.Cancel.After)
 	}
 	return s
 }
