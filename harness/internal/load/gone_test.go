@@ -16,13 +16,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// meanwhile runs a plan of so long, and does something to the server once 200 messages were offered.
-func meanwhile(t *testing.T, length time.Duration, do func(*redis.Server)) *run.Document {
-	t.Helper()
-	return meanwhileOn(t, redistest.Redis(t), length, do)
-}
-
-func meanwhileOn(t *testing.T, srv *redis.Server, length time.Duration, do func(*redis.Server)) *run.Document {
+// meanwhile runs a plan of so long on a server, and does something to it once 200 messages were offered.
+func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*redis.Server)) *run.Document {
 	t.Helper()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -54,7 +49,7 @@ func meanwhileOn(t *testing.T, srv *redis.Server, length time.Duration, do func(
 // A run whose server is gone is given up, and the fate of its messages is unknown.
 func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
+	r := meanwhile(t, redistest.Redis(t), time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
 	c := r.Counts
 	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
 	require.Positive(t, c.Unknown)
@@ -72,7 +67,7 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 // One that does not answer for longer than it may refuse connections is not gone.
 func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, 2*time.Second, func(s *redis.Server) {
+	r := meanwhile(t, redistest.Redis(t), 2*time.Second, func(s *redis.Server) {
 		client := redistest.Client(s)
 		defer client.Close()
 		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "1500").Err())

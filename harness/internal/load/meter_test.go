@@ -78,12 +78,3 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		}, seconds)
 	})
 }
-
-func TestAQuietMachineHasNoHiccups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := startMeter(clock.Runtime(), agent.NewEpoch())
-		time.Sleep(10 * time.Second)
-		m.end()
-		require.Equal(t, run.Hiccups{}, m.seen())
-	})
-}

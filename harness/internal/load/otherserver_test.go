@@ -32,7 +32,7 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := meanwhileOn(t, tc.srv, tc.length, tc.do)
+			r := meanwhile(t, tc.srv, tc.length, tc.do)
 			require.Empty(t, r.ServerGone)
 			require.Nil(t, r.ServerStats)
 			require.Contains(t, r.Notes, "no server statistics: a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")

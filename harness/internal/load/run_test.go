@@ -20,26 +20,35 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// faulty is the memory driver with a fault built in, by the number of the offer.
-type faulty struct {
+// wrapped is the memory driver with another queue around each of its own.
+type wrapped struct {
 	spec.Memory
-	fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
+	wrap func(q driver.Queue) driver.Queue
 }
+
+func (w wrapped) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := w.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		queues[i] = w.wrap(q)
+	}
+	return queues, err
+}
+
+type fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 
 type faultyQueue struct {
 	driver.Queue
 	driver.Inspector
-	fault  func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
+	fault  fault
 	offers atomic.Int64
 }
 
-func (f faulty) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	queues, err := f.Memory.Open(ctx, target, names...)
-	for i, q := range queues {
+// faulty is the memory driver with a fault built in, by the number of the offer.
+func faulty(f fault) driver.Driver {
+	return wrapped{memory(), func(q driver.Queue) driver.Queue {
 		holder, _ := q.(driver.Inspector)
-		queues[i] = &faultyQueue{Queue: q, Inspector: holder, fault: f.fault}
-	}
-	return queues, err
+		return &faultyQueue{Queue: q, Inspector: holder, fault: f}
+	}}
 }
 
 func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
@@ -127,7 +136,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+				out := runVirtual(t.Context(), t, faulty(func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 					of, tenth, all := tc.normal, n%10 == 0, delays{delay}
 					if tenth && tc.tenth != nil {
 						of = tc.tenth
@@ -146,7 +155,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 						return errors.New("no such luck")
 					}
 					return nil
-				}}, testPlan())
+				}), testPlan())
 				require.Equal(t, tc.want, out.Counts)
 				c := tc.want
 				require.Equal(t, c.Lost+c.Duplicate+c.Early+c.Pending+c.OfferErrors == 0, out.Verdict.Passed, out.Verdict.Text)
@@ -157,13 +166,13 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 
 // One producer's offers hang: the others keep to their schedule, and the hanging ones are cancelled at the end.
 func TestHangingOfferDelaysNobodyElse(t *testing.T) {
-	out := virtual(t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+	out := virtual(t, faulty(func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 		if n == 7 {
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		return q.Queue.Offer(ctx, value, delay)
-	}}, testPlan())
+	}), testPlan())
 	require.Equal(t, run.Counts{Offered: 999, Delivered: 999, OfferErrors: 1}, out.Counts)
 	require.Zero(t, out.Histograms.Lateness.Max())
 	require.Zero(t, out.Histograms.ScheduleLag.Max())
@@ -176,12 +185,12 @@ func TestPauseShowsInEveryMessageItDelayed(t *testing.T) {
 		p := testPlan()
 		p.Producers = 1
 		began := time.Now()
-		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+		out := runVirtual(t.Context(), t, faulty(func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if pause := time.Until(began.Add(readyBefore + 1150*time.Millisecond)); n > 100 && pause > 0 {
 				time.Sleep(pause)
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}}, p)
+		}), p)
 		require.EqualValues(t, 1000, out.Counts.Delivered)
 		// All senders wait in it from the fourth message on, and some 500 with them.
 		lag := out.Histograms.ScheduleLag
@@ -203,23 +212,10 @@ func (q deafQueue) Take(context.Context) ([]byte, error) {
 	return nil, errors.New("released")
 }
 
-type deaf struct {
-	spec.Memory
-	release chan struct{}
-}
-
-func (d deaf) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	queues, err := d.Memory.Open(ctx, target, names...)
-	for i, q := range queues {
-		queues[i] = deafQueue{q, d.release}
-	}
-	return queues, err
-}
-
 func TestTakeThatIgnoresItsContextIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		out := runVirtual(t.Context(), t, deaf{memory(), release}, testPlan())
+		out := runVirtual(t.Context(), t, wrapped{memory(), func(q driver.Queue) driver.Queue { return deafQueue{q, release} }}, testPlan())
 		require.Equal(t, run.Counts{Offered: 1000, Lost: 1000}, out.Counts)
 		require.Contains(t, fmt.Sprint(out.Notes), "offers or takes did not end")
 		close(release)
@@ -282,11 +278,11 @@ func TestWarmUpEndsWhenItIsWarm(t *testing.T) {
 				p := testPlan()
 				p.Producers, p.Warmup, p.WarmupEnds = 200, tc.limit, true
 				start := time.Now()
-				out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+				out := runVirtual(t.Context(), t, faulty(func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
 					// Falls by half every two seconds.
 					time.Sleep(time.Duration(float64(tc.slow) * math.Exp2(-time.Since(start).Seconds()/2)))
 					return q.Queue.Offer(ctx, value, delay)
-				}}, p)
+				}), p)
 				require.NotNil(t, out.Warmup)
 				require.Equal(t, tc.warm, out.Warmup.Warm, "%+v", out.Warmup)
 				require.GreaterOrEqual(t, out.Warmup.Seconds, tc.least)

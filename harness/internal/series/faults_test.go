@@ -31,6 +31,7 @@ func TestARunWithAFault(t *testing.T) {
 	r := result.Single()
 	f := r.Faults
 	require.NotNil(t, f)
+	require.True(t, r.Server.Embedded)
 	require.EqualValues(t, 120, f.Offered)
 	require.GreaterOrEqual(t, f.UncertainCame, int64(2), "they were carried out")
 	require.GreaterOrEqual(t, f.Uncertain, f.UncertainCame, "others were on the same connections")

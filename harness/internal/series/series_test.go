@@ -83,22 +83,6 @@ func TestDoOneRun(t *testing.T) {
 	require.EqualValues(t, 50, result.Single().Counts.Delivered)
 	require.Empty(t, result.Comparisons)
 	require.FileExists(t, filepath.Join(out, run.File))
-}
-
-// Each run has a server of its own.
-func TestRunsShareNoServer(t *testing.T) {
-	t.Parallel()
-	redistest.Redis(t) // skips where there is none
-	var out string
-	for range 2 {
-		out = t.TempDir()
-		result, err := series.Do(t.Context(), series.Options{Redis: "process", Out: out}, series.Case{Run: shortCase(), Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
-		require.NoError(t, err)
-		r := result.Single()
-		require.True(t, r.Verdict.Passed, r.Verdict.Text)
-		require.NotNil(t, r.Server)
-	}
-	require.FileExists(t, filepath.Join(out, run.File))
 	require.FileExists(t, filepath.Join(out, run.LogFile))
 }
 
