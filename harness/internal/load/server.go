@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +52,6 @@ func (u usages) since(before usages) (usages, error) {
 	return done, nil
 }
 
-// total is the sum of what all did.
 func (u usages) total() (total usage) {
 	for _, one := range u {
 		total.transferCalls += one.transferCalls
@@ -82,7 +82,6 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 	return by, err
 }
 
-// readInfo reads the lines of INFO that matter.
 func readInfo(info string) (process string, u usage, err error) {
 	told := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -131,19 +130,8 @@ func (r *Redis) unblock(ctx context.Context, name string) error {
 
 // connections are the ids of the connections of a name in an answer to CLIENT LIST.
 func connections(list, name string) (ids []string) {
-	for line := range strings.Lines(list) {
-		id, named := "", false
-		for field := range strings.FieldsSeq(line) {
-			switch key, value, _ := strings.Cut(field, "="); key {
-			case "id":
-				id = value
-			case "name":
-				named = value == name
-			}
-		}
-		if named && id != "" {
-			ids = append(ids, id)
-		}
+	for _, found := range regexp.MustCompile(`(?m)^id=(\d+) .* name=`+regexp.QuoteMeta(name)+`(?: |$)`).FindAllStringSubmatch(list, -1) {
+		ids = append(ids, found[1])
 	}
 	return ids
 }
