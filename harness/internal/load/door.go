@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -27,7 +26,7 @@ import (
 // Without a token the door is closed.
 type Door struct {
 	token string
-	came  chan buffered // agents that no run has taken yet
+	came  chan net.Conn // agents that no run has taken yet
 }
 
 const (
@@ -43,7 +42,7 @@ const (
 )
 
 // NewDoor returns a door that opens to clients with the token.
-func NewDoor(token string) *Door { return &Door{token: token, came: make(chan buffered, mostWaiting)} }
+func NewDoor(token string) *Door { return &Door{token: token, came: make(chan net.Conn, mostWaiting)} }
 
 // Close sends away the agents that no run has taken, and says why.
 func (d *Door) Close() {
@@ -53,14 +52,6 @@ func (d *Door) Close() {
 		_ = conn.Close()
 	}
 }
-
-// buffered is a connection of which some bytes have been read already.
-type buffered struct {
-	net.Conn
-	rest *bufio.Reader
-}
-
-func (b buffered) Read(p []byte) (int, error) { return b.rest.Read(p) }
 
 // ServeHTTP lets an agent in.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,14 +63,14 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "expected POST with Upgrade: "+upgrade, http.StatusUpgradeRequired)
 		return
 	}
-	conn, begun, err := http.NewResponseController(w).Hijack()
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	_ = conn.SetDeadline(time.Time{}) // of the server's
 	select {
-	case d.came <- buffered{conn, begun.Reader}:
+	case d.came <- conn: // an agent sends nothing before it is asked
 	default:
 		_ = conn.Close()
 	}
@@ -107,7 +98,7 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 	return links, nil
 }
 
-func admit(ctx context.Context, conn buffered, driver string) (*program.Link, error) {
+func admit(ctx context.Context, conn net.Conn, driver string) (*program.Link, error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(headTimeout))
 	_, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver)
 	_ = conn.SetWriteDeadline(time.Time{})
