@@ -137,7 +137,6 @@ func (c *client) Close() error {
 	return errors.Join(c.Client.Close(), c.by.Close())
 }
 
-// queue is one opened queue.
 type queue struct {
 	*dq.Queue[[]byte]
 	client   *client

@@ -163,12 +163,8 @@ func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	return removed == int64(1), err
 }
 
-func drainToMax(ctx context.Context, q *queue, a serve.Args) (any, error) {
-	if a.Max <= 0 {
-		return [][]byte{}, nil
-	}
-	return script(asValues, wire.ScriptQueueDrainToMax, "D", "max")(ctx, q, a)
-}
+var drainToMax = choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
+	script(asValues, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{}))
 
 func iterator(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	all := [][]byte{}
@@ -212,22 +208,21 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 //	=text            text
 //	any other        the argument of the op that is called so
 func (q *queue) words(line string, a serve.Args) (all []any, err error) {
+	keys := map[string][]any{
+		"D": {q.names.Destination}, "Q": {q.names.Pending}, "T": {q.names.TimeoutSet},
+		"object": {q.names.Pending}, "objects": {q.names.Pending, q.names.TimeoutSet}, "copy": {wire.NamesOf(a.Name).TimeoutSet},
+	}
+	if q.faithful != nil {
+		keys["object"], keys["objects"] = keys["D"], keys["D"]
+	}
 	for word := range strings.FieldsSeq(line) {
-		switch {
-		case word == "D", strings.HasPrefix(word, "object") && q.faithful != nil:
-			all = append(all, q.names.Destination)
-		case word == "Q", word == "object":
-			all = append(all, q.names.Pending)
-		case word == "T":
-			all = append(all, q.names.TimeoutSet)
-		case word == "objects":
-			all = append(all, q.names.Pending, q.names.TimeoutSet)
+		switch key, ok := keys[word]; {
+		case ok:
+			all = append(all, key...)
 		case word == "removeAll":
 			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
 				all = append(all, q.names.TimeoutSet)
 			}
-		case word == "copy":
-			all = append(all, wire.NamesOf(a.Name).TimeoutSet)
 		case word[0] == '=':
 			all = append(all, word[1:])
 		case word == "replace":
@@ -282,7 +277,6 @@ func script(as show, name wire.ScriptName, keys string, arguments ...string) op 
 	}
 }
 
-// command is an op that sends a plain command.
 func command(as show, name, line string) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
 		all, err := q.words(line, a)
@@ -341,7 +335,6 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	}
 }
 
-// given is one op if an argument is given, else another.
 func given(argument string, is, isNot op) op {
 	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
 }
