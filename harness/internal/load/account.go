@@ -56,8 +56,13 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 	}
 	f.LostBeyond = lostBeyond(p, events, messages, lost)
 	for _, e := range events {
-		d := e.document(start)
-		d.ResumedNs = resumed(messages, e.To)
+		d := run.FaultEvent{
+			Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()), ResumedNs: resumed(messages, e.To),
+			From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
+		}
+		if e.Err != nil {
+			d.Error = e.Err.Error()
+		}
 		f.Events = append(f.Events, d)
 	}
 	return f

@@ -160,7 +160,6 @@ func (c *collector) dueIs(i, due int64, s agent.Sample) error {
 	return nil
 }
 
-// offered counts how an offer went.
 func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	item := c.item(i)
 	switch {
@@ -244,7 +243,6 @@ func (c *collector) message(i int64) *Message {
 	return &c.messages[i]
 }
 
-// taken counts a delivery.
 func (c *collector) taken(i int64, s agent.Sample) error {
 	if err := c.dueIs(i, s.A, s); err != nil {
 		return err
@@ -280,7 +278,6 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 	return nil
 }
 
-// removal counts how a cancellation went.
 func (c *collector) removal(i int64, s agent.Sample) error {
 	switch {
 	case c.item(i).CancelAfter == 0:
@@ -352,7 +349,9 @@ func (c *collector) balance(unread bool) run.Counts {
 			c.message(int64(i)).Pending = true
 		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
-			c.intervalOf(int64(i)).Unknown++
+			item := c.item(int64(i))
+			due := int((cmp.Or(c.due[i], item.DueAt(item.At)) - c.start) / int64(time.Second))
+			c.intervals[max(min(due, len(c.intervals)-1), 0)].Unknown++ // of the second in which it was due, or of the last one
 		case s&confirmed != 0:
 			b.Lost++
 		}
@@ -364,11 +363,4 @@ func (c *collector) balance(unread bool) run.Counts {
 	b.Offered = b.Delivered + b.Removed + b.Pending + b.Lost + b.Unknown
 	b.OfferErrors = c.unsure()
 	return b
-}
-
-// intervalOf is the interval in which a message was due, or the last one.
-func (c *collector) intervalOf(i int64) *run.Interval {
-	item := c.item(i)
-	second := (cmp.Or(c.due[i], item.DueAt(item.At)) - c.start) / int64(time.Second)
-	return &c.intervals[max(min(int(second), len(c.intervals)-1), 0)]
 }

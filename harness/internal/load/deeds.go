@@ -67,7 +67,6 @@ var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // sure is an action that cannot fail.
 func sure(do func()) action { return func(context.Context) error { do(); return nil } }
 
-// all does one action after the other.
 func all(actions ...action) action {
 	return func(ctx context.Context) error {
 		for _, do := range actions {
@@ -113,7 +112,6 @@ func (in *Injector) configured(name, value string, commands ...string) deed {
 	}
 }
 
-// config sets a setting of the server.
 func (in *Injector) config(name, value string) action {
 	return func(ctx context.Context) error { return in.admin.Do(ctx, "CONFIG", "SET", name, value).Err() }
 }

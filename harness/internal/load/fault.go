@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
@@ -201,16 +200,4 @@ func (e Event) loss() plan.Loss {
 		return plan.NoLoss
 	}
 	return e.Info().Loss
-}
-
-// document is an event as run.json has it.
-func (e Event) document(start time.Time) run.FaultEvent {
-	d := run.FaultEvent{
-		Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()),
-		From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
-	}
-	if e.Err != nil {
-		d.Error = e.Err.Error()
-	}
-	return d
 }

@@ -26,7 +26,6 @@ func (o Options) Stored() bool {
 	})
 }
 
-// stores are the keys of all queues.
 func (o Options) stores() (all []spec.Keys) {
 	if o.Redis == nil {
 		return nil
@@ -81,7 +80,6 @@ func (e *engine) holdings() (all []holding) {
 	return all
 }
 
-// refuseBusy refuses a queue that holds messages.
 func (o Options) refuseBusy(ctx context.Context) error {
 	if o.Force {
 		return nil

@@ -184,15 +184,3 @@ func (e *engine) running() Running {
 	}
 	return r
 }
-
-// progress reports the state of the phase after a second. The engine's lock is held.
-func (p *phase) progress(s *second, last bool) Progress {
-	told := Progress{
-		Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
-		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
-	}
-	if last {
-		told.Lateness = p.histograms.Lateness
-	}
-	return told
-}

@@ -176,12 +176,10 @@ func (m *member) checkClock(opened agent.Opened, sent time.Time) error {
 	return nil
 }
 
-// clientName is the name of the member's connections.
 func (m *member) clientName() string {
 	return fmt.Sprintf("dq-bench-%08x-%d", m.engine.RunID, m.number)
 }
 
-// onEvent gets the samples of the member.
 func (m *member) onEvent(line json.RawMessage) {
 	var told struct {
 		Samples []byte       `json:"samples"`

@@ -78,16 +78,24 @@ func (p *phase) end() {
 }
 
 func (p *phase) closeSeconds(now time.Time, last bool) {
-	var all []Progress
-	p.engine.mu.Lock()
-	seconds := p.close(p.engine.epoch.Wall(now), last)
+	e := p.engine
+	e.mu.Lock()
+	seconds := p.close(e.epoch.Wall(now), last)
+	all := make([]Progress, len(seconds))
 	for i, s := range seconds {
-		p.engine.progress = p.progress(s, last && i == len(seconds)-1)
-		all = append(all, p.engine.progress)
+		e.progress = Progress{
+			Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
+			Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last && i == len(seconds)-1,
+			Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
+		}
+		if e.progress.Last {
+			e.progress.Lateness = p.histograms.Lateness
+		}
+		all[i] = e.progress
 	}
-	p.engine.mu.Unlock()
+	e.mu.Unlock()
 	for _, progress := range all {
-		p.engine.show(func() {}) // wakes the viewers
+		e.show(func() {}) // wakes the viewers
 		p.told(progress)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -49,7 +49,7 @@ func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, 
 	for _, r := range runs {
 		name, _, _ := strings.Cut(r.Plan.Name, "/")
 		switch {
-		case len(drivers) > 0 && fixed(r):
+		case len(drivers) > 0 && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
 			left = append(left, r.Plan.Name)
 			continue
 		case seen[r.Plan.Name]:
@@ -77,11 +77,6 @@ func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, 
 		}
 	}
 	return cases, left, nil
-}
-
-// fixed reports whether a run leaves no driver to choose.
-func fixed(r Run) bool {
-	return len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" })
 }
 
 // cross makes a side of each driver on each server.
@@ -191,17 +186,15 @@ func Names(sides []Side) []string {
 	return numbered(names, " (%d)")
 }
 
+// noFolder is a character that the name of a folder had better not have.
+var noFolder = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+
 // Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that is there twice gets a number.
 func Folders(sides []Side) []string {
 	const longest = 60
 	names := make([]string, len(sides))
 	for i, s := range sides {
-		name := strings.Map(func(r rune) rune {
-			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
-				return r
-			}
-			return '-'
-		}, strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "))
+		name := noFolder.ReplaceAllString(strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "), "-")
 		names[i] = strings.Trim(name[:min(len(name), longest)], "-.")
 	}
 	return numbered(names, "-%d")

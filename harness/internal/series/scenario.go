@@ -227,7 +227,6 @@ func (s *Scenario) has(name string) bool {
 	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
-// nameOf is the name of a scenario by its file.
 func nameOf(file string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml")
 }

@@ -191,8 +191,13 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		return nil, err
 	}
 	r.Sides = slices.DeleteFunc(r.Sides, func(s Side) bool { return len(s.Runs) == 0 })
-	if err := r.compare(); err != nil {
-		return nil, err
+	for _, side := range r.Sides[1:] { // servers that are there to be compared may differ
+		options := compare.Options{Servers: side.Redis != r.Sides[0].Redis, Force: true}
+		compared, err := compare.Sets(context.Background(), []compare.Set{r.Sides[0].Set, side.Set}, options)
+		if err != nil {
+			return nil, fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
+		}
+		r.Comparisons = append(r.Comparisons, compared)
 	}
 	if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
 		o.tell("warning: " + err.Error())
@@ -258,7 +263,6 @@ func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told fu
 	return nil
 }
 
-// run is the run that was made at a turn.
 func (r *Result) run(t Turn) *run.Document { return r.Sides[t.Side].Runs[t.N-1] }
 
 // round does turns at the same time, and keeps their runs. When one of them fails the others are interrupted. Progress is
@@ -350,19 +354,6 @@ func (o Options) tell(text string) {
 	if o.Load.Notice != nil {
 		o.Load.Notice(text)
 	}
-}
-
-// compare sets each side against the first. Servers that are there to be compared may differ.
-func (r *Result) compare() error {
-	for _, side := range r.Sides[1:] {
-		options := compare.Options{Servers: side.Redis != r.Sides[0].Redis, Force: true}
-		c, err := compare.Sets(context.Background(), []compare.Set{r.Sides[0].Set, side.Set}, options)
-		if err != nil {
-			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
-		}
-		r.Comparisons = append(r.Comparisons, c)
-	}
-	return nil
 }
 
 // Report is the content of the page of a series: each side, judged against the first.

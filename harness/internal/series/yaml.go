@@ -190,7 +190,6 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 	return given, nil
 }
 
-// assign reads the value of a key into its variable.
 func (k keys) assign(key string, value *yaml.Node) error {
 	to, known := k[key]
 	switch {
