@@ -77,7 +77,6 @@ func (s *server) load(d driver.Driver, has func(capability string) bool) {
 	}
 }
 
-// serve answers requests until in ends.
 func (s *server) serve(in io.Reader) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -62,7 +62,6 @@ func (e *Errors) Keep(next Errors) {
 	*e = Errors{cmp.Or(e.Offer, next.Offer), cmp.Or(e.Take, next.Take), cmp.Or(e.Remove, next.Remove)}
 }
 
-// agent offers to queues and takes from them.
 type agent struct {
 	*Host
 	setup  Setup
@@ -136,7 +135,6 @@ func open(ctx context.Context, h *Host, s Setup, event func(fields map[string]an
 	return a, nil
 }
 
-// cannot names an ability that the implementation lacks.
 func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
 }
@@ -281,7 +279,16 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 // consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
 func (a *agent) consume(q driver.Queue) {
 	for a.takes.Err() == nil {
-		value, err := a.takeOne(q)
+		var value []byte
+		var err error
+		if a.setup.Poll == 0 {
+			value, err = q.Take(a.takes)
+		} else if Pause(a.takes, a.setup.Poll) {
+			var found bool
+			if value, found, err = q.(driver.Poller).Poll(a.takes); !found {
+				value = nil
+			}
+		}
 		came := time.Now()
 		switch {
 		case err != nil && a.takes.Err() != nil:
@@ -295,20 +302,6 @@ func (a *agent) consume(q driver.Queue) {
 			Pause(a.takes, a.setup.Work)
 		}
 	}
-}
-
-func (a *agent) takeOne(q driver.Queue) ([]byte, error) {
-	if a.setup.Poll == 0 {
-		return q.Take(a.takes)
-	}
-	if !Pause(a.takes, a.setup.Poll) {
-		return nil, nil
-	}
-	value, found, err := q.(driver.Poller).Poll(a.takes)
-	if !found {
-		value = nil
-	}
-	return value, err
 }
 
 func (a *agent) failed(first *string, err error) {
@@ -359,7 +352,6 @@ func (a *agent) flush() {
 	a.event(last)
 }
 
-// held reports the messages of the run that the queues hold.
 func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 	for _, q := range a.queues {
 		holder, can := q.(driver.Inspector)

@@ -78,7 +78,6 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// check refuses what can never be right.
 func (d Delay) check() error {
 	if d.Together && len(d.Choices) > 0 {
 		return errors.New("expected one instant or range after @")

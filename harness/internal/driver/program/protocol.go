@@ -115,7 +115,6 @@ type answer struct {
 	id uint64
 }
 
-// decodeLine reads a line of a program.
 func decodeLine(line []byte) (a answer, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("expected one JSON object a line, got %.120q: %w", line, err)
