@@ -45,12 +45,9 @@ type Op[Q any] func(ctx context.Context, queue Q, a Args) (any, error)
 // Serve reads requests from in and answers on out until in ends, as the function Serve does, and closes all clients. It
 // fails if Release is not in the catalogue.
 func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
-	release := wire.Newest()
-	if p.Release != "" {
-		var err error
-		if release, err = wire.LookupRelease(p.Release); err != nil {
-			return err
-		}
+	release, err := wire.LookupRelease(cmp.Or(p.Release, wire.Newest().String()))
+	if err != nil {
+		return err
 	}
 	s := newServer(out, program.Hello{
 		Identity: p.Identity, Codecs: program.CodecNames(release),

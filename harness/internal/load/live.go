@@ -117,16 +117,6 @@ func (l *Live) set(change func()) {
 	}
 }
 
-// begin shows a run in the place of the last one of its side.
-func (l *Live) begin(e *engine) {
-	l.set(func() {
-		if n := max(e.About.Sides, 1); len(l.runs) != n {
-			l.runs = make([]*engine, n)
-		}
-		l.runs[e.About.Side] = e
-	})
-}
-
 // Changed is closed when there is something newer to see than there was at the call.
 func (l *Live) Changed() <-chan struct{} {
 	l.mu.Lock()

@@ -113,7 +113,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	e.Live.begin(e)
+	e.Live.set(func() { // in the place of the last run of its side
+		if n := max(e.About.Sides, 1); len(e.Live.runs) != n {
+			e.Live.runs = make([]*engine, n)
+		}
+		e.Live.runs[e.About.Side] = e
+	})
 	result, err := e.run(ctx)
 	if err == nil {
 		e.show(func() { e.final = result.Report })

@@ -16,10 +16,9 @@ type Scenario struct {
 	Rate     float64 `json:"rate"`
 	Duration string  `json:"duration"`
 	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
-	Delay       string `json:"delay"`
-	PayloadSize int    `json:"payload_size"`
-	Seed        uint64 `json:"seed"`
-	// Warmup is "1s", or "until still, at most 30s" for one that ends by itself.
+	Delay        string `json:"delay"`
+	PayloadSize  int    `json:"payload_size"`
+	Seed         uint64 `json:"seed"`
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
 	// DrainLimit is the longest wait for messages after the last was due.

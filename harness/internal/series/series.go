@@ -97,7 +97,7 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 	err = report.WriteFolder(folder, out, result.Log)
 	switch { // a run counts even without its files
 	case errors.As(err, &others):
-		o.tell("warning: " + err.Error())
+		o.Load.Notice("warning: " + err.Error())
 	case err != nil && o.Unwritten != nil:
 		o.Unwritten(err)
 	default:
@@ -178,6 +178,9 @@ func (r *Result) Single() *run.Document {
 // have one. It is an error if there is no such file.
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
+	if o.Load.Notice == nil {
+		o.Load.Notice = func(string) {}
+	}
 	r := &Result{Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
 	if !r.series {
 		r.Sides[0].Name, r.Sides[0].Folder = c.Sides[0].Spec, o.Out
@@ -200,7 +203,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		r.Comparisons = append(r.Comparisons, compared)
 	}
 	if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
-		o.tell("warning: " + err.Error())
+		o.Load.Notice("warning: " + err.Error())
 	}
 	return r, nil
 }
@@ -222,7 +225,7 @@ func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told fu
 		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, r.replaceable) {
 			replaced++
 			if err = r.setAside(o, turns, replaced); err == nil {
-				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
+				o.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
 				err = r.round(ctx, o, c, turns)
 			}
 		}
@@ -253,10 +256,10 @@ func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told fu
 			if full*atOnce >= len(c.Sides) && len(c.Sides) > 1 {
 				r.Interrupted += "; complete rounds are compared"
 			}
-			o.tell("interrupted: " + r.Interrupted)
+			o.Load.Notice("interrupted: " + r.Interrupted)
 			return nil
 		case gone != "":
-			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", full, len(all), gone))
+			o.Load.Notice(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", full, len(all), gone))
 			return nil
 		}
 	}
@@ -348,12 +351,6 @@ func (r *Result) gone(o Options) string {
 		}
 	}
 	return ""
-}
-
-func (o Options) tell(text string) {
-	if o.Load.Notice != nil {
-		o.Load.Notice(text)
-	}
 }
 
 // Report is the content of the page of a series: each side, judged against the first.

@@ -55,10 +55,7 @@ var zsetMove string
 
 // Identity returns redis-list or redis-zset.
 func (d Redis) Identity() driver.Identity {
-	if d.zset {
-		return driver.Identity{Name: "redis-zset"}
-	}
-	return driver.Identity{Name: "redis-list"}
+	return driver.Identity{Name: map[bool]string{true: "redis-zset", false: "redis-list"}[d.zset]}
 }
 
 // Open connects, and takes over the messages of the temp list.
