@@ -98,15 +98,44 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	return nil, fmt.Errorf("op %q: %w", op, errors.ErrUnsupported)
 }
 
+// open opens the queues, and starts the senders. event gets encoded samples, or an empty list.
 func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map[string]any)) (any, error) {
 	var s Setup
 	if err := json.Unmarshal(arguments, &s); err != nil {
 		return nil, fmt.Errorf("load.open: %w", err)
 	}
-	a, err := open(ctx, h, s, event)
+	var run uint32
+	if _, err := fmt.Sscanf(s.RunID, "%08x", &run); err != nil || len(s.Queues) == 0 || s.Senders < 0 || s.MostSenders < s.Senders {
+		return nil, fmt.Errorf("load.open: expected a run_id of 8 hex digits, queues and senders, got %+v", s)
+	}
+	queues, err := h.driver.Open(ctx, driver.Target{RedisURL: s.Redis}, s.Queues...)
 	if err != nil {
 		return nil, err
 	}
+	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO(), ready: newFIFO()}
+	_, polls := queues[0].(driver.Poller)
+	_, removes := queues[0].(driver.Remover)
+	switch {
+	case s.Poll > 0 && !polls:
+		err = a.cannot("look for a message without waiting for one")
+	case s.Cancels && !removes:
+		err = a.cannot("cancel a message")
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	a.takes, a.endTakes = context.WithCancel(context.Background())
+	a.offers, a.endOffers = context.WithCancel(a.takes)
+	a.skip, a.halt = context.WithCancel(a.takes)
+	for range s.Senders {
+		a.startSender()
+	}
+	a.work.Go(a.pace)
+	go func() {
+		for Pause(a.takes, flushEvery) {
+			a.flush()
+		}
+	}()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.made++
