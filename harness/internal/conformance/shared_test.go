@@ -229,10 +229,13 @@ func TestServerWithAFault(t *testing.T) {
 	srv, err := embedded.Serve(l, embedded.Hooks{Script: func(body string) string { return strings.ReplaceAll(body, "'zadd'", "'zscore'") }}, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { srv.Close() })
-	plan := sharedPlan(t, reached(t, "redis://"+srv.Addr()), "^DQ.offer/(new|later|equal)")
+	plan := sharedPlan(t, reached(t, "redis://"+srv.Addr()), "^DQ.offer/(new|later|equal)|^DQ.timer/reconnect")
 	plan.Level, plan.Server, plan.MaxFailures = State, true, 1
 	report, err := plan.Run(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, report.Counts.Fail, 1)
 	require.Len(t, report.Cases, len(plan.Cases))
+	last := report.Cases[len(report.Cases)-1]
+	require.Equal(t, Skip, last.Status, last.Detail)
+	require.Contains(t, last.Detail, "the server ends no connections")
 }

@@ -104,7 +104,7 @@ func (r *caseRun) named(s *Step) bool {
 	return true
 }
 
-// absentError says that a program lacks a means of a case.
+// absentError says that a program, or the server, lacks a means of a case.
 type absentError struct{ error }
 
 func (e *absentError) Unwrap() error { return e.error }
@@ -113,7 +113,7 @@ func (e *absentError) Unwrap() error { return e.error }
 // says that the program has named the operation, and that the step asks for nothing more: no overload, codec or option.
 func asFailure(where string, err error, basic bool) ([]string, error) {
 	switch {
-	case errors.As(err, new(*faultError)):
+	case errors.As(err, new(*faultError)), errors.As(err, new(*absentError)):
 		return nil, fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, errors.ErrUnsupported) && !basic:
 		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
