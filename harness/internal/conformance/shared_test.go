@@ -234,8 +234,5 @@ func TestServerWithAFault(t *testing.T) {
 	report, err := plan.Run(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, report.Counts.Fail, 1)
-	require.Len(t, report.Cases, len(plan.Cases))
-	last := report.Cases[len(report.Cases)-1]
-	require.Equal(t, Skip, last.Status, last.Detail)
-	require.Contains(t, last.Detail, "the server ends no connections")
+	require.Equal(t, Skip, report.Cases[len(plan.Cases)-1].Status, "it has no CLIENT KILL")
 }

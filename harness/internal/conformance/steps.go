@@ -113,10 +113,10 @@ func (e *absentError) Unwrap() error { return e.error }
 // says that the program has named the operation, and that the step asks for nothing more: no overload, codec or option.
 func asFailure(where string, err error, basic bool) ([]string, error) {
 	switch {
-	case errors.As(err, new(*faultError)), errors.As(err, new(*absentError)):
-		return nil, fmt.Errorf("%s: %w", where, err)
-	case errors.Is(err, errors.ErrUnsupported) && !basic:
+	case errors.Is(err, errors.ErrUnsupported) && !basic, errors.As(err, new(*faultError)) && strings.Contains(err.Error(), "ERR unknown "):
 		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
+	case errors.As(err, new(*faultError)):
+		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
 }
