@@ -16,13 +16,14 @@ var plainCodecs sync.Map // by the Go type of the values
 
 func (JSON[T]) plain() (java.Jackson[T], error) {
 	key := reflect.TypeFor[T]()
-	made, ok := plainCodecs.Load(key)
-	if !ok {
-		made, _ = plainCodecs.LoadOrStore(key, sync.OnceValues(func() (java.Jackson[T], error) {
-			return java.NewJackson[T](java.JSONForm{Plain: true})
-		}))
+	if made, ok := plainCodecs.Load(key); ok {
+		return made.(java.Jackson[T]), nil
 	}
-	return made.(func() (java.Jackson[T], error))()
+	c, err := java.NewJackson[T](java.JSONForm{Plain: true})
+	if err == nil {
+		plainCodecs.Store(key, c)
+	}
+	return c, err
 }
 
 // Encode fails with a *java.TypeError or *java.ValueError for a value without JSON.

@@ -21,7 +21,7 @@ import (
 )
 
 func (f JSONForm) decode(g *registry, data []byte, t *typ) (any, error) {
-	r := &jsonReader{reader: reader{codec: g.codec}, registry: g, form: f}
+	r := &jsonReader{reader: reader{problem: problem{codec: g.codec}}, registry: g, form: f}
 	tree := r.value(r.parse(data), t)
 	return tree, r.err
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/big"
 	"reflect"
 	"strconv"
@@ -36,17 +35,10 @@ func NewJackson[T any](form JSONForm, classes ...Class) (Jackson[T], error) {
 }
 
 func (f JSONForm) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
-	w := jsonWriter{writer{registry: g}, f}
-	v, t, ok := w.actual(v, t)
-	switch {
-	case !ok:
-		return nil, w.err
-	case !v.IsValid():
-		return []byte("null"), nil
-	}
+	w := jsonWriter{newWriter(g), f}
 	declared := object
-	if t.kind == doubleKind || t.kind == bytesKind || t.kind == longKind && f.Jackson3 {
-		declared = t // Jackson never writes the class of these at the top
+	if _, own, _ := w.actual(v, t); own != nil && (own.kind == doubleKind || own.kind == bytesKind || own.kind == longKind && f.Jackson3) {
+		declared = own // Jackson never writes the class of these at the top
 	}
 	w.value(v, t, declared)
 	return w.result()
@@ -61,13 +53,10 @@ type jsonWriter struct {
 func (w *jsonWriter) value(v reflect.Value, t, declared *typ) {
 	w.enter()
 	defer w.leave()
-	v, t, ok := w.actual(v, t)
-	switch {
-	case !ok:
-	case !v.IsValid():
-		w.buf = append(w.buf, "null"...)
-	default:
+	if v, t, ok := w.actual(v, t); ok && v.IsValid() {
 		w.notNull(v, t, declared)
+	} else {
+		w.buf = append(w.buf, "null"...)
 	}
 }
 
@@ -89,15 +78,8 @@ func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
 		}
 		w.wrap(boxes[t.kind].class, bare, text)
 	case floatKind, doubleKind:
-		text := floatText(v.Float(), 32)
-		if t.kind == doubleKind {
-			text = floatText(v.Float(), 64)
-		}
-		isNumber := !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
-		if !isNumber {
-			text = strconv.Quote(text)
-		}
-		w.wrap(boxes[t.kind].class, bare || isNumber && t.kind == doubleKind, text)
+		text := number(v.Float(), primitiveTypes[t.kind].Bits())
+		w.wrap(boxes[t.kind].class, bare || text[0] != '"' && t.kind == doubleKind, text)
 	case stringKind:
 		w.buf = append(w.buf, quote(v.String(), !w.form.Jackson3)...)
 	case bytesKind:
@@ -258,17 +240,9 @@ func (w *jsonWriter) scalar(v reflect.Value, s *scalar, bare bool) {
 			w.refuse("expected a java.math.BigDecimal of at most 9,999 digits after the point, got %.40q", string(value))
 			return
 		}
-		text := string(decimalOf(unscaled, scale))
-		switch {
-		case w.form.Jackson3:
-		case scale < 0 && unscaled.Sign() == 0:
-			text = "0"
-		case scale < 0:
-			text = unscaled.String() + strings.Repeat("0", int(-scale))
-		case unscaled.Sign() < 0:
-			text = "-" + plainDigits(unscaled.String()[1:], int(scale))
-		default:
-			text = plainDigits(unscaled.String(), int(scale))
+		text := plainText(unscaled, int(scale))
+		if w.form.Jackson3 {
+			text = string(decimalOf(unscaled, scale))
 		}
 		w.number(s.class, text)
 	case big.Int:

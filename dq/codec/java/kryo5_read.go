@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +22,7 @@ func NewKryo5[T any](classes ...Class) (Kryo5[T], error) {
 type kryoForm struct{}
 
 func (kryoForm) decode(g *registry, data []byte, _ *typ) (any, error) {
-	r := kryoReader{reader: reader{codec: g.codec, data: data}, registry: g}
+	r := kryoReader{reader: reader{problem: problem{codec: g.codec}, data: data}, registry: g}
 	tree := r.named(nil)
 	return tree, r.end()
 }
@@ -162,10 +163,10 @@ func (r *kryoReader) object(t *typ) any {
 	}
 	o := &record{class: t.class, typ: t}
 	for _, f := range t.object.fields {
-		before := r.err
 		o.fields = append(o.fields, member{f.of.name, f.name, r.declared(f.typ, !t.object.record)})
-		if before == nil && r.err != nil {
+		if r.err != nil {
 			r.err = fmt.Errorf("field %s of %s: %w", f.name, t.class, r.err)
+			break
 		}
 	}
 	return o
@@ -377,12 +378,10 @@ func (r *kryoReader) flagged() (flag bool, n int) {
 // string returns a text, or nil.
 func (r *kryoReader) string() any {
 	if r.err == nil && r.left() > 0 && r.data[r.at]&0x80 == 0 {
-		for i, b := range r.data[r.at:] {
-			if b&0x80 != 0 {
-				ascii := append([]byte{}, r.take(i+1)...)
-				ascii[i] = b & 0x7f
-				return string(ascii)
-			}
+		if end := slices.IndexFunc(r.data[r.at:], func(b byte) bool { return b&0x80 != 0 }); end >= 0 {
+			ascii := append([]byte{}, r.take(end+1)...)
+			ascii[end] &= 0x7f
+			return string(ascii)
 		}
 		r.take(r.left() + 1) // the text does not end
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 func (kryoForm) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
-	w := kryoWriter{writer{registry: g}, map[string]int{}}
+	w := kryoWriter{newWriter(g), map[string]int{}}
 	w.named(v, t, nil)
 	return w.result()
 }
@@ -133,10 +133,10 @@ func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
 		w.mapping(v, t, declared)
 	case objectKind:
 		for _, f := range t.object.fields {
-			before := w.err
 			w.declared(v.FieldByIndex(f.index), f.typ, !t.object.record)
-			if before == nil && w.err != nil {
+			if w.err != nil {
 				w.err = fmt.Errorf("field %s of %s: %w", f.name, t.object.name, w.err)
+				break
 			}
 		}
 	default:
@@ -329,12 +329,15 @@ func (w *kryoWriter) moment(m moment, layout string) {
 	for _, part := range layout {
 		switch part {
 		case 't':
-			if w.buf = m.appendTime(w.buf); m.nano != 0 {
-				w.varint(uint64(m.nano))
-			}
+			w.time(byte(m.hour), byte(m.minute), byte(m.second), m.nano)
 		case 'o':
-			if !strings.HasSuffix(layout, "z") {
-				w.buf = m.appendOffset(w.buf, binary.LittleEndian.AppendUint32)
+			switch {
+			case strings.HasSuffix(layout, "z"):
+			case m.offset%900 == 0:
+				w.byte(byte(m.offset / 900))
+			default:
+				w.byte(127)
+				w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(m.offset))
 			}
 		case 'z':
 			w.text(m.zone)
@@ -355,26 +358,19 @@ func (w *kryoWriter) moment(m moment, layout string) {
 	}
 }
 
-// appendTime writes a LocalTime without its nanoseconds: the last part that is not zero is marked.
-func (m moment) appendTime(dst []byte) []byte {
-	switch hour, minute, second := byte(m.hour), byte(m.minute), byte(m.second); {
-	case m.nano != 0:
-		return append(dst, hour, minute, second)
+// time writes a LocalTime: its last part that is not zero is marked.
+func (w *kryoWriter) time(hour, minute, second byte, nano int32) {
+	switch {
+	case nano != 0:
+		w.byte(hour, minute, second)
+		w.varint(uint64(nano))
 	case second != 0:
-		return append(dst, hour, minute, ^second)
+		w.byte(hour, minute, ^second)
 	case minute != 0:
-		return append(dst, hour, ^minute)
+		w.byte(hour, ^minute)
 	default:
-		return append(dst, ^hour)
+		w.byte(^hour)
 	}
-}
-
-// appendOffset writes an offset in quarters of an hour, or in seconds.
-func (m moment) appendOffset(dst []byte, seconds func([]byte, uint32) []byte) []byte {
-	if m.offset%900 == 0 {
-		return append(dst, byte(m.offset/900))
-	}
-	return seconds(append(dst, 127), uint32(m.offset))
 }
 
 func (w *kryoWriter) bigNumber(n *big.Int) {

@@ -70,7 +70,7 @@ var riverNames = func() map[byte]string {
 
 // readMarshalling reads the river protocol.
 func readMarshalling(data []byte) (any, error) {
-	r := &riverReader{stream: stream{reader: reader{codec: "marshalling", data: data}}}
+	r := &riverReader{stream: stream{reader: reader{problem: problem{codec: "marshalling"}, data: data}}}
 	r.protocol = r
 	if version := r.byte(); r.err == nil && version != riverVersion {
 		r.at = 0

@@ -95,9 +95,7 @@ func show(value any, budget *int) any {
 		return json.RawMessage(number(value, 64))
 	case Date:
 		return value.Time().Format(time.RFC3339Nano)
-	case Timestamp:
-		return value.Format(time.RFC3339Nano)
-	case time.Time:
+	case interface{ Format(layout string) string }: // a time.Time or Timestamp
 		return value.Format(time.RFC3339Nano)
 	case time.Duration, UUID:
 		return fmt.Sprint(value)

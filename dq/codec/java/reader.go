@@ -17,14 +17,25 @@ const (
 	shortText = 32   // the longest text whose last byte Kryo marks
 )
 
+// problem is the first error of a codec.
+type problem struct {
+	codec string
+	err   error
+}
+
+func (p *problem) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = &ValueError{p.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
 // reader walks over bytes. It keeps its first error; later reads return zero.
 type reader struct {
-	codec string
+	problem
 	data  []byte
 	at    int
 	depth int
 	free  int
-	err   error
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -33,20 +44,11 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-func (r *reader) refuse(format string, args ...any) {
-	if r.err == nil {
-		r.err = &ValueError{r.codec, fmt.Sprintf(format, args...)}
-	}
-}
-
 func (r *reader) left() int { return len(r.data) - r.at }
 
 // take returns the next n bytes. The caller must not keep them.
 func (r *reader) take(n int) []byte {
-	if r.err != nil || n < 0 || n > r.left() {
-		if r.err == nil {
-			r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d more bytes, got %d", n, r.left())}
-		}
+	if r.count(n) != n {
 		return make([]byte, min(max(n, 0), 8))
 	}
 	r.at += n

@@ -138,12 +138,10 @@ const noJavaType = "it has no certain Java type; use bool, int32 (Integer), int6
 func (g *registry) describe(t reflect.Type, j *typ) (err error) {
 	given, isGiven := g.given[t]
 	switch s := scalarOfGo[t]; {
-	case g.plain && t != objectType && (s == nil || !s.inJSON) && (s != nil || marshalsItself(t)):
-		j.kind = jsonKind
+	case g.plain && t != objectType && (s == nil || !s.inJSON) && (s != nil || marshalsItself(t) || t.Kind() == reflect.Uint16):
+		j.kind = jsonKind // a uint16 is a number, as encoding/json has it
 	case s != nil:
 		j.kind, j.scalar, j.class = scalarKind, s, s.class
-	case g.plain && t.Kind() == reflect.Uint16:
-		j.kind = jsonKind // a number, as encoding/json has it
 	case kinds[t.Kind()] != anyKind:
 		j.kind = kinds[t.Kind()]
 	case t.Kind() == reflect.String && isGiven:
@@ -322,13 +320,10 @@ func omitted(options string) func(reflect.Value) bool {
 	return func(reflect.Value) bool { return false }
 }
 
-// collections has the tags of slices and maps: the declared class, and the class to write.
-var collections = map[string][2]string{
-	"Collection": {"java.util.Collection", "java.util.ArrayList"}, "ArrayList": {"java.util.ArrayList", "java.util.ArrayList"},
-	"LinkedList": {"java.util.LinkedList", "java.util.LinkedList"}, "Set": {"java.util.Set", "java.util.HashSet"},
-	"HashSet": {"java.util.HashSet", "java.util.HashSet"}, "LinkedHashSet": {"java.util.LinkedHashSet", "java.util.LinkedHashSet"},
-	"TreeSet": {"java.util.TreeSet", "java.util.TreeSet"}, "HashMap": {"java.util.HashMap", "java.util.HashMap"},
-	"LinkedHashMap": {"java.util.LinkedHashMap", "java.util.LinkedHashMap"}, "TreeMap": {"java.util.TreeMap", "java.util.TreeMap"},
+// collections has the tags of slices and maps, and the class to write for each. Both are in java.util.
+var collections = map[string]string{
+	"Collection": "ArrayList", "ArrayList": "ArrayList", "LinkedList": "LinkedList", "Set": "HashSet", "HashSet": "HashSet",
+	"LinkedHashSet": "LinkedHashSet", "TreeSet": "TreeSet", "HashMap": "HashMap", "LinkedHashMap": "LinkedHashMap", "TreeMap": "TreeMap",
 }
 
 // fieldType is typeOf with the java tag of a field applied.
@@ -339,10 +334,10 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 		return inner, err
 	}
 	j := *inner
-	list, isCollection := collections[tag]
+	written, isCollection := collections[tag]
 	switch {
 	case isCollection && (j.kind == listKind || j.kind == mapKind) && (j.kind == mapKind) == strings.HasSuffix(tag, "Map"):
-		j.class, j.value = list[0], list[1]
+		j.class, j.value = "java.util."+tag, "java.util."+written
 	case tag == "array" && j.kind == listKind:
 		j.kind, j.class, j.value = arrayKind, "["+j.elem.inArray(), ""
 	case tag == "Optional" && f.Type.Kind() == reflect.Pointer:

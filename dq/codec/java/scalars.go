@@ -125,28 +125,34 @@ func (d Decimal) parts() (unscaled *big.Int, scale int32, err error) {
 
 // decimalOf writes a number as BigDecimal.toString does.
 func decimalOf(unscaled *big.Int, scale int32) Decimal {
-	sign, digits := "", unscaled.String()
+	digits := unscaled.String()
+	first := 1 // the length to the first digit
 	if unscaled.Sign() < 0 {
-		sign, digits = "-", digits[1:]
+		first = 2
 	}
-	adjusted := int64(len(digits)) - 1 - int64(scale)
+	adjusted := int64(len(digits)-first) - int64(scale)
 	switch {
 	case scale >= 0 && adjusted >= -6:
-		return Decimal(sign + plainDigits(digits, int(scale)))
-	case len(digits) > 1:
-		digits = digits[:1] + "." + digits[1:]
+		return Decimal(plainText(unscaled, int(scale)))
+	case len(digits) > first:
+		digits = digits[:first] + "." + digits[first:]
 	}
-	return Decimal(fmt.Sprintf("%s%sE%+d", sign, digits, adjusted))
+	return Decimal(fmt.Sprintf("%sE%+d", digits, adjusted))
 }
 
-// plainDigits puts a point before the last scale digits.
-func plainDigits(digits string, scale int) string {
-	if scale == 0 {
-		return digits
+// plainText writes a number as BigDecimal.toPlainString does.
+func plainText(unscaled *big.Int, scale int) string {
+	switch {
+	case scale < 0 && unscaled.Sign() != 0:
+		return unscaled.String() + strings.Repeat("0", -scale)
+	case scale <= 0:
+		return unscaled.String()
 	}
-	if missing := scale - len(digits) + 1; missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
+	width := scale + 1 // of a digit before the point
+	if unscaled.Sign() < 0 {
+		width++
 	}
+	digits := fmt.Sprintf("%0*d", width, unscaled)
 	return digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 }
 
@@ -183,11 +189,8 @@ func durationOf(seconds int64, nanos int32) (time.Duration, error) {
 
 // durationParts returns seconds, rounded down, and the nanoseconds beyond them.
 func durationParts(d time.Duration) (seconds int64, nanos int32) {
-	seconds, rest := int64(d/time.Second), int64(d%time.Second)
-	if rest < 0 {
-		seconds, rest = seconds-1, rest+int64(time.Second)
-	}
-	return seconds, int32(rest)
+	at := time.Unix(0, int64(d))
+	return at.Unix(), int32(at.Nanosecond())
 }
 
 // of returns the Go value for a moment.

@@ -24,7 +24,7 @@ const (
 
 // readSerialization reads what java.io.ObjectOutputStream writes.
 func readSerialization(data []byte) (any, error) {
-	r := &serialReader{stream{reader: reader{codec: "serialization", data: data}}}
+	r := &serialReader{stream{reader: reader{problem: problem{codec: "serialization"}, data: data}}}
 	r.protocol = r
 	if string(r.take(len(streamMagic))) != streamMagic {
 		r.at = 0

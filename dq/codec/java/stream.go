@@ -318,7 +318,7 @@ var timeClasses = map[byte]string{
 
 // timeOf reads a value of java.time, or returns the object if its class is unknown here.
 func timeOf(o *record, raw []byte) (value any) {
-	r := reader{codec: "java.time.Ser", data: raw}
+	r := reader{problem: problem{codec: "java.time.Ser"}, data: raw}
 	switch code := r.byte(); code {
 	case 1:
 		if d, err := durationOf(r.int64(), r.int32()); err == nil {

@@ -28,7 +28,7 @@ type streamForm interface {
 }
 
 func (s streamCodec) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
-	w := &streamWriter{writer: writer{registry: g}, isSerial: s.isSerial}
+	w := &streamWriter{writer: newWriter(g), isSerial: s.isSerial}
 	w.form = s.write(w)
 	w.value(v, t)
 	return w.result()

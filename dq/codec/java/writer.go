@@ -14,17 +14,13 @@ import (
 
 // writer is the common part of the writers. It keeps its first error.
 type writer struct {
+	problem
 	registry *registry
 	buf      []byte
 	depth    int
-	err      error
 }
 
-func (w *writer) refuse(format string, args ...any) {
-	if w.err == nil {
-		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
-	}
-}
+func newWriter(g *registry) writer { return writer{problem: problem{codec: g.codec}, registry: g} }
 
 func (w *writer) result() ([]byte, error) {
 	if w.err != nil {
