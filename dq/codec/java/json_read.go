@@ -152,7 +152,7 @@ func (r *jsonReader) wrapped(pair []any, t *typ) any {
 // wrappedTypes are the classes of the JDK that can precede a value.
 var wrappedTypes = func() map[string]*typ {
 	all := map[string]*typ{bytesClass: {kind: bytesKind}}
-	for k, b := range boxes {
+	for k, b := range primitives {
 		all[b.class] = &typ{kind: k}
 	}
 	for _, class := range []string{"java.util.Date", "java.math.BigDecimal", "java.math.BigInteger", uuidClass} {
@@ -197,7 +197,7 @@ func (r *jsonReader) number(n string, t *typ) (value any) {
 		}
 		return f
 	}
-	integer, isInteger := primitiveTypes[t.kind], t.kind == byteKind || t.kind == shortKind || t.kind == intKind || t.kind == longKind
+	integer, isInteger := primitives[t.kind].goType, t.kind == byteKind || t.kind == shortKind || t.kind == intKind || t.kind == longKind
 	bits := 64
 	if isInteger {
 		bits = integer.Bits()
@@ -221,7 +221,7 @@ func (r *jsonReader) text(s string, t *typ) any {
 	switch {
 	case isSpecial && (t.kind == doubleKind || t.kind == floatKind):
 		f, _ := strconv.ParseFloat(s, 64)
-		return reflect.ValueOf(f).Convert(primitiveTypes[t.kind]).Interface()
+		return reflect.ValueOf(f).Convert(primitives[t.kind].goType).Interface()
 	case t.kind == bytesKind:
 		data, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {

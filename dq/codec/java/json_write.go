@@ -68,18 +68,18 @@ func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
 	case intKind:
 		w.buf = strconv.AppendInt(w.buf, v.Int(), 10)
 	case byteKind, shortKind:
-		w.wrap(boxes[t.kind].class, bare, strconv.FormatInt(v.Int(), 10))
+		w.wrap(primitives[t.kind].class, bare, strconv.FormatInt(v.Int(), 10))
 	case longKind:
-		w.wrap(boxes[t.kind].class, bare && (!declared.boxed || w.form.Jackson3), strconv.FormatInt(v.Int(), 10))
+		w.wrap(primitives[t.kind].class, bare && (!declared.boxed || w.form.Jackson3), strconv.FormatInt(v.Int(), 10))
 	case charKind:
 		text := quote(string(rune(v.Uint())), !w.form.Jackson3)
 		if utf16.IsSurrogate(rune(v.Uint())) { // half of a character
 			text = fmt.Sprintf(`"\u%04X"`, v.Uint())
 		}
-		w.wrap(boxes[t.kind].class, bare, text)
+		w.wrap(primitives[t.kind].class, bare, text)
 	case floatKind, doubleKind:
-		text := number(v.Float(), primitiveTypes[t.kind].Bits())
-		w.wrap(boxes[t.kind].class, bare || text[0] != '"' && t.kind == doubleKind, text)
+		text := number(v.Float(), primitives[t.kind].goType.Bits())
+		w.wrap(primitives[t.kind].class, bare || text[0] != '"' && t.kind == doubleKind, text)
 	case stringKind:
 		w.buf = append(w.buf, quote(v.String(), !w.form.Jackson3)...)
 	case bytesKind:

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Kryo5 is Redisson's Kryo5Codec: Kryo 5 without registered classes and without references.
@@ -253,12 +252,9 @@ func (r *kryoReader) scalar(s *scalar) any {
 	case "java.util.Date":
 		return Date(r.varlong())
 	case "java.sql.Timestamp":
-		return Timestamp{time.UnixMilli(int64(r.varlong())).UTC()}
+		return Timestamp{Date(r.varlong()).Time()}
 	case "java.util.UUID":
-		var id UUID
-		binary.BigEndian.PutUint64(id[:8], r.fixed(8))
-		binary.BigEndian.PutUint64(id[8:], r.fixed(8))
-		return id
+		return uuidOf(r.fixed(8), r.fixed(8))
 	case "java.math.BigInteger", "java.math.BigDecimal":
 		size := int(int32(r.varint()))
 		switch {
@@ -394,13 +390,10 @@ func (r *kryoReader) string() any {
 
 // Class ids on the wire: 0 is null, 1 a class by name, the others are the classes that Kryo registers.
 const (
-	kryoNull  = 0
-	kryoNamed = 1
+	kryoNull   = 0
+	kryoNamed  = 1
+	kryoString = 3
 )
-
-var kryoIDs = map[kind]byte{
-	intKind: 2, stringKind: 3, floatKind: 4, boolKind: 5, byteKind: 6, charKind: 7, shortKind: 8, longKind: 9, doubleKind: 10,
-}
 
 // kryoTypes are the classes of the JDK that are read here, by name; kryoByID the classes with an id.
 var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
@@ -425,9 +418,9 @@ var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
 		names[s.class] = &typ{kind: scalarKind, goType: s.goType, class: s.class, scalar: s}
 	}
 	names["java.math.BigInteger"].goType = reflect.TypeFor[*big.Int]() // as Go programs hold it
-	ids := map[uint64]*typ{uint64(kryoIDs[stringKind]): {kind: stringKind, goType: reflect.TypeFor[string](), class: stringClass}}
-	for k, t := range primitiveTypes {
-		ids[uint64(kryoIDs[k])] = &typ{kind: k, goType: t, class: boxes[k].class, boxed: true}
+	ids := map[uint64]*typ{kryoString: {kind: stringKind, goType: reflect.TypeFor[string](), class: stringClass}}
+	for k, p := range primitives {
+		ids[uint64(p.kryo)] = &typ{kind: k, goType: p.goType, class: p.class, boxed: true}
 	}
 	return names, ids
 }()

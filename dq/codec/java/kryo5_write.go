@@ -25,7 +25,11 @@ type kryoWriter struct {
 
 // class writes the class of a value.
 func (w *kryoWriter) class(t *typ) {
-	if id := kryoIDs[t.kind]; id != 0 {
+	id := primitives[t.kind].kryo
+	if t.kind == stringKind {
+		id = kryoString
+	}
+	if id != 0 {
 		w.byte(id)
 		return
 	}

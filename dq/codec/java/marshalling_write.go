@@ -82,7 +82,9 @@ func (r *riverWriter) plainText(s string) {
 	r.byte(r.units(s)...)
 }
 
-func riverPrimitive(t *typ) byte { return byte(strings.Index(riverPrimitives, boxes[t.kind].code)) }
+func riverPrimitive(t *typ) byte {
+	return byte(strings.Index(riverPrimitives, primitives[t.kind].code))
+}
 
 func (r *riverWriter) box(t *typ, v reflect.Value) {
 	switch {

@@ -137,5 +137,5 @@ func className(value any) string {
 	if s := scalarOfGo[reflect.TypeOf(value)]; s != nil {
 		return s.class
 	}
-	return boxes[kinds[reflect.TypeOf(value).Kind()]].class
+	return primitives[kinds[reflect.TypeOf(value).Kind()]].class
 }

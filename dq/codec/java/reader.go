@@ -70,7 +70,7 @@ func (r *reader) int64() int64   { return int64(binary.BigEndian.Uint64(r.take(8
 
 // primitive reads a primitive of its own size.
 func (r *reader) primitive(order binary.ByteOrder, k kind) any {
-	v := reflect.New(primitiveTypes[k])
+	v := reflect.New(primitives[k].goType)
 	_, _ = binary.Decode(r.take(int(v.Elem().Type().Size())), order, v.Interface())
 	return v.Elem().Interface()
 }

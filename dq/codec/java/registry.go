@@ -127,8 +127,8 @@ func (g *registry) register(j *typ) {
 
 var kinds = func() map[reflect.Kind]kind {
 	all := map[reflect.Kind]kind{}
-	for k, t := range primitiveTypes {
-		all[t.Kind()] = k
+	for k, p := range primitives {
+		all[p.goType.Kind()] = k
 	}
 	return all
 }()
@@ -166,7 +166,7 @@ func (g *registry) describe(t reflect.Type, j *typ) (err error) {
 		}
 		*j = *inner
 		j.goType, j.boxed = t, true
-		if b, is := boxes[j.kind]; is {
+		if b, is := primitives[j.kind]; is {
 			j.class = b.class
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
@@ -308,13 +308,10 @@ func omitted(options string) func(reflect.Value) bool {
 		return reflect.Value.IsZero
 	case strings.Contains(options, "omitempty"):
 		return func(v reflect.Value) bool {
-			switch v.Kind() {
-			case reflect.Slice, reflect.Map, reflect.Array:
+			if slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Array}, v.Kind()) {
 				return v.Len() == 0
-			case reflect.Struct:
-				return false
 			}
-			return v.IsZero()
+			return v.Kind() != reflect.Struct && v.IsZero()
 		}
 	}
 	return func(reflect.Value) bool { return false }
@@ -349,8 +346,8 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 		if j.class, final = strings.CutSuffix(tag, ",final"); final && g.codec == "kryo5" {
 			return nil, g.refuse(f.Type, fmt.Sprintf("the field is a %s, which has no Go type, and whose end Kryo5 does not mark", j.class))
 		}
-	case boxes[j.kind].class == "java.lang."+tag:
-		j.boxed, j.class = true, boxes[j.kind].class
+	case primitives[j.kind].class == "java.lang."+tag:
+		j.boxed, j.class = true, primitives[j.kind].class
 	default:
 		return nil, g.refuse(f.Type, fmt.Sprintf("the tag java:%q is unknown, or does not fit the type", tag))
 	}

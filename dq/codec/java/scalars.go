@@ -1,6 +1,7 @@
 package java
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/big"
@@ -32,6 +33,10 @@ type UUID [16]byte
 func (u UUID) String() string {
 	text := hex.EncodeToString(u[:])
 	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+}
+
+func uuidOf(high, low uint64) UUID {
+	return UUID(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, high), low))
 }
 
 // ParseUUID reads the canonical text, in letters of either case.

@@ -83,13 +83,8 @@ func (s *serialWriter) number() {
 	s.describe("java.lang.Number", -0x79_53_6a_e2_f4_6b_1f_75, isSerializable, nil, s.null)
 }
 
-var boxUIDs = map[kind]int64{
-	boolKind: -0x32_df_8d_7f_2a_63_05_12, byteKind: -7183698231559129828, shortKind: 7515723908773894738, charKind: 3786198910865385080,
-	intKind: 0x12e2a0a4f7818738, longKind: 0x3b8be490cc8f23df, floatKind: -2671257302660747028, doubleKind: -0x7f_4c_3d_b5_d6_94_04_fc,
-}
-
 func (s *serialWriter) box(t *typ, v reflect.Value) {
-	class, key := boxes[t.kind], ""
+	class, key := primitives[t.kind], ""
 	if isCached := t.kind == boolKind || v.CanInt() && v.Int() >= -128 && v.Int() <= 127 || v.CanUint() && v.Uint() <= 127; isCached {
 		key = fmt.Sprint(class.class, " ", v) // Java caches the object
 		if s.refer(key) {
@@ -101,7 +96,7 @@ func (s *serialWriter) box(t *typ, v reflect.Value) {
 		super = s.null
 	}
 	s.byte(tcObject)
-	s.describe(class.class, boxUIDs[t.kind], isSerializable, [][2]string{{class.code, "value"}}, super)
+	s.describe(class.class, class.uid, isSerializable, [][2]string{{class.code, "value"}}, super)
 	s.assign(key)
 	s.primitive(t, v)
 }

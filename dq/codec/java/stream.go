@@ -183,7 +183,7 @@ func (s *stream) skip(code byte) bool {
 
 // field reads a value of a type, by its code in class files.
 func (s *stream) field(f streamField) any {
-	for k, b := range boxes {
+	for k, b := range primitives {
 		if b.code[0] == f.code {
 			return s.primitive(binary.BigEndian, k)
 		}
@@ -226,15 +226,15 @@ func (o *record) known() any {
 	switch class {
 	case "java.lang.Integer", "java.lang.Long", "java.lang.Double", "java.lang.Boolean", "java.lang.Byte", "java.lang.Short", "java.lang.Character", "java.lang.Float":
 		return o.field("value")
-	case "Date":
-		if len(raw) == 8 {
-			return Date(binary.BigEndian.Uint64(raw))
+	case "Date", "java.sql.Timestamp":
+		if len(raw) != 8 {
+			return o
 		}
-	case "java.sql.Timestamp":
-		if len(raw) == 8 {
-			ms := int64(binary.BigEndian.Uint64(raw))
-			return Timestamp{time.Unix(time.UnixMilli(ms).Unix(), integer("nanos")).UTC()}
+		date := Date(binary.BigEndian.Uint64(raw))
+		if class == "Date" {
+			return date
 		}
+		return Timestamp{time.Unix(date.Time().Unix(), integer("nanos")).UTC()}
 	case "java.math.BigInteger":
 		magnitude, _ := o.field("magnitude").([]byte)
 		n := new(big.Int).SetBytes(magnitude)
@@ -247,10 +247,7 @@ func (o *record) known() any {
 			return decimalOf(unscaled, int32(integer("scale")))
 		}
 	case "UUID":
-		var id UUID
-		binary.BigEndian.PutUint64(id[:8], uint64(integer("mostSigBits")))
-		binary.BigEndian.PutUint64(id[8:], uint64(integer("leastSigBits")))
-		return id
+		return uuidOf(uint64(integer("mostSigBits")), uint64(integer("leastSigBits")))
 	case "java.net.URI":
 		return URI(text("string"))
 	case "Currency":
@@ -285,9 +282,7 @@ func (o *record) known() any {
 		}
 	case "Collections$UnmodifiableMap":
 		return o.field("m")
-	case "HashMap", "LinkedHashMap", "Hashtable":
-		return dictionary{o.class, values}
-	case "TreeMap":
+	case "HashMap", "LinkedHashMap", "Hashtable", "TreeMap":
 		if o.field("comparator") == nil {
 			return dictionary{o.class, values}
 		}

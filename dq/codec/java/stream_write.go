@@ -49,7 +49,7 @@ func (w *streamWriter) value(v reflect.Value, declared *typ) {
 		w.refuse("got a java.util.Optional, which is not java.io.Serializable")
 	case !v.IsValid():
 		w.form.null()
-	case boxes[t.kind].code != "":
+	case primitives[t.kind].code != "":
 		w.form.box(t, v)
 	case t.kind == stringKind:
 		w.form.text(v.String())

@@ -55,17 +55,23 @@ const (
 	jsonKind // plain JSON only: any type that encoding/json accepts
 )
 
-// box is the class of a boxed primitive, and the primitive's code in class files.
-type box struct{ class, code string }
-
-var boxes = map[kind]box{
-	boolKind: {"java.lang.Boolean", "Z"}, byteKind: {"java.lang.Byte", "B"}, shortKind: {"java.lang.Short", "S"}, charKind: {"java.lang.Character", "C"},
-	intKind: {"java.lang.Integer", "I"}, longKind: {"java.lang.Long", "J"}, floatKind: {"java.lang.Float", "F"}, doubleKind: {"java.lang.Double", "D"},
+// primitive is a primitive type of Java. Its class is the one of its boxes.
+type primitive struct {
+	class, code string // the code is the one in class files
+	goType      reflect.Type
+	kryo        byte  // Kryo's class id
+	uid         int64 // the serialVersionUID of the class
 }
 
-var primitiveTypes = map[kind]reflect.Type{
-	boolKind: reflect.TypeFor[bool](), byteKind: reflect.TypeFor[int8](), shortKind: reflect.TypeFor[int16](), charKind: reflect.TypeFor[uint16](),
-	intKind: reflect.TypeFor[int32](), longKind: reflect.TypeFor[int64](), floatKind: reflect.TypeFor[float32](), doubleKind: reflect.TypeFor[float64](),
+var primitives = map[kind]primitive{
+	boolKind:   {"java.lang.Boolean", "Z", reflect.TypeFor[bool](), 5, -0x32_df_8d_7f_2a_63_05_12},
+	byteKind:   {"java.lang.Byte", "B", reflect.TypeFor[int8](), 6, -7183698231559129828},
+	shortKind:  {"java.lang.Short", "S", reflect.TypeFor[int16](), 8, 7515723908773894738},
+	charKind:   {"java.lang.Character", "C", reflect.TypeFor[uint16](), 7, 3786198910865385080},
+	intKind:    {"java.lang.Integer", "I", reflect.TypeFor[int32](), 2, 0x12e2a0a4f7818738},
+	longKind:   {"java.lang.Long", "J", reflect.TypeFor[int64](), 9, 0x3b8be490cc8f23df},
+	floatKind:  {"java.lang.Float", "F", reflect.TypeFor[float32](), 4, -2671257302660747028},
+	doubleKind: {"java.lang.Double", "D", reflect.TypeFor[float64](), 10, -0x7f_4c_3d_b5_d6_94_04_fc},
 }
 
 const (
@@ -116,10 +122,10 @@ type field struct {
 	omit  func(reflect.Value) bool
 }
 
-func (t *typ) isPrimitive() bool { return boxes[t.kind].code != "" && !t.boxed }
+func (t *typ) isPrimitive() bool { return primitives[t.kind].code != "" && !t.boxed }
 
 // name returns the declared class, for people also of a primitive.
-func (t *typ) name() string { return cmp.Or(t.class, boxes[t.kind].class) }
+func (t *typ) name() string { return cmp.Or(t.class, primitives[t.kind].class) }
 
 // isFinal reports whether the declared type fixes the class of its values.
 func (t *typ) isFinal() bool {
@@ -166,7 +172,7 @@ func (t *typ) as(k kind) *typ {
 func (t *typ) inArray() string {
 	switch {
 	case t.isPrimitive():
-		return boxes[t.kind].code
+		return primitives[t.kind].code
 	case strings.HasPrefix(t.class, "["):
 		return t.class
 	}
