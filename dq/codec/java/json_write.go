@@ -117,19 +117,22 @@ func (w *jsonWriter) own(v reflect.Value) {
 
 // wrap writes JSON after its class, unless bare.
 func (w *jsonWriter) wrap(class string, bare bool, text string) {
+	end := w.open(class, bare)
+	w.buf = append(append(w.buf, text...), end...)
+}
+
+// open writes the class before a value, and returns what ends the value.
+func (w *jsonWriter) open(class string, bare bool) (end string) {
 	if bare || w.form.Plain {
-		w.buf = append(w.buf, text...)
-	} else {
-		w.buf = fmt.Appendf(w.buf, "[%s,%s]", quote(class, true), text)
+		return ""
 	}
+	w.buf = append(append(append(w.buf, '['), quote(class, true)...), ',')
+	return "]"
 }
 
 // elements writes a list or an array after its class, unless bare.
 func (w *jsonWriter) elements(class string, bare bool, v reflect.Value, elem *typ) {
-	bare = bare || w.form.Plain
-	if !bare {
-		w.buf = append(append(append(w.buf, '['), quote(class, true)...), ',')
-	}
+	end := w.open(class, bare)
 	own := *elem
 	own.boxed = own.boxed || !strings.HasPrefix(class, "[") // a List<Long> of int64
 	w.buf = append(w.buf, '[')
@@ -139,9 +142,7 @@ func (w *jsonWriter) elements(class string, bare bool, v reflect.Value, elem *ty
 		}
 		w.value(v.Index(i), elem, &own)
 	}
-	if w.buf = append(w.buf, ']'); !bare {
-		w.buf = append(w.buf, ']')
-	}
+	w.buf = append(append(w.buf, ']'), end...)
 }
 
 // member writes a member of an object. Null is left out, except in the form of TypedJsonJackson3Codec.

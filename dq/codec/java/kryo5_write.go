@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 func (kryoForm) encode(g *registry, v reflect.Value, t *typ) ([]byte, error) {
@@ -47,11 +47,7 @@ func (w *kryoWriter) class(t *typ) {
 	if known {
 		return
 	}
-	if len(name) > shortText && isASCII(name) {
-		w.shortText(name)
-	} else {
-		w.text(name)
-	}
+	w.ascii(name, math.MaxInt)
 }
 
 // named writes a class and a value of it, or null. declared is the declared type, or nil.
@@ -252,23 +248,18 @@ func (w *kryoWriter) flagged(flag bool, n int) {
 	w.varint(uint64(n >> 6))
 }
 
-func (w *kryoWriter) shortText(s string) {
-	w.buf = append(w.buf, s...)
-	w.buf[len(w.buf)-1] |= 0x80
-}
+func (w *kryoWriter) text(s string) { w.ascii(s, shortText) }
 
-func (w *kryoWriter) text(s string) {
+// ascii writes a text. One of ASCII, up to a length, has no length: its last byte is marked.
+func (w *kryoWriter) ascii(s string, longest int) {
 	n := unitsIn(s)
-	if n == len(s) && n >= 2 && n <= shortText {
-		w.shortText(s)
+	if n == len(s) && n >= 2 && n <= longest {
+		w.buf = append(w.buf, s...)
+		w.buf[len(w.buf)-1] |= 0x80
 		return
 	}
 	w.flagged(true, n+1)
 	w.buf = appendUnits(w.buf, s, false)
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 func (w *kryoWriter) scalar(v reflect.Value, s *scalar) {

@@ -21,35 +21,25 @@ type moment struct {
 
 const maxYear = 999_999_999
 
-// momentParts has the text of each part, and the ranges of its numbers.
+// momentParts has the text of each part, and the ranges of its numbers, which start at one of the numbers of a moment.
 var momentParts = map[rune]struct {
 	text   string
+	first  int
 	ranges [][2]int32
 }{
-	'y': {`([+-]?\d+)`, [][2]int32{{-maxYear, maxYear}}},
-	'm': {`(\d\d)`, [][2]int32{{1, 12}}},
-	'a': {`(\d\d)`, [][2]int32{{1, 31}}},
-	't': {`(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3,9}))?)?`, [][2]int32{{0, 23}, {0, 59}, {0, 59}, {0, 1e9 - 1}}},
-	'o': {`(Z|[+-][\d:]+)`, nil},
-	'z': {`(?:\[(.+)])?`, nil},
-	'p': {`P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?`, [][2]int32{{math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}}},
+	'y': {`([+-]?\d+)`, 0, [][2]int32{{-maxYear, maxYear}}},
+	'm': {`(\d\d)`, 1, [][2]int32{{1, 12}}},
+	'a': {`(\d\d)`, 2, [][2]int32{{1, 31}}},
+	't': {`(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3,9}))?)?`, 3, [][2]int32{{0, 23}, {0, 59}, {0, 59}, {0, 1e9 - 1}}},
+	'o': {`(Z|[+-][\d:]+)`, 0, nil},
+	'z': {`(?:\[(.+)])?`, 0, nil},
+	'p': {`P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?`, 0, [][2]int32{{math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}, {math.MinInt32, math.MaxInt32}}},
 }
 
 // numbers returns the numbers of a part.
 func (m *moment) numbers(part rune) []*int32 {
-	switch part {
-	case 'p':
-		return []*int32{&m.year, &m.month, &m.day}
-	case 'y':
-		return []*int32{&m.year}
-	case 'm':
-		return []*int32{&m.month}
-	case 'a':
-		return []*int32{&m.day}
-	case 't':
-		return []*int32{&m.hour, &m.minute, &m.second, &m.nano}
-	}
-	return nil
+	all, p := [...]*int32{&m.year, &m.month, &m.day, &m.hour, &m.minute, &m.second, &m.nano}, momentParts[part]
+	return all[p.first : p.first+len(p.ranges)]
 }
 
 // text is toString.

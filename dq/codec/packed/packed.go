@@ -99,7 +99,7 @@ func unpackLZ4(packed []byte) ([]byte, error) {
 
 func packSnappy(plain []byte) []byte { return s2.EncodeSnappy(nil, plain) }
 
-func unpackSnappy(packed []byte) ([]byte, error) { return unpackBlock(0, packed) }
+func unpackSnappy(block []byte) ([]byte, error) { return unpackBlock(0, block) }
 
 func unpackBlock(at int, block []byte) ([]byte, error) {
 	length, err := s2.DecodedLen(block)
