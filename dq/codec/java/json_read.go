@@ -99,15 +99,10 @@ func (r *jsonReader) value(document any, t *typ) any {
 	case map[string]any:
 		return r.object(document, t)
 	case []any:
-		isBare := t.kind == arrayKind && t.elem.isFinal() && (t.elem.kind != longKind || !t.elem.boxed || r.form.Jackson3)
-		if !r.form.Plain && !isBare {
+		if !r.form.isBare(t) {
 			return r.wrapped(document, t)
 		}
-		class := t.value
-		if t.kind == arrayKind {
-			class = t.class
-		}
-		return r.elements(class, document, t)
+		return r.elements(t.value, document, t)
 	}
 	return document // null and booleans
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -87,10 +86,8 @@ func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
 	case enumKind:
 		w.ordinal(t, v)
 		w.wrap(t.class, bare, quote(v.String(), true))
-	case listKind:
-		w.elements(t.value, false, v, t.elem)
-	case arrayKind:
-		w.elements(t.class, t.elem.isFinal() && (t.elem.kind != longKind || !t.elem.boxed || w.form.Jackson3), v, t.elem)
+	case listKind, arrayKind:
+		w.elements(v, t)
 	case mapKind:
 		w.mapping(v, t)
 	case objectKind:
@@ -130,17 +127,21 @@ func (w *jsonWriter) open(class string, bare bool) (end string) {
 	return "]"
 }
 
-// elements writes a list or an array after its class, unless bare.
-func (w *jsonWriter) elements(class string, bare bool, v reflect.Value, elem *typ) {
-	end := w.open(class, bare)
-	own := *elem
-	own.boxed = own.boxed || !strings.HasPrefix(class, "[") // a List<Long> of int64
+// isBare reports whether a list or an array has no class before it.
+func (f JSONForm) isBare(t *typ) bool {
+	return f.Plain || t.kind == arrayKind && t.elem.isFinal() && (t.elem.kind != longKind || !t.elem.boxed || f.Jackson3)
+}
+
+func (w *jsonWriter) elements(v reflect.Value, t *typ) {
+	end := w.open(t.value, w.form.isBare(t))
+	own := *t.elem
+	own.boxed = own.boxed || t.kind == listKind // a List<Long> of int64
 	w.buf = append(w.buf, '[')
 	for i := range v.Len() {
 		if i > 0 {
 			w.buf = append(w.buf, ',')
 		}
-		w.value(v.Index(i), elem, &own)
+		w.value(v.Index(i), t.elem, &own)
 	}
 	w.buf = append(append(w.buf, ']'), end...)
 }

@@ -247,7 +247,8 @@ func (r *kryoReader) mapping(class string, declared *typ) any {
 }
 
 // scalar reads a value of a class of the JDK.
-func (r *kryoReader) scalar(s *scalar) any {
+func (r *kryoReader) scalar(s *scalar) (value any) {
+	var err error
 	switch s.class {
 	case "java.util.Date":
 		return Date(r.varlong())
@@ -273,17 +274,9 @@ func (r *kryoReader) scalar(s *scalar) any {
 		}
 		return n
 	case "java.time.Instant":
-		at, err := instantOf(int64(r.varlong()), int64(r.varint()))
-		if err != nil {
-			r.refuse("the value holds %v", err)
-		}
-		return at
+		value, err = instantOf(int64(r.varlong()), int64(r.varint()))
 	case "java.time.Duration":
-		d, err := durationOf(int64(r.fixed(8)), int32(r.varint()))
-		if err != nil {
-			r.refuse("the value holds %v", err)
-		}
-		return d
+		value, err = durationOf(int64(r.fixed(8)), int32(r.varint()))
 	case "java.net.URI":
 		text, _ := r.string().(string)
 		return URI(text)
@@ -298,19 +291,21 @@ func (r *kryoReader) scalar(s *scalar) any {
 			parts[i], _ = r.string().(string)
 		}
 		return Locale(strings.TrimRight(strings.Join(parts[:], "_"), "_"))
-	}
-	// The bytes have no offset if the zone gives it.
-	zone := func() string { id, _ := r.string().(string); return id }
-	m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
-	if strings.HasSuffix(s.layout, "z") && r.err == nil {
-		if err := m.inZone(); err != nil {
-			r.refuse("%v", err)
+	default:
+		// The bytes have no offset if the zone gives it.
+		zone := func() string { id, _ := r.string().(string); return id }
+		m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
+		if strings.HasSuffix(s.layout, "z") && r.err == nil {
+			if err := m.inZone(); err != nil {
+				r.refuse("%v", err)
+			}
 		}
+		value, err = s.of(m)
 	}
-	if err := m.valid(s.layout); err != nil {
-		r.refuse("the value holds a %s: %v", s.class, err)
+	if err != nil {
+		r.refuse("the value holds %v", err)
 	}
-	return s.of(m)
+	return value
 }
 
 func (r *kryoReader) varint() uint64 {

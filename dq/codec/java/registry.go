@@ -336,7 +336,8 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 	case isCollection && (j.kind == listKind || j.kind == mapKind) && (j.kind == mapKind) == strings.HasSuffix(tag, "Map"):
 		j.class, j.value = "java.util."+tag, "java.util."+written
 	case tag == "array" && j.kind == listKind:
-		j.kind, j.class, j.value = arrayKind, "["+j.elem.inArray(), ""
+		j.kind, j.class = arrayKind, "["+j.elem.inArray()
+		j.value = j.class
 	case tag == "Optional" && f.Type.Kind() == reflect.Pointer:
 		return &typ{kind: optionalKind, goType: f.Type, class: optionalClass, elem: inner}, nil
 	case j.kind == anyKind && scalarOfClass[tag] != nil:

@@ -198,11 +198,12 @@ func durationParts(d time.Duration) (seconds int64, nanos int32) {
 	return at.Unix(), int32(at.Nanosecond())
 }
 
-// of returns the Go value for a moment.
-func (s *scalar) of(m moment) any {
-	v := reflect.New(s.goType).Elem()
-	v.SetString(m.text(s.layout))
-	return v.Interface()
+// of returns the Go value for a moment. It fails for one that java.time has not.
+func (s *scalar) of(m moment) (any, error) {
+	if err := m.valid(s.layout); err != nil {
+		return nil, fmt.Errorf("a %s: %w", s.class, err)
+	}
+	return reflect.ValueOf(m.text(s.layout)).Convert(s.goType).Interface(), nil
 }
 
 // Limits of classes of the JDK. Java fails to read a value beyond them.

@@ -3,6 +3,7 @@ package java
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // serialWriter writes the stream protocol of java.io.ObjectOutputStream.
@@ -142,7 +143,7 @@ func (s *serialWriter) class(of, level *class) {
 	}
 	var fields [][2]string
 	for _, f := range s.fieldsOf(of, level) {
-		fields = append(fields, [2]string{f.typ.signature(), f.name})
+		fields = append(fields, [2]string{strings.ReplaceAll(f.typ.inArray(), ".", "/"), f.name})
 	}
 	s.describe(level.name, *level.uid, isSerializable, fields, func() { s.class(of, level.super) })
 }

@@ -313,28 +313,21 @@ var timeClasses = map[byte]string{
 
 // timeOf reads a value of java.time, or returns the object if its class is unknown here.
 func timeOf(o *record, raw []byte) (value any) {
+	var err error
 	r := reader{problem: problem{codec: "java.time.Ser"}, data: raw}
 	switch code := r.byte(); code {
 	case 1:
-		if d, err := durationOf(r.int64(), r.int32()); err == nil {
-			value = d
-		}
+		value, err = durationOf(r.int64(), r.int32())
 	case 2:
-		if at, err := instantOf(r.int64(), int64(r.int32())); err == nil {
-			value = at
-		}
+		value, err = instantOf(r.int64(), int64(r.int32()))
 	default:
 		s := scalarOfClass[timeClasses[code]]
 		if s == nil {
 			return o
 		}
-		m := r.moment(s.layout, r.int32, r.int32, r.zone)
-		if m.valid(s.layout) != nil {
-			return o
-		}
-		value = s.of(m)
+		value, err = s.of(r.moment(s.layout, r.int32, r.int32, r.zone))
 	}
-	if r.end() != nil || value == nil {
+	if err != nil || r.end() != nil {
 		return o
 	}
 	return value

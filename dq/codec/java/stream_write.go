@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // streamWriter writes plain values for Marshalling and Serialization: texts, numbers, booleans, byte[], enums, ArrayLists, and
@@ -109,6 +108,3 @@ func (w *streamWriter) fieldsOf(c, level *class) (all []field) {
 }
 
 func (w *streamWriter) primitive(t *typ, v reflect.Value) { w.fixed(binary.BigEndian, t, v) }
-
-// signature returns the declared class in the notation of class files.
-func (t *typ) signature() string { return strings.ReplaceAll(t.inArray(), ".", "/") }

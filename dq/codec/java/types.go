@@ -92,7 +92,7 @@ type typ struct {
 	goType reflect.Type
 	boxed  bool   // of a primitive
 	class  string // as declared; "" for a primitive
-	value  string // of a list, set or map: the class to write
+	value  string // of a list, set, map or array: the class to write
 	elem   *typ
 	key    *typ
 	scalar *scalar
