@@ -327,18 +327,9 @@ func describeScalar(value any) string {
 		return fmt.Sprintf("bytes %x", value)
 	case string:
 		return fmt.Sprintf("text %x", value)
-	case int32:
-		return fmt.Sprintf("Integer %d", value)
-	case int64:
-		return fmt.Sprintf("Long %d", value)
-	case int16:
-		return fmt.Sprintf("Short %d", value)
-	case int8:
-		return fmt.Sprintf("Byte %d", value)
-	case uint16:
-		return fmt.Sprintf("char %d", value)
-	case bool:
-		return fmt.Sprintf("Boolean %t", value)
+	case int8, int16, int32, int64, uint16, bool:
+		names := map[string]string{"int8": "Byte", "int16": "Short", "int32": "Integer", "int64": "Long", "uint16": "char", "bool": "Boolean"}
+		return fmt.Sprintf("%s %v", names[reflect.TypeOf(value).Name()], value)
 	case float64:
 		return fmt.Sprintf("double %x", math.Float64bits(value))
 	case float32:

@@ -23,19 +23,19 @@ func (c *conversion) into(dst reflect.Value, value any, t *typ) error {
 	if c.budget--; c.budget < 0 {
 		return c.exhausted()
 	}
-	if self, is := value.(itself); is {
-		return c.refuse("the value holds a %s that contains itself; Go types here cannot", self.class)
-	}
-	raw, isJSON := value.(json.RawMessage)
-	switch {
-	case value == nil:
+	switch value := value.(type) {
+	case nil:
 		dst.SetZero()
 		return nil
-	case isJSON:
-		if err := json.Unmarshal(raw, dst.Addr().Interface()); err != nil {
-			return c.refuse("expected JSON for %v, got %.40q: %v", dst.Type(), raw, err)
+	case itself:
+		return c.refuse("the value holds a %s that contains itself; Go types here cannot", value.class)
+	case json.RawMessage:
+		if err := json.Unmarshal(value, dst.Addr().Interface()); err != nil {
+			return c.refuse("expected JSON for %v, got %.40q: %v", dst.Type(), value, err)
 		}
 		return nil
+	}
+	switch {
 	case dst.Type() == objectType:
 		dst.Set(reflect.ValueOf(Object{value}))
 		return nil

@@ -12,21 +12,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 func TestZeroCodecs(t *testing.T) {
-	for _, encode := range []func(int32) ([]byte, error){
-		java.Kryo5[int32]{}.Encode, java.Jackson[int32]{}.Encode, java.Marshalling[int32]{}.Encode, java.Serialization[int32]{}.Encode,
-	} {
-		_, err := encode(7)
+	for _, c := range []codec.Codec[int32]{java.Kryo5[int32]{}, java.Jackson[int32]{}, java.Marshalling[int32]{}, java.Serialization[int32]{}} {
+		_, err := c.Encode(7)
 		require.ErrorContains(t, err, "constructor")
-	}
-	for _, decode := range []func([]byte) (int32, error){
-		java.Kryo5[int32]{}.Decode, java.Jackson[int32]{}.Decode, java.Marshalling[int32]{}.Decode, java.Serialization[int32]{}.Decode,
-	} {
-		_, err := decode([]byte("7"))
+		_, err = c.Decode([]byte("7"))
 		require.ErrorContains(t, err, "constructor")
 	}
 }

@@ -303,10 +303,8 @@ func (r *jsonReader) object(members map[string]any, t *typ) any {
 
 func (r *jsonReader) mapping(class string, names []string, members map[string]any, t *typ) any {
 	d := dictionary{class: class}
-	key, elem := object, object
-	if t.kind == mapKind {
-		key, elem = t.key, t.elem
-	}
+	key, elem := t.as(mapKind).parts()
+	key, elem = cmp.Or(key, object), cmp.Or(elem, object)
 	for _, name := range names {
 		var k any = name
 		switch key.kind {

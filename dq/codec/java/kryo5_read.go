@@ -1,6 +1,7 @@
 package java
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/big"
@@ -65,10 +66,7 @@ func (r *kryoReader) class(declared *typ) *typ {
 		return nil
 	}
 	name := r.names[index]
-	own := r.registry.byName[name]
-	if own == nil {
-		own = r.registry.constant(name)
-	}
+	own := cmp.Or(r.registry.byName[name], r.registry.constant(name))
 	switch {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class

@@ -139,22 +139,23 @@ func (s *stream) object(c *streamClass) any {
 		s.content(o)
 		return o.known()
 	}
-	var chain []*streamClass
-	for ; c != nil; c = c.super {
-		if chain = append(chain, c); len(chain) > maxDepth {
-			s.fail("a class with more than %d super classes", maxDepth)
-			return o
-		}
-	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		for _, f := range chain[i].fields {
-			o.fields = append(o.fields, member{chain[i].name, f.name, s.field(f)})
-		}
-		if chain[i].flags&hasWriteMethod != 0 {
-			s.content(o)
-		}
-	}
+	s.level(o, c, 1)
 	return o.known()
+}
+
+// level reads the part of a class, after those of its super classes.
+func (s *stream) level(o *record, c *streamClass, depth int) {
+	if depth > maxDepth {
+		s.fail("a class with more than %d super classes", maxDepth)
+	} else if c.super != nil {
+		s.level(o, c.super, depth+1)
+	}
+	for _, f := range c.fields {
+		o.fields = append(o.fields, member{c.name, f.name, s.field(f)})
+	}
+	if c.flags&hasWriteMethod != 0 {
+		s.content(o)
+	}
 }
 
 // content reads the output of a class's own method, to its end.
