@@ -155,13 +155,7 @@ func TestZonedDateTimeInKryo5(t *testing.T) {
 
 func TestTimestampInKryo5(t *testing.T) {
 	c := byName(t, "kryo5")
-	at := java.Timestamp{Time: time.Unix(5, 123_000_000).UTC()}
-	data, err := c.Encode(at)
-	require.NoError(t, err)
-	got, err := c.Decode(data)
-	require.NoError(t, err)
-	require.Equal(t, at, got)
-	_, err = c.Encode(java.Timestamp{Time: time.Unix(5, 123_000_001)})
+	_, err := c.Encode(java.Timestamp{Time: time.Unix(5, 123_000_001)})
 	require.ErrorContains(t, err, "finer than milliseconds")
 }
 
@@ -198,9 +192,7 @@ func TestObject(t *testing.T) {
 	o, err := c.Decode(data)
 	require.NoError(t, err)
 	require.Equal(t, "demo.Sub", o.Class())
-	text, err := json.Marshal(o)
-	require.NoError(t, err)
-	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, string(text))
+	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, shown(t, c, data))
 	_, err = c.Encode(o)
 	require.ErrorContains(t, err, "codec.PreserveBytes")
 	held, err := byName(t, "serialization").Decode(data)

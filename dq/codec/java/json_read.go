@@ -85,10 +85,7 @@ func (r *jsonReader) value(document any, t *typ) any {
 	}
 	defer func() { r.depth-- }()
 	if t.kind == jsonKind && document != nil {
-		data, err := json.Marshal(document)
-		if err != nil {
-			r.err = err
-		}
+		data, _ := json.Marshal(document) // which was JSON
 		return json.RawMessage(data)
 	}
 	switch document := document.(type) {

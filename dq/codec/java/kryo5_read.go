@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math/big"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -390,30 +388,23 @@ const (
 
 // kryoTypes are the classes of the JDK that are read here, by name; kryoByID the classes with an id.
 var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
-	names := map[string]*typ{bytesClass: {kind: bytesKind, goType: reflect.TypeFor[[]byte]()}, optionalClass: {kind: optionalKind, goType: anyType, elem: object}}
+	names := map[string]*typ{bytesClass: {kind: bytesKind}}
 	for class := range strings.FieldsSeq(`ArrayList LinkedList Arrays$ArrayList ArrayDeque Vector concurrent.CopyOnWriteArrayList HashSet LinkedHashSet TreeSet
 		Collections$EmptyList Collections$SingletonList Collections$EmptySet Collections$SingletonSet Collections$EmptyMap Collections$SingletonMap
 		HashMap LinkedHashMap TreeMap Hashtable concurrent.ConcurrentHashMap ImmutableCollections$List12 ImmutableCollections$ListN ImmutableCollections$SubList
 		ImmutableCollections$Set12 ImmutableCollections$SetN ImmutableCollections$Map1 ImmutableCollections$MapN`) {
-		t := &typ{kind: listKind, goType: reflect.TypeFor[[]any](), elem: object, key: object}
-		switch {
-		case isSet(class):
-			t.goType = reflect.TypeFor[Set]()
-		case strings.Contains(class, "Map"), class == "Hashtable":
-			t.kind, t.goType = mapKind, reflect.TypeFor[map[any]any]()
+		t := &typ{kind: listKind, class: "java.util." + class}
+		if strings.Contains(class, "Map") || class == "Hashtable" {
+			t.kind = mapKind
 		}
-		names["java.util."+class] = t
-	}
-	for name, t := range names {
-		t.class, t.value = name, name
+		names[t.class] = t
 	}
 	for _, s := range scalars {
-		names[s.class] = &typ{kind: scalarKind, goType: s.goType, class: s.class, scalar: s}
+		names[s.class] = &typ{kind: scalarKind, class: s.class, scalar: s}
 	}
-	names["java.math.BigInteger"].goType = reflect.TypeFor[*big.Int]() // as Go programs hold it
-	ids := map[uint64]*typ{kryoString: {kind: stringKind, goType: reflect.TypeFor[string](), class: stringClass}}
+	ids := map[uint64]*typ{kryoString: {kind: stringKind}}
 	for k, p := range primitives {
-		ids[uint64(p.kryo)] = &typ{kind: k, goType: p.goType, class: p.class, boxed: true}
+		ids[uint64(p.kryo)] = &typ{kind: k}
 	}
 	return names, ids
 }()

@@ -44,10 +44,9 @@ func (w *kryoWriter) class(t *typ) {
 		w.names[name] = index
 	}
 	w.varint(uint64(index))
-	if known {
-		return
+	if !known {
+		w.ascii(name, math.MaxInt)
 	}
-	w.ascii(name, math.MaxInt)
 }
 
 // named writes a class and a value of it, or null. declared is the declared type, or nil.

@@ -81,10 +81,7 @@ const (
 	optionalClass = "java.util.Optional"
 )
 
-var (
-	anyType = reflect.TypeFor[any]()
-	object  = &typ{goType: anyType, class: objectClass}
-)
+var object = &typ{class: objectClass}
 
 // typ is the Java type of a Go type and its tag.
 type typ struct {
