@@ -161,8 +161,8 @@ func (w *jsonWriter) name(name string) {
 	w.buf = append(append(w.buf, quote(name, !w.form.Jackson3)...), ':')
 }
 
-func (w *jsonWriter) class(name string) {
-	if w.buf = append(w.buf, '{'); name != "" && !w.form.Plain {
+func (w *jsonWriter) class(name string, bare bool) {
+	if w.buf = append(w.buf, '{'); !bare && !w.form.Plain {
 		w.name("@class")
 		w.buf = append(w.buf, quote(name, true)...)
 	}
@@ -175,7 +175,7 @@ func (w *jsonWriter) mapping(v reflect.Value, t *typ) {
 	}
 	elem := *t.elem
 	elem.boxed = true
-	w.class(t.value)
+	w.class(t.value, false)
 	for _, key := range keys {
 		name, isText := keyText(key)
 		w.checkText(name)
@@ -204,11 +204,7 @@ func keyText(key reflect.Value) (string, bool) {
 }
 
 func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
-	class := t.class
-	if bare {
-		class = ""
-	}
-	w.class(class)
+	w.class(t.class, bare)
 	for i, f := range t.object.fields {
 		if i > 0 && f.name == t.object.fields[i-1].name {
 			continue // of a super class

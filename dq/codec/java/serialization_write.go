@@ -80,10 +80,6 @@ func (s *serialWriter) describe(name string, uid int64, flags byte, fields [][2]
 	super()
 }
 
-func (s *serialWriter) number() {
-	s.describe("java.lang.Number", -0x79_53_6a_e2_f4_6b_1f_75, isSerializable, nil, s.null)
-}
-
 func (s *serialWriter) box(t *typ, v reflect.Value) {
 	class, key := primitives[t.kind], ""
 	if isCached := t.kind == boolKind || v.CanInt() && v.Int() >= -128 && v.Int() <= 127 || v.CanUint() && v.Uint() <= 127; isCached {
@@ -92,7 +88,7 @@ func (s *serialWriter) box(t *typ, v reflect.Value) {
 			return
 		}
 	}
-	super := s.number
+	super := func() { s.describe("java.lang.Number", -0x79_53_6a_e2_f4_6b_1f_75, isSerializable, nil, s.null) }
 	if t.kind == boolKind || t.kind == charKind {
 		super = s.null
 	}
