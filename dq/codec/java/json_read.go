@@ -144,8 +144,8 @@ func (r *jsonReader) wrapped(pair []any, t *typ) any {
 // wrappedTypes are the classes of the JDK that can precede a value.
 var wrappedTypes = func() map[string]*typ {
 	all := map[string]*typ{bytesClass: {kind: bytesKind}}
-	for k, b := range primitives {
-		all[b.class] = &typ{kind: k}
+	for k := boolKind; k <= doubleKind; k++ {
+		all[primitives[k].class] = &typ{kind: k}
 	}
 	for _, class := range []string{"java.util.Date", "java.math.BigDecimal", "java.math.BigInteger", uuidClass} {
 		all[class] = &typ{kind: scalarKind, class: class, scalar: scalarOfClass[class]}

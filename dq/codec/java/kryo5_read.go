@@ -1,7 +1,6 @@
 package java
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -64,7 +63,10 @@ func (r *kryoReader) class(declared *typ) *typ {
 		return nil
 	}
 	name := r.names[index]
-	own := cmp.Or(r.registry.byName[name], r.registry.constant(name))
+	own := r.registry.byName[name]
+	if own == nil {
+		own = r.registry.constant(name)
+	}
 	switch {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class
@@ -381,9 +383,8 @@ func (r *kryoReader) string() any {
 
 // Class ids on the wire: 0 is null, 1 a class by name, the others are the classes that Kryo registers.
 const (
-	kryoNull   = 0
-	kryoNamed  = 1
-	kryoString = 3
+	kryoNull  = 0
+	kryoNamed = 1
 )
 
 // kryoTypes are the classes of the JDK that are read here, by name; kryoByID the classes with an id.
@@ -402,9 +403,9 @@ var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
 	for _, s := range scalars {
 		names[s.class] = &typ{kind: scalarKind, class: s.class, scalar: s}
 	}
-	ids := map[uint64]*typ{kryoString: {kind: stringKind}}
-	for k, p := range primitives {
-		ids[uint64(p.kryo)] = &typ{kind: k}
+	ids := map[uint64]*typ{}
+	for k := boolKind; k <= stringKind; k++ {
+		ids[uint64(primitives[k].kryo)] = &typ{kind: k}
 	}
 	return names, ids
 }()

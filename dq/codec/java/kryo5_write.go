@@ -25,11 +25,7 @@ type kryoWriter struct {
 
 // class writes the class of a value.
 func (w *kryoWriter) class(t *typ) {
-	id := primitives[t.kind].kryo
-	if t.kind == stringKind {
-		id = kryoString
-	}
-	if id != 0 {
+	if id := primitives[t.kind].kryo; id != 0 {
 		w.byte(id)
 		return
 	}

@@ -127,8 +127,8 @@ func (g *registry) register(j *typ) {
 
 var kinds = func() map[reflect.Kind]kind {
 	all := map[reflect.Kind]kind{}
-	for k, p := range primitives {
-		all[p.goType.Kind()] = k
+	for k := boolKind; k <= doubleKind; k++ {
+		all[primitives[k].goType.Kind()] = k
 	}
 	return all
 }()
@@ -166,8 +166,8 @@ func (g *registry) describe(t reflect.Type, j *typ) (err error) {
 		}
 		*j = *inner
 		j.goType, j.boxed = t, true
-		if b, is := primitives[j.kind]; is {
-			j.class = b.class
+		if p := primitives[j.kind]; p.code != "" {
+			j.class = p.class
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		j.kind, j.class = bytesKind, bytesClass

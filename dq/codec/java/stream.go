@@ -184,8 +184,8 @@ func (s *stream) skip(code byte) bool {
 
 // field reads a value of a type, by its code in class files.
 func (s *stream) field(f streamField) any {
-	for k, b := range primitives {
-		if b.code[0] == f.code {
+	for k := boolKind; k <= doubleKind; k++ {
+		if primitives[k].code[0] == f.code {
 			return s.primitive(binary.BigEndian, k)
 		}
 	}

@@ -63,7 +63,7 @@ type primitive struct {
 	uid         int64 // the serialVersionUID of the class
 }
 
-var primitives = map[kind]primitive{
+var primitives = [jsonKind + 1]primitive{
 	boolKind:   {"java.lang.Boolean", "Z", reflect.TypeFor[bool](), 5, -0x32_df_8d_7f_2a_63_05_12},
 	byteKind:   {"java.lang.Byte", "B", reflect.TypeFor[int8](), 6, -7183698231559129828},
 	shortKind:  {"java.lang.Short", "S", reflect.TypeFor[int16](), 8, 7515723908773894738},
@@ -72,6 +72,7 @@ var primitives = map[kind]primitive{
 	longKind:   {"java.lang.Long", "J", reflect.TypeFor[int64](), 9, 0x3b8be490cc8f23df},
 	floatKind:  {"java.lang.Float", "F", reflect.TypeFor[float32](), 4, -2671257302660747028},
 	doubleKind: {"java.lang.Double", "D", reflect.TypeFor[float64](), 10, -0x7f_4c_3d_b5_d6_94_04_fc},
+	stringKind: {kryo: 3}, // no primitive
 }
 
 const (
