@@ -143,6 +143,7 @@ func parseTime(s string) (int64, bool) {
 	if !ok || len(usec) != 6 || sec == "" || len(sec) > 12 || len(sec) > 1 && sec[0] == '0' {
 		return 0, false
 	}
-	micros, err := strconv.ParseUint(sec+usec, 10, 63)
-	return int64(micros), err == nil
+	seconds, err1 := strconv.ParseUint(sec, 10, 63)
+	micros, err2 := strconv.ParseUint(usec, 10, 63)
+	return int64(1e6*seconds + micros), err1 == nil && err2 == nil
 }

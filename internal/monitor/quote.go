@@ -1,12 +1,9 @@
 package monitor
 
-import (
-	"encoding/hex"
-	"strings"
-)
+import "strings"
 
 const (
-	hexDigits = "0123456789abcdef"
+	hexDigits = "0123456789abcdefABCDEF"
 	// escaped are the bytes with an escape of one letter, and escapes are these letters.
 	escaped, escapes = "\\\"\n\r\t\a\b", `\"nrtab`
 )
@@ -87,14 +84,15 @@ func unescape(s string) (c byte, size int) {
 	if len(s) < 2 {
 		return 0, 0
 	}
-	if at := strings.IndexByte(escapes, s[1]); at >= 0 {
-		return escaped[at], 2
+	if s[1] != 'x' {
+		if at := strings.IndexByte(escapes, s[1]); at >= 0 {
+			return escaped[at], 2
+		}
+	} else if len(s) >= 4 && strings.IndexByte(hexDigits, s[2]) >= 0 && strings.IndexByte(hexDigits, s[3]) >= 0 {
+		return nibble(s[2])<<4 | nibble(s[3]), 4
 	}
-	var decoded [1]byte
-	if s[1] != 'x' || len(s) < 4 {
-		return 0, 0
-	} else if _, err := hex.Decode(decoded[:], []byte(s[2:4])); err != nil {
-		return 0, 0
-	}
-	return decoded[0], 4
+	return 0, 0
 }
+
+// nibble is the value of a hexadecimal digit.
+func nibble(digit byte) byte { return digit&15 + 9*(digit>>6) }
