@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The transcriptions are what a server prints. That a server does what they show is for package replay to test.
+// A server prints the transcriptions. That a server does what they show is for package replay to test.
 func TestDocumentsAreWhatAServerPrints(t *testing.T) {
 	for name, commands := range map[string]int{"002-zlyx.monitor": 12, "004-dest_queue1.monitor": 44} {
 		f, err := recordings.Files.Open("documents/" + name)

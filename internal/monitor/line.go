@@ -47,7 +47,7 @@ func (l Line) Name() string {
 	return strings.ToLower(name)
 }
 
-// Arg returns an argument, the command name being the first, or "" where there is none.
+// Arg returns an argument, the command name being the first, or "" if it is missing.
 func (l Line) Arg(i int) string {
 	if i >= len(l.Args) {
 		return ""

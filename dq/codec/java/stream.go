@@ -143,7 +143,7 @@ func (s *stream) object(c *streamClass) any {
 	return o.known()
 }
 
-// level reads the part of a class, after those of its super classes.
+// level reads the part of a class, after the parts of its super classes.
 func (s *stream) level(o *record, c *streamClass, depth int) {
 	if depth > maxDepth {
 		s.fail("a class with more than %d super classes", maxDepth)

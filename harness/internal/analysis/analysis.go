@@ -238,7 +238,7 @@ func (a *Analysis) client(c *trace.Call) {
 			}
 		}
 	default:
-		for _, key := range poppedFrom(name, c.Line) {
+		for _, key := range affected(name, c.Line) {
 			if ref, ok := a.queueOf(c.DB, key); ok {
 				a.begun(c.Line, from.host, ref.queue).direct = true
 				a.effect(ref, name, c.Line)
@@ -248,8 +248,8 @@ func (a *Analysis) client(c *trace.Call) {
 	}
 }
 
-// poppedFrom are the keys of a command without the list that it moves to: that push is no offer.
-func poppedFrom(name string, l monitor.Line) []string {
+// affected returns the keys of a command, but not the list that it moves to: that push is no offer.
+func affected(name string, l monitor.Line) []string {
 	keys := trace.KeysOf(l)
 	if strings.HasSuffix(name, "rpoplpush") || strings.HasSuffix(name, "lmove") {
 		keys = keys[:min(len(keys), 1)]
@@ -286,7 +286,7 @@ func (a *Analysis) inner(l monitor.Line) {
 		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true
 	}
 	s.queue = cmp.Or(s.queue, ref.queue)
-	for _, key := range poppedFrom(name, l) {
+	for _, key := range affected(name, l) {
 		if ref, ok := a.queueOf(l.DB, key); ok {
 			a.effect(ref, name, l)
 		}

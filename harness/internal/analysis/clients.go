@@ -119,7 +119,7 @@ func (a *Analysis) block(c *conn, name string, l monitor.Line) {
 		c.by = c.by.and(negativeWaits)
 		return
 	}
-	keys := poppedFrom(name, l)
+	keys := affected(name, l)
 	for _, key := range keys {
 		ref, ok := a.keys[dbKey{l.DB, key}]
 		if ok && ref.role == destination && len(ref.queue.ready) > 0 {

@@ -101,14 +101,14 @@ func (r *Reader) look(path string) logFile {
 	if file.regular = err == nil && info.Mode().IsRegular(); !file.regular {
 		return file
 	}
-	f, _ := os.Open(path) // reading says why it fails
-	defer f.Close()
-	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); s.Scan(); {
+	f, err := os.Open(path) // the reader of the whole file says why it fails
+	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); err == nil && s.Scan(); {
 		if l, err := s.Line(); err == nil {
 			file.begins = l.Time
 			break
 		}
 	}
+	_ = f.Close() // of nil, too
 	return file
 }
 

@@ -143,7 +143,7 @@ func (r *Runner) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// Observation is what a case showed.
+// Observation has all that a case showed.
 type Observation struct {
 	// Lines are the server's from before the first open to after the last close, the case mark first.
 	Lines []monitor.Line `json:"-"`

@@ -107,7 +107,7 @@ func resumed(messages []Message, ended time.Time) *int64 {
 	return first
 }
 
-// lostBeyond is how many lost messages no event accounts for: more than one event's are for the next one.
+// lostBeyond is how many lost messages no event accounts for. What exceeds one event's share counts for the next event.
 func lostBeyond(p plan.Plan, events []Event, messages, lost []Message) (beyond int64) {
 	for _, e := range events {
 		lost = slices.DeleteFunc(lost, func(m Message) bool {

@@ -196,7 +196,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}
 	}
 	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
-	back, kryo := "", Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no longer those of marshalling
+	back, kryo := "", Between("3.19.0", "")(to) // its POM has the jar of kryo5, and no jar of marshalling any more
 	for _, f := range c.Facts {                 // first, for after a migration the old release delivers nothing
 		if flags := recodes(f.To, to, from); f.What == codecByDefault && flags != nil {
 			back = ", and with " + strings.Join(flags, " ") + " where values were rewritten"

@@ -96,7 +96,7 @@ type Queue struct {
 	twin  int64     // values in the list of the twin
 	far   bool      // due members are far from the head of a long list
 
-	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 if there is none
+	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 without one
 }
 
 // Doctor looks at queues again and again, and remembers which values stood still.

@@ -22,7 +22,7 @@ type Call struct {
 	Body, BodySHA1 string
 }
 
-// commands are what a call does: the commands of its script, or its own.
+// commands returns the commands of a call's script, or the call's own.
 func (c Call) commands() []monitor.Line {
 	if callsScript(c.Line) {
 		return c.Inner
