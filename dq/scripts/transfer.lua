@@ -9,22 +9,26 @@ if not limit or limit < 1 or limit > 10000 then
 end
 
 -- First everything is read, so that nothing can fail between two writes.
-local wrong = error_of('zcard', T) or error_of('hlen', S) or error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V)
-if wrong then return wrong end
+local page = redis.pcall('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit)
+if page.err then return page end
 local members, scores = {}, {}
-local page = redis.call('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit)
 for k = 1, #page, 2 do
   local i = #members + 1
   members[i], scores[i] = page[k], page[k + 1]
 end
 
 -- Which members a pass of unlist has taken out of Q before they were due, and which one
--- that is under way is going to.
-local covered, unlisted = tonumber(redis.call('hget', S, 'covered') or nil), {}
-for _, key in ipairs({ U1, U2 }) do
-  if redis.call('exists', key) == 1 then unlisted[#unlisted + 1] = key end
+-- that is under way is going to. Most queues are too short for any.
+local covered, unlisted, leaving = nil, {}, false
+if redis.call('exists', S, U1, U2, V) > 0 then
+  local wrong = error_of('hlen', S) or error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V)
+  if wrong then return wrong end
+  covered = tonumber(redis.call('hget', S, 'covered') or nil)
+  for _, key in ipairs({ U1, U2 }) do
+    if redis.call('exists', key) == 1 then unlisted[#unlisted + 1] = key end
+  end
+  leaving = redis.call('exists', V) == 1
 end
-local leaving = redis.call('exists', V) == 1
 
 -- From which end LREM should look for a member, which it walks Q for. In a long list both are
 -- tried: the first 1000 entries, where those of equal delays are, and the last sixteenth, where
@@ -32,7 +36,6 @@ local leaving = redis.call('exists', V) == 1
 -- 6.0.6 has no LPOS.
 local both, length = true, nil
 local function nearer_end(member)
-  length = length or redis.call('llen', Q)
   if not both or length < 10000 then return 1 end
   local at = redis.pcall('lpos', Q, member, 'maxlen', 1000)
   if type(at) == 'table' then both = false end
@@ -63,7 +66,8 @@ if #members > 0 then
       quarantined[#quarantined + 1] = member
     end
   end
-  wrong = error_of('llen', D) or error_of('llen', Q) or #quarantined > 0 and error_of('zcard', X)
+  length = redis.pcall('llen', Q)
+  local wrong = type(length) == 'table' and length or error_of('llen', D) or #quarantined > 0 and error_of('zcard', X)
     or lacking({{'rpush', D, ''}, {'lrem', Q, 1, ''}, {'zrem', T, ''}, {'srem', U1, ''}, #quarantined > 0 and {'zadd', X, 0, ''} or nil})
   if wrong then return wrong end
 
