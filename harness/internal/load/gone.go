@@ -21,18 +21,18 @@ const (
 	electedIn = time.Minute
 )
 
-// departure is when a server that is gone last answered, when it first did not, how long was waited for it then, and what
-// asking it last came to.
+// departure is the end of a server, and why the run's context of the server has ended: when the server last answered, when it first did
+// not, how long was waited for it then, and what asking it last came to.
 type departure struct {
 	answered, failed time.Time
 	waited           time.Duration
 	err              error
 }
 
-// errGone is the reason not to ask a server for its messages.
-var errGone = errors.New("the server is gone")
+// Error is the reason not to ask a server for its messages.
+func (departure) Error() string { return "the server is gone" }
 
-// watchServer asks the server each second for its counters, until stop, and closes e.gone when it is dead for good: there is
+// watchServer asks the server each second for its counters, until stop, and ends e.server when it is dead for good: there is
 // nothing to offer to and to wait for any more. A run that goes on with a server which breaks, as planned, is not given up.
 //
 // A server may refuse connections for less than half of the time that the run waits for a message, so that with what ends
@@ -75,8 +75,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			}
 			last.waited, last.err = now.Sub(last.answered), err
 			if gone = last.waited >= silent || now.Sub(somebody) >= refused; gone {
-				e.left = last
-				close(e.gone)
+				e.gone(last)
 			}
 			return gone
 		})
@@ -98,24 +97,10 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 	return servers, err
 }
 
-// asking bounds a question to the server: by a time, and by its end.
-func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	go func() {
-		select {
-		case <-e.gone:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // goneText says when the server ended, if it has; of a run that ended by itself, where what is held could not be read
 // and no server answers. start is the begin of the load.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
-	if closed(e.gone) {
-		d := e.left
+	if d, gone := context.Cause(e.server).(departure); gone {
 		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
 	}
 	if unread && e.Redis != nil && e.Injector == nil {

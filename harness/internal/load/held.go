@@ -100,13 +100,13 @@ func (o Options) refuseBusy(ctx context.Context) error {
 }
 
 // keepHeld reads what of a phase is still held. Unread says that it could not be read.
-func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
+func (e *engine) keepHeld(p *phase) (unread bool) {
 	const cannotTell = "driver cannot list the messages that it holds: missing messages count as lost"
 	all := e.holdings()
 	if len(all) == 0 {
 		e.note(cannotTell)
 	}
-	reading, cancel := e.asking(ctx, readTimeout)
+	reading, cancel := context.WithTimeout(e.server, readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
 	for _, messages := range all {
@@ -115,8 +115,8 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 			defer e.mu.Unlock()
 			p.keepHeld(index, due, now)
 		})
-		if err != nil && closed(e.gone) {
-			err = errGone
+		if err != nil && e.server.Err() != nil {
+			err = context.Cause(e.server)
 		}
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
@@ -135,7 +135,7 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
 	case e.Redis == nil || !e.OwnQueue:
 		return
-	case closed(e.gone):
+	case e.server.Err() != nil:
 		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)
 		return
 	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some

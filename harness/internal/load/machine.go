@@ -51,13 +51,11 @@ func (e *engine) look(ctx context.Context) look {
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus, _ = parseCPUTimes(string(stat))
 	if e.Redis != nil {
-		asking, cancel := e.asking(ctx, askTimeout)
+		asking, cancel := context.WithTimeout(e.server, askTimeout)
 		defer cancel()
 		l.servers, l.err = e.Redis.usages(asking)
 	}
-	if closed(e.gone) {
-		l.err = errGone
-	}
+	l.err = cmp.Or(context.Cause(e.server), l.err)
 	return l
 }
 

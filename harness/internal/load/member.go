@@ -269,7 +269,7 @@ func (m *member) end(ctx context.Context) {
 		defer ended()
 		_, err = m.call(ctx, m.engine.Silence, "load.end", nil)
 	}()
-	unblocks, first := m.engine.Redis != nil && !closed(m.engine.gone), true
+	unblocks, first := m.engine.Redis != nil && m.engine.server.Err() == nil, true
 	every(tick, ending.Done(), func() bool {
 		if !first && unblocks && ending.Err() == nil {
 			unblocks = m.engine.Redis.unblock(ending, m.clientName()) == nil

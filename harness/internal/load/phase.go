@@ -207,7 +207,7 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
 	every(tick, ctx.Done(), func() bool {
 		switch {
-		case closed(e.gone):
+		case e.server.Err() != nil:
 			p.halt(ctx, true)
 			return true
 		case closed(until):
@@ -258,7 +258,7 @@ func (p *phase) drain(ctx context.Context) {
 		case p.outstanding <= 0:
 			// A failed offer may have been accepted, and be delivered later.
 			return p.unsure() == 0 || wall > p.lastDue || limit != 0
-		case closed(e.gone), !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
+		case e.server.Err() != nil, !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
 			return true
 		case e.Plan.DrainLimit > 0 && wall-p.lastDue > int64(e.Plan.DrainLimit):
 			return true
@@ -276,7 +276,7 @@ func (p *phase) settle(ctx context.Context) {
 	e.mu.Lock()
 	outstanding, unsure := p.outstanding, p.unsure()
 	e.mu.Unlock()
-	if closed(e.gone) || len(all) == 0 || outstanding > 0 || p.plan.Horizon > 0 {
+	if e.server.Err() != nil || len(all) == 0 || outstanding > 0 || p.plan.Horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)

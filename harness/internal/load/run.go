@@ -132,8 +132,8 @@ type engine struct {
 	epoch   agent.Epoch
 	members []*member
 	warmup  *run.Warmup
-	gone    chan struct{} // closed when the server is, as left says
-	left    departure
+	server  context.Context // ends when the server is gone, with a departure as its cause
+	gone    context.CancelCauseFunc
 	closing sync.Once // of closeAll
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
@@ -163,7 +163,8 @@ func newEngine(o Options) *engine {
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
-	e := &engine{Options: o, epoch: agent.NewEpoch(), gone: make(chan struct{}), phases: map[plan.Phase]*phase{}}
+	e := &engine{Options: o, epoch: agent.NewEpoch(), phases: map[plan.Phase]*phase{}}
+	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
 		if o.Injector != nil {
@@ -268,7 +269,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	unread, missing := false, p.outstanding > 0 || p.unsure() > 0 || e.broke() || p.plan.Horizon > 0
 	e.mu.Unlock()
 	if missing {
-		unread = e.keepHeld(ctx, p)
+		unread = e.keepHeld(p)
 	}
 	e.tellWarmup(ctx)
 	e.closing.Do(func() { e.closeAll(ctx) })

@@ -108,7 +108,7 @@ func (e *engine) tellWarmup(ctx context.Context) {
 	if complete {
 		return
 	}
-	unread := e.keepHeld(ctx, p)
+	unread := e.keepHeld(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := p.balance(unread)
