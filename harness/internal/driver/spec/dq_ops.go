@@ -36,7 +36,7 @@ var calls = map[string]op{
 	"dq.destroy": destroy,
 
 	"dq.offer":          offer,
-	"dq.remove":         remove,
+	"dq.remove":         choose(asRedisson, script(asBool, wire.ScriptRemove, "Q remove", "value"), remove),
 	"dq.size":           command(asNumber, "LLEN", "Q"),
 	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
 	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
@@ -149,18 +149,10 @@ func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
 }
 
 func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
-	switch {
-	case !a.Has("value"):
-		return nil, errors.New(`argument "value" is missing`)
-	case q.faithful == nil:
-		return q.Remove(ctx, a.Value)
+	if _, err := q.words("value", a); err != nil {
+		return nil, err
 	}
-	keys := []string{q.names.Pending, q.names.TimeoutSet}
-	if s, ok := q.release.Script(wire.ScriptRemove); ok && s.Variant == "remove-v1" {
-		keys = keys[:1] // it forgets the timeout set
-	}
-	removed, err := q.client.Redisson(ctx, wire.ScriptRemove, keys, a.Value)
-	return removed == int64(1), err
+	return q.Remove(ctx, a.Value)
 }
 
 var drainToMax = choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
@@ -202,11 +194,11 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 
 // words returns the values for the words of a line.
 //
-//	D Q T            keys: the destination, the pending list, the timeout set
-//	object, objects  the first of the keys that RObject's methods act on, and all of them
-//	removeAll, copy  the last key of these scripts, if the release has it
-//	=text            text
-//	any other        the argument of the op that is called so
+//	D Q T                    keys: the destination, the pending list, the timeout set
+//	object, objects          the first of the keys that RObject's methods act on, and all of them
+//	remove, removeAll, copy  the last key of these scripts, if the release has it
+//	=text                    text
+//	any other                the argument of the op that is called so
 func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 	keys := map[string][]any{
 		"D": {q.names.Destination}, "Q": {q.names.Pending}, "T": {q.names.TimeoutSet},
@@ -219,8 +211,8 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 		switch key, ok := keys[word]; {
 		case ok:
 			all = append(all, key...)
-		case word == "removeAll":
-			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
+		case word == "remove" || word == "removeAll":
+			if s, ok := q.release.Script(wire.ScriptName(word)); !ok || s.Variant != word+"-v1" { // which forgets the timeout set
 				all = append(all, q.names.TimeoutSet)
 			}
 		case word[0] == '=':
@@ -335,6 +327,9 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	}
 }
 
+// asRedisson reports whether the client is to do as Redisson.
+func asRedisson(q *queue, _ serve.Args) bool { return q.faithful != nil }
+
 func given(argument string, is, isNot op) op {
 	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
 }
@@ -358,7 +353,7 @@ func sinceScript(script, command op) op {
 
 // renames is an op that leaves the waiting messages behind, and so is refused unless the client is to do as Redisson.
 func renames(op op) op {
-	return choose(func(q *queue, _ serve.Args) bool { return q.faithful != nil }, op, func(context.Context, *queue, serve.Args) (any, error) {
+	return choose(asRedisson, op, func(context.Context, *queue, serve.Args) (any, error) {
 		return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
 	})
 }

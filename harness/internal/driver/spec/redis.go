@@ -69,7 +69,7 @@ func (d Redis) Open(_ context.Context, target driver.Target, names ...string) ([
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
-		q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan handed)}
+		q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan string)}
 		q.ctx, q.stop = context.WithCancel(context.Background())
 		q.pumping.Go(q.pump)
 		if d.zset {
@@ -104,12 +104,7 @@ type redisQueue struct {
 	stop    context.CancelFunc
 	pumping sync.WaitGroup
 	closing sync.Once
-	ready   chan handed
-}
-
-type handed struct {
-	element string
-	value   []byte
+	ready   chan string // elements that are due
 }
 
 // Offer fails for a negative delay.
@@ -123,7 +118,7 @@ func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duratio
 	case q.zset:
 		return q.conn.Do(ctx, "ZADD", q.source, due.UnixMilli(), value).Err()
 	}
-	return q.conn.Do(ctx, "LPUSH", q.source, frameDue(due, value)).Err()
+	return q.conn.Do(ctx, "LPUSH", q.source, fmt.Appendf(nil, "%d:%s", due.UnixMilli(), value)).Err()
 }
 
 // pump moves elements and hands them over.
@@ -137,13 +132,10 @@ func (q *redisQueue) pump() {
 			next = q.move
 		}
 		for _, element := range elements {
-			e := handed{element, []byte(element)}
-			if due, value, ok := unframeDue(element); ok && !q.zset { // a foreign element is handed over as it is
-				e.value = value
-				sleepUntil(due)
-			}
+			due, _ := q.read(element)
+			sleepUntil(due)
 			select {
-			case q.ready <- e:
+			case q.ready <- element:
 			case <-q.ctx.Done():
 				return
 			}
@@ -180,8 +172,8 @@ func (q *redisQueue) move() ([]string, error) {
 // Take waits for a message from the pump.
 func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 	select {
-	case e := <-q.ready:
-		return q.acknowledge(ctx, e), nil
+	case element := <-q.ready:
+		return q.acknowledge(ctx, element), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-q.ctx.Done():
@@ -195,8 +187,8 @@ func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 		return nil, false, driver.ErrClosed
 	}
 	select {
-	case e := <-q.ready:
-		return q.acknowledge(ctx, e), true, nil
+	case element := <-q.ready:
+		return q.acknowledge(ctx, element), true, nil
 	default:
 		return nil, false, ctx.Err()
 	}
@@ -204,11 +196,12 @@ func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 
 // acknowledge removes an element from the temp list, even if the taker's context has ended. If that fails, the element stays, and
 // comes again when the queue is opened next.
-func (q *redisQueue) acknowledge(ctx context.Context, e handed) []byte {
+func (q *redisQueue) acknowledge(ctx context.Context, element string) []byte {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 	defer cancel()
-	_ = q.conn.Do(ctx, "LREM", q.temp, 1, e.element).Err()
-	return e.value
+	_ = q.conn.Do(ctx, "LREM", q.temp, 1, element).Err()
+	_, value := q.read(element)
+	return value
 }
 
 // Close ends the pump. The next process to open the queue takes over the temp list.
@@ -222,17 +215,12 @@ func (q *redisQueue) Close() (err error) {
 	return err
 }
 
-// frameDue puts the due time, in Unix ms, in front of value.
-func frameDue(due time.Time, value []byte) []byte {
-	return fmt.Appendf(nil, "%d:%s", due.UnixMilli(), value)
-}
-
-// unframeDue reads what frameDue wrote.
-func unframeDue(element string) (due time.Time, value []byte, ok bool) {
+// read returns the due time of an element, which only a LIST has in it, and the value. An element that is foreign is one.
+func (d Redis) read(element string) (due time.Time, value []byte) {
 	head, tail, colon := strings.Cut(element, ":")
 	ms, err := strconv.ParseInt(head, 10, 64)
-	if !colon || err != nil {
-		return time.Time{}, nil, false
+	if d.zset || !colon || err != nil {
+		return time.Time{}, []byte(element)
 	}
-	return time.UnixMilli(ms), []byte(tail), true
+	return time.UnixMilli(ms), []byte(tail)
 }

@@ -198,17 +198,16 @@ func TestStoreReadsAndClears(t *testing.T) {
 	})
 }
 
-func FuzzUnframeDue(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add("1728625236000:order:7")
 	f.Add(":")
 	f.Add("-1:")
 	f.Fuzz(func(t *testing.T, element string) {
-		due, value, ok := unframeDue(element)
-		if !ok {
+		due, value := Redis{}.read(element)
+		if string(value) == element {
 			return
 		}
-		again, same, ok := unframeDue(string(frameDue(due, value)))
-		require.True(t, ok)
+		again, same := Redis{}.read(fmt.Sprintf("%d:%s", due.UnixMilli(), value))
 		require.Equal(t, due.UnixMilli(), again.UnixMilli())
 		require.Equal(t, value, same)
 	})
