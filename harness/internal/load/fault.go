@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
@@ -84,9 +83,6 @@ type Injector struct {
 	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files, "" without any.
 	clocks map[int]*agent.ClockFile
 	folder string
-
-	mu     sync.Mutex // guards events
-	events []Event
 }
 
 // Event is a fault that was done.
@@ -139,38 +135,27 @@ func (in *Injector) Close() error {
 	return err
 }
 
-// done are the faults that were done so far, in order. A nil Injector has no events.
-func (in *Injector) done() []Event {
-	if in == nil {
-		return nil
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return slices.Clone(in.events)
-}
-
-// run does the faults, each at its time after start, and returns when the last one has ended. When ctx ends, the one under way
-// is undone and the others are not done.
-func (in *Injector) run(ctx context.Context, start time.Time) {
+// run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
+// one under way is undone and the others are not done.
+func (in *Injector) run(ctx context.Context, start time.Time) []Event {
 	events := make([]Event, len(in.plan.Faults))
 	for i, f := range in.plan.Faults {
 		events[i] = Event{Fault: f, From: start.Add(f.Starts(in.plan.Seed, i))}
 	}
 	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
 		if !agent.Pause(ctx, time.Until(e.From)) {
-			return
+			return events[:i]
 		}
 		e.From = time.Now()
-		e.Err = in.carryOut(ctx, &e)
+		e.Err = in.carryOut(ctx, e)
 		e.To = time.Now()
 		if ctx.Err() != nil && errors.Is(e.Err, context.Canceled) {
 			e.Err = nil // the run was interrupted, which it says by itself
 		}
-		in.mu.Lock()
-		in.events = append(in.events, e)
-		in.mu.Unlock()
 	}
+	return events
 }
 
 // carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done.

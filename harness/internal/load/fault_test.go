@@ -54,18 +54,6 @@ func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*Injector, 
 	return in, s, ctx
 }
 
-// injected begins the faults of a plan on a server of their own; over is closed when they have ended.
-func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (in *Injector, s *redis.Server, over <-chan struct{}) {
-	t.Helper()
-	in, s, ctx := prepared(t, redisSpec, faults...)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		in.run(ctx, time.Now())
-	}()
-	return in, s, ended
-}
-
 // While a fault lasts a client meets the error that it is named for. A run that is interrupted undoes the fault under way, and does
 // no other one.
 func TestEachFaultIsMetWhileItLasts(t *testing.T) {
@@ -94,19 +82,16 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 			t.Parallel()
 			in, _, ctx := prepared(t, "process", tc.fault, plan.Fault{Kind: "flush-all", At: plan.Span{Min: long + time.Second, Max: long + time.Second}})
 			running, interrupt := context.WithCancel(ctx)
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				in.run(running, time.Now())
-			}()
+			ended := make(chan []Event, 1)
+			go func() { ended <- in.run(running, time.Now()) }()
 			c := client(t, in.URL()+"?read_timeout=300ms")
 			set := func() error { return c.Set(ctx, "key", "value", 0).Err() }
-			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met: %+v", tc.want, in.done())
+			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met", tc.want)
 			interrupt()
-			<-ended
+			events := <-ended
 			require.Eventually(t, func() bool { return set() == nil }, deadline, time.Millisecond)
-			require.Len(t, in.done(), 1)
-			require.NoError(t, in.done()[0].Err)
+			require.Len(t, events, 1)
+			require.NoError(t, events[0].Err)
 		})
 	}
 }
@@ -127,10 +112,10 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	_, err := sub.Receive(ctx)
 	require.NoError(t, err)
 	sha := c.ScriptLoad(ctx, "return 1").Val()
-	in.run(ctx, time.Now())
+	events := in.run(ctx, time.Now())
 	_, err = sub.Receive(ctx)
 	require.Error(t, err, "it is cut")
-	for _, e := range in.done() {
+	for _, e := range events {
 		require.NoError(t, e.Err, e.Kind)
 	}
 	beside := redistest.Client(s)
@@ -154,8 +139,7 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 			in, s, ctx := prepared(t, "process", plan.Fault{Kind: "kill-server", For: 50 * time.Millisecond, AOF: aof})
 			c := client(t, in.URL())
 			require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
-			in.run(ctx, time.Now())
-			require.NoError(t, in.done()[0].Err)
+			require.NoError(t, in.run(ctx, time.Now())[0].Err)
 			beside := redistest.Client(s)
 			defer beside.Close()
 			require.Equal(t, kept, beside.Exists(t.Context(), "key").Val())
@@ -166,9 +150,8 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 // A fault whose command never comes did not happen, and says so.
 func TestAFaultThatDoesNotHappenSaysSo(t *testing.T) {
 	t.Parallel()
-	in, _, over := injected(t, "embedded", plan.Fault{Kind: plan.LoseReplies, For: 100 * time.Millisecond, Count: 1})
-	<-over
-	require.ErrorContains(t, in.done()[0].Err, "no such command came within 100ms")
+	in, _, ctx := prepared(t, "embedded", plan.Fault{Kind: plan.LoseReplies, For: 100 * time.Millisecond, Count: 1})
+	require.ErrorContains(t, in.run(ctx, time.Now())[0].Err, "no such command came within 100ms")
 }
 
 func TestFaultsThatAServerCannotHave(t *testing.T) {

@@ -126,17 +126,21 @@ func TestInversionsAreCounted(t *testing.T) {
 	require.EqualValues(t, 2, o.OfOneProducer)
 }
 
-// What of the warm-up never came is lost.
+// What of the warm-up never came is lost, or still held.
 func TestALostWarmUpFailsTheRun(t *testing.T) {
 	p := testPlan()
 	p.Warmup, p.DrainTimeout = time.Second, time.Second
 	out := virtual(t, faulty(func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
-		if n <= 100 {
+		switch {
+		case n <= 100:
 			return nil
+		case n <= 150:
+			delay = time.Hour
 		}
 		return q.Queue.Offer(ctx, value, delay)
 	}), p)
 	require.EqualValues(t, 100, out.Warmup.Lost)
+	require.EqualValues(t, 50, out.Warmup.Pending)
 	require.EqualValues(t, 1000, out.Counts.Delivered)
 	require.False(t, out.Verdict.Passed)
 	require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")

@@ -99,9 +99,18 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	return nil
 }
 
-// keepHeld reads what of a phase is still held. Unread says that it could not be read.
-func (e *engine) keepHeld(p *phase) (unread bool) {
+// keepHeld reads what is still held, if anything is missing. Unread says that it could not be read.
+func (e *engine) keepHeld() (unread bool) {
 	const cannotTell = "driver cannot list the messages that it holds: missing messages count as lost"
+	e.mu.Lock()
+	missing := e.broke() || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
+	for _, p := range e.phases {
+		missing = missing || p.outstanding > 0
+	}
+	e.mu.Unlock()
+	if !missing {
+		return false
+	}
 	all := e.holdings()
 	if len(all) == 0 {
 		e.note(cannotTell)
@@ -113,7 +122,9 @@ func (e *engine) keepHeld(p *phase) (unread bool) {
 		_, err := messages(reading, func(index uint32, due int64) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			p.keepHeld(index, due, now)
+			if p, i := e.phaseOf(index); p != nil {
+				p.keepHeld(i, due, now)
+			}
 		})
 		if err != nil && e.server.Err() != nil {
 			err = context.Cause(e.server)

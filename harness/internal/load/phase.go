@@ -100,13 +100,19 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	}
 }
 
+// phaseOf is the phase of a message, nil before it begins, and the message's index in it.
+func (e *engine) phaseOf(index uint32) (*phase, uint32) {
+	if index&agent.Warm != 0 {
+		return e.phases[plan.Warmup], index &^ agent.Warm
+	}
+	return e.phases[plan.Measured], index
+}
+
 // add counts a sample of a member in its phase. The engine's lock is held.
 func (e *engine) add(m *member, s agent.Sample) error {
-	which := plan.Measured
-	if s.Index&agent.Warm != 0 {
-		which, s.Index = plan.Warmup, s.Index&^agent.Warm
-	}
-	p, ofNone := e.phases[which], s.Kind == agent.Foreign || s.Kind == agent.Corrupt || s.Kind == agent.TakeFail
+	var p *phase
+	p, s.Index = e.phaseOf(s.Index)
+	ofNone := s.Kind == agent.Foreign || s.Kind == agent.Corrupt || s.Kind == agent.TakeFail
 	if p == nil && ofNone {
 		p = e.phases[plan.Warmup] // which counts for nothing
 	}

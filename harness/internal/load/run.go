@@ -241,11 +241,12 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	e.mu.Unlock()
 	p := e.begin(plan.Measured, start, e.Progress)
 	changing, endChanges := context.WithCancel(ctx)
+	var events []Event
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
 	meanwhile.Go(func() {
 		if e.Injector != nil {
-			e.Injector.run(changing, p.start)
+			events = e.Injector.run(changing, p.start)
 			e.mu.Lock()
 			p.lastChange = time.Now() // messages are waited for anew
 			e.mu.Unlock()
@@ -265,16 +266,14 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 		m.end(ctx)
 	}
 	p.end()
-	e.mu.Lock()
-	unread, missing := false, p.outstanding > 0 || p.unsure() > 0 || e.broke() || p.plan.Horizon > 0
-	e.mu.Unlock()
-	if missing {
-		unread = e.keepHeld(p)
-	}
-	e.tellWarmup(ctx)
+	unread := e.keepHeld()
 	e.closing.Do(func() { e.closeAll(ctx) })
 	out := e.head()
 	e.mu.Lock()
+	if w := e.phases[plan.Warmup]; w != nil && w.outstanding > 0 {
+		c := w.balance(unread)
+		e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
+	}
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
@@ -289,7 +288,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes = e.faults, e.notes
 	if e.accounts() {
-		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, e.Injector.done())
+		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, events)
 	}
 	return &Result{Report: out, Log: p.log}, nil
 }

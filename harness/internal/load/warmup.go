@@ -98,19 +98,3 @@ func (e *engine) warmUp(ctx context.Context) error {
 	}
 	return nil
 }
-
-// tellWarmup counts lost messages of the warm-up, until the end of the run.
-func (e *engine) tellWarmup(ctx context.Context) {
-	e.mu.Lock()
-	p := e.phases[plan.Warmup]
-	complete := p == nil || p.outstanding <= 0
-	e.mu.Unlock()
-	if complete {
-		return
-	}
-	unread := e.keepHeld(p)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c := p.balance(unread)
-	e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
-}
