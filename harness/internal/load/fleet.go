@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,51 +133,50 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 // openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. Of what is due at one
 // instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
-	var instants []time.Duration
-	for _, m := range e.members {
-		instants = append(instants, m.From, m.To)
+	type change struct {
+		at     time.Duration
+		begins bool
+		*member
 	}
-	slices.Sort(instants)
+	var changes []change
+	for _, m := range e.members {
+		changes = append(changes, change{m.To, false, m})
+	}
+	for _, m := range e.members {
+		changes = append(changes, change{m.From, true, m})
+	}
+	changes = slices.DeleteFunc(changes, func(c change) bool { return c.at == 0 })
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
-	for _, at := range slices.Compact(instants)[1:] { // the first is 0
-		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(at)) != nil {
+	for _, c := range changes {
+		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(c.at)) != nil {
 			break
 		}
-		for _, m := range e.members {
-			if m.To != at || !m.there() { // one that could not be opened has been noted
-				continue
+		var err error
+		switch {
+		case c.begins:
+			if err = c.open(ctx); !c.there() {
+				c.ends()
 			}
-			if m.Kill {
-				m.kill()
+		case c.there(): // one that could not be opened has been noted
+			if c.Kill {
+				c.kill()
 			} else {
-				p.awaitAnswers(func() int64 { return p.open[m.number] })
-				m.end(ctx)
-				m.close(ctx)
+				p.awaitAnswers(func() int64 { return p.open[c.number] })
+				c.end(ctx)
+				c.close(ctx)
 			}
-			e.changed(ctx, m, e.shareConsumers(ctx))
+			err = e.shareConsumers(ctx)
 		}
-		for _, m := range e.members {
-			if m.From == at {
-				err := m.open(ctx)
-				if !m.there() {
-					m.ends()
-				}
-				e.changed(ctx, m, err)
-			}
+		if err != nil && ctx.Err() == nil {
+			e.note("%s: %v", c.Member, err)
 		}
 	}
 	for _, m := range e.members {
 		if !m.there() {
 			m.ends() // or will not begin any more
 		}
-	}
-}
-
-// changed notes that a member could not be opened or closed as planned.
-func (e *engine) changed(ctx context.Context, m *member, err error) {
-	if err != nil && ctx.Err() == nil {
-		e.note("%s: %v", m.Member, err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (e *engine) look(ctx context.Context) look {
 		}
 	}
 	stat, _ := os.ReadFile("/proc/stat")
-	l.cpus, _ = parseCPUTimes(string(stat))
+	l.cpus = parseCPUTimes(string(stat))
 	if e.Redis != nil {
 		asking, cancel := context.WithTimeout(e.server, askTimeout)
 		defer cancel()
@@ -100,30 +100,27 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 	if e.Redis == nil {
 		return
 	}
-	done, err := looks[after].servers.since(looks[before].servers)
+	all, _, err := looks[after].servers.since(looks[before].servers)
 	if err = cmp.Or(looks[before].err, looks[after].err, err); err != nil {
 		e.notes = append(e.notes, "no server statistics: "+err.Error())
 		return
 	}
-	all := done.total()
 	out.ServerStats = &run.ServerStats{
 		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds,
 		TransferCallsPerMessage: float64(all.transferCalls) / float64(max(out.Counts.Delivered, 1)),
 	}
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
-		done, _ := stopped.servers.since(looks[before].servers)
-		for _, one := range done {
-			out.ServerStats.CPUShare = max(out.ServerStats.CPUShare, one.cpuSeconds/stopped.at.Sub(looks[before].at).Seconds())
-		}
+		_, busiest, _ := stopped.servers.since(looks[before].servers)
+		out.ServerStats.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
 	}
 	previous := looks[before]
 	for _, now := range e.each {
 		if now.at.Before(previous.at) || now.at.After(looks[after].at) {
 			continue
 		}
-		done, err := now.servers.since(previous.servers)
+		u, _, err := now.servers.since(previous.servers)
 		if k := int(now.at.Sub(p.start) / time.Second); err == nil && now.at.After(p.start) && k < len(out.Intervals) {
-			u, second := done.total(), &out.Intervals[k]
+			second := &out.Intervals[k]
 			second.Transfers += u.transferCalls
 			second.Commands += u.commands
 			second.ServerCPUSeconds += u.cpuSeconds
@@ -172,14 +169,13 @@ type cpuTimes struct{ total, idle, steal int64 }
 
 // parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice. The
 // guests' times are in user and nice already.
-func parseCPUTimes(stat string) (t cpuTimes, ok bool) {
-	var cpu string
+func parseCPUTimes(stat string) cpuTimes {
 	var user, nice, system, idle, iowait, irq, softirq, steal int64
-	n, _ := fmt.Sscanln(stat, &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) // fails for the guests behind them
-	if n < 9 || cpu != "cpu" {
-		return cpuTimes{}, false
+	n, _ := fmt.Sscanf(stat, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+	if n < 8 {
+		return cpuTimes{}
 	}
-	return cpuTimes{user + nice + system + idle + iowait + irq + softirq + steal, idle + iowait, steal}, true
+	return cpuTimes{user + nice + system + idle + iowait + irq + softirq + steal, idle + iowait, steal}
 }
 
 func (t cpuTimes) since(before cpuTimes) cpuTimes {

@@ -151,11 +151,11 @@ func (m *member) open(ctx context.Context) error {
 		p.handOut()
 	}
 	e.mu.Unlock()
-	go every(tick, m.link.Ended(), func() bool { return closed(m.link.Ended()) || m.handOver() })
-	go func(ended <-chan struct{}) {
-		<-ended
+	go func() {
+		every(tick, m.link.Ended(), func() bool { return closed(m.link.Ended()) || m.handOver() })
+		<-m.link.Ended()
 		m.fail(m.link.Failure())
-	}(m.link.Ended())
+	}()
 	return e.shareConsumers(ctx)
 }
 
@@ -264,19 +264,17 @@ func (m *member) end(ctx context.Context) {
 		return
 	}
 	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
-	var err error
-	go func() {
-		defer ended()
-		_, err = m.call(ctx, m.engine.Silence, "load.end", nil)
-	}()
-	unblocks, first := m.engine.Redis != nil && m.engine.server.Err() == nil, true
-	every(tick, ending.Done(), func() bool {
-		if !first && unblocks && ending.Err() == nil {
-			unblocks = m.engine.Redis.unblock(ending, m.clientName()) == nil
+	var unblocking sync.WaitGroup
+	unblocking.Go(func() {
+		for e := m.engine; e.Redis != nil && e.server.Err() == nil && agent.Pause(ending, tick); {
+			if e.Redis.unblock(ending, m.clientName()) != nil {
+				return
+			}
 		}
-		first = false
-		return ending.Err() != nil
 	})
+	_, err := m.call(ctx, m.engine.Silence, "load.end", nil)
+	ended()
+	unblocking.Wait()
 	switch {
 	case err == nil:
 	case errors.Is(err, errSilent) || closed(m.link.Ended()):

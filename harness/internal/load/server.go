@@ -35,30 +35,21 @@ var (
 	errCountedAnew  = errors.New("CONFIG RESETSTAT was called during the run")
 )
 
-// since is the work of each since an earlier usage. It fails if a process changed.
-func (u usages) since(before usages) (usages, error) {
-	done := usages{}
+// since is the work of all since an earlier usage, and the seconds of the busiest processor. It fails if a process changed.
+func (u usages) since(before usages) (all usage, busiest float64, err error) {
 	for process, now := range u {
 		earlier, ok := before[process]
 		d := usage{now.transferCalls - earlier.transferCalls, now.commands - earlier.commands, now.cpuSeconds - earlier.cpuSeconds}
 		switch {
 		case !ok || len(u) != len(before):
-			return nil, errOtherServers
+			return usage{}, 0, errOtherServers
 		case d.transferCalls < 0 || d.commands < 0 || d.cpuSeconds < 0:
-			return nil, errCountedAnew
+			return usage{}, 0, errCountedAnew
 		}
-		done[process] = d
+		all = usage{all.transferCalls + d.transferCalls, all.commands + d.commands, all.cpuSeconds + d.cpuSeconds}
+		busiest = max(busiest, d.cpuSeconds)
 	}
-	return done, nil
-}
-
-func (u usages) total() (total usage) {
-	for _, one := range u {
-		total.transferCalls += one.transferCalls
-		total.commands += one.commands
-		total.cpuSeconds += one.cpuSeconds
-	}
-	return total
+	return all, busiest, nil
 }
 
 // usages asks all masters of a cluster at once, or the one server. It fails if one has no such statistics.
