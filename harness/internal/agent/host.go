@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -142,4 +144,19 @@ func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map
 	handle := "load-" + strconv.Itoa(h.made)
 	h.agents[handle] = a
 	return Opened{handle, h.epoch.Wall(time.Now())}, nil
+}
+
+// Usage is the resources that a process has used since its start.
+type Usage struct {
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	GCPauseSeconds float64 `json:"gc_pause_seconds"`
+	// Processors is how many it may use at a time.
+	Processors int `json:"processors"`
+}
+
+// ReadUsage asks the kernel and the runtime about this process.
+func ReadUsage() Usage {
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	return Usage{CPUSeconds: cpuSeconds(), GCPauseSeconds: gc.PauseTotal.Seconds(), Processors: min(runtime.GOMAXPROCS(0), runtime.NumCPU())}
 }

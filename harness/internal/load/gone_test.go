@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -74,4 +75,76 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	})
 	require.Empty(t, r.ServerGone)
 	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
+}
+
+// What a server did is told of the one that was there all the time, or not at all, and no objective on it is met.
+func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
+	t.Parallel()
+	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
+	busy(t, sentinels)
+	for name, tc := range map[string]struct {
+		srv    *redis.Server
+		length time.Duration
+		do     func(*redis.Server)
+	}{
+		"restart": {kept, 2500 * time.Millisecond, func(s *redis.Server) {
+			require.NoError(t, s.Nodes()[0].Kill())
+			require.NoError(t, s.Nodes()[0].Restart(t.Context()))
+		}},
+		"fail-over": {sentinels.Server, 4 * time.Second, func(*redis.Server) {
+			_, err := sentinels.Failover(t.Context())
+			require.NoError(t, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := meanwhile(t, tc.srv, tc.length, tc.do)
+			require.Empty(t, r.ServerGone)
+			require.Nil(t, r.ServerStats)
+			require.Contains(t, r.Notes, "no server statistics: a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
+			slo, err := run.ParseSLO("transfer_calls_per_message<=1000")
+			require.NoError(t, err)
+			require.False(t, slo.Evaluate(r).Met)
+		})
+	}
+}
+
+// busy has each node count more commands than a run makes, so that no difference between two of them is below zero.
+func busy(t *testing.T, set *redistest.SentinelSet) {
+	t.Helper()
+	for i, node := range set.Nodes() {
+		client := redistest.Client(node)
+		defer client.Close()
+		pipeline := client.Pipeline()
+		for range 20000 * i {
+			pipeline.Do(t.Context(), "ZRANGEBYSCORE", "none", "0", "1")
+		}
+		_, err := pipeline.Exec(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.
+func TestAFrozenServerFailsTheRun(t *testing.T) {
+	t.Parallel()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
+	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
+	at := 500 * time.Millisecond
+	p.Faults = []plan.Fault{{Kind: "halt", At: plan.Span{Min: at, Max: at}, For: 1500 * time.Millisecond}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	onRedis(t, &o)
+	result, err := load.Run(t.Context(), o)
+	require.NoError(t, err)
+	r := result.Report
+	r.Faults = nil          // which would excuse it
+	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
+	require.False(t, r.Judge(nil).Passed)
+	require.True(t, r.Valid(), r.Verdict.Text)
+	require.Contains(t, r.Verdict.Text, "the system under test held up")
+	require.Contains(t, r.Verdict.Text, "response time p99")
+	require.Greater(t, r.Offers.LateForSystem, r.Offers.LateForTool+r.Offers.LateForMachine, "%+v", r.Offers)
+	require.Zero(t, r.Counts.Lost)
 }

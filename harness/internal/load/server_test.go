@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -155,5 +155,37 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			_, err = Run(t.Context(), o)
 			require.ErrorContains(t, err, "holds 1 messages already")
 		})
+	}
+}
+
+func TestConnectionsOfAName(t *testing.T) {
+	list := "id=3 addr=127.0.0.1:1 laddr=127.0.0.1:2 fd=8 name=part age=1 flags=b cmd=blpop user=default\n" +
+		"id=4 addr=127.0.0.1:3 fd=9 name= age=1 flags=N cmd=client|list\n" +
+		"id=5 addr=127.0.0.1:4 fd=9 name=part-2 age=1 flags=b cmd=blpop\n" +
+		"id=17 addr=127.0.0.1:5 fd=9 name=part age=1 flags=N cmd=evalsha\n"
+	require.Equal(t, []string{"3", "17"}, connections(list, "part"))
+	require.Empty(t, connections(list, "other"))
+}
+
+func FuzzConnections(f *testing.F) {
+	f.Add("id=3 addr=127.0.0.1:1 name=part cmd=blpop\n", "part")
+	f.Add("name=part id=\n", "part")
+	f.Fuzz(func(t *testing.T, list, name string) {
+		for _, id := range connections(list, name) {
+			require.NotEmpty(t, id)
+		}
+	})
+}
+
+// When a server went is said as far as it is known: between the last ping that it answered and the next.
+func TestSinceWhenAServerIsGone(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for want, at := range map[string][2]time.Duration{
+		"before the load began":                    {-2 * time.Second, -time.Second},
+		"at the latest 900ms after the load began": {-100 * time.Millisecond, 900 * time.Millisecond},
+		"between 3s and 4.1s after the load began": {3 * time.Second, 4100 * time.Millisecond},
+	} {
+		d := departure{answered: start.Add(at[0]), failed: start.Add(at[1])}
+		require.Equal(t, want, d.since(start))
 	}
 }
