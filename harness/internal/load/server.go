@@ -218,7 +218,7 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 // goneText says when the server ended, if it has; of a run that ended by itself, where what is held could not be read
 // and no server answers. start is the begin of the load.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
-	if d, gone := context.Cause(e.server).(departure); gone {
+	if d := (departure{}); errors.As(context.Cause(e.server), &d) {
 		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
 	}
 	if unread && e.Redis != nil && e.Injector == nil {
