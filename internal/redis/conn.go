@@ -24,8 +24,6 @@ type Conn interface {
 	Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
 	// Run sends a Script by its SHA-1, and in full if the server does not know the Script.
 	Run(ctx context.Context, script *Script, keys []string, args ...any) *goredis.Cmd
-	// MasterOf returns the master that has a key, and its address; of one server the server itself.
-	MasterOf(ctx context.Context, key string) (address string, master Conn, err error)
 	// EachMaster calls do for all masters of a Cluster at once, and for any other server once. It returns the first error.
 	EachMaster(ctx context.Context, do Visit) error
 	// EachNode is EachMaster with the replicas of a Cluster.
@@ -152,18 +150,6 @@ func (c conn) Run(ctx context.Context, script *Script, keys []string, args ...an
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	return script.Run(ctx, c.client, keys, args...)
-}
-
-func (c conn) MasterOf(ctx context.Context, key string) (string, Conn, error) {
-	cluster, ok := c.client.(*goredis.ClusterClient)
-	if !ok {
-		return "", c, nil
-	}
-	master, err := cluster.MasterForKey(ctx, key)
-	if err != nil {
-		return "", nil, err
-	}
-	return master.Options().Addr, conn{master, c.limit}, nil
 }
 
 func (c conn) EachMaster(ctx context.Context, do Visit) error {

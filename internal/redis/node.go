@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// errClosed is a Node's error after the end of its Server.
-var errClosed = errors.New("the server is closed")
-
 // Node is a server program of ours, to kill, pause and start again. Any goroutine may call its methods; one runs at a time.
 type Node struct {
 	// Addr is host:port, the same after a restart.
@@ -27,7 +24,6 @@ type Node struct {
 	mu      sync.Mutex
 	process *process
 	paused  bool
-	closed  bool
 }
 
 // PID returns the process id of the latest run.
@@ -69,9 +65,6 @@ func (n *Node) Kill() error {
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
-		return errClosed
-	}
 	n.paused = false
 	if err := n.process.kill(); err != nil {
 		return err
@@ -112,9 +105,6 @@ func (n *Node) Resume() error { return n.signal(resumeSignal, false) }
 func (n *Node) signal(sig os.Signal, pauses bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
-		return errClosed
-	}
 	if err := n.process.cmd.Process.Signal(sig); err != nil {
 		return fmt.Errorf("%v of %s: %w", sig, n.Addr, err)
 	}
@@ -126,7 +116,6 @@ func (n *Node) signal(sig os.Signal, pauses bool) error {
 func (n *Node) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.closed = true
 	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
 }
 

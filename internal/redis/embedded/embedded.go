@@ -170,11 +170,7 @@ func (e *Server) forget(c *client) {
 	delete(e.clients, c.id)
 	delete(e.monitors, c)
 	// miniredis forgets subscribers when its own connections end; these are ours.
-	c.capture()
-	for _, cmd := range []string{"UNSUBSCRIBE", "PUNSUBSCRIBE"} {
-		e.dispatch(c.peer, cmd)
-	}
-	c.captured()
+	e.aside(c.peer.Ctx, []string{"UNSUBSCRIBE"}, []string{"PUNSUBSCRIBE"})
 	c.finish()
 }
 
@@ -214,7 +210,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	if isScript {
 		e.feed(c, args) // before the commands the script calls
 	}
-	c.capture()
+	c.peer.reply.Reset()
 	switch {
 	case isScript:
 		e.machine.eval(c, name, args)
@@ -235,38 +231,29 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		e.hello(c, args)
 	case !e.srv.IsRegisteredCommand(name):
 		c.peer.WriteRaw(unknownCommand(args))
+	case (name == "SUBSCRIBE" || name == "PSUBSCRIBE") && len(args) > 1:
+		c.news.Ctx, c.news.Resp3 = c.peer.Ctx, c.peer.Resp3
+		e.dispatch(c.news, args)
+		c.news.Flush()
+		c.peer.Ctx = c.news.Ctx
 	default:
-		e.dispatch(c.peer, args...)
+		e.dispatch(c.peer.Peer, args)
 	}
-	c.peer.Flush()
-	reply = wholeScores(name, c.captured())
+	reply = c.peer.replied(name)
 	if name == "SELECT" && string(reply) == "+OK\r\n" {
 		c.db = args[1]
 	}
 	rejected := isRejection(reply)
 	if !isScript && !rejected {
 		e.feed(c, args)
-		if w == nil && e.mayWrite(name) {
-			e.writes++
-		}
 	}
 	if !rejected {
-		e.count(args)
+		e.count(args, reply)
 	}
 	if e.hooks.Ran != nil {
 		e.hooks.Ran(c.addr, args, reply)
 	}
 	return reply, w
-}
-
-// writeNothing are commands that change no key, although miniredis does not mark them as read-only.
-var writeNothing = map[string]bool{
-	"AUTH": true, "CLIENT": true, "CONFIG": true, "ECHO": true, "HELLO": true, "INFO": true, "MONITOR": true, "PING": true, "PSUBSCRIBE": true,
-	"PUBLISH": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true, "SELECT": true, "SUBSCRIBE": true, "TIME": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WATCH": true,
-}
-
-func (e *Server) mayWrite(name string) bool {
-	return !writeNothing[name] && !e.srv.IsReadOnlyCommand(name)
 }
 
 // Writes counts the commands that may have written, including the commands of scripts. While it does not change,
@@ -291,13 +278,19 @@ func (e *Server) Do(args ...string) []byte {
 }
 
 // dispatch hands a command to miniredis, or refuses it.
-func (e *Server) dispatch(p *mini.Peer, args ...string) {
+func (e *Server) dispatch(p *mini.Peer, args []string) {
 	if refused := refusal(args); refused != "" {
 		p.WriteError(refused)
 	} else {
 		e.srv.Dispatch(p, args)
 	}
-	p.Flush()
+}
+
+// ask runs a command and returns its reply, which is valid until the peer's next command.
+func (e *Server) ask(p *peer, args []string) []byte {
+	p.reply.Reset()
+	e.dispatch(p.Peer, args)
+	return p.replied(strings.ToUpper(args[0]))
 }
 
 // isRejection reports errors from before a command runs. Redis neither shows such a command to monitors nor

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	mini "github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
 )
@@ -34,9 +32,8 @@ type machine struct {
 	known   *lua.LTable       // the globals
 	globals *lua.LTable       // shows known to scripts
 	bodies  map[string]string // by SHA-1
-	calls   *mini.Peer        // miniredis's client for the commands of scripts
-	reply   bytes.Buffer
-	limit   time.Duration // of one script; 0 is for ever
+	peer    *peer             // for the commands of scripts
+	limit   time.Duration     // of one script; 0 is for ever
 
 	// The running script.
 	sha, db  string
@@ -49,8 +46,7 @@ var absent = []string{"_printregs", "bit", "cjson", "cmsgpack", "collectgarbage"
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
-	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, bodies: map[string]string{}}
-	m.calls = mini.NewPeer(bufio.NewWriterSize(&m.reply, 512))
+	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, bodies: map[string]string{}, peer: newPeer(nil)}
 	for name, open := range map[string]lua.LGFunction{
 		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
 	} {
@@ -139,11 +135,11 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 }
 
 // run runs a program and writes its result to p.
-func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []string) (err error) {
+func (m *machine) run(p *peer, program *lua.FunctionProto, keys, args []string) (err error) {
 	l := m.state
-	m.calls.Ctx = nil // database 0, no watched key
+	m.peer.Ctx = nil // database 0, no watched key
 	if m.db != "0" {
-		m.dispatch([]string{"SELECT", m.db})
+		m.server.ask(m.peer, []string{"SELECT", m.db})
 	}
 	m.known.RawSetString("KEYS", list(l, keys))
 	m.known.RawSetString("ARGV", list(l, args))
@@ -167,13 +163,6 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []str
 	}
 	writeLua(p, l.Get(-1), 0)
 	return nil
-}
-
-// dispatch has miniredis run a command; the reply is valid until the next call.
-func (m *machine) dispatch(args []string) []byte {
-	m.reply.Reset()
-	m.server.dispatch(m.calls, args...)
-	return wholeScores(strings.ToUpper(args[0]), m.reply.Bytes())
 }
 
 // call is redis.call, which raises an error reply; pcall is redis.pcall, which returns it.
@@ -204,7 +193,7 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 	if refused := m.refuses(args); refused != "" {
 		return replyTable(l, "err", refused)
 	}
-	reply := m.dispatch(args)
+	reply := m.server.ask(m.peer, args)
 	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
 		return replyTable(l, "err", "ERR Wrong number of args calling Redis command from script")
 	}
@@ -267,7 +256,7 @@ func readLua(l *lua.LState, reply []byte) (v lua.LValue, rest []byte) {
 }
 
 // writeLua writes a script's result: a number without its fraction, a list up to its first nil.
-func writeLua(p *mini.Peer, v lua.LValue, depth int) {
+func writeLua(p *peer, v lua.LValue, depth int) {
 	switch v := v.(type) {
 	case lua.LString:
 		p.WriteBulk(string(v))

@@ -27,9 +27,6 @@ var notFromScripts = map[string]bool{
 	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WAIT": true, "WATCH": true,
 }
 
-// pops write nothing if there is nothing to pop.
-var pops = map[string]bool{"LMOVE": true, "LPOP": true, "RPOP": true, "RPOPLPUSH": true}
-
 // eval answers EVAL, EVALSHA and their _RO forms.
 func (m *machine) eval(c *client, name string, args []string) {
 	keys, err := strconv.Atoi(args[2])
@@ -89,10 +86,7 @@ func (e *Server) scriptCalled(m *machine, args []string, reply []byte) {
 		m.db = args[1]
 	}
 	e.show(m.db+" lua", args)
-	e.count(args)
-	if e.mayWrite(name) && (!pops[name] || string(reply) != "$-1\r\n") {
-		e.writes++
-	}
+	e.count(args, reply)
 }
 
 // stackPlace finds the innermost line of the script in a stack.
@@ -144,7 +138,7 @@ func (m *machine) script(c *client, args []string) {
 		clear(m.bodies)
 		fallthrough
 	default:
-		m.server.dispatch(c.peer, args...)
+		m.server.dispatch(c.peer.Peer, args)
 	}
 }
 
