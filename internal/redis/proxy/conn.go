@@ -49,7 +49,7 @@ const (
 )
 
 // Set replaces the fault of this connection.
-func (c *Conn) Set(f Fault) { c.proxy.changeFault(func() { c.fault = f }) }
+func (c *Conn) Set(f Fault) { c.proxy.change(func() { c.fault = f }) }
 
 // Sent reports whether one of the last 1000 commands begins with words, in any case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
 func (c *Conn) Sent(words ...string) bool {
@@ -157,23 +157,20 @@ func whether(holds bool) time.Duration {
 	return 0
 }
 
-// await waits as long as wait says, and calls wait again, under the lock, when a fault changes. It returns false at the connection's end.
+// await waits as long as wait says, and calls wait again, under the lock, on each change. It returns false at the connection's end.
 func (c *Conn) await(wait func() time.Duration) bool {
 	for {
 		c.proxy.mu.Lock()
-		d, faulted := wait(), c.proxy.faulted
+		d, changed := wait(), c.proxy.changed
 		c.proxy.mu.Unlock()
 		if d <= 0 {
 			return true
 		}
-		timer := time.NewTimer(d)
 		select {
-		case <-timer.C:
-		case <-faulted:
+		case <-time.After(d):
+		case <-changed:
 		case <-c.done:
-			timer.Stop()
 			return false
 		}
-		timer.Stop()
 	}
 }

@@ -30,8 +30,7 @@ type Proxy struct {
 	accepts sync.WaitGroup // the listener's loop
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced on each change that Until may wait for
-	faulted  chan struct{} // the same for changes of a fault
+	changed  chan struct{} // closed and replaced on each change
 	listener *net.TCPListener
 	closed   bool
 	fault    Fault
@@ -53,7 +52,7 @@ func To(addr string) Dial {
 // New starts a Proxy. Close ends it.
 func New(dial Dial) (*Proxy, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{}), faulted: make(chan struct{})}
+	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{})}
 	if err := p.listen(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("no port for a proxy: %w", err)
@@ -71,22 +70,13 @@ func (p *Proxy) Close() {
 	p.work.Wait()
 }
 
-// change runs f under the lock and wakes Until.
+// change runs f under the lock and wakes Until and the streams.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
 	close(p.changed)
 	p.changed = make(chan struct{})
-}
-
-// changeFault is change, and wakes streams.
-func (p *Proxy) changeFault(f func()) {
-	p.change(func() {
-		f()
-		close(p.faulted)
-		p.faulted = make(chan struct{})
-	})
 }
 
 // listen needs mu, except in New.
@@ -213,7 +203,7 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 // as well.
 func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
 	conns := p.Conns(match)
-	p.changeFault(func() {
+	p.change(func() {
 		if match == nil {
 			p.fault, conns = f, p.conns
 		}
