@@ -20,20 +20,14 @@ type disturbance struct {
 }
 
 // occupy connects a client that stays.
-func occupy(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: occupy")
-	}
+func occupy(ts *testscript.TestScript, _ []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "till-7"})
 	ts.Check(client.Ping(context.Background()).Err())
 	ts.Defer(func() { client.Close() })
 }
 
 // limit makes a user and is gone again.
-func limit(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: limit RIGHTS…")
-	}
+func limit(ts *testscript.TestScript, args []string) {
 	user := []any{"ACL", "SETUSER", "limited", "reset", "on", ">pw", "~*", "&*", "+@all"}
 	for _, right := range args {
 		user = append(user, right)
@@ -46,10 +40,7 @@ func limit(ts *testscript.TestScript, neg bool, args []string) {
 
 // disturb begins once there are keys, with a connection for each SET, and goes on until undisturb, which looks
 // whether every key is still there.
-func disturb(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: disturb")
-	}
+func disturb(ts *testscript.TestScript, _ []string) {
 	ctx, stop := context.WithCancel(context.Background())
 	d := &disturbance{stop: stop, done: make(chan struct{})}
 	addr := ts.Getenv("REDIS_ADDR")
@@ -92,11 +83,8 @@ func (d *disturbance) run(ctx context.Context, addr string) error {
 	return nil
 }
 
-func undisturb(ts *testscript.TestScript, neg bool, args []string) {
+func undisturb(ts *testscript.TestScript, _ []string) {
 	d := disturbances[ts.Getenv("REDIS_ADDR")]
-	if neg || len(args) > 0 || d == nil {
-		ts.Fatalf("usage: undisturb, after disturb")
-	}
 	d.stop()
 	<-d.done
 	ts.Check(d.err)

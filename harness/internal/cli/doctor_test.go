@@ -39,10 +39,7 @@ func offered(ctx context.Context, client redis.UniversalClient, queue string, la
 	return err
 }
 
-func offer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: offer QUEUE LAYOUT VALUE DELAY")
-	}
+func offer(ts *testscript.TestScript, args []string) {
 	delay, err := time.ParseDuration(args[3])
 	ts.Check(err)
 	layout := wire.LayoutDLc0
@@ -66,10 +63,7 @@ func redisDo(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // subscribe listens as a client with a delayed queue does, to the end of the script.
-func subscribe(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: subscribe QUEUE")
-	}
+func subscribe(ts *testscript.TestScript, args []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "billing"})
 	subscription := client.Subscribe(context.Background(), wire.NamesOf(args[0]).Channel)
 	_, err := subscription.Receive(context.Background())
@@ -160,10 +154,7 @@ func TestQueueWhereByJava(t *testing.T) {
 }
 
 // leased puts a message under a lease of a dq.Worker that is over.
-func leased(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: leased QUEUE VALUE")
-	}
+func leased(ts *testscript.TestScript, args []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
 	defer client.Close()
 	names, ctx := scripts.LeaseNamesOf(args[0]), context.Background()
@@ -174,10 +165,7 @@ func leased(ts *testscript.TestScript, neg bool, args []string) {
 
 // next runs the command that doctor printed for a kind of finding, with more flags, as a person who pastes it. A guard is
 // interrupted.
-func next(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: next KIND [FLAG…]")
-	}
+func next(ts *testscript.TestScript, args []string) {
 	kept := "NEXT_" + strings.ReplaceAll(args[0], "-", "_")
 	if _, after, found := strings.Cut(ts.ReadFile("stdout"), " "+args[0]+": "); found {
 		_, command, _ := strings.Cut(after, "\n  next    ")

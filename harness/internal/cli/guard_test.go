@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -186,17 +185,15 @@ func TestGuardsOfAFleet(t *testing.T) {
 
 // service is a JVM of a Redisson release that offers to each queue, 50 messages a second in all.
 type service struct {
-	*redistest.RedissonQueue
+	*javaService
 	handles []string
 	sent    sync.Map // as of a side
 }
 
 func (f *fleet) service(release string) *service {
-	s := &service{RedissonQueue: redistest.OpenRedisson(f.t, f.srv, release, f.queues[0], "string")}
+	s := &service{javaService: openRedisson(f.t, f.srv, release, f.queues[0], "string")}
 	for _, queue := range f.queues {
-		var opened struct{ Handle string }
-		require.NoError(f.t, json.Unmarshal(s.Call("open", map[string]any{"redis": f.srv.URL(), "client": "roll", "queue": queue, "codec": "string", "options": map[string]any{"subscriptionsPerConnection": 30}}), &opened))
-		s.handles = append(s.handles, opened.Handle)
+		s.handles = append(s.handles, s.open(map[string]any{"redis": f.srv.URL(), "client": "roll", "queue": queue, "codec": "string", "options": map[string]any{"subscriptionsPerConnection": 30}}))
 	}
 	return s
 }
@@ -206,7 +203,7 @@ func (s *service) run(ctx context.Context, f *fleet) {
 		i, delay := n%len(f.queues), 2500+rand.Int64N(500)
 		value := fmt.Sprintf("%s %p %d", f.queues[i], s, n)
 		began := time.Now()
-		_, err := s.Try("dq.offer", map[string]any{"handle": s.handles[i], "value": map[string]string{"t": "string", "v": value}, "delay": delay})
+		_, err := s.link.Call(f.ctx, "dq.offer", map[string]any{"handle": s.handles[i], "value": map[string]string{"t": "string", "v": value}, "delay": delay})
 		due := began.UnixMilli() + delay
 		if err != nil || time.Since(began) > 2*time.Second { // Redisson may have sent the offer again
 			due = 0
@@ -254,7 +251,7 @@ func TestRollOfRealServices(t *testing.T) {
 		ctx, end := context.WithCancel(f.ctx)
 		done := make(chan struct{})
 		go func() { defer close(done); s.run(ctx, f) }()
-		return func() { end(); <-done; s.Close() }
+		return func() { end(); <-done; s.link.Close() }
 	}
 	stopOld := serve("3.16.6")
 	stopNew := serve("4.7.0")

@@ -72,11 +72,22 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "together": together, "json": oneDocument, "fields": fields, "serve": serve,
-			"offer": offer, "redis": redisDo, "subscribe": subscribe, "leased": leased, "next": next,
-			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
+			"exits": taking(2, many, exits), "together": taking(1, 1, together), "json": taking(0, 0, oneDocument), "fields": taking(2, many, fields),
+			"serve": taking(0, 1, serve), "offer": taking(4, 4, offer), "redis": redisDo, "subscribe": taking(1, 1, subscribe),
+			"leased": taking(2, 2, leased), "next": taking(1, many, next), "disturb": taking(0, 0, disturb), "undisturb": taking(0, 0, undisturb),
+			"occupy": taking(0, 0, occupy), "limit": taking(1, many, limit), "build": taking(2, 2, buildProgram),
 		},
 	})
+}
+
+// taking refuses fewer or more arguments than a command of the scripts takes.
+func taking(least, most int, run func(*testscript.TestScript, []string)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < least || most != many && len(args) > most {
+			ts.Fatalf("expected %d arguments, got %q", least, args)
+		}
+		run(ts, args)
+	}
 }
 
 func condition(name string) (bool, error) {
@@ -90,19 +101,13 @@ func condition(name string) (bool, error) {
 	return err == nil, nil
 }
 
-func buildProgram(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: build FOLDER FILE")
-	}
+func buildProgram(ts *testscript.TestScript, args []string) {
 	output, err := exec.Command("go", "build", "-o", ts.MkAbs(args[1]), args[0]).CombinedOutput()
 	ts.Logf("%s", output)
 	ts.Check(err)
 }
 
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE PROGRAM ARGS…")
-	}
+func exits(ts *testscript.TestScript, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
@@ -117,10 +122,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: json")
-	}
+func oneDocument(ts *testscript.TestScript, _ []string) {
 	checkDocument(fatal{ts}, []byte(ts.ReadFile("stdout")))
 }
 
@@ -131,10 +133,7 @@ func (f fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
 
 func (fatal) FailNow() {}
 
-func serve(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 {
-		ts.Fatalf("usage: serve [FILE]")
-	}
+func serve(ts *testscript.TestScript, args []string) {
 	var settings []string
 	if len(args) > 0 {
 		settings = []string{"--unixsocket", ts.MkAbs(args[0])}
@@ -146,10 +145,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("REDIS_ADDR", srv.Addr)
 }
 
-func together(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: together KIND")
-	}
+func together(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	switch args[0] {
@@ -177,10 +173,7 @@ func together(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func fields(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: fields FILE PATH=VALUE…")
-	}
+func fields(ts *testscript.TestScript, args []string) {
 	var document any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &document))
 	for _, arg := range args[1:] {

@@ -48,7 +48,7 @@ type story struct {
 	srv      *redis.Server
 	client   goredis.UniversalClient
 	names    wire.Names
-	services map[string]*redistest.RedissonQueue
+	services map[string]*javaService
 	shell    *shell
 	offered  int
 }
@@ -61,7 +61,7 @@ func tell(t *testing.T, text string) {
 	t.Cleanup(func() { client.Close() })
 	s := &story{
 		t: t, ctx: ctx, srv: srv, client: client, names: wire.NamesOf("orders"),
-		services: map[string]*redistest.RedissonQueue{}, shell: newShell(t, srv.URL()),
+		services: map[string]*javaService{}, shell: newShell(t, srv.URL()),
 	}
 	comment := regexp.MustCompile(`^<!-- (.*) -->$`)
 	commands := 0
@@ -97,12 +97,12 @@ func (s *story) happens(what string) {
 		if len(words) > 3 {
 			codec = words[4]
 		}
-		s.services[version] = redistest.OpenRedisson(s.t, s.srv, version, "orders", codec)
+		s.services[version] = openRedisson(s.t, s.srv, version, "orders", codec)
 		s.eventually(what, func() bool {
 			return s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel] > before
 		})
 	case "ends":
-		service.Close()
+		require.NoError(s.t, service.link.Close())
 		delete(s.services, version)
 	case "offers":
 		n, err := strconv.Atoi(words[3])
@@ -111,7 +111,7 @@ func (s *story) happens(what string) {
 		require.NoError(s.t, err, what)
 		for i := range n {
 			s.offered++
-			service.Call("dq.offer", map[string]any{
+			service.call("dq.offer", map[string]any{
 				"value": map[string]string{"t": "string", "v": fmt.Sprintf("order %d", s.offered)}, "delay": delay.Milliseconds() + int64(i)*100,
 			})
 		}
@@ -122,7 +122,7 @@ func (s *story) happens(what string) {
 		came := map[string]bool{}
 		for range n {
 			var taken struct{ V string }
-			require.NoError(s.t, json.Unmarshal(service.Call("q.poll", nil), &taken))
+			require.NoError(s.t, json.Unmarshal(service.call("q.poll", nil), &taken))
 			require.Regexp(s.t, `^order \d+$`, taken.V)
 			came[taken.V] = true
 		}

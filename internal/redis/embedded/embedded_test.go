@@ -159,36 +159,6 @@ func TestRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
 	}
 }
 
-// Every recorded script, whatever it does, answers as on a real server on a
-// queue with two elements.
-func TestRunsEveryRecordedScript(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "dq", "wire", "scripts", "*.lua"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	var cmds [][]string
-	for _, f := range files {
-		name := strings.TrimSuffix(filepath.Base(f), ".lua")
-		if strings.HasPrefix(name, "sizeInMemory") { // MEMORY USAGE is each server's own estimate
-			continue
-		}
-		arg := "1" // an index or a limit
-		if strings.HasPrefix(name, "expire") {
-			arg = "4102444800000" // a time, in ms, that does not pass during the test
-		}
-		for _, offer := range []string{"offer-v1", "offer-v2"} {
-			cmds = append(cmds, []string{"FLUSHALL"})
-			for i := range 2 {
-				cmds = append(cmds, []string{"EVAL", script(t, offer), "4", "d", "t", "q", "c", strconv.Itoa(5 + i), "12345678", "value" + strconv.Itoa(i)})
-			}
-			cmds = append(cmds,
-				[]string{"EVAL", script(t, name), "3", "q", "t", "other", arg, "value1"},
-				[]string{"LRANGE", "q", "0", "-1"}, []string{"ZRANGE", "t", "0", "-1", "WITHSCORES"})
-		}
-	}
-	requireSameAsRedis(t, cmds)
-}
-
 func TestAnswersAsRedisDoes(t *testing.T) {
 	t.Parallel()
 	requireSameAsRedis(t, [][]string{
