@@ -19,6 +19,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
@@ -235,7 +236,7 @@ func texts(lines []monitor.Line) (all []string) {
 	for _, line := range lines {
 		var b []byte
 		for _, arg := range line.Args {
-			b = append(monitor.AppendQuoted(b, arg), ' ')
+			b = append(resp.AppendQuoted(b, arg), ' ')
 		}
 		all = append(all, string(b))
 	}

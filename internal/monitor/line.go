@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // LuaPeer is the peer of a command that a script called.
@@ -62,7 +64,7 @@ func (l Line) String() string {
 	b = strconv.AppendInt(b, l.Time/1e6, 10)
 	b = fmt.Appendf(b, ".%06d [%d %s]", l.Time%1e6, l.DB, l.Peer)
 	for _, arg := range l.Args {
-		b = AppendQuoted(append(b, ' '), arg)
+		b = resp.AppendQuoted(append(b, ' '), arg)
 	}
 	return string(b)
 }

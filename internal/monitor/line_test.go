@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 func TestParseLine(t *testing.T) {
@@ -73,7 +75,7 @@ func TestQuotedHasEveryByte(t *testing.T) {
 	for c := range 256 {
 		all.WriteByte(byte(c))
 	}
-	quoted := string(AppendQuoted(nil, all.String()))
+	quoted := string(resp.AppendQuoted(nil, all.String()))
 	require.NotRegexp(t, `\\x[0-9a-f]?[A-F]`, quoted)
 	arg, next, err := parseQuoted(quoted, 0)
 	require.NoError(t, err)

@@ -4,26 +4,9 @@ import "strings"
 
 const (
 	hexDigits = "0123456789abcdefABCDEF"
-	// escaped are the bytes with an escape of one letter, and escapes are these letters.
+	// escaped are the bytes with an escape of one letter, and escapes are these letters: see resp.AppendQuoted.
 	escaped, escapes = "\\\"\n\r\t\a\b", `\"nrtab`
 )
-
-// AppendQuoted appends arg in double quotes as a Redis server quotes it (its sdscatrepr): \\ \" \n \r \t \a \b by name,
-// every other byte that is not printable ASCII as \xHH in lower case.
-func AppendQuoted(b []byte, arg string) []byte {
-	b = append(b, '"')
-	for i := range len(arg) {
-		c := arg[i]
-		if c >= ' ' && c <= '~' && c != '"' && c != '\\' {
-			b = append(b, c)
-		} else if at := strings.IndexByte(escaped, c); at >= 0 {
-			b = append(b, '\\', escapes[at])
-		} else {
-			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return append(b, '"')
-}
 
 // parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and appends them to args.
 func parseArgs(args []string, text string, pos int) ([]string, error) {

@@ -80,3 +80,21 @@ func appendBulk[T string | []byte](b []byte, s T) []byte {
 func appendHeader(b []byte, kind byte, n int) []byte {
 	return append(strconv.AppendInt(append(b, kind), int64(n), 10), "\r\n"...)
 }
+
+// AppendQuoted appends an argument as MONITOR shows it, which Redis calls sdscatrepr: in double quotes, with \\ \" \n \r \t \a \b by name,
+// and every other byte that is not printable ASCII as \xHH in lower case.
+func AppendQuoted(b []byte, arg string) []byte {
+	const escaped, escapes, hexDigits = "\\\"\n\r\t\a\b", `\"nrtab`, "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(arg) {
+		c := arg[i]
+		if c >= ' ' && c <= '~' && c != '"' && c != '\\' {
+			b = append(b, c)
+		} else if at := strings.IndexByte(escaped, c); at >= 0 {
+			b = append(b, '\\', escapes[at])
+		} else {
+			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(b, '"')
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Result is the outcome of the replay of one recording.
@@ -238,13 +239,13 @@ func (k Key) describe(name string) string {
 	}
 	var b []byte
 	for _, e := range k.elements {
-		b = monitor.AppendQuoted(append(b, ' '), e)
+		b = resp.AppendQuoted(append(b, ' '), e)
 	}
 	return fmt.Sprintf("%s %s:%s", k.Type, quoted(name), b)
 }
 
 // quoted returns a name as MONITOR prints it.
-func quoted(name string) string { return string(monitor.AppendQuoted(nil, name)) }
+func quoted(name string) string { return string(resp.AppendQuoted(nil, name)) }
 
 // Text returns the result for people: one line, the declared deviations below it, and the window of a divergence.
 func (r *Result) Text() string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Role is the part that a call plays.
@@ -253,4 +254,4 @@ func (n *normaliser) member(e *Event, member string) string {
 	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
 }
 
-func quoted(s string) string { return string(monitor.AppendQuoted(nil, s)) }
+func quoted(s string) string { return string(resp.AppendQuoted(nil, s)) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Difference is the first place at which two lists of lines differ.
@@ -146,7 +147,7 @@ func short(l monitor.Line) string {
 		b = fmt.Appendf(b, " [%d]", l.DB)
 	}
 	for _, arg := range l.Args {
-		b = monitor.AppendQuoted(append(b, ' '), arg)
+		b = resp.AppendQuoted(append(b, ' '), arg)
 	}
 	return string(b)
 }
