@@ -1,14 +1,15 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"io"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/cli"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // VerifyOptions say how a port is judged. The zero value judges it as the newest Redisson by its effects, on a server
@@ -30,41 +31,14 @@ type Report = conformance.Report
 // Verify judges a port of delayed queues in this process, for its own tests: serve is the method Serve of a serve.Port.
 // An error means that the port or the server could not be had; what the port does wrong is in the report.
 func Verify(ctx context.Context, serve func(in io.Reader, out io.Writer) error, o VerifyOptions) (*Report, error) {
+	level, err1 := conformance.ParseLevel(cmp.Or(o.Level, string(conformance.State)))
+	release, err2 := wire.LookupRelease(cmp.Or(o.Release, wire.Newest().String()))
+	oracle, err3 := conformance.LoadOracle(recordings.Redisson(), ".")
 	plan := &conformance.Plan{
-		Redis: "process", Level: conformance.State, Release: wire.Newest(), Notice: func(string) {}, Finished: func(conformance.Result) {},
+		Redis: cmp.Or(o.Redis, "process"), Level: level, Release: release, Oracle: oracle, Notice: func(string) {}, Finished: func(conformance.Result) {},
 		Start: func(ctx context.Context) (program.Program, error) { return program.Local(ctx, "port", serve) },
 	}
-	var err error
-	if o.Redis != "" {
-		plan.Redis = o.Redis
-	}
-	if o.Level != "" {
-		if plan.Level, err = conformance.ParseLevel(o.Level); err != nil {
-			return nil, err
-		}
-	}
-	if o.Release != "" {
-		if plan.Release, err = wire.LookupRelease(o.Release); err != nil {
-			return nil, err
-		}
-	}
-	keep, err := conformance.Compile(o.Run)
-	if err != nil {
-		return nil, err
-	}
-	sections, err := conformance.Load(scenarios.Conformance, "conformance")
-	if err != nil {
-		return nil, err
-	}
-	if plan.Level == conformance.State {
-		beyond, err := conformance.Load(scenarios.Conformance, "beyond")
-		if err != nil {
-			return nil, err
-		}
-		sections = append(sections, beyond...)
-	}
-	plan.Cases = conformance.Select(sections, keep)
-	if plan.Oracle, err = conformance.LoadOracle(recordings.Redisson(), "."); err != nil {
+	if err := cmp.Or(err1, err2, err3, cli.Cases(plan, o.Run, level)); err != nil {
 		return nil, err
 	}
 	return plan.Run(ctx)

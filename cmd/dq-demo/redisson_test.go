@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os/exec"
 	"testing"
 	"time"
@@ -21,15 +20,8 @@ import (
 // documentRelease is what the document's pom.xml asks for.
 const documentRelease = "3.16.6"
 
-// javaService is a real Redisson with the document's queue open, until the test ends.
-type javaService struct {
-	t        *testing.T
-	requests io.Writer
-	answers  *bufio.Scanner
-	handle   string
-}
-
-func openRedisson(t *testing.T, srv *redis.Server) *javaService {
+// openRedisson opens the document's queue in a real Redisson until the test ends. It returns a function for the ops of docs/protocol.md.
+func openRedisson(t *testing.T, srv *redis.Server) (ask func(op string, args ...any) (result struct{ T, V, Handle string })) {
 	redistest.Redisson(t, documentRelease)
 	release, err := wire.LookupRelease(documentRelease)
 	require.NoError(t, err)
@@ -38,47 +30,39 @@ func openRedisson(t *testing.T, srv *redis.Server) *javaService {
 		redistest.Missing(t, "redisson", err)
 	}
 	program := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)
-	stdin, err := program.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := program.StdoutPipe()
-	require.NoError(t, err)
+	stdin, _ := program.StdinPipe() // of a new command
+	stdout, _ := program.StdoutPipe()
 	require.NoError(t, program.Start())
 	t.Cleanup(func() { stdin.Close(); _ = program.Wait() })
-	s := &javaService{t: t, requests: stdin, answers: bufio.NewScanner(stdout)}
-	s.handle = s.ask(`"op":"open","redis":%q,"queue":"redisson:queue","codec":"string"`, srv.URL()).Handle
-	return s
-}
-
-// ask runs an op of docs/protocol.md and returns its result.
-func (s *javaService) ask(op string, args ...any) (result struct{ T, V, Handle string }) {
-	s.t.Helper()
-	_, err := fmt.Fprintf(s.requests, `{"id":1,"handle":%q,`+op+"}\n", append([]any{s.handle}, args...)...)
-	require.NoError(s.t, err)
-	require.True(s.t, s.answers.Scan())
-	answer := struct {
-		OK     bool
-		Result any
-	}{Result: &result}
-	require.NoError(s.t, json.Unmarshal(s.answers.Bytes(), &answer))
-	require.True(s.t, answer.OK, s.answers.Text())
-	return result
+	answers, handle := bufio.NewScanner(stdout), ""
+	ask = func(op string, args ...any) (result struct{ T, V, Handle string }) {
+		_, err := fmt.Fprintf(stdin, `{"id":1,"handle":%q,`+op+"}\n", append([]any{handle}, args...)...)
+		require.NoError(t, err)
+		require.True(t, answers.Scan())
+		answer := struct{ Result any }{&result}
+		require.NoError(t, json.Unmarshal(answers.Bytes(), &answer))
+		require.NotContains(t, answers.Text(), `"error"`)
+		return result
+	}
+	handle = ask(`"op":"open","redis":%q,"queue":"redisson:queue","codec":"string"`, srv.URL()).Handle
+	return ask
 }
 
 // A Java service takes what was posted here, and what it offers arrives here.
 func TestTheQueueIsSharedWithARealRedisson(t *testing.T) {
 	srv := redistest.Redis(t)
-	queue := openRedisson(t, srv)
+	ask := openRedisson(t, srv)
 	d := startDemo(t, srv, "--consumer", "none", "--release", documentRelease)
 	posted := time.Now()
 	d.post("data=a&expire=300")
-	value := queue.ask(`"op":"q.take"`)
+	value := ask(`"op":"q.take"`)
 	require.GreaterOrEqual(t, time.Since(posted), 299*time.Millisecond)
 	require.Equal(t, "string", value.T)
 	require.Regexp(t, `^\{"data":"a","expire":300,"time":\d+\}$`, value.V)
 	d.end()
 
 	d = startDemo(t, srv, "--release", documentRelease)
-	queue.ask(`"op":"dq.offer","value":{"t":"string","v":%q},"delay":300`, `{"data":"from Java","expire":300,"time":1642141312135}`)
+	ask(`"op":"dq.offer","value":{"t":"string","v":%q},"delay":300`, `{"data":"from Java","expire":300,"time":1642141312135}`)
 	require.Contains(t, d.logged(`msg="data obtained"`), `data="from Java" expire=300 time=1642141312135 took_ms=`)
 	d.end()
 }

@@ -16,7 +16,8 @@ func TestClusterPromotesAReplicaOfAKilledMaster(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 1, "--cluster-node-timeout", "500")
 	require.Len(t, set.Nodes(), 6)
-	ctx := within(t, 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	c := redistest.Client(set)
 	defer c.Close()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())
@@ -44,11 +45,4 @@ func TestClusterPromotesAReplicaOfAKilledMaster(t *testing.T) {
 	owner, err := set.NodeOfSlot(ctx, slot)
 	require.NoError(t, err)
 	require.Same(t, master, owner)
-}
-
-// within returns the context of a test that ends by then.
-func within(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }

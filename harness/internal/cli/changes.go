@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
@@ -23,9 +22,6 @@ func newChanges() *call {
 	}
 	return c.does(func([]string) error {
 		changes := ops.ChangesBetween(from, to)
-		return c.shows(changes, func(w io.Writer) error {
-			_, err := io.WriteString(w, changes.Text())
-			return err
-		})
+		return c.says(changes, changes.Text())
 	})
 }

@@ -63,11 +63,8 @@ func newDecode() *call {
 			return err
 		}
 		value.Schema, value.Bytes = "dq-bench/codec/v1", len(data)
-		return d.shows(value, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", value.Codec, cmp.Or(value.Class, "not told"), value.Bytes,
-				value.why, cmp.Or(value.Value, "not shown: its bytes do not name the fields; --classpath app.jar has Java read it"))
-			return err
-		})
+		return d.says(value, fmt.Sprintf("codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", value.Codec, cmp.Or(value.Class, "not told"), value.Bytes,
+			value.why, cmp.Or(value.Value, "not shown: its bytes do not name the fields; --classpath app.jar has Java read it")))
 	})
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
@@ -38,23 +38,13 @@ func newDiff() *call {
 			return err
 		}
 		defer remove()
-		files, err := diffTrees(c.Context(), paths[0], paths[1])
-		if err != nil {
+		d := diffDocument{Schema: "dq-bench/diff/v1", Tolerance: float64(trace.DefaultTolerance) / float64(time.Millisecond)}
+		if d.Files, err = diffTrees(c.Context(), paths[0], paths[1]); err != nil {
 			return err
 		}
-		cases, different := 0, 0
-		for _, f := range files {
-			cases += len(f.Cases)
-			for _, o := range f.Cases {
-				if o.Finding != nil {
-					different++
-				}
-			}
-		}
-		err = c.shows(diffDocument{"dq-bench/diff/v1", different == 0, float64(trace.DefaultTolerance) / float64(time.Millisecond), files}, func(w io.Writer) error {
-			writeDiff(w, files, different == 0)
-			return nil
-		})
+		text, cases, different := d.text()
+		d.Identical = different == 0
+		err = c.says(d, text)
 		if err == nil && different > 0 {
 			err = failure(fmt.Errorf("%d of %d cases differ", different, cases))
 		}
@@ -74,10 +64,9 @@ func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedF
 		a, b := left[name], right[name]
 		file := diffedFile{File: name}
 		switch {
-		case a == nil:
-			file.Cases = []trace.Outcome{{Finding: &trace.Finding{Meaning: "the recording " + name + " is only on the right"}}}
-		case b == nil:
-			file.Cases = []trace.Outcome{{Finding: &trace.Finding{Meaning: "the recording " + name + " is only on the left"}}}
+		case a == nil || b == nil:
+			side := map[bool]string{true: "right", false: "left"}[a == nil]
+			file.Cases = []trace.Outcome{{Finding: &trace.Finding{Meaning: "the recording " + name + " is only on the " + side}}}
 		default:
 			if name == "." {
 				file.File = a.Path + " and " + b.Path
@@ -91,10 +80,11 @@ func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedF
 	return files, nil
 }
 
-// writeDiff writes the findings; only the first one with its window.
-func writeDiff(w io.Writer, files []diffedFile, same bool) {
-	cases, declared, first := 0, 0, true
-	for _, f := range files {
+// text shows the findings, only the first one with its window, and counts the cases.
+func (d *diffDocument) text() (text string, cases, different int) {
+	var b strings.Builder
+	declared := 0
+	for _, f := range d.Files {
 		cases += len(f.Cases)
 		for _, c := range f.Cases {
 			if c.Declared != "" {
@@ -107,17 +97,18 @@ func writeDiff(w io.Writer, files []diffedFile, same bool) {
 			if c.Finding.Case != "" {
 				where += ": " + c.Finding.Case
 			}
-			fmt.Fprintf(w, "%s: different: %s\n", where, c.Finding.Meaning)
-			if first && c.Finding.Window != "" {
-				fmt.Fprintf(w, "left line %d, right line %d:\n%s", c.Finding.LeftLine, c.Finding.RightLine, c.Finding.Window)
+			fmt.Fprintf(&b, "%s: different: %s\n", where, c.Finding.Meaning)
+			if different == 0 && c.Finding.Window != "" {
+				fmt.Fprintf(&b, "left line %d, right line %d:\n%s", c.Finding.LeftLine, c.Finding.RightLine, c.Finding.Window)
 			}
-			first = false
+			different++
 		}
 	}
-	if same {
-		fmt.Fprintf(w, "same behaviour in %d cases; delays within %v\n", cases-declared, trace.DefaultTolerance)
+	if different == 0 {
+		fmt.Fprintf(&b, "same behaviour in %d cases; delays within %v\n", cases-declared, trace.DefaultTolerance)
 	}
 	if declared > 0 {
-		fmt.Fprintf(w, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
+		fmt.Fprintf(&b, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
 	}
+	return b.String(), cases, different
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -73,33 +72,29 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 	if failed != nil && len(counts) == 0 {
 		return failed
 	}
-	if err := c.shows(guardDocument{"dq-bench/guard/v1", counts}, func(w io.Writer) error {
-		for _, q := range counts {
-			fmt.Fprintf(w, "%q: %d delivered, %d taken ahead", q.Queue, q.Delivered, q.Ahead)
-			if q.Before > 0 {
-				fmt.Fprintf(w, ", %d not delivered again", q.Before)
-			}
-			if q.Aside > 0 {
-				fmt.Fprintf(w, ", %d set aside", q.Aside)
-			}
-			fmt.Fprintln(w)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	if failed != nil {
-		return failure(failed)
-	}
+	var text strings.Builder
 	for _, q := range counts {
+		fmt.Fprintf(&text, "%q: %d delivered, %d taken ahead", q.Queue, q.Delivered, q.Ahead)
+		if q.Before > 0 {
+			fmt.Fprintf(&text, ", %d not delivered again", q.Before)
+		}
+		if q.Aside > 0 {
+			fmt.Fprintf(&text, ", %d set aside", q.Aside)
+		}
+		text.WriteString("\n")
 		switch {
+		case failed != nil:
 		case redis.HasErrorPrefix(errors.New(q.Error), "READONLY"):
-			return failure(fmt.Errorf("queue %q: %s; expected the master, which this server is a replica of", q.Queue, q.Error))
+			failed = fmt.Errorf("queue %q: %s; expected the master, which this server is a replica of", q.Queue, q.Error)
 		case q.Error != "":
-			return failure(fmt.Errorf("queue %q: %s", q.Queue, q.Error))
+			failed = fmt.Errorf("queue %q: %s", q.Queue, q.Error)
 		case q.Aside > 0:
-			return failure(fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside))
+			failed = fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside)
 		}
 	}
-	return nil
+	err = c.says(guardDocument{"dq-bench/guard/v1", counts}, text.String())
+	if err == nil && failed != nil {
+		err = failure(failed)
+	}
+	return err
 }

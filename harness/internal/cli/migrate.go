@@ -2,10 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -102,9 +100,16 @@ func parseLayout(to string) (*wire.Layout, *wire.Release, error) {
 // migrate migrates each queue.
 func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) error {
 	ctx := c.Context()
-	queues, err := c.namedOrAll(ctx, conn, queues)
-	if err != nil {
-		return err
+	for _, name := range queues {
+		if err := ops.Exists(ctx, conn, name, c.redis); err != nil {
+			return err
+		}
+	}
+	if len(queues) == 0 {
+		var err error
+		if queues, err = ops.Queues(ctx, conn); err != nil {
+			return err
+		}
 	}
 	last := time.Now()
 	o.Progress = func(queue string, done int) {
@@ -123,10 +128,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 		m, err := ops.Migrate(ctx, conn, name, o)
 		all, failed = append(all, m), cmp.Or(err, failed)
 	}
-	err = c.shows(migrationDocument{ops.MigrationSchema, o.Yes, all}, func(w io.Writer) error {
-		writeMigrations(w, all, o.Yes)
-		return nil
-	})
+	err := c.says(migrationDocument{ops.MigrationSchema, o.Yes, all}, migrationsText(all, o.Yes))
 	return errors.Join(err, migrationVerdict(all))
 }
 
@@ -163,25 +165,13 @@ func migrationVerdict(all []*ops.Migration) error {
 	return first
 }
 
-// namedOrAll returns the queues that were named, if each exists, or all.
-func (c *call) namedOrAll(ctx context.Context, conn redis.Conn, queues []string) ([]string, error) {
-	if len(queues) == 0 {
-		return ops.Queues(ctx, conn)
-	}
-	for _, name := range queues {
-		if err := ops.Exists(ctx, conn, name, c.redis); err != nil {
-			return nil, err
-		}
-	}
-	return queues, nil
-}
-
-func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
+func migrationsText(all []*ops.Migration, yes bool) string {
+	var b strings.Builder
 	row := func(label, format string, args ...any) {
-		fmt.Fprintf(w, "  %-11s%s\n", label, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "  %-11s%s\n", label, fmt.Sprintf(format, args...))
 	}
 	for _, m := range all {
-		fmt.Fprintf(w, "%s to %s\n", text.Line(m.Name), strings.TrimSpace(m.To+" "+m.Codec))
+		fmt.Fprintf(&b, "%s to %s\n", text.Line(m.Name), strings.TrimSpace(m.To+" "+m.Codec))
 		if m.Listeners > 0 {
 			row("listeners", "%d", m.Listeners)
 		}
@@ -204,11 +194,12 @@ func writeMigrations(w io.Writer, all []*ops.Migration, yes bool) {
 	}
 	switch {
 	case len(all) == 0:
-		fmt.Fprintln(w, "no delayed queue")
+		b.WriteString("no delayed queue\n")
 	case slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal != "" }): // the error says so
 	case !yes:
-		fmt.Fprintln(w, nothingChanged)
+		b.WriteString(nothingChanged + "\n")
 	}
+	return b.String()
 }
 
 // nothingChanged ends a plan.

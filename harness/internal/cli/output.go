@@ -30,6 +30,14 @@ func (c *call) shows(document any, write func(io.Writer) error) error {
 	return err
 }
 
+// says is shows of a text.
+func (c *call) says(document any, text string) error {
+	return c.shows(document, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 func printJSON(w io.Writer, document any) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

@@ -30,7 +30,7 @@ func openRedisson(t *testing.T, srv *redis.Server, version, queue, codec string)
 		redistest.Missing(t, "redisson", err)
 	}
 	t.Cleanup(func() { link.Close() })
-	s := &javaService{t: t, link: link}
+	s := &javaService{t, link, ""}
 	s.handle = s.open(map[string]any{"redis": srv.URL(), "queue": queue, "codec": codec})
 	return s
 }

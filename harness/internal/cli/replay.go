@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -50,18 +49,13 @@ func newReplay() *call {
 		if err != nil {
 			return err
 		}
-		different := 0
+		different, text := 0, ""
 		for _, r := range results {
-			if !r.Identical {
+			if text += r.Text(); !r.Identical {
 				different++
 			}
 		}
-		err = c.shows(replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, results}, func(w io.Writer) error {
-			for _, r := range results {
-				fmt.Fprint(w, r.Text())
-			}
-			return nil
-		})
+		err = c.says(replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, results}, text)
 		if err == nil && different > 0 {
 			err = failure(fmt.Errorf("%d of %d recordings differ from what the server does", different, len(results)))
 		}

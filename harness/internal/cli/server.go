@@ -40,15 +40,6 @@ const (
 	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 
-// granted names the rights to grant a user who may not do something.
-func granted(err error, rights string) error {
-	// The second is the message to a script before Redis 7.2.
-	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")) {
-		return fmt.Errorf("the server refuses: %w; grant the user %s", err, rights)
-	}
-	return err
-}
-
 // live adds --redis of the commands that look at queues which exist, and need these rights.
 func (c *call) live(rights string) {
 	c.rights = rights
@@ -98,7 +89,12 @@ func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
 	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); !srv.Cluster() && err == nil && strings.Contains(info, "cluster_enabled:1") {
 		return fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
 	}
-	return granted(work(srv, conn), c.rights)
+	err = work(srv, conn)
+	// The second is the message to a script before Redis 7.2.
+	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")) {
+		err = fmt.Errorf("the server refuses: %w; grant the user %s", err, c.rights)
+	}
+	return err
 }
 
 // addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process

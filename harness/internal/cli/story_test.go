@@ -98,9 +98,9 @@ func (s *story) happens(what string) {
 			codec = words[4]
 		}
 		s.services[version] = openRedisson(s.t, s.srv, version, "orders", codec)
-		s.eventually(what, func() bool {
+		require.Eventually(s.t, func() bool {
 			return s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel] > before
-		})
+		}, time.Minute, 10*time.Millisecond, what)
 	case "ends":
 		require.NoError(s.t, service.link.Close())
 		delete(s.services, version)
@@ -118,7 +118,7 @@ func (s *story) happens(what string) {
 	case "takes":
 		n, err := strconv.ParseInt(words[3], 10, 64)
 		require.NoError(s.t, err, what)
-		s.eventually(what, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n })
+		require.Eventually(s.t, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n }, time.Minute, 10*time.Millisecond, what)
 		came := map[string]bool{}
 		for range n {
 			var taken struct{ V string }
@@ -131,7 +131,7 @@ func (s *story) happens(what string) {
 	case "has":
 		n, err := strconv.ParseInt(words[4], 10, 64)
 		require.NoError(s.t, err, what)
-		s.eventually(what, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n })
+		require.Eventually(s.t, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n }, time.Minute, 10*time.Millisecond, what)
 		came := map[string]bool{}
 		for _, value := range s.client.LRange(s.ctx, s.names.Destination, 0, -1).Val() {
 			require.False(s.t, came[value], "%s came twice", value)
@@ -142,11 +142,6 @@ func (s *story) happens(what string) {
 	default:
 		s.t.Fatalf("the story says %q", what)
 	}
-}
-
-func (s *story) eventually(what string, met func() bool) {
-	s.t.Helper()
-	require.Eventually(s.t, met, time.Minute, 10*time.Millisecond, what)
 }
 
 // console runs the commands of a block and returns how many they were.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -52,7 +51,6 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 		return nil, usageError(fmt.Errorf("--driver: expected the driver to judge, and perhaps one beside it, got %d", len(v.drivers)))
 	}
 	plan := &conformance.Plan{Redis: v.redis, MaxFailures: mostFailures, Notice: func(s string) { v.notice("%s", s) }}
-	folders := []string{"conformance"}
 	for i, driver := range v.drivers {
 		parsed, err := spec.ParseProgram(driver)
 		switch {
@@ -61,29 +59,15 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 		case i == 0:
 			plan.Spec = parsed
 		default:
-			plan.Beside, folders = &parsed, append(folders, "beside")
+			plan.Beside = &parsed
 		}
 	}
 	if err := checkOneReal(v.redis); err != nil && (!v.ofServer || v.redis != "embedded") {
 		return nil, err
 	}
 	plan.Server = v.ofServer
-	keep, err := conformance.Compile(v.id)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	if level == string(conformance.State) {
-		folders = append(folders, "beyond")
-	}
-	for _, folder := range []string{"conformance", "beyond", "beside"} {
-		sections, err := conformance.Load(scenarios.Conformance, folder)
-		if err != nil {
-			return nil, err
-		}
-		plan.All = append(plan.All, conformance.Select(sections, nil)...)
-		if slices.Contains(folders, folder) {
-			plan.Cases = append(plan.Cases, conformance.Select(sections, keep)...)
-		}
+	if err := Cases(plan, v.id, conformance.Level(level)); err != nil {
+		return nil, err
 	}
 	if len(plan.Cases) == 0 {
 		return nil, usageError(fmt.Errorf("--run %q matches none of the cases; see --verbose for their names", v.id))
@@ -109,6 +93,26 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 	}
 	plan.Release, plan.Spec = release, plan.Spec.WithRelease(release)
 	return plan, nil
+}
+
+// Cases gives a plan the cases of a level whose ids match a regular expression, and in plan.All all cases.
+func Cases(plan *conformance.Plan, ids string, level conformance.Level) error {
+	keep, err := conformance.Compile(ids)
+	if err != nil {
+		return usageError(err)
+	}
+	runs := map[string]bool{"conformance": true, "beyond": level == conformance.State, "beside": plan.Beside != nil}
+	for _, folder := range []string{"conformance", "beyond", "beside"} {
+		sections, err := conformance.Load(scenarios.Conformance, folder)
+		if err != nil {
+			return err
+		}
+		plan.All = append(plan.All, conformance.Select(sections, nil)...)
+		if runs[folder] {
+			plan.Cases = append(plan.Cases, conformance.Select(sections, keep)...)
+		}
+	}
+	return nil
 }
 
 // progress prints failures, with --verbose each case, and how far the run is where these say it too seldom.

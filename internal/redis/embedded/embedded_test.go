@@ -3,8 +3,6 @@ package embedded_test
 import (
 	"bufio"
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -118,10 +116,7 @@ func requireSameAsRedis(t *testing.T, commands [][]string) {
 	require.Equal(t, wantLines, gotLines)
 }
 
-func sha(body string) string {
-	sum := sha1.Sum([]byte(body))
-	return hex.EncodeToString(sum[:])
-}
+func sha(body string) string { return goredis.NewScript(body).Hash() }
 
 func script(t *testing.T, name string) string {
 	t.Helper()

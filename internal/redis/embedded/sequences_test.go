@@ -22,7 +22,6 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 1, "the first of the random sequences")
-	show      = flag.Bool("show", false, "show the commands before a difference")
 	sequences = flag.Int("sequences", 300, "how many random sequences run; 20,000 with DQ_THOROUGH=1")
 )
 
@@ -47,10 +46,8 @@ func TestRandomSequences(t *testing.T) {
 		for j, command := range commands {
 			if !g.alike(want[j], got[j]) {
 				different++
-				if *show {
-					for k, c := range commands[:j] {
-						t.Logf("%.300q\n%s", c, want[k])
-					}
+				for k, c := range commands[:j] {
+					t.Logf("%.300q\n%s", c, want[k])
 				}
 				t.Errorf("seed %d, command %d: %.1500q\nRedis    %s\nembedded %s", *seed+i, j, command, want[j], got[j])
 				break
