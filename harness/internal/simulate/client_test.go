@@ -1,9 +1,14 @@
 package simulate_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +16,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // client is one process.
@@ -27,21 +33,44 @@ type client struct {
 	calls  sync.WaitGroup
 	rng    *rand.Rand
 	rngMu  sync.Mutex
+
+	durable bool
+	idle    bool              // does not transfer
+	handled map[string]string // messages that were in a handler and not acknowledged, by id; the world's lock guards it
 }
 
 func (w *world) start(e Event) {
-	c := &client{name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1))}
+	c := &client{
+		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
+		handled: map[string]string{},
+	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
 	})
+	options := []dq.Option{
+		dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded),
+		dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))), dq.WithObserver(func(event dq.Event) { w.observe(c, event) }),
+	}
+	if c.draw(4) == 0 {
+		options = append(options, dq.WithOfferRetryTimeout(time.Duration(c.draw(10))*time.Second))
+	}
+	if w.plan.Strict {
+		options = append(options, dq.WithRedissonCommands())
+	}
+	if c.durable = c.draw(8) == 0; c.durable {
+		options = append(options, dq.WithDurability(c.draw(2), 1, 50*time.Millisecond))
+	}
+	var idle []dq.QueueOption
+	if c.idle = c.draw(8) == 0 && e.N > 0 && e.Client != "last"; c.idle {
+		idle = append(idle, dq.WithoutTransfer())
+	}
 	var err error
-	c.dq, err = dq.NewClient(c.rdb, dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded), dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))))
-	if err != nil {
+	if c.dq, err = dq.NewClient(c.rdb, options...); err != nil {
 		w.violate("%s does not start: %v", e.Client, err)
 		return
 	}
-	if c.queue, err = dq.NewQueue(c.dq, queue, codec.String{}); err != nil {
+	if c.queue, err = dq.NewQueue(c.dq, queue, picky{}, idle...); err != nil {
 		w.violate("%s has no queue: %v", e.Client, err)
 		return
 	}
@@ -53,56 +82,148 @@ func (w *world) start(e Event) {
 			c.work.Go(func() { w.take(c) })
 		}
 	}
+	c.calls.Go(func() { w.call(c, e, "Ready", c.queue.Ready) })
+	if c.draw(8) == 0 {
+		w.mistakes(c)
+	}
 	w.mu.Lock()
-	w.clients[e.Client] = c
+	w.clients[e.Client], w.takers[e.Client] = c, e.N
 	w.mu.Unlock()
 }
 
-func (w *world) take(c *client) {
-	for {
-		v, err := c.queue.Take(c.ctx)
-		if v != "" {
-			w.took(v)
-		}
-		switch {
-		case err == nil:
-		case c.ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
-			return
-		default:
-			if sleep(c.ctx, time.Second) != nil {
-				return
-			}
-		}
+// picky is a codec that foreign values do not fit.
+type picky struct{ codec.String }
+
+// Decode is part of codec.Codec.
+func (p picky) Decode(data []byte) (string, error) {
+	if len(data) != valueLength || data[0] != 'm' {
+		return "", errors.New("expected a message")
+	}
+	return p.String.Decode(data)
+}
+
+// draw is a number below n.
+func (c *client) draw(n int) int {
+	c.rngMu.Lock()
+	defer c.rngMu.Unlock()
+	return c.rng.IntN(n)
+}
+
+// call makes a call within the time of the event. An error without a fault and without the end of that time is a violation.
+func (w *world) call(c *client, e Event, name string, f func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.Within, callTimeout))
+	defer cancel()
+	began := time.Now()
+	err := f(ctx)
+	took := time.Since(began)
+	switch {
+	case took > cmp.Or(e.Within, callTimeout)+time.Second:
+		w.violate("%s of %s took %s", name, c.name, took)
+	case c.durable && errors.Is(err, dq.ErrUncertain): // no replica has it
+	case err != nil && ctx.Err() == nil && !errors.Is(err, dq.ErrClosed) && w.quiet():
+		w.violate("%s of %s fails though nothing went wrong: %v", name, c.name, err)
 	}
 }
 
-func (w *world) took(v string) {
+func (w *world) take(c *client) {
+	for c.ctx.Err() == nil {
+		ctx, cancel := c.ctx, context.CancelFunc(func() {})
+		if c.draw(3) == 0 { // as a service does that looks at something else now and then
+			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(20_000))*time.Millisecond)
+		}
+		v, err := c.queue.Take(ctx)
+		if v != "" {
+			w.took(c, v)
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, dq.ErrClosed):
+			cancel()
+			return
+		default:
+			_ = sleep(c.ctx, time.Second)
+		}
+		cancel()
+	}
+}
+
+func (w *world) took(c *client, v string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.taken[v]++; w.taken[v] > 1 {
 		w.report.Again++
+		if w.plan.Reliable && !w.excused[v] {
+			w.violateLocked("%s was handled again by %s, and no event said that it might be", v, c.name)
+		}
 	}
 	w.report.Taken++
+}
+
+// observe takes note of what excuses a Worker for handling a message twice.
+func (w *world) observe(c *client, event dq.Event) {
+	var id string
+	switch e := event.(type) {
+	case dq.LeaseLost:
+		id = e.ID
+	case dq.AckFailed:
+		id = e.ID
+	case dq.Handled:
+		if wrong := new(dq.PanicError); e.Err != nil && (e.Err.Error() == "" || errors.As(e.Err, &wrong) && len(wrong.Stack) == 0) {
+			w.violate("a handler of %s failed without a reason", c.name)
+		}
+		return
+	case dq.GivenBack:
+		id = e.ID
+	case dq.Acknowledged:
+		w.mu.Lock()
+		delete(c.handled, e.ID)
+		w.mu.Unlock()
+		return
+	case dq.Requeued:
+		if e.Err != nil {
+			w.net.lose(e.Value)
+		}
+		return
+	default:
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.excused[c.handled[id]] = true
+}
+
+// begin has a message in the hands of a handler, of which there may be one at a time.
+func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.handled[m.ID] = m.Value
+	if other := w.running[m.Value]; other != nil && other.Err() == nil {
+		w.violateLocked("%s has two handlers at a time, the second of %s", m.Value, c.name)
+	}
+	w.running[m.Value] = ctx
 }
 
 func (w *world) consume(c *client, workers int) {
 	if workers == 0 {
 		return
 	}
-	c.rngMu.Lock()
 	mean := time.Second
-	if c.rng.IntN(2) == 0 {
+	if c.draw(2) == 0 {
 		mean = 200 * time.Microsecond // so that a worker holds several at a time
 	}
-	c.rngMu.Unlock()
 	handler := func(ctx context.Context, m *dq.Message[string]) error {
+		w.begin(ctx, c, m)
 		c.rngMu.Lock()
-		work, fails := time.Duration(c.rng.ExpFloat64()*float64(mean)), c.rng.IntN(8) == 0
+		work := time.Duration(c.rng.ExpFloat64() * float64(mean))
 		switch c.rng.IntN(50) {
 		case 0:
 			work = time.Second // and some wait behind one that takes long
 		case 1, 2, 3:
 			work = min(2*w.plan.Visibility, 25*time.Second) // and some are longer than a lease
+		}
+		fails := c.rng.IntN(30)
+		if m.Attempt > 1 && c.rng.IntN(2) == 0 {
+			fails = 8
 		}
 		c.rngMu.Unlock()
 		if err := sleep(ctx, work); err != nil {
@@ -113,56 +234,330 @@ func (w *world) consume(c *client, workers int) {
 			}
 			return err
 		}
-		if fails {
-			return errors.New("it went wrong")
+		wrong := errors.New("it went wrong")
+		if w.settles() {
+			fails = -1
 		}
-		w.took(m.Value)
+		if fails == 8 && m.Attempt < 4 && m.Value[len(m.Value)-1] == '5' {
+			go w.poison(c) // such a message ends its process, again and again
+		}
+		if fails == 7 {
+			time.Sleep(10 * time.Second) // whatever becomes of ctx
+		}
+		switch fails {
+		case 0, 1:
+			return wrong
+		case 2:
+			runtime.Goexit()
+		case 3:
+			panic(wrong)
+		case 4:
+			return dq.RetryIn(time.Duration(c.draw(10_000))*time.Millisecond, wrong)
+		case 5:
+			return dq.Bury(wrong)
+		}
+		w.took(c, m.Value)
+		if fails == 6 {
+			return dq.Drop(wrong)
+		}
 		return nil
 	}
-	worker := dq.NewWorker(c.dq, dq.WorkerOptions{
-		Concurrency: workers, Lease: w.plan.Visibility, Backoff: func(int) time.Duration { return 5 * time.Second },
-	})
-	dq.Handle(worker, c.queue, handler)
-	c.worker = worker
-	c.work.Go(func() { _ = worker.Run(c.ctx) })
+	options := dq.WorkerOptions{Concurrency: workers, Lease: w.plan.Visibility, MaxAttempts: []int{0, 0, 5}[c.draw(3)]}
+	if c.draw(2) == 0 {
+		options.Backoff = func(int) time.Duration { return 5 * time.Second }
+	}
+	if c.draw(3) == 0 {
+		options.PollEvery = 200 * time.Millisecond
+	}
+	if c.draw(3) == 0 {
+		options.Timeout = 15 * time.Second
+	}
+	c.worker = dq.NewWorker(c.dq, options)
+	dq.Handle(c.worker, c.queue, handler)
+	c.work.Go(func() { _ = c.worker.Run(c.ctx) })
 }
 
 func (w *world) offer(c *client, e Event) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
-	_, err := c.queue.Offer(ctx, e.Text, e.Span)
+	values := []string{e.Text}
+	var first int
+	_, _ = fmt.Sscanf(e.Text, "m-%d", &first)
+	for n := range e.N {
+		values = append(values, valueOf(first+1+n))
+	}
+	w.mu.Lock()
+	for _, v := range values {
+		w.offers[v] = "?"
+		w.expect[v] = c.clock.Now().Add(e.Span).UnixMilli()
+	}
+	w.report.Offered += len(values)
+	w.mu.Unlock()
+	confirmed := 0
+	w.call(c, e, "Offer", func(ctx context.Context) (err error) {
+		if e.N > 0 {
+			confirmed, err = c.queue.OfferAll(ctx, e.Span, values...)
+			return err
+		}
+		ticket, err := c.queue.Offer(ctx, e.Text, e.Span)
+		if err == nil {
+			confirmed = 1
+		}
+		if err == nil || errors.Is(err, dq.ErrUncertain) {
+			w.mu.Lock()
+			w.tickets[e.Text] = ticket.String()
+			w.mu.Unlock()
+		}
+		return err
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.offers[e.Text] = "ok"
-	w.report.Offered++
-	if err != nil {
-		w.offers[e.Text] = "?"
-		w.report.Refused++
+	for _, v := range values[:confirmed] {
+		w.offers[v] = "ok"
 	}
+	w.report.Refused += len(values) - confirmed
+}
+
+// ticket is that of a message, if its offer has returned one.
+func (w *world) ticket(value string) (t dq.Ticket, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := t.UnmarshalText([]byte(w.tickets[value]))
+	return t, err == nil
 }
 
 func (w *world) cancel(c *client, e Event) {
 	w.mu.Lock()
 	w.cancels[e.Text] = "?"
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
-	removed, err := c.queue.Remove(ctx, e.Text)
+	ticket, ticketed := w.ticket(e.Text)
+	result := "no"
+	w.call(c, e, "Cancel", func(ctx context.Context) (err error) {
+		var removed bool
+		switch {
+		case e.N == 0 && ticketed:
+			err = c.queue.Cancel(ctx, ticket)
+			if removed = err == nil; errors.Is(err, dq.ErrNotWaiting) {
+				err = nil
+			}
+		case e.N == 1:
+			var n int
+			n, err = c.queue.RemoveFunc(ctx, func(v string) bool { return v == e.Text })
+			removed = n > 0
+		default:
+			removed, err = c.queue.Remove(ctx, e.Text)
+		}
+		switch {
+		case removed:
+			result = "yes"
+		case err != nil:
+			result = "?"
+		}
+		return err
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case err != nil:
-	case removed:
-		w.cancels[e.Text] = "yes"
+	if w.cancels[e.Text] = result; result == "yes" {
 		w.report.Cancelled++
-	default:
-		w.cancels[e.Text] = "no"
+	}
+}
+
+func (w *world) reschedule(c *client, e Event) {
+	ticket, ticketed := w.ticket(e.Text)
+	if !ticketed {
+		return
+	}
+	w.mu.Lock()
+	w.expect[e.Text] = 0
+	w.mu.Unlock()
+	w.call(c, e, "Reschedule", func(ctx context.Context) error {
+		least := c.clock.Now().Add(e.Span).UnixMilli()
+		moved, err := c.queue.Reschedule(ctx, ticket, e.Span)
+		switch {
+		case errors.Is(err, dq.ErrNotWaiting):
+			return nil
+		case err == nil || errors.Is(err, dq.ErrUncertain):
+			w.mu.Lock()
+			w.tickets[e.Text] = moved.String()
+			w.mu.Unlock()
+		}
+		if err == nil && moved.Due().UnixMilli() < least && w.steady() {
+			w.violate("%s was rescheduled for %s, before %d", e.Text, moved, least)
+		}
+		return err
+	})
+}
+
+func (w *world) poll(c *client, e Event) {
+	w.call(c, e, "Poll", func(ctx context.Context) error {
+		values, err := c.queue.Poll(ctx, e.N)
+		for _, v := range values {
+			w.took(c, v)
+		}
+		if errors.As(err, new(*dq.DecodeError)) {
+			return nil
+		}
+		if len(values) > e.N || len(values) == 0 && err == nil {
+			w.violate("Poll of %d returns %d", e.N, len(values))
+		}
+		if errors.Is(err, dq.ErrEmpty) {
+			return nil
+		}
+		return err
+	})
+}
+
+// lookAt compares what the queue reports with what the server has, if that stays the same meanwhile.
+func (w *world) lookAt(c *client, e Event) {
+	w.call(c, e, "Waiting", func(ctx context.Context) error {
+		before := w.waiting()
+		seen := map[string]int{}
+		for m, err := range c.queue.Waiting(ctx) {
+			if err != nil && m.Ticket == (dq.Ticket{}) {
+				return err
+			}
+			if err == nil {
+				seen[m.Value]++
+			}
+		}
+		after := w.waiting()
+		for v, due := range before {
+			if v[0] == 'm' && after[v] == due && seen[v] != 1 {
+				w.violate("%s waits, and the walk of %s sees it %d times", v, c.name, seen[v])
+			}
+		}
+		return nil
+	})
+	w.call(c, e, "Counts", func(ctx context.Context) error {
+		before := w.waiting()
+		counts, err := c.queue.Counts(ctx)
+		if err == nil && maps.Equal(before, w.waiting()) && counts.Waiting < len(before) {
+			w.violate("%d wait, and Counts of %s is %+v", len(before), c.name, counts)
+		}
+		return err
+	})
+	w.revive(c, e)
+	if !w.plan.Strict {
+		return // its script cannot read the other layout
+	}
+	w.call(c, e, "readAll", func(ctx context.Context) error {
+		_, err := c.dq.Redisson(ctx, wire.ScriptReadAll, []string{w.model.names.Pending})
+		return err
+	})
+}
+
+// revive replays dead letters, or drops them.
+func (w *world) revive(c *client, e Event) {
+	w.call(c, e, "Dead", func(ctx context.Context) error {
+		for letter, err := range c.queue.Dead(ctx) {
+			undecodable := errors.As(err, new(*dq.DecodeError))
+			if err != nil && !undecodable {
+				return err
+			}
+			if undecodable || e.Kind == Look && e.N == 1 {
+				w.mu.Lock()
+				w.cancels[letter.Value] = "?"
+				w.mu.Unlock()
+				_, err = c.queue.Drop(ctx, letter.ID)
+			} else {
+				_, err = c.queue.Replay(ctx, letter.ID)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// clear removes what waits: also what is offered meanwhile, and if it fails, what is offered later.
+func (w *world) clear(c *client, e Event) {
+	w.mu.Lock()
+	w.clearing++
+	w.mu.Unlock()
+	w.call(c, e, "Clear", func(ctx context.Context) error {
+		_, err := c.queue.Clear(ctx)
+		if err == nil {
+			w.mu.Lock()
+			w.clearing--
+			w.mu.Unlock()
+		}
+		return err
+	})
+}
+
+// poison kills a client, and has another come in its place.
+func (w *world) poison(c *client) {
+	w.mu.Lock()
+	_, there := w.clients[c.name]
+	there = there && c.name != "last"
+	w.mu.Unlock()
+	if there && !w.settles() {
+		w.do(Event{At: time.Since(w.began), Kind: Kill, Client: c.name})
+		w.do(Event{At: time.Since(w.began), Kind: Start, Client: c.name + "'", Text: "4.7.0", N: 1})
+	}
+}
+
+// mistakes are calls that a program must not make. Each has an error, and none a consequence.
+func (w *world) mistakes(c *client) {
+	ctx, none := context.Background(), (*dq.Queue[string])(nil)
+	other, err := dq.NewClient(c.rdb)
+	if err != nil {
+		w.violate("no second client: %v", err)
+		return
+	}
+	defer other.Close()
+	foreign, _ := dq.NewQueue(other, queue, codec.String{}, dq.WithoutTransfer())
+	handler := func(context.Context, *dq.Message[string]) error { return nil }
+	run := func(handle func(*dq.Worker), o dq.WorkerOptions) error {
+		worker := dq.NewWorker(c.dq, o)
+		handle(worker)
+		return worker.Run(ctx)
+	}
+	of := func(rdb redis.UniversalClient, o ...dq.Option) error { _, err := dq.NewClient(rdb, o...); return err }
+	named := func(c *dq.Client, name string, o ...dq.QueueOption) error {
+		_, err := dq.NewQueue(c, name, codec.String{}, o...)
+		return err
+	}
+	idle := dq.NewWorker(c.dq, dq.WorkerOptions{})
+	if err := idle.Shutdown(ctx); err != nil {
+		w.violate("Shutdown before Run: %v", err)
+	}
+	dq.Handle(idle, c.queue, handler)
+	twice := func(x *dq.Worker) { dq.Handle(x, c.queue, handler); dq.Handle(x, c.queue, handler) }
+	_, negative := c.queue.Offer(ctx, "m-000000", -time.Second)
+	_, nothing := c.queue.Poll(ctx, 0)
+	_, keyless := c.dq.Redisson(ctx, wire.ScriptReadAll, nil)
+	_, back := c.queue.Reschedule(ctx, dq.Ticket{}, -1)
+	_, noTicket := dq.ParseTicket("1-2")
+	if text, err := (dq.Ticket{}).MarshalText(); err != nil || c.dq.Release() == "" {
+		w.violate("release %q, ticket %q: %v", c.dq.Release(), text, err)
+	}
+	_, uncoded := dq.NewQueue[string](c.dq, queue, nil)
+	_, nilCoded := dq.NewQueue[string](c.dq, queue, (*picky)(nil))
+	_ = foreign.Close()
+	_, closed := foreign.Offer(ctx, "m-000000", 0)
+	for i, err := range []error{
+		uncoded, nilCoded, closed, idle.Run(ctx), dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx),
+		negative, nothing, keyless, back, noTicket, of(nil), of(&redis.Client{}), of(c.rdb, nil), of(c.rdb, dq.WithRelease("0.1")),
+		of(c.rdb, dq.WithClock(nil)), of(c.rdb, dq.WithRandom(nil)), of(c.rdb, dq.WithObserver(nil)), of(c.rdb, dq.WithOfferRetryTimeout(-1)),
+		of(c.rdb, dq.WithDurability(0, 0, 0)), named(nil, queue), named(&dq.Client{}, queue), named(c.dq, ""), named(c.dq, queue, nil),
+		run(twice, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: -1}),
+		run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: 1 << 20}), run(func(*dq.Worker) {}, dq.WorkerOptions{Lease: 1}),
+		run(func(x *dq.Worker) { dq.Handle(x, none, handler) }, dq.WorkerOptions{}), run(func(x *dq.Worker) { dq.Handle(x, foreign, handler) }, dq.WorkerOptions{}),
+	} {
+		if err == nil {
+			w.violate("mistake %d has no error", i)
+		}
 	}
 }
 
 // kill ends a client as the kernel does: nothing it does reaches anybody any more.
 func (w *world) kill(c *client) {
 	w.forget(c)
+	w.mu.Lock()
+	for _, v := range c.handled {
+		w.excused[v], w.running[v] = true, nil
+	}
+	w.mu.Unlock()
 	w.net.kill(c.name)
 	c.stop()
 	_ = c.dq.Close()
@@ -173,13 +568,16 @@ func (w *world) leave(c *client) {
 	w.forget(c)
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = c.worker.Shutdown(ctx)
+		if err := c.worker.Shutdown(ctx); err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, context.DeadlineExceeded)) {
+			w.violate("Shutdown of %s: %v", c.name, err)
+		}
 		cancel()
 	}
 	c.stop()
 	c.calls.Wait()
 	c.work.Wait()
-	if err := c.dq.Close(); err != nil {
+	_ = c.queue.Close()
+	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}
 	_ = c.rdb.Close()

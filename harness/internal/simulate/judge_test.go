@@ -33,6 +33,8 @@ func (w *world) settle() {
 	if !w.flooded() {
 		w.net.heal()
 		w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
+		w.revive(w.clients["last"], Event{})
+		w.sleepUntil(time.Now().Add(callTimeout)) // for offers under way
 		due := time.Now()
 		w.server.Exclusive(func() {
 			for _, score := range w.model.pending {
@@ -66,7 +68,7 @@ func (w *world) judge() {
 	}
 	for _, v := range slices.Sorted(maps.Keys(w.model.seen)) {
 		m := w.model.seen[v]
-		if m.offered && !m.removed && m.popped+m.settled == 0 {
+		if m.offered && !m.removed && m.popped+m.settled == 0 && v[0] == 'm' {
 			w.violate("%s is still there at the end", v)
 		}
 	}
@@ -91,7 +93,7 @@ func (w *world) judge() {
 			w.violate("%s came %d times", v, w.taken[v])
 		}
 	}
-	if w.plan.Reliable && w.report.Faults == 0 && w.report.Again+w.report.LeasesLost > 0 {
-		w.violate("%d messages came again and %d leases were lost though nothing went wrong", w.report.Again, w.report.LeasesLost)
+	if w.plan.Reliable && w.report.Faults == 0 && w.report.LeasesLost > 0 {
+		w.violate("%d leases were lost though nothing went wrong", w.report.LeasesLost)
 	}
 }

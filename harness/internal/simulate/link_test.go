@@ -50,6 +50,9 @@ func (l *link) write(w *way, p []byte) (int, error) {
 	l.mu.Lock()
 	lose, half := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer
 	l.mu.Unlock()
+	if lose || half {
+		l.network.breaks()
+	}
 	if lose {
 		l.network.lose(p)
 		l.cut()

@@ -64,11 +64,15 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	switch {
 	case command == "BLPOP" || command == "LPOP":
 		for _, v := range valuesIn(reply) {
-			m.message(v).popped++
+			msg := m.message(v)
+			if msg.popped++; !msg.arrived.IsZero() {
+				m.world.popped(v, msg.arrived)
+			}
 		}
 	case command == "LPUSH": // back, for its taker is gone
 		for _, v := range args[2:] {
 			m.message(v).popped--
+			m.message(v).arrived = time.Now()
 		}
 	case strings.HasPrefix(command, "EVAL"):
 		m.acknowledged(args, reply)
@@ -123,8 +127,13 @@ func (m *model) look(client string) {
 		}
 		places[ending(member)]++
 	}
+	waits := map[string]bool{}
 	for member, due := range pending {
+		waits[ending(member)] = true
 		msg := m.message(ending(member))
+		if !msg.offered {
+			m.world.offered(ending(member), due)
+		}
 		msg.offered, msg.due = true, due
 	}
 	out := func(values []string) {
@@ -136,7 +145,9 @@ func (m *model) look(client string) {
 			}
 		}
 	}
+	m.inOrder()
 	out(m.elements("LRANGE", m.names.Destination, "0", "-1"))
+	out(m.elements("ZRANGE", scripts.Quarantine(queue), "0", "-1"))
 	if m.world.plan.Reliable {
 		out(m.elements("LRANGE", m.leases.Staged, "0", "-1"))
 		m.held = map[string]string{}
@@ -150,7 +161,7 @@ func (m *model) look(client string) {
 		n := places[v] + msg.popped + msg.settled
 		switch {
 		case !msg.offered || msg.removed && n == 0:
-		case n == 0 && m.world.mayBeCancelled(v):
+		case n == 0 && (v[0] != 'm' || m.world.mayBeCancelled(v)):
 			msg.removed = true
 		case n == 0:
 			m.world.violate("%s is nowhere after a command of %s", v, client)
@@ -166,7 +177,7 @@ func (m *model) look(client string) {
 			continue
 		}
 		msg := m.message(ending(member))
-		if msg.removed || places[ending(member)]+msg.popped == 0 {
+		if msg.removed || places[ending(member)]+msg.popped == 0 || waits[ending(member)] {
 			continue
 		}
 		// It was transferred by this command.
@@ -176,6 +187,21 @@ func (m *model) look(client string) {
 		m.world.transferred(ending(member), time.UnixMilli(due), now)
 	}
 	m.pending = pending
+}
+
+// inOrder judges the order of what has arrived in the destination since the last look.
+func (m *model) inOrder() {
+	last := int64(0)
+	for _, v := range m.elements("LRANGE", m.names.Destination, "0", "-1") {
+		msg := m.seen[ending(v)]
+		if msg == nil || !msg.arrived.IsZero() || !msg.offered {
+			continue
+		}
+		if msg.due < last {
+			m.world.violate("%s was transferred behind what is due %d ms later", v, last-msg.due)
+		}
+		last = msg.due
+	}
 }
 
 func (m *model) message(value string) *message {

@@ -25,7 +25,8 @@ type network struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
-	down  bool // the server refuses connections
+	down  bool      // the server refuses connections
+	broke time.Time // when a link last broke that was to break by what is written
 
 	lost map[string]bool // messages that were on their way to a client over a link that broke
 }
@@ -159,6 +160,19 @@ func (n *network) setDown(down bool) {
 // anyMessage finds the messages in what a server sends.
 var anyMessage = regexp.MustCompile(`m-\d{6}`)
 
+// breaks takes note that a link breaks by what is written.
+func (n *network) breaks() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broke = time.Now()
+}
+
+func (n *network) lastBreak() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.broke
+}
+
 func (n *network) lose(reply []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -189,7 +203,10 @@ func (n *network) stall(name string, d time.Duration) {
 func (n *network) slowDown(name string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.host(name).slow = d
+	h := n.host(name)
+	if h.slow = d; d >= 300*time.Millisecond { // Close does not wait for as long as it takes to ask for the end of a take
+		h.noticed = time.Now().Add(2 * time.Minute)
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -19,12 +19,19 @@ const (
 	Start Kind = "start"
 	// Stop closes a client in good order.
 	Stop Kind = "stop"
-	// Offer offers Text, to be due after Span. Where the client is gone, it is another who does this, and the next two.
+	// Offer offers Text, to be due after Span, and with it the next N messages. Where the client is gone, it is another who
+	// does this, and all that follows to Clear.
 	Offer Kind = "offer"
-	// Cancel removes Text.
+	// Cancel removes Text: by its ticket, by its value or by a look at all values, as N says.
 	Cancel Kind = "cancel"
-	// Look reads all that is pending.
+	// Reschedule has Text be due after Span from now on.
+	Reschedule Kind = "reschedule"
+	// Poll takes up to N messages that are there.
+	Poll Kind = "poll"
+	// Look walks what is waiting and counts; it replays dead letters, or drops them if N is 1.
 	Look Kind = "look"
+	// Clear removes all that is waiting.
+	Clear Kind = "clear"
 
 	// Cut breaks the client's connections.
 	Cut Kind = "cut"
@@ -44,10 +51,31 @@ const (
 	Restart Kind = "restart"
 	// Flush has the server forget its scripts.
 	Flush Kind = "flush scripts"
+	// Refuse has the server answer with the error Text: to each of the client's commands, for N of 1 to half of them, and for
+	// more to one command, of rights.
+	Refuse Kind = "refuse"
+	// Unblock has the server end all commands that block, as a fail-over does.
+	Unblock Kind = "unblock"
+	// Foreign puts a member of neither layout into the queue; N of 1 has it never be due, and be the first, and
+	// N of 2 be in the destination, a value that cannot be decoded.
+	Foreign Kind = "foreign"
 )
 
+// refusals are errors of a server that ran nothing.
+var refusals = []string{
+	"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"READONLY You can't write against a read only replica.", "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"OOM command not allowed when used memory > 'maxmemory'.", "NOREPLICAS Not enough good replicas to write.",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+	"NOPERM User dq has no permissions to run this command", "ERR max number of clients reached",
+	"CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys request during rehashing of slot", "MOVED 1 127.0.0.1:7000",
+}
+
+// rights are commands that a user may lack, or an old server.
+var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME"}
+
 // faults are what a client is done by, with how often each is drawn.
-var faults = []Kind{Cut, Cut, LoseReplies, LoseReplies, LoseRequests, Kill, Stall, Slow, Step, Restart, Flush}
+var faults = []Kind{Cut, Cut, LoseReplies, LoseReplies, LoseRequests, Kill, Stall, Slow, Step, Step, Restart, Flush, Refuse, Refuse, Unblock, Foreign}
 
 // Event is one thing that happens, at a time since the run began.
 type Event struct {
@@ -57,10 +85,12 @@ type Event struct {
 	Text   string
 	N      int
 	Span   time.Duration
+	// Within is when the context of a call ends; 0 for callTimeout.
+	Within time.Duration
 }
 
 func (e Event) String() string {
-	return fmt.Sprintf("%-12s %-13s %-4s %-10s n=%d span=%s", e.At, e.Kind, e.Client, e.Text, e.N, e.Span)
+	return fmt.Sprintf("%-12s %-13s %-4s %-10.40s n=%d span=%s within=%s", e.At, e.Kind, e.Client, e.Text, e.N, e.Span, e.Within)
 }
 
 // Plan is what happens in a run.
@@ -73,6 +103,8 @@ type Plan struct {
 	// Unlists has members taken out of the pending list before they are due, however few they are, a
 	// few entries a call.
 	Unlists bool
+	// Strict clients send the commands of one Redisson.
+	Strict bool
 	// Length is when events end. What is pending then is waited for.
 	Length time.Duration
 	Events []Event
@@ -80,7 +112,7 @@ type Plan struct {
 
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, visibility: %s, unlists: %t\n", p.Seed, p.Length, p.Reliable, p.Visibility, p.Unlists)
+	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, visibility: %s, unlists: %t, strict: %t\n", p.Seed, p.Length, p.Reliable, p.Visibility, p.Unlists, p.Strict)
 	for _, e := range p.Events {
 		fmt.Fprintln(&b, e)
 	}
@@ -91,6 +123,7 @@ func (p Plan) String() string {
 func Draw(seed uint64, length time.Duration) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0x6471))
 	p := Plan{Seed: seed, Length: length, Reliable: rng.IntN(2) == 0}
+	p.Strict = rng.IntN(8) == 0
 	d := drawing{rng: rng, plan: &p, steps: rng.IntN(3) == 0}
 	for range 1 + min(rng.IntN(3), rng.IntN(3)) {
 		d.start(time.Duration(rng.Int64N(int64(time.Second))))
@@ -104,7 +137,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 			d.fault(time.Duration(rng.Int64N(int64(length))))
 		}
 	}
-	p.Unlists = rng.IntN(2) == 0
+	p.Unlists = rng.IntN(2) == 0 && !p.Strict
 	p.Visibility = []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute}[rng.IntN(4)]
 	d.leave()
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
@@ -112,11 +145,12 @@ func Draw(seed uint64, length time.Duration) Plan {
 }
 
 type drawing struct {
-	rng    *rand.Rand
-	plan   *Plan
-	steps  bool // clocks may differ
-	starts []string
-	values int
+	rng     *rand.Rand
+	plan    *Plan
+	steps   bool // clocks may differ
+	starts  []string
+	values  int
+	foreign int
 }
 
 func (d *drawing) add(e Event) { d.plan.Events = append(d.plan.Events, e) }
@@ -126,6 +160,9 @@ func (d *drawing) start(at time.Duration) {
 	d.starts = append(d.starts, name)
 	releases := []string{"4.7.0", "4.7.0", "4.7.0", "3.21.1", "3.16.6"}
 	e := Event{At: at, Kind: Start, Client: name, N: d.rng.IntN(3), Text: releases[d.rng.IntN(len(releases))]}
+	if d.plan.Strict {
+		e.Text = "4.7.0"
+	}
 	if d.steps {
 		e.Span = time.Duration(d.rng.IntN(4000)-2000) * time.Millisecond
 	}
@@ -158,8 +195,8 @@ func (d *drawing) client() string { return d.starts[d.rng.IntN(len(d.starts))] }
 func (d *drawing) burst(at time.Duration) {
 	within := time.Duration(1+d.rng.IntN(2000)) * time.Millisecond
 	for range 1 + d.rng.IntN(12) {
-		d.values++
-		value := fmt.Sprintf("m-%06d", d.values)
+		value, more := valueOf(d.values+1), max(0, d.rng.IntN(8)-5)
+		d.values += 1 + more
 		offered := at + time.Duration(d.rng.Int64N(int64(within)))
 		wait := time.Duration(d.rng.ExpFloat64() * float64(30*time.Second)).Truncate(time.Millisecond)
 		switch d.rng.IntN(4) {
@@ -168,18 +205,40 @@ func (d *drawing) burst(at time.Duration) {
 		case 1:
 			wait = time.Second // many at about the same instant
 		}
-		d.add(Event{At: offered, Kind: Offer, Client: d.client(), Text: value, Span: wait})
-		if d.rng.IntN(5) == 0 {
-			d.add(Event{At: offered + time.Duration(d.rng.Int64N(int64(wait+time.Second))), Kind: Cancel, Client: d.client(), Text: value})
+		d.add(Event{At: offered, Kind: Offer, Client: d.client(), Text: value, N: more, Span: wait, Within: d.patience()})
+		later := Event{At: offered + time.Duration(d.rng.Int64N(int64(wait+time.Second))), Client: d.client(), Text: value, N: d.rng.IntN(3), Within: d.patience()}
+		switch d.rng.IntN(10) {
+		case 0, 1:
+			later.Kind = Cancel
+			d.add(later)
+		case 2:
+			later.Kind, later.Span = Reschedule, time.Duration(d.rng.IntN(20_000))*time.Millisecond
+			d.add(later)
 		}
 	}
-	if d.rng.IntN(4) == 0 {
-		d.add(Event{At: at + within, Kind: Look, Client: d.client()})
+	if d.rng.IntN(3) == 0 {
+		d.add(Event{At: at + within, Kind: Look, Client: d.client(), N: d.rng.IntN(2), Within: d.patience()})
+	}
+	if d.rng.IntN(3) == 0 && !d.plan.Reliable {
+		d.add(Event{At: at + time.Duration(d.rng.Int64N(int64(2*within))), Kind: Poll, Client: d.client(), N: 1 + d.rng.IntN(4), Within: d.patience()})
+	}
+	if d.rng.IntN(40) == 0 {
+		d.add(Event{At: at + within, Kind: Clear, Client: d.client()})
 	}
 	if d.rng.IntN(3) == 0 {
 		d.fault(at + time.Duration(d.rng.Int64N(int64(within))))
 	}
 }
+
+// patience is how long a caller waits: now and then less than a reply takes.
+func (d *drawing) patience() time.Duration {
+	if d.rng.IntN(6) > 0 {
+		return 0
+	}
+	return time.Duration(1 + d.rng.Int64N(int64([]time.Duration{500 * time.Microsecond, 3 * time.Second}[d.rng.IntN(2)])))
+}
+
+func valueOf(n int) string { return fmt.Sprintf("m-%06d", n) }
 
 func (d *drawing) fault(at time.Duration) {
 	e := Event{At: at, Kind: faults[d.rng.IntN(len(faults))], Client: d.client()}
@@ -189,7 +248,7 @@ func (d *drawing) fault(at time.Duration) {
 	case Stall:
 		e.Span = time.Duration(d.rng.IntN(20_000)) * time.Millisecond
 	case Slow:
-		e.Span = time.Duration(d.rng.IntN(300)) * time.Millisecond
+		e.Span = time.Duration(d.rng.IntN([]int{300, 3000}[d.rng.IntN(2)])) * time.Millisecond
 		d.add(Event{At: at + time.Duration(d.rng.IntN(60_000))*time.Millisecond, Kind: Slow, Client: e.Client})
 	case Step:
 		if !d.steps {
@@ -201,8 +260,20 @@ func (d *drawing) fault(at time.Duration) {
 		}
 	case Restart:
 		e.Client, e.Span = "", time.Duration(d.rng.IntN(15_000))*time.Millisecond
-	case Flush:
+	case Flush, Unblock:
 		e.Client = ""
+	case Refuse:
+		e.Text, e.N, e.Span = refusals[d.rng.IntN(len(refusals))], d.rng.IntN(2+len(rights)), time.Duration(d.rng.IntN(12_000))*time.Millisecond
+		if e.N > 1 {
+			e.Text = []string{"NOPERM User dq has no permissions to run this command", "ERR unknown command"}[d.rng.IntN(2)]
+		}
+	case Foreign:
+		if d.plan.Strict {
+			return // as a Redisson it would stop there
+		}
+		e.Client, e.N = "", d.rng.IntN(3)
+		d.foreign++
+		e.Text = fmt.Sprintf("g-%06d", d.foreign)
 	}
 	d.add(e)
 }

@@ -9,13 +9,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 )
 
+var queue = dq.PartitionName("orders", 0)
+
 const (
-	queue = "orders"
 	// quietFor is how long nothing has gone wrong when a transfer has no excuse for being late, and
 	// lateBy is what is late then.
 	quietFor = time.Minute
@@ -91,6 +95,13 @@ type world struct {
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
 	taken    map[string]int
+	tickets  map[string]string          // of messages
+	expect   map[string]int64           // when a message is due at the earliest, Unix ms; 0 for not known
+	excused  map[string]bool            // messages that may be handled again
+	running  map[string]context.Context // of the handler that has a message
+	takers   map[string]int             // consumers of a client
+	refusing []refusing
+	clearing int       // Clears under way, or with an unknown result
 	lastBad  time.Time // when something last went wrong
 	ahead    []time.Duration
 	finished bool
@@ -103,12 +114,13 @@ func Run(plan Plan, options Options) Report {
 	w := &world{
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
+		tickets: map[string]string{}, expect: map[string]int64{}, excused: map[string]bool{}, running: map[string]context.Context{}, takers: map[string]int{},
 	}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{},
 	}
-	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran}, 0)
+	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran, Answer: w.answer}, 0)
 	if err != nil {
 		w.violate("no server: %v", err)
 		return w.report
@@ -124,6 +136,7 @@ func Run(plan Plan, options Options) Report {
 	w.settle()
 	w.judge()
 	w.restarts.Wait()
+	time.Sleep(time.Minute) // for handlers that outlived their Worker
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,6 +173,7 @@ var eager = strings.NewReplacer(
 // is followed only if it leads nearer to the server's clock.
 func (w *world) clocks() {
 	shown, followed := map[string]time.Duration{}, map[string]time.Duration{}
+	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
 	w.ahead = []time.Duration{0}
 	for _, e := range w.plan.Events {
 		c := e.Client
@@ -171,7 +185,7 @@ func (w *world) clocks() {
 			if e.Span.Abs() <= noticed {
 				followed[c] += max(e.Span, 0)
 			}
-			if shown[c].Abs() < followed[c].Abs()+noticed {
+			if shown[c].Abs() < followed[c].Abs()+noticed || !mayAsk || w.plan.Strict {
 				followed[c] = max(followed[c], shown[c])
 			}
 		default:
@@ -220,6 +234,10 @@ func (w *world) trace(format string, args ...any) {
 func (w *world) violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.violateLocked(format, args...)
+}
+
+func (w *world) violateLocked(format string, args ...any) {
 	if w.finished || len(w.report.Violations) >= 20 {
 		return
 	}
@@ -237,24 +255,112 @@ func (w *world) unlisted() {
 func (w *world) mayBeCancelled(value string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.cancels[value] == "?" || w.cancels[value] == "yes"
+	return w.clearing > 0 || w.cancels[value] == "?" || w.cancels[value] == "yes"
+}
+
+// quiet reports whether nothing has gone wrong for long.
+func (w *world) quiet() bool {
+	broke := w.net.lastBreak()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.lastBad) > quietFor && time.Since(broke) > quietFor && slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool { return !c.idle }) && w.steady()
+}
+
+// steady reports whether all clocks show the same at all times.
+func (w *world) steady() bool { return slices.Max(w.ahead) == slices.Min(w.ahead) }
+
+// offered judges when a new member is due.
+func (w *world) offered(value string, due int64) {
+	w.mu.Lock()
+	least := w.expect[value]
+	w.mu.Unlock()
+	if least > 0 && due < least && w.steady() {
+		w.violate("%s was offered to be due %d ms early", value, least-due)
+	}
 }
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	w.mu.Lock()
-	quiet := now.Sub(w.lastBad) > quietFor && len(w.clients) > 0 && slices.Max(w.ahead) == slices.Min(w.ahead)
-	w.mu.Unlock()
-	if late := now.Sub(due); quiet && late > lateBy {
+	if late := now.Sub(due); value[0] == 'm' && late > lateBy && w.quiet() {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
+}
+
+// popped judges how long a message waited for a taker, of whom each is free at all times.
+func (w *world) popped(value string, since time.Time) {
+	w.mu.Lock()
+	free := 0
+	for name := range w.clients {
+		free += w.takers[name]
+	}
+	w.mu.Unlock()
+	if waited := time.Since(since); free > 0 && waited > lateBy && w.quiet() {
+		w.violate("%s waited %s for a taker, though nothing had gone wrong", value, waited)
+	}
+}
+
+// waiting is what waits on the server, with the due times.
+func (w *world) waiting() (all map[string]int64) {
+	w.server.Exclusive(func() {
+		all = map[string]int64{}
+		for member, due := range w.model.pending {
+			all[ending(member)] = due
+		}
+	})
+	return all
+}
+
+// settles reports whether the plan is over, and what is left is to be handled.
+func (w *world) settles() bool { return time.Since(w.began) > w.plan.Length }
+
+// refusing is an error that the server answers a client with.
+type refusing struct {
+	client string
+	until  time.Time
+	text   string
+	which  int // N of the event
+}
+
+// writes are the commands of dq that a server refuses which has no room.
+var writes = []string{"EVAL", "EVALSHA", "BLPOP", "BLMOVE", "LPOP", "LPUSH", "DEL"}
+
+// answer is the reply to a command that is refused, and to those that the embedded server lacks.
+func (w *world) answer(client string, args []string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, _, _ := strings.Cut(client, ":")
+	command := strings.ToUpper(args[0])
+	switch {
+	case command == "WAIT" && name != "c1": // whose offers find no replica
+		return ":1\r\n"
+	case command == "WAIT":
+		return ":0\r\n"
+	case command == "WAITAOF":
+		return "*2\r\n:1\r\n:1\r\n"
+	}
+	for _, r := range w.refusing {
+		refused := true
+		switch code, _, _ := strings.Cut(r.text, " "); {
+		case r.which > 1:
+			refused = command == rights[r.which-2]
+		case slices.Contains([]string{"OOM", "NOREPLICAS", "MISCONF", "READONLY"}, code):
+			refused = slices.Contains(writes, command)
+		}
+		if r.which == 1 {
+			refused = refused && (len(args)+len(args[len(args)-1]))%2 == 0
+		}
+		if refused && r.client == name && time.Now().Before(r.until) {
+			return "-" + r.text + "\r\n"
+		}
+	}
+	return ""
 }
 
 func (w *world) do(e Event) {
 	w.mu.Lock()
 	w.trace("%s", e)
 	c := w.clients[e.Client]
-	if c == nil && (e.Kind == Offer || e.Kind == Cancel || e.Kind == Look) {
+	if c == nil && slices.Contains([]Kind{Offer, Cancel, Reschedule, Poll, Look, Clear}, e.Kind) {
 		if there := slices.Sorted(maps.Keys(w.clients)); len(there) > 0 {
 			c = w.clients[there[0]]
 		}
@@ -278,12 +384,14 @@ func (w *world) do(e Event) {
 		c.calls.Go(func() { w.offer(c, e) })
 	case Cancel:
 		c.calls.Go(func() { w.cancel(c, e) })
+	case Reschedule:
+		c.calls.Go(func() { w.reschedule(c, e) })
+	case Poll:
+		c.calls.Go(func() { w.poll(c, e) })
 	case Look:
-		c.calls.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-			defer cancel()
-			_, _ = c.queue.RemoveFunc(ctx, func(string) bool { return false })
-		})
+		c.calls.Go(func() { w.lookAt(c, e) })
+	case Clear:
+		c.calls.Go(func() { w.clear(c, e) })
 	case Cut:
 		w.net.each(e.Client, (*link).cut)
 	case LoseReplies:
@@ -307,5 +415,37 @@ func (w *world) do(e Event) {
 		})
 	case Flush:
 		w.server.Exclusive(func() { w.server.ForgetScripts() })
+	case Refuse:
+		w.mu.Lock()
+		w.refusing = append(w.refusing, refusing{e.Client, time.Now().Add(e.Span), e.Text, e.N})
+		w.mu.Unlock()
+	case Unblock:
+		w.ask(func(server redis.Pipeliner) {
+			for id := range 300 {
+				server.ClientUnblockWithError(context.Background(), int64(id))
+			}
+		})
+	case Foreign:
+		due := float64(time.Now().UnixMilli())
+		if e.N == 1 {
+			due = -1
+		}
+		w.ask(func(server redis.Pipeliner) {
+			if e.N == 2 {
+				server.RPush(context.Background(), queue, e.Text)
+				return
+			}
+			server.Eval(context.Background(), "redis.call('rpush', KEYS[1], ARGV[1]) redis.call('zadd', KEYS[2], ARGV[2], ARGV[1])",
+				[]string{w.model.names.Pending, w.model.names.TimeoutSet}, e.Text, due)
+		})
 	}
+}
+
+// ask sends commands in one transaction, as an operator does; what comes of them does not matter.
+func (w *world) ask(commands func(redis.Pipeliner)) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: w.net.dialer("operator"), MaxRetries: -1, DisableIdentity: true})
+	w.restarts.Go(func() {
+		_, _ = rdb.TxPipelined(context.Background(), func(p redis.Pipeliner) error { commands(p); return nil })
+		_ = rdb.Close()
+	})
 }

@@ -70,6 +70,8 @@ type Hooks struct {
 	// Ran is called after each command and before its reply is sent, with the client's address. No other command
 	// runs during the call, so Do shows the command's effect.
 	Ran func(client string, args []string, reply []byte)
+	// Answer returns the reply that a command gets instead of being run, "" for none.
+	Answer func(client string, args []string) string
 }
 
 // Start listens on a free port of 127.0.0.1. The server runs until Close; ctx bounds only the start.
@@ -177,6 +179,12 @@ func (e *Server) forget(c *client) {
 // command runs one command, or queues it in a transaction. A blocking pop that finds nothing gives the waiter to wait for.
 func (e *Server) command(c *client, args []string) *waiter {
 	name := strings.ToUpper(args[0])
+	if e.hooks.Answer != nil {
+		if reply := e.hooks.Answer(c.addr, args); reply != "" {
+			c.send([]byte(reply))
+			return nil
+		}
+	}
 	if c.tx != nil && !endsTx[name] {
 		c.send(e.enqueue(c, args))
 		return nil
