@@ -327,7 +327,7 @@ var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 // than Redis.
 var lacking = map[string]bool{
 	"BITFIELD": true, "BLMPOP": true, "BZMPOP": true, "BZPOPMAX": true, "BZPOPMIN": true, "COMMAND": true, "DUMP": true, "HRANDFIELD": true, "RESTORE": true,
-	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
+	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZINCRBY": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
 }
 
 // refusal is the error of a command that miniredis lacks, or takes where Redis refuses its arguments; "" for others.
