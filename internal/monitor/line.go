@@ -140,12 +140,19 @@ func parseLine(text string, args []string) (Line, error) {
 }
 
 // parseTime reads seconds, a point and exactly six digits into microseconds.
-func parseTime(s string) (int64, bool) {
-	sec, usec, ok := strings.Cut(s, ".")
-	if !ok || len(usec) != 6 || sec == "" || len(sec) > 12 || len(sec) > 1 && sec[0] == '0' {
+func parseTime(s string) (micros int64, ok bool) {
+	point := len(s) - 7
+	if point < 1 || point > 12 || s[point] != '.' || point > 1 && s[0] == '0' {
 		return 0, false
 	}
-	seconds, err1 := strconv.ParseUint(sec, 10, 63)
-	micros, err2 := strconv.ParseUint(usec, 10, 63)
-	return int64(1e6*seconds + micros), err1 == nil && err2 == nil
+	for i := range len(s) {
+		switch c := s[i]; {
+		case i == point:
+		case c < '0' || c > '9':
+			return 0, false
+		default:
+			micros = 10*micros + int64(c-'0')
+		}
+	}
+	return micros, true
 }

@@ -1,12 +1,9 @@
 package monitor
 
-import "strings"
+import "encoding/hex"
 
-const (
-	hexDigits = "0123456789abcdefABCDEF"
-	// escaped are the bytes with an escape of one letter, and escapes are these letters: see resp.AppendQuoted.
-	escaped, escapes = "\\\"\n\r\t\a\b", `\"nrtab`
-)
+// escapes are the bytes that follow a backslash, 0 for none: see resp.AppendQuoted.
+var escapes = [256]byte{'\\': '\\', '"': '"', 'n': '\n', 'r': '\r', 't': '\t', 'a': '\a', 'b': '\b'}
 
 // parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and appends them to args.
 func parseArgs(args []string, text string, pos int) ([]string, error) {
@@ -36,11 +33,15 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 		return bad(pos, "an argument in double quotes")
 	}
 	pos++
-	if end := strings.IndexByte(text[pos:], '"'); end >= 0 && strings.IndexByte(text[pos:pos+end], '\\') < 0 {
-		return text[pos : pos+end], pos + end + 1, nil
+	from := pos
+	for pos < len(text) && text[pos] != '"' && text[pos] != '\\' {
+		pos++
+	}
+	if pos < len(text) && text[pos] == '"' { // no escape
+		return text[from:pos], pos + 1, nil
 	}
 	var room [512]byte // spares most members a second piece of memory
-	b := room[:0]
+	b := append(room[:0], text[from:pos]...)
 	for pos < len(text) {
 		switch text[pos] {
 		case '"':
@@ -53,7 +54,7 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 			b = append(b, decoded)
 			pos += size
 		default:
-			from := pos
+			from = pos
 			for pos++; pos < len(text) && text[pos] != '"' && text[pos] != '\\'; pos++ {
 			}
 			b = append(b, text[from:pos]...)
@@ -67,15 +68,15 @@ func unescape(s string) (c byte, size int) {
 	if len(s) < 2 {
 		return 0, 0
 	}
-	if s[1] != 'x' {
-		if at := strings.IndexByte(escapes, s[1]); at >= 0 {
-			return escaped[at], 2
-		}
-	} else if len(s) >= 4 && strings.IndexByte(hexDigits, s[2]) >= 0 && strings.IndexByte(hexDigits, s[3]) >= 0 {
-		return nibble(s[2])<<4 | nibble(s[3]), 4
+	if c = escapes[s[1]]; c != 0 {
+		return c, 2
 	}
-	return 0, 0
+	var decoded [1]byte
+	if len(s) < 4 || s[1] != 'x' {
+		return 0, 0
+	}
+	if _, err := hex.Decode(decoded[:], []byte(s[2:4])); err != nil {
+		return 0, 0
+	}
+	return decoded[0], 4
 }
-
-// nibble is the value of a hexadecimal digit.
-func nibble(digit byte) byte { return digit&15 + 9*(digit>>6) }

@@ -40,3 +40,19 @@ func TestScannerGroups(t *testing.T) {
 	require.Nil(t, s.Add(lua))
 	require.Len(t, s.Add(monitor.Line{Peer: "a:1", Args: []string{"PING"}}).Inner, 1)
 }
+
+// BenchmarkScanner reads 64 MB of recordings.
+func BenchmarkScanner(b *testing.B) {
+	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
+	require.NoError(b, err)
+	log = bytes.Repeat(log, 1+(64<<20)/len(log))
+	b.SetBytes(int64(len(log)))
+	for b.Loop() {
+		var calls trace.Scanner
+		for lines := monitor.NewScanner(bytes.NewReader(log)); lines.Scan(); {
+			if l, err := lines.Line(); err == nil {
+				calls.Add(l)
+			}
+		}
+	}
+}
