@@ -28,13 +28,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Exit codes, as dq-bench has them.
-const (
-	exitOK          = 0
-	exitEnvironment = 1
-	exitUsage       = 2
-)
-
 const (
 	readyTimeout    = 10 * time.Second
 	shutdownTimeout = 15 * time.Second
@@ -55,20 +48,18 @@ func main() {
 	os.Exit(code)
 }
 
+// execute returns the exit code, as dq-bench has it: 2 for wrong usage, 1 for an environment that cannot serve.
 func execute(ctx context.Context, args []string, stderr io.Writer) int {
+	code := 2
 	s, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		fmt.Fprintln(stderr, "dq-demo:", err)
-		return exitUsage
+	if err == nil {
+		code, err = 1, run(ctx, s, stderr)
 	}
-	if err := run(ctx, s, stderr); err != nil {
-		fmt.Fprintln(stderr, "dq-demo:", err)
-		return exitEnvironment
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
 	}
-	return exitOK
+	fmt.Fprintln(stderr, "dq-demo:", err)
+	return code
 }
 
 func parse(args []string, stderr io.Writer) (s settings, err error) {

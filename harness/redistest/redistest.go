@@ -20,23 +20,18 @@ func Start(t testing.TB) *redis.Client {
 	if kind := os.Getenv("DQ_REDIS"); kind == "" || kind == "auto" || kind == "embedded" {
 		return Embedded(t)
 	}
-	return connect(t, redistest.Redis(t).URL())
+	return client(t, redistest.Redis(t).Addr)
 }
 
 // Embedded returns a client of a server inside the test's process. It needs nothing installed and starts in
 // milliseconds. It knows the commands and Lua functions that delayed queues use, and refuses others by name.
 func Embedded(t testing.TB) *redis.Client {
 	t.Helper()
-	return connect(t, redistest.Embedded(t).URL())
+	return client(t, redistest.Embedded(t).Addr)
 }
 
-func connect(t testing.TB, url string) *redis.Client {
-	t.Helper()
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+func client(t testing.TB, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

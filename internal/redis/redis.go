@@ -61,7 +61,11 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	case Process:
 		return StartProcess(ctx, sp.Arg)
 	case Embedded:
-		return startEmbedded(ctx)
+		e, err := embedded.Start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return identified(ctx, &Server{How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: sync.OnceValue(e.Close)})
 	default:
 		return startExternal(ctx, sp.Address)
 	}
@@ -89,14 +93,6 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 		missed = append(missed, reason)
 	}
 	return nil, fmt.Errorf("no kind of Redis works here: %s", strings.Join(missed, "; "))
-}
-
-func startEmbedded(ctx context.Context) (*Server, error) {
-	e, err := embedded.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return identified(ctx, &Server{How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: sync.OnceValue(e.Close)})
 }
 
 func startExternal(ctx context.Context, a Address) (*Server, error) {

@@ -64,12 +64,7 @@ func newAnalyze() *call {
 		}
 		return nil
 	}
-	return c.does(func(files []string) error {
-		files, remove, err := unpackRecorded(files)
-		if err != nil {
-			return err
-		}
-		defer remove()
+	return c.unpacks(func(files []string) (err error) {
 		switch {
 		case len(files) > 0 && files[0] != "-":
 			err = reader.Files(c.Context(), files)

@@ -32,12 +32,7 @@ type diffedFile struct {
 func newDiff() *call {
 	c := newCall("diff", needs(2, 2))
 	c.prints(false)
-	return c.does(func(args []string) error {
-		paths, remove, err := unpackRecorded(args)
-		if err != nil {
-			return err
-		}
-		defer remove()
+	return c.unpacks(func(paths []string) (err error) {
 		d := diffDocument{Schema: "dq-bench/diff/v1", Tolerance: float64(trace.DefaultTolerance) / float64(time.Millisecond)}
 		if d.Files, err = diffTrees(c.Context(), paths[0], paths[1]); err != nil {
 			return err

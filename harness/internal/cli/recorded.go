@@ -17,21 +17,21 @@ import (
 // recorded:RELEASE/CASE for one of them.
 const recordedPrefix = "recorded:"
 
-// unpackRecorded writes the recordings that arguments name into a temporary folder and
-// returns the arguments as paths. The function that it returns removes the folder.
-func unpackRecorded(args []string) (paths []string, remove func(), err error) {
-	folder, err := os.MkdirTemp("", "dq-bench-")
-	remove = func() { _ = os.RemoveAll(folder) }
-	for i, path := range args {
-		if name, ok := strings.CutPrefix(path, recordedPrefix); ok && err == nil {
-			path, err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
+// unpacks is does with files: the recordings that arguments name are written into a temporary folder.
+func (c *call) unpacks(run func(paths []string) error) *call {
+	return c.does(func(args []string) error {
+		folder, err := os.MkdirTemp("", "dq-bench-")
+		defer os.RemoveAll(folder)
+		for i, path := range args {
+			if name, ok := strings.CutPrefix(path, recordedPrefix); ok && err == nil {
+				args[i], err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
+			}
 		}
-		paths = append(paths, path)
-	}
-	if err != nil {
-		remove()
-	}
-	return paths, remove, err
+		if err != nil {
+			return err
+		}
+		return run(args)
+	})
 }
 
 func unpackOne(folder, name string) (string, error) {

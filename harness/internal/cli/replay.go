@@ -32,15 +32,8 @@ func newReplay() *call {
 	c.str(&c.redis, "redis", "auto")
 	c.more("redis", startedServers+", embedded")
 	c.prints(false)
-	return c.does(func(files []string) error {
-		if err := checkByTCP(c.redis); err != nil {
-			return err
-		}
-		files, remove, err := unpackRecorded(files)
-		if err != nil {
-			return err
-		}
-		defer remove()
+	c.check = func([]string) error { return checkByTCP(c.redis) }
+	return c.unpacks(func(files []string) error {
 		plans, err := replayPlans(c.Context(), files)
 		if err != nil {
 			return err

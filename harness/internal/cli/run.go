@@ -31,17 +31,17 @@ import (
 // runCall is a call of run: its flags, the cases that they ask for, and finished runs.
 type runCall struct {
 	*call
-	out, percentiles, tokenFile                        string
-	set, redis, drivers, files, variants, slos, labels []string
-	repeat, agents                                     int
-	full, scenarios, force, beside                     bool
-	scale                                              *float64
-	plan                                               plan.Plan
-	mode                                               string // of progress
+	percentiles, tokenFile      string
+	mode                        string // of progress
+	set, redis, drivers, labels []string
+	repeat, agents              int
+	scenarios                   bool
+	plan                        plan.Plan
+	choice                      series.Choice
+	options                     series.Options
 
 	cases     []series.Case
 	quantiles []float64
-	options   series.Options
 	door      *load.Door // nil without --agents
 
 	suite       *series.Suite
@@ -49,7 +49,6 @@ type runCall struct {
 	done        []*run.Document
 	comparisons []*compare.Comparison
 	several     bool // a case had more than one run
-	failed      []error
 }
 
 func newRun() *call {
@@ -66,15 +65,15 @@ func newRun() *call {
 	r.list(&r.drivers, "driver", series.DefaultDriver)
 	r.more("driver", " memory redis-list redis-zset")
 	r.num(&r.repeat, "repeat", 1)
-	r.yes(&r.beside, "beside")
-	r.list(&r.files, "file")
+	r.yes(&r.options.Beside, "beside")
+	r.list(&r.choice.Files, "file")
 	r.yes(&r.scenarios, "list")
-	r.list(&r.variants, "variant")
-	r.yes(&r.force, "force")
-	r.str(&r.out, "out", "")
+	r.list(&r.choice.Variants, "variant")
+	r.yes(&r.options.Load.Force, "force")
+	r.str(&r.options.Out, "out", "")
 	r.more("out", " (default out/run-<time>)")
 	r.prints(true)
-	r.list(&r.slos, "slo")
+	r.list(&r.choice.SLO, "slo")
 	r.list(&r.labels, "label")
 	r.str(&r.listen, "listen", "")
 	r.num(&r.agents, "agents", 0)
@@ -131,12 +130,12 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 		}
 		switch key {
 		case "full":
-			r.full, err = strconv.ParseBool(value)
+			r.choice.Full, err = strconv.ParseBool(value)
 		case "percentiles":
 			r.percentiles = value
 		case "scale":
-			r.scale = new(float64)
-			*r.scale, err = strconv.ParseFloat(value, 64)
+			r.choice.Scale = new(float64)
+			*r.choice.Scale, err = strconv.ParseFloat(value, 64)
 		default:
 			given[key] = value
 		}
@@ -166,11 +165,11 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	if err := r.readSet(set); err != nil {
 		return err
 	}
-	choice := series.Choice{Files: r.files, Variants: r.variants, Full: r.full, Scale: r.scale, Settings: given, Defaults: defaults, SLO: r.slos}
-	if len(r.files) == 0 && !r.given("variant") {
-		choice.Variants = nil // a default for scenarios
+	r.choice.Settings, r.choice.Defaults = given, defaults
+	if len(r.choice.Files) == 0 && !r.given("variant") {
+		r.choice.Variants = nil // a default for scenarios
 	}
-	runs, err := choice.Runs(ctx)
+	runs, err := r.choice.Runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if file, ok := stderr.(*os.File); r.mode != "none" {
 		progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
 	}
-	r.out = cmp.Or(r.out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	r.options.Out = cmp.Or(r.options.Out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := r.choose(ctx, stderr); err != nil {
 		return err
 	}
@@ -219,11 +218,11 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.options = series.Options{Redis: r.redis[0], Out: r.out, Beside: r.beside, Load: load.Options{
-		Force: r.force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
+	r.options.Redis, r.options.Load = r.redis[0], load.Options{
+		Force: r.options.Load.Force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
 		About: load.About{Tool: tool(), Labels: labels},
-	}}
-	if r.beside {
+	}
+	if r.options.Beside {
 		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
 			return err
 		}
@@ -253,7 +252,7 @@ func (r *runCall) checkAgents() error {
 	switch {
 	case r.agents < 1 || r.listen == "" || r.tokenFile == "":
 		return errors.New("expected --agents N of 1 or more, --listen and --token-file beside each other")
-	case r.beside:
+	case r.options.Beside:
 		return errors.New("expected runs one after the other, got --beside")
 	}
 	for _, c := range r.cases {
@@ -292,7 +291,7 @@ func (r *runCall) run() (err error) {
 		}
 		return usageError(err)
 	}
-	tidy, err := run.NewFolder(r.out)
+	tidy, err := run.NewFolder(r.options.Out)
 	if err != nil {
 		return err
 	}
@@ -320,7 +319,7 @@ func (r *runCall) run() (err error) {
 	if err := errors.Join(unwritten...); err != nil {
 		return err
 	}
-	r.notice("run files in %s", r.out)
+	r.notice("run files in %s", r.options.Out)
 	return r.verdict()
 }
 

@@ -31,7 +31,7 @@ func (r *runCall) all(ctx context.Context) (err error) {
 		r.suite.Over(err)
 		r.show()
 		if all := r.suite.Page(); all != nil && r.suite.Cases() != nil {
-			if unwritten := all.Save(filepath.Join(r.out, report.File)); unwritten != nil {
+			if unwritten := all.Save(filepath.Join(r.options.Out, report.File)); unwritten != nil {
 				r.options.Load.Notice("warning: " + unwritten.Error())
 			}
 		}
@@ -44,7 +44,7 @@ func (r *runCall) all(ctx context.Context) (err error) {
 		r.show()
 		names := series.Names(c.Sides)
 		result, err := series.Do(ctx, r.options, c, r.repeat, func(turn series.Turn, d *run.Document) {
-			r.keep(d)
+			r.done = append(r.done, d)
 			r.notice("%s run %d: %s", names[turn.Side], turn.N, d.Verdict.Text)
 		})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(r.done) > 0 {
@@ -64,17 +64,11 @@ func (r *runCall) all(ctx context.Context) (err error) {
 	return nil
 }
 
-func (r *runCall) keep(d *run.Document) {
-	if r.done = append(r.done, d); !d.Verdict.Passed {
-		r.failed = append(r.failed, failure(errors.New(d.Verdict.Text)))
-	}
-}
-
 // print prints a case for people: its comparison, or each of its runs.
 func (r *runCall) print(result *series.Result) error {
 	single := result.Single()
 	if single != nil {
-		r.keep(single)
+		r.done = append(r.done, single)
 	}
 	r.several = r.several || single == nil
 	r.comparisons = append(r.comparisons, result.Comparisons...)
@@ -116,15 +110,21 @@ func (r *runCall) end() error {
 
 // verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
 func (r *runCall) verdict() error {
+	var failed []error
+	for _, d := range r.done {
+		if !d.Verdict.Passed {
+			failed = append(failed, failure(errors.New(d.Verdict.Text)))
+		}
+	}
 	switch cases := r.suite.Cases(); {
 	case cases != nil && cases.Failed():
 		return failure(errors.New(cases.Text()))
 	case cases != nil && len(r.suite.NeverRan()) > 0:
 		r.notice("%s", cases.Text())
-	case len(r.failed) > 1:
-		return failure(fmt.Errorf("%d of %d runs failed: %w", len(r.failed), len(r.done), errors.Join(r.failed...)))
+	case len(failed) > 1:
+		return failure(fmt.Errorf("%d of %d runs failed: %w", len(failed), len(r.done), errors.Join(failed...)))
 	}
-	return errors.Join(r.failed...)
+	return errors.Join(failed...)
 }
 
 // serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's

@@ -197,7 +197,11 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
 		return replyTable(l, "err", "ERR Wrong number of args calling Redis command from script")
 	}
-	m.server.scriptCalled(m, args, reply)
+	if strings.EqualFold(args[0], "SELECT") && reply[0] == '+' {
+		m.db = args[1]
+	}
+	m.server.show(m.db+" lua", args)
+	m.server.count(args, reply)
 	v, _ := readLua(l, reply)
 	return v
 }

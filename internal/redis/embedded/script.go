@@ -79,16 +79,6 @@ func (m *machine) refuses(args []string) string {
 	return ""
 }
 
-// scriptCalled counts a command of the running script and shows it to the monitors.
-func (e *Server) scriptCalled(m *machine, args []string, reply []byte) {
-	name := strings.ToUpper(args[0])
-	if name == "SELECT" && reply[0] == '+' {
-		m.db = args[1]
-	}
-	e.show(m.db+" lua", args)
-	e.count(args, reply)
-}
-
 // stackPlace finds the innermost line of the script in a stack.
 var stackPlace = regexp.MustCompile(`\t` + chunk + `:(\d+): `)
 
