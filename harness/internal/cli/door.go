@@ -3,6 +3,7 @@ package cli
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,24 +49,12 @@ func readDoor() (pages []page, flags []flagRow) {
 	return pages, flags
 }
 
+// flagLine is a line such as "--file -f NAME    help".
+var flagLine = regexp.MustCompile(`(?m)^--(\S+)(?: -(\w))?(?: (\S+))? {2,}(.+)$`)
+
 func readFlags(group, lines string) (flags []flagRow) {
-	for line := range strings.Lines(lines) {
-		head, help, ok := strings.Cut(strings.TrimSpace(line), "  ")
-		if !ok {
-			continue
-		}
-		row := flagRow{group: group, help: strings.TrimSpace(help)}
-		for word := range strings.FieldsSeq(head) {
-			switch name, long := strings.CutPrefix(word, "--"); {
-			case long:
-				row.name = name
-			case strings.HasPrefix(word, "-"):
-				row.short = word[1:]
-			default:
-				row.arg = word
-			}
-		}
-		flags = append(flags, row)
+	for _, m := range flagLine.FindAllStringSubmatch(lines, -1) {
+		flags = append(flags, flagRow{name: m[1], short: m[2], arg: m[3], group: group, help: m[4]})
 	}
 	return flags
 }

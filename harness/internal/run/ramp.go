@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,10 +64,11 @@ func (r *Document) RateSteps() (steps []RateStep) {
 	}
 	end, planned := 0., 0.
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
-		rate, length, _ := strings.Cut(part, " for ")
-		n, errRate := strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64)
+		var n float64
+		var length string
+		_, errForm := fmt.Sscanf(part, "%f/s for %s", &n, &length)
 		d, errLength := time.ParseDuration(length)
-		if errRate != nil || errLength != nil {
+		if errForm != nil || errLength != nil {
 			return nil
 		}
 		begin := end

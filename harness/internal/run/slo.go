@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,25 +125,24 @@ func histogramNames() (names []string) {
 	return names
 }
 
+var sloForm = regexp.MustCompile(`(?s)^([^<>=]*)([<>=]=?)(.*)$`)
+
 // ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
 func ParseSLO(expr string) (SLO, error) {
 	if expr == "none" {
 		return SLO{text: expr, none: true}, nil
 	}
-	at := strings.IndexAny(expr, "<>=")
-	if at < 0 {
+	parts := sloForm.FindStringSubmatch(expr)
+	if parts == nil {
 		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is no operator <= < >= > ==", expr)
 	}
-	s := SLO{text: expr, metric: strings.TrimSpace(expr[:at]), operator: expr[at : at+1]}
-	if strings.HasPrefix(expr[at+1:], "=") {
-		s.operator += "="
-	}
+	s := SLO{text: expr, metric: strings.TrimSpace(parts[1]), operator: parts[2]}
 	if s.operator == "=" {
 		return SLO{}, fmt.Errorf("slo %q: expected one of <= < >= > ==, got a single =", expr)
 	}
 	err := s.parseMetric()
 	if err == nil {
-		err = s.parseLimit(strings.TrimSpace(expr[at+len(s.operator):]))
+		err = s.parseLimit(strings.TrimSpace(parts[3]))
 	}
 	if err != nil {
 		return SLO{}, fmt.Errorf("slo %q: %w", expr, err)
@@ -203,16 +203,13 @@ func (s *SLO) parseLimit(limit string) error {
 	return nil
 }
 
+// quantileForm is p50, p99.9, or p999 for p99.9.
+var quantileForm = regexp.MustCompile(`^p(?:(\d\d?)(?:\.(\d{1,6}))?|(9\d)(\d{1,6}))$`)
+
 // parseQuantile reads p50, p99, p999 (99.9 %), p99.9 and p9999 as 0 < q < 1.
 func parseQuantile(stat string) (float64, error) {
-	digits, ok := strings.CutPrefix(stat, "p")
-	whole, frac, dotted := strings.Cut(digits, ".")
-	if !dotted && len(digits) > 2 && digits[0] == '9' {
-		whole, frac = digits[:2], digits[2:] // p999 is short for p99.9; p100 is no quantile
-	}
-	valid := ok && whole != "" && len(whole) <= 2 && len(frac) <= 6 && (!dotted || frac != "")
-	if valid && strings.Trim(whole+frac, "0123456789") == "" {
-		if percent, err := strconv.ParseFloat(whole+"."+frac+"0", 64); err == nil && percent > 0 {
+	if m := quantileForm.FindStringSubmatch(stat); m != nil {
+		if percent, err := strconv.ParseFloat(m[1]+m[3]+"."+m[2]+m[4]+"0", 64); err == nil && percent > 0 {
 			return percent / 100, nil
 		}
 	}
