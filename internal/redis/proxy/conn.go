@@ -31,7 +31,7 @@ type Fault struct {
 // Conn is one client's connection through a Proxy.
 type Conn struct {
 	proxy  *Proxy
-	client *net.TCPConn
+	client net.Conn
 	done   chan struct{} // closed when both sides are
 
 	// Guarded by proxy.mu.

@@ -31,8 +31,7 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced on each change
-	listener *net.TCPListener
-	closed   bool
+	listener net.Listener  // nil while it refuses
 	fault    Fault
 	conns    []*Conn // in the order of arrival
 	accepted int
@@ -52,19 +51,20 @@ func To(addr string) Dial {
 // New starts a Proxy. Close ends it.
 func New(dial Dial) (*Proxy, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{})}
-	if err := p.listen(); err != nil {
+	l, err := redis.Stable(ctx)
+	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("no port for a proxy: %w", err)
 	}
-	p.Addr = p.listener.Addr().String()
+	p := &Proxy{Addr: l.Addr().String(), dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{})}
+	p.accept(l)
 	return p, nil
 }
 
 // Close cuts all connections and waits for every goroutine.
 func (p *Proxy) Close() {
 	p.cancel()
-	p.change(func() { p.closed = true; p.unlisten() })
+	p.change(p.unlisten)
 	p.Reset()
 	p.accepts.Wait()
 	p.work.Wait()
@@ -79,27 +79,13 @@ func (p *Proxy) change(f func()) {
 	p.changed = make(chan struct{})
 }
 
-// listen needs mu, except in New.
-func (p *Proxy) listen() error {
-	if p.listener != nil || p.closed {
-		return nil
-	}
-	var l net.Listener
-	var err error
-	if p.Addr == "" {
-		l, err = redis.Stable(p.ctx)
-	} else {
-		l, err = (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.Addr)
-	}
-	if err != nil {
-		return err
-	}
-	listener := l.(*net.TCPListener)
-	p.listener = listener
+// accept serves the connections of a listener until unlisten. It needs mu, except in New.
+func (p *Proxy) accept(l net.Listener) {
+	p.listener = l
 	p.accepts.Go(func() {
-		for client, err := listener.AcceptTCP(); err == nil; client, err = listener.AcceptTCP() {
+		for client, err := l.Accept(); err == nil; client, err = l.Accept() {
 			p.change(func() {
-				if p.listener != listener { // closed meanwhile
+				if p.listener != l { // closed meanwhile
 					reset(client)
 					return
 				}
@@ -110,7 +96,6 @@ func (p *Proxy) listen() error {
 			})
 		}
 	})
-	return nil
 }
 
 // unlisten needs mu.
@@ -235,7 +220,14 @@ func (p *Proxy) Heal() error {
 	return redis.Until(ctx, p.Addr+" is free again", func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.listen()
+		if p.listener != nil || p.ctx.Err() != nil {
+			return nil
+		}
+		l, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.Addr)
+		if err == nil {
+			p.accept(l)
+		}
+		return err
 	})
 }
 
