@@ -116,10 +116,11 @@ func (a *Address) parseTail(u *url.URL) error {
 			return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
 		}
 	}
-	if err := a.Files.check(a.TLS); err != nil {
-		return err
-	}
 	switch path := strings.Trim(u.Path, "/"); {
+	case a.Files != Files{} && !a.TLS:
+		return errors.New("files for TLS need rediss://, rediss+cluster:// or rediss+sentinel://")
+	case (a.Files.Cert == "") != (a.Files.Key == ""):
+		return errors.New("a client's certificate and its key belong together, one of them is missing")
 	case a.Unix && query.Has("db") && database == "":
 		return errors.New("the parameter db is not a number")
 	case a.Unix:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -17,17 +16,6 @@ type Files struct{ CA, Cert, Key string }
 
 // mostPEM bounds a file, in bytes. All authorities of a system take a quarter of it.
 const mostPEM = 1 << 20
-
-// check refuses names without TLS, and half of a pair.
-func (f Files) check(withTLS bool) error {
-	switch {
-	case f != Files{} && !withTLS:
-		return errors.New("files for TLS need rediss://, rediss+cluster:// or rediss+sentinel://")
-	case (f.Cert == "") != (f.Key == ""):
-		return errors.New("a client's certificate and its key belong together, one of them is missing")
-	}
-	return nil
-}
 
 // loaded returns the address with its files for TLS read.
 func (a Address) loaded() (_ Address, err error) {

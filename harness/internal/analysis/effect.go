@@ -116,8 +116,6 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	}
 }
 
-func isDelete(name string) bool { return name == "del" || name == "unlink" }
-
 // argument is the number after the key, which is 1 if the command leaves it out.
 func argument(l monitor.Line) int64 {
 	if len(l.Args) <= 2 {
@@ -158,7 +156,7 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 				s.removed = append(s.removed, m)
 			}
 		}
-	case isDelete(name):
+	case name == "del" || name == "unlink":
 		a.drop(q, ref.role == timeoutSet, ref.role == pendingList)
 	case strings.Contains(name, "expire"):
 		q.unsure = name

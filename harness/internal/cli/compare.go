@@ -21,30 +21,28 @@ func newCompare() *call {
 		}
 		return compare.CheckBy(o.By)
 	}
-	return c.does(func(paths []string) error { return c.compare(paths, o) })
-}
-
-func (c *call) compare(paths []string, o compare.Options) error {
-	var sets []compare.Set
-	var errs []error
-	for _, path := range paths {
-		runs, err := compare.Read(c.Context(), path)
-		sets, errs = append(sets, compare.Set{Name: path, Runs: runs}), append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	return c.does(func(paths []string) error {
+		var sets []compare.Set
+		var errs []error
+		for _, path := range paths {
+			runs, err := compare.Read(c.Context(), path)
+			sets, errs = append(sets, compare.Set{Name: path, Runs: runs}), append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		result, err := compare.Sets(c.Context(), sets, o)
+		if errors.As(err, new(*run.DifferenceError)) {
+			err = fmt.Errorf("%w; show them with --force", err)
+		}
+		if err != nil {
+			return usageError(err)
+		}
+		page := report.OfComparison(result)
+		err = errors.Join(c.report(page), c.shows(result, page.Text))
+		if err == nil && result.Outcome == compare.Worse {
+			err = failure(errors.New(result.Text))
+		}
 		return err
-	}
-	result, err := compare.Sets(c.Context(), sets, o)
-	if errors.As(err, new(*run.DifferenceError)) {
-		err = fmt.Errorf("%w; show them with --force", err)
-	}
-	if err != nil {
-		return usageError(err)
-	}
-	page := report.OfComparison(result)
-	err = errors.Join(c.report(page), c.shows(result, page.Text))
-	if err == nil && result.Outcome == compare.Worse {
-		err = failure(errors.New(result.Text))
-	}
-	return err
+	})
 }

@@ -61,22 +61,14 @@ func (c *call) checkQueues(all *bool, queues []string, needed bool) error {
 	return nil
 }
 
-// checkLiveServer is an error if --redis would start a server.
-func checkLiveServer(address string) error {
-	spec, err := redis.Parse(address)
-	if bad := new(redis.SpecError); errors.As(err, &bad) {
-		return fmt.Errorf("--redis %q: %s; expected the address of a server that runs, such as redis://127.0.0.1:6379", bad.Spec, bad.Reason)
-	}
-	if spec.Kind == redis.External {
-		return nil
-	}
-	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
-}
-
 // onServer works on a server that runs. A node of a cluster is refused: other nodes have queues too.
 func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
-	if err := checkLiveServer(c.redis); err != nil {
-		return usageError(err)
+	const expected = "expected the address of a server that runs, such as redis://127.0.0.1:6379"
+	spec, err := redis.Parse(c.redis)
+	if bad := new(redis.SpecError); errors.As(err, &bad) {
+		return usageError(fmt.Errorf("--redis %q: %s; %s", bad.Spec, bad.Reason, expected))
+	} else if spec.Kind != redis.External {
+		return usageError(fmt.Errorf("--redis %s: %s: one started now would be empty", c.redis, expected))
 	}
 	ctx := c.Context()
 	srv, err := redis.Start(ctx, c.redis, nil)
