@@ -26,7 +26,7 @@ func wrongClock(t *testing.T, driverSpec string, warmup time.Duration) (*run.Doc
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup = false, warmup
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
-	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 2 * time.Second}, "own"
+	p.Delay, p.Queue = plan.Between(100*time.Millisecond, 2*time.Second), "own"
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
 	at := 600 * time.Millisecond
 	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: plan.Span{Min: at, Max: at}, For: 800 * time.Millisecond}}

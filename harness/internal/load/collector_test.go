@@ -72,7 +72,7 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		p := testPlan()
 		p.Rate, p.Duration, p.Queues, p.Producers, p.Seed = plan.Rate(20+rng.IntN(200)), time.Duration(1+rng.IntN(2))*time.Second, 1+rng.IntN(3), 1+rng.IntN(4), seed
-		p.Delay = plan.Delay{Max: time.Duration(rng.IntN(1000)) * time.Millisecond}
+		p.Delay = plan.Between(0, time.Duration(rng.IntN(1000))*time.Millisecond)
 		p.Cancel = plan.Cancel{Share: rng.Float64() / 2}
 		p.Fleet = plan.Instances(1 + rng.IntN(3))
 		e := newEngine(Options{Plan: p})

@@ -72,7 +72,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.NoError(t, err)
 	p := testPlan()
 	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
-	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 20 * time.Second}
+	p.Delay = plan.Between(10*time.Millisecond, 20*time.Second)
 	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	ctx, interrupt := context.WithCancel(deadline)

@@ -150,7 +150,7 @@ func TestALostWarmUpFailsTheRun(t *testing.T) {
 func TestHorizonLeavesWhatIsNotDuePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Delay = plan.Delay{Min: time.Second, Max: time.Hour, Choices: []plan.Span{{Min: time.Second, Max: time.Second}, {Min: time.Hour, Max: time.Hour}}}
+		p.Delay = plan.Delay{Spans: []plan.Span{{Min: time.Second, Max: time.Second}, {Min: time.Hour, Max: time.Hour}}}
 		p.Horizon = 2 * time.Second
 		start := time.Now()
 		out := runVirtual(t.Context(), t, memory(), p)
@@ -196,7 +196,7 @@ func TestManyQueuesShareTheMessages(t *testing.T) {
 func TestEveryMessageAtOneInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Delay = plan.Delay{Min: 5 * time.Second, Max: 5 * time.Second, Together: true}
+		p.Delay = plan.Delay{Spans: []plan.Span{{Min: 5 * time.Second, Max: 5 * time.Second}}, Together: true}
 		start := time.Now()
 		out := runVirtual(t.Context(), t, memory(), p)
 		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)

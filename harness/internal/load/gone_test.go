@@ -25,7 +25,7 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
-	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: time.Second}, "own"
+	p.Delay, p.Queue = plan.Between(100*time.Millisecond, time.Second), "own"
 	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	var once sync.Once

@@ -60,7 +60,7 @@ func testPlan() plan.Plan {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Producers, p.Rate, p.Duration, p.Warmup = 5, 500, 2*time.Second, 0
-	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
+	p.Delay = plan.Fixed(time.Second)
 	p.Queue = "test"
 	return p
 }
@@ -90,7 +90,7 @@ func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
 		p.Warmup = time.Second
-		p.Delay = plan.Delay{Min: 500 * time.Millisecond, Max: 1500 * time.Millisecond}
+		p.Delay = plan.Between(500*time.Millisecond, 1500*time.Millisecond)
 		var last Progress
 		result, err := Run(t.Context(), Options{
 			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
@@ -238,7 +238,7 @@ func TestInterruptStopsOffersAndDrains(t *testing.T) {
 func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Delay = plan.Delay{Min: time.Hour, Max: time.Hour}
+		p.Delay = plan.Fixed(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(readyBefore+1001*time.Millisecond, cancel)
 		start := time.Now()

@@ -101,7 +101,7 @@ func TestRunOnRedis(t *testing.T) {
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := testPlan()
-	p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
+	p.Delay, p.Duration, p.Warmup = plan.Between(50*time.Millisecond, 200*time.Millisecond), 500*time.Millisecond, 100*time.Millisecond
 	p.Queue = "own"
 	o := Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
@@ -136,7 +136,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			d, err := spec.Parse(name)
 			require.NoError(t, err)
 			p := testPlan()
-			p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
+			p.Delay, p.Duration, p.Warmup = plan.Fixed(50*time.Millisecond), 300*time.Millisecond, 0
 			p.Queue = "own"
 			o := Options{
 				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,

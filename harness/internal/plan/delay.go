@@ -9,15 +9,12 @@ import (
 // Delay says when messages are due, in whole milliseconds: Redisson's format has no finer ones, and cutting a finer one down
 // would make a delivery look early.
 //
-// Messages have a fixed delay, or one drawn uniformly from Min..Max, or from one of several Choices of equal chance. With
-// Together set, Min..Max are instants after the start of the phase instead: all messages are due within that span, whenever they
-// are offered.
+// The delay of a message is drawn uniformly from a span, which is one of several with equal chance. With Together set, the only span
+// has instants after the start of the phase instead: all messages are due within it, whenever they are offered.
 type Delay struct {
-	// Min and Max are the shortest and the longest, both included.
-	Min, Max time.Duration
-	// Choices, if there are any, are drawn from; Min and Max are their hull.
-	Choices []Span
-	// Together spreads the due instants evenly over Min..Max in the order of the offers; Shuffled draws them instead.
+	// Spans are one at least.
+	Spans []Span
+	// Together spreads the due instants evenly over the span in the order of the offers; Shuffled draws them instead.
 	Together, Shuffled bool
 }
 
@@ -25,7 +22,10 @@ type Delay struct {
 type Span struct{ Min, Max time.Duration }
 
 // Fixed returns the same delay for all messages.
-func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
+func Fixed(d time.Duration) Delay { return Between(d, d) }
+
+// Between returns delays from a shortest to a longest.
+func Between(shortest, longest time.Duration) Delay { return Delay{Spans: []Span{{shortest, longest}}} }
 
 // UnmarshalText reads
 //
@@ -48,13 +48,7 @@ func (d *Delay) UnmarshalText(text []byte) error {
 		if err := s.UnmarshalText([]byte(part)); err != nil {
 			return err
 		}
-		if len(read.Choices) == 0 {
-			read.Min, read.Max = s.Min, s.Max
-		}
-		read.Min, read.Max, read.Choices = min(read.Min, s.Min), max(read.Max, s.Max), append(read.Choices, s)
-	}
-	if len(read.Choices) == 1 {
-		read.Choices = nil
+		read.Spans = append(read.Spans, s)
 	}
 	if err := read.check(); err != nil {
 		return err
@@ -79,10 +73,10 @@ func (s *Span) UnmarshalText(text []byte) error {
 }
 
 func (d Delay) check() error {
-	if d.Together && len(d.Choices) > 0 {
+	if d.Together && len(d.Spans) > 1 {
 		return errors.New("expected one instant or range after @")
 	}
-	for _, s := range append([]Span{{d.Min, d.Max}}, d.Choices...) {
+	for _, s := range d.Spans {
 		switch {
 		case s.Min < 0:
 			return errors.New("expected 0s or more")
@@ -97,11 +91,7 @@ func (d Delay) check() error {
 
 // String returns the form that UnmarshalText reads.
 func (d Delay) String() string {
-	var parts []string
-	for _, s := range d.spans() {
-		parts = append(parts, s.String())
-	}
-	text := strings.Join(parts, "|")
+	text := strings.Join(texts(d.Spans), "|")
 	if d.Together {
 		text = "@" + text
 	}
@@ -109,14 +99,6 @@ func (d Delay) String() string {
 		text += " shuffled"
 	}
 	return text
-}
-
-// spans are the choices, or the only one.
-func (d Delay) spans() []Span {
-	if len(d.Choices) == 0 {
-		return []Span{{d.Min, d.Max}}
-	}
-	return d.Choices
 }
 
 // String returns 5s, or 1s..10s.
@@ -127,28 +109,33 @@ func (s Span) String() string {
 	return s.Min.String() + ".." + s.Max.String()
 }
 
+// hull is from the shortest to the longest.
+func (d Delay) hull() Span {
+	all := d.Spans[0]
+	for _, s := range d.Spans {
+		all = Span{min(all.Min, s.Min), max(all.Max, s.Max)}
+	}
+	return all
+}
+
 // warmUp is the delay of warm-up messages: as d, but at most MaxWarmupDelay.
 func (d Delay) warmUp() Delay {
+	all := d.hull()
 	if d.Together {
-		return Fixed(min(d.Max-d.Min, MaxWarmupDelay))
+		return Fixed(min(all.Max-all.Min, MaxWarmupDelay))
 	}
-	return Delay{Min: min(d.Min, MaxWarmupDelay), Max: min(d.Max, MaxWarmupDelay)}
+	return Between(min(all.Min, MaxWarmupDelay), min(all.Max, MaxWarmupDelay))
 }
 
 // Of returns the delay of message i of n: the same for the same seed, so that no delay has to be kept. With Together it is the
 // due instant after the start of the phase.
 func (d Delay) Of(seed uint64, i, n int64) time.Duration {
+	span := d.Spans[mix(mix(seed)^uint64(i))%uint64(len(d.Spans))]
+	width := uint64((span.Max - span.Min) / time.Millisecond)
 	if d.Together && !d.Shuffled {
-		width := (d.Max - d.Min).Milliseconds()
-		return d.Min + time.Duration(float64(width)*float64(i)/float64(n))*time.Millisecond
+		return span.Min + time.Duration(float64(width)*float64(i)/float64(n))*time.Millisecond
 	}
-	spans := d.spans()
-	span := spans[mix(mix(seed)^uint64(i))%uint64(len(spans))]
-	if span.Min == span.Max {
-		return span.Min
-	}
-	width := uint64((span.Max-span.Min)/time.Millisecond) + 1
-	return span.Min + time.Duration(mix(seed^mix(uint64(i)))%width)*time.Millisecond
+	return span.Min + time.Duration(mix(seed^mix(uint64(i)))%(width+1))*time.Millisecond
 }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that turns a counter into evenly spread numbers.

@@ -140,7 +140,7 @@ func (p Plan) Breaks() bool {
 
 // Starts is when the i-th fault of a plan begins after the start of the measured phase: a whole number of ms, drawn from At.
 func (f Fault) Starts(seed uint64, i int) time.Duration {
-	return Delay{Min: f.At.Min, Max: f.At.Max}.Of(seed, int64(i), 1)
+	return Between(f.At.Min, f.At.Max).Of(seed, int64(i), 1)
 }
 
 // String is "slow at 2s for 1s, latency 100ms".

@@ -145,7 +145,7 @@ func FuzzSet(f *testing.F) {
 		require.Equal(t, p, q)
 		for i := range int64(10) {
 			delay := p.Delay.Of(1, i, 10)
-			require.True(t, delay >= p.Delay.Min && delay <= p.Delay.Max, "%s: %s", p.Delay, delay)
+			require.True(t, delay >= p.Delay.hull().Min && delay <= p.Delay.hull().Max, "%s: %s", p.Delay, delay)
 		}
 	})
 }

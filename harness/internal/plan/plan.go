@@ -148,9 +148,9 @@ func (p Plan) Phase(phase Phase) Plan {
 // Length is how long a phase takes until its last message is due, or is waited for.
 func (p Plan) Length() time.Duration {
 	offers := p.Schedule().Duration()
-	length := offers + p.Delay.Max
+	length := offers + p.Delay.hull().Max
 	if p.Delay.Together {
-		length = max(offers, p.Delay.Max)
+		length = max(offers, p.Delay.hull().Max)
 	}
 	if p.Horizon > 0 {
 		length = min(length, offers+p.Horizon)

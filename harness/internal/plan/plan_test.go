@@ -37,15 +37,14 @@ func TestRates(t *testing.T) {
 
 func TestDelays(t *testing.T) {
 	for text, want := range map[string]Delay{
-		"5s":        {Min: 5 * time.Second, Max: 5 * time.Second},
-		"0s":        {},
-		"1s..10s":   {Min: time.Second, Max: 10 * time.Second},
-		"1ms .. 1h": {Min: time.Millisecond, Max: time.Hour},
-		"1s..2s|5ms|1h": {Min: 5 * time.Millisecond, Max: time.Hour, Choices: []Span{
-			{time.Second, 2 * time.Second}, {5 * time.Millisecond, 5 * time.Millisecond}, {time.Hour, time.Hour}}},
-		"@10s":             {Min: 10 * time.Second, Max: 10 * time.Second, Together: true},
-		"@1s..2s":          {Min: time.Second, Max: 2 * time.Second, Together: true},
-		"@1s..2s shuffled": {Min: time.Second, Max: 2 * time.Second, Together: true, Shuffled: true},
+		"5s":               Fixed(5 * time.Second),
+		"0s":               Fixed(0),
+		"1s..10s":          Between(time.Second, 10*time.Second),
+		"1ms .. 1h":        Between(time.Millisecond, time.Hour),
+		"1s..2s|5ms":       {Spans: []Span{{time.Second, 2 * time.Second}, {5 * time.Millisecond, 5 * time.Millisecond}}},
+		"@10s":             {Spans: []Span{{10 * time.Second, 10 * time.Second}}, Together: true},
+		"@1s..2s":          {Spans: []Span{{time.Second, 2 * time.Second}}, Together: true},
+		"@1s..2s shuffled": {Spans: []Span{{time.Second, 2 * time.Second}}, Together: true, Shuffled: true},
 	} {
 		got := delayOf(t, text)
 		require.Equal(t, want, got)
@@ -64,8 +63,8 @@ func TestValidateRefusesNonsense(t *testing.T) {
 	for name, change := range map[string]func(*Plan){
 		"producers": func(p *Plan) { p.Producers = 0 }, "consumers": func(p *Plan) { p.Consumers = -1 },
 		"rate": func(p *Plan) { p.Rate = Rate(math.NaN()) }, "duration": func(p *Plan) { p.Duration = 0 },
-		"swap":       func(p *Plan) { p.Delay = Delay{Min: 2 * time.Second, Max: time.Second} },
-		"0s or more": func(p *Plan) { p.Delay = Delay{Min: -time.Second, Max: time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{Min: 0, Max: 1} },
+		"swap":       func(p *Plan) { p.Delay = Between(2*time.Second, time.Second) },
+		"0s or more": func(p *Plan) { p.Delay = Between(-time.Second, time.Second) }, "whole": func(p *Plan) { p.Delay = Between(0, 1) },
 		"payload size": func(p *Plan) { p.PayloadSize = MinPayload - 1 }, "warmup": func(p *Plan) { p.Warmup = -1 },
 		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
 		"messages":       func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
@@ -95,10 +94,10 @@ func TestValidateRefusesNonsense(t *testing.T) {
 
 // Drawn delays cover the range evenly and repeat with the seed.
 func TestDrawnDelays(t *testing.T) {
-	d := Delay{Min: time.Second, Max: 2 * time.Second}
+	d := Between(time.Second, 2*time.Second)
 	const n = 100_000
 	var sum time.Duration
-	low, high := d.Max, d.Min
+	low, high := 2*time.Second, time.Second
 	for i := range int64(n) {
 		delay := d.Of(1, i, 1)
 		require.Equal(t, delay, d.Of(1, i, 1))

@@ -92,11 +92,11 @@ func texts[T fmt.Stringer](list []T) (all []string) {
 // Scaled returns the plan with all times multiplied by a factor and the rates divided by it: the messages stay as many.
 // Warm-up, drain timeout and the schedule lag allowed are bounds on the tool and stay.
 func (p Plan) Scaled(by float64) Plan {
-	times := []*time.Duration{&p.Duration, &p.Horizon, &p.Poll, &p.Work, &p.Cancel.After, &p.Delay.Min, &p.Delay.Max}
+	times := []*time.Duration{&p.Duration, &p.Horizon, &p.Poll, &p.Work, &p.Cancel.After}
 	rates := []*Rate{&p.Rate, &p.RateTo}
-	p.Delay.Choices, p.Ramp, p.Fleet, p.Faults = slices.Clone(p.Delay.Choices), slices.Clone(p.Ramp), slices.Clone(p.Fleet), slices.Clone(p.Faults)
-	for i := range p.Delay.Choices {
-		times = append(times, &p.Delay.Choices[i].Min, &p.Delay.Choices[i].Max)
+	p.Delay.Spans, p.Ramp, p.Fleet, p.Faults = slices.Clone(p.Delay.Spans), slices.Clone(p.Ramp), slices.Clone(p.Fleet), slices.Clone(p.Faults)
+	for i := range p.Delay.Spans {
+		times = append(times, &p.Delay.Spans[i].Min, &p.Delay.Spans[i].Max)
 	}
 	for i := range p.Ramp {
 		rates, times = append(rates, &p.Ramp[i].Rate), append(times, &p.Ramp[i].Duration)

@@ -160,27 +160,21 @@ func CheckFaults(cases []Case, server string) error {
 // same by that and what makes them different, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
 // its password. Sides that are the same, to measure noise, get a number.
 func Names(sides []Side) []string {
-	forms := []func(Side) string{func(s Side) string { return s.Spec }}
-	for _, place := range []func(redis string) string{redis.Place, redis.Redact} {
-		forms = append(forms, func(s Side) string {
-			if s.Redis == "" {
-				return s.Spec
+	names, fewest := make([]string, len(sides)), make([]int, len(sides))
+	for _, place := range []func(redis string) string{func(string) string { return "" }, redis.Place, redis.Redact} {
+		form := func(s Side) string {
+			if at := place(s.Redis); s.Redis != "" && at != "" {
+				return s.Spec + " (" + at + ")"
 			}
-			return s.Spec + " (" + place(s.Redis) + ")"
-		})
-	}
-	names := make([]string, len(sides))
-	for i, side := range sides {
-		fewest := len(sides) + 1
-		for _, form := range forms {
-			name, same := form(side), 0
-			for _, other := range sides {
-				if form(other) == name {
-					same++
-				}
-			}
-			if same < fewest {
-				names[i], fewest = name, same
+			return s.Spec
+		}
+		same := map[string]int{}
+		for _, side := range sides {
+			same[form(side)]++
+		}
+		for i, side := range sides {
+			if n := same[form(side)]; fewest[i] == 0 || n < fewest[i] {
+				names[i], fewest[i] = form(side), n
 			}
 		}
 	}

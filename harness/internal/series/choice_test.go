@@ -48,7 +48,7 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	runs, err := series.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs(t.Context())
 	require.NoError(t, err)
 	want := plan.DefaultPlan()
-	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Delay{Min: time.Second, Max: 2 * time.Second}, 0, false
+	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Between(time.Second, 2*time.Second), 0, false
 	require.Len(t, runs, 1)
 	require.Equal(t, want, runs[0].Plan)
 	require.Equal(t, "lost<=0", runs[0].SLO[0].String())

@@ -84,7 +84,7 @@ func TestLoadThroughTheProgram(t *testing.T) {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 5, 4, messages, time.Second, 0, "dq-bench:test"
-	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
+	p.Delay = plan.Fixed(time.Second)
 	result, err := load.Run(t.Context(), load.Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
 		Redis: &load.Redis{Conn: redis.On(client)},
