@@ -61,12 +61,10 @@ func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 	}
 }
 
-// Live shows the runs under way to its viewers, as of the last second that ended. A nil Live shows nothing. All methods may
-// be called at once from many goroutines.
+// Live shows the runs under way to its viewers, as of the last second that ended. A nil Live shows nothing.
 type Live struct {
-	mu      sync.Mutex
-	runs    []*engine // by About.Side, nil before its first run
-	changed chan struct{}
+	mu   sync.Mutex
+	runs []*engine // by About.Side, nil before its first run
 }
 
 // About names a run for its starter.
@@ -103,40 +101,20 @@ type Running struct {
 	Answered time.Time
 }
 
-// set changes the page, and wakes waiters for Changed.
-func (l *Live) set(change func()) {
+// show shows a run in the place of the last one of its side.
+func (l *Live) show(e *engine) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	change()
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
+	if n := max(e.About.Sides, 1); len(l.runs) != n {
+		l.runs = make([]*engine, n)
 	}
+	l.runs[e.About.Side] = e
 }
 
-// Changed is closed when there is something newer to see than there was at the call.
-func (l *Live) Changed() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.changed == nil {
-		l.changed = make(chan struct{})
-	}
-	return l.changed
-}
-
-// show shows a change of a run.
-func (e *engine) show(change func()) {
-	e.Live.set(func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		change()
-	})
-}
-
-// Running reports the states of the runs by their sides, without a side that has not begun.
+// Running reports the states of the runs by their sides, without a side that has not begun. It may be called from many goroutines.
 func (l *Live) Running() (all []Running) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -95,7 +95,6 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	}
 	e.mu.Unlock()
 	for _, progress := range all {
-		e.show(func() {}) // wakes the viewers
 		p.told(progress)
 	}
 }

@@ -113,17 +113,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	e.Live.set(func() { // in the place of the last run of its side
-		if n := max(e.About.Sides, 1); len(e.Live.runs) != n {
-			e.Live.runs = make([]*engine, n)
-		}
-		e.Live.runs[e.About.Side] = e
-	})
-	result, err := e.run(ctx)
-	if err == nil {
-		e.show(func() { e.final = result.Report })
-	}
-	return result, err
+	e.Live.show(e)
+	return e.run(ctx)
 }
 
 // engine is a run under way.
@@ -290,6 +281,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	if e.accounts() {
 		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, events)
 	}
+	e.final = out
 	return &Result{Report: out, Log: p.log}, nil
 }
 

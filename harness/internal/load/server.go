@@ -177,16 +177,17 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				return true
 			case err == nil:
 				e.mu.Lock()
-				e.each = append(e.each, look{at: now, servers: servers})
+				e.each, e.answered = append(e.each, look{at: now, servers: servers}), time.Time{}
 				e.mu.Unlock()
 				last, somebody = departure{answered: now}, now
-				e.show(func() { e.answered = time.Time{} })
 				return false
 			case e.Injector != nil:
 				return false
 			case last.failed.IsZero():
 				last.failed = now
-				e.show(func() { e.answered = last.answered })
+				e.mu.Lock()
+				e.answered = last.answered
+				e.mu.Unlock()
 			}
 			if !refuses(ctx, e.RedisURL) {
 				somebody = now

@@ -20,8 +20,6 @@ import (
 
 // Source shows the runs under way: *load.Live does.
 type Source interface {
-	// Changed is closed when there is something newer to see than at the call.
-	Changed() <-chan struct{}
 	// Running are the runs under way, one for each side; empty before the first.
 	Running() []load.Running
 }
@@ -73,12 +71,15 @@ func (l *Live) End(final *report.Page) {
 	}
 }
 
-// events sends each state of the page, or the newest if several came to be meanwhile.
+// period is how often the page is brought up to date: seconds are counted one by one.
+const period = time.Second
+
+// events sends the state of the page, again and again, and the last one.
 func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	to := http.NewResponseController(w)
 	for {
-		changed, kind := l.source.Changed(), "page"
+		kind := "page"
 		if l.over.Err() != nil {
 			kind = "end"
 		}
@@ -93,7 +94,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 		select {
-		case <-changed:
+		case <-time.After(period):
 		case <-l.over.Done():
 		case <-q.Context().Done():
 			return

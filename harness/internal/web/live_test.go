@@ -26,18 +26,8 @@ import (
 
 // fake shows the states that a test sets.
 type fake struct {
-	mu      sync.Mutex
-	states  []load.Running
-	changed chan struct{}
-}
-
-func (f *fake) Changed() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.changed == nil {
-		f.changed = make(chan struct{})
-	}
-	return f.changed
+	mu     sync.Mutex
+	states []load.Running
 }
 
 func (f *fake) Running() []load.Running {
@@ -49,10 +39,7 @@ func (f *fake) Running() []load.Running {
 func (f *fake) set(states ...load.Running) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.states = states; f.changed != nil {
-		close(f.changed)
-		f.changed = nil
-	}
+	f.states = states
 }
 
 // second is a run after so many seconds.
@@ -240,30 +227,28 @@ func TestEventsEnd(t *testing.T) {
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
-	next := func() string {
-		for lines.Scan() {
-			if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-				return kind
+	// await scans to an event of a kind whose data have a text.
+	await := func(kind, text string) {
+		for last := ""; lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && last == "event: "+kind && strings.Contains(data, text) {
+				return
 			}
+			last = lines.Text()
 		}
-		return ""
+		t.Fatalf("no event %s with %q", kind, text)
 	}
-	require.Equal(t, "page", next())
-	source.set()
-	require.Equal(t, "page", next())
+	await("page", "Starting.")
 	ended := measuring(3)
 	ended.Ended = true
 	source.set(ended)
-	require.Equal(t, "page", next())
-	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), "The load is over, and is being judged: ")
+	await("page", "The load is over, and is being judged: ")
 	live.Cases(&report.Cases{Kind: "variant", All: []report.Case{{Name: "slow", Standing: report.Running}}})
 	live.End(nil)
-	require.Equal(t, "end", next())
-	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), "The run came to no result.")
+	await("end", "The run came to no result.")
 	require.Contains(t, lines.Text(), "slow")
-	require.Empty(t, next())
+	for lines.Scan() {
+		require.NotContains(t, lines.Text(), "event:")
+	}
 }
 
 func TestAddresses(t *testing.T) {

@@ -26,7 +26,6 @@ import (
 // fixed is a source that does not change.
 type fixed []load.Running
 
-func (fixed) Changed() <-chan struct{}  { return nil }
 func (f fixed) Running() []load.Running { return f }
 
 // serve starts a server on a free port and ends it with the test.
