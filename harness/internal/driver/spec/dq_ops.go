@@ -93,7 +93,7 @@ func (r rule) holds(q *queue, a serve.Args) bool {
 		return q.release.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || q.release.Major == 2 && q.release.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2})
 	}
 	argument, empty := strings.CutPrefix(r.condition, "!")
-	return a.Has(argument) && !(empty && (len(a.Values) > 0 || a.Max > 0))
+	return a.Has(argument) && (!empty || len(a.Values) == 0 && a.Max <= 0)
 }
 
 func poll(ctx context.Context, q *queue, _ serve.Args) (any, error) {
