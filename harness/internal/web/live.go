@@ -71,9 +71,6 @@ func (l *Live) End(final *report.Page) {
 	}
 }
 
-// period is how often the page is brought up to date: seconds are counted one by one.
-const period = time.Second
-
 // events sends the state of the page, again and again, and the last one.
 func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -94,7 +91,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 		select {
-		case <-time.After(period):
+		case <-time.After(time.Second): // the figures are of each second
 		case <-l.over.Done():
 		case <-q.Context().Done():
 			return
