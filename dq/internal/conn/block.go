@@ -30,46 +30,139 @@ const (
 	unblockPause = 2 * time.Millisecond
 )
 
-// exchange is commands under way on their own socket. A caller that waits gets the reply; a reply after the caller has left
-// goes back.
+// exchange is a request under way on its own socket. A caller that waits gets the replies; values that arrive after the
+// caller has left go back.
 type exchange struct {
+	Request
 	conns   *Conns
 	server  *server
 	socket  *socket
-	returns func(reply any) // gives back a late reply, if needed
-	replies []any           // once done is closed
+	replies []any // once done is closed
 	done    chan struct{}
-
-	blocks            bool          // the server can be asked to end it
-	grace, closeGrace time.Duration // how much longer it is waited for when the caller's context, or the Client, ends
-	pause             time.Duration // how long the rest of a reply may be silent
 }
 
-// begin sends commands on a socket of their own.
-func (c *Conns) begin(ctx context.Context, s *server, commands [][]any, returns func(any)) (*exchange, error) {
-	one, err := s.alone.get(ctx)
+// Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
+// without an error, if the connections are Strict and another client has ended the command.
+//
+// Unless they are, the command blocks in turns, so that a connection that is dead without its knowing is noticed. When ctx
+// ends, the server is asked to end the command; if the user may not ask, it ends with its turn, which is then a second. A value that
+// was on its way is returned. If the answer takes longer than Cancel, the call returns, and what still arrives is put back.
+func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, error) {
+	var last error
+	for tries := 0; tries < mostTries; tries++ {
+		began := time.Now()
+		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, Pops: true, blocks: true})[0]
+		if time.Since(began) > time.Second {
+			tries = 0
+		}
+		err, failed := reply.(error)
+		refused, _ := reply.(resp.Error)
+		switch {
+		case reply != nil && !failed:
+			return reply, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, ErrClosed):
+			return nil, ErrClosed
+		case !failed && c.Strict:
+			return nil, nil
+		case !failed: // the turn is over
+			tries = 0
+		case !errors.Is(err, ErrLost) && !strings.HasPrefix(string(refused), "UNBLOCKED"): // as a master says that was demoted
+			return nil, err
+		} // If a connection is lost, it is unknown if a value was lost with it.
+		last = err
+	}
+	return nil, fmt.Errorf("%d times in a row: %w", mostTries, last)
+}
+
+// alone sends a request on its own socket. Otherwise a value that a hanging server pops would be lost: it runs the
+// command all the same.
+func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
+	c, server := s.conns, s.to.server
+	one, err := server.alone.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{conns: c, server: s, socket: one, returns: returns, done: make(chan struct{})}
+	quiet, turn := server.opt.ReadTimeout, 0 // how long nothing may arrive; 0 for ever
+	switch {
+	case s.Alone, s.blocks && c.Strict:
+		quiet = 0
+	case s.blocks:
+		if turn = max(int(c.Turn/time.Second), 1); server.cannotUnblock.Load() {
+			turn = 1
+		}
+		quiet = time.Duration(turn)*time.Second + c.Overdue
+	}
+	if s.blocks {
+		last := len(commands) - 1
+		commands[last] = append(slices.Clone(commands[last]), turn)
+	}
+	x := &exchange{Request: s.Request, conns: c, server: server, socket: one, done: make(chan struct{})}
 	go func() {
 		x.replies, _ = one.run(commands)
 		close(x.done)
 	}()
-	return x, nil
-}
-
-// finish puts the socket away and returns the reply to the last command; an error reply as an error.
-func (x *exchange) finish() (any, error) {
-	x.server.alone.put(x.socket)
-	reply := x.replies[len(x.replies)-1]
-	if err, failed := reply.(error); failed {
-		return nil, err
+	if err := x.await(ctx, quiet); err != nil {
+		x.leave()
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	return reply, nil
+	server.alone.put(one)
+	return x.replies, nil
 }
 
-// leave is for a caller that waits no longer: a late reply goes back. After Stop it waits a little, and hangs up.
+// await waits for the replies, or returns why not to wait on. When ctx ends, it waits a little longer for a value that is on
+// its way.
+func (x *exchange) await(ctx context.Context, quiet time.Duration) error {
+	var late, bound <-chan time.Time
+	if quiet > 0 {
+		late = time.After(quiet)
+	}
+	grace, pause := time.Duration(0), x.server.opt.ReadTimeout
+	if x.Pops {
+		grace = x.conns.Cancel
+	}
+	if x.blocks {
+		pause = x.conns.Overdue
+	}
+	ended := ctx.Done()
+	for came := x.socket.received.Load(); ; {
+		select {
+		case <-x.done:
+			return nil
+		case <-ended:
+			ended, late, bound = nil, nil, time.After(grace)
+			if x.blocks {
+				go x.unblock()
+			}
+		case <-bound:
+			return context.Cause(ctx)
+		case <-late:
+			if now := x.socket.received.Load(); now > came { // a long reply over a slow network
+				came, late = now, time.After(pause)
+			} else if err := x.silent(ctx); err != nil {
+				return err
+			} else {
+				late = time.After(maxBackoff)
+			}
+		}
+	}
+}
+
+// silent returns why not to wait on though nothing has arrived, or nil.
+func (x *exchange) silent(ctx context.Context) error {
+	switch {
+	case !x.blocks:
+		return errors.New("server not responding; late values are put back")
+	case x.server.answers(ctx):
+		go x.unblock()
+		return errDead
+	}
+	x.conns.topology.suspect(x.server) // the whole server hangs, and may run it later
+	return nil
+}
+
+// leave is for a caller that waits no longer: late values go back. After Stop it waits a little, and hangs up.
 func (x *exchange) leave() {
 	c := x.conns
 	c.work.Add(1) // the caller still counts
@@ -82,8 +175,14 @@ func (x *exchange) leave() {
 				x.hangUp()
 			}
 		}
-		if reply, err := x.finish(); err == nil && x.returns != nil {
-			x.returns(reply)
+		x.server.alone.put(x.socket)
+		reply := x.replies[len(x.replies)-1]
+		popped, several := reply.([]any)
+		switch {
+		case x.blocks && several: // of BLPOP: key and value. BLMOVE has moved its value to a safe list
+			c.putBack(x.Key, popped[1:])
+		case x.Pops && !x.blocks:
+			c.putBack(x.Key, reply)
 		}
 	}()
 }
@@ -107,130 +206,6 @@ func (x *exchange) hangUp() {
 	}
 	x.socket.fail(ErrClosed)
 	<-x.done
-}
-
-// Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
-// without an error, if the connections are Strict and another client has ended the command.
-//
-// Unless they are, the command blocks in turns, so that a connection that is dead without its knowing is noticed. When ctx
-// ends, the server is asked to end the command; if the user may not ask, it ends with its turn, which is then a second. A value that
-// was on its way is returned. If the answer takes longer than Cancel, the call returns, and what still arrives is put back.
-func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, error) {
-	done, err := c.hold()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
-
-	s := sending{conns: c, Request: Request{Key: key}}
-	var last error
-	for tries := 0; tries < mostTries; tries++ {
-		began := time.Now()
-		reply, err := c.turn(ctx, &s, command)
-		if time.Since(began) > time.Second {
-			tries = 0
-		}
-		refused, isReply := err.(resp.Error) //nolint:errorlint // a reply is never wrapped here
-		switch {
-		case reply != nil:
-			return reply, nil
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err == nil && c.Strict:
-			return nil, nil
-		case isReply && !strings.HasPrefix(string(refused), "UNBLOCKED"): // as a master says that was demoted
-			var again bool
-			if s.to, again = s.redirect(refused); !again {
-				return nil, err
-			} else if s.hold && Pause(ctx, maxRedirection) != nil {
-				return nil, context.Cause(ctx)
-			}
-			s.hold = false
-		case err == nil: // the turn is over
-			s.to, tries = target{}, 0
-		case isReply, another(err), errors.Is(err, ErrLost), errors.Is(err, errDead):
-			// If a connection is lost, it is unknown if a value was lost with it.
-			s.to = target{}
-		default:
-			return nil, err
-		}
-		last = err
-	}
-	return nil, fmt.Errorf("%d times in a row: %w", mostTries, last)
-}
-
-// turn sends the command once.
-func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error) {
-	if err := s.find(ctx); err != nil {
-		return nil, err
-	}
-	seconds, quiet := 0, time.Duration(0)
-	if !c.Strict {
-		if seconds = max(int(c.Turn/time.Second), 1); s.to.server.cannotUnblock.Load() {
-			seconds = 1
-		}
-		quiet = time.Duration(seconds)*time.Second + c.Overdue
-	}
-	s.Commands, s.todo = [][]any{append(slices.Clone(command), seconds)}, []int{0}
-	x, err := c.begin(ctx, s.to.server, s.wrap(), func(reply any) {
-		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to a safe list
-			c.putBack(fmt.Sprint(popped[0]), popped[1:])
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	x.blocks, x.grace, x.closeGrace, x.pause = true, c.Cancel, c.Cancel, c.Overdue
-	if err := x.await(ctx, quiet, func() error {
-		if x.server.answers(ctx) {
-			go x.unblock()
-			return errDead
-		}
-		c.topology.suspect(x.server) // the whole server hangs, and may run it later
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	return x.finish()
-}
-
-// await waits for the replies, or leaves and returns why. When ctx or the Client ends, it waits a little longer, for a value that is
-// on its way. When nothing has arrived for the time quiet, if that is not 0, silent says why to leave; nil is to wait on.
-func (x *exchange) await(ctx context.Context, quiet time.Duration, silent func() error) (why error) {
-	var late, bound <-chan time.Time
-	if quiet > 0 {
-		late = time.After(quiet)
-	}
-	ended, closing := ctx.Done(), x.conns.ctx.Done()
-	for came := x.socket.received.Load(); ; {
-		before := why
-		select {
-		case <-x.done:
-			return nil
-		case <-ended:
-			ended, late, bound, why = nil, nil, time.After(x.grace), context.Cause(ctx)
-		case <-closing:
-			closing, late, bound, why = nil, nil, time.After(x.closeGrace), ErrClosed
-		case <-bound:
-			x.leave()
-			return why
-		case <-late:
-			if now := x.socket.received.Load(); now > came { // a long reply over a slow network
-				came, late = now, time.After(x.pause)
-			} else if err := silent(); err != nil {
-				x.leave()
-				return err
-			} else {
-				late = time.After(maxBackoff)
-			}
-		}
-		if x.blocks && before == nil && why != nil {
-			go x.unblock()
-		}
-	}
 }
 
 // answers reports whether a server does, over another connection.
@@ -301,33 +276,6 @@ func isForbidden(reply resp.Error) bool {
 	})
 }
 
-// alone sends a request on its own socket. Otherwise a value that a hanging server pops would be lost: it runs the
-// command all the same.
-func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
-	c := s.conns
-	var returns func(any)
-	if s.Pops {
-		returns = func(reply any) { c.putBack(s.Key, reply) }
-	}
-	x, err := c.begin(ctx, s.to.server, commands, returns)
-	if err != nil {
-		return nil, err
-	}
-	x.pause, x.closeGrace = x.server.opt.ReadTimeout, putBackGrace
-	if s.Pops {
-		x.grace, x.closeGrace = c.Cancel, closeGrace
-	}
-	quiet := x.pause
-	if s.Alone {
-		quiet = 0
-	}
-	if err := x.await(ctx, quiet, func() error { return errors.New("server not responding; late values are put back") }); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	x.server.alone.put(x.socket)
-	return x.replies, nil
-}
-
 // putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and reports it.
 func (c *Conns) putBack(key string, reply any) {
 	all, several := reply.([]any)
@@ -355,6 +303,7 @@ func (c *Conns) putBack(key string, reply any) {
 func (c *Conns) pushBack(key string, command []any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), returnWithin)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(putBackGrace, cancel) })()
 	var retry Backoff
 	for {
 		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]

@@ -153,15 +153,14 @@ func (c *Conns) Wait() {
 	c.topology.close()
 }
 
-// hold has Wait wait for done; ErrClosed after Stop.
-func (c *Conns) hold() (done func(), err error) {
+// hold has Wait wait for one more; false after Stop.
+func (c *Conns) hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return nil, ErrClosed
+	if !c.closed {
+		c.work.Add(1)
 	}
-	c.work.Add(1)
-	return c.work.Done, nil
+	return !c.closed
 }
 
 // topology knows which server owns a key, and follows when that changes.

@@ -34,7 +34,8 @@ type Request struct {
 	Script string
 	// Pops is set for a command that takes values from the front of the list Key. It has its own connection, its reply is
 	// waited for a little longer than ctx, and a late reply goes back.
-	Pops bool
+	Pops   bool
+	blocks bool // and waits for them, and lacks its time-out: see Block
 	// Alone gives it its own connection, and no bound but ctx.
 	Alone bool
 	// Whole has the commands run on one connection, one behind the other: the others are sent again with the first, and never
@@ -72,12 +73,15 @@ func (c *Conns) Send(ctx context.Context, r Request) []any {
 	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
 	s.all(ErrUnsent)
 	if r.Pops {
-		done, err := c.hold()
-		if err != nil {
-			s.all(fmt.Errorf("%w: %w", ErrUnsent, err))
+		if !c.hold() {
+			s.all(fmt.Errorf("%w: %w", ErrUnsent, ErrClosed))
 			return s.replies
 		}
-		defer done()
+		defer c.work.Done()
+		closing, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
+		ctx = closing
 	}
 	for len(s.todo) > 0 {
 		left := len(s.todo)
