@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,14 +22,15 @@ import (
 type cluster struct {
 	conns *Conns
 	opt   *redis.ClusterOptions
-	table atomic.Pointer[slotTable] // nil before the first
-	stale chan struct{}             // a new table is wanted
+	stale chan struct{} // a new table is wanted
 
-	mu      sync.Mutex
-	servers map[string]*server
-	loaded  chan struct{} // closed by the next load
-	err     error         // of the last load
-	closed  bool
+	mu        sync.Mutex
+	servers   map[string]*server
+	masters   *[wire.Slots]string // "" if no server has the slot; nil before the first table
+	addresses []string            // of the table, with replicas
+	loaded    chan struct{}       // closed by the next load
+	err       error               // of the last load
+	closed    bool
 }
 
 // Timing of the table of slots.
@@ -59,12 +59,13 @@ func newCluster(c *Conns, rdb *redis.ClusterClient) *cluster {
 }
 
 func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
-	table, err := t.first(ctx)
-	if err != nil {
+	if err := t.first(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
 	slot := wire.Slot(key)
-	address := table.masters[slot]
+	t.mu.Lock()
+	address := t.masters[slot]
+	t.mu.Unlock()
 	if address == "" {
 		t.suspect(nil)
 		return nil, fmt.Errorf("%w: %w %d, the slot of %q", ErrUnsent, errNoOwner, slot, key)
@@ -72,28 +73,28 @@ func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
 	return t.at(address), nil
 }
 
-// first returns the table, and waits for the first one.
-func (t *cluster) first(ctx context.Context) (*slotTable, error) {
-	if table := t.table.Load(); table != nil {
-		return table, nil
-	}
+// first waits for the first table.
+func (t *cluster) first(ctx context.Context) error {
 	t.mu.Lock()
-	loaded := t.loaded
+	known, loaded := t.masters != nil, t.loaded
 	t.mu.Unlock()
+	if known {
+		return nil
+	}
 	t.suspect(nil)
 	select {
 	case <-loaded:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case <-t.conns.ctx.Done():
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if table := t.table.Load(); table != nil {
-		return table, nil
+	if t.masters == nil {
+		return sharedError{t.err}
 	}
-	return nil, sharedError{t.err}
+	return nil
 }
 
 // at returns the server of an address.
@@ -137,12 +138,12 @@ func (t *cluster) suspect(*server) {
 
 // redirect takes note of MOVED, so that the next command need not be sent on.
 func (t *cluster) redirect(key, address string, forGood bool) *server {
-	slot := wire.Slot(key)
-	for old := t.table.Load(); forGood && old != nil && old.masters[slot] != address; old = t.table.Load() {
-		if t.table.CompareAndSwap(old, old.with(slot, address)) {
-			t.suspect(nil)
-		}
+	t.mu.Lock()
+	if slot := wire.Slot(key); forGood && t.masters != nil && t.masters[slot] != address {
+		t.masters[slot], t.addresses = address, append(t.addresses, address)
+		t.suspect(nil)
 	}
+	t.mu.Unlock()
 	return t.at(address)
 }
 
@@ -152,62 +153,43 @@ func (*cluster) follows() bool      { return true }
 // keepTable loads the table anew when it is stale or, once there is one, old.
 func (t *cluster) keepTable() {
 	var retry Backoff
+	var old <-chan time.Time
 	interval := slotsInterval
 	if own := t.opt.ClusterStateReloadInterval; own > 0 {
 		interval = min(own, interval)
 	}
+	ask := t.slots
+	if own := t.opt.ClusterSlots; own != nil {
+		ask = own
+	}
 	for ctx := t.conns.ctx; ctx.Err() == nil; {
-		var old <-chan time.Time
-		if t.table.Load() != nil {
-			old = time.After(interval)
-		}
 		select {
 		case <-t.stale:
 		case <-old:
 		case <-ctx.Done():
 			return
 		}
-		err := t.load(ctx)
-		t.mu.Lock()
-		t.err = err
-		close(t.loaded)
-		t.loaded = make(chan struct{})
-		t.mu.Unlock()
-		wait := slotsPause
-		switch {
-		case err == nil:
-			retry = Backoff{}
-		case t.table.Load() == nil:
+		slots, err := ask(ctx)
+		if !t.load(slots, err) {
 			continue // the next call tries again
-		default:
+		}
+		wait := slotsPause
+		if err == nil {
+			retry = Backoff{}
+		} else {
 			wait = retry.Next()
 			t.suspect(nil)
 		}
 		_ = Pause(ctx, wait)
+		old = time.After(interval)
 	}
-}
-
-func (t *cluster) load(ctx context.Context) error {
-	ask := t.slots
-	if own := t.opt.ClusterSlots; own != nil {
-		ask = own
-	}
-	slots, err := ask(ctx)
-	if err != nil {
-		return err
-	}
-	table := newSlotTable(slots)
-	t.table.Store(table)
-	t.leaveBehind(table)
-	return nil
 }
 
 // slots asks the servers, some at a time, in no order. The first answer counts.
 func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
-	addresses := slices.Clone(t.opt.Addrs)
-	if table := t.table.Load(); table != nil {
-		addresses = append(addresses, table.servers...)
-	}
+	t.mu.Lock()
+	addresses := slices.Concat(t.opt.Addrs, t.addresses)
+	t.mu.Unlock()
 	slices.Sort(addresses)
 	addresses = slices.Compact(addresses)
 	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
@@ -277,15 +259,30 @@ func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 	return all, nil
 }
 
-// leaveBehind sees to the servers that a new table gives no slots. One that answers tells blocked clients itself that
-// they have to go (MOVED, UNBLOCKED), and values popped for them still arrive: so it is asked for a sign of life, and
-// watchSilence cuts off a silent one.
-func (t *cluster) leaveBehind(table *slotTable) {
+// load takes in the answer to the question for the slots, and reports whether there is a table. It sees to the servers that a
+// new one gives no slots. One that answers tells blocked clients itself that they have to go (MOVED, UNBLOCKED), and values
+// popped for them still arrive: so it is asked for a sign of life, and watchSilence cuts off a silent one.
+func (t *cluster) load(slots []redis.ClusterSlot, err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.err = err
+	close(t.loaded)
+	t.loaded = make(chan struct{})
+	if err != nil {
+		return t.masters != nil
+	}
+	t.masters, t.addresses = new([wire.Slots]string), nil
+	for _, r := range slots {
+		for i, n := range r.Nodes {
+			for slot := max(r.Start, 0); i == 0 && slot <= min(r.End, wire.Slots-1); slot++ {
+				t.masters[slot] = n.Addr
+			}
+			t.addresses = append(t.addresses, n.Addr)
+		}
+	}
 	for address, s := range t.servers {
 		switch {
-		case slices.Contains(table.servers, address):
+		case slices.Contains(t.addresses, address):
 			s.absent = time.Time{}
 		case s.absent.IsZero():
 			s.absent = time.Now()
@@ -293,11 +290,14 @@ func (t *cluster) leaveBehind(table *slotTable) {
 			t.drop(s)
 			continue
 		}
-		if connected, _ := s.state(); connected && !table.isMaster(address) {
+		if connected, _ := s.state(); connected && !t.isMaster(address) {
 			s.lanes[Background].send([][]any{{"PING"}})
 		}
 	}
+	return true
 }
+
+func (t *cluster) isMaster(address string) bool { return slices.Contains(t.masters[:], address) }
 
 // drop cuts a server off. Should its address be needed again, it gets a new one. Call with mu held.
 func (t *cluster) drop(s *server) {
@@ -315,7 +315,7 @@ func (t *cluster) watchSilence() {
 				continue
 			}
 			t.suspect(s)
-			if table := t.table.Load(); table != nil && !table.isMaster(address) {
+			if t.masters != nil && !t.isMaster(address) {
 				t.drop(s)
 			}
 		}
@@ -331,35 +331,6 @@ func (t *cluster) close() {
 		s.retire(ErrClosed)
 	}
 }
-
-// slotTable says which servers have which slots. It is never changed.
-type slotTable struct {
-	masters [wire.Slots]string // "" if no server has the slot
-	servers []string           // all addresses
-}
-
-func newSlotTable(slots []redis.ClusterSlot) *slotTable {
-	table := &slotTable{}
-	for _, r := range slots {
-		for i, n := range r.Nodes {
-			for slot := max(r.Start, 0); i == 0 && slot <= min(r.End, wire.Slots-1); slot++ {
-				table.masters[slot] = n.Addr
-			}
-			table.servers = append(table.servers, n.Addr)
-		}
-	}
-	return table
-}
-
-// with returns a table in which a slot has another master.
-func (t *slotTable) with(slot int, address string) *slotTable {
-	other := *t
-	other.masters[slot] = address
-	other.servers = append(slices.Clone(t.servers), address)
-	return &other
-}
-
-func (t *slotTable) isMaster(address string) bool { return slices.Contains(t.masters[:], address) }
 
 // fullAddress puts the host of the server that was asked if an address has no host ("" or "?"), and if a server that is
 // not on this machine says that another is.

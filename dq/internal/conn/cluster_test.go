@@ -6,23 +6,37 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
+
+func clustered(t *testing.T) *cluster {
+	t.Helper()
+	c, err := New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"seed:1"}}), Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Stop(); c.Wait() })
+	return c.topology.(*cluster)
+}
 
 func TestSlotTable(t *testing.T) {
 	t.Parallel()
-	table := newSlotTable([]redis.ClusterSlot{
+	table := clustered(t)
+	require.True(t, table.load([]redis.ClusterSlot{
 		{Start: 100, End: 200, Nodes: []redis.ClusterNode{{Addr: "b:1"}, {Addr: "c:1"}}},
 		{Start: 0, End: 99, Nodes: []redis.ClusterNode{{Addr: "a:1"}}},
 		{Start: 300, End: 16383, Nodes: []redis.ClusterNode{{Addr: "a:1"}}},
-	})
-	moved := table.with(150, "a:1").with(250, "d:1").with(150, "c:1")
-	for slot, want := range map[int][2]string{
-		0: {"a:1", "a:1"}, 99: {"a:1", "a:1"}, 100: {"b:1", "b:1"}, 150: {"b:1", "c:1"}, 201: {"", ""}, 250: {"", "d:1"}, 16383: {"a:1", "a:1"},
-	} {
-		require.Equal(t, want, [2]string{table.masters[slot], moved.masters[slot]}, "slot %d", slot)
-	}
+	}, nil))
 	require.True(t, table.isMaster("b:1"))
 	require.False(t, table.isMaster("c:1"))
+	key := "foo" // its slot is 12182
+	require.Equal(t, "a:1", table.masters[wire.Slot(key)])
+	for address, forGood := range map[string]bool{"d:1": false, "c:1": true} {
+		require.Equal(t, address, table.redirect(key, address, forGood).opt.Addr)
+		require.Equal(t, forGood, table.isMaster(address))
+	}
+	for slot, want := range map[int]string{0: "a:1", 99: "a:1", 100: "b:1", 200: "b:1", 201: "", 300: "a:1", wire.Slot(key): "c:1", 16383: "a:1"} {
+		require.Equal(t, want, table.masters[slot], "slot %d", slot)
+	}
 }
 
 func TestParseSlots(t *testing.T) {
@@ -48,15 +62,12 @@ func TestParseSlots(t *testing.T) {
 // Servers that come and go, as in Kubernetes, must not pile up.
 func TestServersThatNoTableNamesAreLetGo(t *testing.T) {
 	t.Parallel()
-	c, err := New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"seed:1"}}), Options{})
-	require.NoError(t, err)
-	defer func() { c.Stop(); c.Wait() }()
-	topology := c.topology.(*cluster)
+	topology := clustered(t)
 	master, gone, recent := topology.at("master:1"), topology.at("gone:1"), topology.at("recent:1")
 	for _, s := range []*server{master, gone} {
 		s.absent = time.Now().Add(-2 * absentGrace)
 	}
-	topology.leaveBehind(newSlotTable([]redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: "master:1"}}}}))
+	require.True(t, topology.load([]redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: "master:1"}}}}, nil))
 	require.Equal(t, map[string]*server{"master:1": master, "recent:1": recent}, topology.servers)
 	<-gone.ctx.Done()
 	require.NotSame(t, gone, topology.at("gone:1"), "it may come back")
