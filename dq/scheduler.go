@@ -94,7 +94,6 @@ func (s *scheduler) leave(t *task) {
 		s.post(func() {
 			t.gone = true
 			s.setDue(t, noDue)
-			t.stopLooking()
 		})
 	}
 }
@@ -152,17 +151,16 @@ func (s *scheduler) run() {
 		case <-timer.C():
 			armed = noDue
 		case <-s.ctx.Done():
-			s.stopLooking()
 			return
 		}
 	}
 }
 
-// arm sets the timer to the earliest due time, if it is not set to that already.
+// arm sets the timer to the earliest instant of a task, if it is not set to that already.
 func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 	next := int64(noDue)
 	if len(s.waiting) > 0 {
-		next = s.waiting[0].due
+		next = s.waiting[0].at
 	}
 	switch next {
 	case armed:
@@ -174,13 +172,21 @@ func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 	return next
 }
 
+// startDue does what is due.
 func (s *scheduler) startDue() {
 	if len(s.waiting) == 0 {
 		return
 	}
-	now := s.now()
-	for len(s.waiting) > 0 && s.waiting[0].due <= now {
-		if t := s.waiting[0]; !s.leaves(t, now) {
+	for now := s.now(); len(s.waiting) > 0 && s.waiting[0].at <= now; {
+		t := s.waiting[0]
+		switch {
+		case t.lookAt <= now:
+			if s.setLook(t, noDue); t.unlisting.passing {
+				s.look(t)
+			} else {
+				s.lookAhead(t)
+			}
+		case !s.leaves(t, now):
 			s.start(t)
 		}
 	}
@@ -196,14 +202,27 @@ func (s *scheduler) announce(t *task, due int64) {
 	}
 }
 
-// setDue moves a task in the heap. A running one is put back when it ends.
 func (s *scheduler) setDue(t *task, due int64) {
-	if t.gone {
-		due = noDue
-	}
 	t.due = due
-	t.known.Store(due)
-	switch wanted := due != noDue && !t.running; {
+	if t.gone {
+		t.due, t.lookAt = noDue, noDue
+	}
+	t.known.Store(t.due)
+	s.place(t)
+}
+
+func (s *scheduler) setLook(t *task, at int64) {
+	t.lookAt = at
+	s.place(t)
+}
+
+// place moves a task in the heap. The transfer of a running one has its place when it ends.
+func (s *scheduler) place(t *task) {
+	t.at = t.lookAt
+	if !t.running {
+		t.at = min(t.at, t.due)
+	}
+	switch wanted := t.at != noDue; {
 	case wanted && t.index < 0:
 		heap.Push(&s.waiting, t)
 	case wanted:

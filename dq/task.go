@@ -3,7 +3,6 @@ package dq
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -26,17 +25,17 @@ type task struct {
 	known atomic.Int64
 
 	// The rest belongs to the scheduler's goroutine.
+	at        int64 // Unix ms of the next transfer or look, noDue without one
 	due       int64 // Unix ms of the next transfer, noDue if there is none planned
 	since     int64 // the earliest that was due and is not transferred, noDue without one
 	index     int   // in the heap, -1 outside
 	running   bool
 	again     bool // a transfer was asked for while one ran
 	gone      bool
-	looked    int64       // when the task looked ahead last, Unix ms
-	lookAt    int64       // when it will next, Unix ms, 0 if not arranged
-	lookTimer *time.Timer // for that
-	stands    bool        // the subscription did once
-	redisson  bool        // the user may run only Redisson's own script
+	looked    int64 // when the task looked ahead last, Unix ms
+	lookAt    int64 // when it will next, Unix ms, noDue if not arranged
+	stands    bool  // the subscription did once
+	redisson  bool  // the user may run only Redisson's own script
 	unlisting unlisting
 	turns     turns
 	retry     conn.Backoff
@@ -44,7 +43,7 @@ type task struct {
 
 func newTask(names wire.Names) *task {
 	t := &task{
-		names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, since: noDue, index: -1,
+		names: names, ready: make(chan struct{}), refused: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, index: -1,
 		unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
 	}
 	t.becomeReady = sync.OnceFunc(func() { close(t.ready) })
@@ -52,11 +51,11 @@ func newTask(names wire.Names) *task {
 	return t
 }
 
-// dueHeap orders tasks by due time.
+// dueHeap orders tasks by the next instant at which there is something to do for them.
 type dueHeap []*task
 
 func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h dueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j

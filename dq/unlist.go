@@ -98,8 +98,6 @@ const (
 	surveyLead   = 5 * time.Second
 	lookLead     = 500 * time.Millisecond
 	lookTime     = 5 * time.Millisecond
-	// maxLookWait keeps a timer that was not stopped short-lived.
-	maxLookWait = int64(time.Minute / time.Millisecond)
 )
 
 // lookAhead arranges a survey: now, if the next member is due soon, else shortly before it is.
@@ -115,40 +113,8 @@ func (s *scheduler) lookAhead(t *task) {
 	switch {
 	case at <= now:
 		s.look(t)
-	case at < t.due && (t.lookAt == 0 || at < t.lookAt):
-		s.lookAt(t, at, min(at-now, maxLookWait))
-	}
-}
-
-// lookAt sets the task's timer, in place of a later look: a later look is arranged when
-// this one is done.
-func (s *scheduler) lookAt(t *task, at, wait int64) {
-	t.lookAt = at
-	in := time.Duration(wait) * time.Millisecond
-	if t.lookTimer != nil {
-		t.lookTimer.Reset(in)
-		return
-	}
-	t.lookTimer = time.AfterFunc(in, func() {
-		s.post(func() {
-			t.lookAt = 0
-			s.lookAhead(t)
-		})
-	})
-}
-
-// stopLooking cancels a later look, which would keep the Client in memory.
-func (t *task) stopLooking() {
-	if t.lookTimer != nil {
-		t.lookTimer.Stop()
-	}
-}
-
-func (s *scheduler) stopLooking() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.tasks {
-		t.stopLooking()
+	case at < t.due && at < t.lookAt:
+		s.setLook(t, at)
 	}
 }
 
@@ -193,7 +159,7 @@ func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err e
 	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
 	switch {
 	case u.passing:
-		time.AfterFunc(passWatch, func() { s.post(func() { s.look(t) }) })
+		s.setLook(t, now+passWatch.Milliseconds())
 	case !t.turns.standIn && u.pays(found, now):
 		s.pass(t, found)
 	default:
