@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,35 +25,34 @@ type leased struct {
 	keys      scripts.LeaseNames
 	moved     *task // whose transfers wake the queue
 	handle    Handler
-	woken     atomic.Bool
-	interrupt atomic.Pointer[context.CancelFunc] // ends the wait for a message
 	extending atomic.Bool
+	timer     *time.Timer // wakes the queue
 
-	mu    sync.Mutex
-	retry conn.Backoff
-	timer *time.Timer // wakes the queue
-	at    time.Time   // when; zero for not
+	// The Worker's mu guards the rest.
+	woken  bool
+	wakeAt time.Time          // by the timer; zero for not
+	stop   context.CancelFunc // ends a BLMOVE; nil without one
+	retry  conn.Backoff
 }
 
 // delivery is a message that is held.
 type delivery struct {
 	of *leased
 	Delivery
-	number string // of the hand-out, as the scripts know it
-	alone  bool   // earlier holders did not settle it
-	value  []byte
-	ctx    context.Context
-	end    context.CancelCauseFunc
+	alone bool // earlier holders did not settle it
+	value []byte
+	ctx   context.Context
+	end   context.CancelCauseFunc
 
-	mu       sync.Mutex
+	// The Worker's mu guards the rest.
 	until    time.Time // the lease's end, at the earliest
 	settling bool
 }
 
 // left is how long the lease is known to last.
-func (d *delivery) left() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (w *Worker) left(d *delivery) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return time.Until(d.until)
 }
 
@@ -85,12 +85,10 @@ const (
 func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
-	until := time.Now().Add(w.options.Lease)
-	most := strconv.Itoa(w.options.MaxAttempts)
+	until, most := time.Now().Add(w.options.Lease), w.options.MaxAttempts
 	reply, err := w.client.runOwn(ctx, conn.Calls, scripts.Take(),
 		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
-		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()), most,
-		map[bool]string{false: "0", true: "1"}[alone])
+		n, w.options.Lease.Milliseconds(), fmt.Sprintf("%016x", w.client.random()), most, map[bool]int{true: 1}[alone])
 	if err != nil {
 		return nil, 0, false, in("take", q.queue, err)
 	}
@@ -101,13 +99,14 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 	for _, h := range handed {
 		d := &delivery{
 			of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)},
-			number: strconv.FormatInt(h.Delivery, 10), alone: h.Alone, value: h.Value, until: until,
+			alone: h.Alone, value: h.Value, until: until,
 		}
 		if h.Buried {
-			w.client.tell(Dead{Delivery: d.Delivery, Reason: "lost by its worker in attempt " + d.number + " of " + most})
+			w.client.tell(Dead{Delivery: d.Delivery, Reason: fmt.Sprintf("lost by its worker in attempt %d of %d", d.Attempt, most)})
 			continue
 		}
 		d.ctx, d.end = context.WithCancelCause(w.handling)
+		w.holding.Add(1)
 		w.mu.Lock()
 		w.held[d] = struct{}{}
 		w.mu.Unlock()
@@ -120,22 +119,17 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 	return got, time.Duration(ms) * time.Millisecond, more, nil
 }
 
-// run has a message handled, and settles it while the next takes its place.
-func (w *Worker) run(d *delivery) {
-	began := d.ctx.Err() == nil && d.left() > w.options.Lease/20
-	var err error
-	if began {
-		err = w.handle(d)
+// run has a message handled that has so many places, and settles it while the next takes its place.
+func (w *Worker) run(d *delivery, places int) {
+	defer w.forget(d)
+	if d.ctx.Err() != nil || w.left(d) <= w.options.Lease/20 {
+		w.places.release(places)
+		w.giveBack(d)
+		return
 	}
-	w.settling.Go(func() {
-		defer w.forget(d)
-		if !began {
-			w.giveBack(d)
-			return
-		}
-		w.settle(d, err)
-	})
-	w.places.release(1)
+	err := w.handle(d)
+	w.places.release(places)
+	w.settle(d, err)
 }
 
 // handle calls the handler.
@@ -236,6 +230,7 @@ func (w *Worker) forget(d *delivery) {
 	delete(w.held, d)
 	w.mu.Unlock()
 	d.end(nil)
+	w.holding.Done()
 }
 
 func (w *Worker) all() []*delivery {
@@ -255,18 +250,15 @@ func byQueue(all []*delivery) map[*leased][]*delivery {
 // settleAs settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
 // is: to send it twice does no harm.
 func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) bool {
-	d.mu.Lock()
+	w.mu.Lock()
 	d.settling = true
-	d.mu.Unlock()
-	ctx, cancel := context.WithoutCancel(w.handling), context.CancelFunc(func() {})
-	if left := d.left(); left > 0 {
-		ctx, cancel = context.WithTimeout(ctx, left)
-	}
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d), 0), settleTimeout))
 	defer cancel()
 	var pauses conn.Backoff
 	var err error
 	for sent := false; ; {
-		var answers []int64
+		var answers []any
 		if answers, err = w.settleOnce(ctx, d.of, how, arg, []*delivery{d}); err == nil {
 			if answers[0] == handedAgain || answers[0] == notHeld && !sent { // else an earlier try was done, and not answered
 				err = ErrLeaseLost
@@ -275,7 +267,7 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 		}
 		sent = sent || errors.Is(err, conn.ErrLost)
 		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) ||
-			d.left() <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
+			w.left(d) <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}
@@ -303,26 +295,18 @@ func hasNoRoom(err error) bool {
 }
 
 // settleOnce runs the script for deliveries of one queue.
-func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg string, all []*delivery) ([]int64, error) {
+func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg string, all []*delivery) (answers []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(settleTimeout, max(w.options.Lease/6, leastLease)))
 	defer cancel()
-	args := make([]any, 0, 2+2*len(all))
-	args = append(args, string(how), arg)
+	args := []any{string(how), arg}
 	for _, d := range all {
-		args = append(args, d.ID, d.number)
+		args = append(args, d.ID, d.Attempt)
 	}
-	list, err := replyList(w.client.runOwn(ctx, conn.Calls, scripts.Settle(), []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
-	if err != nil {
-		return nil, err
+	answers, err = replyList(w.client.runOwn(ctx, conn.Calls, scripts.Settle(), []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
+	if err == nil && len(answers) != len(all) {
+		err = fmt.Errorf("script settle: expected %d integers from the server, got %d", len(all), len(answers))
 	}
-	answers := make([]int64, len(all))
-	for i := range answers {
-		if i >= len(list) {
-			return nil, fmt.Errorf("script settle: expected %d integers from the server, got %d", len(all), len(list))
-		}
-		answers[i], _ = list[i].(int64)
-	}
-	return answers, nil
+	return answers, err
 }
 
 // keep extends leases at a third, and ends the contexts of handlers whose lease is not known to be held a twentieth
@@ -340,13 +324,10 @@ func (w *Worker) keep() {
 		}
 		var due []*delivery
 		for _, d := range w.all() {
-			d.mu.Lock()
-			left, settling := time.Until(d.until), d.settling
-			d.mu.Unlock()
-			switch {
+			switch left := w.left(d); {
 			case left <= w.options.Lease/20:
 				w.loseLease(d)
-			case left < w.options.Lease*2/3 && !settling && d.ctx.Err() == nil:
+			case left < w.options.Lease*2/3 && w.handles(d):
 				due = append(due, d)
 			}
 		}
@@ -370,9 +351,9 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 		case err != nil:
 			w.client.tell(ExtensionFailed{Delivery: d.Delivery, Err: err})
 		case answers[i] == settled:
-			d.mu.Lock()
+			w.mu.Lock()
 			d.until = until
-			d.mu.Unlock()
+			w.mu.Unlock()
 			w.client.tell(Extended{d.Delivery})
 		default:
 			w.loseLease(d)
@@ -381,12 +362,15 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 }
 
 func (w *Worker) loseLease(d *delivery) {
-	d.mu.Lock()
-	settling := d.settling
-	d.mu.Unlock()
-	if settling || d.ctx.Err() != nil {
-		return
+	if w.handles(d) {
+		d.end(ErrLeaseLost)
+		w.client.tell(LeaseLost{d.Delivery})
 	}
-	d.end(ErrLeaseLost)
-	w.client.tell(LeaseLost{d.Delivery})
+}
+
+// handles reports whether a message is in its handler.
+func (w *Worker) handles(d *delivery) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !d.settling && d.ctx.Err() == nil
 }

@@ -18,6 +18,8 @@ const (
 	// sweepPolls is in how many polls all queues are taken from, whatever they hold: a lease that a dead process left shows
 	// only there.
 	sweepPolls = 30
+	// mostAsked is how many servers of a Cluster are asked at the same time.
+	mostAsked = 16
 )
 
 // polls reports whether queues are looked at on a shared connection.
@@ -51,7 +53,7 @@ func (w *Worker) lookAtAll() {
 		return
 	}
 	var looking sync.WaitGroup
-	for share := range slices.Chunk(w.queues, len(w.queues)/mostFetchers+1) {
+	for share := range slices.Chunk(w.queues, len(w.queues)/mostAsked+1) {
 		looking.Go(func() {
 			for i := range share {
 				w.look(share[i : i+1])

@@ -66,8 +66,6 @@ const (
 	mostWait = 5 * time.Second
 	// unendedGrace is how long handlers have to end after Shutdown has ended their contexts.
 	unendedGrace = time.Second
-	// mostFetchers is how many queues are taken from at the same time.
-	mostFetchers = 16
 )
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
@@ -80,22 +78,21 @@ type Worker struct {
 	options WorkerOptions
 	places  places
 	queues  []*leased
-	ready   chan *leased
 
 	taking, handling context.Context
 	stop             context.CancelFunc
 	cancel           context.CancelCauseFunc
 	done, abandoned  chan struct{}
-	settling         sync.WaitGroup
+	fetching         sync.WaitGroup
+	holding          sync.WaitGroup // of held
+	isAlone          sync.Mutex     // held while a message is handled by itself, or may be soon, and as long again
 
 	mu      sync.Mutex
 	err     error // a mistake in the options or a Handle
 	started bool  // by Run, or never to be
 	ran     bool
+	fetches bool
 	held    map[*delivery]struct{}
-	// isAlone says that a message is handled by itself, or may be soon, and nextAlone when the next may be.
-	isAlone   bool
-	nextAlone time.Time
 }
 
 // NewWorker returns a Worker without queues. Add them with Handle, then call Run.
@@ -161,6 +158,8 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 		}
 		return handler(ctx, &Message[T]{Delivery: d, Value: v})
 	})
+	l.timer = time.AfterFunc(time.Hour, func() { w.wake(l) })
+	l.timer.Stop()
 	w.queues = append(w.queues, l)
 }
 
@@ -173,7 +172,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		err = errors.New("dq: Run: no queue; call Handle first")
 	}
 	if err == nil && !shut {
-		w.started, w.ran = true, true
+		w.started, w.ran, w.fetches = true, true, true
 	}
 	w.mu.Unlock()
 	switch {
@@ -187,21 +186,21 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer close(w.done)
 	defer context.AfterFunc(ctx, w.stop)()
 	defer context.AfterFunc(w.client.ctx, func() { w.cancel(ErrClosed) })()
-	var fetchers, keeper sync.WaitGroup
+	var keeper sync.WaitGroup
 	keeper.Go(w.keep)
-	w.ready = make(chan *leased, len(w.queues))
 	for _, q := range w.queues {
 		w.wake(q)
 	}
 	if w.polls() {
 		defer w.watch()()
-		fetchers.Go(w.poll)
+		w.fetching.Go(w.poll)
 	}
-	for range min(len(w.queues), mostFetchers) {
-		fetchers.Go(func() { w.fetchers(&fetchers) })
-	}
-	fetchers.Wait()
-	ended := w.places.all(w.abandoned) && w.settled()
+	<-w.taking.Done()
+	w.mu.Lock()
+	w.fetches = false
+	w.mu.Unlock()
+	w.fetching.Wait()
+	ended := w.settled()
 	w.cancel(ErrClosed)
 	keeper.Wait()
 	if ended && w.client.ctx.Err() == nil {
@@ -263,7 +262,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 // settled waits until the fate of all messages is known; false when Shutdown has given up.
 func (w *Worker) settled() bool {
 	all := make(chan struct{})
-	go func() { w.settling.Wait(); close(all) }()
+	go func() { w.holding.Wait(); close(all) }()
 	select {
 	case <-all:
 		return true

@@ -230,28 +230,39 @@ func TestWorkerRetriesEachMessage(t *testing.T) {
 	b.nothingLeft(t)
 }
 
-// Shutdown says which handler did not end, and gives its message back.
+// Shutdown says which handler did not end, and gives its message back; also one that is handled by itself.
 func TestWorkerShutdownSaysWhatRuns(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.push(t, "hangs")
-	begun, end := make(chan dq.Delivery, 1), make(chan struct{})
-	defer close(end)
-	w := b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error {
-		begun <- m.Delivery
-		<-end
-		return nil
-	})
-	hung := <-begun
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	var failed *dq.ShutdownError
-	require.ErrorAs(t, w.Shutdown(ctx), &failed)
-	require.Equal(t, []dq.Delivery{hung}, failed.Running)
-	require.ErrorContains(t, failed, "1 of the handlers still ran; their messages: ")
-	require.ErrorIs(t, failed, context.DeadlineExceeded)
-	require.Equal(t, []string{"hangs"}, b.left(t))
-	require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+	for _, losses := range []int{0, 2} {
+		b := setup(t)
+		b.lose(t, "hangs", losses)
+		begun, end := make(chan dq.Delivery, 1), make(chan struct{})
+		defer close(end)
+		w := b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error {
+			begun <- m.Delivery
+			<-end
+			return nil
+		})
+		hung := <-begun
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var failed *dq.ShutdownError
+		require.ErrorAs(t, w.Shutdown(ctx), &failed)
+		require.Equal(t, []dq.Delivery{hung}, failed.Running)
+		require.ErrorContains(t, failed, "1 of the handlers still ran; their messages: ")
+		require.ErrorIs(t, failed, context.DeadlineExceeded)
+		require.Equal(t, []string{"hangs"}, b.left(t))
+		require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+	}
+}
+
+// lose adds a message that so many holders have lost.
+func (b *bundle) lose(t *testing.T, value string, losses int) {
+	t.Helper()
+	keys := scripts.LeaseNamesOf("orders")
+	b.redis.HSet(t.Context(), keys.Bodies, value, value)
+	b.redis.HSet(t.Context(), keys.Counts, value, losses)
+	b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: value})
 }
 
 // A handler that obeys its context has its message given back, and Shutdown is content.
@@ -588,13 +599,9 @@ func TestWorkerHandlesOthersBesideTheLost(t *testing.T) {
 	t.Parallel()
 	var events told
 	b := setup(t, dq.WithObserver(events.note))
-	keys := scripts.LeaseNamesOf("orders")
 	const lost, others, each = 20, 50, 20 * time.Millisecond
 	for i := range lost {
-		id := fmt.Sprint("lost", i)
-		b.redis.HSet(t.Context(), keys.Bodies, id, id)
-		b.redis.HSet(t.Context(), keys.Counts, id, 2)
-		b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: id})
+		b.lose(t, fmt.Sprint("lost", i), 2)
 	}
 	b.push(t, numbered(others)...)
 	var running, besides, lostDone atomic.Int64
