@@ -6,35 +6,29 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-func clustered(t *testing.T) *cluster {
-	t.Helper()
-	c, err := New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"seed:1"}}), Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { c.Stop(); c.Wait() })
-	return c.topology.(*cluster)
-}
-
+// Servers that come and go, as in Kubernetes, must not pile up.
 func TestSlotTable(t *testing.T) {
 	t.Parallel()
-	table := clustered(t)
+	c, err := New(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"seed:1"}}), Options{})
+	require.NoError(t, err)
+	defer func() { c.Stop(); c.Wait() }()
+	table := c.topology.(*cluster)
+	replica, gone, recent := table.at("c:1"), table.at("gone:1"), table.at("recent:1")
+	replica.absent, gone.absent = time.Now().Add(-2*absentGrace), time.Now().Add(-2*absentGrace)
 	require.True(t, table.load([]redis.ClusterSlot{
 		{Start: 100, End: 200, Nodes: []redis.ClusterNode{{Addr: "b:1"}, {Addr: "c:1"}}},
 		{Start: 0, End: 99, Nodes: []redis.ClusterNode{{Addr: "a:1"}}},
-		{Start: 300, End: 16383, Nodes: []redis.ClusterNode{{Addr: "a:1"}}},
 	}, nil))
-	require.True(t, table.isMaster("b:1"))
-	require.False(t, table.isMaster("c:1"))
-	key := "foo" // its slot is 12182
-	require.Equal(t, "a:1", table.masters[wire.Slot(key)])
-	for address, forGood := range map[string]bool{"d:1": false, "c:1": true} {
-		require.Equal(t, address, table.redirect(key, address, forGood).opt.Addr)
+	require.Equal(t, map[string]*server{"c:1": replica, "recent:1": recent}, table.servers)
+	<-gone.ctx.Done()
+	require.NotSame(t, gone, table.at("gone:1"), "it may come back")
+	for address, forGood := range map[string]bool{"d:1": false, "c:1": true} { // the slot of foo is 12182
+		require.Equal(t, address, table.redirect("foo", address, forGood).opt.Addr)
 		require.Equal(t, forGood, table.isMaster(address))
 	}
-	for slot, want := range map[int]string{0: "a:1", 99: "a:1", 100: "b:1", 200: "b:1", 201: "", 300: "a:1", wire.Slot(key): "c:1", 16383: "a:1"} {
+	for slot, want := range map[int]string{0: "a:1", 99: "a:1", 100: "b:1", 200: "b:1", 201: "", 12182: "c:1"} {
 		require.Equal(t, want, table.masters[slot], "slot %d", slot)
 	}
 }
@@ -57,18 +51,4 @@ func TestParseSlots(t *testing.T) {
 		_, err := parseSlots(reply, "redis.example:7000")
 		require.Error(t, err, "%v", reply)
 	}
-}
-
-// Servers that come and go, as in Kubernetes, must not pile up.
-func TestServersThatNoTableNamesAreLetGo(t *testing.T) {
-	t.Parallel()
-	topology := clustered(t)
-	master, gone, recent := topology.at("master:1"), topology.at("gone:1"), topology.at("recent:1")
-	for _, s := range []*server{master, gone} {
-		s.absent = time.Now().Add(-2 * absentGrace)
-	}
-	require.True(t, topology.load([]redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: "master:1"}}}}, nil))
-	require.Equal(t, map[string]*server{"master:1": master, "recent:1": recent}, topology.servers)
-	<-gone.ctx.Done()
-	require.NotSame(t, gone, topology.at("gone:1"), "it may come back")
 }
