@@ -289,9 +289,13 @@ func (e *Server) Do(args ...string) []byte {
 func (e *Server) dispatch(p *mini.Peer, args []string) {
 	if refused := refusal(args); refused != "" {
 		p.WriteError(refused)
-	} else {
-		e.srv.Dispatch(p, args)
+		return
 	}
+	// A single element that is moved to its own list leaves the list as it is, with its time to live. miniredis makes the list anew.
+	if want := map[string]int{"RPOPLPUSH": 3, "LMOVE": 5}[strings.ToUpper(args[0])]; len(args) == want && args[1] == args[2] && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" {
+		args = []string{"LINDEX", args[1], "0"}
+	}
+	e.srv.Dispatch(p, args)
 }
 
 // ask runs a command and returns its reply, which is valid until the peer's next command.
