@@ -111,7 +111,7 @@ func (e *engine) phaseOf(index uint32) (*phase, uint32) {
 func (e *engine) add(m *member, s agent.Sample) error {
 	var p *phase
 	p, s.Index = e.phaseOf(s.Index)
-	ofNone := s.Kind == agent.Foreign || s.Kind == agent.Corrupt || s.Kind == agent.TakeFail
+	ofNone := slices.Contains([]agent.Kind{agent.Foreign, agent.Corrupt, agent.TakeFail, agent.Dropped}, s.Kind)
 	if p == nil && ofNone {
 		p = e.phases[plan.Warmup] // which counts for nothing
 	}
@@ -152,15 +152,11 @@ func (p *phase) offerer(i int64) *member {
 	at, from := p.schedule.At(i), time.Duration(math.MaxInt64)
 	var there []*member
 	for _, m := range p.engine.members {
-		begins := m.From
-		switch {
-		case !m.Offers || m.state == over:
+		away := p.which == plan.Warmup && m.From > 0 || p.which == plan.Measured && m.To > 0 && at >= m.To
+		if !m.Offers || m.state == over || away {
 			continue
-		case p.which == plan.Warmup && m.From > 0 || p.which == plan.Measured && m.To > 0 && at >= m.To:
-			continue
-		case m.From <= at:
-			begins = 0
 		}
+		begins := max(m.From, at)
 		if begins < from {
 			from, there = begins, nil
 		}

@@ -90,10 +90,8 @@ type Result struct {
 	Log    *run.LatenessLog
 }
 
-// ErrNothingMeasured says that a run was interrupted before its measured phase. It is a cancellation, so that a series stands
-// with the runs before.
-var ErrNothingMeasured error = nothingMeasured{}
-
+// nothingMeasured is the error of a run that was interrupted before its measured phase. It is a cancellation, so that a series
+// stands with the runs before.
 type nothingMeasured struct{}
 
 func (nothingMeasured) Error() string { return "interrupted in the warm-up: nothing was measured" }
@@ -102,8 +100,8 @@ func (nothingMeasured) Is(target error) bool { return target == context.Canceled
 
 // Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, what is due
 // soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
-// messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and if nothing was measured
-// (ErrNothingMeasured). From the first measured message on whatever happens is counted: the messages that an agent which dies,
+// messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
+// if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
@@ -196,7 +194,7 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	}
 	start := e.Gather(ctx)
 	if ctx.Err() != nil {
-		return nil, ErrNothingMeasured
+		return nil, nothingMeasured{}
 	}
 	return e.measure(ctx, start)
 }

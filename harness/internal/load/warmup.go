@@ -83,7 +83,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 	p.drain(ctx)
 	p.end()
 	if ctx.Err() != nil {
-		return ErrNothingMeasured
+		return nothingMeasured{}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

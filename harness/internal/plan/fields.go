@@ -90,23 +90,18 @@ func (f Field) IsText() bool { return f.of != nil }
 // Value gives access to the setting of a plan as text.
 func (f Field) Value(p *Plan) Value { return Value{f.Key, f.of(p)} }
 
-// Text is the setting as run.json keeps it, empty if it has no such setting.
+// Text is the setting as run.json keeps it.
 func (f Field) Text(s Scenario) string {
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); key != f.Key {
-			continue
-		}
-		switch value := v.Field(i).Interface().(type) {
-		case float64:
-			return FormatFloat(value) + "/s"
-		case []string:
-			return strings.Join(value, map[bool]string{true: "; ", false: ", "}[f.Key == "faults"])
-		default:
-			return fmt.Sprint(value)
-		}
+	name := strings.ReplaceAll(f.Key, "_", "")
+	v := reflect.ValueOf(s).FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+	switch value := v.Interface().(type) {
+	case float64:
+		return FormatFloat(value) + "/s"
+	case []string:
+		return strings.Join(value, map[bool]string{true: "; ", false: ", "}[f.Key == "faults"])
+	default:
+		return fmt.Sprint(value)
 	}
-	return ""
 }
 
 // Set lays a setting, given as text by its key, over the plan, as a flag does: a rate or a duration takes the place of a ramp.
