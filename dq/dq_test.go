@@ -1,7 +1,6 @@
 package dq_test
 
 import (
-	"encoding/binary"
 	"testing"
 	"time"
 
@@ -11,55 +10,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
-
-// fixed is a source that draws the same number for ever.
-type fixed uint64
-
-func (f fixed) Uint64() uint64 { return uint64(f) }
-
-func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
-	t.Parallel()
-	for _, release := range []string{"2.15.2", "3.16.6", "3.21.0", "3.21.1", "4.7.0"} {
-		t.Run(release, func(t *testing.T) {
-			t.Parallel()
-			id := [8]byte{7, 'r', 0, '"', 0xff, '\r', '\n', 1}
-			b := setup(t, dq.WithRelease(release), dq.WithRandom(fixed(binary.LittleEndian.Uint64(id[:]))))
-			ctx := deadline(t)
-			d := b.delayed(t)
-
-			before := time.Now().UnixMilli()
-			require.NoError(t, d.Offer(ctx, "hello", time.Hour))
-			after := time.Now().UnixMilli()
-
-			r, err := wire.LookupRelease(release)
-			require.NoError(t, err)
-			if r.Layout() == wire.LayoutDLc0 {
-				// The number travels as decimal text and becomes a double.
-				id = wire.DoubleID(0x010a0dff22007207)
-			}
-			member := string(r.Layout().Pack(id, []byte("hello")))
-			set, err := b.redis.ZRangeWithScores(ctx, b.names.TimeoutSet, 0, -1).Result()
-			require.NoError(t, err)
-			require.Len(t, set, 1)
-			require.Equal(t, member, set[0].Member)
-			require.InDelta(t, float64(before+after)/2+3.6e6, set[0].Score, float64(after-before)/2)
-			pending, err := b.redis.LRange(ctx, b.names.Pending, 0, -1).Result()
-			require.NoError(t, err)
-			require.Equal(t, []string{member}, pending)
-			n, err := d.Size(ctx)
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
-
-			require.NoError(t, d.Offer(ctx, "now", 0))
-			got, err := b.queue.Take(ctx)
-			require.NoError(t, err)
-			require.Equal(t, "now", got)
-			n, err = b.queue.Size(ctx)
-			require.NoError(t, err)
-			require.Zero(t, n)
-		})
-	}
-}
 
 func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	t.Parallel()

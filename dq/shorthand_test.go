@@ -10,11 +10,6 @@ import (
 // Two views of a Queue for tests: one that only takes, and transfers nothing, and one whose offers return no ticket. Their
 // constructors panic where NewQueue fails.
 
-// WithTransferLimit is for recordings of clients with another limit.
-func WithTransferLimit(n int) Option {
-	return func(c *config) error { c.limit = n; return nil }
-}
-
 // Taker only takes; it transfers nothing.
 type Taker[T any] struct{ *Queue[T] }
 
