@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -181,108 +179,6 @@ func TestGuardsOfAFleet(t *testing.T) {
 	running.Wait()
 	f.drained()
 	f.account(&sides[0].sent, &sides[1].sent)
-}
-
-// service is a JVM of a Redisson release that offers to each queue, 50 messages a second in all.
-type service struct {
-	*javaService
-	handles []string
-	sent    sync.Map // as of a side
-}
-
-func (f *fleet) service(release string) *service {
-	s := &service{javaService: openRedisson(f.t, f.srv, release, f.queues[0], "string")}
-	for _, queue := range f.queues {
-		s.handles = append(s.handles, s.open(map[string]any{"redis": f.srv.URL(), "client": "roll", "queue": queue, "codec": "string", "options": map[string]any{"subscriptionsPerConnection": 30}}))
-	}
-	return s
-}
-
-func (s *service) run(ctx context.Context, f *fleet) {
-	for n := 0; ctx.Err() == nil; n++ {
-		i, delay := n%len(f.queues), 2500+rand.Int64N(500)
-		value := fmt.Sprintf("%s %p %d", f.queues[i], s, n)
-		began := time.Now()
-		_, err := s.link.Call(f.ctx, "dq.offer", map[string]any{"handle": s.handles[i], "value": map[string]string{"t": "string", "v": value}, "delay": delay})
-		due := began.UnixMilli() + delay
-		if err != nil || time.Since(began) > 2*time.Second { // Redisson may have sent the offer again
-			due = 0
-		}
-		s.sent.Store(value, due)
-		time.Sleep(20*time.Millisecond - time.Since(began))
-	}
-}
-
-// watch notes when each value comes into a destination, in Unix ms.
-func (f *fleet) watch(ctx context.Context) map[string]int64 {
-	came, known := map[string]int64{}, make([]int, len(f.queues))
-	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		var calls [][]any
-		for i, queue := range f.queues {
-			calls = append(calls, []any{"LRANGE", queue, known[i], -1})
-		}
-		replies, _ := f.conn.Pipe(f.ctx, calls...)
-		now := time.Now().UnixMilli()
-		for i, r := range replies {
-			values, _ := r.StringSlice() // the server may be away
-			for known[i] += len(values); len(values) > 0; values = values[1:] {
-				came[values[0]] = cmp.Or(came[values[0]], now)
-			}
-		}
-	}
-	return came
-}
-
-// Real services roll from 3.16.6 to 4.7.0 and back under two guards. One guard and migrate are killed at random instants, the server
-// once: no message is lost or delivered twice.
-func TestRollOfRealServices(t *testing.T) {
-	if !redistest.Thorough() {
-		t.Skip("DQ_THOROUGH=1 rolls real services for two minutes")
-	}
-	redistest.Redisson(t, "3.16.6", "4.7.0")
-	f := newFleet(t, 10*time.Minute)
-	watching, endWatch := context.WithCancel(f.ctx)
-	came := make(chan map[string]int64, 1)
-	go func() { came <- f.watch(watching) }()
-	var sent []*sync.Map
-	serve := func(release string) (stop func()) {
-		s := f.service(release)
-		sent = append(sent, &s.sent)
-		ctx, end := context.WithCancel(f.ctx)
-		done := make(chan struct{})
-		go func() { defer close(done); s.run(ctx, f) }()
-		return func() { end(); <-done; s.link.Close() }
-	}
-	stopOld := serve("3.16.6")
-	stopNew := serve("4.7.0")
-	var away [2]int64 // Unix ms
-	f.killGuards(30*time.Second, 8, func() {
-		away[0] = time.Now().UnixMilli()
-		require.NoError(t, f.srv.Nodes()[0].Restart(f.ctx))
-		away[1] = time.Now().UnixMilli() + 5000 // Redisson connects again
-	})
-	stopOld()
-	f.migrate("4.7.0")
-	stopOld = serve("3.16.6") // back
-	f.killGuards(30*time.Second, 7, func() {})
-	stopNew()
-	f.migrate("3.16.6")
-	stopOld()
-	f.drained()
-	endWatch()
-	f.account(sent...)
-	var late []int64
-	at := <-came
-	for _, some := range sent {
-		some.Range(func(value, due any) bool {
-			if due := due.(int64); due > 0 && (due < away[0] || due > away[1]) {
-				late = append(late, at[value.(string)]-due)
-			}
-			return true
-		})
-	}
-	slices.Sort(late)
-	t.Logf("late by p50 %d ms, p99 %d ms, at most %d ms, of %d", late[len(late)/2], late[len(late)*99/100], late[len(late)-1], len(late))
 }
 
 func TestOneNodeOfAClusterIsRefused(t *testing.T) {
