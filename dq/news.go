@@ -41,7 +41,7 @@ func (s *scheduler) denied(channel string, err error) {
 			t.turns.alone()
 			return
 		}
-		s.setFailed(t, err)
+		t.failed.Store(&err)
 		select {
 		case <-t.refused:
 		default:
@@ -54,14 +54,10 @@ func (s *scheduler) denied(channel string, err error) {
 }
 
 func (s *scheduler) lost(err error) {
-	s.mu.Lock()
-	for _, t := range s.tasks {
-		t.failed = err
-	}
-	s.mu.Unlock()
 	s.post(func() {
 		s.mu.Lock()
 		for _, t := range s.tasks {
+			t.failed.Store(&err)
 			t.turns.alone()
 		}
 		s.mu.Unlock()

@@ -120,8 +120,8 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 	case <-q.task.refused:
 		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), q.task.refusal)
 	case <-ctx.Done():
-		if err := q.client.scheduler.lastError(q.task); err != nil {
-			return fmt.Errorf("dq: %q is not ready: %w (%w)", q.Name(), err, ctx.Err())
+		if failed := q.task.failed.Load(); failed != nil {
+			return fmt.Errorf("dq: %q is not ready: %w (%w)", q.Name(), *failed, ctx.Err())
 		}
 		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), ctx.Err())
 	}

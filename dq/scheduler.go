@@ -29,7 +29,7 @@ type scheduler struct {
 	posts        chan func()
 	goroutines   sync.WaitGroup
 
-	mu      sync.Mutex // guards tasks, and of each task usage and failed
+	mu      sync.Mutex // guards tasks, and of each task usage
 	tasks   map[string]*task
 	started bool
 	closed  bool
@@ -65,37 +65,39 @@ func (s *scheduler) open(names wire.Names) *task {
 	t, ok := s.tasks[names.Channel]
 	if !ok {
 		t = newTask(names)
-		s.tasks[names.Channel] = t
-		s.subscription.Add(names.Channel)
-		if !s.client.strict {
-			s.tasks[t.turns.channel] = t
-			s.subscription.Add(t.turns.channel)
+		for _, channel := range s.channels(t) {
+			s.tasks[channel] = t
+			s.subscription.Add(channel)
 		}
 	}
 	t.usage++
 	return t
 }
 
+// channels returns those that a task listens to.
+func (s *scheduler) channels(t *task) []string {
+	if s.client.strict {
+		return []string{t.names.Channel}
+	}
+	return []string{t.names.Channel, t.turns.channel}
+}
+
 // leave counts one user less; the last one ends the task.
 func (s *scheduler) leave(t *task) {
 	s.mu.Lock()
-	t.usage--
-	last := t.usage == 0
-	if last {
-		delete(s.tasks, t.names.Channel)
-		s.subscription.Remove(t.names.Channel)
-		if !s.client.strict {
-			delete(s.tasks, t.turns.channel)
-			s.subscription.Remove(t.turns.channel)
-		}
+	if t.usage--; t.usage > 0 {
+		s.mu.Unlock()
+		return
+	}
+	for _, channel := range s.channels(t) {
+		delete(s.tasks, channel)
+		s.subscription.Remove(channel)
 	}
 	s.mu.Unlock()
-	if last {
-		s.post(func() {
-			t.gone = true
-			s.setDue(t, noDue)
-		})
-	}
+	s.post(func() {
+		t.gone = true
+		s.setDue(t, noDue)
+	})
 }
 
 // wait returns when all goroutines have ended, after the Client's context.
@@ -104,18 +106,6 @@ func (s *scheduler) wait() {
 	s.closed = true
 	s.mu.Unlock()
 	s.goroutines.Wait()
-}
-
-func (s *scheduler) lastError(t *task) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return t.failed
-}
-
-func (s *scheduler) setFailed(t *task, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.failed = err
 }
 
 // post hands f to the scheduler's goroutine, unless the Client is closed.

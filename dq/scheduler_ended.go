@@ -43,7 +43,7 @@ const foreignRetry = 5 * time.Second
 
 // failedTransfer arranges the next try.
 func (s *scheduler) failedTransfer(t *task, err error) {
-	s.setFailed(t, err)
+	t.failed.Store(&err)
 	if errors.Is(err, ErrForeignMember) {
 		s.announce(t, s.now()+foreignRetry.Milliseconds())
 		return

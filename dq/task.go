@@ -12,8 +12,8 @@ import (
 type task struct {
 	names  wire.Names
 	usage  int
-	failed error         // what went wrong last
-	ready  chan struct{} // closed after the first transfer behind a subscription
+	failed atomic.Pointer[error] // what went wrong last
+	ready  chan struct{}         // closed after the first transfer behind a subscription
 	// becomeReady closes ready.
 	becomeReady func()
 	refused     chan struct{} // closed when the server forbids the subscription

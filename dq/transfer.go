@@ -31,19 +31,26 @@ type moved struct {
 // transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
 // list, and looks at both ends of it. WithRedissonCommands, and for a user with rights only to Redisson's keys and commands,
 // it is Redisson's.
-func (s *scheduler) transfer(t *task, how manner) (moved, error) {
+func (s *scheduler) transfer(t *task, how manner) (m moved, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
-	var refused error
-	if !s.client.strict && !how.redisson {
-		m, err := s.transferOwn(ctx, t.names, how)
-		if err == nil || !forbidden(err) || scripts.LacksRedisson(err) {
-			return m, s.transferError(t, err)
+	var head any // the score of the first member left
+	isOwn := !s.client.strict && !how.redisson
+	if isOwn {
+		head, err = s.transferOwn(ctx, t.names, how, &m)
+		if err != nil && forbidden(err) && !scripts.LacksRedisson(err) {
+			m.refused, isOwn = err, false
 		}
-		refused = err
 	}
-	m, err := s.transferOne(ctx, t.names)
-	m.refused = refused
+	if !isOwn {
+		head, err = s.transferOne(ctx, t.names, &m)
+	}
+	if err == nil {
+		m.next, err = s.parseScore(head)
+	}
+	if err == nil && m.next < 0 {
+		m.next, err = s.behindStuckHead(ctx, t.names)
+	}
 	return m, s.transferError(t, err)
 }
 
@@ -55,49 +62,31 @@ func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 //	cost    O(limit × length of the pending list): one LREM for each member
 //
 // transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
-func (s *scheduler) transferOne(ctx context.Context, n wire.Names) (moved, error) {
-	now := s.now()
-	reply, err := s.client.run(ctx, conn.Background, "EVALSHA", wire.ScriptTransfer,
-		[]string{n.Destination, n.TimeoutSet, n.Pending},
-		[]any{strconv.FormatInt(now, 10), strconv.Itoa(s.client.limit)})
-	if err != nil {
-		return moved{next: noDue}, err
-	}
-	next, err := s.nextDue(ctx, n, reply)
-	return moved{next: next, until: now}, err
+func (s *scheduler) transferOne(ctx context.Context, n wire.Names, m *moved) (head any, err error) {
+	m.until = s.now()
+	return s.client.run(ctx, conn.Background, "EVALSHA", wire.ScriptTransfer,
+		[]string{n.Destination, n.TimeoutSet, n.Pending}, []any{m.until, s.client.limit})
 }
 
 // transferOwn runs our own transfer script: see scripts.Transfer.
-func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner) (moved, error) {
-	u, limit, until := scripts.UnlistingOf(n.Destination), transferLimit, min(s.now(), how.until)
+func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner, m *moved) (head any, err error) {
+	u, limit := scripts.UnlistingOf(n.Destination), transferLimit
 	if how.unlisted {
 		limit = unlistedLimit
 	}
+	m.until = min(s.now(), how.until)
 	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(),
 		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving},
-		strconv.FormatInt(until, 10), strconv.Itoa(limit), s.client.release.Layout().String())
+		m.until, limit, s.client.release.Layout().String())
 	if err != nil {
-		return moved{next: noDue}, err
+		return nil, err
 	}
 	done, err := scripts.ReadTransferred(reply)
-	if err != nil {
-		return moved{next: noDue}, err
+	m.otherLayout, m.quarantined = done.OtherLayout, done.Quarantined
+	if done.Next == "" {
+		return nil, err
 	}
-	var head any
-	if done.Next != "" {
-		head = done.Next
-	}
-	next, err := s.nextDue(ctx, n, head)
-	return moved{next: next, until: until, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
-}
-
-// nextDue reads the score of the head that a transfer returns.
-func (s *scheduler) nextDue(ctx context.Context, n wire.Names, reply any) (int64, error) {
-	next, err := s.parseScore(reply)
-	if err != nil || next >= 0 {
-		return next, err
-	}
-	return s.behindStuckHead(ctx, n)
+	return done.Next, err
 }
 
 // stuckHeadInterval is how often a queue is looked at whose announcements are
