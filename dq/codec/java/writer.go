@@ -49,29 +49,11 @@ func (w *writer) byte(b ...byte) { w.buf = append(w.buf, b...) }
 func (w *writer) bool(b bool) { w.byte(map[bool]byte{true: 1}[b]) }
 
 // fixed writes a primitive in its own size. Every NaN is Java's.
-func (w *writer) fixed(order binary.AppendByteOrder, t *typ, v reflect.Value) {
-	switch {
-	case t.kind == boolKind:
-		w.bool(v.Bool())
-	case t.kind == byteKind:
-		w.byte(byte(v.Int()))
-	case t.kind == shortKind:
-		w.buf = order.AppendUint16(w.buf, uint16(v.Int()))
-	case t.kind == charKind:
-		w.buf = order.AppendUint16(w.buf, uint16(v.Uint()))
-	case t.kind == intKind:
-		w.buf = order.AppendUint32(w.buf, uint32(v.Int()))
-	case t.kind == longKind:
-		w.buf = order.AppendUint64(w.buf, uint64(v.Int()))
-	case t.kind == floatKind && v.Float() != v.Float():
-		w.buf = order.AppendUint32(w.buf, 0x7fc0_0000)
-	case t.kind == floatKind:
-		w.buf = order.AppendUint32(w.buf, math.Float32bits(float32(v.Float())))
-	case v.Float() != v.Float():
-		w.buf = order.AppendUint64(w.buf, 0x7ff8<<48)
-	default:
-		w.buf = order.AppendUint64(w.buf, math.Float64bits(v.Float()))
+func (w *writer) fixed(order binary.ByteOrder, t *typ, v reflect.Value) {
+	if v.CanFloat() && math.IsNaN(v.Float()) {
+		v = reflect.ValueOf(math.Float64frombits(0x7ff8 << 48))
 	}
+	w.buf, _ = binary.Append(w.buf, order, v.Convert(primitives[t.kind].goType).Interface())
 }
 
 // enter counts a level of nesting. The caller defers leave.

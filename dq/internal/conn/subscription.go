@@ -79,7 +79,17 @@ func (s *Subscription) send(command ...string) {
 // Run serves until ctx ends.
 func (s *Subscription) Run(ctx context.Context) {
 	var retry Backoff
-	for attempt := 0; s.waitForChannels(ctx); attempt++ {
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		s.mu.Lock()
+		isIdle := len(s.channels) == 0
+		s.mu.Unlock()
+		if isIdle {
+			select {
+			case <-s.changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
 		established, err := s.serve(ctx, attempt)
 		if ctx.Err() != nil {
 			return
@@ -91,23 +101,6 @@ func (s *Subscription) Run(ctx context.Context) {
 		}
 		_ = Pause(ctx, retry.Next())
 	}
-}
-
-// waitForChannels waits until there is something to subscribe to; false when ctx ends before.
-func (s *Subscription) waitForChannels(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		n := len(s.channels)
-		s.mu.Unlock()
-		if n > 0 {
-			return true
-		}
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-		}
-	}
-	return false
 }
 
 // serve makes one connection and reads from it until it breaks. established reports whether the server acknowledged
