@@ -37,7 +37,7 @@ const (
 // settings are the flags.
 type settings struct {
 	redis, queue, listen, release string
-	consumer                      consumer
+	pause                         time.Duration // of the consumer: see parseConsumer
 }
 
 func main() {
@@ -69,7 +69,7 @@ func parse(args []string, stderr io.Writer) (s settings, err error) {
 	flags.StringVar(&s.queue, "queue", "redisson:queue", "name of the destination queue")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8802", "address of the web service")
 	flags.StringVar(&s.release, "release", wire.Newest().String(), "Redisson release to be compatible with")
-	flags.Var(&s.consumer, "consumer", consumerForms)
+	flags.Func("consumer", consumerForms, func(text string) (err error) { s.pause, err = parseConsumer(text); return err })
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -116,15 +116,15 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 	}
 	service := &service{queue: queue, log: slog.New(slog.NewTextHandler(stderr, nil))}
 	service.log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", s.queue)
-	return service.serve(ctx, listener, s.consumer)
+	return service.serve(ctx, listener, s.pause)
 }
 
 // serve answers requests and consumes until ctx ends. Then the requests under
 // way are answered, and values that the consumer has popped are logged.
-func (s *service) serve(ctx context.Context, listener net.Listener, c consumer) error {
+func (s *service) serve(ctx context.Context, listener net.Listener, pause time.Duration) error {
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	consumed := make(chan struct{})
-	go func() { s.consume(consuming, c); close(consumed) }()
+	go func() { s.consume(consuming, pause); close(consumed) }()
 	defer func() { stop(); <-consumed }()
 	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout}
 	failed := make(chan error, 1)

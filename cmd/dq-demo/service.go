@@ -98,33 +98,27 @@ func parameters(form url.Values) (data string, expire int64, err error) {
 // consumerForms lists what a consumer understands.
 const consumerForms = "take | poll-<duration> (poll-3s, poll-5s) | none"
 
-// consumer is one of the document's ways to take due messages: blocking, which
-// is on time, or polling, one value a poll, which is late by half
-// the pause and falls behind if more than one value is due in it.
-type consumer struct {
-	none  bool
-	pause time.Duration // 0 blocks
-}
-
-func (c *consumer) String() string { return "take" } // the default
-
-// Set reads one of consumerForms.
-func (c *consumer) Set(text string) (err error) {
-	*c = consumer{none: text == "none"}
-	if pause, ok := strings.CutPrefix(text, "poll-"); ok {
-		if c.pause, err = time.ParseDuration(pause); err == nil && c.pause > 0 {
-			return nil
+// parseConsumer reads one of the document's ways to take due messages: blocking, which is on time, or polling, one value
+// a poll, which is late by half the pause and falls behind if more than one value is due in it. It returns the pause; 0
+// blocks, and a negative one takes nothing.
+func parseConsumer(text string) (time.Duration, error) {
+	switch every, polls := strings.CutPrefix(text, "poll-"); {
+	case polls:
+		if pause, err := time.ParseDuration(every); err == nil && pause > 0 {
+			return pause, nil
 		}
-	} else if text == "take" || c.none {
-		return nil
+	case text == "take":
+		return 0, nil
+	case text == "none":
+		return -1, nil
 	}
-	return errors.New("expected " + consumerForms)
+	return 0, errors.New("expected " + consumerForms)
 }
 
 // consume logs due values until ctx ends, also values popped by then.
-func (s *service) consume(ctx context.Context, c consumer) {
-	for !c.none && ctx.Err() == nil {
-		e, err := s.next(ctx, c.pause)
+func (s *service) consume(ctx context.Context, pause time.Duration) {
+	for pause >= 0 && ctx.Err() == nil {
+		e, err := s.next(ctx, pause)
 		var unread *dq.DecodeError
 		switch {
 		case err == nil:

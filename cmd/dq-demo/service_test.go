@@ -76,15 +76,16 @@ func TestAClientIsToldWhenAnOfferIsUncertain(t *testing.T) {
 }
 
 func TestParseConsumer(t *testing.T) {
-	for text, want := range map[string]consumer{
-		"take": {}, "none": {none: true}, "poll-3s": {pause: 3 * time.Second}, "poll-250ms": {pause: 250 * time.Millisecond},
+	for text, want := range map[string]time.Duration{
+		"take": 0, "none": -1, "poll-3s": 3 * time.Second, "poll-250ms": 250 * time.Millisecond,
 	} {
-		got := consumer{none: true}
-		require.NoError(t, got.Set(text))
+		got, err := parseConsumer(text)
+		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, text := range []string{"", "poll", "poll-", "poll-3", "poll--3s", "TAKE"} {
-		require.ErrorContains(t, new(consumer).Set(text), consumerForms)
+		_, err := parseConsumer(text)
+		require.ErrorContains(t, err, consumerForms)
 	}
 }
 

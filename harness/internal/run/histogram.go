@@ -24,7 +24,6 @@ const (
 type Histogram struct {
 	positive *hdr.Histogram
 	negative *hdr.Histogram // nil until the first negative value
-	count    int64
 	min, max int64
 	sum      float64
 }
@@ -52,18 +51,17 @@ func (h *Histogram) below() *hdr.Histogram {
 	return h.negative
 }
 
-// note adds n values to the exact figures.
+// note adds values to the exact figures; they are counted already, n of them.
 func (h *Histogram) note(n, low, high int64, sum float64) {
-	if h.count == 0 {
+	if h.Count() == n {
 		h.min, h.max = low, high
 	}
 	h.min, h.max = min(h.min, low), max(h.max, high)
-	h.count += n
 	h.sum += sum
 }
 
 // Count returns the number of values.
-func (h *Histogram) Count() int64 { return h.count }
+func (h *Histogram) Count() int64 { return h.positive.TotalCount() + h.negatives() }
 
 // Min returns the smallest value in ns, exactly; 0 if there is no value.
 func (h *Histogram) Min() int64 { return h.min }
@@ -75,15 +73,16 @@ func (h *Histogram) Max() int64 { return h.max }
 func (h *Histogram) Sum() float64 { return h.sum }
 
 // Mean returns the arithmetic mean in ns; 0 if there is no value.
-func (h *Histogram) Mean() float64 { return h.sum / float64(max(h.count, 1)) }
+func (h *Histogram) Mean() float64 { return h.sum / float64(max(h.Count(), 1)) }
 
 // Quantile returns the value in ns that a share q (0 to 1) of all values do not exceed: the value of rank ceil(q·n), to
 // the histogram's precision and never outside minimum and maximum. It returns 0 if there is no value.
 func (h *Histogram) Quantile(q float64) int64 {
-	if h.count == 0 {
+	n := h.Count()
+	if n == 0 {
 		return 0
 	}
-	rank := min(max(int64(math.Ceil(q*float64(h.count)-1e-6)), 1), h.count)
+	rank := min(max(int64(math.Ceil(q*float64(n)-1e-6)), 1), n)
 	negatives := h.negatives()
 	at := func(of *hdr.Histogram, rank int64) int64 {
 		return of.ValueAtPercentile(100 * float64(rank) / float64(of.TotalCount()))
@@ -103,14 +102,14 @@ func (h *Histogram) negatives() int64 {
 
 // Merge adds the counts of other, exactly: all histograms have the same bounds.
 func (h *Histogram) Merge(other *Histogram) {
-	if other == nil || other.count == 0 {
+	if other == nil || other.Count() == 0 {
 		return
 	}
 	h.positive.Merge(other.positive)
 	if other.negative != nil {
 		h.below().Merge(other.negative)
 	}
-	h.note(other.count, other.min, other.max, other.sum)
+	h.note(other.Count(), other.min, other.max, other.sum)
 }
 
 // Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in
@@ -152,7 +151,7 @@ type histogramJSON struct {
 // MarshalJSON writes the form of the run file.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
 	out := histogramJSON{
-		Unit: "ns", Count: h.count, Min: h.min, Max: h.max, Mean: h.Mean(),
+		Unit: "ns", Count: h.Count(), Min: h.min, Max: h.max, Mean: h.Mean(),
 		P50: h.Quantile(.5), P90: h.Quantile(.9), P99: h.Quantile(.99), P999: h.Quantile(.999), P9999: h.Quantile(.9999),
 	}
 	positive, err := h.positive.Encode(hdr.V2CompressedEncodingCookieBase)
@@ -182,8 +181,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	held := read.positive.TotalCount() + read.negatives()
-	switch {
+	switch held := read.Count(); {
 	case in.Unit != "ns":
 		return fmt.Errorf("histogram: expected unit \"ns\", got %q", in.Unit)
 	case held != in.Count:

@@ -231,8 +231,10 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		e.machine.script(c, args)
 	case name == "CLIENT":
 		e.client(c, args)
+	case name == "CONFIG" && len(args) > 2 && strings.EqualFold(args[1], "GET"): // there are no settings
+		c.peer.WriteMapLen(0)
 	case name == "CONFIG":
-		e.config(c, args)
+		c.peer.WriteError("ERR the embedded server has no " + oneLineText.Replace(strings.Join(args[:min(2, len(args))], " ")))
 	case name == "INFO":
 		c.peer.WriteBulk(e.info())
 	case name == "HELLO":
