@@ -131,11 +131,7 @@ func identified(ctx context.Context, s *Server) (*Server, error) {
 
 // identify refuses a server of another kind than the address says: the server would fail only later, at a command of the other kind.
 func (s *Server) identify(text string) error {
-	info := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		info[name] = value
-	}
+	info := Fields(text)
 	switch mode := info["redis_mode"]; {
 	case mode == "sentinel":
 		return fmt.Errorf("expected a Redis at %s, found a sentinel: use redis+sentinel://%s/ and the name of the master", s.Addr, s.Addr)
@@ -152,6 +148,17 @@ func (s *Server) identify(text string) error {
 		return fmt.Errorf("expected a Redis at %s, its INFO names no version: is this a proxy? Name the server itself", s.Addr)
 	}
 	return nil
+}
+
+// Fields reads a text of INFO.
+func Fields(info string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
 }
 
 // URL returns the address of the server or set, as Start, Connect and driver programs read it. It has the password: do not print it.

@@ -76,11 +76,7 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 }
 
 func readInfo(info string) (process string, u usage, err error) {
-	told := map[string]string{}
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		told[name] = value
-	}
+	told := redis.Fields(info)
 	number := func(text string) float64 {
 		n, e := strconv.ParseFloat(text, 64)
 		if text != "" && e != nil {

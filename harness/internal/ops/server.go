@@ -28,13 +28,7 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 		defer mu.Unlock()
 		info, err := server.Do(ctx, "INFO").Text()
 		l.refused("INFO", "+info", err)
-		field := map[string]string{}
-		for line := range strings.SplitSeq(info, "\r\n") {
-			if name, value, ok := strings.Cut(line, ":"); ok {
-				field[name] = value
-			}
-		}
-		if len(field) > 0 {
+		if field := redis.Fields(info); len(field) > 0 {
 			l.about(ctx, server, at, field)
 		}
 		l.slowlog(ctx, server)
