@@ -364,8 +364,7 @@ func echo(t *testing.T) proxy.Dial {
 	return proxy.To(l.Addr().String())
 }
 
-// All bytes pass both ways in order, RESP or not, and the Tee gets the same bytes. The
-// end of the client's stream ends the connection on both sides.
+// All bytes pass both ways in order, RESP or not. The end of the client's stream ends the connection on both sides.
 func TestProxyPassesBytesUnchanged(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{
