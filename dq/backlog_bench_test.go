@@ -3,6 +3,7 @@ package dq_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -132,6 +133,18 @@ func BenchmarkCancel(b *testing.B) {
 			b.ReportMetric(float64(mean(byValue))/float64(mean(byTicket)), "time-ratio")
 		})
 	}
+}
+
+// ticket is that of a member made by fill.
+func ticket(t testing.TB, i int, due int64) dq.Ticket {
+	t.Helper()
+	var id [8]byte
+	for k := range id {
+		id[k] = byte(i >> (8 * k))
+	}
+	parsed, err := dq.ParseTicket(fmt.Sprintf("%d-%x", due, id))
+	require.NoError(t, err)
+	return parsed
 }
 
 func mean(all []time.Duration) (sum time.Duration) {

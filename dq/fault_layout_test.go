@@ -2,9 +2,7 @@ package dq_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,71 +109,6 @@ func TestFaultLayoutBacklog(t *testing.T) {
 		b.requireNeverSent(t, release)
 		require.EqualValues(t, n/2, ofOther.Load())
 	})
-}
-
-// Members of both layouts keep coming while both sides transfer.
-func TestFaultLayoutMixedFleet(t *testing.T) {
-	t.Parallel()
-	at := func(later time.Duration) func(int) time.Duration {
-		// Counted from the first offer, for a parallel test may begin late.
-		due := sync.OnceValue(func() time.Time { return time.Now().Add(later) })
-		return func(int) time.Duration { return max(0, time.Until(due())) }
-	}
-	spread := func(from, to time.Duration) func(int) time.Duration {
-		return func(i int) time.Duration { return from + (to-from)*time.Duration(i%100)/100 }
-	}
-	for _, c := range []struct {
-		name  string
-		delay func(i int) time.Duration
-	}{
-		{"spread", spread(2*time.Second, 3*time.Second)},
-		{"due at one instant", at(3 * time.Second)},
-		{"due soon", spread(0, 20*time.Millisecond)},
-		{"due at once", spread(0, 0)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			old := setup(t, dq.WithRelease(oldRelease))
-			recent := setupOn(t, old.server, "orders", dq.WithRelease(newRelease))
-			runMixed(t, old, recent, c.delay)
-		})
-	}
-}
-
-// runMixed has each side offer 300 values, and fails unless each comes once.
-func runMixed(t *testing.T, old, recent *bundle, delay func(i int) time.Duration) {
-	t.Helper()
-	const each = 300
-	ctx := deadline(t)
-	got, taken, offered := expect(2*each), make(chan error, 1), make(chan error, 2)
-	for first, b := range map[int]*bundle{0: old, each: recent} {
-		d := b.delayed(t)
-		go func() {
-			for i := range each {
-				if err := d.Offer(ctx, fmt.Sprint(first+i), delay(i)); err != nil {
-					offered <- err
-					return
-				}
-			}
-			offered <- nil
-		}()
-	}
-	go func() { taken <- consume(ctx, old.queue, 1, func(v string) { got.add(v) }) }()
-	require.NoError(t, errors.Join(<-offered, <-offered))
-	select {
-	case <-got.all:
-	case <-ctx.Done():
-	}
-	// Nothing can come any more, and what came once more than it should is here.
-	require.NoError(t, errors.Join(old.client.Close(), recent.client.Close()))
-	<-taken
-	rest, err := old.redis.LRange(t.Context(), old.names.Destination, 0, -1).Result()
-	require.NoError(t, err)
-	got.add(rest...)
-	got.requireOnce(t, ended())
-	left, err := old.redis.Exists(t.Context(), old.names.Pending, old.names.TimeoutSet).Result()
-	require.NoError(t, err)
-	require.Zero(t, left, "keys that are left")
 }
 
 // What is told to do as Redisson stops as Redisson does.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -88,38 +87,4 @@ func TestReschedule(t *testing.T) {
 	_, err = q.Reschedule(ctx, soon, time.Hour)
 	require.ErrorIs(t, err, dq.ErrNotWaiting)
 	require.NotErrorIs(t, err, dq.ErrUncertain)
-}
-
-// Whoever reschedules while the message comes either has moved it or is told that it came; it comes once.
-func TestRescheduleRacesWithTheTransfer(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
-	var mu sync.Mutex
-	came := map[string]int{}
-	var takers sync.WaitGroup
-	const n = 200
-	takers.Go(func() {
-		for range n {
-			v, err := q.Take(ctx)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			came[v]++
-			mu.Unlock()
-		}
-	})
-	for i := range n {
-		v := fmt.Sprint(i)
-		ticket, err := q.Offer(ctx, v, time.Duration(i%5)*time.Millisecond)
-		require.NoError(t, err)
-		if _, err := q.Reschedule(ctx, ticket, 3*time.Millisecond); err != nil {
-			require.ErrorIs(t, err, dq.ErrNotWaiting)
-		}
-	}
-	takers.Wait()
-	require.Len(t, came, n)
-	require.Zero(t, b.redis.Exists(ctx, "orders", b.names.TimeoutSet, b.names.Pending).Val())
 }

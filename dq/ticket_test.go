@@ -3,19 +3,14 @@ package dq_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -44,62 +39,6 @@ func TestCancelOfWhatHasCome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 	require.ErrorIs(t, d.Cancel(t.Context(), stored(t, ticket)), dq.ErrNotWaiting)
-}
-
-// ticket is that of a member made by fill.
-func ticket(t testing.TB, i int, due int64) dq.Ticket {
-	t.Helper()
-	var id [8]byte
-	for k := range id {
-		id[k] = byte(i >> (8 * k))
-	}
-	parsed, err := dq.ParseTicket(fmt.Sprintf("%d-%x", due, id))
-	require.NoError(t, err)
-	return parsed
-}
-
-// What was unlisted is found: by its ticket, by its value and by a function.
-func TestCancelAndRemoveOfWhatIsUnlisted(t *testing.T) {
-	t.Parallel()
-	const n = 2000
-	var p passes
-	b := setup(t, p.observer())
-	start := time.Now().Add(5 * time.Second).UnixMilli() // a pass that a busy machine gives up is made again
-	due := func(i int) int64 { return start + int64(i)*200/n }
-	b.fill(t, wire.LayoutBc0Lc0, n, due)
-	q := queueOf(t, b, codec.String{})
-	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(p.whole(), func(u dq.Unlisted) bool { return u.Members > n/2 })
-	}, testDeadline, time.Millisecond)
-	cancelled := map[string]bool{}
-	found := func(v string, found bool, err error) {
-		t.Helper()
-		require.NoError(t, err)
-		if cancelled[v] = found; !found { // a slow machine: it has come
-			require.NotEmpty(t, b.left(t))
-			delete(cancelled, v)
-		}
-	}
-	removed, err := q.Remove(t.Context(), "1999")
-	found("1999", removed, err)
-	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "1998" })
-	found("1998", more == 1, err)
-	for i := 0; i < n; i += 50 {
-		if err = q.Cancel(t.Context(), ticket(t, i, due(i))); errors.Is(err, dq.ErrNotWaiting) {
-			found(fmt.Sprint(i), false, nil)
-		} else {
-			found(fmt.Sprint(i), true, err)
-		}
-	}
-	last := int64(0)
-	for _, v := range takeAll(t, deadline(t), b.queue, n-len(cancelled)) {
-		require.False(t, cancelled[v], v)
-		i, err := strconv.Atoi(v)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, due(i), last, "in the order of their due times")
-		last = due(i)
-	}
-	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 }
 
 // The reply to an offer is lost: its ticket reports whether it was queued.

@@ -65,11 +65,6 @@ func (p *passes) made() []dq.Unlisted {
 	return slices.Clone(p.all)
 }
 
-// whole are the passes that came to their end. On a busy machine some are given up.
-func (p *passes) whole() []dq.Unlisted {
-	return slices.DeleteFunc(p.made(), func(u dq.Unlisted) bool { return u.Err != nil })
-}
-
 // takeAll takes values until n have come.
 func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []string {
 	t.Helper()
