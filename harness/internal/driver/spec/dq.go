@@ -78,7 +78,7 @@ func (d DQ) ops() map[string]op {
 			all[name] = nil
 		}
 	}
-	for name, of := range rules {
+	for name, run := range calls {
 		if !d.Release.AtLeast(since[name]) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (d DQ) ops() map[string]op {
 			if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
 				return nil, errors.New(`this handle was opened with "delayed": false`)
 			}
-			result, err := q.do(ctx, of, a)
+			result, err := run(ctx, q, a)
 			if errors.Is(err, dq.ErrUnsupported) {
 				err = errors.Join(err, errors.ErrUnsupported)
 			}
@@ -198,22 +198,8 @@ func (c *client) block(ctx context.Context, line []any) (any, error) {
 // show gives a reply its form in the protocol.
 type show func(reply any, err error) (any, error)
 
-// shows are the results of the table.
-var shows = map[string]show{
-	"-":      func(reply any, err error) (any, error) { return reply, err },
-	"null":   is(nil),
-	"true":   is(true),
-	"false":  is(false),
-	"none":   is([][]byte{}),
-	"value":  asValue,
-	"values": asValues,
-	"number": counted(func(n int64) any { return n }),
-	"bool":   counted(func(n int64) any { return n > 0 }),
-	"empty":  counted(func(n int64) any { return n == 0 }),
-	"found":  counted(func(n int64) any { return n >= 0 }), // of a script that replies with an index, or -1
-}
-
-func is(result any) show { return func(_ any, err error) (any, error) { return result, err } }
+func asNothing(_ any, err error) (any, error) { return nil, err }
+func asTrue(_ any, err error) (any, error)    { return true, err }
 
 // counted is of a reply with a number.
 func counted(form func(n int64) any) show {
@@ -225,6 +211,13 @@ func counted(form func(n int64) any) show {
 		return form(n), err
 	}
 }
+
+var (
+	asNumber = counted(func(n int64) any { return n })
+	asBool   = counted(func(n int64) any { return n > 0 })
+	asEmpty  = counted(func(n int64) any { return n == 0 })
+	asFound  = counted(func(n int64) any { return n >= 0 }) // of a script that replies with an index, or -1
+)
 
 // asValue is of one value, or nil for no value.
 func asValue(reply any, err error) (any, error) {

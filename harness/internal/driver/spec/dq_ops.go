@@ -2,10 +2,8 @@ package spec
 
 import (
 	"context"
-	_ "embed" // for the table
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,93 +17,102 @@ import (
 
 type op = serve.Op[*queue]
 
-// opsTable has a line for each op, and says what the words of a line are.
-//
-//go:embed dq_ops.txt
-var opsTable string
-
-// rule is a line of the table.
-type rule struct {
-	condition, result, name string
-	words                   []string // of a command, or the keys of a script
-	more                    []string // behind the bar
+// since names the first release of the 3.x line that has an op, or an overload of one.
+var since = map[string]wire.Release{
+	"dq.poll(limit)":         {Major: 3, Minor: 11, Patch: 6},
+	"q.poll(limit)":          {Major: 3, Minor: 11, Patch: 6},
+	"deque.pollFirst(limit)": {Major: 3, Minor: 11, Patch: 6},
+	"deque.pollLast(limit)":  {Major: 3, Minor: 11, Patch: 6},
+	"dq.copy":                {Major: 3, Minor: 35, Patch: 0},
+	"dq.expire(condition)":   {Major: 3, Minor: 17, Patch: 0},
+	"dq.expireAt(condition)": {Major: 3, Minor: 17, Patch: 0},
+	"dq.sizeInMemory":        {Major: 2, Minor: 14, Patch: 1},
 }
 
-// rules are the lines of each op; since is the first release of the 3.x line that has an op, or an overload of one.
-var rules, since = func() (rules map[string][]rule, since map[string]wire.Release) {
-	rules, since = map[string][]rule{}, map[string]wire.Release{}
-	for line := range strings.Lines(opsTable) {
-		words, more, _ := strings.Cut(line, "|")
-		switch of := strings.Fields(words); {
-		case len(of) == 0 || of[0] == "#":
-		case of[1] == "since":
-			since[of[0]], _ = wire.ParseRelease(of[2])
-		default:
-			rules[of[0]] = append(rules[of[0]], rule{of[1], of[2], of[3], of[4:], strings.Fields(more)})
+// If dq has such a call, the op is that call. All other ops are Redisson's: a script of the catalogue, by
+// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line.
+var calls = map[string]op{
+	"destroy":    destroy,
+	"dq.destroy": destroy,
+
+	"dq.offer":          offer,
+	"dq.remove":         choose(asRedisson, script(asBool, wire.ScriptRemove, "Q remove", "value"), remove),
+	"dq.size":           command(asNumber, "LLEN", "Q"),
+	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
+	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
+	"dq.peek":           script(asValue, wire.ScriptPeek, "Q"),
+	"dq.readAll":        script(asValues, wire.ScriptReadAll, "Q"),
+	"dq.clear":          command(asNothing, "DEL", "Q T"),
+	"dq.delete":         command(asBool, "DEL", "Q T"),
+	"dq.iterator":       iterator,
+	"dq.iteratorRemove": iteratorRemove,
+	"dq.contains":       script(asBool, wire.ScriptContains, "Q", "value"),
+	"dq.containsAll":    values(script(asBool, wire.ScriptContainsAll, "Q", "values"), result(true)),
+	"dq.removeAll":      values(script(asBool, wire.ScriptRemoveAll, "Q removeAll", "values"), result(false)),
+	"dq.retainAll":      values(script(asBool, wire.ScriptRetainAll, "Q", "values"), command(asBool, "DEL", "Q T")),
+	"dq.sizeInMemory":   script(asNumber, wire.ScriptSizeInMemory, "Q T"),
+	"dq.copy":           script(asBool, wire.ScriptCopy, "Q T name copy", "=-1 replace"),
+	"dq.clearExpire":    sinceScript(script(asBool, wire.ScriptClearExpire, "Q T"), command(asBool, "PERSIST", "D")),
+
+	"dq.pollLastAndOfferFirstTo": script(asValue, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
+	"dq.expire":                  sinceScript(script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
+	"dq.expireAt":                sinceScript(script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
+
+	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on the waiting
+	// messages, unless the client is to do as Redisson.
+	"dq.isExists":         command(asBool, "EXISTS", "object"),
+	"dq.touch":            command(asBool, "TOUCH", "objects"),
+	"dq.unlink":           command(asBool, "UNLINK", "objects"),
+	"dq.remainTimeToLive": command(asNumber, "PTTL", "object"),
+	"dq.rename":           renames(command(asNothing, "RENAME", "D name")),
+	"dq.renamenx":         renames(command(asBool, "RENAMENX", "D name")),
+
+	"q.take":        take,
+	"q.poll":        poll,
+	"q.pollFromAny": blocking("BLPOP", "D queues", true),
+	"q.peek":        command(asValue, "LINDEX", "D =0"),
+	"q.size":        command(asNumber, "LLEN", "D"),
+	"q.readAll":     command(asValues, "LRANGE", "D =0 =-1"),
+	"q.drainTo":     given("max", drainToMax, script(asValues, wire.ScriptQueueDrainTo, "D")),
+	"q.offer":       command(asTrue, "RPUSH", "D value"),
+	"q.add":         command(asTrue, "RPUSH", "D value"),
+	"q.put":         command(asNothing, "RPUSH", "D value"),
+	"q.clear":       command(asNothing, "DEL", "D"),
+	"q.delete":      command(asBool, "DEL", "D"),
+	"q.contains":    script(asFound, wire.ScriptQueueContains, "D", "value"),
+	"q.remove":      command(asBool, "LREM", "D =1 value"),
+	"q.containsAll": values(script(asBool, wire.ScriptQueueContainsAll, "D", "values"), result(true)),
+	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
+	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
+
+	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asValue, "RPOPLPUSH", "D queue")),
+	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", false),
+
+	"deque.takeFirst": take,
+	"deque.takeLast":  blocking("BRPOP", "D", false),
+	"deque.pollFirst": poll,
+	"deque.pollLast": given("timeout", blocking("BRPOP", "D", true), given("limit",
+		script(asValues, wire.ScriptDequePollLastLimit, "D", "limit"), command(asValue, "RPOP", "D"))),
+	"deque.addFirst":    command(asNothing, "LPUSH", "D value"),
+	"deque.offerFirst":  command(asTrue, "LPUSH", "D value"),
+	"deque.push":        command(asNothing, "LPUSH", "D value"),
+	"deque.addLast":     command(asNothing, "RPUSH", "D value"),
+	"deque.offerLast":   command(asTrue, "RPUSH", "D value"),
+	"deque.peekFirst":   command(asValue, "LINDEX", "D =0"),
+	"deque.pollFromAny": blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
+}
+
+var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
+	func(ctx context.Context, q *queue, _ serve.Args) (any, error) {
+		values, err := q.Poll(ctx, 1)
+		switch {
+		case len(values) == 1:
+			return values[0], err
+		case errors.Is(err, dq.ErrEmpty):
+			return nil, nil
 		}
-	}
-	return rules, since
-}()
-
-// functions are the ops that dq does with a call of its own, or that are more than one command.
-var functions = map[string]op{
-	"destroy": destroy, "iterator": iterator, "iteratorRemove": iteratorRemove, "offer": offer, "pollOwn": poll,
-	"refuseRename": refuseRename, "removeOwn": remove, "take": take,
-	"nothing": func(context.Context, *queue, serve.Args) (any, error) { return nil, nil },
-}
-
-// do carries out an op by the first of its rules whose condition holds.
-func (q *queue) do(ctx context.Context, rules []rule, a serve.Args) (any, error) {
-	r := rules[slices.IndexFunc(rules, func(r rule) bool { return r.holds(q, a) })]
-	as := shows[r.result]
-	if own := functions[r.name]; own != nil {
-		return as(own(ctx, q, a))
-	}
-	words, err := q.words(r.words, a)
-	if err != nil {
 		return nil, err
-	}
-	if strings.ToUpper(r.name) == r.name {
-		command := append([]any{r.name}, words...)
-		if len(r.more) > 0 {
-			return q.blocking(ctx, command, r.more[0] == "timeout", a)
-		}
-		return as(q.client.by.Do(ctx, command...).Result())
-	}
-	arguments, err := q.words(r.more, a)
-	if err != nil {
-		return nil, err
-	}
-	keys := make([]string, len(words))
-	for i, key := range words {
-		keys[i], _ = key.(string)
-	}
-	return as(q.client.Redisson(ctx, wire.ScriptName(r.name), keys, arguments...))
-}
-
-func (r rule) holds(q *queue, a serve.Args) bool {
-	switch r.condition {
-	case "-":
-		return true
-	case "redisson":
-		return q.faithful != nil
-	case "script":
-		return q.release.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || q.release.Major == 2 && q.release.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2})
-	}
-	argument, empty := strings.CutPrefix(r.condition, "!")
-	return a.Has(argument) && (!empty || len(a.Values) == 0 && a.Max <= 0)
-}
-
-func poll(ctx context.Context, q *queue, _ serve.Args) (any, error) {
-	values, err := q.Poll(ctx, 1)
-	switch {
-	case len(values) == 1:
-		return values[0], err
-	case errors.Is(err, dq.ErrEmpty):
-		return nil, nil
-	}
-	return nil, err
-}
+	}))
 
 func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) }
 
@@ -142,15 +149,14 @@ func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
 }
 
 func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
-	if _, err := q.words([]string{"value"}, a); err != nil {
+	if _, err := q.words("value", a); err != nil {
 		return nil, err
 	}
 	return q.Remove(ctx, a.Value)
 }
 
-func refuseRename(context.Context, *queue, serve.Args) (any, error) {
-	return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
-}
+var drainToMax = choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
+	script(asValues, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{}))
 
 func iterator(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	all := [][]byte{}
@@ -186,8 +192,14 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 	return value, err
 }
 
-// words returns the values for words of the table.
-func (q *queue) words(words []string, a serve.Args) (all []any, err error) {
+// words returns the values for the words of a line.
+//
+//	D Q T                    keys: the destination, the pending list, the timeout set
+//	object, objects          the first of the keys that RObject's methods act on, and all of them
+//	remove, removeAll, copy  the last key of these scripts, if the release has it
+//	=text                    text
+//	any other                the argument of the op that is called so
+func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 	keys := map[string][]any{
 		"D": {q.names.Destination}, "Q": {q.names.Pending}, "T": {q.names.TimeoutSet},
 		"object": {q.names.Pending}, "objects": {q.names.Pending, q.names.TimeoutSet}, "copy": {wire.NamesOf(a.Name).TimeoutSet},
@@ -195,7 +207,7 @@ func (q *queue) words(words []string, a serve.Args) (all []any, err error) {
 	if q.faithful != nil {
 		keys["object"], keys["objects"] = keys["D"], keys["D"]
 	}
-	for _, word := range words {
+	for word := range strings.FieldsSeq(line) {
 		switch key, ok := keys[word]; {
 		case ok:
 			all = append(all, key...)
@@ -241,37 +253,107 @@ var conditions = map[string]string{"": "", "if-set": "XX", "if-not-set": "NX", "
 
 func number(n serve.Integer) string { return strconv.FormatInt(int64(n), 10) }
 
-// blocking runs a blocking command, for the timeout of the call in the seconds that the release sends, or for ever:
+// script is an op that sends a script of the release.
+func script(as show, name wire.ScriptName, keys string, arguments ...string) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		named, err := q.words(keys, a)
+		all, failure := q.words(strings.Join(arguments, " "), a)
+		if err = errors.Join(err, failure); err != nil {
+			return nil, err
+		}
+		texts := make([]string, len(named))
+		for i, key := range named {
+			texts[i], _ = key.(string)
+		}
+		return as(q.client.Redisson(ctx, name, texts, all...))
+	}
+}
+
+func command(as show, name, line string) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		all, err := q.words(line, a)
+		if err != nil {
+			return nil, err
+		}
+		return as(q.client.by.Do(ctx, append([]any{name}, all...)...).Result())
+	}
+}
+
+// blocking is an op that runs a blocking command, for the timeout of the call in the seconds that the release sends, or for ever:
 // that goes on after an unblock of its connection. A command whose context ends goes on until its client is closed.
-func (q *queue) blocking(ctx context.Context, line []any, timed bool, a serve.Args) (any, error) {
-	d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
-	if timed && d < 0 && q.release.SkipsNegativeTimeout() {
-		return nil, nil
-	}
-	seconds := int64(0)
-	if timed {
-		seconds = q.release.BlockingSeconds(d)
-	}
-	line = append(line, seconds)
-	done := make(chan error, 1)
-	for {
-		var reply any
-		go func() {
-			var err error
-			reply, err = q.client.block(context.WithoutCancel(ctx), line)
-			done <- err
-		}()
-		select {
-		case err := <-done:
-			if errors.Is(err, redis.Nil) && seconds == 0 {
-				continue
+func blocking(name, keys string, timed bool) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		line, err := q.words(keys, a)
+		d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
+		if err != nil || timed && d < 0 && q.release.SkipsNegativeTimeout() {
+			return nil, err
+		}
+		seconds := int64(0)
+		if timed {
+			seconds = q.release.BlockingSeconds(d)
+		}
+		line = append(append([]any{name}, line...), seconds)
+		done := make(chan error, 1)
+		for {
+			var reply any
+			go func() {
+				var err error
+				reply, err = q.client.block(context.WithoutCancel(ctx), line)
+				done <- err
+			}()
+			select {
+			case err := <-done:
+				if errors.Is(err, redis.Nil) && seconds == 0 {
+					continue
+				}
+				if pair, ok := reply.([]any); ok {
+					reply = pair[len(pair)-1]
+				}
+				return asValue(reply, err)
+			case <-ctx.Done():
+				return nil, ctx.Err()
 			}
-			if pair, ok := reply.([]any); ok {
-				reply = pair[len(pair)-1]
-			}
-			return asValue(reply, err)
-		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
 	}
+}
+
+// choose is one op if a condition holds, else another.
+func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		if holds(q, a) {
+			return is(ctx, q, a)
+		}
+		return isNot(ctx, q, a)
+	}
+}
+
+// asRedisson reports whether the client is to do as Redisson.
+func asRedisson(q *queue, _ serve.Args) bool { return q.faithful != nil }
+
+func given(argument string, is, isNot op) op {
+	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
+}
+
+// values is one op for some values, and another for no value at all.
+func values(some, none op) op {
+	return choose(func(_ *queue, a serve.Args) bool { return a.Has("values") && len(a.Values) == 0 }, none, some)
+}
+
+func result(v any) op {
+	return func(context.Context, *queue, serve.Args) (any, error) { return v, nil }
+}
+
+// sinceScript is a script, and a command for releases before they had the script.
+func sinceScript(script, command op) op {
+	return choose(func(q *queue, _ serve.Args) bool {
+		r := q.release
+		return r.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || r.Major == 2 && r.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2})
+	}, script, command)
+}
+
+// renames is an op that leaves the waiting messages behind, and so is refused unless the client is to do as Redisson.
+func renames(op op) op {
+	return choose(asRedisson, op, func(context.Context, *queue, serve.Args) (any, error) {
+		return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
+	})
 }

@@ -65,18 +65,6 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 	require.ErrorContains(t, err, "is not open")
 }
 
-// Each line of the table names what there is, and the last line of an op is for any request.
-func TestTheTableOfOpsIsWhole(t *testing.T) {
-	require.Equal(t, wire.Release{Major: 3, Minor: 35}, since["dq.copy"])
-	for name, of := range rules {
-		require.Equal(t, "-", of[len(of)-1].condition, name)
-		for _, r := range of {
-			require.Contains(t, shows, r.result, name)
-			require.Equal(t, r.result == "-" || r.name == "nothing", functions[r.name] != nil, "%s: %s", name, r.name)
-		}
-	}
-}
-
 // Queues that are opened together share a client, which ends with the last of them.
 func TestDriverOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
