@@ -83,6 +83,10 @@ func (w *world) start(e Event) {
 		}
 	}
 	c.calls.Go(func() { w.call(c, e, "Ready", c.queue.Ready) })
+	if c.draw(4) == 0 {
+		other, _ := dq.NewQueue(c.dq, queue, codec.String{})
+		c.calls.Go(func() { _ = sleep(c.ctx, 5*time.Second); _ = other.Close() })
+	}
 	if c.draw(8) == 0 {
 		w.mistakes(c)
 	}
@@ -128,8 +132,17 @@ func (w *world) call(c *client, e Event, name string, f func(context.Context) er
 func (w *world) take(c *client) {
 	for c.ctx.Err() == nil {
 		ctx, cancel := c.ctx, context.CancelFunc(func() {})
-		if c.draw(3) == 0 { // as a service does that looks at something else now and then
+		switch c.draw(4) {
+		case 0: // as a service does that looks at something else now and then
 			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(20_000))*time.Millisecond)
+		case 1: // just as a message comes
+			next := time.Now().Add(time.Minute)
+			for _, due := range w.waiting() {
+				if at := time.UnixMilli(due); at.After(time.Now()) && at.Before(next) {
+					next = at
+				}
+			}
+			ctx, cancel = context.WithDeadline(c.ctx, next.Add(time.Duration(c.draw(800))*time.Microsecond))
 		}
 		v, err := c.queue.Take(ctx)
 		if v != "" {
@@ -212,6 +225,9 @@ func (w *world) consume(c *client, workers int) {
 		mean = 200 * time.Microsecond // so that a worker holds several at a time
 	}
 	handler := func(ctx context.Context, m *dq.Message[string]) error {
+		if most := int(w.plan.Seed % 3 * 2); most > 0 && m.Attempt > most {
+			w.violate("%s is handled for the %d. time, of %d", m.Value, m.Attempt, most)
+		}
 		w.begin(ctx, c, m)
 		c.rngMu.Lock()
 		work := time.Duration(c.rng.ExpFloat64() * float64(mean))
@@ -262,7 +278,7 @@ func (w *world) consume(c *client, workers int) {
 		}
 		return nil
 	}
-	options := dq.WorkerOptions{Concurrency: workers, Lease: w.plan.Visibility, MaxAttempts: []int{0, 0, 5}[c.draw(3)]}
+	options := dq.WorkerOptions{Concurrency: workers, Lease: w.plan.Visibility, MaxAttempts: int(w.plan.Seed % 3 * 2)}
 	if c.draw(2) == 0 {
 		options.Backoff = func(int) time.Duration { return 5 * time.Second }
 	}
@@ -291,8 +307,9 @@ func (w *world) offer(c *client, e Event) {
 	}
 	w.report.Offered += len(values)
 	w.mu.Unlock()
-	confirmed := 0
+	confirmed, uncertain := 0, false
 	w.call(c, e, "Offer", func(ctx context.Context) (err error) {
+		defer func() { uncertain = errors.Is(err, dq.ErrUncertain) }()
 		if e.N > 0 {
 			confirmed, err = c.queue.OfferAll(ctx, e.Span, values...)
 			return err
@@ -312,6 +329,11 @@ func (w *world) offer(c *client, e Event) {
 	defer w.mu.Unlock()
 	for _, v := range values[:confirmed] {
 		w.offers[v] = "ok"
+	}
+	for _, v := range values[confirmed:] {
+		if !uncertain {
+			w.offers[v] = "no"
+		}
 	}
 	w.report.Refused += len(values) - confirmed
 }
@@ -472,6 +494,7 @@ func (w *world) revive(c *client, e Event) {
 func (w *world) clear(c *client, e Event) {
 	w.mu.Lock()
 	w.clearing++
+	w.cleared = true
 	w.mu.Unlock()
 	w.call(c, e, "Clear", func(ctx context.Context) error {
 		_, err := c.queue.Clear(ctx)
@@ -574,12 +597,15 @@ func (w *world) leave(c *client) {
 		cancel()
 	}
 	c.stop()
-	c.calls.Wait()
+	if c.draw(2) == 0 { // else calls meet Close
+		c.calls.Wait()
+	}
 	c.work.Wait()
 	_ = c.queue.Close()
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}
+	c.calls.Wait()
 	_ = c.rdb.Close()
 }
 

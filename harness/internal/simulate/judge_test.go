@@ -16,6 +16,7 @@ func (w *world) sleepUntil(at time.Time) {
 			return
 		}
 		time.Sleep(min(left, time.Second))
+		w.overdue()
 	}
 }
 
@@ -44,6 +45,8 @@ func (w *world) settle() {
 			}
 		})
 		w.sleepUntil(due.Add(settleFor))
+		w.revive(w.clients["last"], Event{}) // what was lost in its last attempt
+		w.sleepUntil(time.Now().Add(time.Minute))
 	}
 	w.mu.Lock()
 	names := slices.Sorted(maps.Keys(w.clients))
@@ -72,12 +75,19 @@ func (w *world) judge() {
 			w.violate("%s is still there at the end", v)
 		}
 	}
+	for v, m := range w.model.seen {
+		if v[0] == 'g' && m.removed && !w.cleared {
+			w.violate("%s fits no layout, and was not set aside", v)
+		}
+	}
 	for _, v := range slices.Sorted(maps.Keys(w.offers)) {
 		m := w.model.seen[v]
 		came := w.taken[v] > 0
 		switch {
 		case w.offers[v] == "ok" && m == nil:
 			w.violate("%s was confirmed and never seen", v)
+		case w.offers[v] == "no" && m != nil && m.offered:
+			w.violate("%s was not queued, says its offer, and was there", v)
 		case w.cancels[v] == "yes" && came:
 			w.violate("%s was cancelled and came", v)
 		case m == nil || m.removed || came:

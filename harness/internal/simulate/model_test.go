@@ -28,6 +28,8 @@ type model struct {
 
 	seen    map[string]*message
 	held    map[string]string // the messages that Workers hold, by id
+	counts  map[string]string // of their deliveries
+	ready   []string          // in the destination
 	torn    time.Time         // Redisson's script has stopped half-way: see look
 	pending map[string]int64  // member → due time
 	writes  uint64            // after which it looked last
@@ -76,6 +78,14 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		}
 	case strings.HasPrefix(command, "EVAL"):
 		m.acknowledged(args, reply)
+		before, after := m.ready, m.elements("LRANGE", m.names.Destination, "0", "-1")
+		more := len(after) - len(before)
+		if slices.Contains(args, "release") && more > 0 && !slices.Equal(after[more:], before) {
+			m.world.violate("what is given back is not at the front")
+		}
+		if slices.Contains(args, "replay") && more > 0 && !slices.Equal(after[:len(before)], before) {
+			m.world.violate("what is replayed is not at the end")
+		}
 		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*3\r\n$4\r\ndone\r\n") {
 			m.world.unlisted()
 		}
@@ -97,6 +107,9 @@ func (m *model) acknowledged(args []string, reply []byte) {
 	for i, n := range list {
 		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
 			m.message(m.held[args[id]]).settled++
+			if count := m.counts[args[id]]; count != args[id+1] {
+				m.world.violate("the result of delivery %s of %s counts, which was delivered %s times", args[id+1], m.held[args[id]], count)
+			}
 		}
 	}
 }
@@ -146,11 +159,16 @@ func (m *model) look(client string) {
 		}
 	}
 	m.inOrder()
-	out(m.elements("LRANGE", m.names.Destination, "0", "-1"))
+	m.ready = m.elements("LRANGE", m.names.Destination, "0", "-1")
+	out(m.ready)
 	out(m.elements("ZRANGE", scripts.Quarantine(queue), "0", "-1"))
 	if m.world.plan.Reliable {
 		out(m.elements("LRANGE", m.leases.Staged, "0", "-1"))
-		m.held = map[string]string{}
+		m.held, m.counts = map[string]string{}, map[string]string{}
+		counts := m.elements("HGETALL", m.leases.Counts)
+		for i := 0; i+1 < len(counts); i += 2 {
+			m.counts[counts[i]] = counts[i+1]
+		}
 		bodies := m.elements("HGETALL", m.leases.Bodies)
 		for i := 0; i+1 < len(bodies); i += 2 {
 			m.held[bodies[i]] = ending(bodies[i+1])

@@ -196,6 +196,9 @@ func (d *drawing) burst(at time.Duration) {
 	within := time.Duration(1+d.rng.IntN(2000)) * time.Millisecond
 	for range 1 + d.rng.IntN(12) {
 		value, more := valueOf(d.values+1), max(0, d.rng.IntN(8)-5)
+		if d.rng.IntN(100) == 0 && !d.plan.Reliable {
+			more = 150 // which no single transfer moves
+		}
 		d.values += 1 + more
 		offered := at + time.Duration(d.rng.Int64N(int64(within)))
 		wait := time.Duration(d.rng.ExpFloat64() * float64(30*time.Second)).Truncate(time.Millisecond)
@@ -246,7 +249,7 @@ func (d *drawing) fault(at time.Duration) {
 	case Kill:
 		d.start(at + time.Duration(d.rng.IntN(20_000))*time.Millisecond)
 	case Stall:
-		e.Span = time.Duration(d.rng.IntN(20_000)) * time.Millisecond
+		e.Span = time.Duration(d.rng.IntN([]int{20_000, 90_000}[d.rng.IntN(2)])) * time.Millisecond
 	case Slow:
 		e.Span = time.Duration(d.rng.IntN([]int{300, 3000}[d.rng.IntN(2)])) * time.Millisecond
 		d.add(Event{At: at + time.Duration(d.rng.IntN(60_000))*time.Millisecond, Kind: Slow, Client: e.Client})

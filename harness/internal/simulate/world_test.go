@@ -22,10 +22,10 @@ var queue = dq.PartitionName("orders", 0)
 const (
 	// quietFor is how long nothing has gone wrong when a transfer has no excuse for being late, and
 	// lateBy is what is late then.
-	quietFor = time.Minute
+	quietFor = 20 * time.Second
 	lateBy   = 300 * time.Millisecond
-	// settleFor is how long after the last due time all must have come.
-	settleFor = 2 * time.Minute
+	// settleFor is how long after the last due time all must have come: the longest pause of DefaultBackoff, and a minute.
+	settleFor = 6 * time.Minute
 	// commandsPerSecond is what a run may send on average, ten times what any does.
 	commandsPerSecond = 100
 	// callTimeout bounds each call of a client.
@@ -101,7 +101,8 @@ type world struct {
 	running  map[string]context.Context // of the handler that has a message
 	takers   map[string]int             // consumers of a client
 	refusing []refusing
-	clearing int       // Clears under way, or with an unknown result
+	clearing int // Clears under way, or with an unknown result
+	cleared  bool
 	lastBad  time.Time // when something last went wrong
 	ahead    []time.Duration
 	finished bool
@@ -286,6 +287,25 @@ func (w *world) transferred(value string, due, now time.Time) {
 	}
 }
 
+// bad says that something goes wrong for that time. Call with mu held.
+func (w *world) bad(span time.Duration) {
+	if until := time.Now().Add(span); until.After(w.lastBad) {
+		w.lastBad = until
+	}
+}
+
+// overdue judges what has not been transferred.
+func (w *world) overdue() {
+	quiet := w.quiet()
+	w.server.Exclusive(func() {
+		for member, due := range w.model.pending {
+			if late := time.Since(time.UnixMilli(due)); quiet && due > 0 && member[0] != 'g' && late > lateBy {
+				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
+			}
+		}
+	})
+}
+
 // popped judges how long a message waited for a taker, of whom each is free at all times.
 func (w *world) popped(value string, since time.Time) {
 	w.mu.Lock()
@@ -365,11 +385,19 @@ func (w *world) do(e Event) {
 			c = w.clients[there[0]]
 		}
 	}
-	if slices.Contains(faults, e.Kind) || e.Kind == Start || e.Kind == Stop {
-		w.lastBad = time.Now().Add(e.Span)
-		if slices.Contains(faults, e.Kind) {
-			w.report.Faults++
+	if slices.Contains(faults, e.Kind) {
+		w.bad(e.Span)
+		if e.Kind == Slow {
+			w.bad(time.Minute) // at most
 		}
+		w.report.Faults++
+	}
+	transfers, takes := false, false
+	for name, c := range w.clients {
+		transfers, takes = transfers || !c.idle, takes || w.takers[name] > 0
+	}
+	if e.Kind == Start && !(transfers && takes) { // so that messages wait for it
+		w.bad(0)
 	}
 	w.mu.Unlock()
 	if c == nil && e.Client != "" && e.Kind != Start {
