@@ -354,6 +354,7 @@ func (w *world) cancel(c *client, e Event) {
 	result := "no"
 	w.call(c, e, "Cancel", func(ctx context.Context) (err error) {
 		var removed bool
+		before := w.waiting()[e.Text]
 		switch {
 		case e.N == 0 && ticketed:
 			err = c.queue.Cancel(ctx, ticket)
@@ -366,6 +367,9 @@ func (w *world) cancel(c *client, e Event) {
 			removed = n > 0
 		default:
 			removed, err = c.queue.Remove(ctx, e.Text)
+		}
+		if err == nil && !removed && before != 0 && w.waiting()[e.Text] == before {
+			w.violate("%s waits, and Cancel of %s does not find it", e.Text, c.name)
 		}
 		switch {
 		case removed:
@@ -438,6 +442,9 @@ func (w *world) lookAt(c *client, e Event) {
 			}
 			if err == nil {
 				seen[m.Value]++
+				w.mu.Lock()
+				w.tickets[m.Value] = m.Ticket.String()
+				w.mu.Unlock()
 			}
 		}
 		after := w.waiting()

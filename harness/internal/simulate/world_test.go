@@ -396,7 +396,7 @@ func (w *world) do(e Event) {
 	for name, c := range w.clients {
 		transfers, takes = transfers || !c.idle, takes || w.takers[name] > 0
 	}
-	if e.Kind == Start && !(transfers && takes) { // so that messages wait for it
+	if e.Kind == Start && (!transfers || !takes) { // so that messages wait for it
 		w.bad(0)
 	}
 	w.mu.Unlock()
