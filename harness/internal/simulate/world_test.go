@@ -209,7 +209,7 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	if w.finished {
 		return
 	}
-	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+settleFor).Seconds() && !w.flood {
+	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+time.Minute).Seconds() && !w.flood {
 		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: a client sends command after command: %d so far", time.Since(w.began), w.report.Commands))
 		w.broken = brokenCommands
 	}
