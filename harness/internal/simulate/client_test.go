@@ -113,7 +113,7 @@ func (c *client) draw(n int) int {
 	return c.rng.IntN(n)
 }
 
-// call makes a call within the time of the event. An error without a fault and without the end of that time is a violation.
+// call makes a call within the time of the event. An error in time and without a fault is a violation.
 func (w *world) call(c *client, e Event, name string, f func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.Within, callTimeout))
 	defer cancel()
@@ -172,7 +172,7 @@ func (w *world) took(c *client, v string) {
 	w.report.Taken++
 }
 
-// observe takes note of what excuses a Worker for handling a message twice.
+// observe notes the events that excuse a Worker for handling a message twice.
 func (w *world) observe(c *client, event dq.Event) {
 	var id string
 	switch e := event.(type) {
@@ -338,7 +338,7 @@ func (w *world) offer(c *client, e Event) {
 	w.report.Refused += len(values) - confirmed
 }
 
-// ticket is that of a message, if its offer has returned one.
+// ticket returns the ticket of a message, if its offer has returned one.
 func (w *world) ticket(value string) (t dq.Ticket, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

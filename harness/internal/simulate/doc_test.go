@@ -10,8 +10,8 @@
 // commands take. After every command the server's keys are looked at: no message is lost, doubled, early, late or out
 // of order. While nothing goes wrong no call fails, and at the end
 // every message must be accounted for: a Worker handles one twice only after it has said so. What broke is a Violation. In half
-// of the plans members are taken out of the pending list before they are due, as dq does with long lists: the bounds of that
-// are made small.
+// of the plans members are taken out of the pending list before they are due, as dq does with long lists, whose
+// bounds are made small.
 //
 // The same seed makes the same plan, and often the same run (goroutines that wake
 // in the same instant have no order); Shrink takes away what a violation does not need.

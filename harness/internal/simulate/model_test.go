@@ -207,7 +207,7 @@ func (m *model) look(client string) {
 	m.pending = pending
 }
 
-// inOrder judges the order of what has arrived in the destination since the last look.
+// inOrder judges the order of the messages that reached the destination since the last look.
 func (m *model) inOrder() {
 	last := int64(0)
 	for _, v := range m.elements("LRANGE", m.names.Destination, "0", "-1") {

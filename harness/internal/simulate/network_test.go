@@ -26,7 +26,7 @@ type network struct {
 	mu    sync.Mutex
 	hosts map[string]*host
 	down  bool      // the server refuses connections
-	broke time.Time // when a link last broke that was to break by what is written
+	broke time.Time // when a write last broke a link
 
 	lost map[string]bool // messages that were on their way to a client over a link that broke
 }
@@ -160,7 +160,7 @@ func (n *network) setDown(down bool) {
 // anyMessage finds the messages in what a server sends.
 var anyMessage = regexp.MustCompile(`m-\d{6}`)
 
-// breaks takes note that a link breaks by what is written.
+// breaks takes note that a write breaks a link.
 func (n *network) breaks() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -344,7 +344,7 @@ type refusing struct {
 // writes are the commands of dq that a server refuses which has no room.
 var writes = []string{"EVAL", "EVALSHA", "BLPOP", "BLMOVE", "LPOP", "LPUSH", "DEL"}
 
-// answer is the reply to a command that is refused, and to those that the embedded server lacks.
+// answer returns the reply to a refused command, and to a command that the embedded server lacks.
 func (w *world) answer(client string, args []string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

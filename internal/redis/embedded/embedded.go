@@ -67,8 +67,7 @@ type Server struct {
 type Hooks struct {
 	// Script returns the body to run instead of body. The SHA-1 stays the SHA-1 of body.
 	Script func(body string) string
-	// Ran is called after each command and before its reply is sent, with the client's address. No other command
-	// runs during the call, so Do shows the command's effect.
+	// Ran is called after each command of a client's address, before its reply is sent. No other command runs meanwhile: Do shows its effect.
 	Ran func(client string, args []string, reply []byte)
 	// Answer returns the reply that a command gets instead of being run, "" for none.
 	Answer func(client string, args []string) string
@@ -294,7 +293,8 @@ func (e *Server) dispatch(p *mini.Peer, args []string) {
 		return
 	}
 	// A single element that is moved to its own list leaves the list as it is, with its time to live. miniredis makes the list anew.
-	if want := map[string]int{"RPOPLPUSH": 3, "LMOVE": 5}[strings.ToUpper(args[0])]; len(args) == want && args[1] == args[2] && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" {
+	if want := map[string]int{"RPOPLPUSH": 3, "LMOVE": 5}[strings.ToUpper(args[0])]; len(args) == want && args[1] == args[2] &&
+		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }) && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" {
 		args = []string{"LINDEX", args[1], "0"}
 	}
 	e.srv.Dispatch(p, args)
