@@ -121,29 +121,26 @@ func elements(list []string) string {
 
 // content returns the elements of a key as a case writes them.
 func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
-	kind, err := r.control.Do(ctx, "TYPE", key).Text()
-	if err != nil {
-		return nil, err
+	elements, err := r.elements(ctx, key)
+	queue := key == r.names.Pending || key == r.names.TimeoutSet
+	for i, element := range elements {
+		elements[i] = r.element(element, queue)
 	}
-	var raw []string
-	switch kind {
-	case "none":
-		return nil, nil
-	case "list":
-		raw, err = r.control.Do(ctx, "LRANGE", key, 0, -1).StringSlice()
-	case "zset":
-		raw, err = r.control.Do(ctx, "ZRANGE", key, 0, -1).StringSlice()
+	return elements, err
+}
+
+// elements returns the elements of a key as they stand: of a list or a sorted set; of another kind its name alone.
+func (r *caseRun) elements(ctx context.Context, key string) ([]string, error) {
+	switch kind, err := r.control.Do(ctx, "TYPE", key).Text(); {
+	case err != nil || kind == "none":
+		return nil, err
+	case kind == "list":
+		return r.control.Do(ctx, "LRANGE", key, 0, -1).StringSlice()
+	case kind == "zset":
+		return r.control.Do(ctx, "ZRANGE", key, 0, -1).StringSlice()
 	default:
 		return []string{"a " + kind}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	queue := key == r.names.Pending || key == r.names.TimeoutSet
-	for i, element := range raw {
-		raw[i] = r.element(element, queue)
-	}
-	return raw, nil
 }
 
 // element writes a member as its value, where members are to be expected, and says what it is elsewhere.

@@ -77,7 +77,7 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	}
 	if w.Length != nil {
 		event := fmt.Sprintf("%s in %s", text.Plural(int64(*w.Length), "element"), w.Key)
-		if err := poll(ctx, event, func() (bool, error) { got, err := r.content(ctx, r.key(w.Key)); return len(got) == *w.Length, err }); err != nil {
+		if err := poll(ctx, event, func() (bool, error) { got, err := r.elements(ctx, r.key(w.Key)); return len(got) == *w.Length, err }); err != nil {
 			return err
 		}
 	}
