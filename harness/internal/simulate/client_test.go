@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,13 +38,14 @@ type client struct {
 
 	durable bool
 	idle    bool              // does not transfer
+	patient time.Duration     // for how long it offers again
 	handled map[string]string // messages that were in a handler and not acknowledged, by id; the world's lock guards it
 }
 
 func (w *world) start(e Event) {
 	c := &client{
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
-		handled: map[string]string{},
+		handled: map[string]string{}, patient: 5 * time.Second,
 	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
@@ -53,7 +56,8 @@ func (w *world) start(e Event) {
 		dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))), dq.WithObserver(func(event dq.Event) { w.observe(c, event) }),
 	}
 	if c.draw(4) == 0 {
-		options = append(options, dq.WithOfferRetryTimeout(time.Duration(c.draw(10))*time.Second))
+		c.patient = time.Duration(c.draw(10)) * time.Second
+		options = append(options, dq.WithOfferRetryTimeout(c.patient))
 	}
 	if w.plan.Strict {
 		options = append(options, dq.WithRedissonCommands())
@@ -314,7 +318,11 @@ func (w *world) offer(c *client, e Event) {
 			confirmed, err = c.queue.OfferAll(ctx, e.Span, values...)
 			return err
 		}
+		began := time.Now()
 		ticket, err := c.queue.Offer(ctx, e.Text, e.Span)
+		if took := time.Since(began); err != nil && took > c.patient+2*time.Second && w.net.prompt(c.name, began) {
+			w.violate("Offer of %s is tried again for %s, not %s: %v", c.name, took, c.patient, err)
+		}
 		if err == nil {
 			confirmed = 1
 		}
@@ -456,8 +464,11 @@ func (w *world) lookAt(c *client, e Event) {
 		return nil
 	})
 	w.call(c, e, "Counts", func(ctx context.Context) error {
-		before := w.waiting()
+		before, ready := w.waiting(), w.ready()
 		counts, err := c.queue.Counts(ctx)
+		if err == nil && slices.Equal(ready, w.ready()) && counts.Ready < len(ready) {
+			w.violate("%d are ready, and Counts of %s is %+v", len(ready), c.name, counts)
+		}
 		if err == nil && maps.Equal(before, w.waiting()) && counts.Waiting < len(before) {
 			w.violate("%d wait, and Counts of %s is %+v", len(before), c.name, counts)
 		}
@@ -598,9 +609,11 @@ func (w *world) leave(c *client) {
 	w.forget(c)
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		if err := c.worker.Shutdown(ctx); err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, context.DeadlineExceeded)) {
+		err := c.worker.Shutdown(ctx)
+		if err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, context.DeadlineExceeded)) {
 			w.violate("Shutdown of %s: %v", c.name, err)
 		}
+		w.gaveBack(c, err)
 		cancel()
 	}
 	c.stop()
@@ -608,12 +621,34 @@ func (w *world) leave(c *client) {
 		c.calls.Wait()
 	}
 	c.work.Wait()
+	if w.plan.Reliable && w.quiet() && w.free() == 0 {
+		w.server.Exclusive(func() {
+			if left := w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1"); len(left) > 0 {
+				w.violate("%s has ended, and %q stays staged", c.name, left)
+			}
+		})
+	}
 	_ = c.queue.Close()
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}
 	c.calls.Wait()
 	_ = c.rdb.Close()
+}
+
+// gaveBack judges that a Shutdown leaves nothing held.
+func (w *world) gaveBack(c *client, err error) {
+	var failed *dq.ShutdownError
+	if !errors.As(err, &failed) || !w.quiet() {
+		return
+	}
+	w.server.Exclusive(func() {
+		for _, d := range failed.Running {
+			if w.model.held[d.ID] != "" && w.model.counts[d.ID] == strconv.Itoa(d.Attempt) {
+				w.violate("%s has shut down, and %s is still held", c.name, w.model.held[d.ID])
+			}
+		}
+	})
 }
 
 func (w *world) forget(c *client) {

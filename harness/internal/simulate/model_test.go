@@ -33,6 +33,8 @@ type model struct {
 	torn    time.Time         // Redisson's script has stopped half-way: see look
 	pending map[string]int64  // member → due time
 	writes  uint64            // after which it looked last
+	wrote   map[string]bool   // connections that have written since their last WAIT
+	forgets int               // after how many writing scripts the server forgets all
 }
 
 // tornFor is how long that may last.
@@ -63,6 +65,10 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		return // as it was
 	}
 	m.writes = writes
+	m.wrote[client] = true
+	if m.forgets--; m.forgets == 0 && strings.HasPrefix(command, "EVAL") {
+		m.server.ForgetScripts()
+	}
 	switch {
 	case command == "BLPOP" || command == "LPOP":
 		for _, v := range valuesIn(reply) {
@@ -95,7 +101,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 
 // acknowledged takes note of the ids that an acknowledgement names and the reply has a 1 for.
 func (m *model) acknowledged(args []string, reply []byte) {
-	at := slices.Index(args, "ack")
+	at := slices.IndexFunc(args, func(a string) bool { return slices.Contains([]string{"ack", "extend", "retry", "bury", "release"}, a) })
 	if at < 0 {
 		return
 	}
@@ -106,7 +112,9 @@ func (m *model) acknowledged(args []string, reply []byte) {
 	list, _ := settled.([]any)
 	for i, n := range list {
 		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
-			m.message(m.held[args[id]]).settled++
+			if args[at] == "ack" {
+				m.message(m.held[args[id]]).settled++
+			}
 			if count := m.counts[args[id]]; count != args[id+1] {
 				m.world.violate("the result of delivery %s of %s counts, which was delivered %s times", args[id+1], m.held[args[id]], count)
 			}

@@ -200,6 +200,13 @@ func (n *network) stall(name string, d time.Duration) {
 	h.noticed = h.stalled.Add(time.Minute)
 }
 
+// prompt reports whether nothing has held up what the client sent since then.
+func (n *network) prompt(name string, since time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.host(name).slow == 0 && n.host(name).noticed.Before(since)
+}
+
 func (n *network) slowDown(name string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

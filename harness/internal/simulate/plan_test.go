@@ -49,7 +49,7 @@ const (
 	Step Kind = "step"
 	// Restart has the server be away for Span. It keeps its keys and forgets its scripts.
 	Restart Kind = "restart"
-	// Flush has the server forget its scripts.
+	// Flush has the server forget its scripts: for N above 0, after as many commands that write.
 	Flush Kind = "flush scripts"
 	// Refuse has the server answer with the error Text: to each of the client's commands, for N of 1 to half of them, and for
 	// more to one command, of rights.
@@ -140,6 +140,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 	p.Unlists = rng.IntN(2) == 0 && !p.Strict
 	p.Visibility = []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute}[rng.IntN(4)]
 	d.leave()
+	d.meet(rand.New(rand.NewPCG(seed, 0x6472)))
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -184,6 +185,22 @@ func (d *drawing) leave() {
 		d.add(Event{At: at, Kind: Stop, Client: d.starts[i]})
 		if d.rng.IntN(3) > 0 {
 			d.start(at + time.Duration(d.rng.IntN(5_000))*time.Millisecond)
+		}
+	}
+}
+
+// meet adds what comes at an unlucky instant: a server that forgets its scripts between two offers of one call or refuses
+// half of them, and an offer of a client that comes to an end.
+func (d *drawing) meet(rng *rand.Rand) {
+	for _, e := range slices.Clone(d.plan.Events) {
+		switch {
+		case e.Kind == Offer && e.N > 0 && rng.IntN(8) == 0:
+			d.add(Event{At: e.At, Kind: Flush, N: 1 + rng.IntN(e.N)})
+		case e.Kind == Offer && e.N > 0 && rng.IntN(6) == 0:
+			d.add(Event{At: e.At, Kind: Refuse, Client: e.Client, Text: refusals[4], N: 1, Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
+		case e.Kind == Stop && rng.IntN(2) == 0:
+			d.values++
+			d.add(Event{At: max(0, e.At-time.Duration(rng.IntN(400))*time.Microsecond), Kind: Offer, Client: e.Client, Text: valueOf(d.values), Span: time.Second})
 		}
 	}
 }

@@ -105,6 +105,7 @@ type world struct {
 	cleared  bool
 	lastBad  time.Time // when something last went wrong
 	ahead    []time.Duration
+	behind   time.Duration // of the server, at most
 	finished bool
 	broken   int  // commands since the first violation
 	flood    bool // too many commands were sent, or enough after a violation
@@ -119,7 +120,7 @@ func Run(plan Plan, options Options) Report {
 	}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
-		seen: map[string]*message{}, pending: map[string]int64{},
+		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{},
 	}
 	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran, Answer: w.answer}, 0)
 	if err != nil {
@@ -173,26 +174,30 @@ var eager = strings.NewReplacer(
 // clocks finds by how much the clocks that clients go by are ever ahead: a step that dq notices
 // is followed only if it leads nearer to the server's clock.
 func (w *world) clocks() {
-	shown, followed := map[string]time.Duration{}, map[string]time.Duration{}
+	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
 	w.ahead = []time.Duration{0}
 	for _, e := range w.plan.Events {
 		c := e.Client
 		switch e.Kind {
 		case Start:
-			shown[c], followed[c] = e.Span, e.Span
+			shown[c], followed[c], low[c] = e.Span, e.Span, e.Span
 		case Step:
 			shown[c] += e.Span
 			if e.Span.Abs() <= noticed {
 				followed[c] += max(e.Span, 0)
+				low[c] += min(e.Span, 0)
 			}
 			if shown[c].Abs() < followed[c].Abs()+noticed || !mayAsk || w.plan.Strict {
 				followed[c] = max(followed[c], shown[c])
 			}
+			if shown[c].Abs() < low[c].Abs()+noticed || !mayAsk || w.plan.Strict {
+				low[c] = min(low[c], shown[c])
+			}
 		default:
 			continue
 		}
-		w.ahead = append(w.ahead, followed[c])
+		w.ahead, w.behind = append(w.ahead, followed[c]), max(w.behind, -low[c])
 	}
 }
 
@@ -259,12 +264,15 @@ func (w *world) mayBeCancelled(value string) bool {
 	return w.clearing > 0 || w.cancels[value] == "?" || w.cancels[value] == "yes"
 }
 
-// quiet reports whether nothing has gone wrong for long.
-func (w *world) quiet() bool {
+// quiet reports whether nothing has gone wrong for long, and all clocks are right.
+func (w *world) quiet() bool { return w.calm() && w.steady() }
+
+// calm reports whether nothing has gone wrong for long.
+func (w *world) calm() bool {
 	broke := w.net.lastBreak()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.lastBad) > quietFor && time.Since(broke) > quietFor && slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool { return !c.idle }) && w.steady()
+	return time.Since(w.lastBad) > quietFor && time.Since(broke) > quietFor && slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool { return !c.idle })
 }
 
 // steady reports whether all clocks show the same at all times.
@@ -282,7 +290,7 @@ func (w *world) offered(value string, due int64) {
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	if late := now.Sub(due); value[0] == 'm' && late > lateBy && w.quiet() {
+	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.calm() {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
 }
@@ -296,11 +304,16 @@ func (w *world) bad(span time.Duration) {
 
 // overdue judges what has not been transferred.
 func (w *world) overdue() {
-	quiet := w.quiet()
+	calm := w.calm()
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
-			if late := time.Since(time.UnixMilli(due)); quiet && due > 0 && member[0] != 'g' && late > lateBy {
+			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
+			}
+		}
+		for id, ends := range w.model.scores(w.model.leases.Leases) {
+			if over := time.Since(time.UnixMilli(ends)); calm && w.plan.Reliable && over > time.Minute && w.free() > 0 {
+				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
 	})
@@ -308,15 +321,27 @@ func (w *world) overdue() {
 
 // popped judges how long a message waited for a taker, of whom each is free at all times.
 func (w *world) popped(value string, since time.Time) {
-	w.mu.Lock()
-	free := 0
-	for name := range w.clients {
-		free += w.takers[name]
-	}
-	w.mu.Unlock()
-	if waited := time.Since(since); free > 0 && waited > lateBy && w.quiet() {
+	if waited := time.Since(since); w.free() > 0 && waited > lateBy && w.quiet() {
 		w.violate("%s waited %s for a taker, though nothing had gone wrong", value, waited)
 	}
+}
+
+// free is how many consumers there are.
+func (w *world) free() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.clients {
+		n += w.takers[name]
+	}
+	return n
+}
+
+// ready is what may be taken, and what a Worker's server has staged.
+func (w *world) ready() (all []string) {
+	w.server.Exclusive(func() {
+		all = append(w.model.elements("LRANGE", w.model.names.Destination, "0", "-1"), w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1")...)
+	})
+	return all
 }
 
 // waiting is what waits on the server, with the due times.
@@ -351,10 +376,11 @@ func (w *world) answer(client string, args []string) string {
 	name, _, _ := strings.Cut(client, ":")
 	command := strings.ToUpper(args[0])
 	switch {
-	case command == "WAIT" && name != "c1": // whose offers find no replica
-		return ":1\r\n"
-	case command == "WAIT":
+	case command == "WAIT" && name == "c1" && w.model.wrote[client]: // whose offers find no replica
+		w.model.wrote[client] = false
 		return ":0\r\n"
+	case command == "WAIT":
+		return ":1\r\n"
 	case command == "WAITAOF":
 		return "*2\r\n:1\r\n:1\r\n"
 	}
@@ -367,7 +393,7 @@ func (w *world) answer(client string, args []string) string {
 			refused = slices.Contains(writes, command)
 		}
 		if r.which == 1 {
-			refused = refused && (len(args)+len(args[len(args)-1]))%2 == 0
+			refused = refused && (len(args)+int(args[len(args)-1][max(0, len(args[len(args)-1])-1)]))%2 == 1 // and never TIME
 		}
 		if refused && r.client == name && time.Now().Before(r.until) {
 			return "-" + r.text + "\r\n"
@@ -442,7 +468,11 @@ func (w *world) do(e Event) {
 			w.net.setDown(false)
 		})
 	case Flush:
-		w.server.Exclusive(func() { w.server.ForgetScripts() })
+		w.server.Exclusive(func() {
+			if w.model.forgets = e.N; e.N == 0 {
+				w.server.ForgetScripts()
+			}
+		})
 	case Refuse:
 		w.mu.Lock()
 		w.refusing = append(w.refusing, refusing{e.Client, time.Now().Add(e.Span), e.Text, e.N})
