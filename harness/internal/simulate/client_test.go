@@ -66,7 +66,12 @@ func (w *world) start(e Event) {
 		options = append(options, dq.WithDurability(c.draw(2), 1, 50*time.Millisecond))
 	}
 	var idle []dq.QueueOption
-	if c.idle = c.draw(8) == 0 && e.N > 0 && e.Client != "last"; c.idle {
+	c.idle = c.draw(8) == 0 && e.N > 0 && e.Client != "last"
+	if n := 0; w.plan.Lone && e.Client != "last" {
+		_, _ = fmt.Sscanf(e.Client, "c%d", &n)
+		c.idle = n%3 != 1
+	}
+	if c.idle {
 		idle = append(idle, dq.WithoutTransfer())
 	}
 	var err error

@@ -105,6 +105,8 @@ type Plan struct {
 	Unlists bool
 	// Strict clients send the commands of one Redisson.
 	Strict bool
+	// Lone has the first client of three alone transfer what all offer.
+	Lone bool
 	// Length is when events end. What is pending then is waited for.
 	Length time.Duration
 	Events []Event
@@ -201,6 +203,20 @@ func (d *drawing) meet(rng *rand.Rand) {
 		case e.Kind == Stop && rng.IntN(2) == 0:
 			d.values++
 			d.add(Event{At: max(0, e.At-time.Duration(rng.IntN(400))*time.Microsecond), Kind: Offer, Client: e.Client, Text: valueOf(d.values), Span: time.Second})
+		}
+	}
+	if d.plan.Lone = len(d.starts) > 1 && rng.IntN(3) == 0; d.plan.Lone && !d.plan.Reliable && rng.IntN(2) == 0 {
+		d.values++
+		d.add(Event{At: time.Duration(rng.Int64N(int64(d.plan.Length))), Kind: Offer, Client: "c2", Text: valueOf(d.values), N: 150, Span: 5 * time.Second})
+		d.values += 150
+	}
+	for range 3 * rng.IntN(2) { // something goes wrong just as others offer
+		at := time.Duration(rng.Int64N(int64(d.plan.Length)))
+		d.add(Event{At: at, Kind: []Kind{Cut, LoseReplies, LoseRequests}[rng.IntN(3)], Client: "c1"})
+		for range 1 + rng.IntN(3) {
+			d.values++
+			later := at + time.Duration(rng.IntN(3000))*time.Millisecond
+			d.add(Event{At: later, Kind: Offer, Client: "c2", Text: valueOf(d.values), Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
 		}
 	}
 }
