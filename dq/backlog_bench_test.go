@@ -135,7 +135,7 @@ func BenchmarkCancel(b *testing.B) {
 	}
 }
 
-// ticket is that of a member made by fill.
+// ticket returns the ticket of a member made by fill.
 func ticket(t testing.TB, i int, due int64) dq.Ticket {
 	t.Helper()
 	var id [8]byte

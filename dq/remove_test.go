@@ -30,7 +30,7 @@ func TestRemove(t *testing.T) {
 			removed, err := q.Remove(ctx, "a")
 			require.NoError(t, err)
 			require.True(t, removed)
-			require.ErrorIs(t, q.Cancel(ctx, tickets[0]), dq.ErrNotWaiting, "of several the one offered first goes")
+			require.ErrorIs(t, q.Cancel(ctx, stored(t, tickets[0])), dq.ErrNotWaiting, "of several the one offered first goes")
 			require.NoError(t, q.Cancel(ctx, tickets[2]))
 			_, err = q.Offer(ctx, "a", time.Hour)
 			require.NoError(t, err)

@@ -26,21 +26,6 @@ func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	return read["ticket"]
 }
 
-// A message that has come cannot be cancelled, be it taken or not.
-func TestCancelOfWhatHasCome(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	d := b.delayed(t)
-	ticket, err := d.OfferTicket(t.Context(), "v", 0)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(b.left(t)) == 1 }, testDeadline, time.Millisecond)
-	require.ErrorIs(t, d.Cancel(t.Context(), stored(t, ticket)), dq.ErrNotWaiting)
-	v, err := b.queue.Take(deadline(t))
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
-	require.ErrorIs(t, d.Cancel(t.Context(), stored(t, ticket)), dq.ErrNotWaiting)
-}
-
 // The reply to an offer is lost: its ticket reports whether it was queued.
 func TestTicketOfAnUncertainOffer(t *testing.T) {
 	t.Parallel()

@@ -66,12 +66,11 @@ func (w *world) start(e Event) {
 		options = append(options, dq.WithDurability(c.draw(2), 1, 50*time.Millisecond))
 	}
 	var idle []dq.QueueOption
-	c.idle = c.draw(8) == 0 && e.N > 0 && e.Client != "last"
-	if n := 0; w.plan.Lone && e.Client != "last" {
-		_, _ = fmt.Sscanf(e.Client, "c%d", &n)
-		c.idle = n%3 != 1
+	c.idle = c.draw(8) == 0 && e.N > 0
+	if w.plan.Lone {
+		c.idle = e.Client[len(e.Client)-1]%3 != '1'%3
 	}
-	if c.idle {
+	if c.idle = c.idle && e.Client != "last"; c.idle {
 		idle = append(idle, dq.WithoutTransfer())
 	}
 	var err error
@@ -215,14 +214,16 @@ func (w *world) observe(c *client, event dq.Event) {
 }
 
 // begin has a message in the hands of a handler, of which there may be one at a time.
-func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) {
+func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.handled[m.ID] = m.Value
 	if other := w.running[m.Value]; other != nil && other.Err() == nil {
 		w.violateLocked("%s has two handlers at a time, the second of %s", m.Value, c.name)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	w.running[m.Value] = ctx
+	return cancel
 }
 
 func (w *world) consume(c *client, workers int) {
@@ -237,7 +238,7 @@ func (w *world) consume(c *client, workers int) {
 		if most := int(w.plan.Seed % 3 * 2); most > 0 && m.Attempt > most {
 			w.violate("%s is handled for the %d. time, of %d", m.Value, m.Attempt, most)
 		}
-		w.begin(ctx, c, m)
+		defer w.begin(ctx, c, m)()
 		c.rngMu.Lock()
 		work := time.Duration(c.rng.ExpFloat64() * float64(mean))
 		switch c.rng.IntN(50) {

@@ -52,6 +52,8 @@ type message struct {
 	// the README of dq).
 	torn    bool
 	arrived time.Time // in the destination
+	// unheard is the client whose offer the server did not announce, for a foreign member was due first.
+	unheard string
 }
 
 func (m *model) ran(client string, args []string, reply []byte) {
@@ -154,6 +156,9 @@ func (m *model) look(client string) {
 		msg := m.message(ending(member))
 		if !msg.offered {
 			m.world.offered(ending(member), due)
+			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' {
+				msg.unheard, _, _ = strings.Cut(client, ":")
+			}
 		}
 		msg.offered, msg.due = true, due
 	}

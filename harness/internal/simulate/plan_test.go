@@ -199,16 +199,15 @@ func (d *drawing) meet(rng *rand.Rand) {
 		case e.Kind == Offer && e.N > 0 && rng.IntN(8) == 0:
 			d.add(Event{At: e.At, Kind: Flush, N: 1 + rng.IntN(e.N)})
 		case e.Kind == Offer && e.N > 0 && rng.IntN(6) == 0:
-			d.add(Event{At: e.At, Kind: Refuse, Client: e.Client, Text: refusals[4], N: 1, Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
+			d.add(Event{At: e.At, Kind: Refuse, Client: e.Client, Text: "OOM command not allowed", N: 1, Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
 		case e.Kind == Stop && rng.IntN(2) == 0:
 			d.values++
 			d.add(Event{At: max(0, e.At-time.Duration(rng.IntN(400))*time.Microsecond), Kind: Offer, Client: e.Client, Text: valueOf(d.values), Span: time.Second})
 		}
 	}
 	if d.plan.Lone = len(d.starts) > 1 && rng.IntN(3) == 0; d.plan.Lone && !d.plan.Reliable && rng.IntN(2) == 0 {
-		d.values++
-		d.add(Event{At: time.Duration(rng.Int64N(int64(d.plan.Length))), Kind: Offer, Client: "c2", Text: valueOf(d.values), N: 150, Span: 5 * time.Second})
-		d.values += 150
+		d.add(Event{At: time.Duration(rng.Int64N(int64(d.plan.Length))), Kind: Offer, Client: "c2", Text: valueOf(d.values + 1), N: 150, Span: 5 * time.Second})
+		d.values += 151
 	}
 	for range 3 * rng.IntN(2) { // something goes wrong just as others offer
 		at := time.Duration(rng.Int64N(int64(d.plan.Length)))

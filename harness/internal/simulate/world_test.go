@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -290,7 +291,7 @@ func (w *world) offered(value string, due int64) {
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.calm() {
+	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.calm() && w.heard(value) {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
 }
@@ -307,7 +308,7 @@ func (w *world) overdue() {
 	calm := w.calm()
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
-			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind {
+			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind && w.heard(ending(member)) {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
 			}
 		}
@@ -319,6 +320,15 @@ func (w *world) overdue() {
 	})
 }
 
+// heard reports whether a client that transfers knows of a message: its offer was announced, or the client made it.
+func (w *world) heard(value string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	by := w.model.message(value).unheard
+	c := w.clients[by]
+	return by == "" || c != nil && !c.idle
+}
+
 // popped judges how long a message waited for a taker, of whom each is free at all times.
 func (w *world) popped(value string, since time.Time) {
 	if waited := time.Since(since); w.free() > 0 && waited > lateBy && w.quiet() {
@@ -326,7 +336,7 @@ func (w *world) popped(value string, since time.Time) {
 	}
 }
 
-// free is how many consumers there are.
+// free counts the consumers.
 func (w *world) free() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -336,7 +346,7 @@ func (w *world) free() (n int) {
 	return n
 }
 
-// ready is what may be taken, and what a Worker's server has staged.
+// ready returns the values in the destination, and those staged for a Worker.
 func (w *world) ready() (all []string) {
 	w.server.Exclusive(func() {
 		all = append(w.model.elements("LRANGE", w.model.names.Destination, "0", "-1"), w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1")...)
@@ -393,7 +403,7 @@ func (w *world) answer(client string, args []string) string {
 			refused = slices.Contains(writes, command)
 		}
 		if r.which == 1 {
-			refused = refused && (len(args)+int(args[len(args)-1][max(0, len(args[len(args)-1])-1)]))%2 == 1 // and never TIME
+			refused = refused && command != "TIME" && crc32.ChecksumIEEE([]byte(strings.Join(args, " ")))%2 == 1
 		}
 		if refused && r.client == name && time.Now().Before(r.until) {
 			return "-" + r.text + "\r\n"
