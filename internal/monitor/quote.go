@@ -1,9 +1,17 @@
 package monitor
 
-import "encoding/hex"
+import "strings"
 
 // escapes are the bytes that follow a backslash, 0 for none: see resp.AppendQuoted.
 var escapes = [256]byte{'\\': '\\', '"': '"', 'n': '\n', 'r': '\r', 't': '\t', 'a': '\a', 'b': '\b'}
+
+// nibbles are the values of hexadecimal digits, with bit 4 set; 0 for any other byte.
+var nibbles = func() (values [256]byte) {
+	for i := range byte(16) {
+		values["0123456789abcdef"[i]], values["0123456789ABCDEF"[i]] = 16+i, 16+i
+	}
+	return values
+}()
 
 // parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and appends them to args.
 func parseArgs(args []string, text string, pos int) ([]string, error) {
@@ -33,15 +41,11 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 		return bad(pos, "an argument in double quotes")
 	}
 	pos++
-	from := pos
-	for pos < len(text) && text[pos] != '"' && text[pos] != '\\' {
-		pos++
-	}
-	if pos < len(text) && text[pos] == '"' { // no escape
-		return text[from:pos], pos + 1, nil
+	if size := strings.IndexByte(text[pos:], '"'); size >= 0 && strings.IndexByte(text[pos:pos+size], '\\') < 0 {
+		return text[pos : pos+size], pos + size + 1, nil
 	}
 	var room [512]byte // spares most members a second piece of memory
-	b := append(room[:0], text[from:pos]...)
+	b := room[:0]
 	for pos < len(text) {
 		switch text[pos] {
 		case '"':
@@ -54,7 +58,7 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 			b = append(b, decoded)
 			pos += size
 		default:
-			from = pos
+			from := pos
 			for pos++; pos < len(text) && text[pos] != '"' && text[pos] != '\\'; pos++ {
 			}
 			b = append(b, text[from:pos]...)
@@ -71,12 +75,8 @@ func unescape(s string) (c byte, size int) {
 	if c = escapes[s[1]]; c != 0 {
 		return c, 2
 	}
-	var decoded [1]byte
-	if len(s) < 4 || s[1] != 'x' {
+	if len(s) < 4 || s[1] != 'x' || nibbles[s[2]]&nibbles[s[3]] < 16 {
 		return 0, 0
 	}
-	if _, err := hex.Decode(decoded[:], []byte(s[2:4])); err != nil {
-		return 0, 0
-	}
-	return decoded[0], 4
+	return nibbles[s[2]]<<4 | nibbles[s[3]]&15, 4
 }
