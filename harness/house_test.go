@@ -39,7 +39,7 @@ var rooms = []room{
 	{"codec", "What bytes does Java write for a value?", []string{"dq/codec"}, []string{"dq", "ground"}},
 	{"ground", "Which Redis, and which Redisson, for a test or a run?", []string{"internal"}, []string{"dq"}},
 	{"load", "How late are messages, and how fast is the queue?", []string{
-		"harness/driver", "harness/internal/driver", "harness/internal/load", "harness/internal/plan", "harness/internal/series", "harness/internal/agent",
+		"harness/driver", "harness/internal/driver", "harness/internal/load", "harness/internal/plan", "harness/internal/series",
 	}, []string{"dq", "codec", "ground", "result", "judge", "report"}},
 	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
 	{"report", "Which side is later, and how do people look at it?", []string{

@@ -18,7 +18,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
@@ -45,7 +44,7 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 
 type server struct {
 	hello program.Hello
-	host  *agent.Host // nil if no load can be made
+	host  *program.Host // nil if no load can be made
 	// do carries out the ops that a server does not know itself; nil if there are no others. event sends fields as an event
 	// of the request.
 	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
@@ -69,8 +68,8 @@ func (s *server) load(d driver.Driver, has func(capability string) bool) {
 	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
 		by = timed.Timing()
 	}
-	s.host = agent.NewHost(d, by)
-	for _, capability := range agent.Capabilities {
+	s.host = program.NewHost(d, by)
+	for _, capability := range program.Capabilities {
 		if has(capability) {
 			s.hello.Capabilities = append(s.hello.Capabilities, capability)
 		}

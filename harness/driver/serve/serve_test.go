@@ -17,7 +17,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -142,7 +141,7 @@ func TestServeReadsLongLines(t *testing.T) {
 func TestServeIsAnAgent(t *testing.T) {
 	c := start(t)
 	c.send(`{"id":1,"op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)
-	counts := map[agent.Kind]int{}
+	counts := map[program.Kind]int{}
 	answered := map[string]bool{}
 	read := func(until func() bool) {
 		for !until() {
@@ -157,7 +156,7 @@ func TestServeIsAnAgent(t *testing.T) {
 			}
 			samples, err := base64.StdEncoding.DecodeString(encoded)
 			require.NoError(t, err)
-			require.NoError(t, agent.Decode(samples, func(s agent.Sample) error {
+			require.NoError(t, program.Decode(samples, func(s program.Sample) error {
 				counts[s.Kind]++
 				return nil
 			}))
@@ -166,19 +165,19 @@ func TestServeIsAnAgent(t *testing.T) {
 	read(func() bool { return answered["1"] })
 	var items []byte
 	for i := range 10 {
-		items = agent.Append(items, agent.Item{Index: uint32(i), At: time.Now().UnixNano()})
+		items = program.Append(items, program.Item{Index: uint32(i), At: time.Now().UnixNano()})
 	}
 	for i := range 5 {
-		items = agent.Append(items, agent.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
+		items = program.Append(items, program.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
 	}
 	c.send(fmt.Sprintf(`{"id":2,"op":"load.offer","handle":"load-1","items":%q}`, base64.StdEncoding.EncodeToString(items)))
 	c.send(`{"id":3,"op":"load.take","handle":"load-1","consumers":[0]}`)
-	read(func() bool { return counts[agent.Offered] == 10 && counts[agent.Taken] == 10 })
+	read(func() bool { return counts[program.Offered] == 10 && counts[program.Taken] == 10 })
 	c.send(`{"id":4,"op":"load.halt","handle":"load-1"}`)
-	read(func() bool { return counts[agent.Skipped] == 5 })
+	read(func() bool { return counts[program.Skipped] == 5 })
 	c.send(`{"id":5,"op":"load.end","handle":"load-1"}`)
 	read(func() bool { return answered["5"] })
-	require.Equal(t, map[agent.Kind]int{agent.Offered: 10, agent.Taken: 10, agent.Skipped: 5}, counts)
+	require.Equal(t, map[program.Kind]int{program.Offered: 10, program.Taken: 10, program.Skipped: 5}, counts)
 }
 
 // loadPlan is a short load of 50 messages.
@@ -251,7 +250,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("load.offer", `{"handle":"load-1","items":"AA=="}`)
 	f.Add("load.take", `{"handle":"load-1","consumers":[-1]}`)
 	f.Fuzz(func(t *testing.T, op, arguments string) {
-		h := agent.NewHost(spec.Memory{}, clock.System())
+		h := program.NewHost(spec.Memory{}, clock.System())
 		event := func(map[string]any) {}
 		opened, err := h.Do(t.Context(), "load.open", []byte(`{"queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`), event)
 		require.NoError(t, err)

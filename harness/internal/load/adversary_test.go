@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -22,25 +22,25 @@ import (
 
 // A lie changes what a program says: a sample of the kind, once, half a second into the run.
 var lies = map[string]struct {
-	kind agent.Kind
-	tell func(s agent.Sample) []agent.Sample
+	kind program.Kind
+	tell func(s program.Sample) []program.Sample
 	says string
 }{
-	"a start an hour off":    {agent.Offered, one(func(s *agent.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
-	"an end that is to come": {agent.Offered, one(func(s *agent.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
-	"an end before its start": {agent.Offered, one(func(s *agent.Sample) { s.B = s.A - 1 }),
+	"a start an hour off":    {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
+	"an end that is to come": {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
+	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }),
 		"a.b: expected"},
-	"an index never sent":  {agent.Taken, one(func(s *agent.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
-	"the same offer twice": {agent.Offered, func(s agent.Sample) []agent.Sample { return []agent.Sample{s, s} }, "expected one answer to each offer"},
-	"another due instant":  {agent.Taken, one(func(s *agent.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
-	"a removal of nothing": {agent.Taken, one(func(s *agent.Sample) { s.Kind = agent.Removed }), "expected a message that was to be cancelled"},
-	"no such kind":         {agent.Taken, one(func(s *agent.Sample) { s.Kind = '?' }), "kind: expected"},
+	"an index never sent":  {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
+	"the same offer twice": {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
+	"another due instant":  {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
+	"a removal of nothing": {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
+	"no such kind":         {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
 }
 
-func one(change func(*agent.Sample)) func(agent.Sample) []agent.Sample {
-	return func(s agent.Sample) []agent.Sample {
+func one(change func(*program.Sample)) func(program.Sample) []program.Sample {
+	return func(s program.Sample) []program.Sample {
 		change(&s)
-		return []agent.Sample{s}
+		return []program.Sample{s}
 	}
 }
 
@@ -103,13 +103,13 @@ func adversary(fault string) {
 		switch deed := deeds[fault]; {
 		case due && lying && len(head.Samples) > 0:
 			var told []byte
-			_ = agent.Decode(head.Samples, func(s agent.Sample) error {
-				all := []agent.Sample{s}
+			_ = program.Decode(head.Samples, func(s program.Sample) error {
+				all := []program.Sample{s}
 				if s.Kind == lie.kind && !done {
 					all, done = lie.tell(s), true
 				}
 				for _, s := range all {
-					told = agent.Append(told, s)
+					told = program.Append(told, s)
 				}
 				return nil
 			})

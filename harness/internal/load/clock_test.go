@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -74,7 +74,7 @@ func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
 // A real Redisson follows its clock.
 func TestARedissonWhoseClockIsWrong(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
-	if _, err := (agent.ClockFile{}).Environment(); err != nil && !redistest.Required("faketime") {
+	if _, err := (program.ClockFile{}).Environment(); err != nil && !redistest.Required("faketime") {
 		t.Skip(err)
 	}
 	r, err := wrongClock(t, "redisson:4.7.0", 5*time.Second) // a JVM does everything slowly once

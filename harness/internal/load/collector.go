@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -86,8 +86,8 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 }
 
 // item is a message in the form for agents.
-func (c *collector) item(i int64) agent.Item {
-	item := agent.Item{Index: uint32(i), At: c.start + int64(c.schedule.At(i))}
+func (c *collector) item(i int64) program.Item {
+	item := program.Item{Index: uint32(i), At: c.start + int64(c.schedule.At(i))}
 	delay := c.plan.Delay.Of(c.plan.Seed, i, c.n)
 	if c.plan.Delay.Together {
 		item.Due = (c.start + int64(delay)) / 1e6
@@ -111,18 +111,18 @@ func (c *collector) hand(i int64, m *member) {
 const tolerance = int64(2 * clockTolerance)
 
 // add counts a sample of a member. Its error says what cannot be: the kind of the sample and the field, and what was expected.
-func (c *collector) add(m *member, s agent.Sample) error {
+func (c *collector) add(m *member, s program.Sample) error {
 	switch s.Kind {
-	case agent.Foreign:
+	case program.Foreign:
 		c.counts.Foreign++
 		return nil
-	case agent.Corrupt:
+	case program.Corrupt:
 		c.counts.Corrupt++
 		return nil
-	case agent.TakeFail:
+	case program.TakeFail:
 		c.takeErrors++
 		return nil
-	case agent.Dropped:
+	case program.Dropped:
 		c.dropped += s.A
 		return nil
 	}
@@ -131,28 +131,28 @@ func (c *collector) add(m *member, s agent.Sample) error {
 		return wrong(s, "index", i, "a message that was handed out")
 	}
 	// The due instants in two kinds lie ahead.
-	if s.A > now+tolerance && s.Kind != agent.Taken || s.B > now+tolerance && s.Kind != agent.Offering {
+	if s.A > now+tolerance && s.Kind != program.Taken || s.B > now+tolerance && s.Kind != program.Offering {
 		return wrong(s, "b", instant(max(s.A, s.B)), "an instant in the past")
 	}
 	switch s.Kind {
-	case agent.Offering, agent.Offered, agent.Failed, agent.Refused, agent.Skipped:
+	case program.Offering, program.Offered, program.Failed, program.Refused, program.Skipped:
 		return c.offered(m, i, s)
-	case agent.Taken:
+	case program.Taken:
 		return c.taken(i, s)
-	case agent.Removed, agent.TooLate, agent.Unmoved:
+	case program.Removed, program.TooLate, program.Unmoved:
 		return c.removal(i, s)
 	}
 	return fmt.Errorf("kind: expected a kind of docs/protocol.md, got %q", rune(s.Kind))
 }
 
-func wrong(s agent.Sample, field string, got, want any) error {
+func wrong(s program.Sample, field string, got, want any) error {
 	return fmt.Errorf("%c.%s: expected %v, got %v", s.Kind, field, want, got)
 }
 
 func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }
 
 // dueIs keeps when a message is due. Its offer and its take must agree.
-func (c *collector) dueIs(i, due int64, s agent.Sample) error {
+func (c *collector) dueIs(i, due int64, s program.Sample) error {
 	if was := c.due[i]; was != 0 && was != due {
 		return wrong(s, "a", due, fmt.Sprintf("due = sent + its delay = %d", was))
 	}
@@ -160,14 +160,14 @@ func (c *collector) dueIs(i, due int64, s agent.Sample) error {
 	return nil
 }
 
-func (c *collector) offered(m *member, i int64, s agent.Sample) error {
+func (c *collector) offered(m *member, i int64, s program.Sample) error {
 	item := c.item(i)
 	switch {
 	case int(c.owner[i]) != m.number:
 		return wrong(s, "index", i, "a message that was handed to this agent")
 	case c.state[i]&answered != 0:
 		return wrong(s, "index", fmt.Sprintf("message %d twice", i), "one answer to each offer")
-	case s.Kind == agent.Skipped:
+	case s.Kind == program.Skipped:
 		c.becomes(i, answered, item.At)
 		c.open[m.number]--
 		c.second(item.At).Unsent++
@@ -179,14 +179,14 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 		return err
 	}
 	switch {
-	case s.Kind == agent.Offering && s.B != c.due[i]:
+	case s.Kind == program.Offering && s.B != c.due[i]:
 		return wrong(s, "b", s.B, fmt.Sprintf("due = sent + its delay = %d", c.due[i]))
-	case s.Kind != agent.Offering && s.B < s.A:
+	case s.Kind != program.Offering && s.B < s.A:
 		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it was sent, or later", s.A))
 	case c.awaited(i):
 		c.lastDue = max(c.lastDue, c.due[i])
 	}
-	if s.Kind == agent.Offering {
+	if s.Kind == program.Offering {
 		c.becomes(i, tried, s.A)
 		c.unanswered++
 		m := c.message(i)
@@ -203,8 +203,8 @@ func (c *collector) offered(m *member, i int64, s agent.Sample) error {
 	second.h.ResponseTime.Record(s.B - item.At)
 	c.late(item.At, lag, int64(s.Waited)*1000)
 	kept := c.message(i)
-	kept.Sent, kept.Due, kept.Answered, kept.Failed, kept.Refused = s.A, c.due[i], s.B, s.Kind != agent.Offered, s.Kind == agent.Refused
-	if s.Kind != agent.Offered {
+	kept.Sent, kept.Due, kept.Answered, kept.Failed, kept.Refused = s.A, c.due[i], s.B, s.Kind != program.Offered, s.Kind == program.Refused
+	if s.Kind != program.Offered {
 		c.becomes(i, tried|answered, s.B)
 		c.failed++
 		return nil
@@ -243,7 +243,7 @@ func (c *collector) message(i int64) *Message {
 	return &c.messages[i]
 }
 
-func (c *collector) taken(i int64, s agent.Sample) error {
+func (c *collector) taken(i int64, s program.Sample) error {
 	if err := c.dueIs(i, s.A, s); err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 	return nil
 }
 
-func (c *collector) removal(i int64, s agent.Sample) error {
+func (c *collector) removal(i int64, s program.Sample) error {
 	switch {
 	case c.item(i).CancelAfter == 0:
 		return wrong(s, "index", i, "a message that was to be cancelled")
@@ -291,9 +291,9 @@ func (c *collector) removal(i int64, s agent.Sample) error {
 	}
 	h.RemoveRTT.Record(s.B - s.A)
 	switch s.Kind {
-	case agent.TooLate:
+	case program.TooLate:
 		c.tooLate++
-	case agent.Unmoved:
+	case program.Unmoved:
 		c.moveErrors++
 	default:
 		c.becomes(i, removed, s.B)

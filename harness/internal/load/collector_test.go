@@ -9,19 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // history is the fate of one message, as the naive count keeps it.
 type history struct {
-	samples []agent.Sample // in the order in which the agent reports them
-	kept    bool           // at the end
+	samples []program.Sample // in the order in which the agent reports them
+	kept    bool             // at the end
 }
 
 // randomHistory lets anything happen to a message that may.
-func randomHistory(rng *rand.Rand, item agent.Item) (h history) {
+func randomHistory(rng *rand.Rand, item program.Item) (h history) {
 	chance := func(p float64) bool { return rng.Float64() < p }
 	index := item.Index
 	sent := item.At + rng.Int64N(5e6)
@@ -32,32 +32,32 @@ func randomHistory(rng *rand.Rand, item agent.Item) (h history) {
 	}
 	answered, due := sent+rng.Int64N(3e6), item.DueAt(sent)
 	if chance(.5) {
-		h.samples = append(h.samples, agent.Sample{Kind: agent.Offering, Index: index, A: sent, B: due})
+		h.samples = append(h.samples, program.Sample{Kind: program.Offering, Index: index, A: sent, B: due})
 	}
-	kind := agent.Offered
+	kind := program.Offered
 	switch draw := rng.IntN(20); {
 	case draw == 0:
-		kind = agent.Failed
+		kind = program.Failed
 	case draw == 1:
-		kind = agent.Refused
+		kind = program.Refused
 	case draw == 2 && h.samples == nil:
-		h.samples = append(h.samples, agent.Sample{Kind: agent.Skipped, Index: index})
+		h.samples = append(h.samples, program.Sample{Kind: program.Skipped, Index: index})
 		return h
 	case draw == 3:
 		return h // never answered
 	}
-	h.samples = append(h.samples, agent.Sample{Kind: kind, Waited: waited, Index: index, A: sent, B: answered})
-	if kind == agent.Refused || kind == agent.Failed && chance(.5) {
+	h.samples = append(h.samples, program.Sample{Kind: kind, Waited: waited, Index: index, A: sent, B: answered})
+	if kind == program.Refused || kind == program.Failed && chance(.5) {
 		return h
 	}
 	if item.CancelAfter > 0 {
-		h.samples = append(h.samples, agent.Sample{
-			Kind: []agent.Kind{agent.Removed, agent.TooLate, agent.Unmoved}[rng.IntN(3)], Index: index, A: answered, B: answered + rng.Int64N(1e6),
+		h.samples = append(h.samples, program.Sample{
+			Kind: []program.Kind{program.Removed, program.TooLate, program.Unmoved}[rng.IntN(3)], Index: index, A: answered, B: answered + rng.Int64N(1e6),
 		})
 	}
 	h.kept = chance(.1)
 	for !h.kept && chance(.9) {
-		h.samples = append(h.samples, agent.Sample{Kind: agent.Taken, Index: index, A: due, B: due + rng.Int64N(30e6) - 2e6})
+		h.samples = append(h.samples, program.Sample{Kind: program.Taken, Index: index, A: due, B: due + rng.Int64N(30e6) - 2e6})
 		if !chance(.05) {
 			break
 		}
@@ -89,7 +89,7 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 		}
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		next := make([]int, c.n)
-		var told []agent.Sample
+		var told []program.Sample
 		for _, i := range order {
 			s := all[i].samples[next[i]]
 			next[i]++
@@ -107,17 +107,17 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 }
 
 // requireNaive counts again, each figure by its definition.
-func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told []agent.Sample) {
+func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told []program.Sample) {
 	t.Helper()
 	var want run.Counts
 	var offers run.Offers
 	var outstanding int64
 	var rtts, lags []int64
 	for i, h := range all {
-		had := map[agent.Kind]int64{}
+		had := map[program.Kind]int64{}
 		for _, s := range h.samples {
 			had[s.Kind]++
-			if s.Kind == agent.Offered || s.Kind == agent.Failed || s.Kind == agent.Refused {
+			if s.Kind == program.Offered || s.Kind == program.Failed || s.Kind == program.Refused {
 				lag := s.A - c.item(int64(i)).At
 				rtts, lags = append(rtts, s.B-s.A), append(lags, lag)
 				switch {
@@ -129,33 +129,33 @@ func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told [
 				}
 			}
 		}
-		failed := had[agent.Failed] + had[agent.Refused]
+		failed := had[program.Failed] + had[program.Refused]
 		want.OfferErrors += failed
-		if had[agent.Offering] > 0 && failed+had[agent.Offered] == 0 {
+		if had[program.Offering] > 0 && failed+had[program.Offered] == 0 {
 			want.OfferErrors++
 		}
 		switch {
-		case had[agent.Taken] > 0:
+		case had[program.Taken] > 0:
 			want.Delivered++
-			want.Duplicate += had[agent.Taken] - 1
-			want.Revived += had[agent.Removed]
-		case had[agent.Removed] > 0:
+			want.Duplicate += had[program.Taken] - 1
+			want.Revived += had[program.Removed]
+		case had[program.Removed] > 0:
 			want.Removed++
 		case h.kept:
 			want.Pending++
-		case had[agent.Offered] > 0:
+		case had[program.Offered] > 0:
 			want.Lost++
 		}
-		if had[agent.Offered] > 0 && had[agent.Taken]+had[agent.Removed] == 0 {
+		if had[program.Offered] > 0 && had[program.Taken]+had[program.Removed] == 0 {
 			outstanding++
 		}
 	}
 	want.Offered = want.Delivered + want.Removed + want.Pending + want.Lost
-	var first []agent.Sample // deliveries
+	var first []program.Sample // deliveries
 	seen := map[uint32]bool{}
 	var lateness, pastDue []int64
 	for _, s := range told {
-		if s.Kind == agent.Taken && !seen[s.Index] {
+		if s.Kind == program.Taken && !seen[s.Index] {
 			seen[s.Index] = true
 			first = append(first, s)
 			lateness, pastDue = append(lateness, s.B-s.A), append(pastDue, s.B-s.A/1e6*1e6)
@@ -180,10 +180,10 @@ func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told [
 			}
 		}
 	}
-	slices.SortFunc(first, func(a, b agent.Sample) int { return cmp.Or(cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A)) })
+	slices.SortFunc(first, func(a, b program.Sample) int { return cmp.Or(cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A)) })
 	inversions, delivered := int64(0), int64(0)
 	for i, s := range first {
-		if slices.ContainsFunc(first[:i], func(o agent.Sample) bool {
+		if slices.ContainsFunc(first[:i], func(o program.Sample) bool {
 			return int(o.Index)%len(c.order.queues) == int(s.Index)%len(c.order.queues) && o.A-s.A >= int64(time.Millisecond)
 		}) {
 			inversions++

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
@@ -161,7 +161,7 @@ func named(names, command []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		switch name {
 		case "offer":
-			return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], agent.HoldsPayload)
+			return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], program.HoldsPayload)
 		case plan.Takes:
 			return slices.Contains(plan.Pops, sent)
 		}

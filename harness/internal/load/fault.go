@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
@@ -81,7 +81,7 @@ type Injector struct {
 	admin  redis.Conn
 
 	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files, "" without any.
-	clocks map[int]*agent.ClockFile
+	clocks map[int]*program.ClockFile
 	folder string
 }
 
@@ -104,7 +104,7 @@ func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]*agent.ClockFile{}}
+	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]*program.ClockFile{}}
 	for _, f := range p.Faults {
 		if f.Kind != plan.WrongClock {
 			continue
@@ -113,7 +113,7 @@ func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 			in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
 		}
 		if err == nil {
-			in.clocks[f.Member], err = agent.NewClockFile(in.folder, fmt.Sprintf("member-%d", f.Member))
+			in.clocks[f.Member], err = program.NewClockFile(in.folder, fmt.Sprintf("member-%d", f.Member))
 		}
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
@@ -145,7 +145,7 @@ func (in *Injector) run(ctx context.Context, start time.Time) []Event {
 	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
 	for i := range events {
 		e := &events[i]
-		if !agent.Pause(ctx, time.Until(e.From)) {
+		if !program.Pause(ctx, time.Until(e.From)) {
 			return events[:i]
 		}
 		e.From = time.Now()

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
@@ -49,7 +49,7 @@ func (e *engine) holdings() (all []holding) {
 				return kept.Held(ctx)
 			}
 			return 0, kept.Values(ctx, func(value []byte) {
-				if index, due, ok := agent.Find(value, e.RunID); ok {
+				if index, due, ok := program.FindPayload(value, e.RunID); ok {
 					each(index, due)
 				}
 			})
@@ -63,7 +63,7 @@ func (e *engine) holdings() (all []holding) {
 			continue
 		}
 		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
-			var h agent.HeldBy
+			var h program.HeldBy
 			result, err := m.call(ctx, askTimeout, "load.held", nil)
 			if err == nil {
 				err = json.Unmarshal(result, &h)
@@ -71,7 +71,7 @@ func (e *engine) holdings() (all []holding) {
 			if err != nil || each == nil {
 				return h.Held, err
 			}
-			return h.Held, agent.Decode(h.Samples, func(s agent.Sample) error {
+			return h.Held, program.Decode(h.Samples, func(s program.Sample) error {
 				each(s.Index, s.A)
 				return nil
 			})

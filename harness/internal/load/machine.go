@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -21,7 +20,7 @@ import (
 // server.
 type look struct {
 	at       time.Time
-	programs map[*program.Link]agent.Usage
+	programs map[*program.Link]program.Usage
 	cpus     cpuTimes
 	servers  usages
 	err      error // why the servers sent no counters
@@ -37,12 +36,12 @@ const (
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
 	ctx = context.WithoutCancel(ctx)
-	l := look{at: time.Now(), programs: map[*program.Link]agent.Usage{nil: agent.ReadUsage()}}
+	l := look{at: time.Now(), programs: map[*program.Link]program.Usage{nil: program.ReadUsage()}}
 	for _, m := range e.members {
 		if _, asked := l.programs[m.link]; asked || !m.there() {
 			continue
 		}
-		var now agent.Usage
+		var now program.Usage
 		result, err := m.call(ctx, askTimeout, "load.usage", nil)
 		if err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
 			l.programs[m.link] = now
@@ -193,7 +192,7 @@ const (
 // meter finds out when the machine did not run a due thread, as jHiccup does: it sleeps again and again, and looks by how much
 // it overslept. It sleeps by a timer as a delivery to this process is waited for.
 type meter struct {
-	epoch agent.Epoch
+	epoch program.Epoch
 	began time.Time
 	stop  context.CancelFunc
 	run   sync.WaitGroup
@@ -208,7 +207,7 @@ type meter struct {
 }
 
 // startMeter has a meter run until it is ended, which it must be.
-func startMeter(k clock.Clock, e agent.Epoch) *meter {
+func startMeter(k clock.Clock, e program.Epoch) *meter {
 	m := &meter{epoch: e, began: time.Now(), overslept: run.NewHistogram()}
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -53,7 +53,7 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 			900*time.Millisecond + 500*time.Microsecond: time.Millisecond, // the wake in it is 0.5 ms late only
 		})
 		start := time.Now()
-		m := startMeter(k, agent.NewEpoch())
+		m := startMeter(k, program.NewEpoch())
 		time.Sleep(time.Second)
 		soFar := []run.Interval{{Second: .12}}
 		m.spread(soFar, start.UnixNano())

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
@@ -20,9 +19,9 @@ type member struct {
 	engine *engine
 	number int
 	driver driver.Driver
-	clock  *agent.ClockFile // what moves its clock, nil for one whose clock is right
-	link   *program.Link    // nil before it is connected
-	shared bool             // another member has the link, and closes it
+	clock  *program.ClockFile // what moves its clock, nil for one whose clock is right
+	link   *program.Link      // nil before it is connected
+	shared bool               // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
 
@@ -106,7 +105,7 @@ func (m *member) open(ctx context.Context) error {
 	e, p := m.engine, m.engine.Plan
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	setup := agent.Setup{
+	setup := program.Setup{
 		Redis: e.RedisURL, Queues: p.QueueNames(), RunID: fmt.Sprintf("%08x", e.RunID), PayloadSize: p.PayloadSize,
 		Poll: p.Poll, Work: p.Work, Cancels: p.Cancel.Share > 0, Each: m.Kill || e.accounts(),
 		ClientName: m.clientName(), Codec: "string", Consumers: p.Consumers,
@@ -132,7 +131,7 @@ func (m *member) open(ctx context.Context) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make this load (" + err.Error() + ")"}
 	}
-	var opened agent.Opened
+	var opened program.Opened
 	if err == nil {
 		if err = json.Unmarshal(result, &opened); err == nil && opened.Handle == "" {
 			err = fmt.Errorf(`expected a "handle" in answer to load.open, got %.120s`, result)
@@ -163,7 +162,7 @@ func (m *member) open(ctx context.Context) error {
 const clockTolerance = time.Second
 
 // checkClock states the difference of the clocks of an agent on another host.
-func (m *member) checkClock(opened agent.Opened, sent time.Time) error {
+func (m *member) checkClock(opened program.Opened, sent time.Time) error {
 	if len(m.engine.Agents) == 0 || opened.Now == 0 {
 		return nil
 	}
@@ -182,15 +181,15 @@ func (m *member) clientName() string {
 
 func (m *member) onEvent(line json.RawMessage) {
 	var told struct {
-		Samples []byte       `json:"samples"`
-		Errors  agent.Errors `json:"errors"`
+		Samples []byte         `json:"samples"`
+		Errors  program.Errors `json:"errors"`
 	}
 	err := json.Unmarshal(line, &told)
 	e := m.engine
 	e.mu.Lock()
 	m.heard = time.Now()
 	if err == nil && !m.broken {
-		err = agent.Decode(told.Samples, func(s agent.Sample) error { return e.add(m, s) })
+		err = program.Decode(told.Samples, func(s program.Sample) error { return e.add(m, s) })
 	}
 	e.errs.Keep(told.Errors)
 	e.mu.Unlock()
@@ -251,8 +250,8 @@ func (m *member) takeBack() {
 	defer m.sending.Unlock()
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
-	_ = agent.Decode(m.outbox, func(item agent.Item) error { // which handOut has encoded
-		return m.engine.add(m, agent.Sample{Kind: agent.Skipped, Index: item.Index})
+	_ = program.Decode(m.outbox, func(item program.Item) error { // which handOut has encoded
+		return m.engine.add(m, program.Sample{Kind: program.Skipped, Index: item.Index})
 	})
 	m.outbox = nil
 }
@@ -266,7 +265,7 @@ func (m *member) end(ctx context.Context) {
 	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
 	var unblocking sync.WaitGroup
 	unblocking.Go(func() {
-		for e := m.engine; e.Redis != nil && e.server.Err() == nil && agent.Pause(ending, tick); {
+		for e := m.engine; e.Redis != nil && e.server.Err() == nil && program.Pause(ending, tick); {
 			if e.Redis.unblock(ending, m.clientName()) != nil {
 				return
 			}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
@@ -101,17 +101,17 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 
 // phaseOf is the phase of a message, nil before it begins, and the message's index in it.
 func (e *engine) phaseOf(index uint32) (*phase, uint32) {
-	if index&agent.Warm != 0 {
-		return e.phases[plan.Warmup], index &^ agent.Warm
+	if index&program.Warm != 0 {
+		return e.phases[plan.Warmup], index &^ program.Warm
 	}
 	return e.phases[plan.Measured], index
 }
 
 // add counts a sample of a member in its phase. The engine's lock is held.
-func (e *engine) add(m *member, s agent.Sample) error {
+func (e *engine) add(m *member, s program.Sample) error {
 	var p *phase
 	p, s.Index = e.phaseOf(s.Index)
-	ofNone := slices.Contains([]agent.Kind{agent.Foreign, agent.Corrupt, agent.TakeFail, agent.Dropped}, s.Kind)
+	ofNone := slices.Contains([]program.Kind{program.Foreign, program.Corrupt, program.TakeFail, program.Dropped}, s.Kind)
 	if p == nil && ofNone {
 		p = e.phases[plan.Warmup] // which counts for nothing
 	}
@@ -140,10 +140,10 @@ func (p *phase) handOut() {
 		}
 		item := p.item(p.next)
 		if p.which == plan.Warmup {
-			item.Index |= agent.Warm
+			item.Index |= program.Warm
 		}
 		p.hand(p.next, m)
-		m.outbox = agent.Append(m.outbox, item)
+		m.outbox = program.Append(m.outbox, item)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -118,7 +117,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // engine is a run under way.
 type engine struct {
 	Options
-	epoch   agent.Epoch
+	epoch   program.Epoch
 	members []*member
 	warmup  *run.Warmup
 	server  context.Context // ends when the server is gone, with a departure as its cause
@@ -130,8 +129,8 @@ type engine struct {
 	meter  *meter // of the measured phase
 	notes  []string
 	faults []run.AgentFault
-	errs   agent.Errors // the first ones of the agents
-	each   []look       // the server each second
+	errs   program.Errors // the first ones of the agents
+	each   []look         // the server each second
 
 	progress Progress
 	final    *run.Document // nil before the end
@@ -152,7 +151,7 @@ func newEngine(o Options) *engine {
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
-	e := &engine{Options: o, epoch: agent.NewEpoch(), phases: map[plan.Phase]*phase{}}
+	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}}
 	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}

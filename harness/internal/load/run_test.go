@@ -15,7 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -150,7 +150,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 					}
 					if tenth && tc.alien {
 						_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
-						_ = q.Queue.Offer(ctx, agent.Payload(7, 0, 1, len(value)), delay)
+						_ = q.Queue.Offer(ctx, program.Payload(7, 0, 1, len(value)), delay)
 					}
 					if tenth && tc.fails {
 						return errors.New("no such luck")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -57,12 +57,12 @@ func fill(t *testing.T, client goredis.UniversalClient, queue string, waiting, d
 	t.Helper()
 	names := wire.NamesOf(queue)
 	for i := range waiting {
-		value := agent.Payload(7, uint32(i), 1, agent.HeaderSize)
+		value := program.Payload(7, uint32(i), 1, program.HeaderSize)
 		member := fmt.Appendf(nil, "\x08abcdefgh%s", value)
 		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, goredis.Z{Score: float64(i), Member: member}).Err())
 	}
 	for i := range due {
-		value := agent.Payload(7, uint32(waiting+i), 1, agent.HeaderSize)
+		value := program.Payload(7, uint32(waiting+i), 1, program.HeaderSize)
 		require.NoError(t, client.RPush(t.Context(), names.Destination, value).Err())
 	}
 }
@@ -82,7 +82,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	require.EqualValues(t, waiting+due, held)
 	seen := map[uint32]bool{}
 	require.NoError(t, r.Values(t.Context(), func(value []byte) {
-		index, _, ok := agent.Find(value, 7)
+		index, _, ok := program.FindPayload(value, 7)
 		require.True(t, ok)
 		seen[index] = true
 	}))

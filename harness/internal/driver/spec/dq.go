@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -46,9 +45,9 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	return d.port().Driver().Open(ctx, target, names...)
 }
 
-// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (agent.ClockOfEnvironment).
+// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (program.ClockOfEnvironment).
 func (d DQ) Serve(in io.Reader, out io.Writer) error {
-	d.clock = agent.ClockOfEnvironment()
+	d.clock = program.ClockOfEnvironment()
 	return d.port().Serve(in, out)
 }
 

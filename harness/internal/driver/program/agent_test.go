@@ -1,4 +1,4 @@
-package agent
+package program
 
 import (
 	"strings"
@@ -34,9 +34,9 @@ func TestPayload(t *testing.T) {
 	value := Payload(0xabcd, 7, 1234, 60)
 	require.Len(t, value, 60)
 	require.True(t, strings.HasPrefix(string(value), "dqb3|0000abcd|00000007|00000000000004d2|"))
-	kind, index, due := Parse(value, 0xabcd)
+	kind, index, due := ParsePayload(value, 0xabcd)
 	require.Equal(t, []any{Taken, uint32(7), int64(1234)}, []any{kind, index, due})
-	found, due, ok := Find([]byte("\x08framed "+string(value)+" so"), 0xabcd)
+	found, due, ok := FindPayload([]byte("\x08framed "+string(value)+" so"), 0xabcd)
 	require.True(t, ok)
 	require.Equal(t, []any{uint32(7), int64(1234)}, []any{found, due})
 	for name, changed := range map[string]struct {
@@ -47,7 +47,7 @@ func TestPayload(t *testing.T) {
 		"another run": {value, 1, Foreign}, "other text": {[]byte("hello"), 0xabcd, Foreign},
 		"cut off": {value[:30], 0xabcd, Corrupt}, "a byte is gone": {value[:59], 0xabcd, Corrupt}, "another byte": {append(value[:59:59], '!'), 0xabcd, Corrupt},
 	} {
-		kind, _, _ := Parse(changed.value, changed.run)
+		kind, _, _ := ParsePayload(changed.value, changed.run)
 		require.Equal(t, changed.want, kind, name)
 	}
 }
@@ -56,9 +56,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(Payload(1, 2, 3, 60))
 	f.Add([]byte("dqb3|00000001|0000000"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		if kind, index, due := Parse(value, 1); kind == Taken {
+		if kind, index, due := ParsePayload(value, 1); kind == Taken {
 			require.Equal(t, string(Payload(1, index, due, len(value)))[:HeaderSize-10], string(value)[:HeaderSize-10])
 		}
-		Find(value, 1)
+		FindPayload(value, 1)
 	})
 }

@@ -1,4 +1,4 @@
-package agent
+package program
 
 import (
 	"cmp"
@@ -260,7 +260,7 @@ func (a *agent) consume(q driver.Queue) {
 			a.sample(Sample{Kind: TakeFail})
 			Pause(a.takes, takeRetry)
 		case value != nil:
-			kind, index, due := Parse(value, a.run)
+			kind, index, due := ParsePayload(value, a.run)
 			a.sample(Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
 			Pause(a.takes, a.setup.Work)
 		}
@@ -327,7 +327,7 @@ func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 		}
 		all.Held += n
 		err = holder.Values(ctx, func(value []byte) {
-			if index, due, ok := Find(value, a.run); ok {
+			if index, due, ok := FindPayload(value, a.run); ok {
 				all.Samples = Append(all.Samples, Sample{Kind: Held, Index: index, A: due})
 			}
 		})

@@ -1,4 +1,4 @@
-package agent
+package program
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ func checksum(value []byte) string {
 	return fmt.Sprintf("%08x", crc32.Update(crc32.ChecksumIEEE(value[:checksumAt]), crc32.IEEETable, value[checksumAt+8:]))
 }
 
-// Parse reads a value that was taken in a run: Taken, Corrupt or Foreign.
-func Parse(value []byte, run uint32) (kind Kind, index uint32, due int64) {
+// ParsePayload reads a value that was taken in a run: Taken, Corrupt or Foreign.
+func ParsePayload(value []byte, run uint32) (kind Kind, index uint32, due int64) {
 	switch {
 	case !bytes.HasPrefix(value, []byte(magic)):
 		return Foreign, 0, 0
@@ -64,9 +64,9 @@ func readHeader(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	return index, int64(at), err == nil && of == run && at <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, at)
 }
 
-// Find looks for a message of a run anywhere in value: what an implementation stores has its own
+// FindPayload looks for a message of a run anywhere in value: what an implementation stores has its own
 // framing around what it was offered.
-func Find(value []byte, run uint32) (index uint32, due int64, ok bool) {
+func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	for {
 		at := bytes.Index(value, []byte(magic))
 		if at < 0 || len(value)-at < HeaderSize {

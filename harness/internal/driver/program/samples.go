@@ -1,9 +1,4 @@
-// Package agent offers and takes messages as a coordinator tells it.
-//
-// The coordinator (package load) knows the plan, and alone counts. An agent is beside an implementation: in a child process, on
-// another host, in a test. It gets Items shortly before their instants and Consumers that take, and reports a Sample for each
-// thing that happened. docs/protocol.md has the ops; a port in another language is an agent by them.
-package agent
+package program
 
 import (
 	"encoding/binary"
