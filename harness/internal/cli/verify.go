@@ -83,15 +83,14 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 	if err != nil {
 		return nil, usageError(named("--release", err))
 	}
-	driver, ok := plan.Spec.NamedRelease()
 	switch {
-	case !ok || driver == release || v.given("release") && !v.given("driver"):
+	case !plan.Spec.NamesRelease() || plan.Spec.Release == release || v.given("release") && !v.given("driver"):
 	case !v.given("release"): // it is a default, and the driver names its own
-		release = driver
+		release = plan.Spec.Release
 	default:
 		return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", v.drivers[0], release))
 	}
-	plan.Release, plan.Spec = release, plan.Spec.WithRelease(release)
+	plan.Release, plan.Spec.Release = release, release
 	return plan, nil
 }
 

@@ -119,7 +119,7 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 	if start == nil {
 		tested := p.Spec
 		if p.Level == State {
-			tested = tested.AsShipped() // the other levels compare commands: dq has an option for those
+			tested.Shipped = true // the other levels compare commands: dq has an option for those
 		}
 		start = func(ctx context.Context) (program.Program, error) { return tested.Start(ctx, p.Notice, p.Log) }
 	}
@@ -248,11 +248,8 @@ func (r *Runner) warmUp(ctx context.Context) error {
 // release is the one given, or that of the driver, or the version that a program
 // names, or the newest.
 func (p *Plan) release(hello program.Hello) wire.Release {
-	if p.Release != (wire.Release{}) {
-		return p.Release
-	}
-	if r, ok := p.Spec.Release(); ok {
-		return r
+	if named := cmp.Or(p.Release, p.Spec.Release); named != (wire.Release{}) {
+		return named
 	}
 	if r, err := wire.LookupRelease(hello.Version); err == nil {
 		return r

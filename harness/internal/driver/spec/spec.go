@@ -36,7 +36,7 @@ func Parse(spec string) (driver.Driver, error) {
 		return nil, err
 	}
 	if p.kind == "dq" {
-		return p.library, nil
+		return p.library(), nil
 	}
 	return p, nil
 }
@@ -52,16 +52,15 @@ func parse(spec, forms string) (p Program, err error) {
 	switch {
 	case kind == "dq":
 		name, modifier, modified := strings.Cut(spec, ",")
-		p.library = DQ{Release: wire.Newest(), Faithful: modified}
+		p.Release, p.faithful = wire.Newest(), modified
 		if _, release, ok := strings.Cut(name, ":"); ok {
-			p.library.Release, err = wire.LookupRelease(release)
+			p.Release, err = wire.LookupRelease(release)
 		}
 		if modified && modifier != "faithful" {
 			err = fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
 		}
-		p.release = p.library.Release
 	case name == "redisson":
-		p.release, err = wire.ParseRelease(rest)
+		p.Release, err = wire.ParseRelease(rest)
 	case name == exec:
 		p.command, err = program.SplitCommandLine(rest)
 	default:
@@ -79,22 +78,27 @@ const exec = "exec"
 // Program is a --driver value that names a program of the op protocol. As a driver it names the program; its queues are opened in
 // the program.
 type Program struct {
+	// Release is the Redisson release of dq and of Redisson, in the catalogue or not. A program of exec names its own.
+	Release wire.Release
+	// Shipped has Start give dq as people deploy it, in the place of dq with Redisson's commands only.
+	Shipped bool
+
 	text, kind string
-	release    wire.Release // of dq and of Redisson
-	library    DQ
+	faithful   bool
 	command    []string // of exec
-	shipped    bool
 }
+
+func (p Program) library() DQ { return DQ{Release: p.Release, Faithful: p.faithful} }
 
 // Identity is the name and version of the --driver value. A program that has started has its own.
 func (p Program) Identity() driver.Identity {
 	switch p.kind {
 	case "dq":
-		return p.library.Identity()
+		return p.library().Identity()
 	case exec:
 		return driver.Identity{Name: p.text}
 	}
-	return driver.Identity{Name: p.kind, Version: p.release.String()}
+	return driver.Identity{Name: p.kind, Version: p.Release.String()}
 }
 
 // String returns the value as it was given.
@@ -102,38 +106,21 @@ func (p Program) String() string { return p.text }
 
 // Notice names the release that stands for a Redisson that the catalogue lacks; it is empty for every other driver.
 func (p Program) Notice() string {
-	if p.kind != "redisson" || wire.ClosestKnown(p.release) == p.release {
+	if p.kind != "redisson" || wire.ClosestKnown(p.Release) == p.Release {
 		return ""
 	}
-	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", p.release, wire.ClosestKnown(p.release))
+	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", p.Release, wire.ClosestKnown(p.Release))
 }
 
-// Release returns the Redisson release of the value, in the catalogue or not; false for exec, whose program names its own.
-func (p Program) Release() (wire.Release, bool) { return p.release, p.kind != exec }
-
-// NamedRelease is Release for a value that names one; false for a dq without one, which means the newest.
-func (p Program) NamedRelease() (wire.Release, bool) {
-	return p.release, p.kind != exec && strings.Contains(p.text, ":")
-}
-
-// WithRelease returns the spec for another release of dq or Redisson. An exec program stays the same.
-func (p Program) WithRelease(release wire.Release) Program {
-	p.release, p.library.Release = release, release
-	return p
-}
-
-// AsShipped has Start give dq as people deploy it, in the place of dq with Redisson's commands only.
-func (p Program) AsShipped() Program {
-	p.shipped = true
-	return p
-}
+// NamesRelease reports whether the value names a release: a dq without one means the newest.
+func (p Program) NamesRelease() bool { return p.kind != exec && strings.Contains(p.text, ":") }
 
 // Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
 // which may be nil, gets the process's stderr. A process has the environment in addition to this process's.
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
 	switch p.kind {
 	case "dq":
-		return p.library.Link(!p.shipped), nil
+		return p.library().Link(!p.Shipped), nil
 	case exec:
 		return program.Start(ctx, p.command[0], p.command, log, environment...)
 	}
@@ -149,7 +136,7 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 	if p.kind != "redisson" {
 		return nil, fmt.Errorf("driver %s: expected redisson:<version>", p)
 	}
-	return redisson.Build(ctx, p.release, progress)
+	return redisson.Build(ctx, p.Release, progress)
 }
 
 // Open refuses: the queues of a program are opened in it, by the ops.

@@ -49,15 +49,10 @@ func TestParseProgram(t *testing.T) {
 	} {
 		p, err := ParseProgram(text)
 		require.NoError(t, err, text)
-		release, ok := p.Release()
-		require.True(t, ok)
-		require.Equal(t, want.release, release.String())
+		require.Equal(t, want.release, p.Release.String())
 		require.Equal(t, text, p.String())
 		require.Equal(t, want.notice, p.Notice())
-		other, _ := p.WithRelease(wire.Release{Major: 3, Minor: 16, Patch: 6}).Release()
-		require.Equal(t, "3.16.6", other.String())
-		_, named := p.NamedRelease()
-		require.Equal(t, text != "dq", named, text)
+		require.Equal(t, text != "dq", p.NamesRelease(), text)
 	}
 	for text, want := range map[string]string{
 		"memory": "expected dq", "redisson:3.99": "is not a Redisson release", "dq:3.99.0": "the nearest is", "dq:3.16.6,fast": "expected ,faithful", `exec:a "b`: "expected an end",
