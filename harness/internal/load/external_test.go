@@ -1,19 +1,29 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
+
+// Logged reads how many values a lateness.hlog has.
+func Logged(log []byte) (values int64) {
+	lines := hdr.NewHistogramLogReader(bytes.NewReader(log))
+	for h, err := lines.NextIntervalHistogram(); h != nil && err == nil; h, err = lines.NextIntervalHistogram() {
+		values += h.TotalCount()
+	}
+	return values
+}
 
 // A real Redisson runs each plan by itself. The first time fetches it, so only where DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
@@ -91,8 +101,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 	require.Positive(t, r.Counts.NotDue)
 	require.Positive(t, r.Counts.Delivered)
-	_, logged := runtest.Logged(result.Log.Bytes())
-	require.Equal(t, r.Counts.Delivered, logged)
+	require.Equal(t, r.Counts.Delivered, Logged(result.Log.Bytes()))
 	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
 	require.NoError(t, err)
 	require.Zero(t, held, "the run's own queue goes with it")

@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -91,11 +90,10 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	slow := strings.Count(fmt.Sprint(r.Notes), "context canceled") // its end cut offers of the process that follows, whose senders grow fourfold
 	require.LessOrEqual(t, c.OfferErrors, int64(p.Producers*(1+4*slow)), "a producer has one offer under way: %q", r.Notes)
 	delivered := int64(0)
-	_, logged := runtest.Logged(result.Log.Bytes())
 	for _, i := range r.Intervals {
 		delivered += i.Delivered
 	}
-	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{logged, delivered})
+	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{load.Logged(result.Log.Bytes()), delivered})
 	require.Empty(t, r.AgentFaults, "as it was meant to end")
 	return r
 }

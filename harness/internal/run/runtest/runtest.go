@@ -2,12 +2,9 @@
 package runtest
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -39,16 +36,4 @@ func Sample(seed uint64, n int, scale float64) *run.Document {
 		r.Histograms.ScheduleLag.Record(lag)
 	}
 	return r
-}
-
-// Logged reads a lateness.hlog: how many intervals and values it has.
-func Logged(log []byte) (intervals int, values int64) {
-	lines := hdr.NewHistogramLogReader(bytes.NewReader(log))
-	for h, err := lines.NextIntervalHistogram(); h != nil && err == nil; h, err = lines.NextIntervalHistogram() {
-		values += h.TotalCount()
-		if h.Tag() == "" {
-			intervals++
-		}
-	}
-	return intervals, values
 }
