@@ -46,7 +46,7 @@ func (c *collector) close(now int64, last bool) (all []*second) {
 		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
 		c.intervals = append(c.intervals, s.Interval)
 		c.histograms.Add(s.h)
-		_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
+		c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
 		c.closed = k + 1
 		all = append(all, s)
 	}

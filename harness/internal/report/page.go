@@ -2,11 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -152,15 +152,12 @@ func (p Page) Save(file string) error {
 // File is the name of a run's page.
 const File = "report.html"
 
-// WriteFolder writes the files of a run, and its page last, to a folder without a run. A *run.BesideError leaves run.json
-// there.
-func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) error {
-	err := run.WriteFolder(folder, r, log)
-	if beside := new(run.BesideError); err != nil && !errors.As(err, &beside) {
-		return err
+// WriteFolder writes the files of a run, and its page last, to a folder without a run. missing says that a file other than
+// run.json was not written.
+func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) (missing, err error) {
+	missing, err = run.WriteFolder(folder, r, log)
+	if err != nil {
+		return nil, err
 	}
-	if page := OfRun(r).Save(filepath.Join(folder, File)); page != nil && err == nil {
-		err = &run.BesideError{Err: page}
-	}
-	return err
+	return cmp.Or(missing, OfRun(r).Save(filepath.Join(folder, File))), nil
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -219,10 +220,12 @@ func TestReportsInEachForm(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, os.Mkdir(folder, 0o755))
-	require.NoError(t, WriteFolder(folder, sample(t, 1, 1), nil))
+	missing, err := WriteFolder(folder, sample(t, 1, 1), nil)
+	require.NoError(t, errors.Join(missing, err))
 	require.FileExists(t, filepath.Join(folder, File))
 	require.FileExists(t, filepath.Join(folder, run.File))
-	require.Error(t, WriteFolder(folder, sample(t, 1, 1), nil), "a folder with a run")
+	_, err = WriteFolder(folder, sample(t, 1, 1), nil)
+	require.Error(t, err, "a folder with a run")
 }
 
 // hostile is a name that tries to leave text, attribute, script and style.

@@ -65,13 +65,7 @@ type Document struct {
 	AgentFaults []AgentFault `json:"agent_faults,omitempty"`
 	Offers      *Offers      `json:"offers,omitempty"`
 	Order       *Order       `json:"order,omitempty"`
-
-	// file is the file of the run.
-	file string
 }
-
-// Path is the file that the run was read from, empty if it was not read.
-func (r *Document) Path() string { return r.file }
 
 // Format is how due times are kept.
 type Format string

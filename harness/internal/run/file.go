@@ -28,37 +28,29 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// BesideError says that run.json was written, but another file was not.
-type BesideError struct{ Err error }
-
-func (e *BesideError) Error() string { return e.Err.Error() }
-
 // WriteFolder writes the files of a run to folder, which must exist: run.json, and then lateness.hgrm and, unless log is
-// nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. Its error is a *BesideError
-// if only the others are missing.
-func WriteFolder(folder string, r *Document, log *LatenessLog) error {
+// nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. missing says that another
+// file was not written.
+func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err error) {
 	data, err := r.Encode()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file := filepath.Join(folder, File)
 	if exists(file) {
-		return fmt.Errorf("%s is there already, of another run, and is kept", file)
+		return nil, fmt.Errorf("%s is there already, of another run, and is kept", file)
 	}
 	if err := writeAs(file, data, moveNew); err != nil {
-		return err
+		return nil, err
 	}
-	spectrum, err := r.Histograms.Lateness.spectrum()
-	if err == nil {
-		err = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum)
+	spectrum, missing := r.Histograms.Lateness.spectrum()
+	if missing == nil {
+		missing = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum)
 	}
-	if err == nil && log != nil {
-		err = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
+	if missing == nil && log != nil {
+		missing = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
 	}
-	if err != nil {
-		return &BesideError{err}
-	}
-	return nil
+	return missing, nil
 }
 
 // Encode returns the run file: indented JSON with a final newline.
@@ -120,7 +112,6 @@ func ReadFile(path string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r.file = path
 	return r, nil
 }
 

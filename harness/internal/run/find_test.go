@@ -12,7 +12,9 @@ import (
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(folder, 0o755))
-	require.NoError(t, WriteFolder(folder, sampleRun(seed, 10, 1), nil))
+	missing, err := WriteFolder(folder, sampleRun(seed, 10, 1), nil)
+	require.NoError(t, err)
+	require.NoError(t, missing)
 }
 
 // A given link is followed, each run is found once, and a link to a folder within a folder is none of it.

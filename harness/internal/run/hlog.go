@@ -30,22 +30,17 @@ func NewLatenessLog(start time.Time) *LatenessLog {
 }
 
 // Add appends one interval. An interval without values has a line too.
-func (l *LatenessLog) Add(from, to time.Time, h *Histogram) error {
-	err := l.add(h.positive, from, to, "")
-	if err == nil && h.negatives() > 0 {
-		err = l.add(h.negative, from, to, "early")
+func (l *LatenessLog) Add(from, to time.Time, h *Histogram) {
+	values := []*hdr.Histogram{h.positive}
+	if h.negative != nil {
+		h.negative.SetTag("early")
+		values = append(values, h.negative)
 	}
-	return err
-}
-
-func (l *LatenessLog) add(h *hdr.Histogram, from, to time.Time, tag string) error {
-	h.SetStartTimeMs(from.UnixMilli())
-	h.SetEndTimeMs(to.UnixMilli())
-	h.SetTag(tag)
-	if err := l.writer.OutputIntervalHistogram(h); err != nil {
-		return fmt.Errorf("%s: %w", LogFile, err)
+	for _, of := range values {
+		of.SetStartTimeMs(from.UnixMilli())
+		of.SetEndTimeMs(to.UnixMilli())
+		_ = l.writer.OutputIntervalHistogram(of)
 	}
-	return nil
 }
 
 // Bytes returns the log so far.

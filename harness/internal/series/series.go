@@ -92,12 +92,12 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 		slos = run.WithDefault(slos, c.Expected)
 	}
 	out.Judge(slos, c.Expected...)
-	err = report.WriteFolder(folder, out, result.Log)
+	missing, err := report.WriteFolder(folder, out, result.Log)
 	switch { // a run counts even without its files
-	case errors.As(err, new(*run.BesideError)):
-		o.Load.Notice("warning: " + err.Error())
 	case err != nil:
 		o.Unwritten(err)
+	case missing != nil:
+		o.Load.Notice("warning: " + missing.Error())
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,8 @@ func TestSets(t *testing.T) {
 		r := runtest.Sample(uint64(hour), 10, 1)
 		r.Driver.Version, r.Started = version, time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, id), 0o755))
-		require.NoError(t, run.WriteFolder(filepath.Join(folder, id), r, nil))
+		missing, err := run.WriteFolder(filepath.Join(folder, id), r, nil)
+		require.NoError(t, errors.Join(missing, err))
 	}
 	for i := range 8 {
 		write(fmt.Sprint("r/dq-1/", i+1), "1", 2*i+i%2)
