@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -38,9 +37,6 @@ func TestRunOnARealRedisson(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			redistest.Redisson(t, strings.TrimPrefix(tc.driver, "redisson:"))
-			srv := redistest.Redis(t)
-			client := redistest.Client(srv)
-			defer client.Close()
 			d, err := spec.Parse(tc.driver)
 			require.NoError(t, err)
 			p := testPlan()
@@ -48,10 +44,8 @@ func TestRunOnARealRedisson(t *testing.T) {
 			tc.change(&p)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			o := Options{
-				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
-				Notice: func(line string) { t.Log(line) },
-			}
+			o := Options{Plan: p, Driver: d, Notice: func(line string) { t.Log(line) }}
+			client := OnRedis(t, redistest.Redis(t), &o)
 			result, err := Run(ctx, o)
 			if err != nil && strings.Contains(err.Error(), "Subscribe timeout") { // seen of Redisson 3.16.6 on a busy machine
 				result, err = Run(ctx, o)
@@ -64,9 +58,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			require.Positive(t, r.ServerStats.TransferCalls)
 			require.NotNil(t, r.Machine.Late, "the program tells when the latest came")
 			require.Empty(t, r.Notes)
-			keys, err := client.Keys(t.Context(), "*").Result()
-			require.NoError(t, err)
-			require.Empty(t, keys, "nothing is left on the server")
+			requireNoKeys(t, client)
 		})
 	}
 }
@@ -75,9 +67,6 @@ func TestRunOnARealRedisson(t *testing.T) {
 // drained, the rest is pending, and there is a report.
 func TestInterruptedRedissonStillReports(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
-	srv := redistest.Redis(t)
-	client := redistest.Client(srv)
-	defer client.Close()
 	d, err := spec.Parse("redisson:4.7.0")
 	require.NoError(t, err)
 	p := testPlan()
@@ -87,14 +76,13 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	defer cancel()
 	ctx, interrupt := context.WithCancel(deadline)
 	defer interrupt()
-	result, err := Run(ctx, Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client)}, RunID: 7, OwnQueue: true,
-		Progress: func(p Progress) {
-			if p.Phase == plan.Measured && p.Delivered > 0 {
-				interrupt()
-			}
-		},
-	})
+	o := Options{Plan: p, Driver: d, Progress: func(p Progress) {
+		if p.Phase == plan.Measured && p.Delivered > 0 {
+			interrupt()
+		}
+	}}
+	client := OnRedis(t, redistest.Redis(t), &o)
+	result, err := Run(ctx, o)
 	require.NoError(t, err)
 	r := result.Report
 	require.True(t, r.Interrupted)

@@ -26,18 +26,14 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
 	p.Delay, p.Queue = plan.Between(100*time.Millisecond, time.Second), "own"
-	client := redistest.Client(srv)
-	t.Cleanup(func() { client.Close() })
 	var once sync.Once
 	var doing sync.WaitGroup
-	o := load.Options{
-		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Conn: redis.On(client), Several: srv.Several()},
-		Progress: func(p load.Progress) {
-			if p.Offered >= 200 {
-				once.Do(func() { doing.Go(func() { do(srv) }) })
-			}
-		},
-	}
+	o := load.Options{Plan: p, Driver: d, Progress: func(p load.Progress) {
+		if p.Offered >= 200 {
+			once.Do(func() { doing.Go(func() { do(srv) }) })
+		}
+	}}
+	load.OnRedis(t, srv, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := load.Run(ctx, o)
@@ -134,7 +130,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
 	at := 500 * time.Millisecond
 	p.Faults = []plan.Fault{{Kind: "halt", At: plan.Span{Min: at, Max: at}, For: 1500 * time.Millisecond}}
-	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	result, err := load.Run(t.Context(), o)
 	require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -59,9 +58,7 @@ func onRedis(t *testing.T, o *load.Options) {
 		return
 	}
 	srv := redistest.Redis(t)
-	client := redistest.Client(srv)
-	t.Cleanup(func() { client.Close() })
-	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Conn: redis.On(client)}
+	load.OnRedis(t, srv, o)
 	if len(o.Plan.Faults) > 0 {
 		in, err := load.NewInjector(srv, o.Plan)
 		require.NoError(t, err)
