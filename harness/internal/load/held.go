@@ -99,7 +99,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	return nil
 }
 
-// keepHeld reads what is still held, if anything is missing. Unread says that it could not be read.
+// keepHeld reads the held messages, if any message is missing. Unread says that it could not be read.
 func (e *engine) keepHeld() (unread bool) {
 	const cannotTell = "driver cannot list the messages that it holds: missing messages count as lost"
 	e.mu.Lock()

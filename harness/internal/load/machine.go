@@ -283,7 +283,7 @@ func (m *meter) spread(seconds []run.Interval, begin int64) {
 	}
 }
 
-// stood returns how much of the time before an instant lies in hiccups, in ns.
+// stood returns the part of the time before an instant lies in hiccups, in ns.
 func (m *meter) stood() func(unixNs int64) int64 {
 	m.mu.Lock()
 	hiccups := m.hiccups // which only gets longer

@@ -132,7 +132,7 @@ func (p *phase) handOut() {
 	for until := time.Since(p.start) + lead; !p.allOut() && p.schedule.At(p.next) <= until; p.next++ {
 		m := p.offerer(p.next)
 		switch {
-		case m == nil: // there is no member, and will be none
+		case m == nil: // there is no member, and never will be
 			p.stopped = true
 			return
 		case m.state == toCome:

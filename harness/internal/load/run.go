@@ -90,7 +90,7 @@ type Result struct {
 }
 
 // nothingMeasured is the error of a run that was interrupted before its measured phase. It is a cancellation, so that a series
-// stands with the runs before.
+// keeps its earlier runs.
 type nothingMeasured struct{}
 
 func (nothingMeasured) Error() string { return "interrupted in the warm-up: nothing was measured" }

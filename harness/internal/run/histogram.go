@@ -245,7 +245,7 @@ func NewHistograms() Histograms {
 
 // A Distribution is a row of Distributions.
 type Distribution struct {
-	// Metric is the name in objectives and, with _seconds behind it, in metrics; Name is for people, and Help what it is.
+	// Metric is the name in objectives and, with _seconds behind it, in metrics; Name and Help are for people.
 	Metric, Name, Help string
 	in                 func(*Histograms) **Histogram
 }

@@ -315,7 +315,7 @@ func (r *Document) attempts() int64 {
 	return 0
 }
 
-// offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned where that is
+// offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned if that is
 // within this second.
 func (r *Document) offeredFor() float64 {
 	last := 0.

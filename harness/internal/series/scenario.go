@@ -21,7 +21,7 @@ import (
 // Scenario is a YAML file: the plan of a load, its objectives, and the known faults of the system under test. Its variants say only
 // what differs. The files are strict: an unknown key is an error with its line.
 type Scenario struct {
-	// Name is the file's name without .yaml, About a sentence on what it shows, and Source a document or an issue.
+	// Name is the file's name without .yaml, About a sentence on its purpose, and Source a document or an issue.
 	Name   string `json:"name"`
 	About  string `json:"about"`
 	Source string `json:"source"`

@@ -69,7 +69,7 @@ type agent struct {
 	queues []driver.Queue
 	event  func(fields map[string]any) // one call at a time
 
-	items   *fifo // whose instants are to come
+	items   *fifo // before their instants
 	ready   *fifo
 	free    atomic.Int64 // senders without work, less the items that wait for one
 	senders int
@@ -81,7 +81,7 @@ type agent struct {
 	mu        sync.Mutex // guards what follows
 	offers    context.Context
 	endOffers context.CancelFunc
-	skip      context.Context // of the items that come
+	skip      context.Context // of later items
 	halt      context.CancelFunc
 	out       []byte
 	dropped   int64

@@ -46,7 +46,7 @@ func (f ClockFile) Set(ahead time.Duration) error {
 // Ours are the variables for a program of ours.
 func (f ClockFile) Ours() []string { return []string{clockVariable + "=" + f.path} }
 
-// Environment are the variables for a program that asks libc for the time. It fails where libfaketime is not installed.
+// Environment are the variables for a program that asks libc for the time. It fails without libfaketime.
 func (f ClockFile) Environment() ([]string, error) {
 	var found []string
 	for _, place := range []string{"/usr/lib/*-linux-gnu*/faketime", "/usr/lib64/faketime", "/usr/lib/faketime", "/usr/local/lib/faketime"} {
@@ -85,7 +85,7 @@ func ClockOfEnvironment() clock.Clock {
 type moved struct {
 	clock.Clock
 
-	mu    sync.Mutex // guards what follows, and the order of what is told to the timers
+	mu    sync.Mutex // guards the rest, and the order of the timers' resets
 	ahead time.Duration
 	set   map[*movedTimer]time.Time
 }
@@ -162,7 +162,7 @@ func (e Epoch) Instant(ns int64) time.Time { return e.zero.Add(time.Duration(ns 
 // Since compares the epoch with one that is made now: by how much the wall clock was set since.
 func (e Epoch) Since() time.Duration { return -NewEpoch().Drift(e.zero) }
 
-// Pause waits, and reports whether it came to its end.
+// Pause waits, and reports whether ctx let it.
 func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -3,8 +3,8 @@
 // A Link is the caller's end of an implementation: Start starts a program and links to it by its pipes, Connect links to one at the
 // other end of a connection, and Local to an implementation in this process, which answers the same lines.
 //
-// A Host makes load beside an implementation, as a coordinator (package load) tells it, which knows the plan, and alone counts. It gets
-// Items shortly before their instants and consumers that take, and reports a Sample for each thing that happened.
+// A Host makes load beside an implementation, as a coordinator (package load) orders. Only the coordinator knows the plan and
+// counts. A Host gets Items shortly before their instants and consumers that take, and reports a Sample for each event.
 package program
 
 import (

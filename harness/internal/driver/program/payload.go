@@ -18,14 +18,14 @@ const (
 	magic  = "dqb3|"
 	header = magic + "%08x|%08x|%016x|"
 
-	// checksumAt is where the digits of the checksum begin.
+	// checksumAt is the offset of the checksum's digits.
 	checksumAt = len(magic) + 9 + 9 + 17
 	// HeaderSize is the length of a payload without the filling.
 	HeaderSize = checksumAt + 9
 )
 
 // Payload returns the value of a message, of size bytes, at least HeaderSize. It is newly
-// allocated: an implementation may keep what it was offered.
+// allocated: an implementation may keep it.
 func Payload(run, index uint32, due int64, size int) []byte {
 	b := fmt.Appendf(make([]byte, 0, max(size, HeaderSize)), header+"00000000|", run, index, uint64(due))
 	for len(b) < size {
@@ -64,8 +64,8 @@ func readHeader(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	return index, int64(at), err == nil && of == run && at <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, at)
 }
 
-// FindPayload looks for a message of a run anywhere in value: what an implementation stores has its own
-// framing around what it was offered.
+// FindPayload looks for a message of a run anywhere in value: an implementation may store its own
+// framing around it.
 func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	for {
 		at := bytes.Index(value, []byte(magic))

@@ -120,8 +120,8 @@ func CodecNames(release wire.Release) []string {
 	return all
 }
 
-// NamedCodec returns a codec by its name of docs/protocol.md; valueType is one of its types of values, for the codec that must
-// be told one. It fails with errors.ErrUnsupported for an unknown name.
+// NamedCodec returns a codec by its name of docs/protocol.md; valueType is one of its types of values, for the codec that
+// needs one. It fails with errors.ErrUnsupported for an unknown name.
 func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
 	if name == "default" {
 		name = java.Default(release)

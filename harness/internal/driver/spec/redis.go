@@ -30,8 +30,8 @@ const (
 //
 // redis-list is the message queue of section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp list, LREM
 // acknowledges it there. A LIST has no delay. The due time, Unix ms, goes in front of the value, and the process that popped the
-// oldest message waits for that, while the message stays in the temp list. Nothing is lost when the process dies, but messages come
-// in the order of the offers: a short delay behind a long one comes late. A message cannot be cancelled: LREM needs the element,
+// oldest message waits for that, while the message stays in the temp list. Nothing is lost when the process dies, but messages arrive
+// in the order of the offers: a short delay behind a long one is late. A message cannot be cancelled: LREM needs the element,
 // with its due time. One message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
 //
 // redis-zset is the delay queue of section 3.2: a ZSET ordered by due time, and a script, run every 100 ms, that moves due messages to
@@ -47,7 +47,7 @@ type Redis struct{ zset bool }
 //	ARGV[1]  now, in the unit of the scores
 //	returns  the elements moved, the earliest first
 //
-// It is O(M·log N) for M due of N waiting, and M has no bound: ten thousand messages that come due at once are moved, with a ZREM for each,
+// It is O(M·log N) for M due of N waiting, and M has no bound: ten thousand messages that fall due at once are moved, with a ZREM for each,
 // while every other client of the server waits.
 //
 //go:embed zset.lua
