@@ -229,24 +229,24 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 // mostUseful is how many runs a side are worth suggesting.
 const mostUseful = 100
 
-// command is how to make so many runs of the first and the last set by turns; empty for a ramp, which no flag gives.
+// command is how to make so many runs of the first and the last set by turns; empty for what no flag gives: a ramp, and a program of which only run
+// files are given.
 func (c *Comparison) command(repeat int) string {
 	a, b := c.given[0].Runs[0], c.given[len(c.given)-1].Runs[0]
+	from, to := driverFlag(c.given[0]), driverFlag(c.given[len(c.given)-1])
 	s, standard := a.Scenario, plan.DefaultPlan().Scenario()
 	servers := slices.Compact([]string{serverFlag(a), serverFlag(b)})
 	name, variant, _ := strings.Cut(s.Name, "/")
-	if name == "" && s.Ramp != "" {
+	if name == "" && s.Ramp != "" || from == "" || to == "" {
 		return ""
 	}
 	s.Duration = cmp.Or(c.longer, s.Duration)
-	command := "dq-bench run"
+	command := "dq-bench run --driver " + text.Shell(from) + " --driver " + text.Shell(to)
 	add := func(flag, value string) {
 		if value != "" {
 			command += " --" + flag + " " + text.Shell(value)
 		}
 	}
-	add("driver", a.Driver.String())
-	add("driver", b.Driver.String())
 	for _, server := range servers {
 		add("redis", server)
 	}
@@ -261,6 +261,16 @@ func (c *Comparison) command(repeat int) string {
 		command += " --beside"
 	}
 	return fmt.Sprintf("%s --repeat %d", command, repeat)
+}
+
+func driverFlag(s Set) string {
+	switch {
+	case strings.HasPrefix(s.Name, "exec:"):
+		return s.Name
+	case slices.Contains([]string{"dq", "redisson", "memory", "redis-list", "redis-zset"}, s.Runs[0].Driver.Name):
+		return s.Runs[0].Driver.String()
+	}
+	return ""
 }
 
 // serverFlag is the --redis value of a run.

@@ -196,18 +196,14 @@ func Holm(p []float64) []float64 {
 
 // AtLeast returns the chance of k or more successes in n trials of probability p, for k above the mean.
 func AtLeast(k, n int64, p float64) float64 {
-	term := math.Exp(logChoose(n, k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+	lgamma := func(x int64) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
+	term := math.Exp(lgamma(n) - lgamma(k) - lgamma(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
 	total := term
 	for i := k; i < n && term > total*1e-18; i++ {
 		term *= float64(n-i) / float64(i+1) * p / (1 - p)
 		total += term
 	}
 	return min(total, 1)
-}
-
-func logChoose(n, k int64) float64 {
-	lgamma := func(x int64) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
-	return lgamma(n) - lgamma(k) - lgamma(n-k)
 }
 
 // Trend returns the chance that a series rises or falls as steadily by accident: Kendall's exact test. Equal values count
