@@ -212,7 +212,9 @@ func TestPairs(t *testing.T) {
 	c = judge(t, old, new)
 	require.Contains(t, c.Text, "needs 10 pairs, here are 9 and 9")
 	require.Contains(t, c.Next, "--beside --repeat 10")
-	new[0].Driver.Name = "port.py"
+	for _, r := range new {
+		r.Driver.Name = "port.py"
+	}
 	require.Empty(t, judge(t, old, new).Next, "a run file does not say how a program is started")
 
 	old, new = inPairs(MinPairs, 2)
