@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Layout is the way a value and its random id are packed into a member of the
@@ -66,31 +67,35 @@ func (l Layout) Unpack(b []byte) (Member, error) {
 // UnpackSized reads a member whose length field has lengthSize bytes, LengthSize
 // or WindowsLengthSize.
 func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
-	m := Member{Layout: l, LengthSize: lengthSize}
-	rest := b
-	if l == LayoutBc0Lc0 {
-		if len(rest) == 0 || rest[0] != idSize {
-			return Member{}, l.foreign(b, "the first byte is not 8")
-		}
-		rest = rest[1:]
+	m, reason := l.unpack(b, lengthSize)
+	if reason != "" {
+		return Member{}, fmt.Errorf("not a %s member: %s (%d bytes: %.40q)", l, reason, len(b), b)
 	}
-	if len(rest) < idSize+lengthSize {
-		return Member{}, l.foreign(b, "too short for id and length")
-	}
-	copy(m.ID[:], rest)
-	rest = rest[idSize:]
-	var length uint64
-	if lengthSize == WindowsLengthSize {
-		length = uint64(binary.LittleEndian.Uint32(rest))
-	} else {
-		length = binary.LittleEndian.Uint64(rest)
-	}
-	rest = rest[lengthSize:]
-	if length != uint64(len(rest)) {
-		return Member{}, l.foreign(b, fmt.Sprintf("the length field says %d bytes, %d follow", length, len(rest)))
-	}
-	m.Value = rest
 	return m, nil
+}
+
+// unpack reads a member, or says why b is none.
+func (l Layout) unpack(b []byte, lengthSize int) (m Member, reason string) {
+	m = Member{Layout: l, LengthSize: lengthSize}
+	if l == LayoutBc0Lc0 {
+		if len(b) == 0 || b[0] != idSize {
+			return m, "the first byte is not 8"
+		}
+		b = b[1:]
+	}
+	if len(b) < idSize+lengthSize {
+		return m, "too short for id and length"
+	}
+	b = b[copy(m.ID[:], b):]
+	length := uint64(binary.LittleEndian.Uint32(b))
+	if lengthSize == LengthSize {
+		length = binary.LittleEndian.Uint64(b)
+	}
+	m.Value = b[lengthSize:]
+	if length != uint64(len(m.Value)) {
+		reason = "the length field says " + strconv.FormatUint(length, 10) + " bytes, " + strconv.Itoa(len(m.Value)) + " follow"
+	}
+	return m, reason
 }
 
 // UnpackAny reads a member of either layout, whichever fits its length exactly.
@@ -103,18 +108,13 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 func (l Layout) UnpackAny(b []byte) (Member, error) {
 	for _, size := range [...]int{LengthSize, WindowsLengthSize} {
 		for _, layout := range [...]Layout{l, l.Other()} {
-			if m, err := layout.UnpackSized(b, size); err == nil {
+			if m, reason := layout.unpack(b, size); reason == "" {
 				return m, nil
 			}
 		}
 	}
 	return Member{}, fmt.Errorf("neither a %s nor a %s member: no length field fits its %d bytes: %.40q",
 		LayoutDLc0, LayoutBc0Lc0, len(b), b)
-}
-
-// foreign is the error of bytes that are no member of the layout.
-func (l Layout) foreign(b []byte, reason string) error {
-	return fmt.Errorf("not a %s member: %s (%d bytes: %.40q)", l, reason, len(b), b)
 }
 
 // Other returns the layout that is not l.
