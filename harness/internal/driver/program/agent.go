@@ -102,24 +102,6 @@ func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
 }
 
-// offer takes encoded items in the order of their instants.
-func (a *agent) offer(items []byte) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return Decode(items, func(i Item) error {
-		a.items.push(due{Item: i, skip: a.skip})
-		return nil
-	})
-}
-
-// take starts consumers, each of which takes from the queue of its number.
-func (a *agent) take(consumers []int) {
-	for _, c := range consumers {
-		queue := a.queues[c%len(a.queues)]
-		a.work.Go(func() { a.consume(queue) })
-	}
-}
-
 // forget skips the items that have not been sent; abandon also cancels the offers under way.
 func (a *agent) forget(abandon bool) {
 	a.mu.Lock()

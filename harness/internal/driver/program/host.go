@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -73,14 +74,19 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 	}
 	switch op {
 	case "load.offer":
-		return nil, a.offer(r.Items)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return nil, Decode(r.Items, func(i Item) error {
+			a.items.push(due{Item: i, skip: a.skip})
+			return nil
+		})
 	case "load.take":
-		for _, c := range r.Consumers {
-			if c < 0 {
-				return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %d", c)
-			}
+		if least := slices.Min(append(r.Consumers, 0)); least < 0 {
+			return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %d", least)
 		}
-		a.take(r.Consumers)
+		for _, c := range r.Consumers {
+			a.work.Go(func() { a.consume(a.queues[c%len(a.queues)]) })
+		}
 		return nil, nil
 	case "load.halt":
 		a.forget(r.Abandon)

@@ -82,7 +82,7 @@ func (d DQ) ops() map[string]op {
 			continue
 		}
 		all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-			if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
+			if !q.delayed && strings.HasPrefix(name, "dq.") {
 				return nil, errors.New(`this handle was opened with "delayed": false`)
 			}
 			result, err := run(ctx, q, a)

@@ -32,9 +32,7 @@ var since = map[string]wire.Release{
 // An op uses dq's own call where there is one. All other ops are Redisson's: a script of the catalogue, by
 // dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line.
 var calls = map[string]op{
-	"destroy":    destroy,
-	"dq.destroy": destroy,
-
+	"dq.destroy":        destroy,
 	"dq.offer":          offer,
 	"dq.remove":         choose(asRedisson, script(asBool, wire.ScriptRemove, "Q remove", "value"), remove),
 	"dq.size":           command(asNumber, "LLEN", "Q"),
@@ -61,11 +59,9 @@ var calls = map[string]op{
 	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on the waiting
 	// messages, unless the client is to do as Redisson.
 	"dq.isExists":         command(asBool, "EXISTS", "object"),
-	"dq.touch":            command(asBool, "TOUCH", "objects"),
 	"dq.unlink":           command(asBool, "UNLINK", "objects"),
 	"dq.remainTimeToLive": command(asNumber, "PTTL", "object"),
-	"dq.rename":           renames(command(asNothing, "RENAME", "D name")),
-	"dq.renamenx":         renames(command(asBool, "RENAMENX", "D name")),
+	"dq.rename":           choose(asRedisson, command(asNothing, "RENAME", "D name"), renamesOnlyTheDestination),
 
 	"q.take":        take,
 	"q.poll":        poll,
@@ -351,9 +347,6 @@ func sinceScript(script, command op) op {
 	}, script, command)
 }
 
-// renames is an op that leaves the waiting messages behind, and so is refused unless the client is to do as Redisson.
-func renames(op op) op {
-	return choose(asRedisson, op, func(context.Context, *queue, serve.Args) (any, error) {
-		return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
-	})
+func renamesOnlyTheDestination(context.Context, *queue, serve.Args) (any, error) {
+	return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
 }
