@@ -80,7 +80,7 @@ type Injector struct {
 	proxy  *proxy.Proxy
 	admin  redis.Conn
 
-	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files, "" without any.
+	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files.
 	clocks map[int]*program.ClockFile
 	folder string
 }
@@ -105,19 +105,14 @@ func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 		return nil, err
 	}
 	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]*program.ClockFile{}}
+	in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
 	for _, f := range p.Faults {
-		if f.Kind != plan.WrongClock {
-			continue
-		}
-		if in.folder == "" {
-			in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
-		}
-		if err == nil {
+		if f.Kind == plan.WrongClock && err == nil {
 			in.clocks[f.Member], err = program.NewClockFile(in.folder, fmt.Sprintf("member-%d", f.Member))
 		}
-		if err != nil {
-			return nil, errors.Join(err, in.Close())
-		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
 }
@@ -128,11 +123,7 @@ func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {
 	in.proxy.Close()
-	err := in.admin.Close()
-	if in.folder != "" {
-		err = errors.Join(err, os.RemoveAll(in.folder))
-	}
-	return err
+	return errors.Join(in.admin.Close(), os.RemoveAll(in.folder))
 }
 
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the

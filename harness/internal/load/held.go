@@ -81,9 +81,6 @@ func (e *engine) holdings() (all []holding) {
 }
 
 func (o Options) refuseBusy(ctx context.Context) error {
-	if o.Force {
-		return nil
-	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	for _, kept := range o.stores() {

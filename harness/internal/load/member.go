@@ -24,6 +24,7 @@ type member struct {
 	shared bool               // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
+	ended  bool         // its offers and takes
 
 	sending sync.Mutex // held while items are on their way
 
@@ -69,13 +70,16 @@ func (m *member) ends() bool {
 
 // able refuses a program that lacks an ability that the plan needs.
 func (m *member) able() error {
-	hello := m.link.Introduction()
+	hello, p := m.link.Introduction(), m.engine.Plan
 	if !hello.Can(program.LoadOp) {
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make load (add the ops load.open, load.offer, load.take, load.halt, load.end and load.close of docs/protocol.md, and load to hello)"}
 	}
-	for _, feature := range m.engine.Plan.Features() {
-		if op := program.LoadOp + "(" + feature + ")"; !hello.Can(op) {
-			return &driver.CapabilityError{Driver: m.identity(), Need: op}
+	for _, ability := range []struct {
+		needed bool
+		name   string
+	}{{p.Queues > 1, "load(queues)"}, {p.Poll > 0, "load(poll)"}, {p.Cancel.Share > 0, "load(cancel)"}} {
+		if ability.needed && !hello.Can(ability.name) {
+			return &driver.CapabilityError{Driver: m.identity(), Need: ability.name}
 		}
 	}
 	return nil
@@ -259,9 +263,10 @@ func (m *member) takeBack() {
 // end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value that it meets; one that
 // the server unblocks does not.
 func (m *member) end(ctx context.Context) {
-	if !m.there() {
+	if m.ended || !m.there() {
 		return
 	}
+	m.ended = true
 	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
 	var unblocking sync.WaitGroup
 	unblocking.Go(func() {

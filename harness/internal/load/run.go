@@ -106,8 +106,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.refuseBusy(ctx); err != nil {
-		return nil, err
+	if !o.Force {
+		if err := o.refuseBusy(ctx); err != nil {
+			return nil, err
+		}
 	}
 	e := newEngine(o)
 	e.Live.show(e)

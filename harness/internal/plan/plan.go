@@ -195,20 +195,6 @@ func (m Member) String() string {
 	return text
 }
 
-// Features are the abilities that an implementation needs beyond offers and takes, in the words of the driver protocol.
-func (p Plan) Features() (features []string) {
-	if p.Queues > 1 {
-		features = append(features, "queues")
-	}
-	if p.Poll > 0 {
-		features = append(features, "poll")
-	}
-	if p.Cancel.Share > 0 {
-		features = append(features, "cancel")
-	}
-	return features
-}
-
 // Limits of a plan.
 const (
 	maxProducers = 1 << 16
