@@ -105,7 +105,7 @@ func (r *runCall) end() error {
 		fmt.Fprint(r.OutOrStdout(), string(data))
 		return err
 	}
-	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})
+	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan})
 }
 
 // verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
@@ -119,7 +119,7 @@ func (r *runCall) verdict() error {
 	switch cases := r.suite.Cases(); {
 	case cases != nil && cases.Failed():
 		return failure(errors.New(cases.Text()))
-	case cases != nil && len(r.suite.NeverRan()) > 0:
+	case cases != nil && len(r.suite.NeverRan) > 0:
 		r.notice("%s", cases.Text())
 	case len(failed) > 1:
 		return failure(fmt.Errorf("%d of %d runs failed: %w", len(failed), len(r.done), errors.Join(failed...)))

@@ -211,6 +211,8 @@ type Suite struct {
 	cases report.Cases
 	first *Result
 	begun int
+	// NeverRan names the cases without a run, once it is over.
+	NeverRan []string
 }
 
 // NewSuite is one of which no case has run.
@@ -251,18 +253,9 @@ func (s *Suite) Over(failure error) {
 			c.Failure = failure.Error()
 		default:
 			c.Standing = report.NeverRan
+			s.NeverRan = append(s.NeverRan, c.Name)
 		}
 	}
-}
-
-// NeverRan names the cases without a run, once it is over.
-func (s *Suite) NeverRan() (names []string) {
-	for _, c := range s.cases.All {
-		if c.Standing == report.NeverRan {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }
 
 // Cases are all of them for a page; nil if there is only one.
