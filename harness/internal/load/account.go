@@ -123,7 +123,7 @@ func lostBeyond(p plan.Plan, events []Event, messages, lost []Message) (beyond i
 		case e.Kind == plan.LoseReplies:
 			most = int64(e.Times)
 		}
-		// Messages come by their due times: one that is older than all later ones was on its way before.
+		// Messages arrive by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
 		oldest := since
 		for _, m := range messages {

@@ -110,7 +110,7 @@ func (c *collector) hand(i int64, m *member) {
 // tolerance is how far the clocks of two processes may be apart, one of them on another host.
 const tolerance = int64(2 * clockTolerance)
 
-// add counts a sample of a member. Its error says what cannot be: the kind of the sample and the field, and what was expected.
+// add counts a sample of a member. Its error names the kind of an impossible sample, the field and the expected value.
 func (c *collector) add(m *member, s program.Sample) error {
 	switch s.Kind {
 	case program.Foreign:
@@ -356,7 +356,7 @@ func (c *collector) balance(unread bool) run.Counts {
 			b.Lost++
 		}
 	}
-	for _, s := range c.seconds { // of samples that came after the last second was closed
+	for _, s := range c.seconds { // of samples after the close of the last second
 		c.histograms.Add(s.h)
 	}
 	clear(c.seconds)

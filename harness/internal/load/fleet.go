@@ -130,7 +130,7 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 	return nil
 }
 
-// openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. Of what is due at one
+// openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. At one
 // instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 	type change struct {

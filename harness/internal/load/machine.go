@@ -162,7 +162,7 @@ func (c *collector) late(intended, lag, waited int64) {
 // ticksPerSecond is the unit of /proc/stat: USER_HZ, which is 100 on every architecture that Go runs Linux on.
 const ticksPerSecond = 100
 
-// cpuTimes is the work of the machine's processors since its start, all together, in ticks; 0 where the kernel does
+// cpuTimes is the work of the machine's processors since its start, all together, in ticks; 0 if the kernel does
 // not say.
 type cpuTimes struct{ total, idle, steal int64 }
 
@@ -283,7 +283,7 @@ func (m *meter) spread(seconds []run.Interval, begin int64) {
 	}
 }
 
-// stood returns the part of the time before an instant lies in hiccups, in ns.
+// stood returns the part of the time before an instant that lies in hiccups, in ns.
 func (m *meter) stood() func(unixNs int64) int64 {
 	m.mu.Lock()
 	hiccups := m.hiccups // which only gets longer

@@ -185,7 +185,7 @@ func (p *phase) awaitAnswers(open func() int64) {
 	})
 }
 
-// halt hands out no more, and has all members drop unsent items; with abandon they cancel what is under way.
+// halt hands out no more, and has all members drop unsent items; with abandon they cancel offers under way.
 func (p *phase) halt(ctx context.Context, abandon bool) {
 	e := p.engine
 	e.mu.Lock()

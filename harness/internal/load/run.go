@@ -97,8 +97,8 @@ func (nothingMeasured) Error() string { return "interrupted in the warm-up: noth
 
 func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
-// Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, what is due
-// soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
+// Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, messages due
+// soon are drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
 // messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
 // if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.

@@ -212,7 +212,7 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 	return servers, err
 }
 
-// goneText says when the server ended, if it has; of a run that ended by itself, where what is held could not be read
+// goneText says when the server ended, if it has; of a run that ended by itself, if the held messages could not be read
 // and no server answers. start is the begin of the load.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
 	if d := (departure{}); errors.As(context.Cause(e.server), &d) {

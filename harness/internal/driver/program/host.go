@@ -57,7 +57,7 @@ type request struct {
 }
 
 // Do runs one op, such as "load.open". arguments is the request; event gets the fields of each event "samples". Its error is a
-// *driver.CapabilityError where the implementation lacks what is asked for.
+// *driver.CapabilityError if the implementation lacks an ability.
 func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(fields map[string]any)) (any, error) {
 	if op == "load.open" {
 		return h.open(ctx, arguments, event)

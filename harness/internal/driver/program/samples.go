@@ -40,7 +40,7 @@ const (
 	Offered  Kind = 'a' // A sent, B answered: confirmed
 	Failed   Kind = 'f' // the same, by an error
 	Refused  Kind = 'x' // the same, by an error which says that nothing was queued
-	Skipped  Kind = 's' // not offered, for load.halt or load.end came before; each item ends by one of these four
+	Skipped  Kind = 's' // not offered, after load.halt or load.end; each item ends by one of these four
 	Taken    Kind = 't' // A due, B came
 	Removed  Kind = 'r' // A began, B ended
 	TooLate  Kind = 'l' // the same, and nothing was found

@@ -29,7 +29,7 @@ var since = map[string]wire.Release{
 	"dq.sizeInMemory":        {Major: 2, Minor: 14, Patch: 1},
 }
 
-// An op uses dq's own call where there is one. All other ops are Redisson's: a script of the catalogue, by
+// An op uses dq's own call if there is one. All other ops are Redisson's: a script of the catalogue, by
 // dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line.
 var calls = map[string]op{
 	"dq.destroy":        destroy,

@@ -21,7 +21,7 @@ type Keys struct {
 }
 
 // KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A message
-// that is only in the pending list of Redisson's format never comes, and is not held.
+// that is only in the pending list of Redisson's format is never delivered, and is not held.
 func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
 	switch d := d.(type) {
 	case Redis:

@@ -92,7 +92,7 @@ func (q zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 // Queue has no acknowledgement: that round trip is part of the lateness.
 //
 // One goroutine, the pump, moves elements and hands them to takers. All processes share the temp list, as in the document. The queue
-// first hands over the elements of the temp list: those of a dead process, of a reply that was lost, and of a living process, whose
+// first hands over the elements of the temp list: of a dead process, of a reply that was lost, and of a living process, whose
 // elements are delivered twice.
 type redisQueue struct {
 	Redis
@@ -195,7 +195,7 @@ func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 }
 
 // acknowledge removes an element from the temp list, even if the taker's context has ended. If that fails, the element stays, and
-// comes again when the queue is opened next.
+// is delivered again after the next opening.
 func (q *redisQueue) acknowledge(ctx context.Context, element string) []byte {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 	defer cancel()

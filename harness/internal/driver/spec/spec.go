@@ -104,7 +104,7 @@ func (p Program) Identity() driver.Identity {
 // String returns the value as it was given.
 func (p Program) String() string { return p.text }
 
-// Notice names the release that stands for a Redisson that the catalogue lacks; it is empty for every other driver.
+// Notice names the release that replaces a Redisson that the catalogue lacks; it is empty for every other driver.
 func (p Program) Notice() string {
 	if p.kind != "redisson" || wire.ClosestKnown(p.Release) == p.Release {
 		return ""
