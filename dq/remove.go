@@ -94,39 +94,29 @@ func (q *Queue[T]) cancelMember(ctx context.Context, m waitingMember) (bool, err
 // RemoveFunc removes the waiting messages whose values satisfy is, and returns their number. A message that
 // cannot be decoded stays. It takes no snapshot: messages that are offered or become due during the call may be missed.
 func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err error) {
-	var at scripts.Place
-	for {
-		next, found, more, err := q.find(ctx, at)
-		if err != nil || !more {
+	for m, err := range q.client.walk(ctx, q.Name(), q.names.TimeoutSet, 500) {
+		if err != nil {
 			return n, in("removeFunc", q.Name(), err)
 		}
-		at = next
-		for i := 0; i+1 < len(found); i += 2 {
-			m, err := q.client.release.Layout().UnpackAny([]byte(found[i]))
-			if err != nil {
-				continue
-			}
-			if v, err := q.codec.Decode(m.Value); err != nil || !is(v) {
-				continue
-			}
-			removed, err := q.cancel(ctx, found[i+1], string(m.ID[:]))
-			if err != nil {
-				return n, in("removeFunc", q.Name(), err)
-			}
-			if found[i+1] == at.Score {
-				at.Seen--
-			}
-			if removed {
-				n++
-			}
+		w, err := q.waiting(m, nil)
+		if err != nil || !is(w.Value) {
+			continue
+		}
+		removed, err := q.cancel(ctx, strconv.FormatFloat(m.score, 'f', -1, 64), string(w.Ticket.id[:]))
+		if err != nil {
+			return n, in("removeFunc", q.Name(), err)
+		}
+		if removed {
+			n++
 		}
 	}
+	return n, nil
 }
 
 // find makes one call of a search: see scripts.Find.
-func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value ...any) (next scripts.Place, found []string, more bool, err error) {
-	args := append([]any{q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10)}, value...)
-	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Find(), []string{q.names.TimeoutSet}, args...)
+func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value []byte) (next scripts.Place, found []string, more bool, err error) {
+	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Find(), []string{q.names.TimeoutSet},
+		q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10), value)
 	if err != nil {
 		return at, nil, false, err
 	}

@@ -8,8 +8,8 @@
 //	transfer  each transfer of due members, in place of Redisson's
 //	survey    5 s and 0.5 s before a due time, once a second in a busy queue: does unlisting pay?
 //	unlist    a pass of unlisting, see Unlist
-//	find      Remove and RemoveFunc: 2,000 members or 0.5 MB a call
-//	cancel    Cancel, Reschedule, and the removal of found members
+//	find      Remove: 2,000 members or 0.5 MB a call
+//	cancel    Cancel, Reschedule, Remove, RemoveFunc
 //	guard     in one MULTI with CLIENT UNBLOCK. It makes the server delay the transaction while
 //	          writes are paused: Redis 7.0.15 fails an assertion at CLIENT UNBLOCK of a delayed BLPOP
 //	take, settle, dead  by a Worker, on D and keys of its own

@@ -1,7 +1,7 @@
 local T, own = KEYS[1], ARGV[1]
 local score, seen, value = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-if not other_layout[own] or not seen then
-  return redis.error_reply('ERR expected dLc0 or Bc0Lc0 as the own layout, and a place')
+if not other_layout[own] or not value then
+  return redis.error_reply('ERR expected dLc0 or Bc0Lc0 as the own layout, a place and a value')
 end
 local wrong = error_of('zcard', T)
 if wrong then return wrong end
@@ -13,8 +13,8 @@ repeat
   local page = redis.call('zrange', T, first + passed, first + passed + step - 1)
   for _, member in ipairs(page) do
     passed, bytes, last = passed + 1, bytes + #member, member
-    local more = value and #member - #value
-    if not value or more >= 12 and more <= 17 and string.sub(member, more + 1) == value and unpack_any(member, own) == value then
+    local more = #member - #value
+    if more >= 12 and more <= 17 and string.sub(member, more + 1) == value and unpack_any(member, own) == value then
       all[#all + 1] = member
       all[#all + 1] = redis.call('zscore', T, member)
     end

@@ -12,9 +12,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-func (b *bundle) find(at scripts.Place, own wire.Layout, value ...any) (scripts.Place, []string, bool) {
+func (b *bundle) find(at scripts.Place, own wire.Layout, value string) (scripts.Place, []string, bool) {
 	b.t.Helper()
-	reply, err := b.run(scripts.Find(), []string{b.names.TimeoutSet}, append([]any{own.String(), at.Score, at.Seen}, value...)...)
+	reply, err := b.run(scripts.Find(), []string{b.names.TimeoutSet}, own.String(), at.Score, at.Seen, value)
 	require.NoError(b.t, err)
 	next, found, more, err := scripts.ReadFound(reply)
 	require.NoError(b.t, err)
@@ -56,13 +56,13 @@ func TestFindGoesOn(t *testing.T) {
 	const n = 5000
 	for i := range n {
 		p := b.redis.Pipeline()
-		p.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: float64(now + i/3000), Member: b.pack(bc, fmt.Sprint(i))})
+		p.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: float64(now + i/3000), Member: b.pack(bc, "v")})
 		_, err := p.Exec(b.ctx)
 		require.NoError(t, err)
 	}
 	seen, calls, at := map[string]bool{}, 0, scripts.Place{}
 	for {
-		next, found, more := b.find(at, bc)
+		next, found, more := b.find(at, bc, "v")
 		if !more {
 			break
 		}
@@ -75,10 +75,10 @@ func TestFindGoesOn(t *testing.T) {
 	require.Len(t, seen, n)
 	require.LessOrEqual(t, calls, 4)
 
-	at, _, _ = b.find(scripts.Place{}, bc)
-	next, _, _ := b.find(at, bc)
+	at, _, _ = b.find(scripts.Place{}, bc, "v")
+	next, _, _ := b.find(at, bc, "v")
 	b.do("ZREMRANGEBYRANK", b.names.TimeoutSet, 0, 2999)
-	again, _, _ := b.find(scripts.Place{Score: fmt.Sprint(now + 1), Seen: 0}, bc)
+	again, _, _ := b.find(scripts.Place{Score: fmt.Sprint(now + 1), Seen: 0}, bc, "v")
 	require.Equal(t, next.Score, again.Score)
 }
 

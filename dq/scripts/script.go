@@ -154,8 +154,8 @@ func Survey() Script { return survey }
 // "covered", and the horizons of U1 and U2.
 func Unlist() Script { return unlist }
 
-// Find reads the members that wait, the earliest first, all or only members of a value. It passes 2,000 members at
-// most and half a megabyte of them, which is 1 to 3 ms, so that a long queue takes many calls.
+// Find reads the waiting members of a value, the earliest first. It passes 2,000 members at most and half a megabyte
+// of them, which is 1 to 3 ms, so that a long queue takes many calls.
 //
 //	KEYS    T
 //	ARGV    own layout; the first place: a score and the number of members of that score before it, at first empty
