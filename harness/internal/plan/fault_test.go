@@ -47,21 +47,6 @@ func TestFaultsAreChecked(t *testing.T) {
 	require.ErrorContains(t, p.Validate(), "expected no cancel beside them")
 }
 
-func TestFaultsAreDrawn(t *testing.T) {
-	f := Fault{Kind: "cut", At: Span{time.Second, 2 * time.Second}}
-	seen := map[time.Duration]bool{}
-	for seed := range uint64(100) {
-		at := f.Starts(seed, 0)
-		require.Equal(t, at, f.Starts(seed, 0))
-		require.GreaterOrEqual(t, at, f.At.Min)
-		require.LessOrEqual(t, at, f.At.Max)
-		seen[at] = true
-	}
-	require.Greater(t, len(seen), 50)
-	f.At.Max = f.At.Min
-	require.Equal(t, time.Second, f.Starts(7, 3))
-}
-
 // Each kind is told apart, says what it does, and needs what is a parameter.
 func TestFaultKinds(t *testing.T) {
 	known := map[string]bool{}
@@ -81,4 +66,5 @@ func TestFaultKinds(t *testing.T) {
 	require.Equal(t, LastSecond, Fault{Kind: "kill-server", AOF: "everysec"}.Info().Loss)
 	require.Equal(t, OnTheWay, Fault{Kind: LoseReplies, Commands: []string{"take"}}.Info().Loss)
 	require.Equal(t, NoLoss, Fault{Kind: LoseReplies}.Info().Loss)
+	require.Equal(t, Between(time.Second, time.Hour).Of(7, 3, 1), Fault{At: Span{time.Second, time.Hour}}.Starts(7, 3), "drawn as delays are")
 }

@@ -110,27 +110,6 @@ func TestDrawnDelays(t *testing.T) {
 	require.NotEqual(t, d.Of(1, 0, 1), d.Of(2, 0, 1))
 }
 
-// Each choice has an equal chance, and its own range.
-func TestDelaysOfSeveralChoices(t *testing.T) {
-	d := delayOf(t, "10ms..20ms|1s|1m..2m")
-	const n = 30_000
-	var short, second, long int
-	for i := range int64(n) {
-		switch delay := d.Of(1, i, n); {
-		case delay >= 10*time.Millisecond && delay <= 20*time.Millisecond:
-			short++
-		case delay == time.Second:
-			second++
-		case delay >= time.Minute && delay <= 2*time.Minute:
-			long++
-		}
-	}
-	require.Equal(t, n, short+second+long)
-	for _, count := range []int{short, second, long} {
-		require.InEpsilon(t, n/3, count, .05)
-	}
-}
-
 // Due together: in the order of the offers, or shuffled over the same span.
 func TestDelaysThatEndTogether(t *testing.T) {
 	ordered := delayOf(t, "@1s..2s")
