@@ -89,19 +89,6 @@ func (c *client) next() map[string]any {
 	return nil
 }
 
-func TestServeIntroducesTheDriver(t *testing.T) {
-	c := start(t)
-	c.send(`{"id":"7","op":"hello"}`)
-	answer := c.next()
-	require.EqualValues(t, 7, answer["id"])
-	require.Equal(t, true, answer["ok"])
-	result, _ := answer["result"].(map[string]any)
-	require.Equal(t, "memory", result["name"])
-	require.EqualValues(t, program.Protocol, result["protocol"])
-	require.NoError(t, c.in.Close())
-	require.NoError(t, <-c.ended)
-}
-
 func TestServeAnswersErrors(t *testing.T) {
 	for name, test := range map[string]struct{ request, class, message string }{
 		"an op it has not": {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
@@ -140,7 +127,7 @@ func TestServeReadsLongLines(t *testing.T) {
 // An agent offers and takes as it is told, and each item has one answer.
 func TestServeIsAnAgent(t *testing.T) {
 	c := start(t)
-	c.send(`{"id":1,"op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)
+	c.send(`{"id":"1","op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)
 	counts := map[program.Kind]int{}
 	answered := map[string]bool{}
 	read := func(until func() bool) {

@@ -23,22 +23,6 @@ func openMemory(t *testing.T) *memoryQueue {
 	return q
 }
 
-// A message due before the head must not wait for it.
-func TestMemoryNewHeadShortensTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, start := openMemory(t), time.Now()
-		require.NoError(t, q.Offer(t.Context(), []byte("late"), time.Hour))
-		go func() {
-			time.Sleep(time.Minute) // of the bubble: the taker waits for the head
-			_ = q.Offer(context.Background(), []byte("soon"), time.Second)
-		}()
-		value, err := q.Take(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "soon", string(value))
-		require.Equal(t, time.Minute+time.Second, time.Since(start))
-	})
-}
-
 func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := openMemory(t)
@@ -128,24 +112,4 @@ func TestMemoryStartsEmpty(t *testing.T) {
 		copy(value, "after!")
 		require.NoError(t, q.Values(t.Context(), func(v []byte) { require.Equal(t, "before", string(v)) }))
 	}
-}
-
-func TestMemoryPollsAndCancels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := openMemory(t)
-		require.NoError(t, q.Offer(t.Context(), []byte("soon"), time.Second))
-		require.NoError(t, q.Offer(t.Context(), []byte("cancelled"), time.Second))
-		for _, want := range []bool{true, false} {
-			removed, err := q.Remove(t.Context(), []byte("cancelled"))
-			require.NoError(t, err)
-			require.Equal(t, want, removed)
-		}
-		for _, want := range []string{"", "soon", ""} {
-			value, ok, err := q.Poll(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, want != "", ok)
-			require.Equal(t, want, string(value))
-			time.Sleep(time.Second)
-		}
-	})
 }
