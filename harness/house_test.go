@@ -46,7 +46,7 @@ var rooms = []room{
 		"harness/internal/compare", "harness/internal/report", "harness/internal/web",
 	}, []string{"dq", "ground", "result", "load"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
-		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
+		"harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
 		"harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{

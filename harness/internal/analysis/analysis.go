@@ -19,7 +19,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Bounds of the memory.
@@ -38,7 +37,7 @@ type Analysis struct {
 	Match func(value []byte, shown string) bool
 
 	// Rules takes each line, and nil at the end of a log, and returns what the lines before it broke; nil for no rules.
-	Rules func(*monitor.Line) []trace.Breach
+	Rules func(*trace.Line) []trace.Breach
 
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
@@ -153,7 +152,7 @@ func (a *Analysis) begin() {
 }
 
 // Line takes in the next line.
-func (a *Analysis) Line(l monitor.Line) {
+func (a *Analysis) Line(l trace.Line) {
 	if a.lines > 0 && l.Time < a.now-logGap {
 		a.End()
 	}
@@ -163,7 +162,7 @@ func (a *Analysis) Line(l monitor.Line) {
 	if a.first == 0 || l.Time < a.first {
 		a.first = l.Time
 	}
-	if _, mark := monitor.CaseMark(l); mark {
+	if _, mark := trace.CaseMark(l); mark {
 		a.end(false)
 		return
 	}
@@ -249,7 +248,7 @@ func (a *Analysis) client(c *trace.Call) {
 }
 
 // affected returns the keys of a command, but not the list that it moves to: that push is no offer.
-func affected(name string, l monitor.Line) []string {
+func affected(name string, l trace.Line) []string {
 	keys := trace.KeysOf(l)
 	if strings.HasSuffix(name, "rpoplpush") || strings.HasSuffix(name, "lmove") {
 		keys = keys[:min(len(keys), 1)]
@@ -258,7 +257,7 @@ func affected(name string, l monitor.Line) []string {
 }
 
 // begun begins the step of a call.
-func (a *Analysis) begun(l monitor.Line, by *host, q *queue) *step {
+func (a *Analysis) begun(l trace.Line, by *host, q *queue) *step {
 	s := &a.step
 	*s = step{
 		queue: q, at: place{a.begunIn, int64(l.Number), l.Offset}, text: l.Raw, begun: l.Time, last: l.Time, host: by,
@@ -268,7 +267,7 @@ func (a *Analysis) begun(l monitor.Line, by *host, q *queue) *step {
 }
 
 // inner is a command of a script. Without a script's line in the log, a step is made up.
-func (a *Analysis) inner(l monitor.Line) {
+func (a *Analysis) inner(l trace.Line) {
 	if a.scriptLines++; len(l.Args) < 2 {
 		return
 	}

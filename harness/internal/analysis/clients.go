@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 const (
@@ -48,7 +48,7 @@ func (a *Analysis) connOf(peer string) *conn {
 var probeKeys = []string{"test1", "test2"}
 
 // setUp notes the evidence of a command about its connection. Redisson writes commands in capitals.
-func (c *conn) setUp(name string, l monitor.Line) {
+func (c *conn) setUp(name string, l trace.Line) {
 	if first := l.Args[0]; c.Client == "" && first != "" && first[0] >= 'a' && first[0] <= 'z' {
 		c.Client = "another client"
 	}
@@ -79,7 +79,7 @@ type listeners struct {
 	joined, left int64
 }
 
-func (a *Analysis) subscribe(c *conn, l monitor.Line) {
+func (a *Analysis) subscribe(c *conn, l trace.Line) {
 	for _, name := range l.Args[1:] {
 		of := a.listeners[name]
 		if !strings.HasPrefix(name, prefix) || len(c.channels) == 64 || slices.Contains(c.channels, name) || of == nil && len(a.listeners) == 2*maxQueues || len(name) > maxKeySize {
@@ -107,7 +107,7 @@ func (a *Analysis) unsubscribe(c *conn, from []string, at int64) {
 	})
 }
 
-func (a *Analysis) block(c *conn, name string, l monitor.Line) {
+func (a *Analysis) block(c *conn, name string, l trace.Line) {
 	if len(l.Args) < 3 {
 		return
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -61,12 +60,12 @@ var registry = func() map[string]script {
 }()
 
 // hold holds a line against the rules; nil is the end of a log.
-func (a *Analysis) hold(l *monitor.Line) {
+func (a *Analysis) hold(l *trace.Line) {
 	if a.Rules == nil {
 		return
 	}
 	for _, b := range a.Rules(l) {
-		if c := trace.Group([]monitor.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
+		if c := trace.Group([]trace.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
 			continue // dq and dq-bench look ahead, and set members aside
 		}
 		for _, arg := range b.Line.Args {
@@ -117,7 +116,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 }
 
 // argument is the number after the key, which is 1 if the command leaves it out.
-func argument(l monitor.Line) int64 {
+func argument(l trace.Line) int64 {
 	if len(l.Args) <= 2 {
 		return 1
 	}
@@ -126,7 +125,7 @@ func argument(l monitor.Line) int64 {
 }
 
 // effect is a command on a key of the queue.
-func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
+func (a *Analysis) effect(ref keyRef, name string, l trace.Line) {
 	q, s := ref.queue, &a.step
 	s.ran, s.last = true, l.Time
 	if !trace.Changes(l) || len(l.Args) < 2 {
@@ -168,7 +167,7 @@ func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
 	}
 }
 
-func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
+func (a *Analysis) onSet(q *queue, name string, l trace.Line) {
 	s := &a.step
 	switch name {
 	case "zadd":
@@ -244,7 +243,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 }
 
-func (a *Analysis) onList(q *queue, name string, l monitor.Line) {
+func (a *Analysis) onList(q *queue, name string, l trace.Line) {
 	s := &a.step
 	switch name {
 	case "rpush", "lpush", "rpushx", "lpushx":
@@ -273,7 +272,7 @@ func (a *Analysis) onList(q *queue, name string, l monitor.Line) {
 	}
 }
 
-func (a *Analysis) onDestination(q *queue, name string, l monitor.Line) {
+func (a *Analysis) onDestination(q *queue, name string, l trace.Line) {
 	s, most := &a.step, int64(0)
 	switch name {
 	case "rpush", "lpush", "rpushx", "lpushx":

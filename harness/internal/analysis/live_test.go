@@ -17,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -41,11 +41,11 @@ func TestLiveUntilTheServerCloses(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	conn, err := monitor.Dial(ctx, "redis://"+listener.Addr().String())
+	conn, err := trace.Dial(ctx, "redis://"+listener.Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Live(ctx, conn), monitor.ErrClosed)
+	require.ErrorIs(t, r.Live(ctx, conn), trace.ErrClosed)
 	d := r.Document()
 	require.EqualValues(t, 4, d.Commands)
 	require.EqualValues(t, 1, d.Queues[0].Offers)
@@ -83,21 +83,21 @@ func TestQueueAtWork(t *testing.T) {
 }
 
 // watched is a server, and the lines that its MONITOR shows.
-func watched(t *testing.T) (context.Context, *redis.Server, goredis.UniversalClient, *monitor.Conn) {
+func watched(t *testing.T) (context.Context, *redis.Server, goredis.UniversalClient, *trace.Conn) {
 	t.Helper()
 	srv := redistest.Redis(t)
 	rdb := redistest.Client(srv)
 	t.Cleanup(func() { _ = rdb.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	watch, err := monitor.Dial(ctx, srv.URL())
+	watch, err := trace.Dial(ctx, srv.URL())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = watch.Close() })
 	return ctx, srv, rdb, watch
 }
 
 // until analyses the lines that MONITOR has shown so far.
-func until(ctx context.Context, t *testing.T, conn *monitor.Conn, rdb goredis.UniversalClient) *analysis.Document {
+func until(ctx context.Context, t *testing.T, conn *trace.Conn, rdb goredis.UniversalClient) *analysis.Document {
 	t.Helper()
 	require.NoError(t, rdb.Echo(ctx, "the end").Err())
 	for r := (&analysis.Reader{Analysis: analysis.New()}); ; {

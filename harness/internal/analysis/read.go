@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // Reader takes in logs.
@@ -43,7 +43,7 @@ func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) er
 		}
 		in.CloseWithError(err)
 	}()
-	s := monitor.NewScanner(out)
+	s := trace.NewLineScanner(out)
 	for s.Scan() {
 		if l, err := s.Line(); err == nil {
 			r.Line(l)
@@ -102,7 +102,7 @@ func (r *Reader) look(path string) logFile {
 		return file
 	}
 	f, err := os.Open(path) // the reader of the whole file says why it fails
-	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); err == nil && s.Scan(); {
+	for s := trace.NewLineScanner(io.LimitReader(f, 1<<20)); err == nil && s.Scan(); {
 		if l, err := s.Line(); err == nil {
 			file.begins = l.Time
 			break
@@ -155,7 +155,7 @@ func (r *Reader) complete(line *LineOf) {
 }
 
 // Live takes in the commands of a server until ctx ends. It numbers the lines.
-func (r *Reader) Live(ctx context.Context, from *monitor.Conn) error {
+func (r *Reader) Live(ctx context.Context, from *trace.Conn) error {
 	latest := time.Now()
 	for n := 1; ; n++ {
 		l, err := from.Read(ctx)

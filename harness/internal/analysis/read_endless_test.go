@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // endless is a line without an end, in which somebody stops the reading.
@@ -38,5 +38,5 @@ func TestALineWithoutAnEndCanBeInterrupted(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(t.Context(), &endless{stop: func() {}}), monitor.ErrNoText)
+	require.ErrorIs(t, r.Log(t.Context(), &endless{stop: func() {}}), trace.ErrNoText)
 }

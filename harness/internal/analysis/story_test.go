@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // A story is a log that is made up: what clients of one queue, "orders", did. The server's
@@ -39,11 +39,11 @@ func newStory(release string) *story {
 
 func (s *story) add(peer string, args ...string) {
 	s.clock += 100
-	s.out.WriteString(monitor.Line{Time: s.clock, Peer: peer, Args: args}.String() + "\n")
+	s.out.WriteString(trace.Line{Time: s.clock, Peer: peer, Args: args}.String() + "\n")
 }
 
 func (s *story) client(args ...string) { s.add(s.peer, args...) }
-func (s *story) inner(args ...string)  { s.add(monitor.LuaPeer, args...) }
+func (s *story) inner(args ...string)  { s.add(trace.LuaPeer, args...) }
 
 // wait lets time pass until so many ms after the beginning.
 func (s *story) wait(ms int64) { s.clock = max(s.clock, storyBegins+ms*1000) }

@@ -16,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -115,7 +115,7 @@ func (c *call) listenTo(reader *analysis.Reader, length time.Duration) error {
 	if _, err := redis.Start(ctx, c.redis, nil); err != nil && !strings.Contains(err.Error(), "NOPERM") { // the right to MONITOR is enough
 		return err
 	}
-	conn, err := monitor.Dial(ctx, c.redis)
+	conn, err := trace.Dial(ctx, c.redis)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // diffDocument is what `diff --json` prints.
@@ -48,8 +47,8 @@ func newDiff() *call {
 }
 
 func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedFile, err error) {
-	left, err1 := monitor.ReadTree(ctx, leftPath)
-	right, err2 := monitor.ReadTree(ctx, rightPath)
+	left, err1 := trace.ReadTree(ctx, leftPath)
+	right, err2 := trace.ReadTree(ctx, rightPath)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}

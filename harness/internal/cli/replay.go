@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -61,7 +61,7 @@ func replayPlans(ctx context.Context, files []string) ([]*replay.Plan, error) {
 	var plans []*replay.Plan
 	var errs []error
 	for _, file := range files {
-		tree, err := monitor.ReadTree(ctx, file)
+		tree, err := trace.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
 			if tree[name] == nil {

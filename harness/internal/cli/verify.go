@@ -12,7 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -198,7 +198,7 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 		return err
 	}
 	report, err := plan.Run(v.Context())
-	stopped := errors.Is(err, monitor.ErrServerInUse) || errors.Is(err, conformance.ErrForbidden)
+	stopped := errors.Is(err, trace.ErrServerInUse) || errors.Is(err, conformance.ErrForbidden)
 	if errors.Is(err, context.Canceled) && !stopped {
 		err = fmt.Errorf("interrupted; what the run had made on the server is removed: %w", err)
 	}

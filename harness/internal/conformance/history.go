@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // A random history is a drawn Case, judged by the rules and, where nothing comes due in it, by the same history with the
@@ -145,7 +144,7 @@ func sameJSON(a, b string) bool {
 }
 
 // account holds the offered messages against their places.
-func (h *history) account(steps []*Step, lines []monitor.Line) string {
+func (h *history) account(steps []*Step, lines []trace.Line) string {
 	places, owed, unsure := map[string]int{}, map[string]int{}, map[string]bool{}
 	got := func(answer string) {
 		var typed struct{ V any }
@@ -155,7 +154,7 @@ func (h *history) account(steps []*Step, lines []monitor.Line) string {
 	}
 	lost := func(v string) bool {
 		i := slices.IndexFunc(h.given, func(at int64) bool {
-			return slices.ContainsFunc(lines, func(l monitor.Line) bool {
+			return slices.ContainsFunc(lines, func(l trace.Line) bool {
 				return strings.HasPrefix(l.Name(), "rpush") && slices.Contains(l.Args[1:], v) && at-beforeCancel < l.Time && l.Time < at+afterCancel
 			})
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Status is the outcome of a case.
@@ -248,7 +247,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	if err != nil {
 		return nil, fmt.Errorf("the recording %s: %w", source.recording.Path, err)
 	}
-	run := &monitor.Recording{Path: "this run", Lines: result.Lines}
+	run := &trace.Recording{Path: "this run", Lines: result.Lines}
 	seen := run.Cases()
 	if len(seen) != 1 || seen[0].ID != c.ID {
 		return nil, fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
@@ -269,7 +268,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 }
 
 // foreignScripts says which of the scripts that the server saw are not sent by the release.
-func foreignScripts(lines []monitor.Line, release wire.Release) (failures []string) {
+func foreignScripts(lines []trace.Line, release wire.Release) (failures []string) {
 	for _, s := range trace.Scripts(lines) {
 		switch {
 		case s.Known == nil:

@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // crashing is a program that is gone when an op is called.
@@ -129,7 +129,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 	}
 	script, ok := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script(wire.ScriptPoll)
 	require.True(t, ok)
-	eval := monitor.Line{Peer: "127.0.0.1:1", Args: []string{"EVAL", script.Body, "2", "a", "b"}}.String()
+	eval := trace.Line{Peer: "127.0.0.1:1", Args: []string{"EVAL", script.Body, "2", "a", "b"}}.String()
 	oracle, err := LoadOracle(fstest.MapFS{
 		"r/2.15.2/DQ.offer.monitor": {Data: []byte(line(eval))},
 		"r/3.16.6/DQ.offer.monitor": {Data: []byte(line(eval))},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -24,12 +23,12 @@ var named = regexp.MustCompile(`^(?:(publish|subscribe)|(z\w+)|[lr]push|lrem|lle
 
 // misnamed finds a channel, a sorted set or a list whose name has the queue's in it, while the right one is never
 // named. Such a name breaks a statement on names, and causes all other breaches of the case.
-func (c *Case) misnamed(lines []monitor.Line, own func(peer string) bool) []trace.Breach {
+func (c *Case) misnamed(lines []trace.Line, own func(peer string) bool) []trace.Breach {
 	n, given := c.names(), fmt.Sprint(c.queues(), c.Expect.Others)
 	for _, s := range c.Steps {
 		given += fmt.Sprint(s.Redis, s.With)
 	}
-	peer, used, wrong := "", map[string]bool{}, []monitor.Line{}
+	peer, used, wrong := "", map[string]bool{}, []trace.Line{}
 	for _, l := range lines {
 		if !l.Inner() {
 			peer = l.Peer
@@ -198,11 +197,11 @@ func (r *caseRun) checkExpiry(ctx context.Context, key string) (string, error) {
 }
 
 // checkPublished counts the announcements.
-func (r *caseRun) checkPublished(lines []monitor.Line) []string {
+func (r *caseRun) checkPublished(lines []trace.Line) []string {
 	if r.c.Expect.Published == nil {
 		return nil
 	}
-	got := count(lines, func(l monitor.Line) bool {
+	got := count(lines, func(l trace.Line) bool {
 		return strings.EqualFold(l.Name(), "publish") && len(l.Args) > 1 && l.Args[1] == r.names.Channel
 	})
 	if got == *r.c.Expect.Published {

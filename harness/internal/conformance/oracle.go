@@ -13,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Oracle is the recordings of the real Redisson, by release.
@@ -24,8 +23,8 @@ type Oracle struct {
 
 // recordedCase is the part of a recording that belongs to a case.
 type recordedCase struct {
-	recording *monitor.Recording
-	lines     []monitor.Line
+	recording *trace.Recording
+	lines     []trace.Line
 	absent    string // why there are no lines: the real Redisson could not run the case
 }
 
@@ -55,7 +54,7 @@ func loadRelease(files fs.FS, dir string) (map[string]recordedCase, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the recordings cannot be read: %w", err)
 		}
-		recording, err := monitor.Read(bytes.NewReader(text), p)
+		recording, err := trace.Read(bytes.NewReader(text), p)
 		if err != nil {
 			return nil, err
 		}

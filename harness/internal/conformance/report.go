@@ -11,7 +11,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -129,7 +128,7 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the recordings cannot be written: %w", err)
 	}
-	bySection, order := map[string]*monitor.Recording{}, []string{}
+	bySection, order := map[string]*trace.Recording{}, []string{}
 	for _, result := range report.Cases {
 		if len(result.Lines) == 0 && result.Absent == "" {
 			continue
@@ -137,7 +136,7 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 		section, _, _ := strings.Cut(result.ID, "/")
 		recording := bySection[section]
 		if recording == nil {
-			recording = &monitor.Recording{Fields: []monitor.Field{
+			recording = &trace.Recording{Fields: []trace.Field{
 				{Key: "source", Value: "dq-bench record, conformance section " + section},
 				{Key: "client", Value: report.Driver.Name},
 				{Key: "version", Value: report.Driver.Version},
@@ -148,7 +147,7 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 		recording.Lines = append(recording.Lines, result.Lines...)
 		for _, declared := range [][2]string{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.Uncompared}} {
 			if declared[1] != "" {
-				recording.Fields = append(recording.Fields, monitor.Field{Key: declared[0], Value: result.ID + ": " + declared[1]})
+				recording.Fields = append(recording.Fields, trace.Field{Key: declared[0], Value: result.ID + ": " + declared[1]})
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Real Redissons test the rules: none may speak on any recorded case of a release for which its statement holds.
@@ -34,7 +33,7 @@ func TestRulesAreSilentOnRecordings(t *testing.T) {
 }
 
 // byHarness are the peers that write what waits by plain commands, as the steps of cases do and no Redisson does.
-func byHarness(lines []monitor.Line) map[string]bool {
+func byHarness(lines []trace.Line) map[string]bool {
 	peers := map[string]bool{}
 	for _, l := range lines {
 		if !l.Inner() && len(l.Args) > 1 && (l.Name() == "zadd" || l.Name() == "rpush") && strings.HasPrefix(l.Args[1], "redisson_delay_queue") {

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -156,13 +156,13 @@ func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, en
 // unseen says why the commands of the program are not seen on a server: it has no MONITOR, or one that cannot be read. The
 // level is State then; a recording cannot be made. It returns "" for a server with MONITOR.
 func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
-	why := monitor.Unreadable(srv.Product, srv.Version)
+	why := trace.Unreadable(srv.Product, srv.Version)
 	if why == "" {
-		conn, err := monitor.Dial(ctx, srv.URL())
+		conn, err := trace.Dial(ctx, srv.URL())
 		switch {
 		case err == nil:
 			return "", conn.Close()
-		case !errors.Is(err, monitor.ErrRefused) || !p.Server && errors.Is(asForbidden(err), ErrForbidden):
+		case !errors.Is(err, trace.ErrRefused) || !p.Server && errors.Is(asForbidden(err), ErrForbidden):
 			return "", asForbidden(err)
 		}
 		why = err.Error()

@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -56,7 +55,7 @@ type Runner struct {
 var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
 // NewRunner prepares a run on one server. A server that was started for the run is emptied before each case; any other
-// server must be empty and unused: see monitor.Guest.
+// server must be empty and unused: see trace.Guest.
 func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program program.Program, release wire.Release) (_ *Runner, err error) {
 	address, err := redis.ParseAddress(srv.URL())
 	if err != nil || address.Topology != redis.Single {
@@ -83,7 +82,7 @@ func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program pr
 		}
 	}
 	if srv.How == "external" {
-		r.senders.guest = &monitor.Guest{
+		r.senders.guest = &trace.Guest{
 			Conn: r.control, Connections: 3, // control, set-up and MONITOR
 			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 		}
@@ -110,14 +109,14 @@ func asForbidden(err error) error {
 	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
 
-// Stopped is monitor.ErrServerInUse or ErrForbidden once the run must not go on, else nil.
+// Stopped is trace.ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
 
 // Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is
 // removed.
 func (r *Runner) Close() error {
 	var left error
-	if r.senders.guest != nil && !errors.Is(r.stopped, monitor.ErrServerInUse) {
+	if r.senders.guest != nil && !errors.Is(r.stopped, trace.ErrServerInUse) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 		defer cancel()
 		if left = r.empty(ctx); left == nil {
@@ -146,7 +145,7 @@ func (r *Runner) disconnect() error {
 // Observation has all that a case showed.
 type Observation struct {
 	// Lines are the server's from before the first open to after the last close, the case mark first.
-	Lines []monitor.Line `json:"-"`
+	Lines []trace.Line `json:"-"`
 	// Failures are expectations on replies, waits and keys that were not met.
 	Failures []string `json:"-"`
 	// Broken are the statements that a rule found broken.
@@ -165,7 +164,7 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, r.stopped
 	}
 	observed, err := r.observe(ctx, c)
-	if r.senders.guest != nil && !errors.Is(err, monitor.ErrServerInUse) {
+	if r.senders.guest != nil && !errors.Is(err, trace.ErrServerInUse) {
 		refused := err
 		if observed != nil && len(observed.Failures) > 0 {
 			refused = errors.New(strings.Join(observed.Failures, "\n"))
@@ -177,7 +176,7 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 			observed, err = nil, refused
 		}
 	}
-	if errors.Is(err, monitor.ErrServerInUse) || errors.Is(err, ErrForbidden) {
+	if errors.Is(err, trace.ErrServerInUse) || errors.Is(err, ErrForbidden) {
 		r.stopped = err
 	}
 	return observed, err
@@ -275,7 +274,7 @@ func (r *Runner) empty(ctx context.Context) error {
 }
 
 // collect returns all lines up to now.
-func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
+func (r *Runner) collect(ctx context.Context) ([]trace.Line, error) {
 	if r.unseen != "" {
 		return r.watch.take(), nil
 	}
@@ -283,10 +282,10 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 	if err := r.control.Do(ctx, "ECHO", marker).Err(); err != nil {
 		return nil, err
 	}
-	end := func(lines []monitor.Line) int {
-		return slices.IndexFunc(lines, func(l monitor.Line) bool { return len(l.Args) == 2 && l.Args[1] == marker })
+	end := func(lines []trace.Line) int {
+		return slices.IndexFunc(lines, func(l trace.Line) bool { return len(l.Args) == 2 && l.Args[1] == marker })
 	}
-	if err := r.watch.until(ctx, "the end mark", func(lines []monitor.Line) bool { return end(lines) >= 0 }); err != nil {
+	if err := r.watch.until(ctx, "the end mark", func(lines []trace.Line) bool { return end(lines) >= 0 }); err != nil {
 		return nil, &faultError{err}
 	}
 	lines := r.watch.take()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
@@ -27,11 +27,11 @@ import (
 // The proxy also sees the commands of administrators, which MONITOR does not show.
 type senders struct {
 	proxy *proxy.Proxy
-	url   string             // of the server by way of the proxy
-	mark  string             // begins the text of each ECHO
-	guest *monitor.Guest     // nil on a server that was started for the run
-	tee   func(monitor.Line) // gets the program's commands on a server without MONITOR; else nil
-	named map[string]bool    // arguments of these commands since the last case
+	url   string           // of the server by way of the proxy
+	mark  string           // begins the text of each ECHO
+	guest *trace.Guest     // nil on a server that was started for the run
+	tee   func(trace.Line) // gets the program's commands on a server without MONITOR; else nil
+	named map[string]bool  // arguments of these commands since the last case
 
 	mu     sync.Mutex
 	peers  map[string]string // the sender of each peer
@@ -67,7 +67,7 @@ func newSenders(address string) (*senders, error) {
 }
 
 // keep notes the sender of a line and reports whether the line is part of a case.
-func (s *senders) keep(l monitor.Line) bool {
+func (s *senders) keep(l trace.Line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !l.Inner() {
@@ -136,7 +136,7 @@ func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
 			s.named[arg] = true
 		}
 		s.mu.Unlock()
-		s.tee(monitor.Line{Time: time.Now().UnixMicro(), Peer: tested, Args: command})
+		s.tee(trace.Line{Time: time.Now().UnixMicro(), Peer: tested, Args: command})
 	}
 	if name := strings.ToLower(strings.Join(command[:min(2, len(command))], " ")); begins(name, administrators) {
 		s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -105,7 +105,7 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 	}(begun)
 	report, err := plan.Run(t.Context())
 	names := <-set
-	require.ErrorIs(t, err, monitor.ErrServerInUse)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "SET of 127.0.0.1:")
 	require.Positive(t, report.Counts.Pass)
 	require.Zero(t, report.Counts.Fail, report.Text())
@@ -213,7 +213,7 @@ func TestServerWithoutMonitor(t *testing.T) {
 	other := clientOf(t, srv, 0)
 	plan.Finished = func(r Result) { require.NoError(t, other.Set(t.Context(), "theirs", r.ID, 0).Err()) }
 	_, err = plan.Run(t.Context())
-	require.ErrorIs(t, err, monitor.ErrServerInUse)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.NotEmpty(t, other.Get(t.Context(), "theirs").Val())
 
 	plan.Level, plan.Oracle = Wire, nil

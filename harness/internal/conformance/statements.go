@@ -11,12 +11,11 @@ import (
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // breaches holds lines against the rules whose statements hold for a release. Until an instant, in Unix microseconds, the
 // clients are healthy.
-func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer string) bool, release wire.Release, healthy int64) (all []trace.Breach) {
+func breaches(timeline *trace.Timeline, lines []trace.Line, own func(peer string) bool, release wire.Release, healthy int64) (all []trace.Breach) {
 	timeline.Live = true
 	for _, l := range lines {
 		if timeline.Live && l.Time > healthy {
@@ -41,7 +40,7 @@ func holding(found []trace.Breach, release wire.Release) []trace.Breach {
 // Rules holds the lines of logs against the rules whose statements hold for a release; "" is no release, and no rules. Its
 // function takes the next line, or nil at the end of a log, and returns the breaches of earlier lines. Queues are empty when
 // a log begins, and after FLUSHALL and FLUSHDB. The speed of reactions is not judged.
-func Rules(name string) (func(*monitor.Line) []trace.Breach, error) {
+func Rules(name string) (func(*trace.Line) []trace.Breach, error) {
 	release, err := wire.LookupRelease(name)
 	if name == "" {
 		return nil, nil
@@ -50,7 +49,7 @@ func Rules(name string) (func(*monitor.Line) []trace.Breach, error) {
 	}
 	const apart = 60_000 // ms between the clocks of two hosts
 	timeline := trace.NewTimeline()
-	return func(l *monitor.Line) (broken []trace.Breach) {
+	return func(l *trace.Line) (broken []trace.Breach) {
 		if l == nil || strings.HasPrefix(l.Name(), "flush") {
 			broken, timeline = timeline.End(), trace.NewTimeline()
 		} else {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 const (
@@ -189,7 +189,7 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 		params["valueType"] = r.c.ValueType
 	}
 	var before, subscribed int
-	r.watch.look(func(lines []monitor.Line) { before, subscribed = r.transfers(lines), r.subscriptions(lines) })
+	r.watch.look(func(lines []trace.Line) { before, subscribed = r.transfers(lines), r.subscriptions(lines) })
 	client := cmp.Or(o.Client, mainHandle)
 	_, again := r.clients[client]
 	owner := r.program
@@ -216,7 +216,7 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	// none is for the comparison to say.
 	late, cancel := context.WithTimeout(ctx, subscribeGrace)
 	defer cancel()
-	_ = r.watch.until(late, "a subscription", func(l []monitor.Line) bool { return r.subscriptions(l) > subscribed })
+	_ = r.watch.until(late, "a subscription", func(l []trace.Line) bool { return r.subscriptions(l) > subscribed })
 	return nil
 }
 
@@ -224,8 +224,8 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 const subscribeGrace = 500 * time.Millisecond
 
 // subscriptions counts those to the queue's channel.
-func (r *caseRun) subscriptions(lines []monitor.Line) int {
-	return count(lines, func(l monitor.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
+func (r *caseRun) subscriptions(lines []trace.Line) int {
+	return count(lines, func(l trace.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
 }
 
 // poolOptions keep the program's pools small: every connection leaves lines in a recording that tell nothing about

@@ -14,7 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -59,7 +58,7 @@ func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClo
 }
 
 // here is when the harness's clock showed what a line of MONITOR says, at the earliest and at the latest.
-func (c serverClock) here(l monitor.Line) (earliest, latest time.Time) {
+func (c serverClock) here(l trace.Line) (earliest, latest time.Time) {
 	at := time.UnixMicro(l.Time).Add(-c.ahead)
 	return at.Add(-c.off), at.Add(c.off)
 }
@@ -96,7 +95,7 @@ func (r *caseRun) offers() []window {
 
 // offBy says which messages are due at another time, or have another text, than the calls that offered them asked for, and
 // which were not stored.
-func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []trace.Breach) {
+func offBy(lines []trace.Line, windows []window, clock serverClock) (broken []trace.Breach) {
 	for _, c := range trace.Group(lines) {
 		for _, o := range offered(c) {
 			if text := dueOutside(c.Line, o.Due, windows, clock); text != "" {
@@ -109,7 +108,7 @@ func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []
 		}
 	}
 	for _, w := range windows {
-		stores := func(l monitor.Line) bool {
+		stores := func(l trace.Line) bool {
 			earliest, latest := clock.here(l)
 			return strings.HasPrefix(l.Name(), "zadd") && !latest.Before(w.from) && !earliest.After(w.to)
 		}
@@ -146,7 +145,7 @@ func offered(c trace.Call) (all []trace.Offer) {
 
 // dueOutside says by how much a due time misses the call that offered the message, and "" where it does not. A message
 // that no call offers at that moment is one fault more. Sums of due times overflow as Java's do.
-func dueOutside(l monitor.Line, due int64, windows []window, clock serverClock) string {
+func dueOutside(l trace.Line, due int64, windows []window, clock serverClock) string {
 	earliest, latest := clock.here(l)
 	text := "a message was offered when no call that offers was under way"
 	for _, w := range windows {

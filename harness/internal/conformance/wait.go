@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -59,19 +59,19 @@ const meansPatience = 2 * time.Second
 func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	if w.Transfers > 0 {
 		event := fmt.Sprintf("%d transfers of %q", w.Transfers, r.names.TimeoutSet)
-		err := r.watch.until(ctx, event, func(l []monitor.Line) bool { return r.transfers(l) >= w.Transfers })
+		err := r.watch.until(ctx, event, func(l []trace.Line) bool { return r.transfers(l) >= w.Transfers })
 		var vain *waitError
 		if errors.As(err, &vain) {
-			r.watch.look(func(lines []monitor.Line) { vain.seen = r.otherTransfers(lines) })
+			r.watch.look(func(lines []trace.Line) { vain.seen = r.otherTransfers(lines) })
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if w.Command != "" {
-		is := func(l monitor.Line) bool { return !l.Inner() && l.Name() == strings.ToLower(w.Command) }
+		is := func(l trace.Line) bool { return !l.Inner() && l.Name() == strings.ToLower(w.Command) }
 		n := max(w.Count, 1)
-		if err := r.watch.until(ctx, fmt.Sprintf("%d times %s", n, w.Command), func(l []monitor.Line) bool { return count(l, is) >= n }); err != nil {
+		if err := r.watch.until(ctx, fmt.Sprintf("%d times %s", n, w.Command), func(l []trace.Line) bool { return count(l, is) >= n }); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func poll(ctx context.Context, event string, ok func() (bool, error)) error {
 
 // transfers counts the scripts that ask for due messages of a queue: Redisson's own, or below the level wire any. Without
 // MONITOR it counts the scripts with the queue's timeout set; a second try of the same call does not count.
-func (r *caseRun) transfers(lines []monitor.Line) int {
+func (r *caseRun) transfers(lines []trace.Line) int {
 	n, asked, calls := 0, false, map[string]bool{}
 	for _, l := range lines {
 		switch {
@@ -139,7 +139,7 @@ func (r *caseRun) transfers(lines []monitor.Line) int {
 }
 
 // otherTransfers describes the first transfer from other keys than the queue's, or outside of a script.
-func (r *caseRun) otherTransfers(lines []monitor.Line) string {
+func (r *caseRun) otherTransfers(lines []trace.Line) string {
 	for _, l := range lines {
 		switch {
 		case len(l.Args) < 2 || l.Name() != "zrangebyscore" && !asksForDue(l):
@@ -153,7 +153,7 @@ func (r *caseRun) otherTransfers(lines []monitor.Line) string {
 }
 
 // asksForDue reports whether a command other than ZRANGEBYSCORE can find due messages.
-func asksForDue(l monitor.Line) bool {
+func asksForDue(l trace.Line) bool {
 	switch l.Name() {
 	case "zpopmin", "zremrangebyscore", "zrangestore", "zcount":
 		return true
@@ -165,11 +165,11 @@ func asksForDue(l monitor.Line) bool {
 
 // watch reads MONITOR all the time, and lets others wait for lines.
 type watch struct {
-	conn *monitor.Conn           // nil on a server without MONITOR, where the proxy adds the lines
-	keep func(monitor.Line) bool // gets every line in order, and reports whether it is of a case or a mark
+	conn *trace.Conn           // nil on a server without MONITOR, where the proxy adds the lines
+	keep func(trace.Line) bool // gets every line in order, and reports whether it is of a case or a mark
 
 	mu      sync.Mutex
-	lines   []monitor.Line
+	lines   []trace.Line
 	changed chan struct{} // closed and replaced at each line
 	err     error
 	stop    context.CancelFunc
@@ -179,10 +179,10 @@ type watch struct {
 func (r *Runner) startWatch(ctx context.Context, redisURL string) (w *watch, err error) {
 	w = &watch{keep: r.senders.keep, changed: make(chan struct{}), done: make(chan struct{})}
 	if r.unseen != "" {
-		r.senders.tee = func(l monitor.Line) { w.add(l, nil) }
+		r.senders.tee = func(l trace.Line) { w.add(l, nil) }
 		return w, nil
 	}
-	if w.conn, err = monitor.Dial(ctx, redisURL); err != nil {
+	if w.conn, err = trace.Dial(ctx, redisURL); err != nil {
 		return nil, err
 	}
 	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -205,7 +205,7 @@ func (w *watch) read(ctx context.Context) {
 }
 
 // add notes a line, or the end of the lines.
-func (w *watch) add(line monitor.Line, err error) {
+func (w *watch) add(line trace.Line, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err = err; err == nil {
@@ -216,7 +216,7 @@ func (w *watch) add(line monitor.Line, err error) {
 }
 
 // take returns the lines so far and forgets them.
-func (w *watch) take() []monitor.Line {
+func (w *watch) take() []trace.Line {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines := w.lines
@@ -225,14 +225,14 @@ func (w *watch) take() []monitor.Line {
 }
 
 // look calls see with the lines since the last take.
-func (w *watch) look(see func([]monitor.Line)) {
+func (w *watch) look(see func([]trace.Line)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	see(w.lines)
 }
 
 // until waits until ok holds for the lines since the last take. The error at the end of ctx names the event.
-func (w *watch) until(ctx context.Context, event string, ok func([]monitor.Line) bool) error {
+func (w *watch) until(ctx context.Context, event string, ok func([]trace.Line) bool) error {
 	began := time.Now()
 	for {
 		w.mu.Lock()
@@ -274,7 +274,7 @@ type faultError struct{ error }
 
 func (e *faultError) Unwrap() error { return e.error }
 
-func count(lines []monitor.Line, is func(monitor.Line) bool) (n int) {
+func count(lines []trace.Line, is func(trace.Line) bool) (n int) {
 	for _, l := range lines {
 		if is(l) {
 			n++

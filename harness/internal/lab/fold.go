@@ -15,7 +15,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
@@ -92,7 +91,7 @@ func (p *packer) add(release wire.Release, folder fs.FS) error {
 }
 
 func (p *packer) addCase(id string, release wire.Release, text []byte) error {
-	rec, err := monitor.Read(bytes.NewReader(text), release.String())
+	rec, err := trace.Read(bytes.NewReader(text), release.String())
 	if err != nil {
 		return err
 	}

@@ -11,23 +11,22 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
-func redisson(release, id string) (*monitor.Recording, error) {
+func redisson(release, id string) (*trace.Recording, error) {
 	section, _, _ := strings.Cut(id, "/")
 	return read(recordings.Redisson(), release+"/"+section+".monitor", "recorded:"+release)
 }
 
-func read(files fs.FS, name, path string) (*monitor.Recording, error) {
+func read(files fs.FS, name, path string) (*trace.Recording, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return monitor.Read(f, path)
+	return trace.Read(f, path)
 }
 
 // bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with
@@ -61,7 +60,7 @@ type memberVector struct {
 
 // memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and
 // binary values, and of a Redis for Windows.
-func memberSources() (all []*monitor.Recording, err error) {
+func memberSources() (all []*trace.Recording, err error) {
 	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {
 		recording, err := redisson(of[0], of[1])
 		if err != nil {
@@ -213,16 +212,16 @@ func exchangeVectors() (all []exchangeVector, err error) {
 }
 
 // setUpPeer is the connection of the recorder, which marks the case and arranges things for it.
-func setUpPeer(recording *monitor.Recording, id string) string {
+func setUpPeer(recording *trace.Recording, id string) string {
 	for _, l := range recording.Lines {
-		if marked, ok := monitor.CaseMark(l); ok && marked == id {
+		if marked, ok := trace.CaseMark(l); ok && marked == id {
 			return l.Peer
 		}
 	}
 	return ""
 }
 
-func commandsOf(lines []monitor.Line, setUp string) []commandVector {
+func commandsOf(lines []trace.Line, setUp string) []commandVector {
 	names, commands := map[string]string{}, []commandVector{}
 	for _, l := range lines {
 		from := "script"
@@ -241,7 +240,7 @@ func commandsOf(lines []monitor.Line, setUp string) []commandVector {
 	return commands
 }
 
-func argsVector(l monitor.Line) []any {
+func argsVector(l trace.Line) []any {
 	args := make([]any, len(l.Args))
 	for i, arg := range l.Args {
 		args[i] = bytesVector(arg)

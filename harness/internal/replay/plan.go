@@ -11,7 +11,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // maxPeers bounds the connections of one replay.
@@ -19,7 +18,7 @@ const maxPeers = 1000
 
 // Plan is a recording made ready to be sent.
 type Plan struct {
-	Recording *monitor.Recording
+	Recording *trace.Recording
 	// Notes are the deviations that the replay handles, one sentence each.
 	Notes []string
 	// Divergence is set if a recorded member cannot be a member; then nothing is sent.
@@ -34,12 +33,12 @@ type Plan struct {
 // step is one call, and the lines that MONITOR must show for it.
 type step struct {
 	trace.Call
-	expected []monitor.Line
+	expected []trace.Line
 }
 
 // NewPlan works out the commands and the lines. The error names the line that cannot be replayed: no plan changes more
 // than the keys of the recording.
-func NewPlan(rec *monitor.Recording) (*Plan, error) {
+func NewPlan(rec *trace.Recording) (*Plan, error) {
 	p := &Plan{Recording: rec}
 	if len(rec.Lines) == 0 {
 		return nil, fmt.Errorf("%s: the recording has no commands", rec.Path)
@@ -78,7 +77,7 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 			continue
 		}
 		s := step{Call: c}
-		lines := append([]monitor.Line{c.Line}, c.Inner...)
+		lines := append([]trace.Line{c.Line}, c.Inner...)
 		for i, l := range lines {
 			for _, name := range trace.KeysOf(l) {
 				if k := (trace.Key{DB: l.DB, Name: name}); !keys[k] {
@@ -138,7 +137,7 @@ func lineNumbers(numbers []int) string {
 
 // isSetUp reports whether a command is only about its connection: such commands depend on the server's password and
 // version, and MONITOR prints AUTH without arguments.
-func isSetUp(l monitor.Line) bool {
+func isSetUp(l trace.Line) bool {
 	switch l.Name() {
 	case "auth", "hello":
 		return true
@@ -149,7 +148,7 @@ func isSetUp(l monitor.Line) bool {
 }
 
 // unreplayable says why no server gets a command; "" if it may.
-func unreplayable(l monitor.Line) string {
+func unreplayable(l trace.Line) string {
 	sub := strings.ToLower(l.Arg(1))
 	switch name := l.Name(); name {
 	case "flushall", "flushdb", "swapdb", "shutdown", "config", "debug", "save", "bgsave", "bgrewriteaof", "replicaof",

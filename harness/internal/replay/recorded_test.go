@@ -9,7 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	goredis "github.com/redis/go-redis/v9"
@@ -23,7 +23,7 @@ func record(t *testing.T, act func(ctx context.Context, client goredis.Universal
 	client := redistest.Client(srv)
 	defer client.Close()
 	require.NoError(t, client.Ping(t.Context()).Err())
-	conn, err := monitor.Dial(t.Context(), srv.URL())
+	conn, err := trace.Dial(t.Context(), srv.URL())
 	require.NoError(t, err)
 	defer conn.Close()
 	act(t.Context(), client)
@@ -158,7 +158,7 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 
 	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.RPush(ctx, "zlyx", "a user's message").Err() }))
 	_, err := replay.Run(ctx, target, plan)
-	require.ErrorIs(t, err, monitor.ErrServerInUse)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, `the key "zlyx"`)
 	require.Equal(t, []string{"zlyx"}, keys(t, srv))
 }
@@ -169,7 +169,7 @@ func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
 	defer client.Close()
 	require.NoError(t, client.Ping(t.Context()).Err())
 	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
-	require.ErrorIs(t, err, monitor.ErrServerInUse)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "1 other clients")
 	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_rpush:")
 }
@@ -192,7 +192,7 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 	}()
 	_, err := replay.Run(ctx, replay.Target{URL: srv.URL()}, plan)
 	require.NoError(t, <-came)
-	require.ErrorIs(t, err, monitor.ErrServerInUse)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "RPUSH of 127.0.0.1:")
 	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
 	defer client.Close()
@@ -207,7 +207,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := monitor.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}

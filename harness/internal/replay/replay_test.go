@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/stretchr/testify/require"
@@ -25,9 +25,9 @@ func document(t *testing.T, name string) string {
 	return text
 }
 
-func parse(t *testing.T, text string) *monitor.Recording {
+func parse(t *testing.T, text string) *trace.Recording {
 	t.Helper()
-	rec, err := monitor.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
 	require.NoError(t, err)
 	return rec
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -81,7 +80,7 @@ func (p *Plan) result() *Result {
 }
 
 // compareCommands compares the lines expected with those shown.
-func compareCommands(expected, shown []monitor.Line) *Divergence {
+func compareCommands(expected, shown []trace.Line) *Divergence {
 	d := trace.CompareLines(expected, shown)
 	if d == nil {
 		return nil
@@ -99,8 +98,8 @@ func compareCommands(expected, shown []monitor.Line) *Divergence {
 }
 
 // memberDivergence reports a member that no server can have packed so.
-func memberDivergence(rec *monitor.Recording, e *trace.MemberError) *Divergence {
-	at := slices.IndexFunc(rec.Lines, func(l monitor.Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
+func memberDivergence(rec *trace.Recording, e *trace.MemberError) *Divergence {
+	at := slices.IndexFunc(rec.Lines, func(l trace.Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
 	left := trace.Column{Title: "recorded", Lines: rec.Lines, At: at, Arg: -1}
 	right := trace.Column{Title: "seen", Note: "not sent"}
 	return &Divergence{

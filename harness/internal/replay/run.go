@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -34,8 +33,8 @@ type run struct {
 	plan     *Plan
 	target   Target
 	control  redis.Conn
-	monitor  *monitor.Conn
-	guest    *monitor.Guest // nil on an own server
+	monitor  *trace.Conn
+	guest    *trace.Guest // nil on an own server
 	drains   sync.WaitGroup
 	opened   []*conn
 	peers    map[string]*conn // by the recording's name
@@ -44,8 +43,8 @@ type run struct {
 	own      *conn            // stands for control as a sender
 	nonce    string
 	marks    int
-	expected []monitor.Line
-	shown    []monitor.Line
+	expected []trace.Line
+	shown    []trace.Line
 	model    *trace.Keyspace
 }
 
@@ -63,7 +62,7 @@ type conn struct {
 }
 
 // Run replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
-// failed; it is monitor.ErrServerInUse if another client uses a server that is not own.
+// failed; it is trace.ErrServerInUse if another client uses a server that is not own.
 func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
 	if plan.Divergence != nil {
 		return plan.result(), nil
@@ -79,7 +78,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	defer r.disconnect()
 	// MONITOR begins before the check that the server is empty: a later key without another client's command is the
 	// replay's.
-	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
+	if r.monitor, err = trace.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
 	if r.control, err = redis.ConnectMany(target.URL, 1); err != nil {
@@ -105,7 +104,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return fmt.Errorf("emptying the server: %w", err)
 		}
 	} else {
-		r.guest = &monitor.Guest{Conn: r.control, Sync: r.sync, Connections: 2} // control and MONITOR
+		r.guest = &trace.Guest{Conn: r.control, Sync: r.sync, Connections: 2} // control and MONITOR
 		if err := r.guest.Admit(ctx); err != nil {
 			return err
 		}
@@ -121,7 +120,7 @@ func (r *run) prepare(ctx context.Context) error {
 // cleanUp removes the replay's keys and scripts from a server that is not own, unless another client has come.
 func (r *run) cleanUp(ctx context.Context, err error) error {
 	r.closePeers()
-	if r.guest == nil || errors.Is(err, monitor.ErrServerInUse) {
+	if r.guest == nil || errors.Is(err, trace.ErrServerInUse) {
 		return err
 	}
 	left := r.guest.Remove(ctx)
@@ -210,7 +209,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 
 // ready returns the connection of a recorded peer, free to send. A peer that waits in a blocking command was served, or
 // its time was up, before it sent this one.
-func (r *run) ready(ctx context.Context, l monitor.Line) (p *conn, err error) {
+func (r *run) ready(ctx context.Context, l trace.Line) (p *conn, err error) {
 	p = r.peers[l.Peer]
 	if p != nil && p.waits {
 		if err := r.control.Do(ctx, "CLIENT", "UNBLOCK", p.id).Err(); err != nil {
@@ -285,7 +284,7 @@ func (r *run) upTo(ctx context.Context, by *conn, echo func(mark string) error) 
 }
 
 // show takes over a line of MONITOR. Lines of other clients, and of their scripts, are not the replay's.
-func (r *run) show(l monitor.Line) {
+func (r *run) show(l trace.Line) {
 	if !l.Inner() {
 		r.sender = r.byAddr[l.Peer]
 	}

@@ -2,14 +2,12 @@ package trace
 
 import (
 	"fmt"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Call is a command of a client with the commands of its script, read once.
 type Call struct {
-	monitor.Line                // the client's
-	Inner        []monitor.Line // the commands of the script, in order; empty for other commands
+	Line         // the client's
+	Inner []Line // the commands of the script, in order; empty for other commands
 	// Rebuilt is true if the recording holds only Inner and Line was made from it; its peer is RebuiltPeer and its number
 	// is of the first inner line.
 	Rebuilt bool
@@ -23,11 +21,11 @@ type Call struct {
 }
 
 // commands returns the commands of a call's script, or the call's own.
-func (c Call) commands() []monitor.Line {
+func (c Call) commands() []Line {
 	if callsScript(c.Line) {
 		return c.Inner
 	}
-	return []monitor.Line{c.Line}
+	return []Line{c.Line}
 }
 
 // RebuiltPeer is the peer of a script call that a recording does not hold.
@@ -35,7 +33,7 @@ const RebuiltPeer = "rebuilt"
 
 // LineError says what is wrong with one line of a recording: the recording as such cannot be used.
 type LineError struct {
-	Line   monitor.Line
+	Line   Line
 	Reason string
 }
 
@@ -45,7 +43,7 @@ func (e *LineError) Error() string {
 
 // MemberError says that a packed member, or what should be one, is not what a Redisson release packs.
 type MemberError struct {
-	Line monitor.Line
+	Line Line
 	Err  error
 }
 
@@ -55,7 +53,7 @@ func (e *MemberError) Unwrap() error { return e.Err }
 // Calls groups the lines of a recording into calls. Inner commands belong to the script call right before them. Calls of a
 // recording with inner commands only are rebuilt. An inner command without a script call gives a *LineError, a member from
 // which no call can be rebuilt a *MemberError.
-func Calls(rec *monitor.Recording) ([]Call, error) {
+func Calls(rec *Recording) ([]Call, error) {
 	deviations, err := DeviationsOf(rec)
 	if err != nil {
 		return nil, err
@@ -72,14 +70,14 @@ func Calls(rec *monitor.Recording) ([]Call, error) {
 
 // Group is Calls for lines without a recording around them: nothing is rebuilt, and an inner command that belongs to no
 // script call is a call of its own.
-func Group(lines []monitor.Line) []Call {
+func Group(lines []Line) []Call {
 	calls, _ := group(lines)
 	return calls
 }
 
 // group puts inner commands under the script call before them, and reads what each call says: nothing behind it reads a
 // line again. The first inner command that has no call is returned; it becomes one of its own.
-func group(lines []monitor.Line) (calls []Call, orphan *monitor.Line) {
+func group(lines []Line) (calls []Call, orphan *Line) {
 	for i, l := range lines {
 		switch {
 		case !l.Inner():

@@ -3,8 +3,6 @@ package trace
 import (
 	"strconv"
 	"strings"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // named is a set of command names, in lower case.
@@ -34,19 +32,19 @@ var (
 		zrevrangebyscore zrevrank zscan zscore`)
 )
 
-func callsScript(l monitor.Line) bool { return scriptCalls[l.Name()] }
+func callsScript(l Line) bool { return scriptCalls[l.Name()] }
 
 // Blocks reports whether a command may wait before its answer.
-func Blocks(l monitor.Line) bool { return blocking[l.Name()] }
+func Blocks(l Line) bool { return blocking[l.Name()] }
 
 // Subscribes reports whether a command makes its connection a subscriber.
-func Subscribes(l monitor.Line) bool { return subscribing[l.Name()] }
+func Subscribes(l Line) bool { return subscribing[l.Name()] }
 
 // Changes reports whether a command changes a key, sends a message or waits. A script's changes are its inner commands.
-func Changes(l monitor.Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
+func Changes(l Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
 
 // KeysOf returns the keys that a command names. An unknown command has one key, its first argument, as nearly all have.
-func KeysOf(l monitor.Line) []string {
+func KeysOf(l Line) []string {
 	args, name := l.Args, l.Name()
 	if len(args) < 2 || keyless[name] {
 		return nil
@@ -91,7 +89,7 @@ const (
 
 // memberArgs returns the indices of the arguments that are packed members: of commands on a pending list or a timeout
 // set.
-func memberArgs(l monitor.Line) (indices []int) {
+func memberArgs(l Line) (indices []int) {
 	if len(l.Args) < 3 || !strings.HasPrefix(l.Args[1], timeoutSetPrefix) && !strings.HasPrefix(l.Args[1], pendingPrefix) {
 		return nil
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // DefaultTolerance is how far the delays of an offer may differ between two recordings: a delay is known only as well
@@ -187,12 +185,12 @@ func (c *candidate) column(t *Trace, e *Event) Column {
 		col.Note = "no further call of this role"
 		return col
 	}
-	lines := append([]monitor.Line{e.Line}, e.Inner...)
+	lines := append([]Line{e.Line}, e.Inner...)
 	if e.Rebuilt {
 		lines[0] = e.Inner[0]
 	}
 	at := lines[min(c.form, len(lines)-1)]
-	col.At = slices.IndexFunc(t.Lines, func(l monitor.Line) bool { return l.Number == at.Number })
+	col.At = slices.IndexFunc(t.Lines, func(l Line) bool { return l.Number == at.Number })
 	if c.form >= len(e.Form) {
 		col.At++
 		col.Note = "no further command in this script call"

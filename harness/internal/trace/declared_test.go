@@ -6,24 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // A case that a side declares absent, or not the same each time, is not compared, and is no
 // difference; the others are.
 func TestDiffGoesOnAtWhatIsDeclared(t *testing.T) {
-	line := func(at int64, args ...string) monitor.Line {
-		return monitor.Line{Time: at, Peer: "127.0.0.1:1", Args: args}
+	line := func(at int64, args ...string) trace.Line {
+		return trace.Line{Time: at, Peer: "127.0.0.1:1", Args: args}
 	}
-	left := &monitor.Recording{Path: "left", Lines: []monitor.Line{
+	left := &trace.Recording{Path: "left", Lines: []trace.Line{
 		line(1, "ECHO", "case:a"), line(2, "GET", "x"), line(3, "ECHO", "case:b"), line(4, "GET", "x"), line(5, "ECHO", "case:c"), line(6, "GET", "x"),
 	}}
-	right := &monitor.Recording{
+	right := &trace.Recording{
 		Path:   "right",
-		Fields: []monitor.Field{{Key: trace.AbsentKey, Value: "a: it has no x: none"}, {Key: trace.UncomparedKey, Value: "b: by chance"}},
-		Lines:  []monitor.Line{line(1, "ECHO", "case:b"), line(2, "GET", "y"), line(3, "ECHO", "case:c"), line(4, "GET", "y")},
+		Fields: []trace.Field{{Key: trace.AbsentKey, Value: "a: it has no x: none"}, {Key: trace.UncomparedKey, Value: "b: by chance"}},
+		Lines:  []trace.Line{line(1, "ECHO", "case:b"), line(2, "GET", "y"), line(3, "ECHO", "case:c"), line(4, "GET", "y")},
 	}
-	for _, sides := range [][2]*monitor.Recording{{left, right}, {right, left}} {
+	for _, sides := range [][2]*trace.Recording{{left, right}, {right, left}} {
 		outcomes, err := trace.Diff(sides[0], sides[1], trace.DefaultTolerance)
 		require.NoError(t, err)
 		found := map[string]trace.Outcome{}

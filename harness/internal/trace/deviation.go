@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // rebuilder makes the calls of offers and transfers from the commands inside their scripts. Some arguments show only
@@ -22,7 +21,7 @@ type rebuilder struct {
 
 // rebuild returns the calls of a recording without script calls. A call follows from the command that begins its
 // script; the other commands are left for the comparison.
-func rebuild(rec *monitor.Recording, d Deviations) (calls []Call, err error) {
+func rebuild(rec *Recording, d Deviations) (calls []Call, err error) {
 	r := newRebuilder(rec, d)
 	for i := 0; i < len(rec.Lines); {
 		l, end := rec.Lines[i], i+1
@@ -41,7 +40,7 @@ func rebuild(rec *monitor.Recording, d Deviations) (calls []Call, err error) {
 	return calls, nil
 }
 
-func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
+func newRebuilder(rec *Recording, d Deviations) *rebuilder {
 	r := &rebuilder{d.LengthSize, map[string]string{}, map[string]wire.Layout{}, map[string]int{}, wire.Newest().Layout()}
 	if release, err := wire.ParseRelease(rec.Field("version")); err == nil {
 		r.fallback = release.Layout()
@@ -72,7 +71,7 @@ func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
 
 // names returns the names of the queue with a timeout set. The queues "orders" and "{orders}" have the same set: only a
 // transfer shows which one it is.
-func (r *rebuilder) names(l monitor.Line, args int) (wire.Names, error) {
+func (r *rebuilder) names(l Line, args int) (wire.Names, error) {
 	dest, ok := r.destinations[l.Arg(1)]
 	if !ok {
 		dest, ok = wire.DestinationOf(l.Arg(1))
@@ -85,7 +84,7 @@ func (r *rebuilder) names(l monitor.Line, args int) (wire.Names, error) {
 }
 
 // call rebuilds the call whose script made lines.
-func (r *rebuilder) call(lines []monitor.Line) (c Call, err error) {
+func (r *rebuilder) call(lines []Line) (c Call, err error) {
 	first := lines[0]
 	for _, l := range lines[1:] {
 		if !slices.Contains([]string{"rpush", "lrem", "zrem", "zrange", "publish"}, l.Name()) {
@@ -104,13 +103,13 @@ func (r *rebuilder) call(lines []monitor.Line) (c Call, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = newCall(monitor.Line{Time: first.Time, DB: first.DB, Peer: RebuiltPeer, Args: args, Number: first.Number})
+	c = newCall(Line{Time: first.Time, DB: first.DB, Peer: RebuiltPeer, Args: args, Number: first.Number})
 	c.Inner, c.Rebuilt = lines, true
 	return c, nil
 }
 
 // offer takes the member from ZADD or RPUSH, whichever the recording names more often: the comparison shows the odd one.
-func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
+func (r *rebuilder) offer(lines []Line) ([]string, error) {
 	zadd := lines[0]
 	names, err := r.names(zadd, 4)
 	if err != nil {
@@ -138,7 +137,7 @@ func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
 	return evalArgs(wire.ScriptOffer, m.Layout, keys, zadd.Args[2], random, string(m.Value)), nil
 }
 
-func (r *rebuilder) transfer(lines []monitor.Line) ([]string, error) {
+func (r *rebuilder) transfer(lines []Line) ([]string, error) {
 	first := lines[0]
 	names, err := r.names(first, 7)
 	if err != nil {
@@ -151,7 +150,7 @@ func (r *rebuilder) transfer(lines []monitor.Line) ([]string, error) {
 	case len(lines) == 1: // the script ended at its first member: it reads the other layout
 		layout = layout.Other()
 	}
-	if i := slices.IndexFunc(lines, func(l monitor.Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
+	if i := slices.IndexFunc(lines, func(l Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
 		m, err := unpackAny(lines[i].Args[3], r.lengthSize, nil)
 		if err != nil {
 			return nil, &MemberError{lines[i], err}
@@ -182,7 +181,7 @@ type Deviations struct {
 }
 
 // DeviationsOf reads the declarations of a recording. An unknown value is an error.
-func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
+func DeviationsOf(rec *Recording) (Deviations, error) {
 	d := Deviations{LengthSize: wire.LengthSize}
 	switch v := rec.Field("length-size"); v {
 	case "", "8":
@@ -193,7 +192,7 @@ func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 	}
 	switch v := rec.Field("script-calls"); v {
 	case "", "present":
-		d.ScriptCallsAbsent = v == "" && slices.ContainsFunc(rec.Lines, monitor.Line.Inner) &&
+		d.ScriptCallsAbsent = v == "" && slices.ContainsFunc(rec.Lines, Line.Inner) &&
 			!slices.ContainsFunc(rec.Lines, callsScript)
 	case "absent":
 		d.ScriptCallsAbsent = true
@@ -205,7 +204,7 @@ func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 
 // Expected returns the line that a Redis on a 64-bit Unix shows where l was recorded, with members of the usual length
 // size, and whether it differs. A member that cannot be read gives a *MemberError.
-func (d Deviations) Expected(l monitor.Line) (expected monitor.Line, translated bool, err error) {
+func (d Deviations) Expected(l Line) (expected Line, translated bool, err error) {
 	if d.LengthSize == wire.LengthSize {
 		return l, false, nil
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Outcome is the comparison of one case of two recordings.
@@ -31,7 +29,7 @@ const (
 )
 
 // declared are the reasons for not comparing cases, by their ids.
-func declared(recordings ...*monitor.Recording) map[string]string {
+func declared(recordings ...*Recording) map[string]string {
 	reasons := map[string]string{}
 	for _, rec := range recordings {
 		for _, f := range rec.Fields {
@@ -45,8 +43,8 @@ func declared(recordings ...*monitor.Recording) map[string]string {
 
 // Diff compares two recordings case by case, in the order of the left one. A case of one side only is a finding, unless
 // a side declares it. An error means that a recording has no normal form.
-func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, error) {
-	for _, rec := range []*monitor.Recording{left, right} {
+func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
+	for _, rec := range []*Recording{left, right} {
 		if len(rec.Lines) == 0 && len(declared(rec)) == 0 {
 			return nil, fmt.Errorf("%s: the recording has no commands, so that there is nothing to compare", rec.Path)
 		}
@@ -78,7 +76,7 @@ func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, e
 type keyedCase struct {
 	id    string
 	times int
-	lines []monitor.Line
+	lines []Line
 }
 
 // in returns the index of the same case in a list, or -1.
@@ -86,7 +84,7 @@ func (c keyedCase) in(list []keyedCase) int {
 	return slices.IndexFunc(list, func(other keyedCase) bool { return other.id == c.id && other.times == c.times })
 }
 
-func casesOf(rec *monitor.Recording) (all []keyedCase) {
+func casesOf(rec *Recording) (all []keyedCase) {
 	seen := map[string]int{}
 	for i, c := range rec.Cases() {
 		// A client that connects before the first case is no case.
@@ -99,7 +97,7 @@ func casesOf(rec *monitor.Recording) (all []keyedCase) {
 	return all
 }
 
-func diffCase(left, right *monitor.Recording, lc, rc keyedCase, tolerance time.Duration) (Outcome, error) {
+func diffCase(left, right *Recording, lc, rc keyedCase, tolerance time.Duration) (Outcome, error) {
 	l, err := Normalise(left, "left", lc.lines)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w", left.Path, err)

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // NormaliseExchange brings lines into the normal form of their changes, without reads, names and texts of scripts, and the
 // order of changes to different keys. A command with several elements is as many with one.
-func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+func NormaliseExchange(rec *Recording, name string, lines []Line) (*Trace, error) {
 	reduced := func(events []*Event) []*Event {
 		return slices.DeleteFunc(events, func(e *Event) bool { return !e.reduce() })
 	}
@@ -21,18 +20,18 @@ func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line
 
 // reduce leaves of an event what it changes; it reports whether that is anything.
 func (e *Event) reduce() bool {
-	made := slices.DeleteFunc(slices.Clone(e.commands()), func(l monitor.Line) bool { return !Changes(l) })
+	made := slices.DeleteFunc(slices.Clone(e.commands()), func(l Line) bool { return !Changes(l) })
 	if len(made) == 0 {
 		return false
 	}
 	if !callsScript(e.Line) {
 		return true
 	}
-	var single []monitor.Line
+	var single []Line
 	for _, l := range made {
 		single = append(single, split(l)...)
 	}
-	slices.SortStableFunc(single, func(a, b monitor.Line) int { return strings.Compare(a.Arg(1), b.Arg(1)) })
+	slices.SortStableFunc(single, func(a, b Line) int { return strings.Compare(a.Arg(1), b.Arg(1)) })
 	e.Inner = single
 	if dest, ok := movesTo(single); ok {
 		e.Role = Role{TransferTask, dest}
@@ -47,16 +46,16 @@ func (e *Event) reduce() bool {
 }
 
 // split makes one command for each element of one that adds or removes several.
-func split(l monitor.Line) []monitor.Line {
+func split(l Line) []Line {
 	kept := 2 // the name and the key
 	switch l.Name() {
 	case "rpush", "lpush", "zrem":
 	case "del", "unlink":
 		kept = 1
 	default:
-		return []monitor.Line{l}
+		return []Line{l}
 	}
-	var all []monitor.Line
+	var all []Line
 	for _, element := range l.Args[min(kept, len(l.Args)):] {
 		one := l
 		one.Args = append(slices.Clone(l.Args[:kept]), element)
@@ -66,13 +65,13 @@ func split(l monitor.Line) []monitor.Line {
 }
 
 // movesTo is the destination of a script that takes members out of the timeout set of a queue and pushes to the queue.
-func movesTo(lines []monitor.Line) (dest string, ok bool) {
+func movesTo(lines []Line) (dest string, ok bool) {
 	for _, push := range lines {
 		if name := push.Name(); name != "rpush" && name != "lpush" {
 			continue
 		}
 		timeouts := wire.NamesOf(push.Arg(1)).TimeoutSet
-		if slices.ContainsFunc(lines, func(l monitor.Line) bool {
+		if slices.ContainsFunc(lines, func(l Line) bool {
 			return strings.HasPrefix(l.Name(), "z") && l.Arg(1) == timeouts && l.Name() != "zadd"
 		}) {
 			return push.Arg(1), true
@@ -104,7 +103,7 @@ func (n *normaliser) change(e *Event) {
 }
 
 // upper is the command with its name in capitals.
-func upper(l monitor.Line) monitor.Line {
+func upper(l Line) Line {
 	l.Args = slices.Clone(l.Args)
 	l.Args[0] = strings.ToUpper(l.Args[0])
 	return l

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where the first made no call and has the
@@ -136,13 +134,13 @@ func isClusterProbe(c Call) bool {
 	if len(c.Inner) == 0 {
 		return len(s.Args) > 0 // that of 4.3.1, which fails at its first call
 	}
-	return slices.EqualFunc(c.Inner, keys, func(l monitor.Line, key string) bool {
+	return slices.EqualFunc(c.Inner, keys, func(l Line, key string) bool {
 		return slices.Equal(l.Args, []string{"get", key})
 	})
 }
 
 // Scripts returns those that lines call, each once, in order; a probe for clusters is none.
-func Scripts(lines []monitor.Line) []Script {
+func Scripts(lines []Line) []Script {
 	var scripts []Script
 	seen := map[string]bool{}
 	for _, c := range dropSetUp(Group(lines)) {

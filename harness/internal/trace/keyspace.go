@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Key is a key in a database.
@@ -31,7 +29,7 @@ type Keyspace struct {
 	// Subscribers are the peers of each channel.
 	Subscribers map[string]map[string]bool
 
-	waiting []monitor.Line // blocking commands, who waits longest first
+	waiting []Line // blocking commands, who waits longest first
 	inMulti map[string]bool
 	// changed is told of each element that comes, +1, or goes, -1.
 	changed func(key Key, element string, score float64, by int)
@@ -47,8 +45,8 @@ func NewKeyspace() *Keyspace {
 
 // Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the call, as
 // the server does.
-func (m *Keyspace) Apply(l monitor.Line, inner []monitor.Line) {
-	m.waiting = slices.DeleteFunc(m.waiting, func(w monitor.Line) bool { return w.Peer == l.Peer })
+func (m *Keyspace) Apply(l Line, inner []Line) {
+	m.waiting = slices.DeleteFunc(m.waiting, func(w Line) bool { return w.Peer == l.Peer })
 	switch name := l.Name(); {
 	case name == "multi":
 		m.inMulti[l.Peer] = true
@@ -76,7 +74,7 @@ func (m *Keyspace) Apply(l monitor.Line, inner []monitor.Line) {
 	}
 }
 
-func (m *Keyspace) subscribe(l monitor.Line) {
+func (m *Keyspace) subscribe(l Line) {
 	switch l.Name() {
 	case "subscribe":
 		for _, channel := range l.Args[1:] {
@@ -95,7 +93,7 @@ func (m *Keyspace) subscribe(l monitor.Line) {
 }
 
 // command changes the keys as the command does. It reports whether a popping command got an element.
-func (m *Keyspace) command(l monitor.Line) bool {
+func (m *Keyspace) command(l Line) bool {
 	args, db := l.Args, l.DB
 	key := func(i int) Key { return Key{db, args[i]} }
 	move := func(back, toFront bool) bool {

@@ -7,12 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 func keyspaceOf(t *testing.T, text string) *trace.Keyspace {
 	t.Helper()
-	rec, err := monitor.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
 	require.NoError(t, err)
 	m := trace.NewKeyspace()
 	for _, c := range trace.Group(rec.Lines) {
@@ -49,7 +48,7 @@ func TestASortedSetIsInOrder(t *testing.T) {
 func FuzzKeyspace(f *testing.F) {
 	f.Add(`1.000000 [0 1.1.1.1:1] "BLPOP" "q" "0"` + "\n" + `1.000000 [0 1.1.1.1:1] "lrem" "q" "-9" "x"`)
 	f.Fuzz(func(_ *testing.T, text string) {
-		rec, err := monitor.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}

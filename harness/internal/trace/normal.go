@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -49,20 +48,20 @@ type Event struct {
 
 // Trace is a recording, or one case of it, in normal form.
 type Trace struct {
-	Name   string         // for messages
-	Lines  []monitor.Line // all lines, set-up included
-	Events []*Event       // in the order of the recording
+	Name   string   // for messages
+	Lines  []Line   // all lines, set-up included
+	Events []*Event // in the order of the recording
 }
 
 // Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
 // them absent. An unreadable member, or an inner command without its script call, is compared as it is.
-func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+func Normalise(rec *Recording, name string, lines []Line) (*Trace, error) {
 	return normalised(rec, name, lines, foldEmptyTransfers, (*normaliser).normalise)
 }
 
 // normalised drops the set-up of lines, folds the events that are left, and writes the form of each.
-func normalised(rec *monitor.Recording, name string, lines []monitor.Line, fold func([]*Event) []*Event, write func(*normaliser, *Event)) (*Trace, error) {
-	part := &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
+func normalised(rec *Recording, name string, lines []Line, fold func([]*Event) []*Event, write func(*normaliser, *Event)) (*Trace, error) {
+	part := &Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
 	for i := range part.Lines {
 		if part.Lines[i].Number == 0 {
 			part.Lines[i].Number = i + 1
@@ -219,7 +218,7 @@ func (n *normaliser) id(id [8]byte) string {
 }
 
 // line returns the normal form of any command but a script call.
-func (n *normaliser) line(e *Event, l monitor.Line, tokens map[string]string) string {
+func (n *normaliser) line(e *Event, l Line, tokens map[string]string) string {
 	parts := []string{fmt.Sprintf("[%d]", l.DB), quoted(l.Args[0])}
 	members := memberArgs(l)
 	for i, arg := range l.Args[1:] {
@@ -237,7 +236,7 @@ func (n *normaliser) line(e *Event, l monitor.Line, tokens map[string]string) st
 }
 
 // isTimeArg tells where the scripts of offer and transfer pass a time on.
-func isTimeArg(l monitor.Line, i int) bool {
+func isTimeArg(l Line, i int) bool {
 	name := l.Name()
 	return i == 2 && (name == "zadd" || name == "publish") || i == 3 && name == "zrangebyscore"
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // dependency is an order between two roles that behaviour fixes, not timing.
@@ -49,7 +48,7 @@ func dependencies(t *Trace) []dependency {
 
 // offers reports whether a script puts a member into a timeout set.
 func (e *Event) offers() bool {
-	return e.Offer != nil || slices.ContainsFunc(e.Inner, func(l monitor.Line) bool { return l.Name() == "zadd" })
+	return e.Offer != nil || slices.ContainsFunc(e.Inner, func(l Line) bool { return l.Name() == "zadd" })
 }
 
 func after(seen bool, what string) string {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 const (
@@ -41,13 +40,13 @@ func says(broken bool, format string, args ...any) string {
 
 var rules = []rule{
 	{"W-OFFER-1", func(s *Step) bool { return !s.copies() && len(s.Added)+len(s.Listed) > 0 }, func(s *Step) string {
-		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool { return l.Name() == "lpush" && l.Arg(1) == s.Queue.Pending })
+		front := slices.ContainsFunc(s.Lines, func(l Line) bool { return l.Name() == "lpush" && l.Arg(1) == s.Queue.Pending })
 		return says(front, "LPUSH: the member comes before what the pending list holds already") +
 			says(len(s.Listed) == 0, "a member comes to the timeout set, and not to the pending list in the same step") +
 			says(len(s.Added) == 0, "a member comes to the pending list, and not to the timeout set in the same step")
 	}},
 	{"W-OFFER-2", (*Step).offers, func(s *Step) string {
-		asks := slices.ContainsFunc(s.Call.Inner, func(l monitor.Line) bool { return l.Name() == "time" })
+		asks := slices.ContainsFunc(s.Call.Inner, func(l Line) bool { return l.Name() == "time" })
 		due := s.Due[s.Added[0]]
 		return cmp.Or(says(asks, "the script asks the server for its time; the client's clock counts"),
 			says(due != math.Trunc(due), "the due time %v is no whole number of milliseconds", due))
@@ -87,7 +86,7 @@ var rules = []rule{
 			says(s.keepsEntries(), "members leave the timeout set, and not the pending list in the same step"), s.alters())
 	}},
 	{"W-TRANSFER-3", func(s *Step) bool { return s.transfers() && len(s.Pushed) > 0 }, func(s *Step) string {
-		front := slices.ContainsFunc(s.Lines, func(l monitor.Line) bool {
+		front := slices.ContainsFunc(s.Lines, func(l Line) bool {
 			return strings.HasPrefix(l.Name(), "lpush") && l.Arg(1) == s.Queue.Destination
 		})
 		return says(front, "LPUSH: the value comes before what the destination queue holds already")
@@ -167,7 +166,7 @@ func (t *Timeline) judge(s *Step) {
 }
 
 // breaks notes a breach; an empty text is none.
-func (t *Timeline) breaks(statement, text string, l monitor.Line) {
+func (t *Timeline) breaks(statement, text string, l Line) {
 	if text != "" {
 		t.broken = append(t.broken, Breach{Statement: statement, Text: text, Line: l})
 	}
@@ -238,17 +237,17 @@ func (t *Timeline) late() {
 	for _, q := range t.all {
 		if q.owes > 0 && t.now-q.owes > alive {
 			q.owes = 0
-			t.breaks("W-TRANSFER-5", "100 members were moved, more are due, and no transfer followed in time", monitor.Line{Time: t.now})
+			t.breaks("W-TRANSFER-5", "100 members were moved, more are due, and no transfer followed in time", Line{Time: t.now})
 		}
 		if !t.Live || len(t.keys.Subscribers[q.Channel]) == 0 {
 			continue
 		}
 		if q.mustStart > 0 && t.now-q.mustStart > alive {
-			t.breaks("W-START-2", "the client has subscribed, and ran no transfer in time", monitor.Line{Time: t.now})
+			t.breaks("W-START-2", "the client has subscribed, and ran no transfer in time", Line{Time: t.now})
 			q.mustStart = 0
 		}
 		if q.timer > 0 && t.now-q.timer > alive {
-			t.breaks("W-TIMER-1", fmt.Sprintf("the head came due at %d, and no transfer followed in time", q.timer/1000), monitor.Line{Time: t.now})
+			t.breaks("W-TIMER-1", fmt.Sprintf("the head came due at %d, and no transfer followed in time", q.timer/1000), Line{Time: t.now})
 			q.timer = 0
 		}
 	}
@@ -393,7 +392,7 @@ func (s *Step) misplaces() (expected, moved string) {
 
 // looks reports whether a step finds out what is due next, by any command.
 func (s *Step) looks() bool {
-	return s.transfers() || len(s.Added) == 0 && slices.ContainsFunc(s.Lines, func(l monitor.Line) bool {
+	return s.transfers() || len(s.Added) == 0 && slices.ContainsFunc(s.Lines, func(l Line) bool {
 		return l.Arg(1) == s.Queue.TimeoutSet && slices.Contains([]string{"zrange", "zrangebyscore", "zpopmin", "zremrangebyscore", "zrangestore", "zcount"}, l.Name())
 	})
 }
@@ -423,7 +422,7 @@ func (s *Step) keepsEntries() bool { return len(s.Unlisted) == 0 && s.Queue.hold
 
 // deletes reports whether a step removes whole keys.
 func (s *Step) deletes() bool {
-	return slices.ContainsFunc(s.Lines, func(l monitor.Line) bool { return l.Name() == "del" || l.Name() == "unlink" })
+	return slices.ContainsFunc(s.Lines, func(l Line) bool { return l.Name() == "del" || l.Name() == "unlink" })
 }
 
 // packed is W-MEMBER-1 or -2: an offer's member has the layout.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // A client with a subscription transfers at the subscription, and when the head comes due.
@@ -30,7 +29,7 @@ func TestLiveness(t *testing.T) {
 		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
 		"without subscribers": {offer, ""},
 	} {
-		rec, err := monitor.Read(strings.NewReader(c.text), name)
+		rec, err := trace.Read(strings.NewReader(c.text), name)
 		require.NoError(t, err)
 		timeline := trace.NewTimeline(wire.NamesOf("orders"))
 		timeline.Live = true

@@ -1,7 +1,5 @@
 package trace
 
-import "github.com/dq-bench/dq-bench/internal/monitor"
-
 // Bounds of one call: further commands of its script become a call without a client's line.
 const (
 	maxInner      = 1 << 17
@@ -16,7 +14,7 @@ type Scanner struct {
 
 // callLines are the lines of a call and their arguments, whose memory is reused.
 type callLines struct {
-	lines []monitor.Line
+	lines []Line
 	args  []string
 	bytes int
 	// joined is true if commands of a script can follow.
@@ -26,7 +24,7 @@ type callLines struct {
 // Add takes the next line and returns the call before it, or nil if the line belongs to the call under way. The
 // call is valid until the next call of Add or End. Commands of a script whose own line is missing are one call:
 // Line is the first command, Inner has the others.
-func (s *Scanner) Add(l monitor.Line) (before *Call) {
+func (s *Scanner) Add(l Line) (before *Call) {
 	u := &s.under
 	if joins := u.joined && l.Inner(); !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
 		before = s.End()

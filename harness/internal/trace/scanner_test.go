@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
@@ -16,7 +15,7 @@ import (
 func TestScannerGroups(t *testing.T) {
 	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
 	require.NoError(t, err)
-	recording, err := monitor.Read(bytes.NewReader(log), "log")
+	recording, err := trace.Read(bytes.NewReader(log), "log")
 	require.NoError(t, err)
 	calls := trace.Group(recording.Lines)
 	var s trace.Scanner
@@ -35,10 +34,10 @@ func TestScannerGroups(t *testing.T) {
 	require.Empty(t, calls)
 	require.Nil(t, s.End())
 
-	lua := monitor.Line{Peer: monitor.LuaPeer, Args: []string{"zrem", "k", "m"}} // the script's own line is missing
+	lua := trace.Line{Peer: trace.LuaPeer, Args: []string{"zrem", "k", "m"}} // the script's own line is missing
 	require.Nil(t, s.Add(lua))
 	require.Nil(t, s.Add(lua))
-	require.Len(t, s.Add(monitor.Line{Peer: "a:1", Args: []string{"PING"}}).Inner, 1)
+	require.Len(t, s.Add(trace.Line{Peer: "a:1", Args: []string{"PING"}}).Inner, 1)
 }
 
 // BenchmarkScanner reads 64 MB of recordings.
@@ -49,7 +48,7 @@ func BenchmarkScanner(b *testing.B) {
 	b.SetBytes(int64(len(log)))
 	for b.Loop() {
 		var calls trace.Scanner
-		for lines := monitor.NewScanner(bytes.NewReader(log)); lines.Scan(); {
+		for lines := trace.NewLineScanner(bytes.NewReader(log)); lines.Scan(); {
 			if l, err := lines.Line(); err == nil {
 				calls.Add(l)
 			}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // Script is the script of an EVAL or EVALSHA.
@@ -35,7 +34,7 @@ type Transfer struct {
 }
 
 // newCall reads a line: each line once, here.
-func newCall(l monitor.Line) Call {
+func newCall(l Line) Call {
 	c := Call{Line: l}
 	if len(l.Args) < 3 {
 		return c

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 func TestWhatACallSays(t *testing.T) {
@@ -16,7 +15,7 @@ func TestWhatACallSays(t *testing.T) {
 	transfer, _ := newRelease.Script(wire.ScriptTransfer)
 	offered := []string{"4", names.Destination, names.TimeoutSet, names.Pending, names.Channel, "1000", "12345678", "v"}
 	call := func(args ...string) trace.Call {
-		return trace.Group([]monitor.Line{{Peer: "127.0.0.1:1", Args: args}})[0]
+		return trace.Group([]trace.Line{{Peer: "127.0.0.1:1", Args: args}})[0]
 	}
 
 	c := call(append([]string{"EVAL", offer.Body}, offered...)...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,12 +27,12 @@ type session struct {
 
 	rng   *rand.Rand
 	clock int64 // µs
-	lines []monitor.Line
+	lines []trace.Line
 }
 
 var names = wire.NamesOf("orders")
 
-func (s *session) recording(t *testing.T) *monitor.Recording {
+func (s *session) recording(t *testing.T) *trace.Recording {
 	t.Helper()
 	s.rng = rand.New(rand.NewPCG(s.seed, 1))
 	s.clock = 1_700_000_000_000_000 + s.rng.Int64N(1e15)
@@ -54,7 +54,7 @@ func (s *session) recording(t *testing.T) *monitor.Recording {
 	for range 3 {
 		s.client("BLPOP", "orders", "0")
 	}
-	rec, err := monitor.Read(strings.NewReader(s.String()), fmt.Sprintf("seed%d", s.seed))
+	rec, err := trace.Read(strings.NewReader(s.String()), fmt.Sprintf("seed%d", s.seed))
 	require.NoError(t, err)
 	return rec
 }
@@ -71,7 +71,7 @@ func (s *session) ms() int64 { return s.clock / 1000 }
 
 func (s *session) add(peer string, args ...string) {
 	s.clock += 50 + s.rng.Int64N(200)
-	s.lines = append(s.lines, monitor.Line{Time: s.clock, Peer: peer, Args: args})
+	s.lines = append(s.lines, trace.Line{Time: s.clock, Peer: peer, Args: args})
 }
 
 func (s *session) client(args ...string) {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // waiting is a member and its due time.
@@ -86,8 +85,8 @@ func (q *Queue) waits(member string) bool {
 // Step is the effect of one script, transaction or command on one queue.
 type Step struct {
 	Call  Call
-	Queue *Queue         // after the step
-	Lines []monitor.Line // the commands that name the queue's keys or channel
+	Queue *Queue // after the step
+	Lines []Line // the commands that name the queue's keys or channel
 	// Added and Removed are members of the timeout set, Listed and Unlisted members of the pending list.
 	Added, Removed, Listed, Unlisted []string
 	Due                              map[string]float64 // of Added and Removed
@@ -102,7 +101,7 @@ type Breach struct {
 	Statement string
 	// Text says what was seen.
 	Text string
-	Line monitor.Line
+	Line Line
 	// Late marks a reaction after its bound. A machine that hung shows the same.
 	Late bool
 }
@@ -119,9 +118,9 @@ type Timeline struct {
 	keys   *Keyspace
 	all    []*Queue
 	queues map[Key]*Queue // by each of their keys
-	call   []monitor.Line // of which more inner lines may come
+	call   []Line         // of which more inner lines may come
 	own    bool           // call is judged
-	multi  map[string][]monitor.Line
+	multi  map[string][]Line
 	missed []Call           // of scripts that the server did not know
 	steps  map[*Queue]*Step // of the call under way
 	order  []*Step
@@ -131,7 +130,7 @@ type Timeline struct {
 
 // NewTimeline begins with an empty server. Queues are known by their names, or by the name of a timeout set.
 func NewTimeline(names ...wire.Names) *Timeline {
-	t := &Timeline{Seen: map[string]int{}, keys: NewKeyspace(), queues: map[Key]*Queue{}, multi: map[string][]monitor.Line{}}
+	t := &Timeline{Seen: map[string]int{}, keys: NewKeyspace(), queues: map[Key]*Queue{}, multi: map[string][]Line{}}
 	t.keys.changed = t.changed
 	for _, n := range names {
 		t.add(0, n)
@@ -140,13 +139,13 @@ func NewTimeline(names ...wire.Names) *Timeline {
 }
 
 // Add takes over the next line and returns what was broken before it. Own lines are judged; others only count.
-func (t *Timeline) Add(l monitor.Line, own bool) []Breach {
+func (t *Timeline) Add(l Line, own bool) []Breach {
 	if l.Inner() && len(t.call) > 0 {
 		t.call = append(t.call, l)
 		return nil
 	}
 	broken := t.Until(l.Time)
-	t.call, t.own = []monitor.Line{l}, own
+	t.call, t.own = []Line{l}, own
 	return broken
 }
 
@@ -176,7 +175,7 @@ func (t *Timeline) flush() {
 	queued, inTransaction := t.multi[c.Peer]
 	switch name := c.Name(); {
 	case name == "multi":
-		t.multi[c.Peer] = []monitor.Line{}
+		t.multi[c.Peer] = []Line{}
 	case name == "exec" || name == "discard":
 		delete(t.multi, c.Peer)
 		if name == "exec" && len(queued) > 0 {
@@ -190,7 +189,7 @@ func (t *Timeline) flush() {
 }
 
 // step applies what one call does at once, and judges it.
-func (t *Timeline) step(c Call, lines []monitor.Line) {
+func (t *Timeline) step(c Call, lines []Line) {
 	t.steps, t.order = map[*Queue]*Step{}, nil
 	for _, l := range lines {
 		var named []*Queue

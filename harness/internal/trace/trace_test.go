@@ -8,7 +8,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/stretchr/testify/require"
 )
@@ -18,7 +17,7 @@ var (
 	newRelease = wire.Release{Major: 4, Minor: 7, Patch: 0}
 )
 
-func diff(t *testing.T, left, right *monitor.Recording) *trace.Finding {
+func diff(t *testing.T, left, right *trace.Recording) *trace.Finding {
 	t.Helper()
 	outcomes, err := trace.Diff(left, right, trace.DefaultTolerance)
 	require.NoError(t, err)
@@ -30,8 +29,8 @@ func diff(t *testing.T, left, right *monitor.Recording) *trace.Finding {
 	return nil
 }
 
-func withLines(rec *monitor.Recording, lines []monitor.Line) *monitor.Recording {
-	return &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: lines}
+func withLines(rec *trace.Recording, lines []trace.Line) *trace.Recording {
+	return &trace.Recording{Path: rec.Path, Fields: rec.Fields, Lines: lines}
 }
 
 func TestSameBehaviourRecordedTwice(t *testing.T) {
@@ -82,7 +81,7 @@ func TestEveryLineCounts(t *testing.T) {
 			doubled := slices.Insert(slices.Clone(right.Lines), i, l)
 			require.NotNil(t, diff(t, left, withLines(right, doubled)), "doubled: %s", l)
 
-			next := slices.IndexFunc(right.Lines[i+1:], func(m monitor.Line) bool { return !slices.Equal(m.Args, l.Args) }) + i + 1
+			next := slices.IndexFunc(right.Lines[i+1:], func(m trace.Line) bool { return !slices.Equal(m.Args, l.Args) }) + i + 1
 			if next > i && l.Inner() && right.Lines[next].Inner() {
 				moved := slices.Clone(right.Lines)
 				moved[i], moved[next] = moved[next], moved[i]
@@ -130,9 +129,9 @@ func TestWhatADifferenceMeans(t *testing.T) {
 	left := (&session{release: newRelease, seed: 1}).recording(t)
 	right := (&session{release: newRelease, seed: 2}).recording(t)
 	indexOf := func(part string) int {
-		return slices.IndexFunc(right.Lines, func(l monitor.Line) bool { return strings.Contains(l.String(), part) })
+		return slices.IndexFunc(right.Lines, func(l trace.Line) bool { return strings.Contains(l.String(), part) })
 	}
-	replace := func(i int, from, to string) *monitor.Recording {
+	replace := func(i int, from, to string) *trace.Recording {
 		lines := slices.Clone(right.Lines)
 		lines[i].Args = slices.Clone(lines[i].Args)
 		for j := range lines[i].Args {
@@ -144,7 +143,7 @@ func TestWhatADifferenceMeans(t *testing.T) {
 	due := right.Lines[offer].Args[7]
 	tests := []struct {
 		name string
-		rec  *monitor.Recording
+		rec  *trace.Recording
 		want string
 	}{
 		{"value", replace(offer, "value 1", "value 9"), `call 2 of the publisher offers another value: "value 1" on the left, "value 9" on the right`},
@@ -178,7 +177,7 @@ func TestDelayIsComparedWithTolerance(t *testing.T) {
 }
 
 // shifted moves a due time wherever it is named.
-func shifted(lines []monitor.Line, due, by int64) []monitor.Line {
+func shifted(lines []trace.Line, due, by int64) []trace.Line {
 	from, to := strconv.FormatInt(due, 10), strconv.FormatInt(due+by, 10)
 	all := slices.Clone(lines)
 	for i := range all {
@@ -196,7 +195,7 @@ func shifted(lines []monitor.Line, due, by int64) []monitor.Line {
 func TestOrderAcrossRoles(t *testing.T) {
 	left := (&session{release: newRelease, seed: 1}).recording(t)
 	right := (&session{release: newRelease, seed: 2}).recording(t)
-	blpop := slices.IndexFunc(right.Lines, func(l monitor.Line) bool { return l.Name() == "blpop" })
+	blpop := slices.IndexFunc(right.Lines, func(l trace.Line) bool { return l.Name() == "blpop" })
 
 	lines := slices.Clone(right.Lines)
 	first := lines[blpop]
@@ -232,13 +231,13 @@ func TestCasesAreComparedById(t *testing.T) {
 	require.Nil(t, outcomes[0].Finding)
 	require.Contains(t, outcomes[1].Finding.Meaning, "the case b is only on the left")
 
-	_, err = trace.Diff(left, &monitor.Recording{Path: "empty.monitor"}, 0)
+	_, err = trace.Diff(left, &trace.Recording{Path: "empty.monitor"}, 0)
 	require.ErrorContains(t, err, "empty.monitor: the recording has no commands")
 }
 
-func read(t *testing.T, text string) *monitor.Recording {
+func read(t *testing.T, text string) *trace.Recording {
 	t.Helper()
-	rec, err := monitor.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
 	require.NoError(t, err)
 	return rec
 }
@@ -252,7 +251,7 @@ func FuzzDiff(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := monitor.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -23,7 +22,7 @@ type Difference struct {
 // CompareLines compares what a recording expects, by Deviations.Expected, with what a server showed, line by line:
 // database, connection and every byte of every argument, the case of names included. Times are not compared, and peers
 // only by whether lines share a connection where the recorded ones do. It returns nil for equal lists.
-func CompareLines(want, got []monitor.Line) *Difference {
+func CompareLines(want, got []Line) *Difference {
 	forth, back := map[string]string{}, map[string]string{}
 	for i := range max(len(want), len(got)) {
 		differ := func(format string, args ...any) *Difference {
@@ -54,7 +53,7 @@ func CompareLines(want, got []monitor.Line) *Difference {
 	return nil
 }
 
-func compareLine(want, got monitor.Line) *Difference {
+func compareLine(want, got Line) *Difference {
 	if want.Inner() != got.Inner() {
 		who := map[bool]string{true: "a script", false: "a client"}
 		return &Difference{Arg: -1, Reason: fmt.Sprintf("recorded is a command of %s, seen is one of %s", who[want.Inner()], who[got.Inner()])}
@@ -89,7 +88,7 @@ type Column struct {
 	// to know it by.
 	Title string
 	// Lines are all lines of the side.
-	Lines []monitor.Line
+	Lines []Line
 	// At is the index of the differing line; len(Lines) where there is none.
 	At int
 	// Arg and Byte are the place in that line; Arg is -1 for the whole line.
@@ -141,7 +140,7 @@ func (c Column) missing() bool { return c.At >= len(c.Lines) || c.Note != "" }
 func (c Column) note() string { return cmp.Or(c.Note, "nothing") }
 
 // short is a line without its time: the port of the client, and the command; the database unless it is the first.
-func short(l monitor.Line) string {
+func short(l Line) string {
 	b := []byte(l.Peer[max(0, strings.LastIndexByte(l.Peer, ':')):])
 	if l.DB != 0 {
 		b = fmt.Appendf(b, " [%d]", l.DB)
@@ -197,7 +196,7 @@ func (c Column) markTo(b *strings.Builder) {
 }
 
 // column returns the offset in short(l) of the difference, or -1.
-func (c Column) column(l monitor.Line) int {
+func (c Column) column(l Line) int {
 	if c.Arg < 0 {
 		return -1
 	}

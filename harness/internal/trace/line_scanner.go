@@ -1,4 +1,4 @@
-package monitor
+package trace
 
 import (
 	"bufio"
@@ -7,15 +7,15 @@ import (
 	"io"
 )
 
-// MaxScannedBytes is the longest line that a Scanner keeps in memory, as printed.
+// MaxScannedBytes is the longest line that a LineScanner keeps in memory, as printed.
 const MaxScannedBytes = 16 << 20
 
 // maxNULs is how many NUL bytes may precede the first line: some ways to rotate a log leave a hole at its beginning.
 const maxNULs = 16 << 20
 
-// Scanner reads a MONITOR log of any size line by line, in the memory of one line. It reports a line that cannot be read
+// LineScanner reads a MONITOR log of any size line by line, in the memory of one line. It reports a line that cannot be read
 // and goes on. It skips blank lines, the OK of redis-cli, lines that begin with '#', and the '+' of a raw reply.
-type Scanner struct {
+type LineScanner struct {
 	in     *bufio.Reader
 	line   Line
 	args   []string // reused for each line
@@ -28,13 +28,13 @@ type Scanner struct {
 	nuls   int   // before the first line; -1 behind it
 }
 
-// NewScanner returns a Scanner that reads from r.
-func NewScanner(r io.Reader) *Scanner {
-	return &Scanner{in: bufio.NewReaderSize(r, 256<<10)}
+// NewLineScanner returns a LineScanner that reads from r.
+func NewLineScanner(r io.Reader) *LineScanner {
+	return &LineScanner{in: bufio.NewReaderSize(r, 256<<10)}
 }
 
 // Scan goes to the next line. It returns false at the end, and when the reader fails.
-func (s *Scanner) Scan() bool {
+func (s *LineScanner) Scan() bool {
 	for s.err == nil {
 		text, tooLong := s.readLine()
 		if tooLong {
@@ -58,10 +58,10 @@ func (s *Scanner) Scan() bool {
 
 // Line returns the line that Scan went to. Its Args are good until the next Scan, as a slice; the strings in it stay.
 // The error, a *SyntaxError or ErrLineTooLong, is that of this line alone.
-func (s *Scanner) Line() (Line, error) { return s.line, s.bad }
+func (s *LineScanner) Line() (Line, error) { return s.line, s.bad }
 
 // Err returns the error that the reader failed with, or ErrNoText; nil at the end of the log.
-func (s *Scanner) Err() error {
+func (s *LineScanner) Err() error {
 	if errors.Is(s.err, io.EOF) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (s *Scanner) Err() error {
 
 // readLine reads up to the next '\n', or the end. A line that is too long is read over. The bytes are good until the
 // next call.
-func (s *Scanner) readLine() (line []byte, tooLong bool) {
+func (s *LineScanner) readLine() (line []byte, tooLong bool) {
 	s.number++
 	s.offset = s.next
 	s.long = s.long[:0]

@@ -1,11 +1,11 @@
-package recordings_test
+package trace_test
 
 import (
 	"strconv"
 	"testing"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/stretchr/testify/require"
 )
@@ -16,7 +16,7 @@ func TestDocumentsAreWhatAServerPrints(t *testing.T) {
 		f, err := recordings.Files.Open("documents/" + name)
 		require.NoError(t, err)
 		defer f.Close()
-		rec, err := monitor.Read(f, name)
+		rec, err := trace.Read(f, name)
 		require.NoError(t, err)
 		require.Len(t, rec.Lines, commands)
 		for _, l := range rec.Lines {

@@ -1,4 +1,4 @@
-package monitor
+package trace
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestScanner(t *testing.T) {
 		"at once": strings.NewReader(scanned), "byte by byte": iotest.OneByteReader(strings.NewReader(scanned)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewScanner(in)
+			s := NewLineScanner(in)
 			var got []string
 			for s.Scan() {
 				l, err := s.Line()
@@ -43,7 +43,7 @@ func TestScanner(t *testing.T) {
 
 func TestScannerPassesOverALineThatIsTooLong(t *testing.T) {
 	long := strings.Repeat("x", MaxScannedBytes+1)
-	s := NewScanner(strings.NewReader(long + "\n1.000001 [0 a:1] \"PING\"\n"))
+	s := NewLineScanner(strings.NewReader(long + "\n1.000001 [0 a:1] \"PING\"\n"))
 	require.True(t, s.Scan())
 	_, err := s.Line()
 	require.ErrorIs(t, err, ErrLineTooLong)
@@ -57,20 +57,20 @@ func TestScannerPassesOverALineThatIsTooLong(t *testing.T) {
 
 func TestScannerSaysThatTheReaderFailed(t *testing.T) {
 	broken := errors.New("broken")
-	s := NewScanner(io.MultiReader(strings.NewReader("1.000001 [0 a:1] \"PING\"\n"), iotest.ErrReader(broken)))
+	s := NewLineScanner(io.MultiReader(strings.NewReader("1.000001 [0 a:1] \"PING\"\n"), iotest.ErrReader(broken)))
 	require.True(t, s.Scan())
 	require.False(t, s.Scan())
 	require.ErrorIs(t, s.Err(), broken)
 }
 
-// What Read takes a Scanner takes too, as the same.
+// What Read takes a LineScanner takes too, as the same.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte(scanned))
 	f.Add([]byte("1.000001 [0 a:1] \"PING\"\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		var lines []Line
 		bad := false
-		s := NewScanner(bytes.NewReader(log))
+		s := NewLineScanner(bytes.NewReader(log))
 		for s.Scan() {
 			l, err := s.Line()
 			if bad = bad || err != nil; err == nil {

@@ -1,4 +1,4 @@
-package monitor
+package trace
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ type Line struct {
 	Raw string
 	// Number is the line number in the recording file, from 1; 0 if there is none.
 	Number int
-	// Offset is the byte at which the line begins in the log that a Scanner reads.
+	// Offset is the byte at which the line begins in the log that a LineScanner reads.
 	Offset int64
 }
 
