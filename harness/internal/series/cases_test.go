@@ -88,13 +88,3 @@ func TestFoldersOfCases(t *testing.T) {
 	_, _, err := series.Cases(named("a/x", "b", "a/x"), nil, []string{"auto"})
 	require.ErrorContains(t, err, "a/x is there twice")
 }
-
-func TestParseLabels(t *testing.T) {
-	labels, err := series.ParseLabels([]string{"host=a", "note=x=y", "empty="})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"host": "a", "note": "x=y", "empty": ""}, labels)
-	for _, text := range []string{"host", "=a", ""} {
-		_, err := series.ParseLabels([]string{text})
-		require.ErrorContains(t, err, "expected key=value")
-	}
-}

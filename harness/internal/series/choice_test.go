@@ -1,10 +1,8 @@
 package series_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,31 +132,4 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	runs, err = full.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5*time.Second, runs[0].Plan.Duration)
-}
-
-func TestFind(t *testing.T) {
-	s, err := series.FindScenario(t.Context(), "steady")
-	require.NoError(t, err)
-	require.Equal(t, "steady", s.Name)
-	_, err = series.FindScenario(t.Context(), "nothing")
-	require.ErrorContains(t, err, "'dq-bench run --list' lists them")
-	_, err = series.FindScenario(t.Context(), "spring-dmeo")
-	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
-	_, err = series.FindScenario(t.Context(), "my/missing.yaml")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = series.FindScenario(t.Context(), "my/steady.yaml")
-	require.ErrorContains(t, err, `(did you mean "steady"?)`)
-	file := write(t, "own.yaml", "about: x\nraet: 5/s\n")
-	_, err = series.FindScenario(t.Context(), file)
-	require.EqualError(t, err, file+`:2: field raet not found (did you mean "rate"?)`)
-	require.Contains(t, series.ScenarioNames(), "steady")
-}
-
-// A file that is no scenario takes no memory for what is not read.
-func TestLongFilesAreRefused(t *testing.T) {
-	_, err := series.FindScenario(t.Context(), write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
-	require.ErrorContains(t, err, "expected at most 1048576 bytes")
-	fleet := "about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 1000)
-	_, err = series.FindScenario(t.Context(), write(t, "many.yaml", fleet))
-	require.ErrorContains(t, err, "many.yaml:13: expected at most 10000 items")
 }

@@ -48,16 +48,3 @@ func TestARunWithAFault(t *testing.T) {
 	require.Equal(t, []string{"lose-replies at 100ms for 400ms, commands offer, count 2"}, r.Scenario.Faults)
 	require.EqualValues(t, f.Uncertain, r.Counts.OfferErrors)
 }
-
-func TestFaultsThatCannotBeDone(t *testing.T) {
-	c := shortCase()
-	c.Plan.Faults = []plan.Fault{{Kind: "halt", For: time.Millisecond}}
-	of := func(driver string) []series.Case {
-		return []series.Case{{Run: c, Sides: []series.Side{sideOf(t, driver)}}}
-	}
-	require.NoError(t, series.CheckFaults(of("dq"), "auto"))
-	require.ErrorContains(t, series.CheckFaults(of("dq"), "embedded"), "the embedded server cannot do that")
-	require.ErrorContains(t, series.CheckFaults(of("memory"), "auto"), "memory has no server")
-	c.Plan.Faults = nil
-	require.NoError(t, series.CheckFaults(of("memory"), "auto"))
-}

@@ -2,6 +2,7 @@ package series_test
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,7 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nvariants:\n  - about: b\n":                                "f.yaml:3: variant: expected a name",
 		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":               "f.yaml:3: consumers: expected",
 		"about: x\n---\nabout: y\n":                                          "one YAML document",
+		"about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 11):     "f.yaml:13: expected at most 10000 items",
 		"about: x\nfleet: [{count: 0}]\n":                                    "expected a count",
 		"about: x\nfaults:\n  - {kind: kut, at: 1s}\n":                       "no kind \"kut\" (did you mean \"cut\"?)",
 		"about: x\nfaults:\n  - {kind: lose-replies, for: 1s, count: 2.9}\n": `f.yaml:3: count: expected a whole number, got "2.9"`,

@@ -74,18 +74,6 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	require.Len(t, kept, 2)
 }
 
-// A single run is written to the folder itself, and compared with nothing.
-func TestDoOneRun(t *testing.T) {
-	out := t.TempDir()
-	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
-	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 1, func(series.Turn, *run.Document) { t.Error("told of a single run") })
-	require.NoError(t, err)
-	require.EqualValues(t, 50, result.Single().Counts.Delivered)
-	require.Empty(t, result.Comparisons)
-	require.FileExists(t, filepath.Join(out, run.File))
-	require.FileExists(t, filepath.Join(out, run.LogFile))
-}
-
 // Sides that run at the same time begin at one instant, and are compared in pairs.
 func TestSidesBesideEachOther(t *testing.T) {
 	t.Parallel()
@@ -178,19 +166,6 @@ func TestASideThatFailsEndsTheOthers(t *testing.T) {
 	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Redis: "embedded", Beside: true}, c, 1, nil)
 	require.ErrorContains(t, err, "run 1 of broken")
 	require.NoError(t, ctx.Err())
-}
-
-func TestWhoCannotRunBeside(t *testing.T) {
-	cases := func(drivers, servers []string) []series.Case {
-		c, _, err := series.Cases([]series.Run{shortCase()}, drivers, servers)
-		require.NoError(t, err)
-		return c
-	}
-	two := []string{"dq", "dq:3.16.6"}
-	require.NoError(t, series.CheckBeside(cases(two, []string{"auto"}), "auto"))
-	require.NoError(t, series.CheckBeside(cases(two[:1], []string{"redis://a:1", "redis://b:1"}), "redis://a:1"))
-	require.ErrorContains(t, series.CheckBeside(cases(two[:1], []string{"auto"}), "auto"), "two sides or more")
-	require.ErrorContains(t, series.CheckBeside(cases(two, []string{"redis://a:1"}), "redis://a:1"), "which they would share")
 }
 
 func TestFolders(t *testing.T) {
