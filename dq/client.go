@@ -18,7 +18,6 @@ import (
 // their scheduler. It is safe for use by many goroutines.
 type Client struct {
 	config
-	names     func(string) wire.Names
 	conns     *conn.Conns
 	clustered bool
 	scheduler *scheduler
@@ -48,8 +47,7 @@ type Client struct {
 // No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), random: rand.Uint64, limit: transferLimit, patience: defaultPatience},
-		names:  wire.NamesOf,
+		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience},
 	}
 	for i, option := range options {
 		if option == nil {

@@ -20,7 +20,6 @@ type config struct {
 	guarded   *bool         // nil unless said
 	random    func() uint64 // from any goroutine
 	observers []func(Event)
-	limit     int           // of a transfer by Redisson's script
 	durable   *durability   // nil: offers wait for nothing
 	patience  time.Duration // of offers
 	times     conn.Times    // for tests

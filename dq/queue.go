@@ -50,7 +50,7 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 		}
 		option(&o)
 	}
-	q := &Queue[T]{client: c, names: c.names(name), codec: values, offerHead: offerHeadOf(c, c.names(name))}
+	q := &Queue[T]{client: c, names: wire.NamesOf(name), codec: values, offerHead: offerHeadOf(c, wire.NamesOf(name))}
 	if err := c.checkSlots(q.names); err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (s *scheduler) transfer(t *task, how manner) (m moved, err error) {
 func (s *scheduler) transferOne(ctx context.Context, n wire.Names, m *moved) (head any, err error) {
 	m.until = s.now()
 	return s.client.run(ctx, conn.Background, "EVALSHA", wire.ScriptTransfer,
-		[]string{n.Destination, n.TimeoutSet, n.Pending}, []any{m.until, s.client.limit})
+		[]string{n.Destination, n.TimeoutSet, n.Pending}, []any{m.until, transferLimit})
 }
 
 // transferOwn runs our own transfer script: see scripts.Transfer.

@@ -282,7 +282,7 @@ func (g *generator) own() []string {
 		return g.call(s.Body, s.SHA1, []string{"t:{d}", "q:{d}", "k2", "o", "k1", "k5", "k3", "k4"},
 			oneOf(g, []string{"t1", "t2"}), oneOf(g, []string{g.due(), ""}), oneOf(g, []string{"1", "2", "100"}), "4000000000", "4000000000")
 	case "find":
-		return g.call(s.Body, s.SHA1, []string{"t:{d}"}, append([]string{layout, oneOf(g, []string{"", g.due()}), g.number()}, oneOf(g, [][]string{nil, {g.value()}})...)...)
+		return g.call(s.Body, s.SHA1, []string{"t:{d}"}, layout, oneOf(g, []string{"", g.due()}), g.number(), g.value())
 	case "cancel":
 		return g.call(s.Body, s.SHA1, oneOf(g, [][]string{{"t:{d}", "q:{d}"}, {"t:{d}", "q:{d}", "k3", "k4", "k5"}}),
 			append([]string{g.due(), g.id(), g.due()}, oneOf(g, [][]string{nil, {g.due(), layout, "c"}})...)...)
