@@ -46,16 +46,6 @@ func TestHistogramOfNothing(t *testing.T) {
 	require.Zero(t, back.Count())
 }
 
-func TestOnlyNegativeValues(t *testing.T) {
-	h := NewHistogram()
-	for _, us := range []int64{-900, -500, -100} {
-		h.Record(us * 1000)
-	}
-	require.EqualValues(t, -900_000, h.Min())
-	require.EqualValues(t, -100_000, h.Max())
-	require.InDelta(t, -500_000, h.Quantile(.5), 600)
-}
-
 func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
 	h := NewHistogram()
 	h.Record(int64(1000 * time.Hour))
