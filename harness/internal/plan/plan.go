@@ -13,49 +13,30 @@ import (
 	"time"
 )
 
-// Plan is the plan of a run. The zero value is not valid: start from DefaultPlan.
+// Plan is the plan of a run, whose settings Fields explains. The zero value is not valid: start from DefaultPlan.
 type Plan struct {
 	// Name is the scenario's name, may be empty.
 	Name string
-	// Producers (1 to 65536) and Consumers (at least 1) are goroutines, shared evenly among the queues and the members of the fleet.
+	// Producers and Consumers are shared evenly among the queues and the members of the fleet.
 	Producers, Consumers int
-	// Rate is offers per second over all producers.
-	Rate Rate
 	// RateTo, if above 0, is the last rate of a climb, in ClimbSteps steps of equal length.
-	RateTo Rate
-	// Duration is how long messages are offered.
-	Duration time.Duration
-	// Ramp takes the place of Rate and Duration: one step after the other.
-	Ramp  []Step
-	Delay Delay
-	// PayloadSize is the length of each value in bytes, at least MinPayload.
-	PayloadSize int
-	// Seed makes drawn delays repeatable.
-	Seed uint64
+	Rate, RateTo Rate
+	Duration     time.Duration
+	Ramp         []Step
+	Delay        Delay
+	PayloadSize  int
+	Seed         uint64
 	// Warmup is the length of the warm-up, which is not counted, and whose delays are at most MaxWarmupDelay: its greatest length,
 	// if WarmupEnds says that it ends when lateness and round trip are stable.
 	Warmup     time.Duration
 	WarmupEnds bool
-	// Horizon, if above 0, is how long after the last offer messages are waited for: later ones are pending at the end, and no fault.
-	Horizon time.Duration
-	// DrainTimeout is how long to wait after the last due instant, or the last delivery if that is later, for missing messages.
-	DrainTimeout time.Duration
-	// DrainLimit, if above 0, is the longest wait after the last due instant, although messages still arrive.
-	DrainLimit time.Duration
-	// MaxScheduleLag is the maximum delay between scheduled and actual send: a run with fewer than 99 % of its offers on time is
-	// invalid. 0 means DefaultMaxScheduleLag.
-	MaxScheduleLag time.Duration
-	// Queue is the name of the destination queue.
-	Queue string
-	// Queues, if above 1, is how many destination queues the messages go to in turn: Queue with ":1", ":2" and so on. Each needs a
-	// consumer.
-	Queues int
-	// Poll, if above 0, makes each consumer poll at this interval instead of blocking.
-	Poll time.Duration
-	// Work is how long each consumer is busy with a value before it takes another.
-	Work time.Duration
-	// Cancel cancels messages.
-	Cancel Cancel
+	// A Horizon, a DrainLimit or a Poll of 0 is none; a MaxScheduleLag of 0 is DefaultMaxScheduleLag.
+	Horizon, DrainTimeout, DrainLimit, MaxScheduleLag time.Duration
+	// Queue is the name of the destination queue. The messages go to several Queues in turn: Queue with ":1", ":2" and so on.
+	Queue      string
+	Queues     int
+	Poll, Work time.Duration
+	Cancel     Cancel
 	// Fleet are the processes that share the queue; without one, one member does everything throughout.
 	Fleet []Member
 	// Faults are what breaks, one at a time.
