@@ -180,12 +180,12 @@ func (r *run) compareState(result *Result) *Divergence {
 	for _, k := range result.Keys {
 		found[trace.Key{DB: k.DB, Name: k.Name}] = k
 		if k.Type == "unexpected" {
-			return stateDivergence("no key "+quoted(k.Name), "it exists")
+			return stateDivergence("no key "+trace.Quoted(k.Name), "it exists")
 		}
 	}
 	for _, k := range r.plan.keys {
 		if command, unknown := r.model.Unknown[k]; unknown {
-			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.Name), command))
+			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", trace.Quoted(k.Name), command))
 			continue
 		}
 		if want, got := modelled(r.model.Values[k]).describe(k.Name), found[k].describe(k.Name); want != got {
@@ -200,7 +200,7 @@ func (r *run) compareState(result *Result) *Divergence {
 			}
 		}
 		if want != got {
-			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, quoted(channel)), fmt.Sprint(got))
+			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, trace.Quoted(channel)), fmt.Sprint(got))
 		}
 	}
 	return nil
@@ -234,17 +234,14 @@ func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1
 // describe writes type and whole content of a key.
 func (k Key) describe(name string) string {
 	if cmp.Or(k.Type, "none") == "none" {
-		return "no key " + quoted(name)
+		return "no key " + trace.Quoted(name)
 	}
 	var b []byte
 	for _, e := range k.elements {
 		b = resp.AppendQuoted(append(b, ' '), e)
 	}
-	return fmt.Sprintf("%s %s:%s", k.Type, quoted(name), b)
+	return fmt.Sprintf("%s %s:%s", k.Type, trace.Quoted(name), b)
 }
-
-// quoted returns a name as MONITOR prints it.
-func quoted(name string) string { return string(resp.AppendQuoted(nil, name)) }
 
 // Text returns the result for people: one line, the declared deviations below it, and the window of a divergence.
 func (r *Result) Text() string {
@@ -270,7 +267,7 @@ func (r *Result) Text() string {
 func (r *Result) holds() string {
 	var parts []string
 	for _, k := range r.Keys {
-		part := fmt.Sprintf("%s %s", k.Type, quoted(k.Name))
+		part := fmt.Sprintf("%s %s", k.Type, trace.Quoted(k.Name))
 		if k.Length > 0 {
 			part += fmt.Sprintf(" (%d)", k.Length)
 		}
@@ -278,7 +275,7 @@ func (r *Result) holds() string {
 	}
 	text := "keys " + cmp.Or(strings.Join(parts, ", "), "none")
 	for _, c := range r.Channels {
-		text += fmt.Sprintf("; channel %s (%d)", quoted(c.Name), c.Subscribers)
+		text += fmt.Sprintf("; channel %s (%d)", trace.Quoted(c.Name), c.Subscribers)
 	}
 	return text
 }

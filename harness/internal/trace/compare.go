@@ -259,7 +259,7 @@ func clientMeaning(l, r *Event) string {
 	case l.Transfer != nil && r.Transfer != nil && l.Transfer.Limit != r.Transfer.Limit:
 		return fmt.Sprintf("moves at most %d members on the left and %d on the right", l.Transfer.Limit, r.Transfer.Limit)
 	case l.Offer != nil && r.Offer != nil && l.Offer.Value != r.Offer.Value:
-		return fmt.Sprintf("offers another value: %s on the left, %s on the right", quoted(l.Offer.Value), quoted(r.Offer.Value))
+		return fmt.Sprintf("offers another value: %s on the left, %s on the right", Quoted(l.Offer.Value), Quoted(r.Offer.Value))
 	}
 	return fmt.Sprintf("(%s) has other arguments: %s", l.what(), sides(l.Form[0], r.Form[0]))
 }

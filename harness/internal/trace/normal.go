@@ -29,7 +29,7 @@ func (r Role) String() string {
 	if r.Of == "" {
 		return r.Name
 	}
-	return r.Name + " of " + quoted(r.Of)
+	return r.Name + " of " + Quoted(r.Of)
 }
 
 // Event is a call in normal form.
@@ -168,7 +168,7 @@ func (n *normaliser) script(e *Event, tokens map[string]string) string {
 	s := e.Script
 	args := slices.Clone(s.Args)
 	for i := range args {
-		args[i] = quoted(args[i])
+		args[i] = Quoted(args[i])
 	}
 	if o := e.Offer; o != nil {
 		tokens[s.Args[0]] = "due"
@@ -184,11 +184,11 @@ func (n *normaliser) script(e *Event, tokens map[string]string) string {
 	}
 	script := "script:" + s.Name()
 	if e.Name() == "evalsha" && e.Args[1] != s.SHA1 {
-		script += " as " + quoted(e.Args[1]) // Redis takes capitals too, and Redisson sends none
+		script += " as " + Quoted(e.Args[1]) // Redis takes capitals too, and Redisson sends none
 	}
 	parts := []string{fmt.Sprintf("[%d]", e.DB), e.Args[0], script, strconv.Itoa(len(s.Keys))}
 	for _, key := range s.Keys {
-		parts = append(parts, quoted(key))
+		parts = append(parts, Quoted(key))
 	}
 	return strings.Join(append(parts, args...), " ")
 }
@@ -219,7 +219,7 @@ func (n *normaliser) id(id [8]byte) string {
 
 // line returns the normal form of any command but a script call.
 func (n *normaliser) line(e *Event, l Line, tokens map[string]string) string {
-	parts := []string{fmt.Sprintf("[%d]", l.DB), quoted(l.Args[0])}
+	parts := []string{fmt.Sprintf("[%d]", l.DB), Quoted(l.Args[0])}
 	members := memberArgs(l)
 	for i, arg := range l.Args[1:] {
 		token, ok := tokens[arg]
@@ -229,7 +229,7 @@ func (n *normaliser) line(e *Event, l Line, tokens map[string]string) string {
 		case ok && isTimeArg(l, i+1):
 			parts = append(parts, token)
 		default:
-			parts = append(parts, quoted(arg))
+			parts = append(parts, Quoted(arg))
 		}
 	}
 	return strings.Join(parts, " ")
@@ -244,13 +244,14 @@ func isTimeArg(l Line, i int) bool {
 func (n *normaliser) member(e *Event, member string) string {
 	m, err := unpackAny(member, n.lengthSize, n.ids)
 	if err != nil {
-		return quoted(member)
+		return Quoted(member)
 	}
 	id := n.id(m.ID)
 	if !slices.Contains(e.ids, id) {
 		e.ids = append(e.ids, id)
 	}
-	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
+	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, Quoted(string(m.Value)))
 }
 
-func quoted(s string) string { return string(resp.AppendQuoted(nil, s)) }
+// Quoted returns a name or a value as MONITOR prints it.
+func Quoted(s string) string { return string(resp.AppendQuoted(nil, s)) }

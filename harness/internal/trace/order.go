@@ -76,7 +76,7 @@ func waitingConsumers(t *Trace) (all []dependency) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(at)) {
-		all = append(all, dependency{"consumers of " + quoted(name), fmt.Sprintf("%d waiting at a time", most[name]), at[name]})
+		all = append(all, dependency{"consumers of " + Quoted(name), fmt.Sprintf("%d waiting at a time", most[name]), at[name]})
 	}
 	return all
 }

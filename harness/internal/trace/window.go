@@ -65,7 +65,7 @@ func compareLine(want, got Line) *Difference {
 		if w, g := want.Args[i], got.Args[i]; w != g {
 			at := firstDifference([]byte(w), []byte(g))
 			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s",
-				i, at, around(w, at, 12, 12, quoted), around(g, at, 12, 12, quoted))}
+				i, at, around(w, at, 12, 12, Quoted), around(g, at, 12, 12, Quoted))}
 		}
 	}
 	if len(want.Args) != len(got.Args) {
@@ -206,5 +206,5 @@ func (c Column) column(l Line) int {
 	if c.Arg >= len(l.Args) {
 		return n
 	}
-	return n + len(" ") + len(quoted(l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])) - len(`"`)
+	return n + len(" ") + len(Quoted(l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])) - len(`"`)
 }
