@@ -103,16 +103,14 @@ type lyingQueue struct{ driver.Queue }
 func (lyingQueue) Remove(context.Context, []byte) (bool, error) { return true, nil }
 
 func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Duration = 500 * time.Millisecond
-		p.Cancel = plan.Cancel{Share: .5, After: 100 * time.Millisecond}
-		out := runVirtual(t.Context(), t, wrapped{memory(), func(q driver.Queue) driver.Queue { return lyingQueue{q} }}, p)
-		require.Positive(t, out.Counts.Revived)
-		require.EqualValues(t, 250, out.Counts.Delivered)
-		require.False(t, out.Verdict.Passed)
-		require.Contains(t, out.Verdict.Text, "delivered although cancelled")
-	})
+	p := testPlan()
+	p.Duration = 500 * time.Millisecond
+	p.Cancel = plan.Cancel{Share: .5, After: 100 * time.Millisecond}
+	out := virtual(t, wrapped{memory(), func(q driver.Queue) driver.Queue { return lyingQueue{q} }}, p)
+	require.Positive(t, out.Counts.Revived)
+	require.EqualValues(t, 250, out.Counts.Delivered)
+	require.False(t, out.Verdict.Passed)
+	require.Contains(t, out.Verdict.Text, "delivered although cancelled")
 }
 
 // What comes the wrong way round is counted.
@@ -206,15 +204,15 @@ func TestEveryMessageAtOneInstant(t *testing.T) {
 }
 
 func TestDriverThatLacksWhatThePlanNeeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, change := range []func(*plan.Plan){
-			func(p *plan.Plan) { p.Poll = time.Second }, func(p *plan.Plan) { p.Cancel.Share = .5 },
-		} {
-			p := testPlan()
-			change(&p)
-			_, err := Run(t.Context(), Options{Plan: p, Driver: faulty(nil)})
-			var lacks *driver.CapabilityError
-			require.ErrorAs(t, err, &lacks, fmt.Sprint(err))
-		}
-	})
+	for _, change := range []func(*plan.Plan){
+		func(p *plan.Plan) { p.Poll = time.Second }, func(p *plan.Plan) { p.Cancel.Share = .5 },
+	} {
+		p := testPlan()
+		change(&p)
+		_, err := Run(t.Context(), Options{Plan: p, Driver: faulty(nil)})
+		var lacks *driver.CapabilityError
+		require.ErrorAs(t, err, &lacks, fmt.Sprint(err))
+	}
+	_, err := Run(t.Context(), Options{Driver: faulty(nil)})
+	require.ErrorContains(t, err, "producers: expected", "a plan that is wrong")
 }
