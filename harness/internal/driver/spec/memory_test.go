@@ -25,17 +25,17 @@ func openMemory(t *testing.T) *memoryQueue {
 
 func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := openMemory(t)
-		ctx := context.Background()
-		start := time.Now()
+		q, start := openMemory(t), time.Now()
 		for _, offer := range []struct {
 			value string
 			delay time.Duration
 		}{{"third", 3 * time.Second}, {"first", time.Second}, {"second", 2 * time.Second}, {"also third", 3 * time.Second}, {"at once", 0}} {
-			require.NoError(t, q.Offer(ctx, []byte(offer.value), offer.delay))
+			require.NoError(t, q.Offer(t.Context(), []byte(offer.value), offer.delay))
 		}
-		for _, want := range []string{"at once 0s", "first 1s", "second 2s", "third 3s", "also third 3s"} {
-			value, err := q.Take(ctx)
+		newHead := func() { _ = q.Offer(t.Context(), []byte("new head"), 100*time.Millisecond) }
+		time.AfterFunc(1500*time.Millisecond, newHead) // a taker waits for the second
+		for _, want := range []string{"at once 0s", "first 1s", "new head 1.6s", "second 2s", "third 3s", "also third 3s"} {
+			value, err := q.Take(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, want, fmt.Sprintf("%s %s", value, time.Since(start)))
 		}
