@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -45,6 +47,11 @@ func newQueueVerb(verb string) *call {
 		q.str(&q.of, "of", q.of)
 		q.yes(&q.All, "all")
 		q.java.add(q.call)
+	}
+	for _, name := range []string{"where", "of", "to"} {
+		if f := q.Flag(name); f != nil {
+			f.Value = &single{Value: f.Value}
+		}
 	}
 	q.live(queueRights)
 	if verb == "reschedule" {
@@ -135,7 +142,7 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 		q.notice("%s", done)
 	}
 	if n := len(plan.Unsure); n > 0 {
-		err = errors.Join(err, fmt.Errorf("queue %q: %d changes are uncertain: the queue does not show if they were made, and they are left as they are", plan.Queue, n))
+		err = errors.Join(err, fmt.Errorf("queue %q: %s uncertain: the queue does not show if they were made, and they are left as they are", plan.Queue, text.Plural(int64(n), "change")))
 	}
 	return err
 }
@@ -162,7 +169,21 @@ func (q *queueCall) print(editor *ops.Editor) error {
 	case whole:
 		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
 	case q.Verb == "list":
-		q.notice("messages: %d", n)
+		q.notice("messages: %d of --of %s, of these parts: %s", n, q.of, strings.Join(ops.Parts, ", "))
 	}
 	return err
+}
+
+// single is a flag that is given once: a second one would choose other messages.
+type single struct {
+	pflag.Value
+	given bool
+}
+
+func (o *single) Set(text string) error {
+	if o.given {
+		return errors.New("it is given twice")
+	}
+	o.given = true
+	return o.Value.Set(text)
 }

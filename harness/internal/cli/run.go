@@ -123,7 +123,7 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 		}
 		if !slices.Contains(known, key) {
 			flag := strings.ReplaceAll(key, "_", "-")
-			if _, ok := rowOf(flag); ok {
+			if r.Flag(flag) != nil {
 				return fmt.Errorf("set: pass --%s instead of %q", flag, setting)
 			}
 			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))

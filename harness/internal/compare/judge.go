@@ -213,7 +213,7 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 		return (*r.Shift.High - *r.Shift.Low) / 2 / r.Floor
 	}
 	widest := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(ratio(a), ratio(b)) })
-	c.Text = fmt.Sprintf("Inconclusive: %s; what matters begins at ±%s.", change(widest), widest.bound())
+	c.Text = fmt.Sprintf("Inconclusive: %s; the smallest change that matters is ±%s.", change(widest), widest.bound())
 	switch need := math.Ceil(float64(runs) * ratio(widest) * ratio(widest)); {
 	case c.longer != "":
 		c.Text += " Longer runs would decide more."

@@ -96,7 +96,7 @@ func distinct(runs []*run.Document) error {
 	for _, r := range runs {
 		key := r.RunID + r.Started.UTC().Format(time.RFC3339Nano)
 		if r.RunID != "" && seen[key] {
-			return fmt.Errorf("%s is given twice: copies of a run are no further evidence; give each run once", nameOf(r))
+			return fmt.Errorf("%s is given twice: copies of a run are no further evidence; name each run once", nameOf(r))
 		}
 		seen[key] = true
 	}

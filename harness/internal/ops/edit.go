@@ -152,7 +152,9 @@ func Match(text string) (func(value []byte, shown string) bool, error) {
 		}, nil
 	}
 	want, err := decode(m[3])
-	if err != nil {
+	if err != nil && strings.ContainsAny(m[3], "'&|=") {
+		return nil, fmt.Errorf("--where %s: expected one condition, whose value is JSON or plain text, got %s", text, m[3])
+	} else if err != nil {
 		want = m[3]
 	}
 	return func(_ []byte, shown string) bool {

@@ -135,11 +135,11 @@ var rules = []rule{
 			}
 			return Note, v.Count, why + "uses only if the code names it", next
 		}},
-	counted("ghost", func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair"),
-	counted("orphan", func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair"),
+	counted("ghost", func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair"),
+	counted("orphan", func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: a transfer delivers such an orphan, but remove() and readAll() do not see one", "queue repair"),
 	counted("listed-again", func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair"),
 	counted("windows-member", func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard"),
-	counted("set-aside", func(q *Queue) int64 { return q.Aside }, members, "set aside: no client reads it", "queue list", "--of", "aside"),
+	counted("set-aside", func(q *Queue) int64 { return q.Aside }, members, "set aside, where no client reads", "queue list", "--of", "aside"),
 	counted("dead-letters", func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all"),
 	{"fractional-score", func(_ *Look, q *Queue) bool { return !isNever(q.head) && q.head != math.Trunc(q.head) },
 		func(l *Look, q *Queue) (State, int64, string, string) {

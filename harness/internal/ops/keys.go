@@ -18,9 +18,9 @@ import (
 // maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is none.
 const maxScans = 100_000
 
-// otherPrefixes are of the channel, and of keys that can outlast the others: members that a guard has taken ahead, and messages of a
-// Worker of dq.
-var otherPrefixes = []string{"redisson_delay_queue_channel", "redisson_delay_queue_guard", "dq_leases", "dq_dead"}
+// otherPrefixes are of the channel, and of keys that can outlast the others: members that a guard has taken ahead, those set aside, and
+// messages of a Worker of dq.
+var otherPrefixes = []string{"redisson_delay_queue_channel", "redisson_delay_queue_guard", "redisson_delay_queue_quarantine", "dq_leases", "dq_dead"}
 
 // Queues are the destinations of all delayed queues, in order: of queues with keys, and of queues that a client has open.
 func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {

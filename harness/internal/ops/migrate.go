@@ -65,6 +65,8 @@ type Migration struct {
 
 	unsure bool             // the server may have rewritten a batch
 	lacked map[string]int64 // messages by the codec that MigrateOptions.Reads lacks
+	other  string           // codec of a value that seems to be of neither codec of the migration
+	named  bool             // a value seems to be of one of them
 }
 
 // Refused is a value that cannot be rewritten.
@@ -117,6 +119,9 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		} else if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
+	}
+	if m.other != "" && !m.named && !o.Force {
+		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s, the first by %s: name that one by --codec; --force goes on", o.From, m.other))
 	}
 	if err != nil || m.Refusal != "" || !o.Yes {
 		return m, err
@@ -230,6 +235,11 @@ func (w *rewriter) each(ctx context.Context, of string, write bool) error {
 	err := w.editor.Each(ctx, of, nil, func(i Item) error {
 		if i.Layout == "unreadable" && !w.refused[i.key] {
 			w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.options.Flags...)+" sets it aside")
+		}
+		if o := w.options; o.From != "" && (looksLike(o.From, i.value) || looksLike(o.As, i.value)) {
+			w.result.named = true
+		} else if o.From != "" {
+			w.result.other = cmp.Or(w.result.other, i.Codec)
 		}
 		if !w.needs(i) {
 			return nil

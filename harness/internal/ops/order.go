@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,9 @@ func (o *Order) Check() (err error) {
 		case o.Verb == "reschedule" && !packed(part):
 			return fmt.Errorf("--of %s: only waiting messages have a due time", part)
 		}
+	}
+	if o.Queue == "" {
+		return errors.New("expected the name of a queue or of a file, got an empty one")
 	}
 	ways := len(slices.DeleteFunc([]bool{o.All, o.Where != "", len(o.IDs) > 0}, func(way bool) bool { return !way }))
 	chooses := slices.Contains([]string{"cancel", "deliver", "reschedule"}, o.Verb)
@@ -151,11 +155,14 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 func (p *Plan) Text(redact bool) string {
 	var b strings.Builder
 	show := func(changes []Change, verb string, most int) {
-		fmt.Fprintf(&b, "%s: %s %d messages\n", text.Line(p.Queue), verb, len(changes))
+		fmt.Fprintf(&b, "%s: %s %s\n", text.Line(p.Queue), verb, messages(int64(len(changes))))
 		for _, c := range changes[:min(most, len(changes))] {
 			value := ""
 			if !redact {
 				value = c.Shown()
+			}
+			if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
+				value += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
 			}
 			fmt.Fprintf(&b, "  %s %s %s\n", c.Action, c.Of, text.Inert(value))
 		}

@@ -234,7 +234,7 @@ func tiles(sets []compare.Set) []Tile {
 		tile(name+" p50", "half are later", at(.5)), tile(name+" p99", "1 in 100 is later", at(.99)), tile(name+" max", "the latest message", at(1)),
 		tile("delivered", "messages", func(s compare.Set) Cell { sum, _ := total(s); return count(sum.Delivered, false) }),
 		tile("wrong", "lost, twice, early, overdue, refused", func(s compare.Set) Cell { _, wrong := total(s); return count(wrong, true) }),
-		tile("by the machine", "of the latest hundredth of the messages came late in a hiccup of the machine", func(s compare.Set) Cell {
+		tile("by the machine", "of the latest 1 % were late while the machine stood still", func(s compare.Set) Cell {
 			held, of, text := int64(0), int64(0), "–"
 			for _, r := range s.Runs {
 				if r.Machine != nil && r.Machine.Late != nil {

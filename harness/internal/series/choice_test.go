@@ -97,6 +97,8 @@ func TestVariantsAreChosen(t *testing.T) {
 	runs, err := series.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
+	_, err = series.Choice{Files: []string{"steady", file}, Variants: []string{"quick", "nosuch"}}.Runs(t.Context())
+	require.ErrorContains(t, err, `no scenario has a variant "nosuch"`)
 }
 
 // Given settings are not scaled; the others are.

@@ -97,6 +97,11 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 		}
 		runs = append(runs, some...)
 	}
+	for _, name := range c.Variants {
+		if !slices.ContainsFunc(runs, func(r Run) bool { return strings.HasSuffix(r.Plan.Name, "/"+name) }) {
+			return nil, fmt.Errorf("no scenario has a variant %q", name)
+		}
+	}
 	for i := range runs {
 		runs[i].SLO = slices.Concat(runs[i].SLO, more)
 	}
