@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -30,32 +28,28 @@ type queueDocument struct {
 type queueCall struct {
 	*call
 	ops.Order
-	of, out       string
+	where, of, to []string // one each: a second one would choose other messages
+	out           string
 	apply, redact bool
 	java          javaFlags
 }
 
 func newQueueVerb(verb string) *call {
-	q := &queueCall{call: newCall("queue "+verb, needs(1, many)), Order: ops.Order{Verb: verb}, of: "waiting"}
+	q := &queueCall{call: newCall("queue "+verb, needs(1, many)), Order: ops.Order{Verb: verb}, of: []string{"waiting"}}
 	switch verb {
 	case "repair", "undo":
 		q.Args = needs(1, 1)
 	case "import":
 		q.Args = needs(2, 2)
 	default:
-		q.str(&q.Where, "where", "")
-		q.str(&q.of, "of", q.of)
+		q.list(&q.where, "where")
+		q.list(&q.of, "of", q.of...)
 		q.yes(&q.All, "all")
 		q.java.add(q.call)
 	}
-	for _, name := range []string{"where", "of", "to"} {
-		if f := q.Flag(name); f != nil {
-			f.Value = &single{Value: f.Value}
-		}
-	}
 	q.live(queueRights)
 	if verb == "reschedule" {
-		q.str(&q.To, "to", "")
+		q.list(&q.to, "to")
 		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"
 	}
 	switch {
@@ -80,8 +74,11 @@ func (q *queueCall) read(args []string) error {
 		return errors.New("DQ_REDACT: an export has the values: expected it unset, or 'queue list --json'")
 	}
 	q.java.release = ifGiven(q.call, "release", q.java.release) // of the environment it is for other commands, and so are the two below
-	q.All, q.Where = ifGiven(q.call, "all", q.All), ifGiven(q.call, "where", q.Where)
-	q.Of = strings.Split(q.of, ",")
+	q.All, q.where = ifGiven(q.call, "all", q.All), ifGiven(q.call, "where", q.where)
+	if max(len(q.where), len(q.of), len(q.to)) > 1 {
+		return errors.New("--where, --of or --to is given twice")
+	}
+	q.Where, q.To, q.Of = strings.Join(q.where, ""), strings.Join(q.to, ""), strings.Split(q.of[0], ",")
 	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()
 }
@@ -169,21 +166,7 @@ func (q *queueCall) print(editor *ops.Editor) error {
 	case whole:
 		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
 	case q.Verb == "list":
-		q.notice("messages: %d of --of %s, of these parts: %s", n, q.of, strings.Join(ops.Parts, ", "))
+		q.notice("messages: %d of --of %s, of these parts: %s", n, q.of[0], strings.Join(ops.Parts, ", "))
 	}
 	return err
-}
-
-// single is a flag that is given once: a second one would choose other messages.
-type single struct {
-	pflag.Value
-	given bool
-}
-
-func (o *single) Set(text string) error {
-	if o.given {
-		return errors.New("it is given twice")
-	}
-	o.given = true
-	return o.Value.Set(text)
 }

@@ -165,4 +165,8 @@ func TestMigrateCodec(t *testing.T) {
 	}
 	require.Len(t, seen, 41)
 	require.True(t, seen[`"39"`] && seen["no"])
+	o.From, o.As = "marshalling", "serialization"
+	wrong, err := b.migrate(o)
+	require.NoError(t, err)
+	require.Contains(t, wrong.Refusal, "no value seems to be written by marshalling")
 }
