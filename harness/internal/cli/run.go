@@ -122,8 +122,7 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 			return fmt.Errorf("set: expected field=value such as poll=100ms, got %q", setting)
 		}
 		if !slices.Contains(known, key) {
-			flag := strings.ReplaceAll(key, "_", "-")
-			if r.Flag(flag) != nil {
+			if flag := strings.ReplaceAll(key, "_", "-"); r.Flag(flag) != nil {
 				return fmt.Errorf("set: pass --%s instead of %q", flag, setting)
 			}
 			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))

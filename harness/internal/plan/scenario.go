@@ -7,32 +7,45 @@ import (
 	"time"
 )
 
-// Scenario is a plan as run.json keeps it. Durations are in Go's notation ("5s"), and a setting without effect is left out.
+// Scenario is a plan as run.json keeps it. Durations are in Go's notation ("5s").
 type Scenario struct {
-	Name           string  `json:"name,omitempty"`
-	Producers      int     `json:"producers"`
-	Consumers      int     `json:"consumers"`
-	Rate           float64 `json:"rate"` // a second, the mean of a ramp
-	Duration       string  `json:"duration"`
-	Delay          string  `json:"delay"`
-	PayloadSize    int     `json:"payload_size"`
-	Seed           uint64  `json:"seed"`
-	Warmup         string  `json:"warmup"`
-	DrainTimeout   string  `json:"drain_timeout"`
-	DrainLimit     string  `json:"drain_limit,omitempty"`
-	MaxScheduleLag string  `json:"max_schedule_lag,omitempty"`
-	Queue          string  `json:"queue"`
-	Ramp           string  `json:"ramp,omitempty"`  // "100/s for 5s, 500/s for 5s"
-	Climb          bool    `json:"climb,omitempty"` // the steps ask how much the queue takes
-	Horizon        string  `json:"horizon,omitempty"`
-	Queues         int     `json:"queues,omitempty"`
-	Poll           string  `json:"poll,omitempty"`
-	Work           string  `json:"work,omitempty"`
-	Cancel         string  `json:"cancel,omitempty"` // "0.5 after 2s"
-	// Fleet and Faults have a Member.String and a Fault.String each.
-	Fleet  []string `json:"fleet,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Producers int    `json:"producers"`
+	Consumers int    `json:"consumers"`
+	// Rate is offers per second over all producers.
+	Rate     float64 `json:"rate"`
+	Duration string  `json:"duration"`
+	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
+	Delay        string `json:"delay"`
+	PayloadSize  int    `json:"payload_size"`
+	Seed         uint64 `json:"seed"`
+	Warmup       string `json:"warmup"`
+	DrainTimeout string `json:"drain_timeout"`
+	// DrainLimit is the longest wait for messages after the last was due.
+	DrainLimit string `json:"drain_limit,omitempty"`
+	// MaxScheduleLag is the maximum delay between scheduled and actual send.
+	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
+	Queue          string `json:"queue"`
+	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
+	Ramp string `json:"ramp,omitempty"`
+	// Climb says that the steps ask how much the queue takes.
+	Climb bool `json:"climb,omitempty"`
+	// Horizon is how long after the last offer messages were waited for.
+	Horizon string `json:"horizon,omitempty"`
+	// Queues is the number of queues, if above 1.
+	Queues int `json:"queues,omitempty"`
+	// Poll is the interval of consumers that polled.
+	Poll string `json:"poll,omitempty"`
+	// Work is how long consumers were busy with each message.
+	Work string `json:"work,omitempty"`
+	// Cancel is "0.5 after 2s": the share of messages cancelled.
+	Cancel string `json:"cancel,omitempty"`
+	// Fleet are the processes that shared the queue, if there were several.
+	Fleet []string `json:"fleet,omitempty"`
+	// Faults are the faults that were injected.
 	Faults []string `json:"faults,omitempty"`
-	Scale  float64  `json:"scale,omitempty"`
+	// Scale is the factor that the times of the scenario were multiplied by; missing in a run that was not scaled.
+	Scale float64 `json:"scale,omitempty"`
 	// Messages is how many offers the measured phase plans.
 	Messages int64 `json:"messages"`
 }

@@ -81,13 +81,16 @@ type Counts struct {
 	Offered   int64 `json:"offered"`
 	Delivered int64 `json:"delivered"`
 	Lost      int64 `json:"lost"`
+	// Unknown counts messages that were never delivered, if the held ones could not be read at the end.
 	Unknown   int64 `json:"unknown,omitempty"`
 	Duplicate int64 `json:"duplicate"`
-	Early     int64 `json:"early"`
-	Pending   int64 `json:"pending"`
-	NotDue    int64 `json:"not_due,omitempty"`
-	Removed   int64 `json:"removed,omitempty"`
-	Revived   int64 `json:"revived,omitempty"`
+	// Early counts messages delivered more than EarlyTolerance before they were due.
+	Early   int64 `json:"early"`
+	Pending int64 `json:"pending"`
+	// NotDue counts pending messages that were not due at the end, in a run that does not wait for all.
+	NotDue  int64 `json:"not_due,omitempty"`
+	Removed int64 `json:"removed,omitempty"`
+	Revived int64 `json:"revived,omitempty"`
 	// OfferErrors counts offers that were answered by an error or not at all, whatever became of the message.
 	OfferErrors int64 `json:"offer_errors"`
 	Corrupt     int64 `json:"corrupt,omitempty"`

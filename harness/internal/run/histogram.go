@@ -221,14 +221,20 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 	return own, nil
 }
 
-// Histograms are the distributions of a run, as Distributions explains them. RemoveRTT is missing if no message was cancelled.
+// Histograms are the distributions of a run.
 type Histograms struct {
-	Lateness     *Histogram `json:"lateness"`
-	PastDue      *Histogram `json:"past_due,omitempty"`
-	OfferRTT     *Histogram `json:"offer_rtt"`
+	// Lateness is delivered − due.
+	Lateness *Histogram `json:"lateness"`
+	// PastDue is delivered − the due instant cut to its millisecond, which is the score in Redis.
+	PastDue *Histogram `json:"past_due,omitempty"`
+	// OfferRTT is how long an offer took, confirmed or not.
+	OfferRTT *Histogram `json:"offer_rtt"`
+	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one offer together.
 	ResponseTime *Histogram `json:"response_time,omitempty"`
-	ScheduleLag  *Histogram `json:"schedule_lag"`
-	RemoveRTT    *Histogram `json:"remove_rtt,omitempty"`
+	// ScheduleLag is actual − intended send instant.
+	ScheduleLag *Histogram `json:"schedule_lag"`
+	// RemoveRTT is how long a cancellation took; missing if no message was cancelled.
+	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
 }
 
 // NewHistograms returns the histograms that every run has, empty.
@@ -250,7 +256,6 @@ func (d Distribution) Of(h Histograms) *Histogram { return *d.in(&h) }
 // Distributions has a row for each field of Histograms, in the order that they are shown in.
 var Distributions = []Distribution{
 	{"lateness", "lateness", "delivered − due", func(h *Histograms) **Histogram { return &h.Lateness }},
-	// The score in Redis is the due instant cut to its millisecond.
 	{"past_due", "past due", "delivered − the score in Redis", func(h *Histograms) **Histogram { return &h.PastDue }},
 	{"offer_rtt", "offer RTT", "how long an offer took", func(h *Histograms) **Histogram { return &h.OfferRTT }},
 	{"response_time", "response time", "confirmed − intended send instant", func(h *Histograms) **Histogram { return &h.ResponseTime }},
