@@ -110,8 +110,12 @@ func ifGiven[T any](c *call, flag string, value T) (zero T) {
 // given reports whether the command line has a flag. A default from the environment is not given.
 func (c *call) given(name string) bool { return c.Flags().Changed(name) }
 
-func newRootCmd() *cobra.Command {
+func init() { // of what all trees of commands share
 	cobra.EnableCommandSorting = false
+	cobra.AddTemplateFunc("version", version) // unpacks the recordings: not at each start
+}
+
+func newRootCmd() *cobra.Command {
 	root := &call{Command: &cobra.Command{
 		Use:           "dq-bench",
 		Short:         "Measure, verify and explain Redisson-compatible delay queues",
@@ -122,7 +126,6 @@ func newRootCmd() *cobra.Command {
 			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
 		},
 	}}
-	cobra.AddTemplateFunc("version", version) // unpacks the recordings: not at each start
 	root.SetVersionTemplate("{{version}}")
 	root.yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)
