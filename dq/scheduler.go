@@ -186,6 +186,9 @@ func (s *scheduler) now() int64 { return s.client.clock.Now().UnixMilli() }
 
 // announce takes note that a member is due at that time, which may be past. The earliest time counts.
 func (s *scheduler) announce(t *task, due int64) {
+	if u := &t.turns; due > t.due || u.waitUntil != 0 {
+		u.later = min(u.later, due)
+	}
 	s.setDue(t, min(t.due, due))
 	if due-s.now() >= lookTime.Milliseconds() {
 		s.lookAhead(t)
@@ -241,6 +244,7 @@ func (s *scheduler) start(t *task) {
 		t.since = min(t.since, t.due)
 	}
 	s.setDue(t, noDue)
+	t.turns.later = noDue
 	how := t.unlisting.manner()
 	how.redisson = t.redisson
 	s.goroutines.Go(func() {

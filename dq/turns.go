@@ -30,10 +30,11 @@ type turns struct {
 	others    bool  // another client was heard, and still listens
 	standIn   bool  // for one of them
 	waitUntil int64 // for the other's transfer, Unix ms; 0 if nothing is due
+	later     int64 // the earliest announced since a transfer was heard of, behind the task's due time
 }
 
 func turnsOf(n wire.Names) turns {
-	return turns{channel: wire.PrefixName("redisson_delay_queue_turns", n.Destination)}
+	return turns{channel: wire.PrefixName("redisson_delay_queue_turns", n.Destination), later: noDue}
 }
 
 // heard handles a message of another client. Any client may publish: other texts are
@@ -74,13 +75,15 @@ func (s *scheduler) heardMoved(t *task, id string, until, next int64) {
 	if id > s.id || s.now()-until > minStandIn.Milliseconds() {
 		return
 	}
-	waited := u.waitUntil != 0
-	u.standIn, u.waitUntil = true, 0
-	if waited || t.due <= until {
-		s.setDue(t, next)
-		return
+	waited, later := u.waitUntil != 0, u.later
+	u.standIn, u.waitUntil, u.later = true, 0, noDue
+	switch {
+	case !waited && t.due > until:
+		later = t.due
+	case later <= until:
+		later = noDue
 	}
-	s.setDue(t, min(t.due, next))
+	s.setDue(t, min(later, next)) // the transfer may be older than what was announced
 }
 
 // leaves reports whether messages due then are left to another client for the moment.
@@ -101,7 +104,7 @@ func (s *scheduler) leaves(t *task, now int64) bool {
 }
 
 // alone has a task transfer by itself: no other client can be heard.
-func (u *turns) alone() { *u = turns{channel: u.channel} }
+func (u *turns) alone() { *u = turns{channel: u.channel, later: noDue} }
 
 // tellMoved announces a transfer, if another client listens.
 func (s *scheduler) tellMoved(t *task, m moved) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -65,6 +66,29 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	t.Logf("%d of %d due times had two transfers at most", few, messages)
 	require.Greater(t, few, messages/10, "not each of the %d every time", clients)
 	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
+}
+
+// What is announced while a client waits for another's transfer is not forgotten once it hears of an older one.
+func TestAnnouncedBehindATransferOfAnother(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.delayed(t)
+	listen(t, b.redis, 1)
+	ctx, now := deadline(t), time.Now().UnixMilli()
+	older := fmt.Sprintf("moved 0 %d -", now+50)
+	p := b.redis.TxPipeline()
+	p.Publish(ctx, turnsChannel, older)
+	p.Publish(ctx, b.names.Channel, now)
+	member := string(wire.Newest().Layout().Pack([8]byte{1}, []byte("x")))
+	p.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: float64(now + 300), Member: member})
+	p.RPush(ctx, b.names.Pending, member)
+	p.Publish(ctx, b.names.Channel, now+300)
+	p.Publish(ctx, turnsChannel, older)
+	_, err := p.Exec(ctx)
+	require.NoError(t, err)
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "x", v)
 }
 
 // A client under strict wire does not listen.
