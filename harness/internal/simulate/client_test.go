@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // client is one process.
@@ -36,10 +38,12 @@ type client struct {
 	rng    *rand.Rand
 	rngMu  sync.Mutex
 
-	durable bool
-	idle    bool              // does not transfer
-	patient time.Duration     // for how long it offers again
-	handled map[string]string // messages that were in a handler and not acknowledged, by id; the world's lock guards it
+	durable  bool
+	replicas int // that have to have what it offers
+	closing  atomic.Bool
+	idle     bool              // does not transfer
+	patient  time.Duration     // for how long it offers again
+	handled  map[string]string // messages that were in a handler and not acknowledged, by id; the world's lock guards it
 }
 
 func (w *world) start(e Event) {
@@ -63,7 +67,8 @@ func (w *world) start(e Event) {
 		options = append(options, dq.WithRedissonCommands())
 	}
 	if c.durable = c.draw(8) == 0; c.durable {
-		options = append(options, dq.WithDurability(c.draw(2), 1, 50*time.Millisecond))
+		c.replicas = c.draw(2)
+		options = append(options, dq.WithDurability(c.replicas, 1, 50*time.Millisecond))
 	}
 	var idle []dq.QueueOption
 	c.idle = c.draw(8) == 0 && e.N > 0
@@ -97,6 +102,9 @@ func (w *world) start(e Event) {
 	}
 	if c.draw(8) == 0 {
 		w.mistakes(c)
+	}
+	if c.draw(8) == 0 {
+		c.calls.Go(func() { w.call(c, e, "Remove", func(ctx context.Context) error { return w.twins(ctx, c) }) })
 	}
 	w.mu.Lock()
 	w.clients[e.Client], w.takers[e.Client] = c, e.N
@@ -132,6 +140,9 @@ func (w *world) call(c *client, e Event, name string, f func(context.Context) er
 	case took > cmp.Or(e.Within, callTimeout)+time.Second:
 		w.violate("%s of %s took %s", name, c.name, took)
 	case c.durable && errors.Is(err, dq.ErrUncertain): // no replica has it
+	case c.closing.Load() && name == "Offer" && err != nil && ctx.Err() == nil && !errors.Is(err, dq.ErrClosed) &&
+		!errors.Is(err, dq.ErrUncertain) && !errors.As(err, new(resp.Error)):
+		w.violate("%s of %s, which is closed, fails with %v", name, c.name, err)
 	case err != nil && ctx.Err() == nil && !errors.Is(err, dq.ErrClosed) && w.quiet():
 		w.violate("%s of %s fails though nothing went wrong: %v", name, c.name, err)
 	}
@@ -151,8 +162,13 @@ func (w *world) take(c *client) {
 				}
 			}
 			ctx, cancel = context.WithDeadline(c.ctx, next.Add(time.Duration(c.draw(800))*time.Microsecond))
+		case 2: // just as its command is sent
+			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(300))*time.Microsecond)
 		}
 		v, err := c.queue.Take(ctx)
+		if ends, limited := ctx.Deadline(); limited && time.Since(ends) > lateBy && !w.refuses && w.quiet() {
+			w.violate("Take of %s ends %s after its context", c.name, time.Since(ends))
+		}
 		if v != "" {
 			w.took(c, v)
 		}
@@ -184,6 +200,11 @@ func (w *world) took(c *client, v string) {
 func (w *world) observe(c *client, event dq.Event) {
 	var id string
 	switch e := event.(type) {
+	case dq.Offered:
+		if e.Messages > 0 && c.replicas > 0 && c.name == "c1" {
+			w.violate("an offer of %s is confirmed, and no replica has it", c.name)
+		}
+		return
 	case dq.LeaseLost:
 		id = e.ID
 	case dq.AckFailed:
@@ -213,6 +234,14 @@ func (w *world) observe(c *client, event dq.Event) {
 	w.excused[c.handled[id]] = true
 }
 
+// begun counts the calls of a handler for a message.
+func (w *world) begun(id string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[id]++
+	return w.calls[id]
+}
+
 // begin has a message in the hands of a handler, of which there may be one at a time.
 func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (end func()) {
 	w.mu.Lock()
@@ -235,8 +264,8 @@ func (w *world) consume(c *client, workers int) {
 		mean = 200 * time.Microsecond // so that a worker holds several at a time
 	}
 	handler := func(ctx context.Context, m *dq.Message[string]) error {
-		if most := int(w.plan.Seed % 3 * 2); most > 0 && m.Attempt > most {
-			w.violate("%s is handled for the %d. time, of %d", m.Value, m.Attempt, most)
+		if most := int(w.plan.Seed % 3 * 2); most > 0 && w.begun(m.ID) > most { // not each attempt reaches the handler
+			w.violate("%s is handled in attempt %d, of %d", m.Value, m.Attempt, most)
 		}
 		defer w.begin(ctx, c, m)()
 		c.rngMu.Lock()
@@ -246,6 +275,8 @@ func (w *world) consume(c *client, workers int) {
 			work = time.Second // and some wait behind one that takes long
 		case 1, 2, 3:
 			work = min(2*w.plan.Visibility, 25*time.Second) // and some are longer than a lease
+		case 4, 5, 6, 7, 8, 9:
+			work = 3 * time.Second
 		}
 		fails := c.rng.IntN(30)
 		if m.Attempt > 1 && c.rng.IntN(2) == 0 {
@@ -267,7 +298,7 @@ func (w *world) consume(c *client, workers int) {
 		if fails == 8 && m.Attempt < 4 && m.Value[len(m.Value)-1] == '5' {
 			go w.poison(c) // such a message ends its process, again and again
 		}
-		if fails == 7 {
+		if fails == 7 || fails > 27 {
 			time.Sleep(10 * time.Second) // whatever becomes of ctx
 		}
 		switch fails {
@@ -326,7 +357,7 @@ func (w *world) offer(c *client, e Event) {
 		}
 		began := time.Now()
 		ticket, err := c.queue.Offer(ctx, e.Text, e.Span)
-		if took := time.Since(began); err != nil && took > c.patient+2*time.Second && w.net.prompt(c.name, began) {
+		if took := time.Since(began); took > c.patient+2*time.Second && w.net.prompt(c.name, began) {
 			w.violate("Offer of %s is tried again for %s, not %s: %v", c.name, took, c.patient, err)
 		}
 		if err == nil {
@@ -379,10 +410,14 @@ func (w *world) cancel(c *client, e Event) {
 			var n int
 			n, err = c.queue.RemoveFunc(ctx, func(v string) bool { return v == e.Text })
 			removed = n > 0
+		case e.N == 3 && w.pure:
+			var n any
+			n, err = c.dq.Redisson(ctx, wire.ScriptRemove, []string{w.model.names.Pending, w.model.names.TimeoutSet}, e.Text)
+			removed = n == int64(1)
 		default:
 			removed, err = c.queue.Remove(ctx, e.Text)
 		}
-		if err == nil && !removed && before != 0 && w.waiting()[e.Text] == before {
+		if err == nil && !removed && before != 0 && e.N != 3 && w.waiting()[e.Text] == before {
 			w.violate("%s waits, and Cancel of %s does not find it", e.Text, c.name)
 		}
 		switch {
@@ -597,6 +632,30 @@ func (w *world) mistakes(c *client) {
 	}
 }
 
+// twins has Remove choose among equal values, which the plan's messages are not.
+func (w *world) twins(ctx context.Context, c *client) error {
+	twins, err := dq.NewQueue(c.dq, c.name, codec.String{}, dq.WithoutTransfer())
+	var tickets [3]dq.Ticket
+	for i, span := range []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour} {
+		if err == nil {
+			tickets[i], err = twins.Offer(ctx, "twin", span)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = twins.Remove(ctx, "twin"); err != nil {
+		return err
+	}
+	if err = twins.Cancel(ctx, tickets[0]); err == nil {
+		w.violate("Remove by %s leaves the value that was offered first", c.name)
+	}
+	if errors.Is(err, dq.ErrNotWaiting) {
+		_, err = twins.Clear(ctx)
+	}
+	return err
+}
+
 // kill ends a client as the kernel does: nothing it does reaches anybody any more.
 func (w *world) kill(c *client) {
 	w.forget(c)
@@ -635,6 +694,7 @@ func (w *world) leave(c *client) {
 		})
 	}
 	_ = c.queue.Close()
+	c.closing.Store(true)
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}

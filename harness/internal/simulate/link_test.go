@@ -1,7 +1,9 @@
 package simulate_test
 
 import (
+	"bytes"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -20,6 +22,8 @@ type link struct {
 	mu        sync.Mutex
 	loseReply bool // the next reply is lost, and the link with it
 	loseHalf  bool // of the next request half arrives, and the link is lost
+	listens   bool // to announcements
+	hushed    bool // the link stays, and nothing arrives any more
 }
 
 func newLink(n *network, h *host, id string, seed uint64) *link {
@@ -48,8 +52,12 @@ func (l *link) set(f func()) {
 func (l *link) write(w *way, p []byte) (int, error) {
 	n := len(p)
 	l.mu.Lock()
-	lose, half := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer
+	lose, half, hushed := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer, l.hushed
+	l.listens = l.listens || bytes.Contains(p, []byte("\r\nSUBSCRIBE\r\n"))
 	l.mu.Unlock()
+	if hushed {
+		return n, nil
+	}
 	if lose || half {
 		l.network.breaks()
 	}
@@ -76,6 +84,15 @@ func (l *link) write(w *way, p []byte) (int, error) {
 	return n, nil
 }
 
+// lag has what is next written either way take longer, if that is soon.
+func (l *link) lag(most time.Duration) {
+	now := time.Now()
+	for _, w := range []*way{&l.toServer, &l.toClient} {
+		random := rand.NewPCG(w.seed, uint64(now.UnixNano())).Uint64()
+		w.change(func() { w.lag, w.lags = time.Duration(random%uint64(most)), now.Add(most) })
+	}
+}
+
 // way is one direction of a link.
 type way struct {
 	mu       sync.Mutex
@@ -84,8 +101,10 @@ type way struct {
 	queue    []segment
 	seed     uint64
 	latest   time.Time
-	ended    error // after what is queued
-	failed   error // at once
+	lag      time.Duration // of what is next written
+	lags     time.Time     // until then
+	ended    error         // after what is queued
+	failed   error         // at once
 	deadline time.Time
 }
 
@@ -148,6 +167,9 @@ func (w *way) put(p []byte, slow time.Duration, after time.Time) (err error) {
 			err = syscall.EPIPE
 		default:
 			at := time.Now().Add(slow)
+			if time.Now().Before(w.lags) {
+				at, w.lags = at.Add(w.lag), time.Time{}
+			}
 			if at.Before(after) {
 				at = after
 			}

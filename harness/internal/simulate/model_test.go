@@ -29,12 +29,14 @@ type model struct {
 	seen    map[string]*message
 	held    map[string]string // the messages that Workers hold, by id
 	counts  map[string]string // of their deliveries
-	ready   []string          // in the destination
-	torn    time.Time         // Redisson's script has stopped half-way: see look
-	pending map[string]int64  // member → due time
-	writes  uint64            // after which it looked last
-	wrote   map[string]bool   // connections that have written since their last WAIT
-	forgets int               // after how many writing scripts the server forgets all
+	failed  map[string]int    // the last delivery of each that failed and was not lost
+	pops    int
+	ready   []string         // in the destination
+	torn    time.Time        // Redisson's script has stopped half-way: see look
+	pending map[string]int64 // member → due time
+	writes  uint64           // after which it looked last
+	wrote   map[string]bool  // connections that have written since their last WAIT
+	forgets int              // after how many writing scripts the server forgets all
 }
 
 // tornFor is how long that may last.
@@ -45,6 +47,7 @@ type message struct {
 	due     int64 // Unix ms
 	offered bool  // it has been pending
 	popped  int   // given to a taker
+	place   int   // among all that were, when it was last
 	settled int   // acknowledged
 	removed bool
 	// torn says that Redisson's script has moved it, and stopped at a member of the other layout before it took it out of the
@@ -67,7 +70,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		return // as it was
 	}
 	m.writes = writes
-	m.wrote[client] = true
+	m.wrote[client] = m.wrote[client] || strings.HasPrefix(command, "EVAL")
 	if m.forgets--; m.forgets == 0 && strings.HasPrefix(command, "EVAL") {
 		m.server.ForgetScripts()
 	}
@@ -75,17 +78,25 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	case command == "BLPOP" || command == "LPOP":
 		for _, v := range valuesIn(reply) {
 			msg := m.message(v)
+			m.pops++
+			msg.place = m.pops
 			if msg.popped++; !msg.arrived.IsZero() {
 				m.world.popped(v, msg.arrived)
 			}
 		}
 	case command == "LPUSH": // back, for its taker is gone
-		for _, v := range args[2:] {
+		for i, v := range args[2:] {
 			m.message(v).popped--
 			m.message(v).arrived = time.Now()
+			if i > 0 && m.message(v).place > m.message(args[1+i]).place {
+				m.world.violate("%s comes back before %s, which was taken first", v, args[1+i])
+			}
 		}
 	case strings.HasPrefix(command, "EVAL"):
 		m.acknowledged(args, reply)
+		if args[1] == scripts.Take().SHA1 {
+			m.handedOut(reply)
+		}
 		before, after := m.ready, m.elements("LRANGE", m.names.Destination, "0", "-1")
 		more := len(after) - len(before)
 		if slices.Contains(args, "release") && more > 0 && !slices.Equal(after[more:], before) {
@@ -114,12 +125,31 @@ func (m *model) acknowledged(args []string, reply []byte) {
 	list, _ := settled.([]any)
 	for i, n := range list {
 		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
-			if args[at] == "ack" {
+			switch args[at] {
+			case "ack":
 				m.message(m.held[args[id]]).settled++
+			case "retry":
+				m.failed[args[id]], _ = strconv.Atoi(args[id+1])
 			}
 			if count := m.counts[args[id]]; count != args[id+1] {
 				m.world.violate("the result of delivery %s of %s counts, which was delivered %s times", args[id+1], m.held[args[id]], count)
 			}
+		}
+	}
+}
+
+// handedOut judges who is handled alone: what two holders in a row did not settle, or one before the last attempt.
+func (m *model) handedOut(reply []byte) {
+	list, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	if err != nil {
+		return
+	}
+	handed, _, _, _ := scripts.ReadHandedOut(list)
+	for _, h := range handed {
+		attempt, most := int(h.Delivery), int(m.world.plan.Seed%3*2)
+		lost := attempt - 1 - m.failed[h.ID]
+		if alone := lost > 1 || lost == 1 && attempt == most; !h.Buried && h.Alone != alone {
+			m.world.violate("delivery %d of %s, of %d, has been lost %d times: alone is %t", attempt, ending(string(h.Value)), most, lost, h.Alone)
 		}
 	}
 }

@@ -200,6 +200,15 @@ func (n *network) stall(name string, d time.Duration) {
 	h.noticed = h.stalled.Add(time.Minute)
 }
 
+// excuse has a client be late, or give up connections, for that time.
+func (n *network) excuse(name string, d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h, until := n.host(name), time.Now().Add(d); until.After(h.noticed) {
+		h.noticed = until
+	}
+}
+
 // prompt reports whether nothing has held up what the client sent since then.
 func (n *network) prompt(name string, since time.Time) bool {
 	n.mu.Lock()

@@ -22,7 +22,7 @@ const (
 	// Offer offers Text, to be due after Span, and with it the next N messages. Where the client is gone, it is another who
 	// does this, and all that follows to Clear.
 	Offer Kind = "offer"
-	// Cancel removes Text: by its ticket, by its value or by a look at all values, as N says.
+	// Cancel removes Text: by its ticket, a look at all values, its value, or as a Redisson does, as N says.
 	Cancel Kind = "cancel"
 	// Reschedule has Text be due after Span from now on.
 	Reschedule Kind = "reschedule"
@@ -33,12 +33,16 @@ const (
 	// Clear removes all that is waiting.
 	Clear Kind = "clear"
 
-	// Cut breaks the client's connections.
+	// Cut breaks the client's connections: half of them for N above 0, of this and the next two.
 	Cut Kind = "cut"
 	// LoseReplies breaks each connection of the client when a reply next comes, before it does.
 	LoseReplies Kind = "lose replies"
 	// LoseRequests lets half of what the client next writes to each connection arrive, and breaks it.
 	LoseRequests Kind = "lose requests"
+	// Lag has what next goes over each of the client's connections, either way, come later, by a part of Span of its own.
+	Lag Kind = "lag"
+	// Hush lets nothing more through the connection over which the client hears announcements, which stays open.
+	Hush Kind = "hush"
 	// Kill ends a client as kill -9 does.
 	Kill Kind = "kill"
 	// Stall lets nothing arrive at the client or from it for Span.
@@ -143,6 +147,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 	p.Visibility = []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute}[rng.IntN(4)]
 	d.leave()
 	d.meet(rand.New(rand.NewPCG(seed, 0x6472)))
+	d.strike(rand.New(rand.NewPCG(seed, 0x6473)))
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -216,6 +221,84 @@ func (d *drawing) meet(rng *rand.Rand) {
 			d.values++
 			later := at + time.Duration(rng.IntN(3000))*time.Millisecond
 			d.add(Event{At: later, Kind: Offer, Client: "c2", Text: valueOf(d.values), Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
+		}
+	}
+}
+
+// strike adds what goes wrong just as messages become due, while others offer; and what meets the end of a client.
+func (d *drawing) strike(rng *rand.Rand) {
+	below := func(most time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(most))) }
+	client := func() string { return d.starts[rng.IntN(len(d.starts))] }
+	offer := func(at time.Duration, client string, more int, span time.Duration) {
+		d.add(Event{At: max(0, at), Kind: Offer, Client: client, Text: valueOf(d.values + 1), N: more, Span: span})
+		d.values += 1 + more
+	}
+	for i, e := range d.plan.Events {
+		switch {
+		case e.Kind == Stop && rng.IntN(2) == 0:
+			span := 500*time.Millisecond + below(time.Second).Truncate(time.Millisecond)
+			offer(e.At-span-below(time.Millisecond), client(), rng.IntN(2), span)
+		case e.Kind == Stop:
+			d.add(Event{At: max(0, e.At-below(time.Millisecond)), Kind: Cut, Client: e.Client})
+			offer(e.At-below(200*time.Microsecond), e.Client, 0, time.Second)
+		case e.Kind == Offer && rng.IntN(30) == 0:
+			d.add(Event{At: e.At, Kind: Flush})
+		case e.Kind == Cancel && rng.IntN(3) == 0 && !d.plan.Strict:
+			d.plan.Events[i].N = 3
+		}
+	}
+	if d.steps && rng.IntN(2) == 0 {
+		at := below(d.plan.Length)
+		for range 2 {
+			d.add(Event{At: at, Kind: Step, Client: "c1", Span: time.Duration(rng.IntN(2400)-1200) * time.Second})
+			at += below(20 * time.Second)
+		}
+	}
+	if rng.IntN(3) == 0 {
+		if d.plan.Lone = true; len(d.starts) == 1 {
+			d.start(below(time.Second))
+		}
+	}
+	for range rng.IntN(4) {
+		span := time.Second + below(3*time.Second).Truncate(time.Millisecond)
+		at, whose := span+below(d.plan.Length), "c1"
+		if rng.IntN(3) == 0 {
+			whose = client()
+		}
+		offer(at-span, client(), rng.IntN(3), span)
+		extent := []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 2 * time.Second, 5 * time.Second}[rng.IntN(4)]
+		e := Event{At: at - below(time.Millisecond), Kind: Lag, Client: whose, Span: extent}
+		kind, ends := rng.IntN(10), rng.IntN(4) == 0
+		if extent < time.Second { // too short for what lasts
+			kind, ends = 9, rng.IntN(2) == 0
+		}
+		switch kind {
+		case 0:
+			e.Kind, e.N, e.Span = []Kind{Cut, LoseReplies, LoseRequests}[rng.IntN(3)], 1+rng.IntN(2), 0
+		case 1, 6:
+			e.Kind, e.Span = Hush, 0
+		case 2:
+			d.add(Event{At: e.At, Kind: Cut, Client: whose})
+			e.Kind, e.Span = Stall, 3*time.Second
+		case 3, 4: // while a message is held, until another has it
+			e.At, e.Kind, e.Span = at+below(2*time.Second), Stall, d.plan.Visibility+below(4*time.Second)
+		case 5:
+			e.Kind, e.Text, e.Span = Refuse, refusals[rng.IntN(4)], 8*time.Second+below(12*time.Second)
+		case 7:
+			d.add(Event{At: at + below(extent), Kind: Cut, Client: whose, N: 1 + rng.IntN(2)})
+		}
+		d.add(e)
+		for range 1 + rng.IntN(2) {
+			offer(at+below(extent), client(), 0, []time.Duration{below(3 * time.Second), 25*time.Second + below(10*time.Second)}[rng.IntN(2)].Truncate(time.Millisecond))
+		}
+		if !d.plan.Reliable && rng.IntN(3) == 0 {
+			d.add(Event{At: at + below(2*time.Millisecond), Kind: Poll, Client: whose, N: 1 + rng.IntN(4), Within: 1 + below(extent)})
+		}
+		if rng.IntN(4) == 0 {
+			d.add(Event{At: at + below(extent), Kind: Look, Client: client()})
+		}
+		if ends {
+			d.add(Event{At: at + below(time.Second), Kind: []Kind{Stop, Kill}[rng.IntN(2)], Client: whose})
 		}
 	}
 }

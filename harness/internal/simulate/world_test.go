@@ -100,6 +100,7 @@ type world struct {
 	expect   map[string]int64           // when a message is due at the earliest, Unix ms; 0 for not known
 	excused  map[string]bool            // messages that may be handled again
 	running  map[string]context.Context // of the handler that has a message
+	calls    map[string]int             // of handlers, by id
 	takers   map[string]int             // consumers of a client
 	refusing []refusing
 	clearing int // Clears under way, or with an unknown result
@@ -107,6 +108,9 @@ type world struct {
 	lastBad  time.Time // when something last went wrong
 	ahead    []time.Duration
 	behind   time.Duration // of the server, at most
+	refuses  bool          // the server refuses something
+	pure     bool          // all members are of one layout
+	stops    bool          // a client may run only Redisson's scripts, which stop at a member of the other layout
 	finished bool
 	broken   int  // commands since the first violation
 	flood    bool // too many commands were sent, or enough after a violation
@@ -118,10 +122,11 @@ func Run(plan Plan, options Options) Report {
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
 		tickets: map[string]string{}, expect: map[string]int64{}, excused: map[string]bool{}, running: map[string]context.Context{}, takers: map[string]int{},
+		calls: map[string]int{},
 	}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
-		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{},
+		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
 	}
 	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran, Answer: w.answer}, 0)
 	if err != nil {
@@ -177,6 +182,9 @@ var eager = strings.NewReplacer(
 func (w *world) clocks() {
 	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
+	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse })
+	w.pure = !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Foreign || e.Kind == Start && e.Text == "3.16.6" })
+	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && strings.HasPrefix(e.Text, "NOPERM") })
 	w.ahead = []time.Duration{0}
 	for _, e := range w.plan.Events {
 		c := e.Client
@@ -308,7 +316,7 @@ func (w *world) overdue() {
 	calm := w.calm()
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
-			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind && w.heard(ending(member)) {
+			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind && !w.stops && w.heard(ending(member)) {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
 			}
 		}
@@ -421,7 +429,7 @@ func (w *world) do(e Event) {
 			c = w.clients[there[0]]
 		}
 	}
-	if slices.Contains(faults, e.Kind) {
+	if slices.Contains(faults, e.Kind) || e.Kind == Lag || e.Kind == Hush {
 		w.bad(e.Span)
 		if e.Kind == Slow {
 			w.bad(time.Minute) // at most
@@ -457,11 +465,16 @@ func (w *world) do(e Event) {
 	case Clear:
 		c.calls.Go(func() { w.clear(c, e) })
 	case Cut:
-		w.net.each(e.Client, (*link).cut)
+		w.net.each(e.Client, half(e, (*link).cut))
 	case LoseReplies:
-		w.net.each(e.Client, func(l *link) { l.set(func() { l.loseReply = true }) })
+		w.net.each(e.Client, half(e, func(l *link) { l.set(func() { l.loseReply = true }) }))
 	case LoseRequests:
-		w.net.each(e.Client, func(l *link) { l.set(func() { l.loseHalf = true }) })
+		w.net.each(e.Client, half(e, func(l *link) { l.set(func() { l.loseHalf = true }) }))
+	case Lag:
+		w.net.excuse(e.Client, 10*time.Second)
+		w.net.each(e.Client, func(l *link) { l.lag(e.Span) })
+	case Hush:
+		w.net.each(e.Client, func(l *link) { l.set(func() { l.hushed = l.listens }) })
 	case Kill:
 		w.kill(c)
 	case Stall:
@@ -506,6 +519,15 @@ func (w *world) do(e Event) {
 			server.Eval(context.Background(), "redis.call('rpush', KEYS[1], ARGV[1]) redis.call('zadd', KEYS[2], ARGV[2], ARGV[1])",
 				[]string{w.model.names.Pending, w.model.names.TimeoutSet}, e.Text, due)
 		})
+	}
+}
+
+// half spares half of the links, if the event says so.
+func half(e Event, f func(*link)) func(*link) {
+	return func(l *link) {
+		if e.N == 0 || l.order%2 == uint64(e.N%2) {
+			f(l)
+		}
 	}
 }
 
