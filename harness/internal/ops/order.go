@@ -56,8 +56,8 @@ func (o *Order) Check() (err error) {
 			return fmt.Errorf("--of %s: only waiting messages have a due time", part)
 		}
 	}
-	if o.Queue == "" {
-		return errors.New("expected the name of a queue or of a file, got an empty one")
+	if o.Queue == "" && o.Verb != "undo" { // whose file names the queue
+		return errors.New("expected the name of a queue, got an empty one")
 	}
 	ways := len(slices.DeleteFunc([]bool{o.All, o.Where != "", len(o.IDs) > 0}, func(way bool) bool { return !way }))
 	chooses := slices.Contains([]string{"cancel", "deliver", "reschedule"}, o.Verb)
