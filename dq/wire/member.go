@@ -74,7 +74,7 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	return m, nil
 }
 
-// unpack reads a member, or says why b is none.
+// unpack reads a member. The reason says why b is not one.
 func (l Layout) unpack(b []byte, lengthSize int) (m Member, reason string) {
 	m = Member{Layout: l, LengthSize: lengthSize}
 	if l == LayoutBc0Lc0 {

@@ -110,7 +110,7 @@ func ifGiven[T any](c *call, flag string, value T) (zero T) {
 // given reports whether the command line has a flag. A default from the environment is not given.
 func (c *call) given(name string) bool { return c.Flags().Changed(name) }
 
-func init() { // of what all trees of commands share
+func init() { // what all trees of commands share
 	cobra.EnableCommandSorting = false
 	cobra.AddTemplateFunc("version", version) // unpacks the recordings: not at each start
 }

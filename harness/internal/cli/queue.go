@@ -139,7 +139,7 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 		q.notice("%s", done)
 	}
 	if n := len(plan.Unsure); n > 0 {
-		err = errors.Join(err, fmt.Errorf("queue %q: %s uncertain: the queue does not show if they were made, and they are left as they are", plan.Queue, text.Plural(int64(n), "change")))
+		err = errors.Join(err, fmt.Errorf("queue %q: uncertain changes, left as they are: %d; the queue does not show which were made", plan.Queue, n))
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (q *queueCall) print(editor *ops.Editor) error {
 	case whole:
 		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
 	case q.Verb == "list":
-		q.notice("messages: %d of --of %s, of these parts: %s", n, q.of[0], strings.Join(ops.Parts, ", "))
+		q.notice("messages: %d in %s; --of names the parts: %s", n, q.of[0], strings.Join(ops.Parts, ", "))
 	}
 	return err
 }

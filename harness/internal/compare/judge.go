@@ -229,8 +229,8 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 // mostUseful is how many runs a side are worth suggesting.
 const mostUseful = 100
 
-// command is how to make so many runs of the first and the last set by turns; empty for what no flag gives: a ramp, and a program of which only run
-// files are given.
+// command is how to make so many runs of the first and the last set by turns; empty for what no flag gives: a ramp, and
+// a program of which only run files are given.
 func (c *Comparison) command(repeat int) string {
 	a, b := c.given[0].Runs[0], c.given[len(c.given)-1].Runs[0]
 	from, to := driverFlag(c.given[0]), driverFlag(c.given[len(c.given)-1])
@@ -263,6 +263,7 @@ func (c *Comparison) command(repeat int) string {
 	return fmt.Sprintf("%s --repeat %d", command, repeat)
 }
 
+// driverFlag is the --driver value of a set. The command line of a program is only in the name of a set that run has made.
 func driverFlag(s Set) string {
 	switch {
 	case strings.HasPrefix(s.Name, "exec:"):

@@ -135,8 +135,9 @@ func Where(text string) (Filter, error) {
 }
 
 var (
-	field = regexp.MustCompile(`(?s)^\s*\.([^=<>!\s][^=<>!]*?)\s*(==|!=)\s*([^=\s].*?)\s*$`)
-	half  = regexp.MustCompile(`^\s*(\.[^=<>!]*|due\s*)[=<>!]`) // of a condition: not meant as a part of a value
+	field   = regexp.MustCompile(`(?s)^\s*\.([^=<>!\s][^=<>!]*?)\s*(==|!=)\s*([^=\s].*?)\s*$`)
+	half    = regexp.MustCompile(`^\s*(\.[^=<>!]*|due\s*)[=<>!]`) // of a condition: not meant as a part of a value
+	several = regexp.MustCompile(`^'|&&|\|\||==`)                 // conditions, or the quotes of another language
 )
 
 // Match reads a condition for a value and the JSON that shows it: .field == value, .field != value, or a part of either. Numbers are
@@ -152,8 +153,8 @@ func Match(text string) (func(value []byte, shown string) bool, error) {
 		}, nil
 	}
 	want, err := decode(m[3])
-	if err != nil && strings.ContainsAny(m[3], "'&|=") {
-		return nil, fmt.Errorf("--where %s: expected one condition, whose value is JSON or plain text, got %s", text, m[3])
+	if err != nil && several.MatchString(m[3]) {
+		return nil, fmt.Errorf("--where %s: expected one condition, got %s; put a text that is meant so in double quotes", text, m[3])
 	} else if err != nil {
 		want = m[3]
 	}

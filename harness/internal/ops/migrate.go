@@ -121,7 +121,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		}
 	}
 	if m.other != "" && !m.named && !o.Force {
-		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s, the first by %s: name that one by --codec; --force goes on", o.From, m.other))
+		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, m.other))
 	}
 	if err != nil || m.Refusal != "" || !o.Yes {
 		return m, err

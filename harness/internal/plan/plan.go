@@ -30,7 +30,7 @@ type Plan struct {
 	// if WarmupEnds says that it ends when lateness and round trip are stable.
 	Warmup     time.Duration
 	WarmupEnds bool
-	// A Horizon, a DrainLimit or a Poll of 0 is none; a MaxScheduleLag of 0 is DefaultMaxScheduleLag.
+	// 0 leaves out a Horizon, a DrainLimit or a Poll; a MaxScheduleLag of 0 is DefaultMaxScheduleLag.
 	Horizon, DrainTimeout, DrainLimit, MaxScheduleLag time.Duration
 	// Queue is the name of the destination queue. The messages go to several Queues in turn: Queue with ":1", ":2" and so on.
 	Queue      string
