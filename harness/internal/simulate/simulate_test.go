@@ -90,9 +90,9 @@ var planted = []struct {
 	{"what is handed out stays in the list", `redis.call('ltrim', list, from, -1)`, ``, Options{}, 1},
 	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, Options{}, 1},
 	{"a failed message is not handed out again", "redis.call('hset', N, 'f' .. id, delivery)\n    redis.call('zadd', L, string.format('%.0f', now + tonumber(arg)), id)", `redis.call('zrem', L, id)`, Options{}, 3},
-	{"what a dead consumer held is not handed out again", `if #chosen < count then`, `if #chosen < count and lost == 0 then`, Options{}, 24},
+	{"what a dead consumer held is not handed out again", `if #chosen < count then`, `if #chosen < count and lost == 0 then`, Options{}, 39},
 	{"what BLMOVE staged is not handed out", `ipairs({M, D})`, `ipairs({D})`, Options{}, 5},
-	{"a clock's timers come half a second late", "", "", Options{TimersLate: 500 * time.Millisecond}, 12},
+	{"a clock's timers come half a second late", "", "", Options{TimersLate: 500 * time.Millisecond}, 14},
 	{"a clock that is set wrong is followed", "", "", Options{Unguarded: true}, 62},
 }
 
