@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -129,6 +130,7 @@ func (w *Worker) run(d *delivery, places int) {
 	}
 	err := w.handle(d)
 	w.places.release(places)
+	runtime.Gosched() // the next take is sent first: a handler waits for it, and none for the settlement
 	w.settle(d, err)
 }
 

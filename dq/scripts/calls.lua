@@ -15,13 +15,11 @@ local function call_with_all(command, key, arguments)
   return sum
 end
 
--- The refusal of the first of these calls that the user lacks a right to, or nothing. Redis before 7 cannot say.
-local function lacking(calls)
-  if not redis.acl_check_cmd then return nil end
-  for _, call in ipairs(calls) do
-    if not redis.acl_check_cmd(unpack(call)) then
-      return redis.error_reply('NOPERM this user lacks ' .. string.upper(call[1]) .. ' of ' .. call[2])
-    end
+-- The refusal of a call that the user lacks a right to, or nothing. Redis before 7 cannot say.
+local may = redis.acl_check_cmd
+local function lacks(command, key, ...)
+  if may and not may(command, key, ...) then
+    return redis.error_reply('NOPERM this user lacks ' .. string.upper(command) .. ' of ' .. key)
   end
 end
 

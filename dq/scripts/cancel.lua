@@ -5,8 +5,8 @@ local later, own, channel = ARGV[4], ARGV[5], ARGV[6]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
 if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
-wrong = wrong or lacking({{'zrem', T, ''}, {'lrem', Q, 1, ''}, U1 and {'srem', U1, ''}})
-  or later and lacking({{'zadd', T, 0, ''}, {'rpush', Q, ''}, {'publish', channel, ''}})
+wrong = wrong or lacks('zrem', T, '') or lacks('lrem', Q, 1, '') or U1 and lacks('srem', U1, '')
+  or later and (lacks('zadd', T, 0, '') or lacks('rpush', Q, '') or lacks('publish', channel, ''))
 if wrong then return wrong end
 
 -- Whether the bytes of a member come before those of a prefix. Lua's < goes by a locale.

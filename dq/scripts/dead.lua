@@ -2,7 +2,7 @@ local X, V, N, D = unpack(KEYS)
 local replay = ARGV[1] == 'replay'
 
 local wrong = error_of('zcard', X) or error_of('hlen', V) or error_of('hlen', N) or error_of('llen', D)
-  or lacking({{'zrem', X, ''}, {'hdel', V, ''}, {'hdel', N, ''}, replay and {'rpush', D, ''} or nil})
+  or lacks('zrem', X, '') or lacks('hdel', V, '') or lacks('hdel', N, '') or replay and lacks('rpush', D, '')
 if wrong then return wrong end
 local done = 0
 for i = 2, #ARGV do

@@ -66,7 +66,7 @@ var (
 //	other_layout[layout]          the other one
 //	error_of(command, ...)        the error of a command, to be returned, or nil
 //	call_with_all(command, key, arguments)
-//	lacking(calls)                the refusal of the first call that the user lacks a right to, or nil
+//	lacks(command, key, …)        the refusal of a call that the user lacks a right to, or nil
 //
 // It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
 func Prelude() string { return prelude }

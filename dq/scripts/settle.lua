@@ -2,13 +2,14 @@ local L, V, N, X, D = unpack(KEYS)
 local how, arg = ARGV[1], ARGV[2]
 
 -- Each key is read, and each right checked, before anything is written.
-local again, ended = {{'zrem', L, ''}, {'zadd', L, 0, ''}, {'hset', N, '', ''}}, {{'hdel', V, ''}, {'zrem', L, ''}, {'hdel', N, ''}}
-local calls = {
-  extend = again, retry = again, ack = ended, bury = {{'zrem', L, ''}, {'hset', V, '', ''}, {'zadd', X, 0, ''}},
-  release = {{'lpush', D, ''}, unpack(ended)},
-}
-local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or how == 'bury' and error_of('zcard', X)
-  or how == 'release' and error_of('llen', D) or lacking(calls[how])
+local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or lacks('zrem', L, '')
+if how == 'bury' then
+  wrong = wrong or error_of('zcard', X) or lacks('hset', V, '', '') or lacks('zadd', X, 0, '')
+elseif how == 'extend' or how == 'retry' then
+  wrong = wrong or lacks('zadd', L, 0, '') or lacks('hset', N, '', '')
+else
+  wrong = wrong or lacks('hdel', V, '') or lacks('hdel', N, '') or how == 'release' and (error_of('llen', D) or lacks('lpush', D, ''))
+end
 if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

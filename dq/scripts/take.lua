@@ -5,10 +5,9 @@ local asked, enough, far = count, 4 * 1024 * 1024, 1000
 
 -- Each key is read, and each right checked, before anything is written.
 local wrong = error_of('zcard', L) or error_of('zcard', X) or error_of('llen', M) or error_of('llen', D) or error_of('hlen', V)
-  or error_of('hlen', N) or lacking({
-    {'hincrby', N, '', 1}, {'zadd', L, 0, ''}, {'hset', V, '', ''}, {'hdel', V, ''}, {'hdel', N, ''}, {'zrem', L, ''},
-    {'zadd', X, 0, ''}, {'ltrim', D, 0, -1}, {'ltrim', M, 0, -1},
-  })
+  or error_of('hlen', N)
+  or lacks('hincrby', N, '', 1) or lacks('zadd', L, 0, '') or lacks('hset', V, '', '') or lacks('hdel', V, '')
+  or lacks('hdel', N, '') or lacks('zrem', L, '') or lacks('zadd', X, 0, '') or lacks('ltrim', D, 0, -1) or lacks('ltrim', M, 0, -1)
 if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

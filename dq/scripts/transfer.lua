@@ -68,7 +68,7 @@ if #members > 0 then
   end
   length = redis.pcall('llen', Q)
   local wrong = type(length) == 'table' and length or error_of('llen', D) or #quarantined > 0 and error_of('zcard', X)
-    or lacking({{'rpush', D, ''}, {'lrem', Q, 1, ''}, {'zrem', T, ''}, {'srem', U1, ''}, #quarantined > 0 and {'zadd', X, 0, ''} or nil})
+    or lacks('rpush', D, '') or lacks('lrem', Q, 1, '') or lacks('zrem', T, '') or lacks('srem', U1, '') or #quarantined > 0 and lacks('zadd', X, 0, '')
   if wrong then return wrong end
 
   -- The first write is the last that may fail, for want of memory or of a right.

@@ -44,7 +44,7 @@ local function begin()
   }) do
     tried = tried or error_of(unpack(call))
   end
-  tried = tried or lacking({{'rename', N, Q}, {'rename', Q, V}, {'rename', V, U[into]}, {'hset', S, '', ''}})
+  tried = tried or lacks('rename', N, Q) or lacks('rename', Q, V) or lacks('rename', V, U[into]) or lacks('hset', S, '', '')
   if tried then
     redis.pcall('unlink', P, N, V)
     return tried
