@@ -73,9 +73,7 @@ const (
 	settled     = int64(1)
 	notHeld     = int64(0)
 	handedAgain = int64(-1)
-)
 
-const (
 	// settleTimeout bounds one try to settle.
 	settleTimeout = 2 * time.Second
 	// mostReason bounds the reason of a dead letter, in bytes.
