@@ -35,9 +35,10 @@ const (
 	queueChannels = "&redisson_delay_queue_channel:*"
 
 	doctorRights  = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
-	migrateRights = connectRights + " +@read +multi +exec +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
-	queueRights   = migrateRights
-	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
+	migrateRights = connectRights + " +@read +multi +exec +@scripting +publish +pubsub|numsub +client|list " +
+		"+zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_* " + queueChannels
+	queueRights = migrateRights
+	guardRights = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 
 // live adds --redis of the commands that look at queues which exist, and need these rights.
