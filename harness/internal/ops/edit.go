@@ -314,6 +314,7 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	_, err = differences(ctx, e.conn, e.names, x, func(action, member string) { add(action, member, 0, 0) })
+	slices.Reverse(all) // the list first: a member set aside leaves it
 	return all, err
 }
 
@@ -363,12 +364,12 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 		switch {
 		case !slices.Contains(Parts, x.Of):
 			return bad("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
-		case err != nil || math.IsNaN(due-due), (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
+		case err != nil || math.IsNaN(due), (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
 			return bad("got a member of %d bytes, and due %q", len(x.Member), x.Due)
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
 		case len(x.Member) > 0:
-		case len(x.Value) == 0:
+		case x.Value == nil:
 			return bad("it has neither a member nor a value")
 		default:
 			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
