@@ -199,7 +199,7 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 			}
 		}
 		if len(q.lists) > 1 {
-			err = fmt.Errorf("queue %q has the same keys: name the right queue", twin(name))
+			err = fmt.Errorf("queue %q has the same keys: name the right queue", twin(q.Queue))
 			q.mixed.Store(0)
 		}
 		if err != nil {
@@ -284,7 +284,6 @@ func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int6
 			q.Woken++
 			g.mu.Unlock()
 			g.say(q, "woke a listener", map[string]any{"why": "overdue", "listeners": q.listeners})
-			return
 		}
 	}
 	if q.listeners > 0 && time.Since(q.woken) < wakeTime {

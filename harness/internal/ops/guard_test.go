@@ -182,5 +182,5 @@ func TestQueuesWithTheSameKeys(t *testing.T) {
 	end()
 	require.Len(t, g.Counts(), 1)
 	require.Len(t, b.list("orders"), 1)
-	require.Contains(t, lines.String(), "has the same keys: name the right queue")
+	require.NotContains(t, lines.String(), `"error":"queue \"{orders}\" has the same keys`)
 }
