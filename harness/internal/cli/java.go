@@ -61,7 +61,7 @@ func (f javaFlags) start(c *call) (*values.Client, error) {
 			return nil, err
 		}
 	}
-	if !two {
+	if old == fresh {
 		o.Old = o.New
 	}
 	return values.Start(c.Context(), o)
