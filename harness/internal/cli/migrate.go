@@ -28,7 +28,7 @@ func newMigrate() *call {
 	var o ops.MigrateOptions
 	var all bool
 	var to, codec string
-	c.live(migrateRights)
+	c.live(changeRights)
 	c.yes(&all, "all")
 	c.str(&to, "to", "")
 	c.str(&codec, "codec", "")

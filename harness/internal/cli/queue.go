@@ -47,7 +47,7 @@ func newQueueVerb(verb string) *call {
 		q.yes(&q.All, "all")
 		q.java.add(q.call)
 	}
-	q.live(queueRights)
+	q.live(changeRights)
 	if verb == "reschedule" {
 		q.list(&q.to, "to")
 		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"

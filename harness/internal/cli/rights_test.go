@@ -23,8 +23,8 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	defer client.Close()
 	for command, rights := range map[string]string{
 		"doctor orders": doctorRights, "doctor": doctorRights,
-		"migrate orders --to 4.7.0 --yes": migrateRights, "migrate orders --codec string:json --classpath app.jar --yes": migrateRights,
-		"queue repair orders --yes --out " + t.TempDir(): queueRights, "queue reschedule orders --all --to 2h --yes --out " + t.TempDir(): queueRights,
+		"migrate orders --to 4.7.0 --yes": changeRights, "migrate orders --codec string:json --classpath app.jar --yes": changeRights,
+		"queue repair orders --yes --out " + t.TempDir(): changeRights, "queue reschedule orders --all --to 2h --yes --out " + t.TempDir(): changeRights,
 		"guard orders --for 200ms": guardRights, "guard --all --for 200ms": guardRights,
 	} {
 		require.NoError(t, client.FlushAll(ctx).Err())

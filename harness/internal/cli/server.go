@@ -34,10 +34,9 @@ const (
 	queueKeys     = "~QUEUE ~redisson_delay_queue*"
 	queueChannels = "&redisson_delay_queue_channel:*"
 
-	doctorRights  = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
-	migrateRights = connectRights + " +@read +multi +exec +@scripting +publish +pubsub|numsub +client|list " +
+	doctorRights = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
+	changeRights = connectRights + " +@read +multi +exec +@scripting +publish +pubsub|numsub +client|list " +
 		"+zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_* " + queueChannels
-	queueRights = migrateRights
 	guardRights = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 
