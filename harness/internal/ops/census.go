@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +185,8 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	return nil
 }
 
-// zscan visits each member of a sorted set that is there from the beginning to the end, at least once.
+// zscan visits each member of a sorted set that is there from the beginning to the end, at least once. An infinite score becomes
+// the greatest number: JSON has no infinity.
 func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
 	return scan(ctx, conn, "ZSCAN "+key, []any{"ZSCAN", key}, nil, func(items []string) error {
 		for i := 0; i+1 < len(items); i += 2 {
@@ -192,7 +194,7 @@ func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z)
 			if err != nil {
 				return fmt.Errorf("ZSCAN %s: expected a score, got %.40q", key, items[i+1])
 			}
-			if err := visit(redis.Z{Score: score, Member: items[i]}); err != nil {
+			if err := visit(redis.Z{Score: max(-math.MaxFloat64, min(score, math.MaxFloat64)), Member: items[i]}); err != nil {
 				return err
 			}
 		}

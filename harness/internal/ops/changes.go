@@ -87,11 +87,10 @@ var properties = map[string]func(wire.Release) string{
 	"expire(…)":                  yes(wire.Release.ExpiresConditionally, "sends a condition, which may be empty", "sends none"),
 	"an offer without an answer": yes(Between("", "3.16.3"), "is sent again after a time-out", "is sent once"),
 	"the timer":                  yes(Between("3.5.6", "3.45.0"), "can be lost", "is kept"),
-	"a blocking call of less than a second": func(r wire.Release) string {
-		return fmt.Sprintf("BLPOP %d", r.BlockingSeconds(time.Second/2))
-	},
-	"a blocking call with a negative time": yes(wire.Release.SkipsNegativeTimeout, "returns without a command", "is sent"),
-	"the tick of timers":                   func(r wire.Release) string { return r.TimerTick().String() },
+	"the tick of timers":         func(r wire.Release) string { return r.TimerTick().String() },
+
+	"a blocking call of less than a second": func(r wire.Release) string { return fmt.Sprint("BLPOP ", r.BlockingSeconds(time.Second/2)) },
+	"a blocking call with a negative time":  yes(wire.Release.SkipsNegativeTimeout, "returns without a command", "is sent"),
 }
 
 func yes(is func(wire.Release) bool, with, without string) func(wire.Release) string {

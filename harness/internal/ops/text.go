@@ -138,13 +138,13 @@ func (q *Queue) write(b *strings.Builder) {
 
 // line is a message in a line.
 func (m Message) line(now time.Time) string {
-	due := "never"
-	if !isNever(m.DueMS) {
-		if in := int64(m.DueMS) - now.UnixMilli(); in >= 0 {
-			due = "in " + text.Span(in)
-		} else {
-			due = text.Span(-in) + " ago"
-		}
+	due, in := "never", int64(m.DueMS)-now.UnixMilli()
+	switch {
+	case isNever(m.DueMS):
+	case in >= 0:
+		due = "in " + text.Span(in)
+	default:
+		due = text.Span(-in) + " ago"
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", m.ID, due, m.Layout, m.Codec, m.Class, m.Value))
 }
@@ -167,10 +167,6 @@ func (l *Look) Lines() string {
 
 // Page shows the look with a row for each finding and each queue.
 func (l *Look) Page() report.Page {
-	p := report.Page{
-		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", text.Plural(int64(len(l.Queues)), "queue")),
-		Lead: []string{l.title()}, Notes: l.notes(),
-	}
 	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
 	queues := report.Table{ID: "queues", Title: "Queues", Head: []string{"queue", "waiting", "overdue", "delivered", "listeners"}, Words: 1}
 	add := func(name string, all []Finding) {
@@ -190,12 +186,15 @@ func (l *Look) Page() report.Page {
 		queues.Rows = append(queues.Rows, row)
 	}
 	in := text.Plural(int64(len(l.Queues)), "queue")
+	p := report.Page{
+		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", in),
+		Lead: []string{l.title()}, Notes: l.notes(), Tables: []report.Table{findings, queues},
+	}
 	switch {
 	case l.Red > 0:
 		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, in)
 	case l.Yellow > 0:
 		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, in %s; no red one.", l.Yellow, in)
 	}
-	p.Tables = []report.Table{findings, queues}
 	return p
 }
