@@ -54,13 +54,13 @@ func TestFindings(t *testing.T) {
 		"both":       {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.offer(dLc0, time.Hour, "b") }, short: []string{"red:foreign-member", "yellow:no-subscriber"}, next: "dq-bench guard orders"},
 		"foreign":    {make: func(b *bench) { b.offer(dLc0, time.Hour, "b") }, release: "4.7.0", short: []string{"red:foreign-member", "yellow:no-subscriber"}, next: "dq-bench migrate orders --to 4.7.0"},
 		"unreadable": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, now+3600e3, "x"); b.do("RPUSH", b.names.Pending, "x") }, short: []string{"red:unreadable-member", "yellow:no-subscriber"}, next: "dq-bench queue repair orders"},
-		"never": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, -5, b.member(bc0Lc0, "x")) }, short: []string{"red:stuck-head", "yellow:no-subscriber"},
+		"never": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, "-inf", b.member(bc0Lc0, "x")) }, short: []string{"red:stuck-head", "yellow:no-subscriber"},
 			long: []string{"red:stuck-head", "yellow:no-subscriber", "yellow:orphan"}, next: "dq-bench queue deliver orders --where due=never"},
-		"wrong type": {make: func(b *bench) { b.do("SET", b.names.Pending, "x") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX"},
-		"of a guard": {make: func(b *bench) { b.do("HSET", ops.AheadKey("orders"), "x", "y") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX redisson_delay_queue_guard:{orders} misplaced:redisson_delay_queue_guard:{orders}"},
+		"wrong type": {make: func(b *bench) { b.do("SET", b.names.Pending, "x") }, short: []string{"red:wrong-type"}, next: "redis-cli -s /s -n 3 RENAMENX"},
+		"of a guard": {make: func(b *bench) { b.do("HSET", ops.AheadKey("orders"), "x", "y") }, short: []string{"red:wrong-type"}, next: "redis-cli -s /s -n 3 RENAMENX redisson_delay_queue_guard:{orders} misplaced:redisson_delay_queue_guard:{orders}"},
 		"alike":      {make: func(b *bench) { b.do("RPUSH", "orders", "a", "a"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:not-taken", "yellow:no-subscriber"}, next: "dq-bench doctor orders --watch"},
 		"not taken":  {make: func(b *bench) { b.do("RPUSH", "orders", "a", "b"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:not-taken", "yellow:no-subscriber"}, next: "dq-bench doctor orders --watch"},
-		"ghost":      {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "g")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:ghost"}},
+		"ghost":      {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.do("RPUSH", b.names.Pending, b.member(dLc0, "g")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:ghost"}},
 		"orphan":     {make: func(b *bench) { b.do("LREM", b.names.Pending, 1, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:orphan"}},
 		"twice":      {make: func(b *bench) { b.do("RPUSH", b.names.Pending, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:listed-again"}},
 		"ahead":      {make: func(b *bench) { b.do("ZADD", ops.AheadKey("orders"), now-60e3, b.member(bc0Lc0, "a")) }, short: []string{"red:ahead"}, next: "dq-bench guard orders"},
@@ -85,7 +85,7 @@ func TestFindings(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			c.make(b)
-			o := ops.LookOptions{Wait: 10 * time.Millisecond}
+			o := ops.LookOptions{Wait: 10 * time.Millisecond, Address: "unix:///s?db=3"}
 			if c.release != "" {
 				r, err := wire.LookupRelease(c.release)
 				require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestFindings(t *testing.T) {
 			}
 			var text strings.Builder
 			require.NoError(t, long.WriteText(&text))
-			require.Contains(t, text.String(), "orders")
+			require.Contains(t, text.String()+string(mustJSON(t, long)), "orders")
 			require.Equal(t, slices.ContainsFunc(c.long, func(k string) bool { return strings.HasPrefix(k, "red") }), long.Red > 0)
 		})
 	}
@@ -121,25 +121,21 @@ func TestNotTakenBetweenLooks(t *testing.T) {
 	b.offer(bc0Lc0, time.Hour, "later") // a queue that is known
 	b.do("RPUSH", "orders", "a", "b", "c")
 	d := ops.NewDoctor(b.conn, ops.LookOptions{Wait: 10 * time.Millisecond})
-	first, err := d.Look(b.ctx)
-	require.NoError(t, err)
-	require.Contains(t, kinds(first.Queues[0]), "yellow:not-taken")
+	look := func() string {
+		l, err := d.Look(b.ctx)
+		require.NoError(t, err)
+		return strings.Join(kinds(l.Queues[0]), " ")
+	}
+	require.Contains(t, look(), "yellow:not-taken")
 	b.do("LPOP", "orders")
 	b.do("RPUSH", "orders", "d")
-	_, err = d.Look(b.ctx) // the consumer has taken one
-	require.NoError(t, err)
+	look() // the consumer has taken one
 	ops.Age(d, 20*time.Second)
-	busy, err := d.Look(b.ctx)
-	require.NoError(t, err)
-	require.Contains(t, kinds(busy.Queues[0]), "yellow:not-taken", "a consumer may take 20 s a message")
+	require.Contains(t, look(), "yellow:not-taken", "a consumer may take 20 s a message")
 	ops.Age(d, 11*time.Second)
-	second, err := d.Look(b.ctx)
-	require.NoError(t, err)
-	require.Contains(t, kinds(second.Queues[0]), "red:not-taken")
+	require.Contains(t, look(), "red:not-taken")
 	b.do("LPOP", "orders")
-	third, err := d.Look(b.ctx)
-	require.NoError(t, err)
-	require.NotContains(t, strings.Join(kinds(third.Queues[0]), " "), "not-taken")
+	require.NotContains(t, look(), "not-taken")
 }
 
 // A queue whose only key is its destination is found by its name, and while a client has it open.
@@ -267,16 +263,14 @@ func TestCluster(t *testing.T) {
 		name := "orders" + strconv.Itoa(i)
 		n := wire.NamesOf(name)
 		m := b.member(dLc0, "a")
-		due := time.Now().Add(-time.Minute).UnixMilli()
-		if i > 4 {
-			due = time.Now().Add(time.Hour).UnixMilli()
-		}
+		due := time.Now().Add([]time.Duration{-time.Minute, time.Hour}[i/5]).UnixMilli()
 		b.do("ZADD", n.TimeoutSet, due, m)
 		b.do("RPUSH", n.Pending, m)
 	}
 	l := b.look(ops.LookOptions{Address: srv.URL()})
 	require.Len(t, l.Queues, 9)
 	require.Equal(t, 5, l.Red)
+	require.NotEqual(t, l.Findings[0].Next, l.Findings[1].Next, "each names its node")
 	long := b.look(ops.LookOptions{Queues: []string{"orders7"}})
 	require.EqualValues(t, map[string]int64{"dLc0": 1}, long.Queues[0].Layouts)
 	_, _, end := b.guard(ops.GuardOptions{})
@@ -286,6 +280,10 @@ func TestCluster(t *testing.T) {
 	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: &to, Yes: true, Cluster: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, m.Rewritten["waiting"])
+	b.do("SET", "orders8", "x")
+	next := b.look(ops.LookOptions{Queues: []string{"orders8"}, Address: srv.URL()}).Queues[0].Findings[0].Next
+	require.NoError(t, exec.CommandContext(b.ctx, "sh", "-c", next).Run(), next)
+	require.Equal(t, "x", b.do("GET", "misplaced:{orders8}"), next)
 }
 
 // measured notes the size of the largest reply, and of the largest pipeline of replies.

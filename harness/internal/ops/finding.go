@@ -47,11 +47,10 @@ var rules = []rule{
 	{"wrong-type", func(_ *Look, q *Queue) bool { return len(q.wrong) > 0 },
 		func(l *Look, q *Queue) (State, int64, string, string) {
 			key := text.Shell(q.wrong[0])
-			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell("misplaced:"+q.wrong[0]))
+			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("", "RENAMENX "+key+" "+text.Shell(wire.PrefixName("misplaced", q.wrong[0])))
 		}},
 	{"different-slots", func(l *Look, q *Queue) bool {
-		slot := wire.Slot(q.Name)
-		return strings.Contains(l.Server.Address, ",") && (wire.Slot(q.names.TimeoutSet) != slot || wire.Slot(q.names.Pending) != slot)
+		return l.cluster && wire.Slot(q.names.TimeoutSet) != wire.Slot(q.names.Pending)
 	}, func(_ *Look, q *Queue) (State, int64, string, string) {
 		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
 	}},
@@ -94,7 +93,7 @@ var rules = []rule{
 			why += "; no client listens, so nobody transfers"
 		case q.Listeners > 0:
 			why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
-				l.redisCLI("PUBLISH "+text.Shell(q.names.Channel)+" 0"))
+				l.redisCLI("", "PUBLISH "+text.Shell(q.names.Channel)+" 0"))
 		}
 		return Red, q.Overdue, why, l.next(q, "guard")
 	}},
@@ -196,9 +195,8 @@ func (l *Look) judge() {
 		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
 	}
 	if len(l.Queues) == 0 && len(l.Server.Databases) > 0 {
-		db := l.Server.Databases[0]
 		l.Findings = append(l.Findings, Finding{"other-database", Yellow, 1, fmt.Sprintf("database %d holds no delayed queue; these databases hold keys: %s", l.Server.Database, strings.Join(l.Server.Databases, ", ")),
-			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + db})
+			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + l.Server.Databases[0]})
 	}
 	for _, f := range l.Findings {
 		count[f.State]++

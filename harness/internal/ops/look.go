@@ -48,6 +48,7 @@ type Look struct {
 	Partial string `json:"partial,omitempty"`
 
 	flags   []string
+	cluster bool
 	release *wire.Release
 	slow    map[string]time.Duration // by destination
 }
@@ -260,6 +261,9 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 		}
 		members, _ := redis.Scores(r[4])
 		tail, _ := r[6].StringSlice()
+		if q.Listed > q.Waiting { // without the ghosts
+			tail = slices.DeleteFunc(tail, func(m string) bool { return d.conn.Do(ctx, "ZSCORE", n.TimeoutSet, m).Err() == redis.Nil }) //nolint:errorlint // this very value
+		}
 		now := l.At.UnixMilli()
 		for i, z := range slices.Backward(members) {
 			tail = append(tail, z.Member)
@@ -334,19 +338,16 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	if wait == 0 {
 		return nil
 	}
-	if err := pause(ctx, wait); err != nil {
-		return err
-	}
-	second := &Look{At: l.At}
-	if err := d.glances(ctx, second, slices.Sorted(maps.Keys(some))); err != nil {
-		return err
+	second, err := &Look{At: l.At}, pause(ctx, wait)
+	if err == nil {
+		err = d.glances(ctx, second, slices.Sorted(maps.Keys(some)))
 	}
 	for _, q := range second.Queues {
 		if was := some[q.Name]; q.first == was.first && q.Ready >= was.Ready {
 			was.StillSeconds = wait.Seconds()
 		}
 	}
-	return nil
+	return err
 }
 
 // Repeat looks every interval, or less often if a look takes more than a tenth of it, until ctx ends.

@@ -14,13 +14,14 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // server reads what INFO, CONFIG and SLOWLOG of each master say. None of them is needed for the rest.
 func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 	l.Server, l.slow = Server{Address: address}, map[string]time.Duration{}
 	if at, err := redis.Parse(address); err == nil {
-		l.Server.Address, l.Server.Database = strings.Join(at.Address.Hosts, ","), at.Address.Database
+		l.Server.Address, l.Server.Database, l.cluster = strings.Join(at.Address.Hosts, ","), at.Address.Database, at.Address.Topology == redis.Cluster
 	}
 	var mu sync.Mutex
 	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
@@ -59,12 +60,12 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		if n := field["evicted_keys"]; n != "0" && n != "" {
 			state, did = Red, "has removed "+n+" keys"
 		}
-		add("evicting", state, fmt.Sprintf("maxmemory-policy %s of %s removes keys of queues when the memory is full; it %s", policy, at, did), l.redisCLI("CONFIG SET maxmemory-policy noeviction"))
+		add("evicting", state, fmt.Sprintf("maxmemory-policy %s of %s removes keys of queues when the memory is full; it %s", policy, at, did), l.redisCLI(at, "CONFIG SET maxmemory-policy noeviction"))
 	}
 	if field["aof_enabled"] == "0" {
 		save, err := server.Do(ctx, "CONFIG", "GET", "save").StringSlice()
 		if !l.refused("CONFIG GET save", "+config|get", err) && err == nil && len(save) == 2 && save[1] == "" {
-			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI("CONFIG SET appendonly yes"))
+			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI(at, "CONFIG SET appendonly yes"))
 		}
 	}
 	if s.Product == "redis" && hasHole(s.Version) {
@@ -72,7 +73,7 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	}
 	used, _ := strconv.ParseInt(field["used_memory"], 10, 64)
 	if most, _ := strconv.ParseInt(field["maxmemory"], 10, 64); most > 0 && used >= most && field["maxmemory_policy"] == "noeviction" {
-		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI("CONFIG SET maxmemory "+strconv.FormatInt(2*most, 10)))
+		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI(at, "CONFIG SET maxmemory "+strconv.FormatInt(2*most, 10)))
 	}
 	if s.Role == "replica" {
 		s.Master = net.JoinHostPort(field["master_host"], field["master_port"])
@@ -93,13 +94,16 @@ func hasHole(version string) bool {
 	return err == nil && 702 <= series && series <= 806 && (!isMended || v[2] < patch)
 }
 
-// redisCLI is a command of redis-cli for this server, or for its master.
-func (l *Look) redisCLI(command string) string {
-	host, port, _ := strings.Cut(cmp.Or(l.Server.Master, l.Server.Address), ":")
-	if strings.Contains(l.Server.Address, ",") || port == "" {
-		return "redis-cli " + command
+// redisCLI is a command of redis-cli for the server at an address; without one, for the server of the look or its master.
+func (l *Look) redisCLI(at, command string) string {
+	at, _, _ = strings.Cut(cmp.Or(at, l.Server.Master, l.Server.Address), ",")
+	options := map[bool]string{true: " -c"}[l.cluster] + map[bool]string{true: fmt.Sprint(" -n ", l.Server.Database)}[l.Server.Database > 0]
+	if host, port, err := net.SplitHostPort(at); err == nil {
+		options = " -h " + host + " -p " + port + options
+	} else if at != "" {
+		options = " -s " + text.Shell(at) + options
 	}
-	return fmt.Sprintf("redis-cli -h %s -p %s %s", host, port, command)
+	return "redis-cli" + options + " " + command
 }
 
 // slowMoves are the digests of scripts that walk the pending list, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
@@ -130,10 +134,8 @@ func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 		micros, _ := fields[2].(int64)
 		args, _ := fields[3].([]any)
 		took := time.Duration(micros) * time.Microsecond
-		if took < 10*time.Millisecond || len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") {
-			continue // else other clients waited for long
-		}
-		if name := fmt.Sprint(args[3]); slowMoves()[beginning(fmt.Sprint(args[1]))] {
+		if took >= 10*time.Millisecond && len(args) > 3 && slowMoves()[beginning(fmt.Sprint(args[1]))] { // other clients waited for long
+			name := fmt.Sprint(args[3])
 			l.slow[name] = max(l.slow[name], took)
 		}
 	}
