@@ -162,18 +162,17 @@ func factsBetween(from, to wire.Release) []Fact {
 func scriptsBetween(from, to wire.Release) []ScriptChange {
 	changed := []ScriptChange{}
 	for _, script := range slices.CompactFunc(wire.Scripts(), func(a, b wire.Script) bool { return a.Name == b.Name }) {
-		name := script.Name
 		variant := func(r wire.Release) string {
-			if s, ok := r.Script(name); ok {
+			if s, ok := r.Script(script.Name); ok {
 				return s.Variant
 			}
 			return ""
 		}
 		if variant(from) != variant(to) {
 			about := spec.All().Where(func(s *spec.Statement) bool {
-				return slices.Contains(s.Scripts, string(name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
+				return slices.Contains(s.Scripts, string(script.Name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
 			})
-			changed = append(changed, ScriptChange{string(name), variant(from), variant(to), came(from, to, variant), spec.Cite(about)})
+			changed = append(changed, ScriptChange{string(script.Name), variant(from), variant(to), came(from, to, variant), spec.Cite(about)})
 		}
 	}
 	return changed
@@ -301,7 +300,8 @@ func (c *Changes) verdict() string {
 	for _, f := range c.Facts {
 		switch {
 		case f.Stops && f.codec == "":
-			return fmt.Sprintf("%s → %s: queues that hold messages need a migration or a guard.", c.From, c.To)
+			what := map[bool]string{true: "a migration or a guard", false: "a step if the code names no codec"}[f.What == layoutFact]
+			return fmt.Sprintf("%s → %s: queues that hold messages need %s.", c.From, c.To, what)
 		case f.Stops:
 			named = append(named, f.codec)
 		}
