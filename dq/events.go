@@ -99,7 +99,7 @@ type Subscribed struct{ Queue string }
 // a subscription. The Client tries again.
 type Disconnected struct{ Err error }
 
-// Requeued says that a value arrived after its taker had left, and was put back to the end of the queue that it was taken
+// Requeued says that a value arrived after its taker had left, and was put back to the front of the queue that it was taken
 // from.
 type Requeued struct {
 	// Queue is the LIST that the value was popped from.

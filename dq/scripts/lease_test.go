@@ -176,3 +176,26 @@ func TestSettleBuriesAndGivesBack(t *testing.T) {
 	require.Equal(t, []string{"good", "bad"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
 	require.Zero(t, l.redis.Exists(l.ctx, l.names.Dead, l.names.Bodies, l.names.Counts, l.names.Leases).Val())
 }
+
+// A lease lasts as long as was asked for, though the server's clock is read in whole milliseconds.
+func TestALeaseIsNotShorter(t *testing.T) {
+	t.Parallel()
+	l := leases(t)
+	const ms = 5
+	for i := range 20 {
+		l.do("RPUSH", l.d, "v")
+		from := l.redis.Time(l.ctx).Val()
+		held, _, _ := l.take(1, ms)
+		require.Len(t, held, 1)
+		if i%2 == 1 {
+			from = l.redis.Time(l.ctx).Val()
+			require.Equal(t, []any{int64(1)}, l.settle("extend", strconv.Itoa(ms), held...))
+		}
+		again, _, _ := l.take(1, 60_000)
+		for len(again) == 0 {
+			again, _, _ = l.take(1, 60_000)
+		}
+		require.GreaterOrEqual(t, l.redis.Time(l.ctx).Val().Sub(from), ms*time.Millisecond)
+		require.Equal(t, []any{int64(1)}, l.settle("ack", "", again...))
+	}
+}

@@ -22,7 +22,7 @@ for i = 3, #ARGV, 2 do
   -- The first write frees something: a server that is out of memory lets the others follow.
   if held then redis.call('zrem', L, id) end
   if held and how == 'extend' then
-    redis.call('zadd', L, string.format('%.0f', now + tonumber(arg)), id)
+    redis.call('zadd', L, string.format('%.0f', now + tonumber(arg) + 1), id) -- now is up to 1 ms ago
   elseif held and how == 'retry' then
     redis.call('hset', N, 'f' .. id, delivery)
     redis.call('zadd', L, string.format('%.0f', now + tonumber(arg)), id)

@@ -36,7 +36,7 @@ until alone or #page < count or #chosen == count or at >= count + far
 
 -- The first write frees something, if only in name: a server that is out of memory lets the others follow.
 if at + ready[M] + ready[D] > 0 then redis.call('hdel', V, '') end
-local till = string.format('%.0f', now + lease)
+local till = string.format('%.0f', now + lease + 1) -- now is up to 1 ms ago
 local handed, bytes, over = {}, 0, 0
 
 local function hand(id, value)
