@@ -5,23 +5,24 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// testsPerProcessor is how many tests share a processor if they wait for servers and due times most of their life.
-const testsPerProcessor = 4
-
-// Waiting runs tests that wait rather than compute: more at a time than there are processors, unless -parallel says how many.
+// Waiting runs tests that wait rather than compute: four share a processor, unless -parallel says how many. They and the programs that
+// they start live for seconds, and collect garbage less often.
 type Waiting struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.
 func (w Waiting) Run() int {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(fmt.Sprint(testsPerProcessor * runtime.GOMAXPROCS(0))) // a number
+		_ = parallel.Value.Set(fmt.Sprint(4 * runtime.GOMAXPROCS(0))) // a number
 	}
+	debug.SetGCPercent(400)
+	_ = os.Setenv("GOGC", "400") // a name without "="
 	return w.M.Run()
 }
 
