@@ -15,7 +15,7 @@ import (
 
 // README and the guide for ports say which recording judges which release.
 func TestREADMEClaim(t *testing.T) {
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	cases := Select(sections, nil)
 	uncompared := len(slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Trace == "" }))
 	beyond, err := Load(scenarios.Conformance, "beyond")

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -126,20 +127,21 @@ func newTestRunner(t *testing.T, program program.Program, release wire.Release) 
 	return runner
 }
 
-func loadAll(t *testing.T) ([]*Section, *Oracle) {
-	t.Helper()
+// loaded are the cases and the recordings, read once: no test changes them.
+var loaded = sync.OnceValues(func() ([]*Section, *Oracle) {
 	sections, err := Load(scenarios.Conformance, "conformance")
-	require.NoError(t, err)
-	oracle, err := LoadOracle(recordings.Redisson(), ".")
-	require.NoError(t, err)
+	oracle, unread := LoadOracle(recordings.Redisson(), ".")
+	if err := errors.Join(err, unread); err != nil {
+		panic(err)
+	}
 	return sections, oracle
-}
+})
 
 // Every case, for dq as each release that was recorded, against the recordings; without
 // DQ_THOROUGH as every seventh one, the newest among them.
 func TestDQ(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	releases := oracle.Releases()
 	slices.Reverse(releases)
 	runBatches(t, batches(sections, redistest.Sample(t, releases, 7)), oracle, func(t *testing.T, release wire.Release) program.Program {
@@ -151,10 +153,10 @@ func TestDQ(t *testing.T) {
 // dq as people deploy it keeps every statement by its effect, though it sends scripts of its own.
 func TestDQAsShipped(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	beyond, err := Load(scenarios.Conformance, "beyond")
 	require.NoError(t, err)
-	cases := Select(append(sections, beyond...), nil)
+	cases := Select(slices.Concat(sections, beyond), nil)
 	for _, release := range redistest.Sample(t, []string{"4.7.0", "3.16.6"}, 2) {
 		driver, err := spec.ParseProgram("dq:" + release)
 		require.NoError(t, err)
@@ -181,7 +183,7 @@ var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 // a case of each section and the newest release stand for it, if there are Java and Maven.
 func TestRedisson(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
 	javaOrSkip(t)
 	if !redistest.Thorough() {

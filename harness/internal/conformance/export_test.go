@@ -7,6 +7,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
+// Loaded are the cases and the recordings.
+var Loaded = loaded
+
 // Releases returns the recorded releases, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 

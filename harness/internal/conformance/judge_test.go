@@ -202,7 +202,7 @@ func (p wrongSize) Call(ctx context.Context, op string, params any) (json.RawMes
 // A failure names the statements that the case shows of the release, in every form of the report. Only the one that it
 // contradicts is broken.
 func TestAFailureCitesStatements(t *testing.T) {
-	sections, _ := loadAll(t)
+	sections, _ := loaded()
 	cases := Select(sections, func(id string) bool {
 		return slices.Contains([]string{"DQ.read/size", "DQ.offer/equal-values-are-two", "DQ.read/foreign-member", "DQ.poll/foreign-member-is-destroyed", "DQ.offer/negative-delay-taken"}, id)
 	})
@@ -248,7 +248,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 // Where a release was not recorded another one judges it, but for a few cases, most of them of
 // codecs, that no release near it could be made to record.
 func TestLittleIsLeftToRepliesAlone(t *testing.T) {
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	for _, release := range wire.Releases() {
 		left := 0
 		for _, c := range Select(sections, nil) {

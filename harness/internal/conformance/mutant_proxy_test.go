@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ type mutation func(command []string) [][]string
 //	implementation ──▶ proxy ──▶ pipe ── serve ──▶ server
 type mutantProxy struct {
 	url string
-	to  string // the server's host:port
+	to  atomic.Value // the server's host:port
 
 	mu     sync.Mutex // one mutation at a time
 	mutate mutation
@@ -36,7 +37,7 @@ func newMutantProxy(t *testing.T) *mutantProxy {
 	t.Helper()
 	m := &mutantProxy{}
 	p, err := proxy.New(func(ctx context.Context) (net.Conn, error) {
-		conn, err := proxy.To(m.to)(ctx)
+		conn, err := proxy.To(m.to.Load().(string))(ctx)
 		if err != nil {
 			return nil, err
 		}

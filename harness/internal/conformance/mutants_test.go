@@ -79,9 +79,9 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	program := &throughProxy{spec.DQ{Release: r}.Link(true), proxy.url}
 	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)
-	proxy.to = runner.senders.proxy.Addr
+	proxy.to.Store(runner.senders.proxy.Addr)
 	t.Cleanup(func() { runner.Close(); program.Close() })
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	b := &mutantBench{proxy: proxy, runner: runner, oracle: oracle}
 	for _, s := range sections {
 		for _, c := range s.Cases {

@@ -12,8 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // quickCases are those of a run that is not thorough: none of them waits for seconds.
@@ -34,10 +32,7 @@ func verify(t *testing.T, port string, level conformance.Level, pattern string) 
 	require.NoError(t, err)
 	keep, err := conformance.Compile(pattern)
 	require.NoError(t, err)
-	sections, err := conformance.Load(scenarios.Conformance, "conformance")
-	require.NoError(t, err)
-	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
-	require.NoError(t, err)
+	sections, oracle := conformance.Loaded()
 	plan := conformance.Plan{
 		Spec: spec, Redis: "process", Level: level, Cases: conformance.Select(sections, keep), Oracle: oracle, MaxFailures: 3,
 		Notice: func(s string) { t.Log(s) }, Finished: func(conformance.Result) {},

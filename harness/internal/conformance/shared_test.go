@@ -59,7 +59,7 @@ func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	require.NoError(t, err)
 	keep, err := Compile(pattern)
 	require.NoError(t, err)
-	sections, oracle := loadAll(t)
+	sections, oracle := loaded()
 	return &Plan{
 		Spec: spec, Redis: srv.URL(), Oracle: oracle, Cases: Select(sections, keep),
 		Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},

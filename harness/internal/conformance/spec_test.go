@@ -13,15 +13,11 @@ import (
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // casesByID are the conformance cases.
-func casesByID(t *testing.T) map[string]*conformance.Case {
-	t.Helper()
-	sections, err := conformance.Load(scenarios.Conformance, "conformance")
-	require.NoError(t, err)
+func casesByID() map[string]*conformance.Case {
+	sections, _ := conformance.Loaded()
 	all := map[string]*conformance.Case{}
 	for _, c := range conformance.Select(sections, nil) {
 		all[c.ID] = c
@@ -32,7 +28,7 @@ func casesByID(t *testing.T) map[string]*conformance.Case {
 // Each statement is shown by a case at every release that it holds for, and by none that is
 // about other releases only.
 func TestEveryStatementHasACase(t *testing.T) {
-	cases := casesByID(t)
+	cases := casesByID()
 	require.Greater(t, len(spec.All()), 100)
 	for _, s := range spec.All() {
 		shown := func(r wire.Release) bool {
@@ -58,7 +54,7 @@ func TestEveryStatementHasACase(t *testing.T) {
 
 // Each case shows a statement at every release that it holds for.
 func TestEveryCaseHasAStatement(t *testing.T) {
-	for id, c := range casesByID(t) {
+	for id, c := range casesByID() {
 		for _, r := range wire.Releases() {
 			if c.HoldsFor(r) && len(spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(s.Cases, id) && s.Releases.Contain(r) })) == 0 {
 				t.Errorf("%s:%d: %s holds for %s, where no statement of docs/spec names it", c.Section.File, c.Line, id, r)
@@ -70,8 +66,7 @@ func TestEveryCaseHasAStatement(t *testing.T) {
 
 // Each statement has a case that was recorded at a release that the statement holds for.
 func TestRecordingsShowTheStatements(t *testing.T) {
-	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
-	require.NoError(t, err)
+	_, oracle := conformance.Loaded()
 	for _, s := range spec.All() {
 		if !slices.ContainsFunc(oracle.Releases(), func(r wire.Release) bool {
 			return s.Releases.Contain(r) && slices.ContainsFunc(s.Cases, func(id string) bool {

@@ -14,7 +14,7 @@ import (
 // A Redisson that the catalogue does not know is judged by the nearest release that was
 // recorded, and the last line says so.
 func TestUnknownReleaseIsJudgedByTheNearest(t *testing.T) {
-	_, oracle := loadAll(t)
+	_, oracle := loaded()
 	c := parsed(t, strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/new-head-publishes"))
 	source, err := oracle.source(c, wire.Release{Major: 3, Minor: 99})
 	require.NoError(t, err)
