@@ -11,8 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Waiting runs tests that wait rather than compute: four share a processor, unless -parallel says how many. They and the programs that
-// they start live for seconds, and collect garbage less often.
+// Waiting runs tests that wait rather than compute: four share a processor, unless -parallel says how many. Garbage is collected seldom.
 type Waiting struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.
