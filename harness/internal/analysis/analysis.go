@@ -151,8 +151,12 @@ func (a *Analysis) begin() {
 	}
 }
 
-// Line takes in the next line.
+// Line takes in the next line. It counts one without arguments as unparsed.
 func (a *Analysis) Line(l trace.Line) {
+	if len(l.Args) == 0 {
+		a.unparsed++
+		return
+	}
 	if a.lines > 0 && l.Time < a.now-logGap {
 		a.End()
 	}

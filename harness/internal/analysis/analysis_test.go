@@ -140,7 +140,7 @@ func TestStory(t *testing.T) {
 	r := &analysis.Reader{Analysis: analysis.New()}
 	r.Where = ".order == 7"
 	r.Match, _ = ops.Match(r.Where)
-	require.NoError(t, r.Log(t.Context(), strings.NewReader(s.out.String())))
+	require.NoError(t, r.Log(t.Context(), opened(strings.NewReader(s.out.String()))))
 	d := r.Document()
 	require.Empty(t, d.Anomalies)
 	q := d.Queues[0]

@@ -108,11 +108,8 @@ func (a *Analysis) unsubscribe(c *conn, from []string, at int64) {
 }
 
 func (a *Analysis) block(c *conn, name string, l trace.Line) {
-	if len(l.Args) < 3 {
-		return
-	}
 	seconds, err := strconv.ParseFloat(l.Args[len(l.Args)-1], 64)
-	if err != nil {
+	if err != nil || len(l.Args) < 3 {
 		return
 	}
 	if seconds < 0 {

@@ -92,7 +92,7 @@ func FuzzAnalysis(f *testing.F) {
 	f.Add([]byte("OK\r\n+1.000000 [0 unix:/a] \"ZADD\" \"redisson_delay_queue_timeout:{\" \"nan\" \"\"\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		r := &analysis.Reader{Analysis: analysis.New()}
-		require.NoError(t, r.Log(t.Context(), bytes.NewReader(log)))
+		require.NoError(t, r.Log(t.Context(), opened(bytes.NewReader(log))))
 		d := r.Document()
 		require.LessOrEqual(t, d.Commands+d.Unparsed, int64(bytes.Count(log, []byte("\n"))+1))
 		for _, q := range d.Queues {

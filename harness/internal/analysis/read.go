@@ -25,34 +25,53 @@ type Reader struct {
 	files  []logFile
 }
 
-// Log takes in a log until it ends or ctx does.
-func (r *Reader) Log(ctx context.Context, in io.Reader) error {
-	return r.log(ctx, func() (io.ReadCloser, error) { return io.NopCloser(in), nil })
-}
-
-// log opens and reads in a goroutine of its own, which blocks while a pipe has no writer or brings nothing.
-func (r *Reader) log(ctx context.Context, open func() (io.ReadCloser, error)) error {
-	out, in := io.Pipe()
-	defer out.Close()
-	defer context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })()
+// Log takes in a log until it ends or ctx does. A goroutine opens it, which waits while a pipe has no writer, and reads and parses it.
+func (r *Reader) Log(ctx context.Context, open func() (io.ReadCloser, error)) error {
+	batches, failed := make(chan []trace.Line), error(nil)
 	go func() {
+		defer close(batches)
 		from, err := open()
-		if err == nil {
-			_, err = io.CopyBuffer(in, struct{ io.Reader }{from}, make([]byte, 256<<10))
-			from.Close()
+		if failed = err; err != nil {
+			return
 		}
-		in.CloseWithError(err)
+		defer from.Close()
+		var batch []trace.Line
+		send := readerFunc(func(p []byte) (int, error) {
+			select {
+			case batches <- batch:
+				batch = make([]trace.Line, 0, len(batch)+16)
+				return from.Read(p)
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		})
+		s := trace.NewLineScanner(send)
+		for s.Scan() {
+			l, _ := s.Line() // a wrong one has no arguments
+			batch = append(batch, l)
+		}
+		_, _ = send(nil)
+		failed = s.Err()
 	}()
-	s := trace.NewLineScanner(out)
-	for s.Scan() {
-		if l, err := s.Line(); err == nil {
-			r.Line(l)
-		} else {
-			r.unparsed++
+	for {
+		select {
+		case batch, more := <-batches:
+			if !more {
+				return failed
+			}
+			for _, l := range batch {
+				r.Line(l)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return cmp.Or(ctx.Err(), s.Err())
 }
+
+// readerFunc is an io.Reader.
+type readerFunc func(p []byte) (int, error)
+
+func (r readerFunc) Read(p []byte) (int, error) { return r(p) }
 
 // logFile is a file before it is read.
 type logFile struct {
@@ -68,7 +87,7 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		before := len(files)
 		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && (file == path || strings.HasSuffix(file, ".monitor")) {
+			if err == nil && (file == path && !entry.IsDir() || entry.Type().IsRegular() && strings.HasSuffix(file, ".monitor")) {
 				files = append(files, r.look(file))
 			}
 			return err
@@ -87,7 +106,7 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 			r.End()
 		}
 		r.file = int32(i)
-		if err := r.log(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }); err != nil {
+		if err := r.Log(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }); err != nil {
 			return fmt.Errorf("reading %s: %w", f.path, err)
 		}
 	}
@@ -102,10 +121,9 @@ func (r *Reader) look(path string) logFile {
 		return file
 	}
 	f, err := os.Open(path) // the reader of the whole file says why it fails
-	for s := trace.NewLineScanner(io.LimitReader(f, 1<<20)); err == nil && s.Scan(); {
-		if l, err := s.Line(); err == nil {
+	for s := trace.NewLineScanner(io.LimitReader(f, 1<<20)); err == nil && file.begins == math.MaxInt64 && s.Scan(); {
+		if l, wrong := s.Line(); wrong == nil {
 			file.begins = l.Time
-			break
 		}
 	}
 	_ = f.Close() // of nil, too

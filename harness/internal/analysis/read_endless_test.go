@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"context"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,12 +32,16 @@ func TestALineWithoutAnEndCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop, fill: 'x'}), context.Canceled)
+	require.ErrorIs(t, r.Log(ctx, opened(&endless{stop: stop, fill: 'x'})), context.Canceled)
 }
 
 // A device that brings NUL bytes for ever is refused.
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(t.Context(), &endless{stop: func() {}}), trace.ErrNoText)
+	require.ErrorIs(t, r.Log(t.Context(), opened(&endless{stop: func() {}})), trace.ErrNoText)
+}
+
+func opened(r io.Reader) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(r), nil }
 }

@@ -28,7 +28,7 @@ func analyse(t *testing.T, files ...string) *analysis.Document {
 	for _, file := range files {
 		f, err := open(file)
 		require.NoError(t, err)
-		require.NoError(t, r.Log(t.Context(), f))
+		require.NoError(t, r.Log(t.Context(), opened(f)))
 		require.NoError(t, f.Close())
 		r.End()
 	}

@@ -119,7 +119,7 @@ func (s *story) read(t *testing.T) *analysis.Document {
 func readLog(t *testing.T, in io.Reader) *analysis.Document {
 	t.Helper()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.NoError(t, r.Log(t.Context(), in))
+	require.NoError(t, r.Log(t.Context(), opened(in)))
 	return r.Document()
 }
 

@@ -74,7 +74,7 @@ func newAnalyze() *call {
 		case len(files) == 0 && term.IsTerminal(int(os.Stdin.Fd())):
 			return usageError(errors.New("expected a FILE, '-' for the standard input, or --redis URL; see 'dq-bench analyze --help'"))
 		default:
-			err = reader.Log(c.Context(), c.InOrStdin())
+			err = reader.Log(c.Context(), func() (io.ReadCloser, error) { return io.NopCloser(c.InOrStdin()), nil })
 		}
 		return c.analyzed(reader, err, listens)
 	})

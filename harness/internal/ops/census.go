@@ -131,10 +131,8 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if len(q.wrong) > 0 {
 		return nil
 	}
-	x := index{}
-	kinds := map[Value]int64{}
-	q.Layouts = map[string]int64{}
-	c.Due = slices.Clone(buckets)
+	x, kinds := index{}, map[Value]int64{}
+	q.Layouts, c.Due = map[string]int64{}, slices.Clone(buckets)
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
 		if len(x) < maxCensus {

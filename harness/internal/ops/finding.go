@@ -162,7 +162,7 @@ var rules = []rule{
 			return Note, q.Layouts["Bc0Lc0"], "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0")
 		}},
 	{"deprecated", func(l *Look, q *Queue) bool {
-		return l.release != nil && q.Census != nil && Between("3.46.0", "")(*l.release)
+		return q.Census != nil && l.release != nil && Between("3.46.0", "")(*l.release)
 	},
 		func(l *Look, _ *Queue) (State, int64, string, string) {
 			return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
@@ -257,12 +257,7 @@ func (l *Look) otherCodec(q *Queue) *Value {
 }
 
 // census is empty for a queue that was not read whole.
-func (q *Queue) census() *Census {
-	if q.Census == nil {
-		return &Census{}
-	}
-	return q.Census
-}
+func (q *Queue) census() *Census { return cmp.Or(q.Census, &Census{}) }
 
 func members(n int64) string  { return text.Plural(n, "member") }
 func messages(n int64) string { return text.Plural(n, "message") }

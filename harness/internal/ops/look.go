@@ -366,9 +366,8 @@ func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*
 
 // pause waits, or returns the error of ctx.
 func pause(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(wait):
-	}
+	over, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	<-over.Done()
 	return ctx.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // MaxScannedBytes is the longest line that a LineScanner keeps in memory, as printed.
@@ -18,7 +19,7 @@ const maxNULs = 16 << 20
 type LineScanner struct {
 	in     *bufio.Reader
 	line   Line
-	args   []string // reused for each line
+	args   []string // room for the next lines
 	long   []byte   // a line that is longer than the buffer, reused
 	bad    error    // why the line is none
 	err    error    // of the reader
@@ -46,9 +47,12 @@ func (s *LineScanner) Scan() bool {
 		if len(text) == 0 || text[0] == '#' || string(text) == "OK" {
 			continue
 		}
-		s.line, s.bad = parseLine(string(text), s.args[:0])
-		if s.bad == nil {
-			s.args, s.nuls = s.line.Args, -1
+		if cap(s.args) < 16 {
+			s.args = make([]string, 0, 4096)
+		}
+		s.line, s.bad = parseLine(string(text), s.args)
+		if n := len(s.line.Args); s.bad == nil {
+			s.line.Args, s.args, s.nuls = slices.Clip(s.line.Args), s.line.Args[n:], -1
 		}
 		s.line.Number, s.line.Offset = s.number, s.offset
 		return true
@@ -56,8 +60,7 @@ func (s *LineScanner) Scan() bool {
 	return false
 }
 
-// Line returns the line that Scan went to. Its Args are good until the next Scan, as a slice; the strings in it stay.
-// The error, a *SyntaxError or ErrLineTooLong, is that of this line alone.
+// Line returns the line that Scan went to. The error, a *SyntaxError or ErrLineTooLong, concerns only this line.
 func (s *LineScanner) Line() (Line, error) { return s.line, s.bad }
 
 // Err returns the error that the reader failed with, or ErrNoText; nil at the end of the log.

@@ -8,46 +8,32 @@ const (
 
 // Scanner groups the lines of a log into calls as they arrive, in the memory of two calls. It rebuilds nothing.
 type Scanner struct {
-	under, whole callLines // the call under way, and the last one returned
-	call         Call
-}
-
-// callLines are the lines of a call and their arguments, whose memory is reused.
-type callLines struct {
-	lines []Line
-	args  []string
-	bytes int
-	// joined is true if commands of a script can follow.
-	joined bool
+	lines, last []Line // of the call under way, and of the one that was returned, whose memory is reused
+	bytes       int
+	joined      bool // commands of a script can follow
+	call        Call
 }
 
 // Add takes the next line and returns the call before it, or nil if the line belongs to the call under way. The
 // call is valid until the next call of Add or End. Commands of a script whose own line is missing are one call:
 // Line is the first command, Inner has the others.
 func (s *Scanner) Add(l Line) (before *Call) {
-	u := &s.under
-	if joins := u.joined && l.Inner(); !joins || len(u.lines) > maxInner || u.bytes > maxInnerBytes {
+	if joins := s.joined && l.Inner(); !joins || len(s.lines) > maxInner || s.bytes > maxInnerBytes {
 		before = s.End()
+		s.joined = l.Inner() || callsScript(l)
 	}
-	if len(u.lines) == 0 {
-		u.joined = l.Inner() || callsScript(l)
-	}
-	from := len(u.args)
-	u.args = append(u.args, l.Args...)
-	l.Args = u.args[from:len(u.args):len(u.args)]
-	u.lines = append(u.lines, l)
-	u.bytes += len(l.Raw)
+	s.lines = append(s.lines, l)
+	s.bytes += len(l.Raw)
 	return before
 }
 
 // End returns the call under way, or nil without one.
 func (s *Scanner) End() *Call {
-	if len(s.under.lines) == 0 {
+	if len(s.lines) == 0 {
 		return nil
 	}
-	s.under, s.whole = s.whole, s.under
-	s.under = callLines{lines: s.under.lines[:0], args: s.under.args[:0]}
-	s.call = newCall(s.whole.lines[0])
-	s.call.Inner = s.whole.lines[1:]
+	s.lines, s.last, s.bytes = s.last[:0], s.lines, 0
+	s.call = newCall(s.last[0])
+	s.call.Inner = s.last[1:]
 	return &s.call
 }
