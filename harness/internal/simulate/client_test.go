@@ -43,13 +43,15 @@ type client struct {
 	closing  atomic.Bool
 	idle     bool              // does not transfer
 	patient  time.Duration     // for how long it offers again
-	handled  map[string]string // messages that were in a handler and not acknowledged, by id; the world's lock guards it
+	busy     int               // handlers; the world's lock guards what follows
+	free     time.Time         // since when another has a place
+	handled  map[string]string // messages that were in a handler and not acknowledged, by id
 }
 
 func (w *world) start(e Event) {
 	c := &client{
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
-		handled: map[string]string{}, patient: 5 * time.Second,
+		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(),
 	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
@@ -252,7 +254,14 @@ func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (en
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w.running[m.Value] = ctx
-	return cancel
+	c.busy++
+	return func() {
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.busy--
+		c.free = time.Now()
+	}
 }
 
 func (w *world) consume(c *client, workers int) {
@@ -294,6 +303,9 @@ func (w *world) consume(c *client, workers int) {
 		wrong := errors.New("it went wrong")
 		if w.settles() {
 			fails = -1
+			if m.Attempt == 1 && c.draw(2) == 0 { // in quiet times
+				fails = 4
+			}
 		}
 		if fails == 8 && m.Attempt < 4 && m.Value[len(m.Value)-1] == '5' {
 			go w.poison(c) // such a message ends its process, again and again

@@ -30,6 +30,7 @@ type model struct {
 	held    map[string]string // the messages that Workers hold, by id
 	counts  map[string]string // of their deliveries
 	failed  map[string]int    // the last delivery of each that failed and was not lost
+	leased  map[string]lease
 	pops    int
 	ready   []string         // in the destination
 	torn    time.Time        // Redisson's script has stopped half-way: see look
@@ -37,6 +38,12 @@ type model struct {
 	writes  uint64           // after which it looked last
 	wrote   map[string]bool  // connections that have written since their last WAIT
 	forgets int              // after how many writing scripts the server forgets all
+}
+
+// lease is when the server was last told how long a message is held, or set aside for a retry, and by whom.
+type lease struct {
+	by string
+	at time.Time
 }
 
 // tornFor is how long that may last.
@@ -93,9 +100,9 @@ func (m *model) ran(client string, args []string, reply []byte) {
 			}
 		}
 	case strings.HasPrefix(command, "EVAL"):
-		m.acknowledged(args, reply)
+		m.acknowledged(client, args, reply)
 		if args[1] == scripts.Take().SHA1 {
-			m.handedOut(reply)
+			m.handedOut(client, reply)
 		}
 		before, after := m.ready, m.elements("LRANGE", m.names.Destination, "0", "-1")
 		more := len(after) - len(before)
@@ -113,7 +120,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 }
 
 // acknowledged takes note of the ids that an acknowledgement names and the reply has a 1 for.
-func (m *model) acknowledged(args []string, reply []byte) {
+func (m *model) acknowledged(client string, args []string, reply []byte) {
 	at := slices.IndexFunc(args, func(a string) bool { return slices.Contains([]string{"ack", "extend", "retry", "bury", "release"}, a) })
 	if at < 0 {
 		return
@@ -125,6 +132,7 @@ func (m *model) acknowledged(args []string, reply []byte) {
 	list, _ := settled.([]any)
 	for i, n := range list {
 		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
+			m.lease(args[id], client)
 			switch args[at] {
 			case "ack":
 				m.message(m.held[args[id]]).settled++
@@ -139,19 +147,35 @@ func (m *model) acknowledged(args []string, reply []byte) {
 }
 
 // handedOut judges who is handled alone: what two holders in a row did not settle, or one before the last attempt.
-func (m *model) handedOut(reply []byte) {
+func (m *model) handedOut(client string, reply []byte) {
 	list, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
 	if err != nil {
 		return
 	}
 	handed, _, _, _ := scripts.ReadHandedOut(list)
 	for _, h := range handed {
+		m.lease(h.ID, client)
 		attempt, most := int(h.Delivery), int(m.world.plan.Seed%3*2)
 		lost := attempt - 1 - m.failed[h.ID]
 		if alone := lost > 1 || lost == 1 && attempt == most; !h.Buried && h.Alone != alone {
 			m.world.violate("delivery %d of %s, of %d, has been lost %d times: alone is %t", attempt, ending(string(h.Value)), most, lost, h.Alone)
 		}
 	}
+}
+
+func (m *model) lease(id, client string) {
+	name, _, _ := strings.Cut(client, ":")
+	m.leased[id] = lease{name, time.Now()}
+}
+
+// alone reports whether a message is, or is to be, handled while no other is.
+func (m *model) alone(leases map[string]int64) bool {
+	for id := range leases {
+		if n, _ := strconv.Atoi(m.counts[id]); n-m.failed[id] > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // look compares where each message is with where it was.

@@ -25,6 +25,8 @@ const (
 	// lateBy is what is late then.
 	quietFor = 20 * time.Second
 	lateBy   = 300 * time.Millisecond
+	// looksEvery is how often a Worker looks for the leases of others at least.
+	looksEvery = 5 * time.Second
 	// settleFor is how long after the last due time all must have come: the longest pause of DefaultBackoff, and a minute.
 	settleFor = 6 * time.Minute
 	// commandsPerSecond is what a run may send on average, ten times what any does.
@@ -127,6 +129,7 @@ func Run(plan Plan, options Options) Report {
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
+		leased: map[string]lease{},
 	}
 	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran, Answer: w.answer}, 0)
 	if err != nil {
@@ -320,12 +323,35 @@ func (w *world) overdue() {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
 			}
 		}
-		for id, ends := range w.model.scores(w.model.leases.Leases) {
+		leases := w.model.scores(w.model.leases.Leases)
+		alone := w.model.alone(leases)
+		for id, ends := range leases {
+			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
+				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
+			}
 			if over := time.Since(time.UnixMilli(ends)); calm && w.plan.Reliable && over > time.Minute && w.free() > 0 {
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
 	})
+}
+
+// neglected reports whether a Worker with a place for what can be handed out from then on leaves it. A client knows of its
+// own lease at once, and of another's by its next look.
+func (w *world) neglected(from time.Time, l lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, c := range w.clients {
+		known := l.at
+		if name != l.by {
+			known = known.Add(looksEvery)
+		}
+		since := slices.MaxFunc([]time.Time{from, known, c.free}, time.Time.Compare)
+		if c.worker != nil && c.busy < w.takers[name] && time.Since(since) > lateBy {
+			return true
+		}
+	}
+	return false
 }
 
 // heard reports whether a client that transfers knows of a message: its offer was announced, or the client made it.
