@@ -132,6 +132,9 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 	list, _ := settled.([]any)
 	for i, n := range list {
 		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
+			if strconv.Itoa(m.failed[args[id]]) == args[id+1] {
+				m.world.violate("%s counts for delivery %s of %s, which had failed", args[at], args[id+1], m.held[args[id]])
+			}
 			m.lease(args[id], client)
 			switch args[at] {
 			case "ack":
