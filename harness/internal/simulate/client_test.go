@@ -23,6 +23,9 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
+// errShutDown is why a Shutdown waits no longer.
+var errShutDown = errors.New("the Shutdown has taken its time")
+
 // client is one process.
 type client struct {
 	name   string
@@ -45,13 +48,14 @@ type client struct {
 	patient  time.Duration     // for how long it offers again
 	busy     int               // handlers; the world's lock guards what follows
 	free     time.Time         // since when another has a place
+	shut     map[string]bool   // messages whose handlers Shutdown ended, by id
 	handled  map[string]string // messages that were in a handler and not acknowledged, by id
 }
 
 func (w *world) start(e Event) {
 	c := &client{
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
-		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(),
+		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), shut: map[string]bool{},
 	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
@@ -211,9 +215,19 @@ func (w *world) observe(c *client, event dq.Event) {
 		id = e.ID
 	case dq.AckFailed:
 		id = e.ID
+		if errors.Is(e.Err, dq.ErrLeaseLost) && w.settledFor(e) {
+			w.violate("%s says that it failed to settle %s, which it did: %v", c.name, e.ID, e.Err)
+		}
 	case dq.Handled:
 		if wrong := new(dq.PanicError); e.Err != nil && (e.Err.Error() == "" || errors.As(e.Err, &wrong) && len(wrong.Stack) == 0) {
 			w.violate("a handler of %s failed without a reason", c.name)
+		}
+		return
+	case dq.Dead:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if c.shut[e.ID] && !strings.HasPrefix(e.Reason, "lost by") {
+			w.violateLocked("Shutdown of %s ended the handler of %s, which is a dead letter: %s", c.name, e.ID, e.Reason)
 		}
 		return
 	case dq.GivenBack:
@@ -234,6 +248,16 @@ func (w *world) observe(c *client, event dq.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.excused[c.handled[id]] = true
+}
+
+// settledFor reports whether the server has done what an event says that it has not.
+func (w *world) settledFor(e dq.AckFailed) (done bool) {
+	w.server.Exclusive(func() {
+		how := w.model.settled[e.ID+" "+strconv.Itoa(e.Attempt)]
+		again := w.model.counts[e.ID]
+		done = slices.Contains([]string{"ack", "retry", "bury"}, how) && strings.Contains(e.Err.Error(), how) && (again == "" || again == strconv.Itoa(e.Attempt))
+	})
+	return done
 }
 
 // begun counts the calls of a handler for a message.
@@ -292,13 +316,25 @@ func (w *world) consume(c *client, workers int) {
 			fails = 8
 		}
 		c.rngMu.Unlock()
+		if m.Attempt > 1 && m.Attempt == int(w.plan.Seed%3*2) && c.draw(3) == 0 {
+			go w.replace(c, Stop) // in its last attempt
+			work = 10 * time.Second
+		}
 		if err := sleep(ctx, work); err != nil {
+			if errors.Is(context.Cause(ctx), errShutDown) {
+				w.mu.Lock()
+				c.shut[m.ID] = true
+				w.mu.Unlock()
+			}
 			if errors.Is(context.Cause(ctx), dq.ErrLeaseLost) {
 				w.mu.Lock()
 				w.report.LeasesLost++
 				w.mu.Unlock()
 			}
 			return err
+		}
+		if w.plan.Seed%4 == 1 && c.draw(4) == 0 && !w.settles() { // of the settlement
+			w.do(Event{At: time.Since(w.began), Kind: LoseReplies, Client: c.name})
 		}
 		wrong := errors.New("it went wrong")
 		if w.settles() {
@@ -308,7 +344,7 @@ func (w *world) consume(c *client, workers int) {
 			}
 		}
 		if fails == 8 && m.Attempt < 4 && m.Value[len(m.Value)-1] == '5' {
-			go w.poison(c) // such a message ends its process, again and again
+			go w.replace(c, Kill) // such a message ends its process, again and again
 		}
 		if fails == 7 || fails > 27 {
 			time.Sleep(10 * time.Second) // whatever becomes of ctx
@@ -578,14 +614,14 @@ func (w *world) clear(c *client, e Event) {
 	})
 }
 
-// poison kills a client, and has another come in its place.
-func (w *world) poison(c *client) {
+// replace kills or stops a client, and has another come in its place.
+func (w *world) replace(c *client, kind Kind) {
 	w.mu.Lock()
 	_, there := w.clients[c.name]
 	there = there && c.name != "last"
 	w.mu.Unlock()
 	if there && !w.settles() {
-		w.do(Event{At: time.Since(w.began), Kind: Kill, Client: c.name})
+		w.do(Event{At: time.Since(w.began), Kind: kind, Client: c.name})
 		w.do(Event{At: time.Since(w.began), Kind: Start, Client: c.name + "'", Text: "4.7.0", N: 1})
 	}
 }
@@ -685,9 +721,9 @@ func (w *world) kill(c *client) {
 func (w *world) leave(c *client) {
 	w.forget(c)
 	if c.worker != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
 		err := c.worker.Shutdown(ctx)
-		if err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, context.DeadlineExceeded)) {
+		if err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, errShutDown)) {
 			w.violate("Shutdown of %s: %v", c.name, err)
 		}
 		w.gaveBack(c, err)

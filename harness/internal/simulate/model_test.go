@@ -31,6 +31,7 @@ type model struct {
 	counts  map[string]string // of their deliveries
 	failed  map[string]int    // the last delivery of each that failed and was not lost
 	leased  map[string]lease
+	settled map[string]string // how, by id and delivery
 	pops    int
 	ready   []string         // in the destination
 	torn    time.Time        // Redisson's script has stopped half-way: see look
@@ -136,6 +137,7 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 				m.world.violate("%s counts for delivery %s of %s, which had failed", args[at], args[id+1], m.held[args[id]])
 			}
 			m.lease(args[id], client)
+			m.settled[args[id]+" "+args[id+1]] = args[at]
 			switch args[at] {
 			case "ack":
 				m.message(m.held[args[id]]).settled++
