@@ -266,6 +266,9 @@ func (m *model) look(client string) {
 		if _, still := pending[member]; still {
 			continue
 		}
+		if due < 0 && !m.world.cleared {
+			m.world.violate("%q is never due, and %s takes it out of the timeout set", member, client)
+		}
 		msg := m.message(ending(member))
 		if msg.removed || places[ending(member)]+msg.popped == 0 || waits[ending(member)] {
 			continue
