@@ -184,6 +184,10 @@ func (w *world) take(c *client) {
 			cancel()
 			return
 		default:
+			decode := new(*dq.DecodeError)
+			if !w.refuses && !w.leaves && !errors.As(err, decode) && !strings.Contains(err.Error(), "times in a row") {
+				w.violate("Take of %s fails: %v", c.name, err)
+			}
 			_ = sleep(c.ctx, time.Second)
 		}
 		cancel()

@@ -111,6 +111,7 @@ type world struct {
 	ahead    []time.Duration
 	behind   time.Duration // of the server, at most
 	refuses  bool          // the server refuses something
+	leaves   bool          // the server is away for a time
 	pure     bool          // all members are of one layout
 	stops    bool          // a client may run only Redisson's scripts, which stop at a member of the other layout
 	finished bool
@@ -186,6 +187,7 @@ func (w *world) clocks() {
 	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
 	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse })
+	w.leaves = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Restart })
 	w.pure = !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Foreign || e.Kind == Start && e.Text == "3.16.6" })
 	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && strings.HasPrefix(e.Text, "NOPERM") })
 	w.ahead = []time.Duration{0}
