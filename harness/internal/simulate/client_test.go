@@ -184,8 +184,9 @@ func (w *world) take(c *client) {
 			cancel()
 			return
 		default:
-			decode := new(*dq.DecodeError)
-			if !w.refuses && !w.leaves && !errors.As(err, decode) && !strings.Contains(err.Error(), "times in a row") {
+			says := func(text string) bool { return strings.Contains(err.Error(), text) }
+			known := errors.As(err, new(*dq.DecodeError)) || says("times in a row") || says("no connection to")
+			if !w.refuses && !w.leaves && !known {
 				w.violate("Take of %s fails: %v", c.name, err)
 			}
 			_ = sleep(c.ctx, time.Second)
