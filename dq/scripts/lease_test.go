@@ -10,6 +10,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
+// over is a lease in ms that is over at once: the script adds 1.
+const over = -1
+
 // lease runs the scripts of leases on the bundle's queue.
 type lease struct {
 	*bundle
@@ -93,9 +96,9 @@ func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	t.Parallel()
 	l := leases(t)
 	l.do("RPUSH", l.d, "a", "b")
-	first, _, _ := l.take(2, 0)
+	first, _, _ := l.take(2, over)
 	l.do("RPUSH", l.d, "c")
-	second, _, _ := l.take(10, 0)
+	second, _, _ := l.take(10, over)
 	require.Equal(t, []string{"a", "b", "c"}, valuesOf(second))
 	require.False(t, second[0].Alone)
 	require.EqualValues(t, 2, second[0].Delivery)
@@ -114,11 +117,11 @@ func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	lost, _, _ = l.take(1, 60_000)
 	require.Equal(t, []string{"b"}, valuesOf(lost))
 	l.do("RPUSH", l.d, "d")
-	again, _, _ := l.take(10, 0)
+	again, _, _ := l.take(10, over)
 	require.Equal(t, []string{"a", "d"}, valuesOf(again), "a retry is handed out with others")
 	require.False(t, again[0].Alone)
 	require.EqualValues(t, attempts, again[0].Delivery)
-	spent, _, _ := l.take(10, 0)
+	spent, _, _ := l.take(10, over)
 	require.Equal(t, []scripts.HandedOut{{ID: again[1].ID, Delivery: 2, Value: []byte("d")}, {ID: again[0].ID, Delivery: attempts, Buried: true, Value: []byte{}}}, spent)
 	require.Equal(t, []string{again[0].ID}, l.redis.ZRange(l.ctx, l.names.Dead, 0, -1).Val())
 	require.Equal(t, "lost by its worker in attempt 4 of 4", l.redis.HGet(l.ctx, l.names.Bodies, "r"+again[0].ID).Val())
@@ -133,8 +136,8 @@ func TestTakeHandsOutAloneBeforeTheLastAttempt(t *testing.T) {
 		got, _, _ := l.take(2, 60_000)
 		l.settle("retry", "0", got...)
 	}
-	_, _, _ = l.take(2, 0)
-	got, _, _ := l.take(2, 0)
+	_, _, _ = l.take(2, over)
+	got, _, _ := l.take(2, over)
 	require.Len(t, got, 1)
 	require.True(t, got[0].Alone)
 }
