@@ -148,9 +148,9 @@ func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
 	return in("cancel", q.Name(), err)
 }
 
-// Take waits for a value, without limit: BLPOP with 0. If ctx ends it returns ctx's error, unless a value was popped
-// at that very moment. After Client.Close it returns ErrClosed. A value that the codec cannot decode is a *DecodeError
-// and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
+// Take waits for a value, without limit: BLPOP with 0. If ctx ends it returns ctx's error, unless a value was popped at that very
+// moment; after Client.Close ErrClosed; and an error if the server refuses or cannot be reached for long. A value that the codec cannot
+// decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
 func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 	for {
 		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name())
