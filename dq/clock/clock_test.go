@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const deadline = 10 * time.Second
 

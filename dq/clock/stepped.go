@@ -65,7 +65,7 @@ type StepEvent struct {
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,
-		looked: time.Now(), was: wall(c), timers: map[*filtered]struct{}{},
+		was: wall(c), looked: time.Now(), timers: map[*filtered]struct{}{},
 	}
 	f.work.Go(func() {
 		tick := time.NewTicker(lookEvery)
@@ -98,10 +98,10 @@ func (f *StepFilter) Wait() {
 	f.work.Wait()
 }
 
-// look returns the time of the clock under it, and keeps the filter's time from a step.
+// look returns the time of the clock under it, and keeps the filter's time from a step. Between two readings the process may stand
+// still. In the order of these it makes the filter late after a step, not early.
 func (f *StepFilter) look() (under time.Time) {
-	looked, under := time.Now(), wall(f.clock)
-	passed := looked.Sub(f.looked)
+	passed, under, looked := time.Since(f.looked), wall(f.clock), time.Now()
 	step := under.Sub(f.was) - passed
 	switch {
 	case f.ctx.Err() != nil:

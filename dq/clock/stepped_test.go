@@ -15,13 +15,16 @@ import (
 
 // settable is a wall clock that is set now and then. Its timers wait for it to show their instant,
 // as the kernel's do, but do not hear that it is set.
-type settable struct{ ahead atomic.Int64 }
+type settable struct{ ahead, still atomic.Int64 } // still is how long the process stands still before a reading
 
 func (s *settable) set(by time.Duration) { s.ahead.Add(int64(by)) }
 func (s *settable) offset() time.Duration {
 	return time.Duration(s.ahead.Load())
 }
-func (s *settable) Now() time.Time { return time.Now().Round(0).Add(s.offset()) }
+func (s *settable) Now() time.Time {
+	time.Sleep(time.Duration(s.still.Load()))
+	return time.Now().Round(0).Add(s.offset())
+}
 func (s *settable) NewTimer() clock.Timer {
 	return settableTimer{clock.Runtime().NewTimer(), s}
 }
@@ -211,4 +214,19 @@ func TestStepFilter_Timers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that stood still between the readings of the two clocks is not early after a step.
+func TestAPauseBetweenTheReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		under, g, _ := filtered(ctx, &server{})
+		under.still.Store(int64(30 * time.Millisecond))
+		time.Sleep(15 * time.Second)
+		under.still.Store(0)
+		under.set(time.Hour)
+		require.False(t, g.Now().After(time.Now()))
+		cancel()
+		g.Wait()
+	})
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
+
 const (
 	d  = wire.LayoutDLc0
 	bc = wire.LayoutBc0Lc0

@@ -21,6 +21,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+func TestMain(m *testing.M) { redistest.Main(m) }
+
 func shortCase() series.Run {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
