@@ -128,7 +128,7 @@ func (w *Worker) run(d *delivery, places int) {
 	}
 	err := w.handle(d)
 	w.places.release(places)
-	runtime.Gosched() // the next take is sent first: a handler waits for it, and none for the settlement
+	runtime.Gosched() // the next take is sent first: a handler waits for it
 	w.settle(d, err)
 }
 

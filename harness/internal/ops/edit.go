@@ -154,7 +154,7 @@ func Match(text string) (func(value []byte, shown string) bool, error) {
 	}
 	want, err := decode(m[3])
 	if err != nil && several.MatchString(m[3]) {
-		return nil, fmt.Errorf("--where %s: expected one condition, got %s; put a text that is meant so in double quotes", text, m[3])
+		return nil, fmt.Errorf("--where %s: expected one condition, got %s; put literal text in double quotes", text, m[3])
 	} else if err != nil {
 		want = m[3]
 	}

@@ -101,7 +101,7 @@ type way struct {
 	queue    []segment
 	seed     uint64
 	latest   time.Time
-	lag      time.Duration // of what is next written
+	lag      time.Duration // of the next write
 	lags     time.Time     // until then
 	ended    error         // after what is queued
 	failed   error         // at once
