@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// Waiting runs tests that wait rather than compute: four share a processor, unless -parallel says how many. Garbage is collected seldom.
+// Waiting runs tests that wait rather than compute: four share a processor, unless -parallel says how many.
 type Waiting struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.
@@ -20,8 +19,6 @@ func (w Waiting) Run() int {
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set(fmt.Sprint(4 * runtime.GOMAXPROCS(0))) // a number
 	}
-	debug.SetGCPercent(400)
-	_ = os.Setenv("GOGC", "400") // a name without "="
 	return w.M.Run()
 }
 

@@ -68,7 +68,6 @@ func TestScripts(t *testing.T) {
 			// Tests share the machine with others, which must not make a load invalid.
 			env.Setenv("DQ_SET", "max_schedule_lag=1m")
 			env.Setenv("DQ_SLO", "none")
-			env.Setenv("GOGC", os.Getenv("GOGC"))
 			return nil
 		},
 		Condition: condition,
