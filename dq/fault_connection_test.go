@@ -1,21 +1,29 @@
 package dq_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -43,7 +51,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 		}()
 	}
 	require.Eventually(t, func() bool { return strings.Count(direct.ClientList(ctx).Val(), "flags=b ") == takes }, testDeadline, time.Millisecond)
-	_, err = direct.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err = direct.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i := range takes {
 			p.RPush(ctx, fmt.Sprint("orders", i), "v")
 		}
@@ -115,5 +123,356 @@ func TestImportingChangesNothing(t *testing.T) {
 				require.NotContains(t, string(text), "redis.SetLog", file)
 			}
 		}
+	}
+}
+
+// behind is the only way to some servers: addresses that only a dialer knows.
+type behind struct {
+	proxies map[string]*redistest.Proxy
+}
+
+func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p, ok := b.proxies[address]
+	if !ok {
+		return nil, fmt.Errorf("dialled past the proxies: %s", address)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, p.Addr)
+}
+
+func (b *behind) add(t *testing.T, address string, n *redis.Node) {
+	t.Helper()
+	if b.proxies == nil {
+		b.proxies = make(map[string]*redistest.Proxy)
+	}
+	b.proxies[address] = redistest.NewProxy(t, n.Addr)
+}
+
+// onAll runs a command on each node.
+func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
+	t.Helper()
+	for _, n := range nodes {
+		rdb := redistest.Client(n)
+		require.NoError(t, rdb.Do(t.Context(), args...).Err())
+		_ = rdb.Close()
+	}
+}
+
+// announce has each node name itself by a host name, as behind an address translation,
+// or by its port alone.
+func announce(t *testing.T, c *redistest.ClusterSet, kind string) (*behind, []string) {
+	t.Helper()
+	b := &behind{}
+	var seeds []string
+	for i, n := range c.Nodes() {
+		_, port, err := net.SplitHostPort(n.Addr)
+		require.NoError(t, err)
+		host := "cluster.test"
+		if kind == "hostname" {
+			host = fmt.Sprintf("node-%d.test", i)
+			onAll(t, []*redis.Node{n}, "CONFIG", "SET", "cluster-announce-hostname", host)
+		}
+		b.add(t, host+":"+port, n)
+		seeds = append(seeds, host+":"+port)
+	}
+	onAll(t, c.Nodes(), "CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+	if kind == "hostname" {
+		for _, n := range c.Nodes() {
+			rdb := redistest.Client(n)
+			defer rdb.Close()
+			require.Eventually(t, func() bool {
+				return strings.Count(fmt.Sprint(rdb.Do(t.Context(), "CLUSTER", "SLOTS").Val()), ".test") >= len(c.Nodes())
+			}, testDeadline, 20*time.Millisecond, "the nodes hear of each other's names")
+		}
+	}
+	return b, seeds[:1]
+}
+
+func TestFaultClusterBehindADialer(t *testing.T) {
+	t.Parallel()
+	for kind, protocol := range map[string]int{"hostname": 3, "unknown-endpoint": 2} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := redistest.Cluster(t, 3, 0, "--requirepass", "owner")
+			onAll(t, c.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
+			b, seeds := announce(t, c, kind)
+			f := follow(t, goredis.NewClusterClient(&goredis.ClusterOptions{
+				Addrs: seeds, Dialer: b.dial, Username: "app", Password: "secret", Protocol: protocol,
+			}), "orders")
+			k := f.consume(t, 2)
+			f.works(t, k, "before")
+			from := ownerOf(t, c, "orders")
+			to := c.Nodes()[0]
+			if to == from {
+				to = c.Nodes()[1]
+			}
+			require.NoError(t, c.MoveSlot(deadline(t), wire.Slot("orders"), from, to))
+			f.works(t, k, "after")
+			for _, p := range b.proxies {
+				p.Reset()
+			}
+			_, taken := f.works(t, k, "reset")
+			require.Less(t, taken, 2*time.Second)
+			require.Empty(t, k.twice)
+		})
+	}
+}
+
+func clusterClient(t testing.TB, c *redistest.ClusterSet) *goredis.ClusterClient {
+	t.Helper()
+	o := &goredis.ClusterOptions{}
+	for _, n := range c.Nodes() {
+		o.Addrs = append(o.Addrs, n.Addr)
+	}
+	rdb := goredis.NewClusterClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// ownerOf returns the node that has the slot of a queue.
+func ownerOf(t *testing.T, c *redistest.ClusterSet, queue string) *redis.Node {
+	t.Helper()
+	n, err := c.NodeOfSlot(deadline(t), wire.Slot(queue))
+	require.NoError(t, err)
+	return n
+}
+
+// named counts the connections of clients of that name.
+func named(t *testing.T, nodes []*redis.Node, name string) (n int) {
+	t.Helper()
+	for _, node := range nodes {
+		if node.Running() {
+			rdb := redistest.Client(node)
+			n += strings.Count(rdb.ClientList(deadline(t)).Val(), " name="+name+" ")
+			_ = rdb.Close()
+		}
+	}
+	return n
+}
+
+// Close in the middle of a fail-over returns in time and leaves nothing behind.
+func TestFaultCloseDuringAFailover(t *testing.T) {
+	t.Parallel()
+	type set struct {
+		nodes func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient)
+	}
+	sentinel := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
+		s := redistest.Sentinel(t, 1)
+		rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{
+			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
+		})
+		return s.Nodes(), func() *redis.Node { return master(t, s) }, rdb
+	}
+	cluster := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
+		c := redistest.Cluster(t, 3, 3)
+		rdb := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
+		return c.Nodes(), func() *redis.Node { return ownerOf(t, c, "orders") }, rdb
+	}
+	for name, s := range map[string]set{"sentinel": {sentinel}, "cluster": {cluster}} {
+		for fault, end := range map[string]func(*redis.Node) error{
+			"killed": (*redis.Node).Kill,
+			"paused": (*redis.Node).Pause,
+			"none":   func(*redis.Node) error { return nil },
+		} {
+			t.Run(name+" "+fault, func(t *testing.T) {
+				t.Parallel()
+				nodes, owner, rdb := s.nodes(t)
+				defer rdb.Close()
+				leaks(t, 5*time.Second, func() {
+					client, err := dq.NewClient(rdb)
+					require.NoError(t, err)
+					queue := dq.NewTaker(client, "orders", codec.String{})
+					delayed := dq.NewSender(queue)
+					require.NoError(t, delayed.Ready(deadline(t)))
+					const takers = 4
+					consumed := make(chan error, 1)
+					go func() {
+						consumed <- consume(context.Background(), queue, takers, func(string) {})
+					}()
+					old := owner()
+					blocked(t, old, takers)
+					require.NoError(t, end(old))
+					short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+					defer cancel()
+					_ = delayed.Offer(short, "during", 100*time.Millisecond)
+					began := time.Now()
+					require.NoError(t, client.Close())
+					t.Logf("Close took %s", time.Since(began))
+					require.Less(t, time.Since(began), 3500*time.Millisecond)
+					require.ErrorIs(t, <-consumed, dq.ErrClosed)
+				})
+				require.Eventually(t, func() bool { return named(t, nodes, "leak") == 0 }, 3*time.Second, 20*time.Millisecond)
+			})
+		}
+	}
+}
+
+// Close comes at a random moment, with takes, offers and transfers under way.
+func TestFaultCloseAtAnyMoment(t *testing.T) {
+	s := redistest.Redis(t)
+	rdb := connect(t, s.URL())
+	require.NoError(t, rdb.Ping(t.Context()).Err())
+	noLeak := alone(t)
+	var slowest time.Duration
+	for range 30 {
+		client, err := dq.NewClient(rdb)
+		require.NoError(t, err)
+		queue := dq.NewTaker(client, "orders", codec.String{})
+		d := dq.NewSender(queue)
+		var calls sync.WaitGroup
+		for i := range 6 {
+			calls.Go(func() { untilClosed(t, func() error { _, err := queue.Take(t.Context()); return err }) })
+			calls.Go(func() {
+				untilClosed(t, func() error {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*500*time.Microsecond)
+					defer cancel()
+					_, err := queue.Take(ctx)
+					return err
+				})
+			})
+			calls.Go(func() {
+				untilClosed(t, func() error { return d.Offer(t.Context(), "v", time.Duration(i)*time.Millisecond) })
+			})
+		}
+		calls.Go(func() {
+			untilClosed(t, func() error {
+				other := dq.NewSender(dq.NewTaker(client, "other", codec.String{}))
+				defer other.Close()
+				return other.Ready(t.Context())
+			})
+		})
+		_ = pauseFor(t.Context(), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
+		began := time.Now()
+		closeWithin(t, client, slack)
+		slowest = max(slowest, time.Since(began))
+		calls.Wait()
+	}
+	t.Logf("the slowest Close took %s", slowest)
+	noLeak()
+}
+
+// untilClosed repeats a call until it says that the Client is closed.
+func untilClosed(t *testing.T, call func() error) {
+	for until := time.Now().Add(testDeadline); ; {
+		err := call()
+		if errors.Is(err, dq.ErrClosed) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Errorf("expected ErrClosed, got %v", err)
+			return
+		}
+	}
+}
+
+func TestFaultWrongArgumentsAreErrors(t *testing.T) {
+	t.Parallel()
+	rdb := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for _, none := range []goredis.UniversalClient{nil, (*goredis.Client)(nil), (*goredis.ClusterClient)(nil)} {
+		_, err := dq.NewClient(none)
+		require.ErrorContains(t, err, "nil")
+	}
+	for _, zero := range []goredis.UniversalClient{&goredis.Client{}, &goredis.ClusterClient{}} {
+		_, err := dq.NewClient(zero)
+		require.ErrorContains(t, err, "zero value")
+	}
+	_, err := dq.NewClient(rdb, nil)
+	require.ErrorContains(t, err, "option 1 of 1 is nil")
+
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	requireRefused := func(want string, c *dq.Client, name string, values codec.Codec[string]) {
+		t.Helper()
+		q, err := dq.NewQueue(c, name, values)
+		require.ErrorContains(t, err, want)
+		require.Nil(t, q)
+	}
+	requireRefused("expected a Client, got nil", nil, "q", codec.String{})
+	requireRefused("zero value", &dq.Client{}, "q", codec.String{})
+	requireRefused("expected a codec, got nil", client, "q", nil)
+	requireRefused("expected a name", client, "", codec.String{})
+	for _, none := range []codec.Codec[string]{funcCodec(nil), mapCodec(nil), chanCodec(nil), (*codec.String)(nil)} {
+		requireRefused(fmt.Sprintf("expected a codec, got a nil %T", none), client, "q", none)
+	}
+	away := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer away.Close()
+	cluster, err := dq.NewClient(away)
+	require.NoError(t, err)
+	defer cluster.Close()
+	for _, name := range []string{"{}", "}{", "a{b"} {
+		requireRefused("must share a slot", cluster, name, codec.String{})
+	}
+	for _, zero := range []codec.Codec[string]{
+		java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{},
+	} {
+		requireRefused("zero value: make it with its constructor", client, "q", zero)
+	}
+}
+
+// Codecs of kinds that may be nil, and one with a codec in it that is a zero value.
+type (
+	funcCodec func() codec.String
+	mapCodec  map[string]codec.String
+	chanCodec chan codec.String
+	wrapped   struct{ java.Kryo5[string] }
+)
+
+func (c funcCodec) Encode(v string) ([]byte, error)    { return c().Encode(v) }
+func (c funcCodec) Decode(data []byte) (string, error) { return c().Decode(data) }
+func (c mapCodec) Encode(v string) ([]byte, error)     { return c[""].Encode(v) }
+func (c mapCodec) Decode(data []byte) (string, error)  { return c[""].Decode(data) }
+func (c chanCodec) Encode(v string) ([]byte, error)    { return (<-c).Encode(v) }
+func (c chanCodec) Decode(data []byte) (string, error) { return (<-c).Decode(data) }
+
+// logProgram names the variable under which the test below runs itself as a program.
+const logProgram = "DQ_TEST_LOG_ADDR"
+
+// A server that is away is no reason to write to stderr, which is what go-redis does with lines of its log.
+func TestFaultNothingIsWrittenToStderr(t *testing.T) {
+	t.Parallel()
+	if addr := os.Getenv(logProgram); addr != "" {
+		logWhileAway(t, addr)
+		return
+	}
+	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
+	ctx := deadline(t)
+	program := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$")
+	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
+	var stderr bytes.Buffer
+	program.Stderr = &stderr
+	require.NoError(t, program.Start())
+	_, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	p.Refuse()
+	p.Reset()
+	<-time.After(500 * time.Millisecond)
+	p.Heal()
+	p.Set(proxy.Fault{Stall: true}, nil)
+	p.Reset()
+	<-time.After(500 * time.Millisecond)
+	p.Heal()
+	p.Reset()
+	require.NoError(t, program.Wait())
+	require.Empty(t, stderr.String())
+}
+
+// logWhileAway is the program: it uses a server that goes away and comes back.
+func logWhileAway(t *testing.T, addr string) {
+	rdb := goredis.NewClient(&goredis.Options{Addr: addr})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	queue := dq.NewTaker(client, "orders", codec.String{})
+	d := dq.NewSender(queue)
+	ctx := deadline(t)
+	require.NoError(t, d.Ready(ctx))
+	for range 4 {
+		ctx, cancel := context.WithTimeout(ctx, 600*time.Millisecond)
+		_, _ = takeLoop(ctx, queue)
+		cancel()
+		_ = d.Offer(t.Context(), "v", time.Hour)
 	}
 }

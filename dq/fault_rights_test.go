@@ -3,20 +3,27 @@ package dq_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -280,7 +287,7 @@ func rules(t *testing.T) []string {
 
 // byTheRules sends the first n rules as they are written, but for one word, and returns a client of the
 // user that they make.
-func byTheRules(t *testing.T, n int, without string) (*bundle, *redis.Client) {
+func byTheRules(t *testing.T, n int, without string) (*bundle, *goredis.Client) {
 	t.Helper()
 	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
@@ -296,7 +303,7 @@ func byTheRules(t *testing.T, n int, without string) (*bundle, *redis.Client) {
 	return at(t, s, "redis://app:secret@"+s.Addr), admin
 }
 
-func requireNothingDenied(t *testing.T, admin *redis.Client) {
+func requireNothingDenied(t *testing.T, admin *goredis.Client) {
 	t.Helper()
 	denied, err := admin.ACLLog(t.Context(), 10).Result()
 	require.NoError(t, err)
@@ -306,7 +313,7 @@ func requireNothingDenied(t *testing.T, admin *redis.Client) {
 }
 
 // allCalled checks that the server was sent each command of the n-th rule, so that none is one too many.
-func allCalled(t *testing.T, admin *redis.Client, n int, but ...string) {
+func allCalled(t *testing.T, admin *goredis.Client, n int, but ...string) {
 	t.Helper()
 	stats, err := admin.Info(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
@@ -315,4 +322,290 @@ func allCalled(t *testing.T, admin *redis.Client, n int, but ...string) {
 			require.Contains(t, stats, "cmdstat_"+command+":", "the rule permits %s, which is not needed", command)
 		}
 	}
+}
+
+// slack is what a busy machine may add to a bound of the contract.
+const slack = 2 * time.Second
+
+// quick has a Client wait a quarter as long, or less, as it would.
+func quick() dq.Option {
+	return dq.WithTimes(conn.Times{
+		Turn: time.Second, Overdue: 500 * time.Millisecond, Silent: time.Second, Quiet: 500 * time.Millisecond, Idle: time.Second,
+		Refused: 700 * time.Millisecond,
+	})
+}
+
+// through gives a bundle whose Client reaches the server over a proxy, while its redis
+// looks at it directly.
+func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *redistest.Proxy) {
+	t.Helper()
+	p := redistest.NewProxy(t, s.Addr)
+	return at(t, s, "redis://"+p.Addr, options...), p
+}
+
+// at gives a bundle whose Client uses that URL.
+func at(t *testing.T, s *redis.Server, url string, options ...dq.Option) *bundle {
+	t.Helper()
+	b := &bundle{server: s, redis: connect(t, s.URL()), names: wire.NamesOf("orders")}
+	client, err := dq.NewClient(connect(t, url), options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	b.client = client
+	b.queue = dq.NewTaker(client, "orders", codec.String{})
+	return b
+}
+
+// as gives a bundle whose Client is a user with these rights, as ACL SETUSER takes them.
+func as(t *testing.T, s *redis.Server, rights string, options ...dq.Option) *bundle {
+	t.Helper()
+	admin := connect(t, s.URL())
+	args := []any{"ACL", "SETUSER", "app", "on", ">secret"}
+	for _, right := range strings.Fields(rights) {
+		args = append(args, right)
+	}
+	require.NoError(t, admin.Do(t.Context(), args...).Err())
+	return at(t, s, "redis://app:secret@"+s.Addr, options...)
+}
+
+func closeWithin(t *testing.T, c *dq.Client, bound time.Duration) {
+	t.Helper()
+	closed := make(chan struct{})
+	go func() { _ = c.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(bound):
+		t.Errorf("Close takes more than %s:\n%s", bound, stacks())
+		<-closed
+	}
+}
+
+func stacks() string {
+	var text strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&text, 1)
+	return text.String()
+}
+
+// within runs f and fails if that takes longer than bound.
+func within(t *testing.T, bound time.Duration, what string, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	took := time.Since(began)
+	require.Less(t, took, bound, "%s took too long", what)
+	t.Logf("%s: %s", what, took.Round(time.Millisecond))
+}
+
+// sent and waiting match connections of a proxy.
+func sent(words ...string) func(*proxy.Conn) bool {
+	return func(c *proxy.Conn) bool { return c.Sent(words...) }
+}
+
+func waiting(words ...string) func(*proxy.Conn) bool {
+	return func(c *proxy.Conn) bool { return c.Waiting(words...) }
+}
+
+// takeLoop takes until a value comes, over failures as a caller would.
+func takeLoop(ctx context.Context, q *dq.Taker[string]) (string, error) {
+	for {
+		v, err := q.Take(ctx)
+		if err == nil || ctx.Err() != nil || errors.Is(err, dq.ErrClosed) {
+			return v, err
+		}
+		time.Sleep(20 * time.Millisecond) // as a caller pauses
+	}
+}
+
+// counted is values that came, each with how often.
+type counted struct {
+	mu   sync.Mutex
+	seen map[string]int
+	all  chan struct{} // closed when want different ones have come
+	want int
+}
+
+func expect(want int) *counted {
+	return &counted{seen: make(map[string]int), all: make(chan struct{}), want: want}
+}
+
+func (c *counted) add(values ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range values {
+		c.seen[v]++
+		if c.seen[v] == 1 && len(c.seen) == c.want {
+			close(c.all)
+		}
+	}
+}
+
+// requireOnce fails unless every value has come by the end of ctx, each once.
+func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-c.all:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var missing, twice []string
+	for i := range c.want {
+		switch n := c.seen[fmt.Sprint(i)]; {
+		case n == 0:
+			missing = append(missing, fmt.Sprint(i))
+		case n > 1:
+			twice = append(twice, fmt.Sprint(i))
+		}
+	}
+	require.Empty(t, missing, "lost")
+	require.Empty(t, twice, "came twice")
+}
+
+// observeReturned has the values that go back to a queue told on a channel.
+func observeReturned() (dq.Option, <-chan dq.Requeued) {
+	returned := make(chan dq.Requeued, 10)
+	return on(func(e dq.Requeued) { returned <- e }), returned
+}
+
+// alone marks a test that counts goroutines: it does not run beside others.
+func alone(t *testing.T) (noLeak func()) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	return func() {
+		t.Helper()
+		for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(until) {
+				require.Fail(t, "goroutines leak", "%d before, now:\n%s", before, stacks())
+			}
+		}
+	}
+}
+
+// The two releases pack members in different layouts, and send scripts by their text
+// and by their SHA-1.
+const (
+	oldRelease = "3.16.6"
+	newRelease = "4.7.0"
+)
+
+func layoutOf(t *testing.T, release string) wire.Layout {
+	t.Helper()
+	r, err := wire.LookupRelease(release)
+	require.NoError(t, err)
+	return r.Layout()
+}
+
+// forBothReleases runs a test with a client of either layout.
+func forBothReleases(t *testing.T, f func(t *testing.T, release string)) {
+	t.Helper()
+	for _, release := range []string{oldRelease, newRelease} {
+		t.Run(release, func(t *testing.T) { t.Parallel(); f(t, release) })
+	}
+}
+
+// seed puts a value into the queue as a client of the layout would, without telling
+// anybody. Ids of dLc0 members are doubles whose lowest byte is not 7, so that no
+// release since 3.21.1 reads them by luck.
+func (b *bundle) seed(t *testing.T, l wire.Layout, due int64, value string) {
+	t.Helper()
+	b.seedMember(t, due, l.Pack(wire.DoubleID(due<<20), []byte(value)))
+}
+
+func (b *bundle) seedMember(t *testing.T, due int64, member []byte) {
+	t.Helper()
+	_, err := b.redis.TxPipelined(t.Context(), func(p goredis.Pipeliner) error {
+		p.ZAdd(t.Context(), b.names.TimeoutSet, goredis.Z{Score: float64(due), Member: member})
+		p.RPush(t.Context(), b.names.Pending, member)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func (b *bundle) requireNothingLeft(t *testing.T) {
+	t.Helper()
+	n, err := b.redis.Exists(t.Context(), b.names.Destination, b.names.Pending, b.names.TimeoutSet).Result()
+	require.NoError(t, err)
+	require.Zero(t, n, "keys that are left of %q", b.names.Destination)
+}
+
+// requireNeverSent checks that the server has never seen the transfer of Redisson: it
+// remembers each script that ran.
+func (b *bundle) requireNeverSent(t *testing.T, release string) {
+	t.Helper()
+	r, err := wire.LookupRelease(release)
+	require.NoError(t, err)
+	theirs, ok := r.Script(wire.ScriptTransfer)
+	require.True(t, ok)
+	seen, err := b.redis.ScriptExists(t.Context(), theirs.SHA1, scripts.Transfer().SHA1).Result()
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, seen, "the transfers of Redisson and of our own")
+}
+
+// What waits before the client opens.
+func TestFaultLayoutBacklog(t *testing.T) {
+	t.Parallel()
+	forBothReleases(t, func(t *testing.T, release string) {
+		var ofOther atomic.Int64
+		aside := make(chan dq.Quarantined, 10)
+		b := setup(t, dq.WithRelease(release), on(func(e dq.Quarantined) { aside <- e }),
+			on(func(e dq.Transferred) { ofOther.Add(int64(e.OtherLayout)) }))
+		own := layoutOf(t, release)
+		b.seedMember(t, 2, []byte("damaged")) // which nobody can read: it is neither lost nor in the way
+		b.seedMember(t, 4, []byte("also damaged, but longer than any header"))
+		const n = 250 // three transfers
+		var want []string
+		for i := range n {
+			l, value := own, fmt.Sprintf("value %d", i)
+			if i%2 == 1 {
+				l = own.Other()
+			}
+			b.seed(t, l, int64(1+i), value)
+			want = append(want, value)
+		}
+		d := b.delayed(t)
+		require.Equal(t, want, takeAll(t, deadline(t), b.queue, n))
+		key := scripts.Quarantine("orders")
+		require.Equal(t, dq.Quarantined{Queue: "orders", Key: key, Members: 2}, <-aside)
+		require.Equal(t, []goredis.Z{
+			{Score: 2, Member: "damaged"}, {Score: 4, Member: "also damaged, but longer than any header"},
+		}, b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Val())
+		require.NoError(t, d.Close())
+		require.NoError(t, b.client.Close())
+		b.requireNothingLeft(t)
+		b.requireNeverSent(t, release)
+		require.EqualValues(t, n/2, ofOther.Load())
+	})
+}
+
+// What is told to do as Redisson stops as Redisson does.
+func TestFaultLayoutStopsAsRedisson(t *testing.T) {
+	t.Parallel()
+	forBothReleases(t, func(t *testing.T, release string) {
+		events := make(chan dq.Transferred, 100)
+		clock := newShiftedClock()
+		b := setup(t, dq.WithRelease(release), dq.WithRedissonCommands(), dq.WithClock(clock),
+			on(func(e dq.Transferred) { events <- e }))
+		own := layoutOf(t, release)
+		b.seed(t, own, 1, "own 1")
+		b.seed(t, own.Other(), 2, "foreign")
+		b.seed(t, own, 3, "own 2")
+		d := dq.NewSender(b.queue)
+		const tries = 3
+		for range tries {
+			require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)
+			require.Equal(t, []string{"own 1"}, takeAll(t, deadline(t), b.queue, 1))
+			clock.shift(5 * time.Second)
+		}
+		err := d.Ready(ended())
+		require.ErrorIs(t, err, dq.ErrForeignMember)
+		require.ErrorContains(t, err, "dq-bench migrate --to "+own.String()+" -- "+b.names.Destination)
+		n, err := b.redis.ZCard(t.Context(), b.names.TimeoutSet).Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 3, n, "the timeout set is as it was")
+	})
+}
+
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/pprof"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -311,4 +314,303 @@ func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
 		list, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
 		return err == nil && !containsBlocked(list)
 	}, testDeadline, time.Millisecond, "the server was told")
+}
+
+func master(t *testing.T, s *redistest.SentinelSet) *redis.Node {
+	t.Helper()
+	n, err := s.Master(deadline(t))
+	require.NoError(t, err)
+	return n
+}
+
+// sentinelSet starts a set. With a dialer, its addresses are known to nobody else.
+func sentinelSet(t *testing.T, dialer bool) (*redistest.SentinelSet, *goredis.Client) {
+	t.Helper()
+	s := redistest.Sentinel(t, 1, "--requirepass", "owner")
+	onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
+	o := &goredis.FailoverOptions{MasterName: "mymaster", Username: "app", Password: "secret"}
+	for _, n := range s.Sentinels() {
+		o.SentinelAddrs = append(o.SentinelAddrs, n.Addr)
+	}
+	if dialer {
+		b := &behind{}
+		for _, n := range append(s.Sentinels(), s.Nodes()...) {
+			b.add(t, n.Addr, n)
+		}
+		o.Dialer, o.Protocol = b.dial, 2
+	}
+	rdb := goredis.NewFailoverClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return s, rdb
+}
+
+// sentinelFails returns a client, and a function that has a replica take the master's place: by end, or while both live.
+func sentinelFails(end func(*redis.Node) error, dialer bool) func(*testing.T) (goredis.UniversalClient, func()) {
+	return func(t *testing.T) (goredis.UniversalClient, func()) {
+		s, rdb := sentinelSet(t, dialer)
+		return rdb, func() {
+			if end == nil {
+				_, err := s.Failover(deadline(t))
+				require.NoError(t, err)
+				return
+			}
+			// A take that only the killed master knows is undone by the fail-over, and the value is delivered again.
+			conn := rdb.Conn()
+			defer conn.Close()
+			require.NoError(t, conn.Set(t.Context(), "replicated", 1, 0).Err())
+			require.Positive(t, conn.Wait(t.Context(), 1, 5*time.Second).Val())
+			old := master(t, s)
+			require.NoError(t, end(old))
+			_, err := s.WaitFailover(deadline(t), old)
+			require.NoError(t, err)
+		}
+	}
+}
+
+func clusterFails(end func(*redis.Node) error) func(*testing.T) (goredis.UniversalClient, func()) {
+	return func(t *testing.T) (goredis.UniversalClient, func()) {
+		c := redistest.Cluster(t, 3, 3)
+		return clusterClient(t, c), func() {
+			old := ownerOf(t, c, "orders")
+			require.NoError(t, end(old))
+			_, err := c.WaitFailover(deadline(t), wire.Slot("orders"), old)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// Takes, offers and the subscription follow to a new master, and no value comes twice.
+func TestFaultMasterGone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set   func(*testing.T) (goredis.UniversalClient, func())
+		bound time.Duration
+	}{
+		"Sentinel, handed over":                 {sentinelFails(nil, false), time.Second},
+		"Sentinel behind a dialer, handed over": {sentinelFails(nil, true), time.Second},
+		"Sentinel, killed":                      {sentinelFails((*redis.Node).Kill, false), 3 * time.Second},
+		"Sentinel, paused":                      {sentinelFails((*redis.Node).Pause, false), 3 * time.Second},
+		"Cluster, killed":                       {clusterFails((*redis.Node).Kill), 2 * time.Second},
+		// A server that hangs is known to be silent after a second at the earliest.
+		"Cluster, paused": {clusterFails((*redis.Node).Pause), 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rdb, fail := c.set(t)
+			f := follow(t, rdb, "orders")
+			k := f.consume(t, 3)
+			f.works(t, k, "before")
+			fail()
+			offered, taken := f.works(t, k, "after")
+			t.Logf("offered after %s, taken after %s", offered, taken)
+			require.Less(t, taken, c.bound+slack)
+			select {
+			case <-f.subscribed:
+			case <-time.After(5 * time.Second):
+				require.Fail(t, "not subscribed to the new master")
+			}
+			require.Empty(t, k.twice)
+		})
+	}
+}
+
+// Under Sentinel the Client hears of a new master through the redis.Client, and cannot
+// go on without it.
+func TestFaultSentinelRedisClosedFirst(t *testing.T) {
+	t.Parallel()
+	_, rdb := sentinelSet(t, false)
+	f := follow(t, rdb, "orders")
+	taking := make(chan error, 1)
+	go func() {
+		_, err := f.queue.Take(context.Background())
+		taking <- err
+	}()
+	require.Eventually(t, func() bool {
+		return containsBlocked(rdb.ClientList(t.Context()).Val())
+	}, testDeadline, time.Millisecond)
+
+	const says = "the redis.Client given to dq.NewClient was closed"
+	require.NoError(t, rdb.Close())
+	select {
+	case err := <-taking:
+		require.ErrorContains(t, err, says)
+	case <-time.After(5 * time.Second):
+		require.Fail(t, "a blocked Take was not told")
+	}
+	began := time.Now()
+	require.ErrorContains(t, f.delayed.Offer(t.Context(), "v", 0), says)
+	_, err := f.queue.Take(t.Context())
+	require.ErrorContains(t, err, says)
+	_, err = f.delayed.OfferAll(t.Context(), 0, "a", "b")
+	require.ErrorContains(t, err, says)
+	require.Less(t, time.Since(began), time.Second)
+
+	// The scheduler and the subscription go on trying, at their pace.
+	before := f.lost.Load()
+	time.Sleep(500 * time.Millisecond)
+	require.LessOrEqual(t, f.lost.Load()-before, int64(20), "a busy loop")
+	f.close(t)
+	require.ErrorIs(t, f.delayed.Offer(t.Context(), "v", 0), dq.ErrClosed)
+}
+
+// Clients of other servers have connections of their own.
+func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
+	t.Parallel()
+	single := redistest.Redis(t)
+	for name, rdb := range map[string]goredis.UniversalClient{
+		"single":  goredis.NewClient(&goredis.Options{Addr: single.Addr}),
+		"cluster": clusterClient(t, redistest.Cluster(t, 3, 0)),
+	} {
+		f := follow(t, rdb, "orders")
+		require.NoError(t, rdb.Close())
+		other := dq.NewSender(dq.NewTaker(f.client, "other", codec.String{}))
+		require.NoError(t, other.Offer(t.Context(), "v", 0), name)
+		require.NoError(t, other.Ready(deadline(t)), name)
+		k := f.consume(t, 1)
+		f.works(t, k, name)
+	}
+}
+
+// follower is a Client of several servers, and what its observer saw.
+type follower struct {
+	client     *dq.Client
+	rdb        goredis.UniversalClient
+	queue      *dq.Taker[string]
+	delayed    *dq.Sender[string]
+	subscribed chan string
+	lost       atomic.Int64 // how often the subscription was, or a transfer failed
+	closed     atomic.Bool
+}
+
+func follow(t *testing.T, rdb goredis.UniversalClient, queue string) *follower {
+	t.Helper()
+	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
+	client, err := dq.NewClient(rdb,
+		on(func(e dq.Subscribed) { f.subscribed <- e.Queue }),
+		on(func(dq.Disconnected) { f.lost.Add(1) }),
+		on(func(e dq.Transferred) {
+			if e.Err != nil {
+				f.lost.Add(1)
+			}
+		}))
+	require.NoError(t, err)
+	f.client = client
+	t.Cleanup(func() { f.close(t); _ = rdb.Close() })
+	f.queue = dq.NewTaker(client, queue, codec.String{})
+	f.delayed = dq.NewSender(f.queue)
+	require.NoError(t, f.delayed.Ready(deadline(t)))
+	<-f.subscribed
+	return f
+}
+
+// close closes the Client and checks that it takes no longer than promised.
+func (f *follower) close(t *testing.T) {
+	t.Helper()
+	if f.closed.Swap(true) {
+		return
+	}
+	began := time.Now()
+	require.NoError(t, f.client.Close())
+	require.Less(t, time.Since(began), 4*time.Second, "Close")
+}
+
+// taken is what a consumer took.
+type taken struct {
+	mu     sync.Mutex
+	values map[string]time.Time
+	twice  []string
+	more   chan struct{}
+}
+
+// consume takes until the test ends.
+func (f *follower) consume(t *testing.T, workers int) *taken {
+	t.Helper()
+	k := &taken{values: make(map[string]time.Time), more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = consume(ctx, f.queue, workers, k.add)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return k
+}
+
+func (k *taken) add(v string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.values[v]; ok {
+		k.twice = append(k.twice, v)
+	}
+	k.values[v] = time.Now()
+	select {
+	case k.more <- struct{}{}:
+	default:
+	}
+}
+
+func (k *taken) has(v string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.values[v]
+	return ok
+}
+
+// oneOf returns whether one of the values was taken within d.
+func (k *taken) oneOf(values []string, d time.Duration) bool {
+	end := time.After(d)
+	for !slices.ContainsFunc(values, k.has) {
+		select {
+		case <-k.more:
+		case <-end:
+			return false
+		}
+	}
+	return true
+}
+
+// works offers until a value is taken, and returns how long the first offer that
+// succeeded and the first value took. It offers again when a value does not come, for
+// what a master acknowledges after its successor was chosen is lost.
+func (f *follower) works(t *testing.T, k *taken, name string) (offered, taken time.Duration) {
+	t.Helper()
+	began := time.Now()
+	var acked []string
+	for i := 0; ; i++ {
+		v := fmt.Sprintf("%s %d", name, i)
+		again := 5 * time.Millisecond
+		err := f.delayed.Offer(deadline(t), v, 0)
+		if err == nil {
+			acked = append(acked, v)
+			if len(acked) == 1 {
+				offered = time.Since(began)
+			}
+			again = 200 * time.Millisecond
+		}
+		if k.oneOf(acked, again) {
+			return offered, time.Since(began)
+		}
+		require.Less(t, time.Since(began), testDeadline, "not taken: %q, last error %v", acked, err)
+	}
+}
+
+// leaks runs f with a label that goroutines inherit, and then waits until none of those
+// of package dq is left.
+func leaks(t *testing.T, within time.Duration, f func()) {
+	t.Helper()
+	pprof.Do(context.Background(), pprof.Labels("fault", t.Name()), func(context.Context) { f() })
+	require.Eventually(t, func() bool { return labelled(t.Name()) == "" }, within, 20*time.Millisecond)
+}
+
+// labelled returns the stacks of a test's goroutines that run package dq.
+func labelled(name string) string {
+	var b strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+	var own []string
+	for _, stack := range strings.Split(b.String(), "\n\n") {
+		if strings.Contains(stack, fmt.Sprintf("%q:%q", "fault", name)) && strings.Contains(stack, "dq-bench/dq.") {
+			own = append(own, stack)
+		}
+	}
+	return strings.Join(own, "\n\n")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,11 +15,58 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
+
+func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	first, second := b.delayed(t), b.delayed(t)
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "a second Close counts once")
+	require.ErrorIs(t, first.Offer(ctx, "x", 0), dq.ErrClosed)
+	require.ErrorIs(t, first.Ready(ctx), dq.ErrClosed)
+
+	require.NoError(t, second.Offer(ctx, "while open", 0))
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "while open", v)
+
+	require.NoError(t, second.Close())
+	require.Eventually(t, func() bool {
+		channels, err := b.redis.PubSubChannels(ctx, "*").Result()
+		return err == nil && len(channels) == 0
+	}, testDeadline, time.Millisecond)
+
+	third := b.delayed(t)
+	require.NoError(t, third.Offer(ctx, "opened again", 0))
+	v, err = b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "opened again", v)
+	require.NoError(t, b.client.Close())
+	require.ErrorIs(t, third.Ready(ctx), dq.ErrClosed)
+	require.ErrorIs(t, dq.NewSender(b.queue).Ready(ctx), dq.ErrClosed)
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.ErrorIs(t, b.delayed(t).Offer(t.Context(), "x", -1), dq.ErrNegativeDelay)
+
+	_, err := dq.NewClient(b.redis, dq.WithRelease("3.16.9"))
+	var unknown *wire.ReleaseError
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, "3.16.8", unknown.Nearest.String())
+	ring := goredis.NewRing(&goredis.RingOptions{})
+	t.Cleanup(func() { require.NoError(t, ring.Close()) })
+	_, err = dq.NewClient(ring)
+	require.ErrorContains(t, err, "*redis.Ring")
+}
 
 // testDeadline bounds every wait for something that must happen.
 const testDeadline = 20 * time.Second
@@ -136,4 +184,118 @@ func consume(ctx context.Context, q interface {
 		<-failed
 	}
 	return <-failed
+}
+
+// shiftedClock is the clock of the machine, but that it can be set forward.
+type shiftedClock struct {
+	mu     sync.Mutex
+	by     time.Duration
+	timers []*shiftedTimer
+}
+
+func newShiftedClock() *shiftedClock { return &shiftedClock{} }
+
+func (c *shiftedClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.by)
+}
+
+func (c *shiftedClock) NewTimer() clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &shiftedTimer{Timer: clock.Runtime().NewTimer(), clock: c}
+	c.timers = append(c.timers, t)
+	return t
+}
+
+// shift sets the clock forward, and all timers with it.
+func (c *shiftedClock) shift(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by += by
+	for _, t := range c.timers {
+		if !t.at.IsZero() {
+			t.Timer.Reset(t.at.Add(-c.by))
+		}
+	}
+}
+
+// shiftedTimer is a timer of a shiftedClock, whose mutex guards at.
+type shiftedTimer struct {
+	clock.Timer
+	clock *shiftedClock
+	at    time.Time // zero where it is stopped
+}
+
+func (t *shiftedTimer) Reset(at time.Time) {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	t.at = at
+	t.Timer.Reset(at.Add(-t.clock.by))
+}
+
+func (t *shiftedTimer) Stop() {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	t.at = time.Time{}
+	t.Timer.Stop()
+}
+
+// The clock of a machine goes wrong by an hour: the server's does not, and nothing comes early, nor
+// is anything offered for another time.
+func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock, set := newShiftedClock(), make(chan dq.ClockSet, 1)
+			b := setup(t, dq.WithClock(clock), dq.WithClockStepDetection(true), on(func(e dq.ClockSet) { set <- e }))
+			ctx, d := deadline(t), b.delayed(t)
+			due := time.Now().Add(500 * time.Millisecond)
+			require.NoError(t, d.Offer(ctx, "before", 500*time.Millisecond))
+			clock.shift(by)
+			require.NoError(t, d.Offer(ctx, "after", time.Hour))
+			require.Equal(t, []string{"before"}, takeAll(t, deadline(t), b.queue, 1))
+			require.WithinRange(t, time.Now(), due.Add(-10*time.Millisecond), due.Add(time.Minute))
+			e := <-set
+			require.False(t, e.Followed)
+			require.InDelta(t, by, e.By, float64(time.Second))
+
+			members, err := b.redis.ZRangeWithScores(ctx, b.names.TimeoutSet, 0, -1).Result()
+			require.NoError(t, err)
+			require.Len(t, members, 1)
+			require.InDelta(t, due.Add(time.Hour).UnixMilli(), members[0].Score, 60_000)
+
+			clock.shift(-by)
+			require.NoError(t, d.Offer(ctx, "put right", time.Hour))
+			require.True(t, (<-set).Followed)
+		})
+	}
+}
+
+// Redisson's clients follow the wall clock, and so does one that may not ask the server.
+func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options []dq.Option
+		rights  string
+	}{
+		"without the right to TIME": {[]dq.Option{dq.WithClockStepDetection(true)}, "-time"},
+		"strict":                    {[]dq.Option{dq.WithClockStepDetection(true), dq.WithRedissonCommands()}, "+time"},
+		"a clock of one's own":      {nil, "+time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := newShiftedClock()
+			b := setup(t, append(c.options, dq.WithClock(clock))...)
+			ctx := deadline(t)
+			require.NoError(t, b.redis.Do(ctx, "ACL", "SETUSER", "default", c.rights).Err())
+			d := b.delayed(t)
+			require.NoError(t, d.Offer(ctx, "in an hour", time.Hour))
+			clock.shift(2 * time.Hour)
+			require.NoError(t, d.Offer(ctx, "now", 0))
+			require.ElementsMatch(t, []string{"in an hour", "now"}, takeAll(t, deadline(t), b.queue, 2))
+		})
+	}
 }

@@ -4,18 +4,24 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // fill puts n members with the values 0 to n-1 into the queue, as offers would leave them, in
@@ -29,14 +35,14 @@ func (b *bundle) fillInOrder(t testing.TB, layout wire.Layout, order []int, due 
 	t.Helper()
 	ctx := t.Context()
 	for first := 0; first < len(order); first += 1000 {
-		_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := b.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			for _, i := range order[first:min(first+1000, len(order))] {
 				var id [8]byte
 				for k := range id {
 					id[k] = byte(i >> (8 * k))
 				}
 				member := string(layout.Pack(id, []byte(strconv.Itoa(i))))
-				p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: float64(due(i)), Member: member})
+				p.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: float64(due(i)), Member: member})
 				p.RPush(ctx, b.names.Pending, member)
 			}
 			return nil
@@ -123,4 +129,147 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 	require.Empty(t, p.made())
 	require.Equal(t, []bool{true}, b.redis.ScriptExists(t.Context(), scripts.Transfer().SHA1).Val())
 	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
+}
+
+// turnsChannel is where clients of the queue "orders" hear each other.
+const turnsChannel = "redisson_delay_queue_turns:{orders}"
+
+// listen waits until so many clients hear each other.
+func listen(t testing.TB, rdb *goredis.Client, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return rdb.PubSubNumSub(t.Context(), turnsChannel).Val()[turnsChannel] == n
+	}, testDeadline, time.Millisecond, "%d listen", n)
+}
+
+// Of 20 clients one transfers, and each value comes once. A client that is 10 ms late has another stand in, so
+// the test does not run beside others.
+func TestOneOfManyClientsTransfers(t *testing.T) {
+	const clients, messages = 20, 30
+	s := redistest.Redis(t)
+	var transfers atomic.Int64
+	observer := on(func(dq.Transferred) { transfers.Add(1) })
+	var first *bundle
+	var delayed *dq.Sender[string]
+	for range clients {
+		b := setupOn(t, s, "orders", observer)
+		d := b.delayed(t)
+		if first == nil {
+			first, delayed = b, d
+		}
+	}
+	listen(t, first.redis, clients)
+	ctx := deadline(t)
+	for i := range messages {
+		require.NoError(t, delayed.Offer(ctx, strconv.Itoa(i), time.Duration(200+30*i)*time.Millisecond))
+	}
+	before, few := transfers.Load(), 0
+	for i := range messages {
+		v, err := first.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(i), v)
+		made := transfers.Load()
+		if made-before <= 2 {
+			few++
+		}
+		before = made
+	}
+	// A machine that stands still has the others stand in; one that does not lets each due time have one.
+	t.Logf("%d of %d due times had two transfers at most", few, messages)
+	require.Greater(t, few, messages/10, "not each of the %d every time", clients)
+	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
+}
+
+// What is announced while a client waits for another's transfer is not forgotten once it hears of an older one.
+func TestAnnouncedBehindATransferOfAnother(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.delayed(t)
+	listen(t, b.redis, 1)
+	ctx, now := deadline(t), time.Now().UnixMilli()
+	older := fmt.Sprintf("moved 0 %d -", now+50)
+	p := b.redis.TxPipeline()
+	p.Publish(ctx, turnsChannel, older)
+	p.Publish(ctx, b.names.Channel, now)
+	member := string(wire.Newest().Layout().Pack([8]byte{1}, []byte("x")))
+	p.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: float64(now + 300), Member: member})
+	p.RPush(ctx, b.names.Pending, member)
+	p.Publish(ctx, b.names.Channel, now+300)
+	p.Publish(ctx, turnsChannel, older)
+	_, err := p.Exec(ctx)
+	require.NoError(t, err)
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "x", v)
+}
+
+// A client under strict wire does not listen.
+func TestStrictClientsTakeNoTurns(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dq.WithRedissonCommands())
+	b.delayed(t)
+	listen(t, b.redis, 0)
+	setupOn(t, b.server, "orders").delayed(t)
+	listen(t, b.redis, 1)
+}
+
+// A process that transfers is killed, and what comes due later is transferred by another.
+func TestFaultAKilledClientIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	b := setupOn(t, s, "orders")
+	other := process(t, s)
+	listen(t, b.redis, 1)
+	d := b.delayed(t)
+	listen(t, b.redis, 2)
+	ctx := deadline(t)
+	const each = 20
+	var offered [each]time.Time
+	var longest time.Duration
+	for round := range 3 {
+		for i := range each {
+			offered[i] = time.Now()
+			require.NoError(t, d.Offer(ctx, fmt.Sprint(round, " ", i), time.Duration(50+20*i)*time.Millisecond))
+		}
+		for i := range each {
+			v, err := b.queue.Take(ctx)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(round, " ", i), v)
+			longest = max(longest, time.Since(offered[i])-time.Duration(50+20*i)*time.Millisecond)
+			if i == each/2 && other != nil {
+				require.NoError(t, other.Kill())
+				other = nil
+			}
+		}
+	}
+	t.Logf("at most %s past due", longest)
+}
+
+// transfersAt is the variable that makes the test binary a client that only transfers, of the
+// queue "orders" of that server.
+const transfersAt = "DQ_TEST_TRANSFERS_AT"
+
+// process runs such a client in a process of its own.
+func process(t testing.TB, s *redis.Server) *os.Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0]) //nolint:noctx // killed by the test
+	cmd.Env = append(os.Environ(), transfersAt+"="+s.URL())
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process
+}
+
+// transferInProcess is what that process does, until its parent kills it.
+func transferInProcess(url string) error {
+	opt, err := goredis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	client, err := dq.NewClient(goredis.NewClient(opt))
+	if err != nil {
+		return err
+	}
+	dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
+	<-time.After(time.Minute)
+	return client.Close()
 }

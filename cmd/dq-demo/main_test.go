@@ -3,8 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,8 +20,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -189,4 +198,142 @@ func TestExitCodes(t *testing.T) {
 			require.Contains(t, strings.ReplaceAll(stderr.String(), "\n  -", "\n  --"), test.text)
 		})
 	}
+}
+
+// documentRelease is what the document's pom.xml asks for.
+const documentRelease = "3.16.6"
+
+// openRedisson opens the document's queue in a real Redisson until the test ends. It returns a function for the ops of docs/protocol.md.
+func openRedisson(t *testing.T, srv *redis.Server) (ask func(op string, args ...any) (result struct{ T, V, Handle string })) {
+	redistest.Redisson(t, documentRelease)
+	release, err := wire.LookupRelease(documentRelease)
+	require.NoError(t, err)
+	command, err := redisson.Build(t.Context(), release, func(line string) { t.Log(line) })
+	if err != nil {
+		redistest.Missing(t, "redisson", err)
+	}
+	program := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)
+	stdin, _ := program.StdinPipe() // of a new command
+	stdout, _ := program.StdoutPipe()
+	require.NoError(t, program.Start())
+	t.Cleanup(func() { stdin.Close(); _ = program.Wait() })
+	answers, handle := bufio.NewScanner(stdout), ""
+	ask = func(op string, args ...any) (result struct{ T, V, Handle string }) {
+		_, err := fmt.Fprintf(stdin, `{"id":1,"handle":%q,`+op+"}\n", append([]any{handle}, args...)...)
+		require.NoError(t, err)
+		require.True(t, answers.Scan())
+		answer := struct{ Result any }{&result}
+		require.NoError(t, json.Unmarshal(answers.Bytes(), &answer))
+		require.NotContains(t, answers.Text(), `"error"`)
+		return result
+	}
+	handle = ask(`"op":"open","redis":%q,"queue":"redisson:queue","codec":"string"`, srv.URL()).Handle
+	return ask
+}
+
+// A Java service takes what was posted here, and what it offers arrives here.
+func TestTheQueueIsSharedWithARealRedisson(t *testing.T) {
+	srv := redistest.Redis(t)
+	ask := openRedisson(t, srv)
+	d := startDemo(t, srv, "--consumer", "none", "--release", documentRelease)
+	posted := time.Now()
+	d.post("data=a&expire=300")
+	value := ask(`"op":"q.take"`)
+	require.GreaterOrEqual(t, time.Since(posted), 299*time.Millisecond)
+	require.Equal(t, "string", value.T)
+	require.Regexp(t, `^\{"data":"a","expire":300,"time":\d+\}$`, value.V)
+	d.end()
+
+	d = startDemo(t, srv, "--release", documentRelease)
+	ask(`"op":"dq.offer","value":{"t":"string","v":%q},"delay":300`, `{"data":"from Java","expire":300,"time":1642141312135}`)
+	require.Contains(t, d.logged(`msg="data obtained"`), `data="from Java" expire=300 time=1642141312135 took_ms=`)
+	d.end()
+}
+
+// unreachable is a service whose Redis is not there, and its client closed.
+func unreachable(t *testing.T) *service {
+	t.Helper()
+	rdb := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	t.Cleanup(func() { rdb.Close() })
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	queue, err := dq.NewQueue(client, "orders", codec.JSON[entity]{})
+	require.NoError(t, err)
+	s := &service{queue: queue, log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, client.Close())
+	return s
+}
+
+func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
+	handler := unreachable(t).handler()
+	for name, test := range map[string]struct {
+		method, target, body string
+		status               int
+		reason               string
+	}{
+		"no data":             {"POST", "/redissonQueue?expire=1", "", 400, "parameter data is missing"},
+		"no expire":           {"POST", "/redissonQueue?data=a", "", 400, "expected the delay in ms"},
+		"an empty expire":     {"POST", "/redissonQueue?data=a&expire=", "", 400, "expected the delay in ms"},
+		"a text for expire":   {"POST", "/redissonQueue?data=a&expire=soon", "", 400, `such as expire=30000, got "soon"`},
+		"a fraction":          {"POST", "/redissonQueue?data=a&expire=1.5", "", 400, "expected the delay in ms"},
+		"a negative expire":   {"POST", "/redissonQueue?data=a&expire=-1", "", 400, "expected the delay in ms"},
+		"a very negative one": {"POST", "/redissonQueue?data=a&expire=-99999999999999999999", "", 400, "expected the delay in ms"},
+		"too large":           {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "0 to 9223372036854"},
+		"much too large":      {"POST", "/redissonQueue?data=a&expire=99999999999999999999", "", 400, "expected the delay in ms"},
+		"a broken query":      {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "parameters"},
+		"a wrong form":        {"POST", "/redissonQueue", "data=a&expire=x", 400, "expected the delay in ms"},
+		"too much":            {"POST", "/redissonQueue?expire=1", "data=" + strings.Repeat("a", maxBody), 400, "too large"},
+		"GET":                 {"GET", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
+		"PUT":                 {"PUT", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
+		"another path":        {"POST", "/", "", 404, "not found"},
+		"no Redis":            {"POST", "/redissonQueue?data=a&expire=1", "", 503, "the message was not added"},
+		"no Redis, no data":   {"POST", "/redissonQueue", "data=&expire=0", 503, "the message was not added"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			require.Equal(t, test.status, answer.Code, answer.Body)
+			require.Contains(t, answer.Body.String(), test.reason)
+			if test.status == http.StatusMethodNotAllowed {
+				require.Equal(t, "POST", answer.Header().Get("Allow"))
+			}
+		})
+	}
+}
+
+func TestAClientIsToldWhenAnOfferIsUncertain(t *testing.T) {
+	require.Contains(t, refusal(dq.ErrUncertain), "may have been added")
+	require.Contains(t, refusal(context.DeadlineExceeded), "not added")
+}
+
+func TestParseConsumer(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"take": 0, "none": -1, "poll-3s": 3 * time.Second, "poll-250ms": 250 * time.Millisecond,
+	} {
+		got, err := parseConsumer(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, text := range []string{"", "poll", "poll-", "poll-3", "poll--3s", "TAKE"} {
+		_, err := parseConsumer(text)
+		require.ErrorContains(t, err, consumerForms)
+	}
+}
+
+func FuzzParameters(f *testing.F) {
+	f.Add("data=a&expire=30000")
+	f.Add("data=&expire=-9223372036854775809")
+	f.Add("expire=+1&data=x")
+	f.Fuzz(func(t *testing.T, query string) {
+		form, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		_, expire, err := parameters(form)
+		if err == nil {
+			require.GreaterOrEqual(t, time.Duration(expire)*time.Millisecond, time.Duration(0))
+		}
+	})
 }

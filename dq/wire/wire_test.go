@@ -3,6 +3,10 @@ package wire_test
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -156,4 +160,90 @@ func FuzzLookupRelease(f *testing.F) {
 			require.Equal(t, text, r.String())
 		}
 	})
+}
+
+func TestDestinationOf(t *testing.T) {
+	for _, dest := range []string{"orders", "q{a}b", "{a}b", "a{b", "a}b", "{a}{b}", "app:orders", "{", "{}"} {
+		n := wire.NamesOf(dest)
+		for _, key := range []string{n.TimeoutSet, n.Pending} {
+			got, ok := wire.DestinationOf(key)
+			require.True(t, ok, key)
+			require.Equal(t, dest, got, key)
+		}
+	}
+	shared, ok := wire.DestinationOf(wire.NamesOf("{orders}").Pending)
+	require.True(t, ok)
+	require.Equal(t, "orders", shared, "both names have the same keys")
+
+	for _, key := range []string{
+		"orders", "redisson_delay_queue", "redisson_delay_queue:orders", "redisson_delay_queues:{orders}",
+		wire.NamesOf("orders").Channel, "redisson_delay_queue_quarantine:{orders}",
+	} {
+		_, ok := wire.DestinationOf(key)
+		require.False(t, ok, key)
+	}
+}
+
+// A key that belongs to a queue is one of those that the queue's name gives.
+func FuzzDestinationOf(f *testing.F) {
+	f.Add("redisson_delay_queue:{orders}")
+	f.Add("redisson_delay_queue_timeout:q{a}b")
+	f.Add("redisson_delay_queue:{a}{b}")
+	f.Fuzz(func(t *testing.T, key string) {
+		dest, ok := wire.DestinationOf(key)
+		if n := wire.NamesOf(dest); ok && key != n.Pending && key != n.TimeoutSet {
+			t.Fatalf("%q is taken for a key of %q, whose keys are %q and %q", key, dest, n.Pending, n.TimeoutSet)
+		}
+	})
+}
+
+// The slots are those that CLUSTER KEYSLOT of Redis 7.0.15 gives.
+func TestSlot(t *testing.T) {
+	for key, want := range map[string]int{
+		"123456789": 12739, "foo": 12182, "{foo}bar": 12182, "a{foo}b{c}": 12182, "{}": 15257, "foo{}{bar}": 8363, "": 0,
+	} {
+		require.Equal(t, want, wire.Slot(key), "%q", key)
+	}
+	for _, name := range []string{"orders", "q{a}b", "Zürich ✓"} {
+		n := wire.NamesOf(name)
+		for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
+			require.Equal(t, wire.Slot(name), wire.Slot(key), "%q", key)
+		}
+	}
+}
+
+// Each script of the catalogue has a constant, and each constant a script: a name that is
+// added to one has to be added to the other.
+func TestScriptNamesAreThoseOfTheCatalogue(t *testing.T) {
+	constants := scriptNames(t)
+	named := map[wire.ScriptName]bool{}
+	for _, s := range wire.Scripts() {
+		require.Contains(t, constants, s.Name, "script_name.go lacks a constant for a script of variants.csv")
+		named[s.Name] = true
+	}
+	for _, name := range constants {
+		require.Contains(t, named, name, "variants.csv lacks a script that script_name.go names")
+	}
+	require.Len(t, constants, len(named), "a script has two constants")
+}
+
+// scriptNames reads the constants from the source, which alone knows them all.
+func scriptNames(t *testing.T) (names []wire.ScriptName) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "script_name.go", nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		require.Len(t, spec.Values, 1, "%s: expected a name and its text", spec.Names[0])
+		literal, ok := spec.Values[0].(*ast.BasicLit)
+		require.True(t, ok, "%s: expected a string", spec.Names[0])
+		text, err := strconv.Unquote(literal.Value)
+		require.NoError(t, err)
+		names = append(names, wire.ScriptName(text))
+		return false
+	})
+	return names
 }

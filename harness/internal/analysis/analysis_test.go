@@ -1,8 +1,13 @@
 package analysis_test
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -150,4 +155,159 @@ func TestStory(t *testing.T) {
 	require.NoError(t, d.WriteStories(&out, r.Where))
 	require.Regexp(t, `(?s)^orders  .*"order":7.*offered by 10\.0\.0\.1, due .*\(line 2\).*taken out by a guard.*delivered by 10\.0\.0\.9, 3.ms after it was due.*taken by 10\.0\.0\.2`, out.String())
 	require.NotContains(t, out.String(), "order\":8")
+}
+
+// readFiles takes in files of a new folder, or the folder where no name is given.
+func readFiles(t *testing.T, content map[string]string, names ...string) (*analysis.Document, error) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range content {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	paths := []string{}
+	for _, name := range names {
+		paths = append(paths, filepath.Join(folder, name))
+	}
+	if len(paths) == 0 {
+		paths = []string{folder}
+	}
+	r := &analysis.Reader{Analysis: analysis.New()}
+	err := r.Files(t.Context(), paths)
+	return r.Document(), err
+}
+
+// A log that was rotated goes on in the next file, whatever their names; a line of the
+// first file that shows an anomaly found in the second is told with its text.
+func TestRotatedLog(t *testing.T) {
+	s := newStory("4.7.0")
+	s.transfer(true)
+	m := s.offer("a", 1000)
+	first := s.out.String()
+	s.wait(3000)
+	s.transfer(true, m)
+	second := strings.TrimPrefix(s.out.String(), first)
+
+	d, err := readFiles(t, map[string]string{"monitor.log": second, "monitor.log.1": first}, "monitor.log", "monitor.log.1")
+	require.NoError(t, err)
+	require.Equal(t, []analysis.Kind{analysis.Overdue}, kinds(d))
+	lines := d.Anomalies[0].Lines
+	require.Equal(t, "monitor.log.1", filepath.Base(lines[0].File))
+	require.EqualValues(t, 4, lines[0].Number)
+	require.Equal(t, strings.Split(first, "\n")[3], lines[0].Text)
+	require.Equal(t, "monitor.log", filepath.Base(lines[1].File))
+	require.EqualValues(t, 1, lines[1].Number)
+	require.EqualValues(t, 1, d.Queues[0].Transferred)
+}
+
+// Files of the same time are logs of several servers.
+func TestLogsOfSeveralServers(t *testing.T) {
+	s := newStory("4.7.0")
+	s.offer("a", 60_000)
+	d, err := readFiles(t, map[string]string{"a.monitor": s.out.String(), "b.monitor": s.out.String(), "readme": "no log"})
+	require.NoError(t, err)
+	require.Empty(t, d.Anomalies)
+	require.EqualValues(t, 2, d.Queues[0].Offers)
+	require.EqualValues(t, 2, d.Queues[0].StillPending)
+	require.Zero(t, d.Unparsed)
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	_, err := readFiles(t, nil, "absent.monitor")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = readFiles(t, map[string]string{"x.log": ""})
+	require.ErrorContains(t, err, "found no *.monitor file")
+}
+
+// lives is the MONITOR log, of a size of one's choice, of a client that offers a message a millisecond and transfers what is due,
+// and of a consumer that takes each message at once. Besides, an unrelated command goes with each offer.
+type lives struct {
+	*story
+	delay   int64 // ms
+	size    int64 // bytes at which it ends, at the end of a line
+	written int64
+	rest    string
+	waiting []pending // in order of due
+}
+
+type pending struct {
+	due    int64 // ms after the beginning
+	member string
+}
+
+func (l *lives) Read(p []byte) (int, error) {
+	if l.rest == "" {
+		if l.written >= l.size {
+			return 0, io.EOF
+		}
+		for l.out.Reset(); l.out.Len() < 64<<10; {
+			l.millisecond()
+		}
+		l.rest = l.out.String()
+		l.written += int64(len(l.rest))
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (l *lives) millisecond() {
+	now := (l.clock - storyBegins) / 1000
+	due := now + l.delay
+	l.waiting = append(l.waiting, pending{due, l.offer(fmt.Sprintf(`{"order":%d,"customer":"somebody","total":"12.50"}`, l.ids), due)})
+	l.add("10.0.0.9:6000", "GET", fmt.Sprint("session:", l.ids))
+	var moved []string
+	for len(l.waiting) > 0 && l.waiting[0].due <= now {
+		moved, l.waiting = append(moved, l.waiting[0].member), l.waiting[1:]
+	}
+	if len(moved) > 0 {
+		l.transfer(true, moved...)
+	}
+	for range moved {
+		l.add("10.0.0.2:7000", "BLPOP", orders.Destination, "0")
+	}
+	l.wait(now + 1)
+}
+
+// recorded is what a log says in which much went wrong.
+func recorded(t *testing.T) *analysis.Document {
+	t.Helper()
+	d := analyse(t, "4.7.0/DQ.transfer.monitor")
+	require.NotEmpty(t, d.Anomalies)
+	return d
+}
+
+func TestAnalysisTextFitsATerminal(t *testing.T) {
+	d := recorded(t)
+	var out strings.Builder
+	require.NoError(t, d.WriteText(&out))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 100, line)
+	}
+	for _, part := range []string{"\nRedisson 3.21.1 to ", "late", "\npoison-loop     \"orders\"  2026-", "line 1181: "} {
+		require.Contains(t, out.String(), part)
+	}
+}
+
+func TestAnalysisTextOfNothing(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, analysis.New().Document().WriteText(&out))
+	require.Contains(t, out.String(), "sent nothing for a delayed queue")
+	require.Contains(t, out.String(), "no anomaly")
+}
+
+// The page shows each anomaly, and takes no name for anything but text.
+func TestAnalysisPage(t *testing.T) {
+	d := recorded(t)
+	d.Queues[0].Name = "<script>alert(1)</script>"
+	d.Anomalies[0].Detail = `<img src="x" onerror="alert(1)">`
+	var out strings.Builder
+	require.NoError(t, d.Page().Write(&out))
+	html := out.String()
+	require.NotContains(t, html, "<script>alert")
+	require.NotContains(t, html, "<img")
+	require.Contains(t, html, "default-src &#39;none&#39;")
+	require.Equal(t, len(d.Anomalies), strings.Count(html, "<details>"))
+	out.Reset()
+	require.NoError(t, d.Page().Markdown(&out))
+	require.Contains(t, out.String(), "| poison-loop | ")
 }

@@ -2,11 +2,16 @@ package conformance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -192,4 +198,178 @@ func TestFailuresInARow(t *testing.T) {
 	}
 	require.True(t, strings.HasPrefix(limit.after(fail("x"), false), "3 cases in a row failed alike: x"))
 	require.Empty(t, (&alike{}).after(fail("x"), true), "0 is never")
+}
+
+// wireFault replaces Old in a script, or in all; or what Argument matches in each argument, by New; or sends Sends in the place of a
+// command that Command matches. Arguments are quoted, and blanks within them are \x20; the name of a script stands for
+// its text or SHA-1, and NOW for the clock. An author who had not seen the judge wrote all faults that break a statement.
+type wireFault struct {
+	Fault, Release, Likely, Breaks, Script, Old, New, Argument, Command string
+	Sends                                                               []string
+}
+
+func wireFaults(t *testing.T) (all []mutant) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/wire-faults.json")
+	require.NoError(t, err)
+	var faults []wireFault
+	require.NoError(t, json.Unmarshal(text, &faults))
+	for _, f := range faults {
+		all = append(all, mutant{f.Fault, f.Release, f.Likely, f.Breaks, f.mutate()})
+	}
+	return all
+}
+
+func (f wireFault) mutate() func() mutation {
+	release, _ := wire.ParseRelease(cmp.Or(f.Release, "3.21.0"))
+	expr := regexp.MustCompile(f.Argument + f.Command)
+	switch {
+	case f.Argument != "":
+		return each(func(c []string) []string {
+			for i := range c {
+				c[i] = unescaped(expr.ReplaceAllString(escaped(c[i]), f.New))
+			}
+			return c
+		})
+	case f.Command == "":
+		return each(func(c []string) []string {
+			for _, s := range wire.Scripts() {
+				body := strings.ReplaceAll(s.Body, f.Old, f.New)
+				sum := sha1.Sum([]byte(body))
+				for i := range c[:min(len(c), 3)] {
+					if f.Script == "" || f.Script == string(s.Name) {
+						c[i] = strings.NewReplacer(s.Body, body, s.SHA1, hex.EncodeToString(sum[:])).Replace(c[i])
+					}
+				}
+			}
+			return c
+		})
+	}
+	var line []string
+	matches := func(c []string) bool {
+		line = nil
+		for i := range c {
+			line = append(line, escaped(c[i]))
+			for _, s := range wire.Scripts() {
+				if i == 1 && (c[1] == s.Body || c[1] == s.SHA1) {
+					line[1] = string(s.Name)
+				}
+			}
+		}
+		return expr.MatchString(strings.Join(line, " "))
+	}
+	return when(matches, func([]string) (out [][]string) {
+		for _, send := range f.Sends {
+			sent := strings.Split(expr.ReplaceAllString(strings.Join(line, " "), send), " ")
+			for i := range sent {
+				sent[i] = strings.ReplaceAll(unescaped(sent[i]), "NOW", strconv.FormatInt(time.Now().UnixMilli(), 10))
+				if s, ok := release.Script(wire.ScriptName(sent[i])); ok && (i == 1 || i == 2 && sent[1] == "LOAD") {
+					sent[i] = map[bool]string{true: s.SHA1, false: s.Body}[strings.HasPrefix(sent[0], "EVALSHA")]
+				}
+			}
+			out = append(out, sent)
+		}
+		return out
+	})
+}
+
+func escaped(argument string) string {
+	q := strconv.QuoteToASCII(argument)
+	return strings.ReplaceAll(q[1:len(q)-1], " ", `\x20`)
+}
+
+func unescaped(text string) string {
+	argument, err := strconv.Unquote(`"` + text + `"`)
+	if err != nil {
+		panic(err)
+	}
+	return argument
+}
+
+// strangersMutants are the faults of the same author that need a state or a clock.
+func strangersMutants() []mutant {
+	const newest = "4.7.0"
+	return []mutant{
+		{"ids are counted", "3.16.6", "offer", "W-MEMBER-3", withID(counter("%d"))},
+		{"raw ids are counted", newest, "offer", "W-MEMBER-4", withID(counter("%08d"))},
+		{"an id is hexadecimal", newest, "offer", "W-MEMBER-4", withID(func(id string) string { return hex.EncodeToString([]byte(id)) })},
+		{"an offer without a delay goes to the destination", newest, "zero", "W-OFFER-5", when(isOffer, func(c []string) [][]string {
+			return map[bool][][]string{true: {{"RPUSH", c[3], c[9]}}, false: {c}}[number(c[7]) <= time.Now().UnixMilli()]
+		})},
+		{"an offer has a new id after a miss", newest, "script", "W-SCRIPT-5", afterLoad(withID(func(string) string { return "new id 8" })())},
+		{"an offer has a new due time after a miss", newest, "script", "W-SCRIPT-5", afterLoad(later(isOffer, 7, 7)())},
+		{"an offer is sent twice after a miss", newest, "script", "W-SCRIPT-5", afterLoad(func(c []string) [][]string { return [][]string{c, c} })},
+		{"no transfer at the start", "3.16.6", "start", "W-START-2", withoutTransfer(1, 1)},
+		{"a lost timer", newest, "timer", "W-TIMER-1", withoutTransfer(2, 1)},
+		{"one client of a process subscribes", newest, "start", "W-START-5", subscribesOnce(true)},
+		{"no subscription after destroy", "3.16.6", "destroy", "W-STOP-5", subscribesOnce(false)},
+	}
+}
+
+// counter gives numbers for ids; a call that is sent again keeps its number.
+func counter(format string) func(id string) string {
+	ids := map[string]string{}
+	return func(id string) string {
+		ids[id] = cmp.Or(ids[id], fmt.Sprintf(format, len(ids)+1))
+		return ids[id]
+	}
+}
+
+// withoutTransfer drops the n-th transfer after each of the subscriptions from one on, until the channel is unsubscribed.
+func withoutTransfer(n, from int) func() mutation {
+	sent, subscribed := 0, 0
+	return when(func(c []string) bool {
+		switch {
+		case c[0] == "SUBSCRIBE":
+			sent, subscribed = 0, subscribed+1
+		case c[0] == "UNSUBSCRIBE":
+			subscribed = 0
+		case isTransfer(c):
+			sent++
+		}
+		return isTransfer(c) && sent == n && subscribed >= from
+	}, func([]string) [][]string { return nil })
+}
+
+// subscribesOnce subscribes to another channel instead of again, while the channel is subscribed or after that.
+func subscribesOnce(while bool) func() mutation {
+	open := map[string]bool{}
+	return when(func(c []string) bool { return strings.HasSuffix(c[0], "SUBSCRIBE") }, func(c []string) [][]string {
+		was, known := open[c[1]]
+		open[c[1]] = c[0] == "SUBSCRIBE"
+		if known && open[c[1]] && was == while {
+			c[1] = "redisson_delay_queue_channel"
+		}
+		return [][]string{c}
+	})
+}
+
+// afterLoad changes the first offer after a SCRIPT LOAD of its text.
+func afterLoad(f mutation) func() mutation {
+	loads, loaded := 0, 0
+	script, _ := wire.Newest().Script(wire.ScriptOffer)
+	return when(func(c []string) bool {
+		if c[len(c)-1] == script.Body {
+			loads++
+		}
+		return isOffer(c) && loads > loaded
+	}, func(c []string) [][]string { loaded = loads; return f(c) })
+}
+
+// A Redisson that the catalogue does not know is judged by the nearest release that was
+// recorded, and the last line says so.
+func TestUnknownReleaseIsJudgedByTheNearest(t *testing.T) {
+	_, oracle := loaded()
+	c := parsed(t, strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/new-head-publishes"))
+	source, err := oracle.source(c, wire.Release{Major: 3, Minor: 99})
+	require.NoError(t, err)
+	require.Equal(t, "3.52.0", source.release.String())
+
+	spec, err := spec.ParseProgram("redisson:3.99.0")
+	require.NoError(t, err)
+	report := NewReport(driver.Identity{Name: "redisson", Version: "3.99.0"}, "3.99.0", "redis 7.0.15")
+	report.StandsIn = spec.Notice()
+	report.Add(Result{ID: "DQ.offer/a", Status: Pass, JudgedBy: "3.52.0"})
+	require.True(t, strings.HasSuffix(strings.Join(strings.Fields(report.Text()), " "),
+		"judged: 1 by the recordings of 3.52.0. Redisson 3.99.0 is not in the catalogue: 3.52.0, the nearest that is, stands for it"), report.Text())
 }

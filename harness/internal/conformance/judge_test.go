@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // crashing is a program that is gone when an op is called.
@@ -266,5 +269,287 @@ func TestLittleIsLeftToRepliesAlone(t *testing.T) {
 			require.Zero(t, left, "%s", release)
 		}
 		require.Less(t, left, 30, "%s", release)
+	}
+}
+
+func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
+	cases := []*Case{{ID: "DQ.offer/one"}, {ID: "DQ.offer/two"}}
+	for name, c := range map[string]struct{ text, wrong string }{
+		"two":             {"DQ.offer/one: why\nDQ.offer/two: \"12: a reason\"\n", ""},
+		"none":            {"# No case fails.\n", ""},
+		"nothing":         {"", ""},
+		"no such case":    {"DQ.offer/three: why\n", `there is no case "DQ.offer/three"`},
+		"no reason":       {"DQ.offer/one:\n", "expected a reason"},
+		"a list":          {"- DQ.offer/one\n", `expected a line "id: reason"`},
+		"the same twice":  {"DQ.offer/one: a\nDQ.offer/one: b\n", "line 2: mapping key \"DQ.offer/one\" already defined"},
+		"a second one":    {"DQ.offer/one: a\n---\nDQ.offer/two: b\n", "expected one YAML document"},
+		"not text at all": {"\x00\x01", `expected a line "id: reason"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "known.yaml")
+			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+			b, err := ReadBaseline(t.Context(), file, cases)
+			if c.wrong != "" {
+				require.ErrorContains(t, err, c.wrong)
+				require.ErrorContains(t, err, file)
+				return
+			}
+			require.NoError(t, err)
+			text, err := b.Text()
+			require.NoError(t, err)
+			again, err := ParseBaseline(text)
+			require.NoError(t, err)
+			require.Equal(t, b, again)
+		})
+	}
+	_, err := ReadBaseline(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), cases)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "--write-baseline")
+}
+
+// What a baseline lists must fail; what it does not list is a failure as ever.
+func TestBaselineMustFail(t *testing.T) {
+	bench := newMutantBench(t, "3.21.0")
+	bench.proxy.use(inScript("offer", "if v[1] == value then", "if false then")())
+	bench.runner.Baseline = Baseline{"DQ.offer/new-head-publishes": "it is silent", "DQ.offer/negative-delay-refused": "it takes them", "DQ.offer/unit": "issue 12, W-OFFER-4",
+		"DQ.offer/any-text": "W-OFFER-3", "DQ.offer/empty-value": "seen: the key \"a\": expected nothing"}
+	report := &Report{Level: Wire}
+	for _, c := range bench.cases {
+		switch c.ID {
+		case "DQ.offer/new-head-publishes", "DQ.offer/negative-delay-refused", "DQ.offer/unit", "DQ.offer/any-text", "DQ.offer/empty-value":
+			report.Add(bench.runner.Judge(t.Context(), c, bench.oracle))
+		}
+	}
+	require.Equal(t, Counts{Fail: 3, FailedAsExpected: 2}, report.Counts)
+	text := report.Text()
+	require.Contains(t, text, "Failed as expected: it is silent; this run: W-OFFER-3: ")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "2 cases: fails otherwise than the baseline says: W-OFFER-3: the new member is due first")
+	require.Contains(t, text, "the baseline says: issue 12, W-OFFER-4")
+	require.Contains(t, text, "it passes: take it out of the baseline")
+
+	next := report.Baseline(nil)
+	require.Equal(t, "it is silent", next["DQ.offer/new-head-publishes"], "an old reason stays")
+	require.Contains(t, next["DQ.offer/unit"], "seen: W-OFFER-3: ")
+	require.NotContains(t, next, "DQ.offer/negative-delay-refused", "it passes now")
+}
+
+func FuzzParseBaseline(f *testing.F) {
+	f.Add([]byte("DQ.offer/one: why\n"))
+	f.Add([]byte("a: &x b\nc: *x\n"))
+	f.Add([]byte("- a\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		b, err := ParseBaseline(text)
+		if err != nil {
+			return
+		}
+		written, err := b.Text()
+		require.NoError(t, err)
+		again, err := ParseBaseline(written)
+		require.NoError(t, err)
+		require.Equal(t, b, again)
+	})
+}
+
+// Two implementations at one queue, as people deploy them; a real Redisson where there is one.
+func TestTwoAtOneQueue(t *testing.T) {
+	t.Parallel()
+	pairs := [][2]string{{"dq:2.15.2", "dq:3.16.6"}, {"dq:3.21.1", "dq:4.7.0"}, {"dq:4.7.0", "redisson:4.7.0"}}
+	if redistest.Thorough() {
+		pairs = append(pairs, [][2]string{{"dq:3.13.0", "redisson:3.13.0"}, {"dq:3.16.6", "redisson:3.16.6"}, {"dq:3.16.6", "redisson:3.21.0"}, {"dq:3.21.1", "redisson:4.7.0"}}...)
+	}
+	sections, err := Load(scenarios.Conformance, "beside")
+	require.NoError(t, err)
+	for _, pair := range pairs {
+		t.Run(pair[0]+" and "+pair[1], func(t *testing.T) {
+			t.Parallel()
+			driver, err := spec.ParseProgram(pair[0])
+			require.NoError(t, err)
+			beside, err := spec.ParseProgram(pair[1])
+			require.NoError(t, err)
+			if strings.HasPrefix(pair[1], "redisson:") {
+				javaOrSkip(t)
+			}
+			plan := &Plan{
+				Spec: driver, Beside: &beside, Redis: "process", Cases: Select(sections, nil), Level: State,
+				Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},
+			}
+			report, err := plan.Run(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+			require.GreaterOrEqual(t, report.Counts.Pass, 4)
+		})
+	}
+}
+
+// inTwo offers by two commands and an announcement, as a port without scripts would. It
+// knows the layout, but not whether the message is the first.
+var inTwo = when(isOffer, func(c []string) [][]string {
+	member := string(wire.LayoutDLc0.Pack(wire.DoubleID(number(c[8])), []byte(c[9])))
+	return [][]string{
+		{"RPUSH", c[5], member}, {"ZADD", c[4], c[7], member}, {"PUBLISH", c[6], c[7]},
+		{"EVAL", "return nil", "0"},
+	}
+})
+
+// inTransaction does the same at once.
+func inTransaction() mutation {
+	split := inTwo()
+	return func(c []string) [][]string {
+		all := split(c)
+		if len(all) == 1 {
+			return all
+		}
+		return slices.Concat([][]string{{"MULTI"}}, all[:3], [][]string{{"EXEC"}}, all[3:])
+	}
+}
+
+// What a port is told at each level: nothing, or a part of the failure.
+func TestLevelsTellPortsApart(t *testing.T) {
+	const passes = ""
+	for _, port := range []struct {
+		name, run             string
+		mutate                func() mutation
+		wire, exchange, state string
+	}{
+		{"as it is", "DQ.offer/new-head-publishes", func() mutation { return nil }, passes, passes, passes},
+		{"reads the clock before each transfer", "DQ.transfer/limit-101", before(isTransfer, "TIME"), "an extra TIME", passes, passes},
+		{"lists clients before each transfer", "DQ.transfer/limit-101", before(isTransfer, "CLIENT", "LIST"), "CLIENT LIST", passes, passes},
+		{"names in lower case", "DQ.poll/first-offered", wireFault{Command: "^EVAL (.*)$", Sends: []string{"eval $1"}}.mutate(), "eval", passes, passes},
+		{"scripts in other words", "DQ.offer/later-one-is-silent", wireFault{Old: "redis.call(", New: "redis.call ("}.mutate(), "in place of", passes, passes},
+		{"does not announce", "DQ.offer/new-head-publishes", inScript("offer", "if v[1] == value then", "if false then"), "published", "published", "W-OFFER-3"},
+		{"one more write", "DQ.poll/first-offered", before(isOffer, "SET", "seen", "1"), "seen", "seen", "seen"},
+		{"offers in two commands", "DQ.offer/new-head-publishes", inTwo, "W-OFFER-1", "W-OFFER-1", "W-OFFER-1"},
+		{"offers in a transaction", "DQ.offer/new-head-publishes", inTransaction, "EVAL", "in place of", passes},
+		{"deletes in two commands", "DQ.remove/clear", wireFault{Command: "^DEL (.*) (.*)$", Sends: []string{"DEL $1", "DEL $2"}}.mutate(), "W-REMOVE-7", "W-REMOVE-7", "W-REMOVE-7"},
+		{"leaves the pending list", "DQ.transfer/one", inScript("transfer", "redis.call('lrem', KEYS[3], 1, v);", ""), "pending", "pending", "pending"},
+	} {
+		t.Run(port.name, func(t *testing.T) {
+			t.Parallel()
+			bench := newMutantBench(t, "3.21.0")
+			i := slices.IndexFunc(bench.cases, func(c *Case) bool { return c.ID == port.run })
+			require.GreaterOrEqual(t, i, 0)
+			for level, expected := range map[Level]string{Wire: port.wire, Exchange: port.exchange, State: port.state} {
+				bench.proxy.use(port.mutate())
+				bench.runner.Level = level
+				result := bench.runner.Judge(t.Context(), bench.cases[i], bench.oracle)
+				if expected == passes {
+					require.Equal(t, Pass, result.Status, "%s: %s", level, result.Text())
+					continue
+				}
+				require.Equal(t, Fail, result.Status, "%s: it passes", level)
+				require.Contains(t, result.Text(), expected, "%s", level)
+			}
+		})
+	}
+}
+
+// README and the guide for ports say which recording judges which release.
+func TestREADMEClaim(t *testing.T) {
+	sections, oracle := loaded()
+	cases := Select(sections, nil)
+	uncompared := len(slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Trace == "" }))
+	beyond, err := Load(scenarios.Conformance, "beyond")
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, file := range []string{"../../../README.md", "../../../docs/port.md"} {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text.Write(content)
+	}
+	documents := strings.Join(strings.Fields(text.String()), " ")
+	releases, recorded := len(wire.Releases()), len(oracle.Releases())
+	for _, claim := range []string{
+		fmt.Sprintf("byte for byte, for Redisson %s to %s", wire.Releases()[0], wire.Newest()),
+		fmt.Sprintf("%d cases, recorded from %d releases", len(cases), recorded),
+		fmt.Sprintf("Of %d releases with `RDelayedQueue`, %d are recorded", releases, recorded),
+		fmt.Sprintf("The other %d are judged", releases-recorded),
+		fmt.Sprintf("and %d at every release", uncompared),
+		fmt.Sprintf("runs %d cases, and %d more at the level `state`", len(cases), len(Select(beyond, nil))),
+	} {
+		require.Contains(t, documents, claim)
+	}
+	var pass, skip int
+	_, _ = fmt.Sscanf(documents[strings.Index(documents, " passed, 0 failed, 0 failed as expected, ")-3:], "%d passed, 0 failed, 0 failed as expected, %d skipped", &pass, &skip)
+	require.Equal(t, len(cases)+len(Select(beyond, nil)), pass+skip, "the example of docs/port.md")
+}
+
+func newReference(t *testing.T, release wire.Release) *Runner {
+	t.Helper()
+	return newTestRunner(t, spec.DQ{Release: release, Faithful: true}.Link(false), release)
+}
+
+func TestRandomHistoriesOfARightPort(t *testing.T) {
+	t.Parallel()
+	for _, name := range redistest.Sample(t, []string{"4.7.0", "3.16.6"}, 2) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release, err := wire.LookupRelease(name)
+			require.NoError(t, err)
+			port := newTestRunner(t, spec.DQ{Release: release}.Link(false), release)
+			failure, histories, err := (&Random{Port: port, Reference: newReference(t, release), Seeds: 25}).Run(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, failure)
+			require.Equal(t, uint64(25), histories)
+		})
+	}
+}
+
+// A failing history is shrunk, printed as a case that parses, and names its statement.
+func TestRandomHistoryOfAFault(t *testing.T) {
+	t.Parallel()
+	bench := newMutantBench(t, "3.21.0")
+	bench.proxy.use(inScript(wire.ScriptOffer, "if v[1] == value then", "if true then")())
+	failure, _, err := (&Random{Port: bench.runner, Reference: newReference(t, wire.Release{Major: 3, Minor: 21}), Seeds: 50}).Run(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, failure, "2 of ")
+	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, but its due time was published")
+	_, cases, _ := strings.Cut(failure, "\n")
+	section, err := Parse("random.yaml", []byte("section: random\ncases:\n"+cases))
+	require.NoError(t, err, cases)
+	require.Len(t, section.Cases[0].Steps, 2)
+}
+
+// Real Redissons test the rules: none may speak on any recorded case of a release for which its statement holds.
+func TestRulesAreSilentOnRecordings(t *testing.T) {
+	sections, oracle := loaded()
+	judged, seen := 0, map[string]int{}
+	for _, release := range oracle.Releases() {
+		for _, c := range Select(sections, nil) {
+			lines, _, ok := oracle.Case(release, c.ID)
+			if !ok || len(lines) == 0 {
+				continue
+			}
+			judged++
+			timeline := trace.NewTimeline(c.names())
+			for _, b := range breaches(timeline, lines, func(peer string) bool { return !byHarness(lines)[peer] }, release, lines[len(lines)-1].Time) {
+				t.Errorf("%s %s: %s: %s: %.300s", release, c.ID, b.Statement, b.Text, b.Line.Text())
+			}
+			for statement, n := range timeline.Seen {
+				seen[statement] += n
+			}
+		}
+	}
+	require.Greater(t, judged, 2500)
+}
+
+// byHarness are the peers that write what waits by plain commands, as the steps of cases do and no Redisson does.
+func byHarness(lines []trace.Line) map[string]bool {
+	peers := map[string]bool{}
+	for _, l := range lines {
+		if !l.Inner() && len(l.Args) > 1 && (l.Name() == "zadd" || l.Name() == "rpush") && strings.HasPrefix(l.Args[1], "redisson_delay_queue") {
+			peers[l.Peer] = true
+		}
+	}
+	return peers
+}
+
+// A case with late reactions only runs once more. Other failures are judged at once.
+func TestOnlyLateReactionsRunAgain(t *testing.T) {
+	late, wrong := trace.Breach{Statement: "W-START-2", Late: true}, trace.Breach{Statement: "W-OFFER-4"}
+	for _, broken := range [][]trace.Breach{{late}, {late, wrong}, {}} {
+		r := Result{Status: Fail, Observation: Observation{Broken: broken}, Detail: strings.Join(textsOf(broken), "\n")}
+		require.Equal(t, len(broken) == 1, r.onlyLate(), "%v", broken)
+		r.Detail += "\nan answer"
+		require.False(t, r.onlyLate(), "%v", broken)
 	}
 }

@@ -1,16 +1,24 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +26,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // mutant is dq broken in one way.
@@ -235,4 +245,184 @@ func missAnsweredWithEval() mutation {
 		}
 		return [][]string{command}
 	}
+}
+
+// mutation changes one command of a client into the commands for the server. The reply
+// to the last one is the client's; without commands the reply is nil. A mutation may keep
+// state: calls for one run do not overlap.
+type mutation func(command []string) [][]string
+
+// mutantProxy stands between an implementation and its server and breaks the commands of
+// the implementation:
+//
+//	implementation ──▶ proxy ──▶ pipe ── serve ──▶ server
+type mutantProxy struct {
+	url string
+	to  atomic.Value // the server's host:port
+
+	mu     sync.Mutex // one mutation at a time
+	mutate mutation
+}
+
+func newMutantProxy(t *testing.T) *mutantProxy {
+	t.Helper()
+	m := &mutantProxy{}
+	p, err := proxy.New(func(ctx context.Context) (net.Conn, error) {
+		conn, err := proxy.To(m.to.Load().(string))(ctx)
+		if err != nil {
+			return nil, err
+		}
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			defer conn.Close()
+			m.serve(far, conn)
+		}()
+		return near, nil
+	})
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	m.url = "redis://" + p.Addr
+	return m
+}
+
+// use sets the mutation for all connections.
+func (m *mutantProxy) use(mutate mutation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mutate = mutate
+}
+
+func (m *mutantProxy) apply(command []string) [][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mutate == nil {
+		return [][]string{command}
+	}
+	return m.mutate(command)
+}
+
+// serve takes commands one by one and waits for their replies, until the connection
+// subscribes: then the server sends at any time.
+func (m *mutantProxy) serve(client, server net.Conn) {
+	var raw bytes.Buffer // of one reply: the server sends the next one only when asked
+	commands, replies := resp.NewReader(client, 0), resp.NewReader(io.TeeReader(server, &raw), 0)
+	subscribed := false
+	for {
+		command, err := commands.ReadCommand()
+		if err != nil || len(command) == 0 {
+			return
+		}
+		out := m.apply(command)
+		if !subscribed && strings.EqualFold(command[0], "SUBSCRIBE") {
+			subscribed = true
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				io.Copy(client, server)
+				client.Close()
+			}()
+			defer func() { server.Close(); <-ended }()
+		}
+		if len(out) == 0 {
+			io.WriteString(client, "$-1\r\n")
+			continue
+		}
+		for i, command := range out {
+			if _, err := server.Write(resp.AppendCommand(nil, command...)); err != nil {
+				return
+			}
+			if subscribed {
+				continue
+			}
+			raw.Reset()
+			if _, err := replies.Read(); err != nil {
+				return
+			}
+			if i == len(out)-1 {
+				client.Write(raw.Bytes())
+			}
+		}
+	}
+}
+
+// portFault replaces text of docs/guides/port.py, so that the port breaks a MUST. Breaks are statements; authors who had not seen
+// the judge wrote all faults that have some.
+type portFault struct {
+	Fault, Old, New  string
+	Breaks           []string
+	cause, statement string
+}
+
+// BenchmarkMutants judges each mutant of the port at the level state, by all cases and by random histories. It fails below 95 %
+// killed, and if the port itself is killed.
+//
+//	make mutants
+func BenchmarkMutants(b *testing.B) {
+	text, err := os.ReadFile("../../../docs/guides/port.py")
+	require.NoError(b, err)
+	list, err := os.ReadFile("testdata/port-faults.json")
+	require.NoError(b, err)
+	var faults []portFault
+	require.NoError(b, json.Unmarshal(list, &faults))
+	faults = append([]portFault{{Fault: "the port itself"}}, faults...)
+	var running sync.WaitGroup
+	free := make(chan struct{}, lanes/2)
+	for i := range faults {
+		f := &faults[i]
+		mutant := strings.Replace(string(text), f.Old, f.New, 1)
+		require.True(b, i == 0 || mutant != string(text), "%s changes nothing", f.Fault)
+		file := filepath.Join(b.TempDir(), "port.py")
+		require.NoError(b, os.WriteFile(file, []byte(mutant), 0o600))
+		free <- struct{}{}
+		running.Go(func() { f.cause, f.statement = killed(b, file); <-free })
+	}
+	running.Wait()
+	survived, named, of := 0, 0, 0
+	for _, f := range faults[1:] {
+		fmt.Printf("%-36s %-14s %-34s %.120s\n", f.Fault, f.statement, strings.Join(f.Breaks, " "), cmp.Or(f.cause, "SURVIVED"))
+		switch {
+		case f.cause == "":
+			survived++
+		case len(f.Breaks) > 0:
+			of++
+			named += map[bool]int{true: 1}[slices.Contains(f.Breaks, f.statement)]
+		}
+	}
+	all := len(faults) - 1
+	fmt.Printf("%d of %d mutants killed at the level state; the first case names a statement of the author's for %d of %d\n", all-survived, all, named, of)
+	require.Empty(b, faults[0].cause, "the port itself")
+	require.LessOrEqual(b, survived*20, all, "expected 95 percent killed")
+}
+
+// killed returns the first failure of a port and the statement that it breaks, or "".
+func killed(b *testing.B, file string) (cause, statement string) {
+	driver, err := spec.ParseProgram(fmt.Sprintf("exec:python3 '%s'", file))
+	require.NoError(b, err)
+	sections, err1 := Load(os.DirFS("../../../scenarios"), "conformance")
+	beyond, err2 := Load(os.DirFS("../../../scenarios"), "beyond")
+	require.NoError(b, errors.Join(err1, err2))
+	cases := Select(append(sections, beyond...), nil)
+	slow := func(c *Case) int { return map[bool]int{true: 1}[c.Slow] }
+	slices.SortStableFunc(cases, func(a, b *Case) int { return slow(a) - slow(b) })
+	plan := &Plan{Spec: driver, Redis: "process", Cases: cases, Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}
+	report, err := plan.Run(b.Context())
+	if err != nil {
+		return err.Error(), ""
+	}
+	for _, r := range report.Cases {
+		if r.Status != Fail {
+			continue
+		}
+		if len(r.Broken) > 0 {
+			statement = r.Broken[0].Statement
+		}
+		return r.ID + ": " + r.CauseText(), statement
+	}
+	plan.Cases = nil
+	failure, _, err := plan.Random(b.Context(), 120)
+	if err != nil {
+		return err.Error(), ""
+	}
+	return strings.SplitN(failure, "\n", 2)[0], ""
 }

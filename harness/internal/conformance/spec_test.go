@@ -1,6 +1,9 @@
 package conformance_test
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,11 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // casesByID are the conformance cases.
@@ -147,4 +154,107 @@ func anchorsOf(t *testing.T, page string) (anchors []string) {
 		anchors = append(anchors, strings.ReplaceAll(plain, " ", "-"))
 	}
 	return anchors
+}
+
+func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
+	r := conformance.NewReport(driver.Identity{Name: "port", Version: "1.0.0"}, "4.7.0", "redis 7.0.15")
+	r.Total = 4
+	r.Add(conformance.Result{ID: "DQ.offer/one", Status: conformance.Pass, JudgedBy: "4.7.0"})
+	r.Add(conformance.Result{ID: "DQ.offer/two", Status: conformance.Fail, Cause: "an extra TIME", Detail: "<script>alert(1)</script>"})
+	r.Add(conformance.Result{
+		ID: "DQ.poll/one", Status: conformance.Fail, Cause: "an extra TIME", Command: "dq-bench verify",
+		Statements: []spec.Citation{{ID: "W-POLL-1", Text: "Poll MUST take.", Link: "docs/spec/poll.md#w-poll-1"}},
+	})
+
+	var out strings.Builder
+	require.NoError(t, r.Page().Write(&out))
+	page := out.String()
+	for _, text := range []string{
+		`<header class="bad">`, "port:1.0.0 is not Redisson 4.7.0 in 2 of 3 cases.", "<td>an extra TIME</td><td>DQ.offer/two, DQ.poll/one</td>", "1 by the recordings of 4.7.0",
+		"&lt;script&gt;alert(1)", `title="DQ.poll/one: fail"`, "by itself: dq-bench verify",
+		"W-POLL-1: Poll MUST take. (docs/spec/poll.md#w-poll-1)",
+	} {
+		require.Contains(t, page, text)
+	}
+	require.NotContains(t, page, "<script>alert")
+	require.Equal(t, 3, strings.Count(page, "<details>"), "each case once")
+}
+
+func TestVerificationThatIsNotWholeIsOpen(t *testing.T) {
+	r := conformance.NewReport(driver.Identity{Name: "port"}, "4.7.0", "redis 7.0.15")
+	r.Total = 2
+	r.Add(conformance.Result{ID: "DQ.offer/one", Status: conformance.Pass})
+	var out strings.Builder
+	require.NoError(t, r.Page().Write(&out))
+	require.Contains(t, out.String(), `<header class="open">`)
+}
+
+// claim is a row of documents.yaml.
+type claim struct {
+	Document string   `yaml:"document"`
+	Claim    string   `yaml:"claim"`
+	Verdict  string   `yaml:"verdict"`
+	By       []string `yaml:"by"`
+	Test     string   `yaml:"test"`
+	Note     string   `yaml:"note"`
+	Session  []struct{ Send, Reply any }
+}
+
+// Every claim has a verdict, and what the verdict rests on exists.
+func TestClaimsRestOnCasesAndTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../scenarios/documents.yaml")
+	require.NoError(t, err)
+	var file struct {
+		Claims []claim `yaml:"claims"`
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	require.NoError(t, decoder.Decode(&file))
+
+	cases := casesByID()
+	documents := make(map[string]int)
+	for _, c := range file.Claims {
+		documents[c.Document]++
+		require.Contains(t, []string{"confirmed", "refuted", "release-dependent"}, c.Verdict, c.Claim)
+		require.True(t, len(c.By)+len(c.Session) > 0 || c.Test != "", c.Claim)
+		if c.Verdict != "confirmed" {
+			require.NotEmpty(t, c.Note, c.Claim)
+		}
+		for _, id := range c.By {
+			require.NotNil(t, cases[id], "%s: there is no case %s", c.Claim, id)
+		}
+		if c.Test != "" {
+			requireTest(t, c.Test)
+		}
+	}
+	require.Len(t, documents, 5)
+
+	client := goredis.NewClient(&goredis.Options{Addr: redistest.Redis(t).Addr, Protocol: 2})
+	defer client.Close()
+	for _, c := range file.Claims {
+		require.NoError(t, client.FlushDB(t.Context()).Err())
+		for _, exchange := range c.Session {
+			reply, err := client.Do(t.Context(), exchange.Send.([]any)...).Result()
+			require.NoError(t, err, exchange.Send)
+			require.Equal(t, fmt.Sprint(exchange.Reply), fmt.Sprint(reply), exchange.Send)
+		}
+	}
+}
+
+// requireTest looks for the function of package.Test in the tests of the project.
+func requireTest(t *testing.T, name string) {
+	t.Helper()
+	pkg, function, _ := strings.Cut(name, ".")
+	found := false
+	err := filepath.WalkDir("../../..", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") || filepath.Base(filepath.Dir(file)) != pkg {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		found = found || regexp.MustCompile(`(?m)^func `+function+`\(`).Match(text)
+		return err
+	})
+	require.NoError(t, err)
+	require.True(t, found, "there is no test %s", name)
 }

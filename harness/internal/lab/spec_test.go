@@ -2,13 +2,26 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/docs/spec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // generated are the files below docs/spec that follow from the catalogue of scripts and from the recordings. Each
@@ -66,4 +79,491 @@ func whole[T any](of func() (T, error), first ...string) func(string) (string, e
 		}
 		return text, err
 	}
+}
+
+// changesHead begins the table of changes.md. Its rows say in words what changed; the statements
+// in the last column follow from the releases of each.
+const changesHead = "|3.x|2.x|change|statements|\n|-|-|-|-|\n"
+
+// withChanges writes the last column of the table in changes.md. Each release at which a statement begins or ends has a row.
+func withChanges(present string) (string, error) {
+	before, rest, ok := strings.Cut(present, changesHead)
+	if !ok {
+		return "", fmt.Errorf("changes.md: expected a table that begins with %q", changesHead)
+	}
+	rows, after, _ := strings.Cut(rest, "\n\n")
+	left := boundaries()
+	text := before + changesHead
+	for _, row := range strings.Split(strings.TrimSpace(rows), "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) != 6 {
+			return "", fmt.Errorf("changes.md: expected four columns, got %q", row)
+		}
+		newer, older := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
+		statements := slices.Concat(left[newer], left[older])
+		if len(statements) == 0 {
+			return "", fmt.Errorf("no statement begins or ends at %s: %q", newer, row)
+		}
+		delete(left, newer)
+		delete(left, older)
+		text += fmt.Sprintf("|%s|%s|%s|%s|\n", cells[1], cells[2], cells[3], signed(statements))
+	}
+	for release, changes := range left {
+		return "", fmt.Errorf("expected a row for %s, at which %s changes", release, changes[0].ID)
+	}
+	if after != "" {
+		text += "\n" + after
+	}
+	return text, nil
+}
+
+// change is a statement that begins to hold, or ends.
+type change struct {
+	*spec.Statement
+	begins bool
+}
+
+// boundaries are the changes by the release that has them. The first releases of the two lines
+// change nothing.
+func boundaries() map[string][]change {
+	all := map[string][]change{}
+	releases := wire.Releases()
+	for i, r := range releases[1:] {
+		if previous := releases[i]; previous.Major == 2 == (r.Major == 2) {
+			for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(previous) != s.Releases.Contain(r) }) {
+				all[r.String()] = append(all[r.String()], change{s, s.Releases.Contain(r)})
+			}
+		}
+	}
+	return all
+}
+
+// signed links statements, those that begin first, each once.
+func signed(changes []change) string {
+	var links []string
+	for _, begins := range []bool{true, false} {
+		for _, c := range changes {
+			sign := "−"
+			if begins {
+				sign = "+"
+			}
+			link := fmt.Sprintf("%s[%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link(), spec.Dir+"/"))
+			if c.begins == begins && !slices.Contains(links, link) {
+				links = append(links, link)
+			}
+		}
+	}
+	return strings.Join(links, ", ")
+}
+
+// scriptVector is a text of the catalogue.
+type scriptVector struct {
+	Name     string `json:"name"`
+	Variant  string `json:"variant"`
+	Object   string `json:"object"`
+	Method   string `json:"method"`
+	Releases string `json:"releases"`
+	SHA1     string `json:"sha1"`
+	// Keys and Args name KEYS and ARGV in order; a name that ends with "..." stands for any number.
+	Keys []string `json:"keys"`
+	Args []string `json:"args"`
+	// Reply is empty for a script that always fails.
+	Reply        string   `json:"reply"`
+	Cost         string   `json:"cost"`
+	Statements   []string `json:"statements"`
+	RecordedFrom string   `json:"recorded_from"`
+	Body         string   `json:"body"`
+}
+
+func scriptVectors() ([]scriptVector, error) {
+	var all []scriptVector
+	for _, s := range wire.Scripts() {
+		keys, _, err := keysOf(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, scriptVector{
+			Name: string(s.Name), Variant: s.Variant, Object: s.Object, Method: s.Method, Releases: rangesOf(s.SentBy),
+			SHA1: s.SHA1, Keys: keys, Args: argsOf(s), Reply: s.Reply, Cost: s.Cost,
+			Statements: statementsOf(s), RecordedFrom: s.RecordedFrom, Body: s.Body,
+		})
+	}
+	return all, nil
+}
+
+// keyNames map the catalogue's words for a key to the specification's name and letter. An entry is not a prefix of a later one.
+var keyNames = []struct{ catalogue, name, letter string }{
+	{"redisson_delay_queue_timeout:{<dest>}", "timeout set", "T"},
+	{"redisson_delay_queue:{<dest>}", "pending list", "Q"},
+	{"redisson_delay_queue_channel:{<dest>}", "channel", "C"},
+	{"redisson_delay_queue_timeout:{<newName>}", "timeout set of the new name", "T of the new name"},
+	{"<newName> (raw! not redisson_delay_queue:{<newName>})", "new name", "the new name"},
+	{"<other queue name, NOT name-mapped>", "target", "the target"},
+	{"<dest>", "destination queue", "D"},
+}
+
+func keysOf(s wire.Script) (names, letters []string, err error) {
+next:
+	for rest := s.Keys; rest != ""; {
+		for _, k := range keyNames {
+			if after, ok := strings.CutPrefix(rest, k.catalogue); ok {
+				names, letters, rest = append(names, k.name), append(letters, k.letter), strings.TrimPrefix(after, " ")
+				continue next
+			}
+		}
+		return nil, nil, fmt.Errorf("%s: expected a key of keyNames, got %q", s.Variant, rest)
+	}
+	return names, letters, nil
+}
+
+// argsOf names ARGV as the catalogue does, without its angle brackets.
+func argsOf(s wire.Script) []string {
+	args := []string{}
+	if s.Args == "" {
+		return args
+	}
+	for _, arg := range strings.Split(s.Args, " | ") {
+		more := ""
+		if strings.HasSuffix(arg, "...") {
+			arg, more = strings.TrimSuffix(arg, "..."), "..."
+		}
+		args = append(args, strings.TrimSuffix(strings.TrimPrefix(arg, "<"), ">")+more)
+	}
+	return args
+}
+
+// statementsOf are those about a script that hold for a release which sends this text.
+func statementsOf(s wire.Script) []string {
+	ids := []string{}
+	for _, one := range spec.All() {
+		sent := func(r wire.Release) bool { return s.SentBy(r) && one.Releases.Contain(r) }
+		if slices.Contains(one.Scripts, string(s.Name)) && slices.ContainsFunc(wire.Releases(), sent) {
+			ids = append(ids, one.ID)
+		}
+	}
+	return ids
+}
+
+// withCatalogue replaces the catalogue's table in scripts.md.
+func withCatalogue(present string) (string, error) {
+	const begin, end = "<!-- catalogue -->\n", "<!-- end of the catalogue -->"
+	before, rest, begins := strings.Cut(present, begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		return "", fmt.Errorf("scripts.md: expected the lines %q and %q", begin, end)
+	}
+	table := "\n|script, and the first 3.x release of each text|KEYS|ARGV|reply|cost|statements|\n|-|-|-|-|-|-|\n"
+	texts := wire.Scripts()
+	for len(texts) > 0 {
+		n := 1
+		for n < len(texts) && texts[n].Name == texts[0].Name {
+			n++
+		}
+		last, links, ids := texts[n-1], []string{}, []string{}
+		for _, s := range texts[:n] {
+			links = append(links, fmt.Sprintf("[%s](../../dq/wire/scripts/%s)", firstOf3(s), s.File))
+			ids = append(ids, statementsOf(s)...)
+		}
+		_, letters, err := keysOf(last)
+		if err != nil {
+			return "", err
+		}
+		table += fmt.Sprintf("|`%s` %s|%s|%s|%s|%s|%s|\n", last.Name, strings.Join(links, " "), strings.Join(letters, ", "),
+			strings.Join(argsOf(last), "; "), cmp.Or(strings.ReplaceAll(last.Reply, " | ", " or "), "it fails"), last.Cost, linked(ids))
+		texts = texts[n:]
+	}
+	return before + begin + table + "\n" + end + after, nil
+}
+
+// firstOf3 is the first 3.x release that sends a text, as a word.
+func firstOf3(s wire.Script) string {
+	for _, r := range wire.Releases() {
+		if r.Major > 2 && s.SentBy(r) {
+			return r.String()
+		}
+	}
+	return rangesOf(s.SentBy)
+}
+
+// linked makes links of ids, from a page of the specification.
+func linked(ids []string) string {
+	var links []string
+	for _, one := range spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
+		links = append(links, fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link(), spec.Dir+"/")))
+	}
+	return strings.Join(links, ", ")
+}
+
+// rangesOf says which releases something holds for, as the statements do. A range that ends at
+// the newest release known is open: the next one is not expected to differ.
+func rangesOf(holds func(wire.Release) bool) string {
+	var parts []string
+	var first, last wire.Release
+	end := func() {
+		switch {
+		case first == wire.Release{}:
+			return
+		case last == wire.Newest():
+			parts = append(parts, fmt.Sprintf("%s on", first))
+		case first == last:
+			parts = append(parts, first.String())
+		default:
+			parts = append(parts, fmt.Sprintf("%s to %s", first, last))
+		}
+		first = wire.Release{}
+	}
+	for _, r := range wire.Releases() {
+		if first.Major == 2 && r.Major != 2 {
+			end()
+		}
+		switch {
+		case !holds(r):
+			end()
+			continue
+		case first == wire.Release{}:
+			first = r
+		}
+		last = r
+	}
+	end()
+	return strings.Join(parts, ", ")
+}
+
+// redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
+func redisson(release, id string) (*trace.Recording, error) {
+	section, _, _ := strings.Cut(id, "/")
+	return read(recordings.Redisson(), release+"/"+section+".monitor", "recorded:"+release)
+}
+
+func read(files fs.FS, name, path string) (*trace.Recording, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return trace.Read(f, path)
+}
+
+// bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with
+// their hexadecimal digits.
+type bytesVector string
+
+// MarshalJSON writes one of the two forms.
+func (b bytesVector) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(b)) {
+		return json.Marshal(string(b))
+	}
+	return json.Marshal(map[string]string{"hex": fmt.Sprintf("%x", string(b))})
+}
+
+// memberVector is a member as an offer of a real Redisson made it. Bytes are in hexadecimal.
+type memberVector struct {
+	Layout   string `json:"layout"`
+	Releases string `json:"releases"`
+	// LengthBytes is the size of the length field: 8, or 4 on a Redis for Windows.
+	LengthBytes int `json:"length_bytes"`
+	// Random is the argument of a dLc0 offer that makes the id, in decimal.
+	Random string `json:"random,omitempty"`
+	ID     string `json:"id"`
+	Value  string `json:"value"`
+	Member string `json:"member"`
+	// Due is the score, in Unix ms.
+	Due      int64  `json:"due"`
+	Recorded string `json:"recorded"`
+	Case     string `json:"case,omitempty"`
+}
+
+// memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and
+// binary values, and of a Redis for Windows.
+func memberSources() (all []*trace.Recording, err error) {
+	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {
+		recording, err := redisson(of[0], of[1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, recording)
+	}
+	document, err := read(recordings.Files, "documents/002-zlyx.monitor", "recordings/documents/002-zlyx.monitor")
+	return append(all, document), err
+}
+
+func memberVectors() (all []memberVector, err error) {
+	sources, err := memberSources()
+	if err != nil {
+		return nil, err
+	}
+	for _, recording := range sources {
+		for _, c := range recording.Cases() {
+			for _, call := range trace.Group(c.Lines) {
+				if call.Offer == nil || len(call.Inner) == 0 { // no offer, or one that the server did not know yet
+					continue
+				}
+				v, err := memberOf(call)
+				if err != nil {
+					return nil, fmt.Errorf("%s:%d: %w", recording.Path, call.Number, err)
+				}
+				v.Recorded, v.Case = recording.Path, c.ID
+				all = append(all, v)
+			}
+		}
+	}
+	return all, nil
+}
+
+// memberOf reads an offer, and checks that the server packed what dq packs.
+func memberOf(call trace.Call) (memberVector, error) {
+	zadd := call.Inner[0]
+	if zadd.Name() != "zadd" || len(zadd.Args) != 4 {
+		return memberVector{}, fmt.Errorf("expected the offer to begin with ZADD of one member, got %q", zadd.Args)
+	}
+	packed := zadd.Args[3]
+	m, err := call.Offer.Layout.UnpackAny([]byte(packed))
+	if err != nil {
+		return memberVector{}, err
+	}
+	v := memberVector{
+		Layout: m.Layout.String(), LengthBytes: m.LengthSize, ID: hex.EncodeToString(m.ID[:]), Value: hex.EncodeToString(m.Value),
+		Member: hex.EncodeToString([]byte(packed)), Due: call.Offer.Due,
+		Releases: rangesOf(func(r wire.Release) bool { return r.Layout() == m.Layout }),
+	}
+	want := wire.Member{Layout: call.Offer.Layout, LengthSize: m.LengthSize, Value: []byte(call.Offer.Value)}
+	switch want.Layout {
+	case wire.LayoutDLc0:
+		random, err := strconv.ParseInt(call.Offer.Random, 10, 64)
+		if err != nil {
+			return v, err
+		}
+		v.Random, want.ID = call.Offer.Random, wire.DoubleID(random)
+	default:
+		copy(want.ID[:], call.Offer.Random)
+	}
+	if string(want.Bytes()) != packed {
+		return v, fmt.Errorf("expected the member %x, the server packed %x", want.Bytes(), packed)
+	}
+	return v, nil
+}
+
+// nameVector is the names of one queue, as a real Redisson sent them.
+type nameVector struct {
+	Destination string `json:"destination_queue"`
+	TimeoutSet  string `json:"timeout_set"`
+	Pending     string `json:"pending_list"`
+	Channel     string `json:"channel"`
+	// Slots are those of a Redis Cluster, in the order of the names above. A script works only
+	// where they are all the same.
+	Slots    [4]int `json:"slots"`
+	Recorded string `json:"recorded"`
+	Case     string `json:"case"`
+}
+
+func nameVectors() (all []nameVector, err error) {
+	recording, err := redisson("4.7.0", "DQ.names/")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range recording.Cases() {
+		for _, call := range trace.Group(c.Lines) {
+			if call.Offer == nil || len(call.Inner) == 0 {
+				continue
+			}
+			n := call.Offer.Names
+			all = append(all, nameVector{
+				n.Destination, n.TimeoutSet, n.Pending, n.Channel,
+				[4]int{wire.Slot(n.Destination), wire.Slot(n.TimeoutSet), wire.Slot(n.Pending), wire.Slot(n.Channel)},
+				recording.Path, c.ID,
+			})
+		}
+	}
+	return all, nil
+}
+
+// exchangeVector is everything that a server saw in one case of a real Redisson.
+type exchangeVector struct {
+	Release  string          `json:"release"`
+	Case     string          `json:"case"`
+	Recorded string          `json:"recorded"`
+	Commands []commandVector `json:"commands"`
+}
+
+type commandVector struct {
+	// Micros is the server's clock, in µs after the first command of the case.
+	Micros int64 `json:"us"`
+	// From is a connection of the client, "c1" and on in the order of their first commands,
+	// "script" for what a script called, or "case" for what the case itself sent.
+	From string `json:"from"`
+	// Args are the command and its arguments. The text of a script is {"script": variant}.
+	Args []any `json:"args"`
+}
+
+// exchangeReleases are of both sides of 3.21.1 and of 3.46.0, and one of 2.x.
+var exchangeReleases = []string{"2.15.2", "3.21.0", "3.21.1", "4.7.0"}
+
+// exchangeCases show the life of a message, what goes wrong, and how scripts are sent.
+var exchangeCases = []string{
+	"DQ.start/subscribes-and-transfers", "DQ.start/delivers-what-was-left",
+	"DQ.offer/new-head-publishes", "DQ.offer/later-one-is-silent", "DQ.offer/zero-delay",
+	"DQ.timer/delivers-when-due", "DQ.timer/rearmed-by-the-reply", "DQ.timer/announcement-of-the-past", "DQ.timer/reconnect-transfers",
+	"DQ.transfer/one", "DQ.transfer/foreign-member-repeats-those-before",
+	"DQ.poll/first-offered", "DQ.poll/last-to-other", "DQ.read/peek", "DQ.remove/one-of-equal",
+	"DQ.destroy/unsubscribes", "DQ.destroy/timer-goes-on", "DQ.destroy/timer-is-cancelled",
+	"DQ.script/forgotten-is-loaded-again", "Q.blocking/take-waits",
+}
+
+func exchangeVectors() (all []exchangeVector, err error) {
+	for _, release := range exchangeReleases {
+		for _, id := range exchangeCases {
+			recording, err := redisson(release, id)
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range recording.Cases() {
+				if c.ID == id {
+					all = append(all, exchangeVector{release, id, recording.Path, commandsOf(c.Lines, setUpPeer(recording, id))})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// setUpPeer is the connection of the recorder, which marks the case and arranges things for it.
+func setUpPeer(recording *trace.Recording, id string) string {
+	for _, l := range recording.Lines {
+		if marked, ok := trace.CaseMark(l); ok && marked == id {
+			return l.Peer
+		}
+	}
+	return ""
+}
+
+func commandsOf(lines []trace.Line, setUp string) []commandVector {
+	names, commands := map[string]string{}, []commandVector{}
+	for _, l := range lines {
+		from := "script"
+		switch {
+		case l.Inner():
+		case l.Peer == setUp:
+			from = "case"
+		default:
+			if names[l.Peer] == "" {
+				names[l.Peer] = fmt.Sprintf("c%d", len(names)+1)
+			}
+			from = names[l.Peer]
+		}
+		commands = append(commands, commandVector{l.Time - lines[0].Time, from, argsVector(l)})
+	}
+	return commands
+}
+
+func argsVector(l trace.Line) []any {
+	args := make([]any, len(l.Args))
+	for i, arg := range l.Args {
+		args[i] = bytesVector(arg)
+		for _, s := range wire.Scripts() {
+			if s.Body == arg {
+				args[i] = map[string]string{"script": s.Variant}
+			}
+		}
+	}
+	return args
 }

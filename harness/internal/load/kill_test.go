@@ -1,21 +1,29 @@
 package load_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -158,4 +166,352 @@ func TestWhoCannotBeKilled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = load.Run(t.Context(), load.Options{Plan: killPlan(), Driver: memory})
 	require.ErrorContains(t, err, "expected a process of its own")
+}
+
+// meanwhile runs a plan of so long on a server, and does something to it once 200 messages were offered.
+func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*redis.Server)) *run.Document {
+	t.Helper()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
+	p.Delay, p.Queue = plan.Between(100*time.Millisecond, time.Second), "own"
+	var once sync.Once
+	var doing sync.WaitGroup
+	o := load.Options{Plan: p, Driver: d, Progress: func(p load.Progress) {
+		if p.Offered >= 200 {
+			once.Do(func() { doing.Go(func() { do(srv) }) })
+		}
+	}}
+	load.OnRedis(t, srv, &o)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	require.NoError(t, err)
+	doing.Wait()
+	result.Report.Judge(nil)
+	return result.Report
+}
+
+// A run whose server is gone is given up, and the fate of its messages is unknown.
+func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, redistest.Redis(t), time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
+	c := r.Counts
+	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
+	require.Positive(t, c.Unknown)
+	require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+	bySecond := int64(0)
+	for _, i := range r.Intervals {
+		bySecond += i.Unknown
+	}
+	require.Equal(t, c.Unknown, bySecond)
+	require.Contains(t, r.ServerGone, "the server was gone")
+	require.False(t, r.Verdict.Passed)
+	require.Contains(t, r.Verdict.Text, "of unknown fate")
+}
+
+// One that does not answer for longer than it may refuse connections is not gone.
+func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, redistest.Redis(t), 2*time.Second, func(s *redis.Server) {
+		client := redistest.Client(s)
+		defer client.Close()
+		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "1500").Err())
+	})
+	require.Empty(t, r.ServerGone)
+	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
+}
+
+// What a server did is told of the one that was there all the time, or not at all, and no objective on it is met.
+func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
+	t.Parallel()
+	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
+	busy(t, sentinels)
+	for name, tc := range map[string]struct {
+		srv    *redis.Server
+		length time.Duration
+		do     func(*redis.Server)
+	}{
+		"restart": {kept, 2500 * time.Millisecond, func(s *redis.Server) {
+			require.NoError(t, s.Nodes()[0].Kill())
+			require.NoError(t, s.Nodes()[0].Restart(t.Context()))
+		}},
+		"fail-over": {sentinels.Server, 4 * time.Second, func(*redis.Server) {
+			_, err := sentinels.Failover(t.Context())
+			require.NoError(t, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := meanwhile(t, tc.srv, tc.length, tc.do)
+			require.Empty(t, r.ServerGone)
+			require.Nil(t, r.ServerStats)
+			require.Contains(t, r.Notes, "no server statistics: a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
+			slo, err := run.ParseSLO("transfer_calls_per_message<=1000")
+			require.NoError(t, err)
+			require.False(t, slo.Evaluate(r).Met)
+		})
+	}
+}
+
+// busy has each node count more commands than a run makes, so that no difference between two of them is below zero.
+func busy(t *testing.T, set *redistest.SentinelSet) {
+	t.Helper()
+	for i, node := range set.Nodes() {
+		client := redistest.Client(node)
+		defer client.Close()
+		pipeline := client.Pipeline()
+		for range 20000 * i {
+			pipeline.Do(t.Context(), "ZRANGEBYSCORE", "none", "0", "1")
+		}
+		_, err := pipeline.Exec(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.
+func TestAFrozenServerFailsTheRun(t *testing.T) {
+	t.Parallel()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
+	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
+	at := 500 * time.Millisecond
+	p.Faults = []plan.Fault{{Kind: "halt", At: plan.Span{Min: at, Max: at}, For: 1500 * time.Millisecond}}
+	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
+	onRedis(t, &o)
+	result, err := load.Run(t.Context(), o)
+	require.NoError(t, err)
+	r := result.Report
+	r.Faults = nil          // which would excuse it
+	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
+	require.False(t, r.Judge(nil).Passed)
+	require.True(t, r.Valid(), r.Verdict.Text)
+	require.Contains(t, r.Verdict.Text, "the system under test held up")
+	require.Contains(t, r.Verdict.Text, "response time p99")
+	require.Greater(t, r.Offers.LateForSystem, r.Offers.LateForTool+r.Offers.LateForMachine, "%+v", r.Offers)
+	require.Zero(t, r.Counts.Lost)
+}
+
+// A lie changes what a program says: a sample of the kind, once, half a second into the run.
+var lies = map[string]struct {
+	kind program.Kind
+	tell func(s program.Sample) []program.Sample
+	says string
+}{
+	"a start an hour off":    {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
+	"an end that is to come": {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
+	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }),
+		"a.b: expected"},
+	"an index never sent":  {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
+	"the same offer twice": {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
+	"another due instant":  {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
+	"a removal of nothing": {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
+	"no such kind":         {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
+}
+
+func one(change func(*program.Sample)) func(program.Sample) []program.Sample {
+	return func(s program.Sample) []program.Sample {
+		change(&s)
+		return []program.Sample{s}
+	}
+}
+
+// deeds are what a program does against the protocol, half a second into the run, with the lines that it writes.
+var deeds = map[string]struct {
+	do   func(out io.Writer, line []byte)
+	says string
+}{
+	"dies":             {func(io.Writer, []byte) { os.Exit(3) }, "has ended: exit status 3"},
+	"stops answering":  {func(io.Writer, []byte) { select {} }, "stopped answering"},
+	"says no JSON":     {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":NaN}`) }, "it broke the protocol on stdout"},
+	"answers nobody":   {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":999,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 999"},
+	"answers twice":    {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":1,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 1"},
+	"tears a sample":   {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":"YWE="}`) }, "records of 25 bytes"},
+	"exits with 3":     {nil, "has ended: exit status 3"},
+	"refuses to close": {nil, "load.close: busy"},
+}
+
+// adversary serves the memory driver, and does one thing against the protocol.
+func adversary(fault string) {
+	lines, out := io.Pipe()
+	in, requests := io.Pipe()
+	var closes atomic.Uint64 // the request that closes
+	go func() {
+		asked := bufio.NewScanner(os.Stdin)
+		asked.Buffer(nil, 1<<20)
+		for asked.Scan() {
+			var head struct {
+				ID uint64
+				Op string
+			}
+			if json.Unmarshal(asked.Bytes(), &head) == nil && head.Op == "load.close" {
+				closes.Store(head.ID)
+			}
+			_, _ = fmt.Fprintf(requests, "%s\n", asked.Bytes())
+		}
+		_ = requests.Close()
+	}()
+	go func() {
+		_ = serve.Serve(in, out, spec.Memory{})
+		_ = out.Close()
+	}()
+	began, done := time.Time{}, false
+	scanner := bufio.NewScanner(lines)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		line := scanner.Bytes()
+		var head struct {
+			ID      uint64
+			Samples []byte
+		}
+		if err := json.Unmarshal(line, &head); err != nil {
+			panic(err)
+		}
+		if len(head.Samples) > 0 && began.IsZero() {
+			began = time.Now()
+		}
+		due := !done && !began.IsZero() && time.Since(began) > 500*time.Millisecond
+		lie, lying := lies[fault]
+		switch deed := deeds[fault]; {
+		case due && lying && len(head.Samples) > 0:
+			var told []byte
+			_ = program.Decode(head.Samples, func(s program.Sample) error {
+				all := []program.Sample{s}
+				if s.Kind == lie.kind && !done {
+					all, done = lie.tell(s), true
+				}
+				for _, s := range all {
+					told = program.Append(told, s)
+				}
+				return nil
+			})
+			fmt.Printf("{\"id\":%d,\"event\":\"samples\",\"samples\":%q}\n", head.ID, base64.StdEncoding.EncodeToString(told))
+		case due && deed.do != nil:
+			done = true
+			deed.do(os.Stdout, line)
+		case fault == "refuses to close" && closes.Load() == head.ID && head.ID != 0:
+			fmt.Printf("{\"id\":%d,\"ok\":false,\"error\":{\"class\":\"busy\",\"message\":\"\"}}\n", head.ID)
+		default:
+			fmt.Printf("%s\n", line)
+		}
+	}
+	if fault == "exits with 3" {
+		os.Exit(3)
+	}
+}
+
+// Whatever a program does, the run is kept, what was delivered is counted, and it fails by a sentence that says what
+// the program did.
+func TestAdversaries(t *testing.T) {
+	t.Parallel()
+	says := map[string]string{}
+	for name, lie := range lies {
+		says[name] = lie.says
+	}
+	for name, deed := range deeds {
+		says[name] = deed.says
+	}
+	for name, want := range says {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := spec.Parse(fmt.Sprintf("exec:'%s' adversary '%s'", os.Args[0], name))
+			require.NoError(t, err)
+			p := plan.DefaultPlan()
+			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, time.Second
+			p.Delay, p.Queue, p.DrainTimeout = plan.Fixed(100*time.Millisecond), "q", time.Second
+			result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Silence: 3 * time.Second})
+			require.NoError(t, err, "the run is kept")
+			r := result.Report
+			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
+			require.False(t, r.Judge(nil).Passed)
+			require.True(t, r.Valid(), r.Verdict.Text)
+			require.Contains(t, r.Verdict.Text, want)
+			c := r.Counts
+			require.Positive(t, c.Delivered)
+			require.Zero(t, c.Lost, "what is not known is not lost: %+v", c)
+			require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Unknown)
+			require.Equal(t, c.Delivered, r.Histograms.Lateness.Count())
+			_, err = r.Encode()
+			require.NoError(t, err)
+		})
+	}
+}
+
+// wrongClock has the clock of the process that takes be an hour ahead in the middle of a run,
+// where at any instant something is due and some hundred messages are not.
+func wrongClock(t *testing.T, driverSpec string, warmup time.Duration) (*run.Document, error) {
+	t.Helper()
+	d, err := spec.Parse(driverSpec)
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup = false, warmup
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
+	p.Delay, p.Queue = plan.Between(100*time.Millisecond, 2*time.Second), "own"
+	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
+	at := 600 * time.Millisecond
+	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: plan.Span{Min: at, Max: at}, For: 800 * time.Millisecond}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	onRedis(t, &o)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	for range 2 { // a member that stood still while its clock was wrong did not follow it
+		if err != nil || result.Report.Histograms.Lateness.Max() < int64(time.Second) {
+			break
+		}
+		result, err = load.Run(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	require.Empty(t, result.Report.AgentFaults)
+	require.Empty(t, result.Report.Faults.Events[0].Error)
+	require.Less(t, result.Report.Histograms.Lateness.Max(), int64(time.Minute), "the harness counts by a clock that is right")
+	return result.Report, nil
+}
+
+// By a clock that is ahead all is due, as Redisson's format has it: who follows it has that come
+// early. What is offered after comes in time, and nothing is lost.
+func TestAMemberWhoseClockIsWrong(t *testing.T) {
+	t.Parallel()
+	r, err := wrongClock(t, "dq:4.7.0,faithful", 0)
+	require.NoError(t, err)
+	c := r.Counts
+	require.Zero(t, c.Lost+c.Duplicate+c.Pending+c.OfferErrors)
+	require.EqualValues(t, 600, c.Delivered)
+	require.Positive(t, c.Early, "what was pending when the clock moved")
+	require.Less(t, c.Early, int64(600))
+}
+
+// dq asks the server, whose clock is right.
+func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
+	t.Parallel()
+	r, err := wrongClock(t, "dq", 0)
+	require.NoError(t, err)
+	require.Equal(t, run.Counts{Offered: 600, Delivered: 600}, r.Counts)
+}
+
+// A real Redisson follows its clock.
+func TestARedissonWhoseClockIsWrong(t *testing.T) {
+	redistest.Redisson(t, "4.7.0")
+	if _, err := (program.ClockFile{}).Environment(); err != nil && !redistest.Required("faketime") {
+		t.Skip(err)
+	}
+	r, err := wrongClock(t, "redisson:4.7.0", 5*time.Second) // a JVM does everything slowly once
+	require.NoError(t, err)
+	require.Zero(t, r.Counts.Lost+r.Counts.Duplicate+r.Counts.Pending)
+	require.GreaterOrEqual(t, r.Counts.Early, int64(100))
+	require.Less(t, r.Counts.Early, int64(600))
+}
+
+// Who asks no clock that could be moved is refused before anything is offered.
+func TestWhoCannotBeGivenAClock(t *testing.T) {
+	_, err := wrongClock(t, "redis-list", 0)
+	var lacks *driver.CapabilityError
+	require.ErrorAs(t, err, &lacks)
+	require.Equal(t, "be given another clock", lacks.Need)
 }

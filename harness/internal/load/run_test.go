@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -19,6 +21,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // wrapped is the memory driver with another queue around each of its own.
@@ -313,4 +317,218 @@ func TestProgressModes(t *testing.T) {
 		}
 		require.Equal(t, want, [2]int{strings.Count(out.String(), "\n"), strings.Count(out.String(), "\r")})
 	}
+}
+
+func TestAddresses(t *testing.T) {
+	for addr, want := range map[string]Address{
+		":9121": {Host: "127.0.0.1", Port: "9121"}, "0.0.0.0:9121": {Host: "0.0.0.0", Port: "9121"}, "[::]:0": {Host: "::", Port: "0"},
+		"h:1?tls_cert=c.pem&tls_key=k.pem": {Host: "h", Port: "1", TLS: true, Files: redis.Files{Cert: "c.pem", Key: "k.pem"}},
+	} {
+		got, err := ParseListen(addr)
+		require.NoError(t, err, addr)
+		require.Equal(t, want, got)
+	}
+	for addr, want := range map[string]string{
+		"": "such as 127.0.0.1:8080", "9090": "expected HOST:PORT", "h:x": "expected HOST:PORT", "h:70000": "expected HOST:PORT", "h:-1": "expected HOST:PORT",
+		"h:1?tls_cert=c.pem": "expected a certificate and its key", "h:1?tls_ca=c.pem": "expected tls_cert=FILE&tls_key=FILE behind the ?", "h:1?tls_key=": "expected tls_cert=FILE&",
+	} {
+		_, err := ParseListen(addr)
+		require.ErrorContains(t, err, want, addr)
+	}
+	for addr, want := range map[string]Address{
+		"h:1": {Host: "h", Port: "1"}, "http://h:1/": {Host: "h", Port: "1"}, "https://h:1": {Host: "h", Port: "1", TLS: true},
+		"h:1?tls_ca=c.pem":          {Host: "h", Port: "1", TLS: true, Files: redis.Files{CA: "c.pem"}},
+		"https://h:1/?tls_ca=c.pem": {Host: "h", Port: "1", TLS: true, Files: redis.Files{CA: "c.pem"}},
+	} {
+		got, err := ParseServer(addr)
+		require.NoError(t, err, addr)
+		require.Equal(t, want, got)
+	}
+	for _, addr := range []string{"h", "https://h", "ftp://h:1", "http://h:1?tls_ca=c.pem", "h:1?tls_cert=c.pem"} {
+		_, err := ParseServer(addr)
+		require.ErrorContains(t, err, "expected ", addr)
+	}
+	for host, local := range map[string]bool{"127.0.0.2": true, "::1": true, "localhost": true, "0.0.0.0": false, "h": false} {
+		require.Equal(t, local, Address{Host: host}.IsLocal())
+	}
+}
+
+// at is an instant of the run in ms, as the ledger has it.
+func at(ms int64) int64 { return time.Unix(1000, 0).UnixNano() + ms*int64(time.Millisecond) }
+
+func event(f plan.Fault, from, to int64) Event {
+	return Event{Fault: f, From: time.Unix(0, at(from)), To: time.Unix(0, at(to))}
+}
+
+func TestMessagesAreAccountedFor(t *testing.T) {
+	start := time.Unix(0, at(0))
+	messages := []Message{
+		{}, // never offered
+		{Due: at(500), Sent: at(10), Answered: at(11), Came: at(501)},
+		{Due: at(600), Sent: at(20), Answered: at(21), Came: at(601), Again: 2},
+		{Due: at(700), Sent: at(30), Answered: at(31), Failed: true},
+		{Due: at(700), Sent: at(31), Answered: at(32), Failed: true, Refused: true},
+		{Due: at(800), Sent: at(40), Answered: at(41), Failed: true, Came: at(5000)}, // too late to show anything
+		{Due: at(900), Sent: at(50), Came: at(2250)},
+		{Due: at(2300), Sent: at(60), Answered: at(61), Came: at(2399)}, // on time
+		{Due: at(1000), Sent: at(70), Answered: at(71), Pending: true},
+		{Due: at(1100), Sent: at(80), Answered: at(81)},
+		{Due: at(9000), Sent: at(90), Answered: at(91)},
+	}
+	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
+	stall.Times = 3
+	after := event(plan.Fault{Kind: "cut"}, 6000, 6000)
+	got := account(plan.Plan{Consumers: 1}, start, time.Unix(0, at(10_000)), messages, []Event{stall, after})
+	resumed := int64(399 * time.Millisecond)
+	require.Equal(t, &run.Faults{
+		Offered: 10, Acknowledged: 6, Refused: 1, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
+		Events: []run.FaultEvent{
+			{Kind: "stall", Text: "stall at 0s for 1s", From: 1, To: 2, Times: 3, MayLose: "nothing", ResumedNs: &resumed},
+			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
+		},
+	}, got)
+	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}}
+	require.Equal(t, []run.FaultEvent{
+		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
+	}, account(killed, start, time.Unix(0, at(10_000)), messages, nil).Events)
+	_, ok := got.Resumed()
+	require.False(t, ok)
+}
+
+// A clock that was wrong accounts for what came early of it, and for what is held for it.
+func TestWhatAWrongClockAccountsFor(t *testing.T) {
+	pending := func(sent int64) Message {
+		return Message{Due: at(sent + 100), Sent: at(sent), Answered: at(sent + 1), Pending: true}
+	}
+	early := func(sent, came int64) Message {
+		return Message{Due: at(came + 100), Sent: at(sent), Answered: at(sent + 1), Came: at(came)}
+	}
+	messages := []Message{
+		early(10, 900), early(10, 1000), early(10, 2500), early(10, 3001), pending(500), pending(1500),
+		{Due: at(2100), Sent: at(10), Answered: at(11), Came: at(2099)}, // no more than the tolerance
+	}
+	wrong := func(by time.Duration) *run.Faults {
+		e := event(plan.Fault{Kind: plan.WrongClock, Member: 1, By: by, For: time.Second}, 1000, 2000)
+		return account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), time.Unix(0, at(5000)), messages, []Event{e})
+	}
+	ahead := wrong(time.Hour)
+	require.Equal(t, []int64{4, 2, 1}, []int64{ahead.Early, ahead.EarlyBeyond, ahead.Postponed})
+	require.Equal(t, int64(99*time.Millisecond), *ahead.Events[0].ResumedNs, "what is early says nothing of that")
+	messages = append(messages, early(1500, 1501))
+	behind := wrong(-time.Hour)
+	require.Equal(t, []int64{5, 4, 0}, []int64{behind.Early, behind.EarlyBeyond, behind.Postponed})
+}
+
+// What a fault may lose accounts for no more than that.
+func TestLossesBeyondWhatMayBe(t *testing.T) {
+	lost := func(answered, due int64) Message {
+		return Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
+	}
+	kill := func(aof string) Event {
+		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
+	}
+	takes := event(plan.Fault{Kind: plan.LoseReplies, Count: 5, Commands: []string{"take"}}, 5000, 6000)
+	takes.Times = 3
+	for name, tc := range map[string]struct {
+		events   []Event
+		messages []Message
+		beyond   int64
+	}{
+		"nothing broke":          {nil, []Message{lost(100, 200)}, 1},
+		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []Message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
+		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []Message{lost(1, 5000)}, 1},
+		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 6001)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"as often as it was":     {[]Event{takes}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
+		"always":                 {[]Event{kill("always")}, []Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
+		"once a second":          {[]Event{kill("everysec")}, []Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
+		"without a file":         {[]Event{kill("off")}, []Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
+		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []Message{lost(1, 9000), lost(5002, 9000)}, 1},
+	} {
+		require.Equal(t, tc.beyond, account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), time.Unix(0, at(20_000)), tc.messages, tc.events).LostBeyond, name)
+	}
+}
+
+// Logged reads how many values a lateness.hlog has.
+func Logged(log []byte) (values int64) {
+	lines := hdr.NewHistogramLogReader(bytes.NewReader(log))
+	for h, err := lines.NextIntervalHistogram(); h != nil && err == nil; h, err = lines.NextIntervalHistogram() {
+		values += h.TotalCount()
+	}
+	return values
+}
+
+// A real Redisson runs each plan by itself. The first time fetches it, so only where DQ_REQUIRE asks for that.
+func TestRunOnARealRedisson(t *testing.T) {
+	for name, tc := range map[string]struct {
+		driver string
+		change func(p *plan.Plan)
+	}{
+		"plain":              {"redisson:3.16.6", func(*plan.Plan) {}},
+		"many queues":        {"redisson:3.16.6", func(p *plan.Plan) { p.Producers, p.Queues = 2, 4 }},
+		"polling":            {"redisson:3.16.6", func(p *plan.Plan) { p.Poll = 5 * time.Millisecond }},
+		"the oldest release": {"redisson:2.15.2", func(*plan.Plan) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Redisson(t, strings.TrimPrefix(tc.driver, "redisson:"))
+			d, err := spec.Parse(tc.driver)
+			require.NoError(t, err)
+			p := testPlan()
+			p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 8, 100, time.Second, 500*time.Millisecond, "own"
+			tc.change(&p)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			o := Options{Plan: p, Driver: d, Notice: func(line string) { t.Log(line) }}
+			client := OnRedis(t, redistest.Redis(t), &o)
+			result, err := Run(ctx, o)
+			if err != nil && strings.Contains(err.Error(), "Subscribe timeout") { // seen of Redisson 3.16.6 on a busy machine
+				result, err = Run(ctx, o)
+			}
+			require.NoError(t, err)
+			r := result.Report
+			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+			require.EqualValues(t, 100, r.Counts.Delivered)
+			require.Equal(t, tc.driver, r.Driver.String())
+			require.Positive(t, r.ServerStats.TransferCalls)
+			require.NotNil(t, r.Machine.Late, "the program tells when the latest came")
+			require.Empty(t, r.Notes)
+			requireNoKeys(t, client)
+		})
+	}
+}
+
+// The real Redisson is interrupted as dq is: no more offers, what is due soon is
+// drained, the rest is pending, and there is a report.
+func TestInterruptedRedissonStillReports(t *testing.T) {
+	redistest.Redisson(t, "4.7.0")
+	d, err := spec.Parse("redisson:4.7.0")
+	require.NoError(t, err)
+	p := testPlan()
+	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
+	p.Delay = plan.Between(10*time.Millisecond, 20*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	ctx, interrupt := context.WithCancel(deadline)
+	defer interrupt()
+	o := Options{Plan: p, Driver: d, Progress: func(p Progress) {
+		if p.Phase == plan.Measured && p.Delivered > 0 {
+			interrupt()
+		}
+	}}
+	client := OnRedis(t, redistest.Redis(t), &o)
+	result, err := Run(ctx, o)
+	require.NoError(t, err)
+	r := result.Report
+	require.True(t, r.Interrupted)
+	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Positive(t, r.Counts.NotDue)
+	require.Positive(t, r.Counts.Delivered)
+	require.Equal(t, r.Counts.Delivered, Logged(result.Log.Bytes()))
+	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
+	require.NoError(t, err)
+	require.Zero(t, held, "the run's own queue goes with it")
 }

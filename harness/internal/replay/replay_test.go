@@ -1,16 +1,23 @@
 package replay_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/stretchr/testify/require"
 )
 
 func readDocument(name string) (string, error) {
@@ -116,4 +123,204 @@ func TestOneChangedByteIsNoticed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// record returns what MONITOR shows while act works on a new server.
+func record(t *testing.T, act func(ctx context.Context, client goredis.UniversalClient)) (text string) {
+	t.Helper()
+	srv := redistest.Redis(t)
+	client := redistest.Client(srv)
+	defer client.Close()
+	require.NoError(t, client.Ping(t.Context()).Err())
+	conn, err := trace.Dial(t.Context(), srv.URL())
+	require.NoError(t, err)
+	defer conn.Close()
+	act(t.Context(), client)
+	require.NoError(t, client.Echo(t.Context(), "the end").Err())
+	var b strings.Builder
+	for {
+		l, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		if l.Args[len(l.Args)-1] == "the end" {
+			return b.String()
+		}
+		fmt.Fprintln(&b, l.Raw)
+	}
+}
+
+func script(t *testing.T, release wire.Release, name wire.ScriptName) *wire.Script {
+	t.Helper()
+	s, ok := release.Script(name)
+	require.True(t, ok)
+	return s
+}
+
+// session offers, transfers and takes on a queue as the release does.
+func session(t *testing.T, release wire.Release, dest string) func(context.Context, goredis.UniversalClient) {
+	offer, transfer := script(t, release, wire.ScriptOffer), script(t, release, wire.ScriptTransfer)
+	n := wire.NamesOf(dest)
+	return func(ctx context.Context, client goredis.UniversalClient) {
+		for i := range 3 {
+			var id any = 1000 + i
+			if release.Layout() == wire.LayoutBc0Lc0 {
+				id = "\x00\xff\r\n\"\\]" + strconv.Itoa(i)
+			}
+			err := client.Eval(ctx, offer.Body, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, 1000-i, id, "value\n"+strconv.Itoa(i)).Err()
+			if err != nil {
+				require.ErrorIs(t, err, goredis.Nil)
+			}
+		}
+		// The first call misses, as after a restart of the server.
+		require.ErrorContains(t, client.EvalSha(ctx, transfer.SHA1, []string{n.Destination, n.TimeoutSet, n.Pending}, 999, 100).Err(), "NOSCRIPT")
+		require.NoError(t, client.ScriptLoad(ctx, transfer.Body).Err())
+		require.NoError(t, client.EvalSha(ctx, transfer.SHA1, []string{n.Destination, n.TimeoutSet, n.Pending}, 999, 100).Err())
+		require.NoError(t, client.BLPop(ctx, 0, dest).Err())
+	}
+}
+
+func TestRecordingsOfAnyQueueReplayIdentically(t *testing.T) {
+	target := ownRedis(t)
+	for _, release := range []string{"3.16.6", "4.7.0"} {
+		for _, dest := range []string{"orders", "q{a}b", "a{b", "{orders}", "with space\x00\"quote] ", "中文"} {
+			t.Run(release+" "+strconv.Quote(dest), func(t *testing.T) {
+				r, err := wire.LookupRelease(release)
+				require.NoError(t, err)
+				text := record(t, session(t, r, dest))
+				result := run(t, target, text)
+				require.True(t, result.Identical, result.Text())
+				require.Len(t, result.Keys, 3)
+
+				inner := withoutClients(text)
+				result = run(t, target, inner)
+				require.True(t, result.Identical, result.Text())
+				require.Len(t, result.Keys, 3)
+			})
+		}
+	}
+}
+
+// withoutClients keeps what document 004 has: the commands of scripts.
+func withoutClients(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, " lua] ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestBlockingTransactionsAndDatabases(t *testing.T) {
+	text := `1.000000 [3 10.0.0.1:1] "BLPOP" "q" "1"
+2.000000 [3 10.0.0.1:1] "BLPOP" "q" "1"
+3.000000 [3 10.0.0.2:1] "MULTI"
+3.000001 [3 10.0.0.2:1] "RPUSH" "q" "a" "b"
+3.000002 [3 10.0.0.2:1] "BLPOP" "other" "0"
+3.000003 [3 10.0.0.2:1] "exec"
+4.000000 [3 10.0.0.1:1] "brpop" "q" "q2" "1"
+5.000000 [0 10.0.0.3:1] "SUBSCRIBE" "news" "more"
+5.000001 [0 10.0.0.3:1] "UNSUBSCRIBE" "more"
+6.000000 [0 10.0.0.2:2] "PUBLISH" "news" "x"
+7.000000 [0 10.0.0.2:2] "set" "s" "x"
+`
+	result := run(t, ownRedis(t), text)
+	require.True(t, result.Identical, result.Text())
+	require.Equal(t, []replay.Channel{{Name: "news", Subscribers: 1}}, result.Channels)
+	require.Contains(t, strings.Join(result.Deviations, "\n"), `the content of "s" is not compared: what SET does is not modelled`)
+	require.Equal(t, map[string]string{"s": "string"}, types(result))
+}
+
+// briefly lets a client work that is gone afterwards.
+func briefly[T any](t *testing.T, srv *redis.Server, act func(goredis.UniversalClient) T) T {
+	t.Helper()
+	client := redistest.Client(srv)
+	defer client.Close()
+	return act(client)
+}
+
+func keys(t *testing.T, srv *redis.Server) []string {
+	t.Helper()
+	return briefly(t, srv, func(c goredis.UniversalClient) []string { return c.Keys(t.Context(), "*").Val() })
+}
+
+func planOf(t *testing.T, text string) *replay.Plan {
+	t.Helper()
+	plan, err := replay.NewPlan(parse(t, text))
+	require.NoError(t, err)
+	return plan
+}
+
+func TestForeignServerIsLeftAsItWas(t *testing.T) {
+	srv := redistest.Redis(t)
+	ctx := t.Context()
+	target := replay.Target{URL: srv.URL()}
+	plan := planOf(t, document(t, "002-zlyx.monitor"))
+	cut := planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`)
+	for _, p := range []*replay.Plan{plan, cut} {
+		result, err := replay.Run(ctx, target, p)
+		require.NoError(t, err)
+		require.True(t, result.Identical, result.Text())
+	}
+	require.Empty(t, keys(t, srv), "what replay made is gone")
+	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
+	require.Contains(t, memory, "number_of_cached_scripts:0")
+
+	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.RPush(ctx, "zlyx", "a user's message").Err() }))
+	_, err := replay.Run(ctx, target, plan)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
+	require.ErrorContains(t, err, `the key "zlyx"`)
+	require.Equal(t, []string{"zlyx"}, keys(t, srv))
+}
+
+func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
+	srv := redistest.Redis(t)
+	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, ClientName: "till-7"})
+	defer client.Close()
+	require.NoError(t, client.Ping(t.Context()).Err())
+	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
+	require.ErrorIs(t, err, trace.ErrServerInUse)
+	require.ErrorContains(t, err, "1 other clients")
+	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_rpush:")
+}
+
+// Somebody comes while the replay is under way, and uses one of its keys.
+func TestForeignElementsSurviveReplay(t *testing.T) {
+	srv := redistest.Redis(t)
+	ctx := t.Context()
+	lines := strings.Repeat(`1.000000 [2 10.0.0.1:1] "RPUSH" "made" "x"`+"\n", 20_000)
+	plan := planOf(t, `1.000000 [2 10.0.0.1:1] "SET" "own" "x"`+"\n"+lines)
+	came := make(chan error)
+	go func() {
+		for ctx.Err() == nil && !strings.Contains(briefly(t, srv, func(c goredis.UniversalClient) string {
+			return c.Info(ctx, "keyspace").Val()
+		}), "db2:keys=2") {
+		}
+		client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
+		defer client.Close()
+		came <- client.RPush(ctx, "made", "theirs").Err()
+	}()
+	_, err := replay.Run(ctx, replay.Target{URL: srv.URL()}, plan)
+	require.NoError(t, <-came)
+	require.ErrorIs(t, err, trace.ErrServerInUse)
+	require.ErrorContains(t, err, "RPUSH of 127.0.0.1:")
+	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
+	defer client.Close()
+	require.Contains(t, client.LRange(ctx, "made", 0, -1).Val(), "theirs")
+	require.Equal(t, "x", client.Get(ctx, "own").Val(), "nothing is deleted")
+}
+
+func FuzzPlan(f *testing.F) {
+	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {
+		text, err := readDocument(name)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := trace.Read(strings.NewReader(text), "f")
+		if err != nil {
+			return
+		}
+		plan, err := replay.NewPlan(rec)
+		require.True(t, err != nil || plan != nil)
+	})
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -237,4 +238,112 @@ func TestContradictionsAreDamage(t *testing.T) {
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
 	_, err = Decode(bytes.Replace(data, []byte(p50), []byte(`"p50": 1`), 1))
 	require.ErrorContains(t, err, "p50 says 1")
+}
+
+// What a link leads to is the folder, and one within an earlier run's would be counted with it.
+func TestAFolderThatIsALinkOrWithinARunIsRefused(t *testing.T) {
+	root := t.TempDir()
+	used := filepath.Join(root, "used")
+	require.NoError(t, os.MkdirAll(used, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(used, File), []byte("{}"), 0o600))
+	link := filepath.Join(root, "link")
+	require.NoError(t, os.Symlink("used", link))
+	self := filepath.Join(root, "self")
+	require.NoError(t, os.Symlink(".", self))
+	for _, folder := range []string{link, self, filepath.Join(used, "new"), filepath.Join(link, "deep", "new")} {
+		_, err := NewFolder(folder)
+		require.ErrorContains(t, err, File, folder)
+		require.ErrorContains(t, err, "choose another with --out")
+	}
+	require.NoDirExists(t, filepath.Join(used, "new"))
+	require.NoDirExists(t, filepath.Join(used, "deep"))
+	tidy, err := NewFolder(filepath.Join(root, "beside"))
+	require.NoError(t, err)
+	tidy()
+}
+
+func store(t *testing.T, folder string, seed uint64) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	missing, err := WriteFolder(folder, sampleRun(seed, 10, 1), nil)
+	require.NoError(t, err)
+	require.NoError(t, missing)
+}
+
+// A given link is followed, each run is found once, and a link to a folder within a folder is none of it.
+func TestFindFollowsLinks(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	store(t, filepath.Join(root, "r", "1"), 1)
+	store(t, filepath.Join(root, "r", "2"), 2)
+	store(t, filepath.Join(outside, "3"), 3)
+	for link, to := range map[string]string{
+		"latest": "r/2", "r/loop": "..", "elsewhere": outside, "one.json": "r/1/run.json", "again": "elsewhere", "gone": "nowhere", "r/up": filepath.Dir(root),
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(root, filepath.FromSlash(link))))
+	}
+	find := func(paths ...string) (found []string) {
+		for i := range paths {
+			paths[i] = filepath.Join(root, paths[i])
+		}
+		files, err := Find(t.Context(), paths...)
+		require.NoError(t, err)
+		for _, file := range files {
+			name, err := filepath.Rel(root, file)
+			require.NoError(t, err)
+			found = append(found, filepath.ToSlash(name))
+		}
+		return found
+	}
+	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("."))
+	require.Equal(t, []string{"again/3/run.json"}, find("again"))
+	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("r/?"))
+	require.Equal(t, []string{"latest/run.json"}, find("latest"))
+	require.Equal(t, []string{"one.json"}, find("one.json"))
+	require.Equal(t, []string{"one.json"}, find("one.json", "r/1/run.json"), "once, by whichever comes first")
+	_, err := Find(t.Context(), filepath.Join(root, "gone"))
+	require.ErrorContains(t, err, "there is no such file")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty", "too"), 0o755))
+	_, err = Find(t.Context(), filepath.Join(root, "empty"))
+	require.ErrorContains(t, err, "expected at least one run.json below it")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Find(ended, root)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A run that does not tell a field neither differs in it nor hides that others do.
+func TestDifferencesAreToTheFirstThatTells(t *testing.T) {
+	d := Differences{}
+	a := []Field{{"scenario", "s"}}
+	require.Empty(t, d.Of(a))
+	require.Empty(t, d.Of(append(a, Field{"machine", "64 CPUs"})))
+	require.Empty(t, d.Of(a))
+	require.Equal(t, []string{"machine: 64 CPUs is not 1 CPU"}, d.Of(append(a, Field{"machine", "1 CPU"})))
+	require.Equal(t, []string{"scenario: s is not t"}, d.Of([]Field{{"scenario", "t"}}))
+}
+
+// Of a machine no more is looked at than the help and the guides say: hosts of one size are told apart by a label.
+func TestMachinesAreTheSameByTheirSize(t *testing.T) {
+	host := func(change func(*Document)) []Field {
+		r := &Document{Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, GoVersion: "go1.26", GOMAXPROCS: 2}}
+		change(r)
+		return r.Configuration()
+	}
+	one := host(func(*Document) {})
+	differ := func(a, b []Field) []string {
+		d := Differences{}
+		d.Of(a)
+		return d.Of(b)
+	}
+	for what, change := range map[string]func(*Document){
+		"OS":           func(r *Document) { r.Environment.OS = "darwin" },
+		"architecture": func(r *Document) { r.Environment.Arch = "arm64" },
+		"CPUs":         func(r *Document) { r.Environment.CPUs = 4 },
+		"GOMAXPROCS":   func(r *Document) { r.Environment.GOMAXPROCS = 1 },
+	} {
+		require.Len(t, differ(one, host(change)), 1, what)
+	}
+	require.Empty(t, differ(one, host(func(r *Document) {
+		r.Environment.GoVersion, r.Labels = "go1.27", map[string]string{"host": "b"}
+	})))
 }

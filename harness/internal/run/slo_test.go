@@ -1,6 +1,10 @@
 package run
 
 import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,4 +122,187 @@ func FuzzParseSLO(f *testing.F) {
 		_, err = r.Encode()
 		require.NoError(t, err)
 	})
+}
+
+// Every field of Counts has one row, whose name is that of the run file, and the rows come in the order of the fields.
+func TestTableHasEveryCount(t *testing.T) {
+	fields := reflect.TypeFor[Counts]()
+	require.Len(t, AllCounts, fields.NumField())
+	for i, row := range AllCounts {
+		field := fields.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		require.Equal(t, name, row.Name)
+		var c Counts
+		*row.In(&c) = 7
+		require.EqualValues(t, 7, reflect.ValueOf(c).Field(i).Int(), "%s points to another count", name)
+		require.NotEmpty(t, row.Title)
+		require.True(t, strings.HasSuffix(row.Help, "."), name)
+		require.Equal(t, row.Effect == Refused || row.Effect == Wrong, row.Fault != "", name)
+		_, known := new(Document).Figure(name)
+		require.True(t, known, "an objective can name it")
+	}
+}
+
+func TestCountsAddUp(t *testing.T) {
+	var a Counts
+	for i, row := range AllCounts {
+		*row.In(&a) = int64(i + 1)
+	}
+	sum := a.Plus(a)
+	for i, row := range AllCounts {
+		require.EqualValues(t, 2*(i+1), row.Of(sum), row.Name)
+	}
+	require.Equal(t, a.Lost+a.Unknown+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
+}
+
+// What never came and what could not be offered is wrong, too.
+func TestWrongCountsWhatNeverCame(t *testing.T) {
+	r := &Document{Counts: Counts{Offered: 100, Delivered: 80, Lost: 1, Duplicate: 2, Pending: 10, NotDue: 4, OfferErrors: 3}}
+	require.EqualValues(t, 1+2+6+3, r.Wrong())
+	r.Interrupted = true
+	require.EqualValues(t, 1+2+3, r.Wrong())
+}
+
+// filled returns a histogram of n values around zero and the sorted values.
+func filled(t *testing.T, seed uint64, n int) (*Histogram, []int64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	h := NewHistogram()
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = int64(rng.NormFloat64()*float64(3*time.Millisecond)) + int64(time.Millisecond)
+		h.Record(values[i])
+	}
+	slices.Sort(values)
+	return h, values
+}
+
+func TestQuantilesAreRightAcrossZero(t *testing.T) {
+	h, values := filled(t, 1, 10_000)
+	require.Equal(t, values[0], h.Min())
+	require.Equal(t, values[len(values)-1], h.Max())
+	for _, q := range []float64{0, .001, .1, .25, .37, .5, .9, .99, .999, 1} {
+		rank := max(int(q*float64(len(values))+.999999), 1)
+		want := float64(values[rank-1])
+		require.InDelta(t, want, float64(h.Quantile(q)), max(want, -want)*.001+128, "quantile %v", q)
+	}
+}
+
+func TestHistogramOfNothing(t *testing.T) {
+	h := NewHistogram()
+	require.Zero(t, h.Quantile(.99))
+	require.Zero(t, h.Mean())
+	data, err := json.Marshal(h)
+	require.NoError(t, err)
+	var back Histogram
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Zero(t, back.Count())
+}
+
+func TestValuesBeyondTheBoundsAreKept(t *testing.T) {
+	h := NewHistogram()
+	h.Record(int64(1000 * time.Hour))
+	h.Record(-int64(1000 * time.Hour))
+	require.EqualValues(t, 2, h.Count())
+	require.Equal(t, int64(1000*time.Hour), h.Max())
+	require.Equal(t, -int64(1000*time.Hour), h.Min())
+}
+
+// Merging files is exact: the buckets of a merged histogram are those of one histogram that had counted every value itself.
+func TestMergeIsExact(t *testing.T) {
+	all, merged := NewHistogram(), NewHistogram()
+	for seed := range uint64(4) {
+		part, values := filled(t, seed, 2500)
+		for _, v := range values {
+			all.Record(v)
+		}
+		data, err := json.Marshal(part)
+		require.NoError(t, err)
+		var back Histogram
+		require.NoError(t, json.Unmarshal(data, &back))
+		merged.Merge(&back)
+	}
+	require.True(t, all.positive.Equals(merged.positive))
+	require.True(t, all.negative.Equals(merged.negative))
+	require.Equal(t, all.Count(), merged.Count())
+	require.Equal(t, all.Min(), merged.Min())
+	require.Equal(t, all.Max(), merged.Max())
+	require.InEpsilon(t, all.Mean(), merged.Mean(), 1e-9)
+}
+
+func TestDamagedHistogramIsRefused(t *testing.T) {
+	h, _ := filled(t, 3, 100)
+	good, err := json.Marshal(h)
+	require.NoError(t, err)
+	for _, change := range []map[string]any{
+		{"unit": "ms"}, {"count": 99}, {"hdr": "AAAA"}, {"hdr": "%"}, {"hdr": ""},
+		{"min": 5_000_000_000}, {"hdr_negative": "HISTFAAA"}, {"count": -1},
+	} {
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(good, &fields))
+		for k, v := range change {
+			fields[k] = v
+		}
+		bad, err := json.Marshal(fields)
+		require.NoError(t, err)
+		var back Histogram
+		require.Error(t, json.Unmarshal(bad, &back), "%v", change)
+	}
+}
+
+// What is at its limit while the load is made is told apart: what makes the load, which makes a run invalid, and the server and
+// the machine, which explain why a load was not made.
+func TestWhoWasAtTheLimit(t *testing.T) {
+	tool := func(share float64) func(*Document) {
+		return func(r *Document) { r.ToolUsage = &ToolUsage{CPUShare: share} }
+	}
+	program := func(share float64) func(*Document) {
+		return func(r *Document) { r.ProgramUsage = &ToolUsage{CPUShare: share} }
+	}
+	server := func(share float64) func(*Document) {
+		return func(r *Document) { r.ServerStats.CPUShare = share }
+	}
+	machine := func(busy float64) func(*Document) {
+		return func(r *Document) { r.Machine = &Machine{BusyShare: busy} }
+	}
+	oneOfFour := func(r *Document) { r.Environment.CPUs, r.Environment.GOMAXPROCS = 4, 1 }
+	behind := func(r *Document) { late(r, 50) }
+	short := func(r *Document) { r.Intervals[0].Second = .5 }
+	for name, tc := range map[string]struct {
+		changes []func(*Document)
+		valid   bool
+		says    string // contained in the reasons
+		not     string
+	}{
+		"a quiet machine":               {[]func(*Document){tool(.1), machine(.3)}, true, "", ""},
+		"files of before that was told": {nil, true, "", ""},
+		"the tool is saturated": {[]func(*Document){tool(.93), machine(1)}, false,
+			"dq-bench itself was at its limit: while messages were offered it used 93.0 % of its processors' time", ""},
+		"the tool took what there was": {[]func(*Document){tool(.73), machine(.92)}, false,
+			"used 73.0 % of its processors' time", ""},
+		"the tool took much, and something was left":  {[]func(*Document){tool(.78), machine(.88)}, true, "", ""},
+		"the tool and the server took all":            {[]func(*Document){tool(.5), server(.8), machine(1)}, true, "", ""},
+		"the tool had one processor of four, not all": {[]func(*Document){tool(.8), machine(.95), oneOfFour}, true, "", ""},
+		"other work beside the run":                   {[]func(*Document){tool(.3), machine(1)}, true, "", ""},
+		"other work, and offers are late":             {[]func(*Document){tool(.3), machine(1), behind}, false, "the machine was at its limit while messages were offered: 100.0 % of its processors' time was taken, 30.0 % of it by the run", "dq-bench itself"},
+		"the program is saturated":                    {[]func(*Document){tool(.02), program(.95)}, false, "the program that made the load was at its limit", "dq-bench itself"},
+		"the server is saturated":                     {[]func(*Document){tool(.4), server(.98)}, true, "", ""},
+		"tool and server are":                         {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
+		"for half a second":                           {[]func(*Document){tool(.95), short}, true, "", ""},
+		"for 20 ms of a second":                       {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sampleRun(1, 100, 1)
+			for _, change := range tc.changes {
+				change(r)
+			}
+			v := r.Judge(nil)
+			require.Equal(t, tc.valid, r.Valid(), v.Text)
+			require.Equal(t, tc.valid, v.Passed)
+			require.Contains(t, v.Text, tc.says)
+			if tc.not != "" {
+				require.NotContains(t, v.Text, tc.not)
+			}
+		})
+	}
 }

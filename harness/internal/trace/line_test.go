@@ -1,13 +1,163 @@
 package trace
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
+
+// serve answers one connection with serverSide and returns its address.
+func serve(t *testing.T, serverSide func(net.Conn, *bufio.Reader)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		serverSide(conn, bufio.NewReader(conn))
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+	return listener.Addr().String()
+}
+
+// request reads one request and returns its arguments.
+func request(in *bufio.Reader) []string {
+	var n int
+	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
+		return nil
+	}
+	args := make([]string, n)
+	for i := range args {
+		in.ReadString('\n')
+		arg, _ := in.ReadString('\n')
+		args[i] = strings.TrimSuffix(arg, "\r\n")
+	}
+	return args
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
+	long := strings.Repeat(`\x00`, 200_000)
+	addr := serve(t, func(conn net.Conn, in *bufio.Reader) {
+		if got := fmt.Sprint(request(in)); got != "[AUTH user secret]" {
+			fmt.Fprintf(conn, "-ERR unexpected %s\r\n", got)
+			return
+		}
+		fmt.Fprint(conn, "+OK\r\n")
+		request(in)
+		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "get" "k"`+"\r\n")
+		fmt.Fprintf(conn, `+2.000000 [0 lua] "set" "k" "%s"`+"\r\n", long)
+	})
+	ctx := testContext(t)
+	c, err := Dial(ctx, "redis://user:secret@"+addr)
+	require.NoError(t, err)
+	defer c.Close()
+	line, err := c.Read(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"get", "k"}, line.Args)
+	line, err = c.Read(ctx)
+	require.NoError(t, err)
+	require.Len(t, line.Args[2], 200_000)
+	for range 2 {
+		_, err = c.Read(ctx)
+		require.ErrorIs(t, err, ErrClosed)
+	}
+}
+
+func TestReadGoesOnAfterItsContextEnded(t *testing.T) {
+	firstHalf, secondHalf := make(chan struct{}), make(chan struct{})
+	addr := serve(t, func(conn net.Conn, in *bufio.Reader) {
+		request(in)
+		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "ge`)
+		close(firstHalf)
+		<-secondHalf
+		fmt.Fprint(conn, `t" "k"`+"\r\n")
+	})
+	c, err := Dial(testContext(t), "redis://"+addr)
+	require.NoError(t, err)
+	defer c.Close()
+	<-firstHalf
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = c.Read(short)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(secondHalf)
+	line, err := c.Read(testContext(t))
+	require.NoError(t, err)
+	require.Equal(t, []string{"get", "k"}, line.Args)
+}
+
+func TestDialExplains(t *testing.T) {
+	refusing := serve(t, func(conn net.Conn, in *bufio.Reader) {
+		request(in)
+		fmt.Fprint(conn, "-NOPERM this user has no permissions to run the 'monitor' command\r\n")
+	})
+	silent := serve(t, func(_ net.Conn, in *bufio.Reader) { in.ReadString(0) })
+	tests := []struct{ name, url, want string }{
+		{"refused by the server", "redis://" + refusing, "NOPERM"},
+		{"a cluster", "redis+cluster://127.0.0.1:1", "address of one server"},
+		{"nobody there", "redis://127.0.0.1:1", "expected a Redis at 127.0.0.1:1"},
+		{"silent", "redis://" + silent, "deadline exceeded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := Dial(ctx, tt.url)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// A client that comes after the last look, and is gone again, keeps what it wrote.
+func TestRemoveLeavesAKeyThatChangesAfterTheLook(t *testing.T) {
+	srv := redistest.Start(t, "process", "redis")
+	own, err := redis.ConnectMany(srv.URL(), 1)
+	require.NoError(t, err)
+	defer own.Close()
+	looks := 0
+	guest := &Guest{Conn: own, Connections: 1, Sync: func(ctx context.Context) error {
+		if looks++; looks != 3 { // of Admit, and of Remove before and after it lists the keys
+			return nil
+		}
+		other, err := redis.ConnectMany(srv.URL(), 1)
+		require.NoError(t, err)
+		defer other.Close()
+		return other.Do(ctx, "SET", "orders", "theirs").Err()
+	}}
+	require.NoError(t, guest.Admit(t.Context()))
+	require.NoError(t, own.Do(t.Context(), "SET", "orders", "ours").Err())
+	require.ErrorIs(t, guest.Remove(t.Context()), ErrServerInUse)
+	kept, err := own.Do(t.Context(), "GET", "orders").Text()
+	require.NoError(t, err)
+	require.Equal(t, "theirs", kept)
+}
 
 func TestParseLine(t *testing.T) {
 	tests := []struct {
@@ -99,4 +249,201 @@ func FuzzLine(f *testing.F) {
 		line.Raw, again.Raw = "", ""
 		require.Equal(t, line, again)
 	})
+}
+
+const sample = "# source: a document\n# a remark without a key\n# version: 3.16.6\n" +
+	`1.000000 [0 127.0.0.1:1] "PING"` + "\n" +
+	`2.000000 [0 127.0.0.1:1] "ECHO" "case:DQ.offer/first"` + "\n" +
+	`3.000000 [0 lua] "rpush" "k" "v"` + "\n"
+
+func TestReadToleratesHowLogsAreSaved(t *testing.T) {
+	want, err := Read(strings.NewReader(sample), "a.monitor")
+	require.NoError(t, err)
+	require.Equal(t, "a document", want.Field("source"))
+	require.Equal(t, "3.16.6", want.Field("version"))
+	require.Empty(t, want.Field("absent"))
+	require.Len(t, want.Lines, 3)
+	require.Equal(t, 4, want.Lines[0].Number)
+
+	for name, text := range map[string]string{
+		"CR LF":         strings.ReplaceAll(sample, "\n", "\r\n"),
+		"no final end":  strings.TrimSuffix(sample, "\n"),
+		"blank lines":   strings.ReplaceAll(sample, "\n", "\n\n"),
+		"blanks behind": strings.ReplaceAll(sample, "\n", "  \n"),
+		"redis-cli":     "OK\n" + sample,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Read(strings.NewReader(text), "a.monitor")
+			require.NoError(t, err)
+			require.Equal(t, want.Fields, got.Fields)
+			for i := range want.Lines {
+				require.Equal(t, want.Lines[i].Raw, got.Lines[i].Raw)
+			}
+		})
+	}
+}
+
+func TestReadNamesTheBadLine(t *testing.T) {
+	for _, text := range []string{
+		"\n" + `1.000000 [0 lua] "get" "k" // a remark`,
+		`1.000000 [0 lua] "get" "k"` + "\n# metadata too late",
+		`1.000000 [0 lua] "get" "k"` + "\nOK",
+		"OK\nOK",
+	} {
+		_, err := Read(strings.NewReader(text), "a.monitor")
+		var bad *FileError
+		require.ErrorAs(t, err, &bad, "%q", text)
+		require.Equal(t, 2, bad.Line)
+		require.Contains(t, err.Error(), "a.monitor:2: not a MONITOR line")
+	}
+}
+
+func TestCases(t *testing.T) {
+	rec, err := Read(strings.NewReader(sample), "a.monitor")
+	require.NoError(t, err)
+	cases := rec.Cases()
+	require.Len(t, cases, 2)
+	require.Empty(t, cases[0].ID)
+	require.Equal(t, "DQ.offer/first", cases[1].ID)
+	require.Equal(t, "rpush", cases[1].Lines[0].Name())
+}
+
+func TestWriteFileIsWhole(t *testing.T) {
+	rec, err := Read(strings.NewReader(sample), "a.monitor")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "b.monitor")
+	require.NoError(t, rec.WriteFile(path))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, sample, string(got))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+
+	require.Error(t, rec.WriteFile(filepath.Join(dir, "absent", "b.monitor")))
+	_, err = ReadFile(t.Context(), filepath.Join(dir, "absent.monitor"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func FuzzRecording(f *testing.F) {
+	f.Add(sample)
+	f.Add("OK\r\n#\n#x\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := Read(strings.NewReader(text), "f")
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		require.NoError(t, rec.Write(&out))
+		again, err := Read(&out, "f")
+		require.NoError(t, err)
+		require.Len(t, again.Lines, len(rec.Lines))
+		for i := range rec.Lines {
+			require.Equal(t, rec.Lines[i].Args, again.Lines[i].Args)
+		}
+	})
+}
+
+func TestReadTree(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a"), 0o755))
+	for _, name := range []string{"a/x.monitor", "y.monitor", "a/notes.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(sample), 0o644))
+	}
+	all, err := ReadTree(t.Context(), dir)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Contains(t, all, "a/x.monitor")
+
+	one, err := ReadTree(t.Context(), filepath.Join(dir, "y.monitor"))
+	require.NoError(t, err)
+	require.Contains(t, one, ".")
+
+	_, err = ReadTree(t.Context(), t.TempDir())
+	require.ErrorContains(t, err, "found no *.monitor file")
+	_, err = ReadTree(t.Context(), filepath.Join(dir, "absent"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+const scanned = "OK\r\n" + // line 1
+	`1.000001 [0 a:1] "PING"` + "\r\n" +
+	"\n# a remark\nnothing\n" + // 3 to 5
+	`+2.000002 [0 lua] "zadd" "k" "1" "\x00\xffm"` + " \n" +
+	`3.000003 [0 a:1] "PI` // 7
+
+func TestScanner(t *testing.T) {
+	for name, in := range map[string]io.Reader{
+		"at once": strings.NewReader(scanned), "byte by byte": iotest.OneByteReader(strings.NewReader(scanned)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewLineScanner(in)
+			var got []string
+			for s.Scan() {
+				l, err := s.Line()
+				if err != nil {
+					var syntax *SyntaxError
+					require.ErrorAs(t, err, &syntax)
+					got = append(got, "bad")
+					continue
+				}
+				require.True(t, strings.HasPrefix(strings.TrimPrefix(scanned[l.Offset:], "+"), l.Raw))
+				got = append(got, strings.Join(l.Args, " "))
+			}
+			require.NoError(t, s.Err())
+			require.Equal(t, []string{"PING", "bad", "zadd k 1 \x00\xffm", "bad"}, got)
+		})
+	}
+}
+
+func TestScannerPassesOverALineThatIsTooLong(t *testing.T) {
+	long := strings.Repeat("x", MaxScannedBytes+1)
+	s := NewLineScanner(strings.NewReader(long + "\n1.000001 [0 a:1] \"PING\"\n"))
+	require.True(t, s.Scan())
+	_, err := s.Line()
+	require.ErrorIs(t, err, ErrLineTooLong)
+	require.True(t, s.Scan())
+	l, err := s.Line()
+	require.NoError(t, err)
+	require.Equal(t, 2, l.Number)
+	require.EqualValues(t, len(long)+1, l.Offset)
+	require.False(t, s.Scan())
+}
+
+func TestScannerSaysThatTheReaderFailed(t *testing.T) {
+	broken := errors.New("broken")
+	s := NewLineScanner(io.MultiReader(strings.NewReader("1.000001 [0 a:1] \"PING\"\n"), iotest.ErrReader(broken)))
+	require.True(t, s.Scan())
+	require.False(t, s.Scan())
+	require.ErrorIs(t, s.Err(), broken)
+}
+
+// What Read takes a LineScanner takes too, as the same.
+func FuzzScanner(f *testing.F) {
+	f.Add([]byte(scanned))
+	f.Add([]byte("1.000001 [0 a:1] \"PING\"\n"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		var lines []Line
+		bad := false
+		s := NewLineScanner(bytes.NewReader(log))
+		for s.Scan() {
+			l, err := s.Line()
+			if bad = bad || err != nil; err == nil {
+				l.Args = append([]string(nil), l.Args...)
+				lines = append(lines, l)
+			}
+		}
+		require.NoError(t, s.Err())
+		if rec, err := Read(bytes.NewReader(log), ""); err == nil {
+			require.False(t, bad)
+			require.Equal(t, rec.Lines, lines)
+		}
+	})
+}
+
+func TestUnreadable(t *testing.T) {
+	for version, want := range map[string]bool{"8.0.1": false, "8.1.0": true, "8.1.1": true, "8.1.2": false, "9.1.2": false} {
+		require.Equal(t, want, Unreadable("valkey", version) != "", version)
+	}
+	require.Empty(t, Unreadable("redis", "8.1.0"))
 }

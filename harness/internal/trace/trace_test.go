@@ -1,15 +1,19 @@
 package trace_test
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -263,4 +267,227 @@ func FuzzDiff(f *testing.F) {
 			require.Nil(t, o.Finding)
 		}
 	})
+}
+
+// A case that a side declares absent, or not the same each time, is not compared, and is no
+// difference; the others are.
+func TestDiffGoesOnAtWhatIsDeclared(t *testing.T) {
+	line := func(at int64, args ...string) trace.Line {
+		return trace.Line{Time: at, Peer: "127.0.0.1:1", Args: args}
+	}
+	left := &trace.Recording{Path: "left", Lines: []trace.Line{
+		line(1, "ECHO", "case:a"), line(2, "GET", "x"), line(3, "ECHO", "case:b"), line(4, "GET", "x"), line(5, "ECHO", "case:c"), line(6, "GET", "x"),
+	}}
+	right := &trace.Recording{
+		Path:   "right",
+		Fields: []trace.Field{{Key: trace.AbsentKey, Value: "a: it has no x: none"}, {Key: trace.UncomparedKey, Value: "b: by chance"}},
+		Lines:  []trace.Line{line(1, "ECHO", "case:b"), line(2, "GET", "y"), line(3, "ECHO", "case:c"), line(4, "GET", "y")},
+	}
+	for _, sides := range [][2]*trace.Recording{{left, right}, {right, left}} {
+		outcomes, err := trace.Diff(sides[0], sides[1], trace.DefaultTolerance)
+		require.NoError(t, err)
+		found := map[string]trace.Outcome{}
+		for _, o := range outcomes {
+			found[o.Case] = o
+		}
+		require.Len(t, found, 3)
+		require.Equal(t, "it has no x: none", found["a"].Declared)
+		require.Nil(t, found["a"].Finding)
+		require.Nil(t, found["b"].Finding)
+		require.NotNil(t, found["c"].Finding)
+	}
+}
+
+// A server prints the transcriptions. That a server does what they show is for package replay to test.
+func TestDocumentsAreWhatAServerPrints(t *testing.T) {
+	for name, commands := range map[string]int{"002-zlyx.monitor": 12, "004-dest_queue1.monitor": 44} {
+		f, err := recordings.Files.Open("documents/" + name)
+		require.NoError(t, err)
+		defer f.Close()
+		rec, err := trace.Read(f, name)
+		require.NoError(t, err)
+		require.Len(t, rec.Lines, commands)
+		for _, l := range rec.Lines {
+			require.Equal(t, l.Raw, l.String())
+			if l.Name() == "zadd" && name == "004-dest_queue1.monitor" {
+				m, err := wire.LayoutDLc0.Unpack([]byte(l.Args[3]))
+				require.NoError(t, err)
+				_, integer := wire.RandomForID(m.ID)
+				require.True(t, integer)
+				due, err := strconv.ParseInt(l.Args[2], 10, 64)
+				require.NoError(t, err)
+				require.InDelta(t, 4_280_000, l.Time-(due-13_000)*1000, 15_000, "a client clock about 4.3 s behind the server's")
+			}
+		}
+	}
+}
+
+func keyspaceOf(t *testing.T, text string) *trace.Keyspace {
+	t.Helper()
+	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
+	require.NoError(t, err)
+	m := trace.NewKeyspace()
+	for _, c := range trace.Group(rec.Lines) {
+		m.Apply(c.Line, c.Inner)
+	}
+	return m
+}
+
+// A waiting consumer gets an element before a later command sees it, the one
+// who waits longest first; a new command of a waiting peer ends its wait.
+func TestConsumersAreServedInOrder(t *testing.T) {
+	m := keyspaceOf(t, `1.000000 [0 10.0.0.1:1] "BLPOP" "q" "0"
+2.000000 [0 10.0.0.2:1] "BRPOP" "other" "q" "0"
+3.000000 [0 10.0.0.3:1] "BLPOP" "q" "1"
+4.000000 [0 10.0.0.3:1] "PING"
+5.000000 [0 10.0.0.9:1] "RPUSH" "q" "a" "b" "c" "d" "c"
+6.000000 [0 10.0.0.9:1] "LREM" "q" "-1" "c"
+7.000000 [0 10.0.0.9:1] "RPOPLPUSH" "q" "r"
+`)
+	require.Equal(t, []string{"b"}, m.Values[trace.Key{Name: "q"}].List)
+	require.Equal(t, []string{"d"}, m.Values[trace.Key{Name: "r"}].List)
+}
+
+func TestASortedSetIsInOrder(t *testing.T) {
+	m := keyspaceOf(t, `1.000000 [0 10.0.0.1:1] "ZADD" "z" "2" "b" "1645518017326" "a" "2" "a2" "9" "c"
+2.000000 [0 10.0.0.1:1] "ZREM" "z" "a2" "absent"
+2.000000 [0 10.0.0.1:1] "ZREMRANGEBYSCORE" "z" "(2" "10"
+3.000000 [1 10.0.0.1:2] "ZADD" "z" "NX" "1" "x"
+`)
+	require.Equal(t, []string{"b", "a"}, m.Values[trace.Key{Name: "z"}].Members())
+	require.Equal(t, map[trace.Key]string{{DB: 1, Name: "z"}: "ZADD"}, m.Unknown)
+}
+
+func FuzzKeyspace(f *testing.F) {
+	f.Add(`1.000000 [0 1.1.1.1:1] "BLPOP" "q" "0"` + "\n" + `1.000000 [0 1.1.1.1:1] "lrem" "q" "-9" "x"`)
+	f.Fuzz(func(_ *testing.T, text string) {
+		rec, err := trace.Read(strings.NewReader(text), "f")
+		if err != nil {
+			return
+		}
+		timeline := trace.NewTimeline()
+		for _, l := range rec.Lines {
+			timeline.Add(l, true)
+		}
+		timeline.End()
+	})
+}
+
+// A client with a subscription transfers at the subscription, and when the head comes due.
+func TestLiveness(t *testing.T) {
+	const set, channel = "redisson_delay_queue_timeout:{orders}", "redisson_delay_queue_channel:{orders}"
+	transfer := func(at float64, also string) string {
+		now := int64(at * 1000)
+		return fmt.Sprintf("%.6f [0 c:1] \"EVAL\" \"x\" \"0\"\n%.6f [0 lua] \"zrangebyscore\" \"%s\" \"0\" \"%d\" \"limit\" \"0\" \"100\"\n%s", at, at, set, now, also)
+	}
+	subscribe := `1.000000 [0 c:2] "SUBSCRIBE" "` + channel + "\"\n"
+	offer := "2.000000 [0 c:1] \"EVAL\" \"y\" \"0\"\n2.000000 [0 lua] \"zadd\" \"" + set + "\" \"3000\" \"m\"\n2.000000 [0 lua] \"rpush\" \"redisson_delay_queue:{orders}\" \"m\"\n" +
+		"2.000000 [0 lua] \"publish\" \"" + channel + "\" \"3000\"\n"
+	for name, c := range map[string]struct{ text, broken string }{
+		"never at the start":  {subscribe, "W-START-2"},
+		"never when due":      {subscribe + transfer(1.1, "") + offer, "W-TIMER-1"},
+		"in time":             {subscribe + transfer(1.2, "") + offer + transfer(3.2, ""), ""},
+		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
+		"without subscribers": {offer, ""},
+	} {
+		rec, err := trace.Read(strings.NewReader(c.text), name)
+		require.NoError(t, err)
+		timeline := trace.NewTimeline(wire.NamesOf("orders"))
+		timeline.Live = true
+		var broken []trace.Breach
+		for _, l := range rec.Lines {
+			broken = append(broken, timeline.Add(l, true)...)
+		}
+		broken = append(broken, timeline.Until(6_000_000)...)
+		found := ""
+		for _, b := range slices.DeleteFunc(broken, func(b trace.Breach) bool { return !b.Late }) {
+			found += b.Statement
+		}
+		require.Equal(t, c.broken, found, name)
+	}
+}
+
+func TestWhatACallSays(t *testing.T) {
+	offer, _ := newRelease.Script(wire.ScriptOffer)
+	transfer, _ := newRelease.Script(wire.ScriptTransfer)
+	offered := []string{"4", names.Destination, names.TimeoutSet, names.Pending, names.Channel, "1000", "12345678", "v"}
+	call := func(args ...string) trace.Call {
+		return trace.Group([]trace.Line{{Peer: "127.0.0.1:1", Args: args}})[0]
+	}
+
+	c := call(append([]string{"EVAL", offer.Body}, offered...)...)
+	require.Equal(t, "offer-v2", c.Script.Name())
+	require.Equal(t, offer.Body, c.Body)
+	require.Equal(t, offer.SHA1, c.BodySHA1)
+	require.Equal(t, &trace.Offer{Names: names, Layout: wire.LayoutBc0Lc0, Due: 1000, Random: "12345678", Value: "v"}, c.Offer)
+	require.Nil(t, c.Transfer)
+
+	c = call("evalsha", strings.ToUpper(transfer.SHA1), "3", names.Destination, names.TimeoutSet, names.Pending, "1000", "100")
+	require.Equal(t, transfer.SHA1, c.Script.SHA1)
+	require.Empty(t, c.BodySHA1)
+	require.Equal(t, &trace.Transfer{
+		Names:  wire.Names{Destination: names.Destination, TimeoutSet: names.TimeoutSet, Pending: names.Pending},
+		Layout: wire.LayoutBc0Lc0, Now: 1000, Limit: 100,
+	}, c.Transfer)
+	require.Nil(t, c.Offer)
+
+	c = call("SCRIPT", "LOAD", offer.Body)
+	require.Nil(t, c.Script, "nothing is called")
+	require.Equal(t, offer.SHA1, c.BodySHA1)
+
+	c = call("EVAL", "return 1", "1", "key", "arg")
+	require.Equal(t, &trace.Script{SHA1: c.BodySHA1, Keys: []string{"key"}, Args: []string{"arg"}}, c.Script)
+	require.Equal(t, c.BodySHA1, c.Script.Name(), "no Redisson sends it")
+
+	require.Nil(t, call("EVAL", offer.Body, "5", "too", "few", "keys").Script)
+	require.Nil(t, call("GET", "orders", "1").Script)
+	offered[5] = "soon"
+	c = call(append([]string{"EVALSHA", offer.SHA1}, offered...)...)
+	require.Equal(t, "offer-v2", c.Script.Name())
+	require.Nil(t, c.Offer, "its due time is no number")
+}
+
+// A Scanner finds, line by line, the calls that Group finds in all of them.
+func TestScannerGroups(t *testing.T) {
+	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
+	require.NoError(t, err)
+	recording, err := trace.Read(bytes.NewReader(log), "log")
+	require.NoError(t, err)
+	calls := trace.Group(recording.Lines)
+	var s trace.Scanner
+	check := func(c *trace.Call) {
+		if c != nil {
+			require.Equal(t, calls[0].Line, c.Line)
+			require.Equal(t, calls[0].Script, c.Script)
+			require.Len(t, c.Inner, len(calls[0].Inner))
+			calls = calls[1:]
+		}
+	}
+	for _, l := range recording.Lines {
+		check(s.Add(l))
+	}
+	check(s.End())
+	require.Empty(t, calls)
+	require.Nil(t, s.End())
+
+	lua := trace.Line{Peer: trace.LuaPeer, Args: []string{"zrem", "k", "m"}} // the script's own line is missing
+	require.Nil(t, s.Add(lua))
+	require.Nil(t, s.Add(lua))
+	require.Len(t, s.Add(trace.Line{Peer: "a:1", Args: []string{"PING"}}).Inner, 1)
+}
+
+// BenchmarkScanner reads 64 MB of recordings.
+func BenchmarkScanner(b *testing.B) {
+	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
+	require.NoError(b, err)
+	log = bytes.Repeat(log, 1+(64<<20)/len(log))
+	b.SetBytes(int64(len(log)))
+	for b.Loop() {
+		var calls trace.Scanner
+		for lines := trace.NewLineScanner(bytes.NewReader(log)); lines.Scan(); {
+			if l, err := lines.Line(); err == nil {
+				calls.Add(l)
+			}
+		}
+	}
 }

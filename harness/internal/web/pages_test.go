@@ -2,7 +2,11 @@ package web_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,10 +14,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -143,4 +152,135 @@ func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
 	require.Equal(t, "run-0000", eval[string](b, `document.querySelector("#stored tbody tr").cells[2].innerText`))
 	b.do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "run-0432"))
 	require.Equal(t, 1, eval[int](b, `[...document.querySelectorAll("#stored tbody tr")].filter((r) => !r.hidden).length`))
+}
+
+func TestServesUntilClose(t *testing.T) {
+	files, err := redistest.WriteCertificate(t.TempDir())
+	require.NoError(t, err)
+	trusts, err := redis.Files{CA: files.CA}.Load()
+	require.NoError(t, err)
+	browser := http.Client{Transport: &http.Transport{TLSClientConfig: trusts, ForceAttemptHTTP2: true}}
+	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0?tls_cert=" + files.Cert + "&tls_key=" + files.Key} {
+		s, err := web.Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }), nil, nil)
+		require.NoError(t, err)
+		require.Regexp(t, `^https?://127\.0\.0\.1:[1-9][0-9]*/$`, s.URL(), "a server at all addresses prints one that a browser opens")
+		response, err := browser.Get(s.URL())
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, "here", string(body))
+		require.NoError(t, s.Close())
+		_, err = browser.Get(s.URL()) //nolint:bodyclose // there is no answer
+		require.Error(t, err)
+	}
+}
+
+// An agent that is not let in says what to change.
+func TestDoorsThatStayClosed(t *testing.T) {
+	files, err := redistest.WriteCertificate(t.TempDir())
+	require.NoError(t, err)
+	for want, tc := range map[string]struct {
+		token, listens, joins string
+	}{
+		"expected the token of --token-file":      {token: "other"},
+		"has TLS: expected --join https://":       {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key},
+		"has no TLS: expected --join 127.0.0.1:":  {token: "token", joins: "?tls_ca=" + files.CA},
+		"the authority's certificate: open none.": {token: "token", joins: "?tls_ca=none.pem"},
+		"is not to be trusted: tls: failed to verify certificate": {
+			token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "https",
+		},
+		"; replace the certificate that --listen of the run names": {
+			token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "localhost?tls_ca=" + files.CA, // the certificate is of 127.0.0.1
+		},
+	} {
+		s, err := web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token"))
+		require.NoError(t, err)
+		_, addr, _ := strings.Cut(strings.TrimSuffix(s.URL(), "/"), "://")
+		joins, local := strings.CutPrefix(tc.joins, "localhost")
+		at, err := load.ParseServer(addr + joins)
+		if tc.joins == "https" {
+			at, err = load.ParseServer("https://" + addr)
+		}
+		if local {
+			at.Host = "localhost"
+		}
+		require.NoError(t, err)
+		err = load.Join(t.Context(), at, tc.token, 0, func(string, io.ReadWriter) error { return nil })
+		require.ErrorContains(t, err, want)
+		require.NotErrorIs(t, err, load.ErrNoDoor)
+		require.NoError(t, s.Close())
+	}
+}
+
+// An agent that no run needed is told so when the door closes.
+func TestASurplusAgentIsToldWhy(t *testing.T) {
+	door := load.NewDoor("token")
+	let := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { door.ServeHTTP(w, r); close(let) }))
+	defer s.Close()
+	at, err := load.ParseServer(s.URL)
+	require.NoError(t, err)
+	go func() { <-let; door.Close() }()
+	err = load.Join(t.Context(), at, "token", 0, func(string, io.ReadWriter) error { return nil })
+	require.ErrorIs(t, err, load.ErrNoDoor)
+	require.EqualError(t, err, "no load is run there for this agent: the run had all its agents")
+}
+
+// A person finds a red queue, looks at a message, delivers it after a confirmation, and undoes that.
+func TestBrowserRepairsAQueue(t *testing.T) {
+	t.Parallel()
+	conn, names := redistest.Redis(t).Conn(), wire.NamesOf("orders")
+	t.Cleanup(func() { _ = conn.Close() })
+	for due, value := range map[time.Duration]string{-time.Minute: `{"orderId":7}`, time.Hour: `{"orderId":8}`} {
+		member := string(wire.LayoutBc0Lc0.Pack([8]byte{value[len(value)-2], 0, 0, 0, 0, 0, 0, 16}, []byte(value)))
+		_, err := conn.Multi(t.Context(), []any{"ZADD", names.TimeoutSet, time.Now().Add(due).UnixMilli(), member}, []any{"RPUSH", names.Pending, member})
+		require.NoError(t, err)
+	}
+	count := func(args ...any) int64 {
+		n, err := conn.Do(t.Context(), args...).Int64()
+		require.NoError(t, err)
+		return n
+	}
+	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Site: ops.Site{Folder: t.TempDir()}})
+	doctor := ops.NewDoctor(conn, ops.LookOptions{Wait: time.Millisecond})
+	desk.Set(doctor.Look(t.Context()))
+	s, err := web.Serve(t.Context(), "127.0.0.1:0", desk, nil, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+
+	b := open(t, s.URL())
+	b.fits()
+	require.Equal(t, "red", eval[string](b, "document.querySelector('header').className"))
+	require.Contains(t, eval[string](b, "document.body.innerText"), "dq-bench guard orders")
+	b.do(chromedp.Navigate(s.URL()+"?token=secret"), chromedp.Click("#queues a"), chromedp.WaitVisible("#messages"))
+	require.NotContains(t, eval[string](b, "location.href"), "secret")
+	require.Equal(t, "waiting", eval[string](b, "document.querySelector('select[name=of]').value"))
+	b.do(chromedp.Click("details summary"))
+	require.Contains(t, eval[string](b, "document.querySelector('details pre').innerText"), `{\"orderId\":7}`)
+	b.fits()
+
+	b.do(chromedp.Click("input[name=id]"), chromedp.Click("button[value=deliver]"), chromedp.WaitVisible("#confirm"))
+	require.Zero(t, count("LLEN", "orders"), "a plan changes nothing")
+	until := func(expression string) {
+		t.Helper()
+		require.Eventually(t, func() bool { // an error: the page is being left
+			met, err := chromedp.Run(b.Context, chromedp.Evaluate[bool](expression))
+			return err == nil && met
+		}, 20*time.Second, 5*time.Millisecond, expression)
+	}
+	b.do(chromedp.Click("#confirm"))
+	until("document.querySelector('h1').innerText == 'deliver: done'")
+	require.EqualValues(t, 1, count("LLEN", "orders"))
+	require.Contains(t, eval[string](b, "document.body.innerText"), "1 of 1 changed")
+	b.do(chromedp.Click("#undo button"), chromedp.WaitVisible("#confirm"), chromedp.Click("#confirm"))
+	until("document.querySelector('h1').innerText == 'undo: done'")
+	require.Zero(t, count("LLEN", "orders"))
+	require.EqualValues(t, 2, count("ZCARD", names.TimeoutSet))
+
+	// What is open follows the looks.
+	b.do(chromedp.Navigate(s.URL()), chromedp.WaitVisible("#queues a"))
+	count("DEL", names.TimeoutSet, names.Pending)
+	desk.Set(doctor.Look(t.Context()))
+	until("!document.querySelector('#queues a') && document.querySelector('h1').innerText.endsWith('0 queues')")
 }

@@ -1,13 +1,24 @@
 package spec
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func TestParse(t *testing.T) {
@@ -60,4 +71,378 @@ func TestParseProgram(t *testing.T) {
 		_, err := ParseProgram(text)
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+// dq answers the ops of the protocol, and names what is wrong by its class.
+func TestAnswersAsTheProtocolSays(t *testing.T) {
+	srv := redistest.Redis(t)
+	p := DQ{Release: wire.Newest()}.Link(true)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	call := func(op string, params map[string]any) (string, error) {
+		result, err := p.Call(t.Context(), op, params)
+		return string(result), err
+	}
+	opened, err := call("open", map[string]any{"redis": srv.URL(), "queue": "q", "codec": "json"})
+	require.NoError(t, err)
+	var h struct{ Handle, Client string }
+	require.NoError(t, json.Unmarshal([]byte(opened), &h))
+	with := func(params map[string]any) map[string]any { params["handle"] = h.Handle; return params }
+
+	value := map[string]any{"t": "long", "v": strconv.Itoa(1 << 40)}
+	result, err := call("q.offer", with(map[string]any{"value": value}))
+	require.NoError(t, err)
+	require.Equal(t, "true", result)
+	result, err = call("q.poll", with(map[string]any{"timeout": 2, "unit": "s"}))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"t":"long","v":"1099511627776"}`, result)
+	result, err = call("q.poll", with(map[string]any{}))
+	require.NoError(t, err)
+	require.Equal(t, "null", result)
+
+	for name, test := range map[string]struct {
+		op     string
+		params map[string]any
+		says   string
+	}{
+		"unknown op":       {"dq.fly", with(map[string]any{}), "unsupported"},
+		"no such overload": {"dq.rename", with(map[string]any{"name": "other"}), "unsupported"},
+		"unknown handle":   {"dq.size", map[string]any{"handle": "none"}, "is not open"},
+		"missing argument": {"dq.offer", with(map[string]any{"delay": 1}), `"value" is missing`},
+		"negative delay":   {"dq.offer", with(map[string]any{"value": value, "delay": -1}), "negative"},
+		"unknown codec":    {"open", map[string]any{"redis": srv.URL(), "queue": "q", "codec": "fst"}, "unsupported"},
+		"unknown unit":     {"q.poll", with(map[string]any{"timeout": 1, "unit": "year"}), `unit "year"`},
+		"other client":     {"close", map[string]any{"client": "none"}, "is not open"},
+	} {
+		_, err := call(test.op, test.params)
+		var remote *program.RemoteError
+		require.ErrorAs(t, err, &remote, name)
+		require.ErrorContains(t, err, test.says, name)
+	}
+	_, err = call("close", map[string]any{"client": h.Client})
+	require.NoError(t, err)
+	_, err = call("q.size", with(map[string]any{}))
+	require.ErrorContains(t, err, "is not open")
+}
+
+// Queues that are opened together share a client, which ends with the last of them.
+func TestDriverOffersTakesAndCancels(t *testing.T) {
+	srv := redistest.Redis(t)
+	for _, d := range []DQ{{Release: wire.Newest()}, {Release: wire.Newest(), Faithful: true}} {
+		queues, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, d.Identity().String(), "other")
+		require.NoError(t, err)
+		require.NoError(t, queues[1].Close())
+		q := queues[0]
+		require.NoError(t, q.Offer(t.Context(), []byte("cancelled"), time.Hour))
+		removed, err := q.(driver.Remover).Remove(t.Context(), []byte("cancelled"))
+		require.NoError(t, err)
+		require.True(t, removed)
+		_, found, err := q.(driver.Poller).Poll(t.Context())
+		require.NoError(t, err)
+		require.False(t, found)
+		require.NoError(t, q.Offer(t.Context(), []byte{}, time.Millisecond))
+		got, err := q.Take(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []byte{}, got)
+		require.ErrorIs(t, q.Offer(t.Context(), nil, -time.Second), driver.ErrRefused)
+		require.NoError(t, q.Close())
+	}
+}
+
+func openMemory(t *testing.T) *memoryQueue {
+	t.Helper()
+	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), driver.Target{}, "q")
+	require.NoError(t, err)
+	q := opened[0].(*memoryQueue) //nolint:forcetypeassert // Open returns no other
+	t.Cleanup(func() { require.NoError(t, q.Close()) })
+	return q
+}
+
+func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := openMemory(t), time.Now()
+		for _, offer := range []struct {
+			value string
+			delay time.Duration
+		}{{"third", 3 * time.Second}, {"first", time.Second}, {"second", 2 * time.Second}, {"also third", 3 * time.Second}, {"at once", 0}} {
+			require.NoError(t, q.Offer(t.Context(), []byte(offer.value), offer.delay))
+		}
+		newHead := func() { _ = q.Offer(t.Context(), []byte("new head"), 100*time.Millisecond) }
+		time.AfterFunc(1500*time.Millisecond, newHead) // a taker waits for the second
+		for _, want := range []string{"at once 0s", "first 1s", "new head 1.6s", "second 2s", "third 3s", "also third 3s"} {
+			value, err := q.Take(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want, fmt.Sprintf("%s %s", value, time.Since(start)))
+		}
+	})
+}
+
+// Many takers, each of which gives up now and then, take everything on time.
+func TestMemoryTakersThatGiveUpLoseNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 500
+		q := openMemory(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		var takers sync.WaitGroup
+		var mu sync.Mutex
+		late := map[time.Duration]int{}
+		for patience := range 8 {
+			takers.Go(func() {
+				for ctx.Err() == nil {
+					short, stop := context.WithTimeout(ctx, time.Duration(patience+1)*7*time.Millisecond)
+					value, err := q.Take(short)
+					stop()
+					if err != nil {
+						continue
+					}
+					due, err := time.Parse(time.RFC3339Nano, string(value))
+					mu.Lock()
+					if err != nil {
+						late[-1]++
+					}
+					late[time.Since(due)]++
+					mu.Unlock()
+				}
+			})
+		}
+		for i := range messages {
+			delay := time.Duration(i*37%messages) * 10 * time.Millisecond
+			due := time.Now().Add(delay)
+			require.NoError(t, q.Offer(ctx, []byte(due.Format(time.RFC3339Nano)), delay))
+		}
+		time.Sleep(6 * time.Second)
+		cancel()
+		takers.Wait()
+		require.Equal(t, map[time.Duration]int{0: messages}, late)
+	})
+}
+
+func TestMemoryClosedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := openMemory(t)
+		ctx := context.Background()
+		require.NoError(t, q.Offer(ctx, []byte("x"), time.Hour))
+		took := make(chan error, 1)
+		go func() {
+			_, err := q.Take(ctx)
+			took <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, q.Close())
+		require.NoError(t, q.Close())
+		require.ErrorIs(t, <-took, driver.ErrClosed)
+		require.ErrorIs(t, q.Offer(ctx, []byte("y"), 0), driver.ErrClosed)
+	})
+}
+
+// Restarting loses everything: it is what the others are measured against.
+func TestMemoryStartsEmpty(t *testing.T) {
+	for range 2 {
+		q := openMemory(t)
+		held, err := q.Held(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, held)
+		value := []byte("before")
+		require.NoError(t, q.Offer(t.Context(), value, 0))
+		copy(value, "after!")
+		require.NoError(t, q.Values(t.Context(), func(v []byte) { require.Equal(t, "before", string(v)) }))
+	}
+}
+
+const queueName = "orders"
+
+// bench is a driver on a Redis of its own.
+type bench struct {
+	d      driver.Driver
+	target driver.Target
+	conn   redis.Conn
+	ctx    context.Context
+}
+
+// onRedis runs a test for each of the two drivers.
+func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}} {
+		t.Run(d.Identity().String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, newBench(t, d))
+		})
+	}
+}
+
+func newBench(t *testing.T, d driver.Driver) *bench {
+	t.Helper()
+	srv := redistest.Redis(t)
+	conn := srv.Conn()
+	t.Cleanup(func() { conn.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return &bench{d: d, target: driver.Target{RedisURL: srv.URL()}, conn: conn, ctx: ctx}
+}
+
+func (b *bench) open(t *testing.T) driver.Queue {
+	t.Helper()
+	opened, err := b.d.Open(b.ctx, b.target, queueName)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = opened[0].Close() })
+	return opened[0]
+}
+
+func (b *bench) offer(t *testing.T, q driver.Queue, value string, delay time.Duration) {
+	t.Helper()
+	require.NoError(t, q.Offer(b.ctx, []byte(value), delay))
+}
+
+func (b *bench) take(t *testing.T, q driver.Queue) string {
+	t.Helper()
+	value, err := q.Take(b.ctx)
+	require.NoError(t, err)
+	return string(value)
+}
+
+func (b *bench) keys() Keys {
+	keys, _ := KeysOf(b.d, b.conn, queueName)
+	return keys
+}
+
+func (b *bench) held(t *testing.T) int64 {
+	t.Helper()
+	held, err := b.keys().Held(b.ctx)
+	require.NoError(t, err)
+	return held
+}
+
+// inTemp waits until the temp list holds n elements.
+func (b *bench) inTemp(t *testing.T, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		held, err := b.conn.Do(b.ctx, "LLEN", queueName+tempSuffix).Int64()
+		return err == nil && held == n
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestZSetMoveIsTheScriptOfTheDocument(t *testing.T) {
+	const evaluated = "local elements = redis.call('ZRANGEBYSCORE', KEYS[1], 0, ARGV[1]) if #elements > 0 then " +
+		"for i, element in ipairs(elements) do redis.call('LPUSH', KEYS[2], element) redis.call('ZREM', KEYS[1], element) end end return elements"
+	require.Equal(t, evaluated, strings.Join(strings.Fields(zsetMove), " "))
+}
+
+func TestDeliversNotBeforeTheDueTimeAndLeavesNothing(t *testing.T) {
+	onRedis(t, func(t *testing.T, b *bench) {
+		q := b.open(t)
+		require.ErrorContains(t, q.Offer(b.ctx, []byte("v"), -time.Second), "0 or more")
+		const delay = 30 * time.Millisecond
+		sent, got := time.Now(), map[string]bool{}
+		for i := range 20 {
+			b.offer(t, q, fmt.Sprintf("message:%02d", i), delay)
+		}
+		for range 20 {
+			got[b.take(t, q)] = true
+			require.GreaterOrEqual(t, time.Since(sent), delay-time.Millisecond) // due times are cut to whole milliseconds
+		}
+		require.Len(t, got, 20)
+		require.Zero(t, b.held(t))
+		require.NoError(t, q.Close())
+		keys, err := b.conn.Do(b.ctx, "KEYS", "*").StringSlice()
+		require.NoError(t, err)
+		require.Empty(t, keys)
+	})
+}
+
+// A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once.
+func TestOrderAndEqualValues(t *testing.T) {
+	b := newBench(t, Redis{})
+	q := b.open(t)
+	for _, value := range []string{"same", "same", "long"} {
+		b.offer(t, q, value, 50*time.Millisecond)
+	}
+	b.offer(t, q, "short", 0)
+	require.Equal(t, "same same long short", strings.Join([]string{b.take(t, q), b.take(t, q), b.take(t, q), b.take(t, q)}, " "))
+
+	b = newBench(t, Redis{zset: true})
+	q = b.open(t)
+	b.offer(t, q, "same", time.Hour)
+	b.offer(t, q, "same", 500*time.Millisecond)
+	b.offer(t, q, "short", 0)
+	require.EqualValues(t, 2, b.held(t))
+	require.Equal(t, "short same", b.take(t, q)+" "+b.take(t, q))
+}
+
+func TestZSetCancelsAMessage(t *testing.T) {
+	b := newBench(t, Redis{zset: true})
+	q := b.open(t)
+	b.offer(t, q, "order 7", time.Hour)
+	for _, want := range []bool{true, false} {
+		removed, err := q.(driver.Remover).Remove(b.ctx, []byte("order 7"))
+		require.NoError(t, err)
+		require.Equal(t, want, removed)
+	}
+	require.Zero(t, b.held(t))
+}
+
+func TestPollsAndCloses(t *testing.T) {
+	onRedis(t, func(t *testing.T, b *bench) {
+		q := b.open(t)
+		poller, ok := q.(driver.Poller)
+		require.True(t, ok)
+		_, found, err := poller.Poll(b.ctx)
+		require.NoError(t, err)
+		require.False(t, found)
+		b.offer(t, q, "value", 0)
+		require.Eventually(t, func() bool {
+			value, found, err := poller.Poll(b.ctx)
+			return err == nil && found && string(value) == "value"
+		}, 10*time.Second, time.Millisecond)
+		ended, end := context.WithCancel(b.ctx)
+		end()
+		_, err = q.Take(ended)
+		require.ErrorIs(t, err, context.Canceled)
+
+		require.NoError(t, q.Close())
+		require.NoError(t, q.Close())
+		require.ErrorIs(t, q.Offer(b.ctx, []byte("v"), 0), driver.ErrClosed)
+		_, err = q.Take(b.ctx)
+		require.ErrorIs(t, err, driver.ErrClosed)
+		_, _, err = poller.Poll(b.ctx)
+		require.ErrorIs(t, err, driver.ErrClosed)
+	})
+}
+
+// Messages that a process moved, but did not deliver, are held, and the next process that opens the queue delivers them.
+func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
+	onRedis(t, func(t *testing.T, b *bench) {
+		q := b.open(t)
+		b.offer(t, q, "left", 0)
+		b.inTemp(t, 1)
+		require.NoError(t, q.Close())
+		require.EqualValues(t, 1, b.held(t))
+		require.Equal(t, "left", b.take(t, b.open(t)))
+		require.Zero(t, b.held(t))
+	})
+}
+
+func TestStoreReadsAndClears(t *testing.T) {
+	onRedis(t, func(t *testing.T, b *bench) {
+		b.offer(t, b.open(t), "later", time.Hour)
+		var values []string
+		require.NoError(t, b.keys().Values(b.ctx, func(v []byte) { values = append(values, string(v)) }))
+		require.NotEmpty(t, values)
+		require.Contains(t, values[0], "later")
+		require.NoError(t, b.keys().Clear(b.ctx))
+		require.Zero(t, b.held(t))
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("1728625236000:order:7")
+	f.Add(":")
+	f.Add("-1:")
+	f.Fuzz(func(t *testing.T, element string) {
+		due, value := Redis{}.read(element)
+		if string(value) == element {
+			return
+		}
+		again, same := Redis{}.read(fmt.Sprintf("%d:%s", due.UnixMilli(), value))
+		require.Equal(t, due.UnixMilli(), again.UnixMilli())
+		require.Equal(t, value, same)
+	})
 }

@@ -5,9 +5,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"os/exec"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,4 +244,176 @@ func benchmarkOn(b *testing.B, s *redis.Server, options ...dq.Option) *bundle {
 	require.NoError(b, err)
 	on.queue = dq.NewTaker(on.client, "orders", codec.String{})
 	return on
+}
+
+// offered is what each offer of the benchmarks offers.
+var offered = strings.Repeat("x", 100)
+
+// BenchmarkOffer has 50 goroutines offer, and redis-benchmark run the same script on 50
+// connections, in turn on one server, and reports the rates and their ratio.
+//
+//	go test ./dq -run '^$' -bench Offer -benchtime 1x -count 3
+func BenchmarkOffer(b *testing.B) {
+	const goroutines, n = 50, 150_000
+	offerBeside(b, n, nil, func(ctx context.Context, d *dq.Sender[string]) {
+		var group sync.WaitGroup
+		for range goroutines {
+			group.Go(func() {
+				for range n / goroutines {
+					if err := d.Offer(ctx, offered, time.Hour); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// BenchmarkOfferAll has one goroutine offer all at once, and redis-benchmark run the same script on
+// 50 connections with 16 under way on each.
+func BenchmarkOfferAll(b *testing.B) {
+	const n = 200_000
+	values := make([]string, n)
+	for i := range values {
+		values[i] = offered
+	}
+	offerBeside(b, n, []string{"-P", "16"}, func(ctx context.Context, d *dq.Sender[string]) {
+		confirmed, err := d.OfferAll(ctx, time.Hour, values...)
+		require.NoError(b, err)
+		require.Equal(b, n, confirmed)
+	})
+}
+
+func offerBeside(b *testing.B, n int, flags []string, offer func(context.Context, *dq.Sender[string])) {
+	b.Helper()
+	s := redistest.Redis(b)
+	defer s.Close()
+	on := benchmarkOn(b, s)
+	defer on.client.Close()
+	delayed := dq.NewSender(on.queue)
+	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+	defer cancel()
+	require.NoError(b, delayed.Offer(ctx, offered, time.Hour)) // the script is known
+	var ours, theirs, allocated float64
+	for range b.N {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		offer(ctx, delayed)
+		ours = float64(n) / time.Since(began).Seconds()
+		runtime.ReadMemStats(&after)
+		allocated = float64(after.Mallocs-before.Mallocs) / float64(n)
+		require.NoError(b, on.redis.Del(ctx, on.names.Pending, on.names.TimeoutSet).Err())
+		theirs = redisBenchmark(b, s, n, flags)
+		require.NoError(b, on.redis.Del(ctx, on.names.Pending, on.names.TimeoutSet).Err())
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ours, "dq-msg/s")
+	b.ReportMetric(theirs, "redis-benchmark-msg/s")
+	b.ReportMetric(ours/theirs, "rate-ratio")
+	b.ReportMetric(allocated, "allocs/msg")
+}
+
+var rates = regexp.MustCompile(`([0-9.]+) requests per second`)
+
+// redisBenchmark runs Redisson's offer script, and returns how often a second.
+func redisBenchmark(b *testing.B, s *redis.Server, n int, flags []string) float64 {
+	b.Helper()
+	host, port, err := net.SplitHostPort(s.Addr)
+	require.NoError(b, err)
+	script, ok := wire.Newest().Script(wire.ScriptOffer)
+	require.True(b, ok)
+	names := wire.NamesOf("orders")
+	args := append([]string{"-h", host, "-p", port, "-q", "-c", "50", "-n", strconv.Itoa(n), "-r", "1000000000"}, flags...)
+	args = append(args, "EVALSHA", script.SHA1, "4", names.Destination, names.TimeoutSet, names.Pending, names.Channel,
+		strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10), "__rand_int__", offered)
+	out, err := exec.CommandContext(b.Context(), "redis-benchmark", args...).CombinedOutput()
+	require.NoError(b, err, "redis-benchmark, which comes with redis-server: %s", out)
+	found := rates.FindAllStringSubmatch(string(out), -1)
+	require.NotEmpty(b, found, "%s", out)
+	rate, err := strconv.ParseFloat(found[len(found)-1][1], 64)
+	require.NoError(b, err)
+	return rate
+}
+
+// BenchmarkTurns has 20 clients on one queue and 100 due times, 50 ms apart, and reports how many
+// transfers each has: where they take turns, and under strict wire, where all transfer.
+//
+//	go test ./dq -run '^$' -bench Turns -benchtime 1x
+func BenchmarkTurns(b *testing.B) {
+	var turns, all float64
+	for range b.N {
+		turns = transfersADueTime(b)
+		all = transfersADueTime(b, dq.WithRedissonCommands())
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(turns, "turns-transfers/due")
+	b.ReportMetric(all, "strict-transfers/due")
+	b.ReportMetric(all/turns, "transfers-ratio")
+}
+
+func transfersADueTime(b *testing.B, options ...dq.Option) float64 {
+	b.Helper()
+	const clients, dueTimes, apart = 20, 100, 50 * time.Millisecond
+	s := redistest.Redis(b)
+	defer s.Close()
+	var transfers atomic.Int64
+	options = append(options, on(func(dq.Transferred) { transfers.Add(1) }))
+	var on *bundle
+	var delayed *dq.Sender[string]
+	for range clients {
+		on = benchmarkOn(b, s, options...)
+		defer on.client.Close()
+		delayed = dq.NewSender(on.queue)
+		require.NoError(b, delayed.Ready(b.Context()))
+	}
+	for i := range dueTimes {
+		require.NoError(b, delayed.Offer(b.Context(), strconv.Itoa(i), time.Second+time.Duration(i)*apart))
+	}
+	before := transfers.Load()
+	for range dueTimes {
+		_, err := on.queue.Take(b.Context())
+		require.NoError(b, err)
+	}
+	<-time.After(apart) // what the last due time has the others do
+	return float64(transfers.Load()-before) / dueTimes
+}
+
+// BenchmarkTakeover kills one of two processes on a queue, again and again, while a message comes
+// due each 10 ms, and reports how long past due the latest came.
+//
+//	go test ./dq -run '^$' -bench Takeover -benchtime 1x
+func BenchmarkTakeover(b *testing.B) {
+	const kills, messages, apart = 8, 40, 10 * time.Millisecond
+	s := redistest.Redis(b)
+	defer s.Close()
+	on := benchmarkOn(b, s)
+	defer on.client.Close()
+	delayed := dq.NewSender(on.queue)
+	require.NoError(b, delayed.Ready(b.Context()))
+	due := dq.NewTaker(on.client, "orders", codec.Long{})
+	offers := dq.NewSender(due)
+	defer offers.Close()
+	var latest time.Duration
+	for range kills {
+		other := process(b, s)
+		listen(b, on.redis, 2)
+		for i := range messages {
+			delay := 100*time.Millisecond + time.Duration(i)*apart
+			require.NoError(b, offers.Offer(b.Context(), time.Now().Add(delay).UnixMilli(), delay))
+		}
+		for i := range messages {
+			at, err := due.Take(b.Context())
+			require.NoError(b, err)
+			latest = max(latest, time.Since(time.UnixMilli(at)))
+			if i == messages/2 {
+				require.NoError(b, other.Kill())
+			}
+		}
+		listen(b, on.redis, 1)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(latest.Seconds()*1e3, "latest-ms")
 }

@@ -84,3 +84,62 @@ func FuzzShell(f *testing.F) {
 		require.Equal(t, word+".", string(read))
 	})
 }
+
+func TestMeant(t *testing.T) {
+	known := []string{"run", "verify", "record", "replay", "releases", "spring-demo", "burst-one-instant", "lateness", "p99"}
+	for word, want := range map[string]string{
+		"vrify": "verify", "verfiy": "verify", "verifyy": "verify", "VERIFY": "verify", "rnu": "run", "spring-dmeo": "spring-demo",
+		"burst": "burst-one-instant", "latness": "lateness", "p98": "p99", "release": "releases",
+		"latency": "", "x": "", "": "", "kafka": "", "re": "", strings.Repeat("verify", 20): "",
+	} {
+		require.Equal(t, want, Meant(word, known), word)
+	}
+	require.Equal(t, ` (did you mean "verify"?)`, DidYouMean("vrify", known))
+	require.Empty(t, DidYouMean("kafka", known))
+}
+
+func FuzzSlips(f *testing.F) {
+	f.Add("verify", "vrify")
+	f.Add("ab", "ba")
+	f.Add("", "x")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a) > longestWord || len(b) > longestWord {
+			return
+		}
+		n := slips(a, b)
+		require.Equal(t, n, slips(b, a))
+		require.Equal(t, a == b, n == 0)
+		require.LessOrEqual(t, n, max(len(a), len(b)))
+	})
+}
+
+func TestNumbers(t *testing.T) {
+	require.Equal(t, "-1,234,567", Count(-1_234_567))
+	require.Equal(t, "1 queue", Plural(1, "queue"))
+	require.Equal(t, "1,000 queues", Plural(1000, "queue"))
+	for ms, want := range map[int64]string{5: "5ms", 1250: "1.3s", 61_400: "1m1s", 200 * 24 * 3600e3: "200 days"} {
+		require.Equal(t, want, Span(ms))
+	}
+}
+
+func TestWrap(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for name, c := range map[string]struct{ head, words, want string }{
+		"nothing":            {"", "", "\n"},
+		"one line":           {"a  ", "b c\n", "a  b c\n"},
+		"spaces stay":        {"", `"a  b"`, "\"a  b\"\n"},
+		"a word too long":    {"- ", "a " + long + " b", "- a\n  " + long + "\n  b\n"},
+		"letters, not bytes": {"", strings.Repeat("é", 40) + " " + strings.Repeat("é", 39), strings.Repeat("é", 40) + " " + strings.Repeat("é", 39) + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			Wrap(&b, c.head, c.words)
+			require.Equal(t, c.want, b.String())
+		})
+	}
+	var b strings.Builder
+	Wrap(&b, "  head ", strings.Repeat("word ", 100))
+	for line := range strings.Lines(b.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), Width)
+	}
+}

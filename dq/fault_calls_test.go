@@ -1,0 +1,545 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// What the error of an offer says of the value, by what the server refuses.
+func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
+	t.Parallel()
+	const all = "~* &* +@all"
+	for _, c := range []struct {
+		name, rights string
+		prepare      func(ctx context.Context, b *bundle) error
+		code         string
+		uncertain    bool
+		queued       int64 // in the timeout set
+	}{
+		{
+			"the pending list is a string", all,
+			func(ctx context.Context, b *bundle) error { return b.redis.Set(ctx, b.names.Pending, "x", 0).Err() },
+			"WRONGTYPE", true, 1,
+		},
+		{
+			// The first write fails here, but the server's words are those of the case above.
+			"the timeout set is a string", all,
+			func(ctx context.Context, b *bundle) error { return b.redis.Set(ctx, b.names.TimeoutSet, "x", 0).Err() },
+			"WRONGTYPE", true, 0,
+		},
+		{"the user may not publish there", "~* resetchannels +@all", nil, "channel", true, 1},
+		{"the user may not send PUBLISH", all + " -publish", nil, "", true, 1},
+		{"the user may not send EVALSHA or EVAL", all + " -evalsha -eval", nil, "NOPERM", false, 0},
+		{"the user may not use the key", "~other &* +@all", nil, "NOPERM", false, 0},
+		{
+			"a replica", all,
+			func(ctx context.Context, b *bundle) error {
+				return b.redis.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err()
+			},
+			"READONLY", false, 0,
+		},
+		{
+			"a master that is not replicated", all,
+			func(ctx context.Context, b *bundle) error {
+				return b.redis.ConfigSet(ctx, "min-replicas-to-write", "1").Err()
+			},
+			"NOREPLICAS", false, 0,
+		},
+		{
+			"a server without memory", all,
+			func(ctx context.Context, b *bundle) error { return b.redis.ConfigSet(ctx, "maxmemory", "1").Err() },
+			"OOM", false, 0,
+		},
+	} {
+		for _, release := range []string{"3.16.6", "3.21.3", "4.7.0"} { // EVAL, EVALSHA
+			t.Run(c.name+"/"+release, func(t *testing.T) {
+				t.Parallel()
+				b := as(t, redistest.Redis(t), c.rights, dq.WithRelease(release), dq.WithOfferRetryTimeout(100*time.Millisecond))
+				ctx := deadline(t)
+				if c.prepare != nil {
+					require.NoError(t, c.prepare(ctx, b))
+				}
+				err := dq.NewSender(b.queue).Offer(ctx, "v", time.Hour)
+				require.ErrorContains(t, err, c.code)
+				require.Equal(t, c.uncertain, errors.Is(err, dq.ErrUncertain), "%v", err)
+				n, _ := b.redis.ZCard(ctx, b.names.TimeoutSet).Result()
+				require.Equal(t, c.queued, n)
+			})
+		}
+	}
+}
+
+func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, redistest.Redis(t), dq.WithOfferRetryTimeout(100*time.Millisecond))
+	ctx := deadline(t)
+	d := b.delayed(t)
+	require.NoError(t, d.Offer(ctx, "v", time.Hour))
+
+	calls, err := p.Wait(ctx, func(c *proxy.Conn) bool {
+		return c.Sent("EVALSHA") && len(offers(c)) > 0
+	})
+	require.NoError(t, err)
+	before := len(offers(calls))
+	calls.Set(proxy.Fault{Drop: proxy.Replies})
+	offered := make(chan error, 1)
+	go func() { offered <- d.Offer(ctx, "w", time.Hour) }()
+	require.NoError(t, p.Until(ctx, func() bool { return len(offers(calls)) > before }))
+	calls.Reset()
+	require.ErrorIs(t, <-offered, dq.ErrUncertain, "it was sent, and nobody answered")
+
+	p.Refuse()
+	p.Reset()
+	require.Eventually(t, func() bool {
+		err = d.Offer(ctx, "x", time.Hour)
+		return !errors.Is(err, dq.ErrUncertain)
+	}, testDeadline, time.Millisecond, "a connection that broke may swallow one offer")
+	require.ErrorContains(t, err, "refused")
+	p.Heal()
+	require.NoError(t, d.Offer(ctx, "y", time.Hour))
+}
+
+// offers returns the offers that a connection carried, recognised by their four keys.
+func offers(c *proxy.Conn) (found [][]string) {
+	for _, command := range c.Commands() {
+		if command[0] == "EVALSHA" && len(command) > 2 && command[2] == "4" && len(command) == 10 {
+			found = append(found, command)
+		}
+	}
+	return found
+}
+
+// A caller that may take an error at its word offers each value exactly once, whatever
+// becomes of the server's scripts meanwhile.
+func TestFaultOfferAllWhileScriptsAreFlushed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, done := context.WithCancel(deadline(t))
+	d := b.delayed(t)
+	var flusher sync.WaitGroup
+	flushes := 0
+	flusher.Go(func() {
+		for ctx.Err() == nil {
+			_ = pauseFor(ctx, time.Duration(rand.Int64N(int64(4*time.Millisecond))))
+			if b.redis.ScriptFlush(ctx).Err() == nil {
+				flushes++
+			}
+		}
+	})
+	const total = 10_000
+	values := make([]string, total)
+	for i := range values {
+		values[i] = fmt.Sprint(i)
+	}
+	for len(values) > 0 {
+		n, err := d.OfferAll(ctx, time.Hour, values...)
+		values = values[n:]
+		if err != nil {
+			require.NotErrorIs(t, err, dq.ErrUncertain)
+			t.Log(err)
+		}
+	}
+	done()
+	flusher.Wait()
+	t.Logf("%d flushes", flushes)
+	got := expect(total)
+	all, err := d.ReadAll(deadline(t))
+	require.NoError(t, err)
+	for _, v := range all {
+		got.add(v)
+	}
+	got.requireOnce(t, deadline(t))
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close waits for what polls take away.
+func TestFaultCloseCutsNoPoll(t *testing.T) {
+	t.Parallel()
+	for name, most := range map[string]int{"one": 1, "several": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Redis(t)
+			const rounds, values = 12, 400
+			for round := range rounds {
+				b := setupOn(t, s, "orders")
+				ctx := deadline(t)
+				texts := make([]string, values)
+				for i := range texts {
+					texts[i] = string(rune('a' + i))
+				}
+				for _, v := range texts {
+					require.NoError(t, b.redis.RPush(ctx, "orders", v).Err())
+				}
+				q, err := dq.NewQueue(b.client, "orders", codec.String{})
+				require.NoError(t, err)
+				var mu sync.Mutex
+				var came []string
+				var polls sync.WaitGroup
+				started := make(chan struct{}, 4)
+				for range 4 {
+					polls.Go(func() {
+						for first := true; ; first = false {
+							got, err := q.Poll(ctx, most)
+							if errors.Is(err, dq.ErrClosed) || errors.Is(err, dq.ErrEmpty) || err == nil && len(got) == 0 {
+								return
+							}
+							mu.Lock()
+							if err == nil {
+								came = append(came, got...)
+							}
+							mu.Unlock()
+							if first {
+								started <- struct{}{}
+							}
+						}
+					})
+				}
+				<-started
+				time.Sleep(time.Duration(round) * 300 * time.Microsecond) // another moment each time
+				require.NoError(t, b.client.Close())
+				polls.Wait()
+				rest := b.redis.LRange(ctx, "orders", 0, -1).Val()
+				require.ElementsMatch(t, texts, append(came, rest...))
+				require.NoError(t, b.redis.FlushAll(ctx).Err())
+			}
+		})
+	}
+}
+
+// takeGrace is how much longer than its context a Take may last.
+const takeGrace = time.Second + slack/2
+
+// A paused server has a command that it has not read yet, or a value under way.
+func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t)
+	observe, returned := observeReturned()
+	b := setupOn(t, s, "orders", observe)
+	ctx := deadline(t)
+	short, cancel := context.WithCancel(ctx)
+	taken := make(chan error, 1)
+	go func() { _, err := b.queue.Take(short); taken <- err }()
+	waitBlocked(t, b.redis)
+	node := s.Nodes()[0]
+	require.NoError(t, node.Pause())
+	// Two pushes wait in the socket of a connection that the server reads before any other.
+	pushed := make(chan error, 1)
+	go func() { pushed <- b.redis.RPush(context.Background(), "orders", "first", "second").Err() }()
+	cancel()
+	within(t, takeGrace, "a cancelled Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
+	<-time.After(2200 * time.Millisecond) // the first CLIENT UNBLOCK is given up meanwhile
+	require.NoError(t, node.Resume())
+	require.NoError(t, <-pushed)
+	select {
+	case e := <-returned:
+		require.NoError(t, e.Err)
+		require.Equal(t, "orders", e.Queue)
+		require.Equal(t, "first", string(e.Value))
+	case <-time.After(time.Second): // CLIENT UNBLOCK was there before the values
+		t.Log("nothing had to be put back")
+	}
+	for _, want := range []string{"first", "second"} {
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, v, "it is back at the head")
+	}
+}
+
+func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, redistest.Redis(t), quick())
+	ctx, cancel := context.WithCancel(deadline(t))
+	taken := make(chan error, 1)
+	go func() { _, err := b.queue.Take(ctx); taken <- err }()
+	dead, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	waitBlocked(t, b.redis)
+	dead.Set(proxy.Fault{Drop: proxy.Both})
+	cancel()
+	within(t, takeGrace, "the Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
+	within(t, 6*time.Second+slack, "until the connection is closed", func() {
+		require.NoError(t, p.Until(deadline(t), func() bool { return len(p.Conns(sent("BLPOP"))) == 0 }))
+	})
+}
+
+// cancelledTakes runs takers whose contexts end all the time, while values are offered,
+// and fails if one is lost or comes twice.
+func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx context.Context)) int64 {
+	t.Helper()
+	ctx := deadline(t)
+	got := expect(values)
+	var takers sync.WaitGroup
+	var cancelled atomic.Int64
+	var longest atomic.Int64
+	for range 8 {
+		takers.Go(func() {
+			for ctx.Err() == nil {
+				select {
+				case <-got.all:
+					return
+				default:
+				}
+				wait := time.Duration(rand.Int64N(int64(4 * time.Millisecond)))
+				short, cancel := context.WithTimeout(ctx, wait)
+				began := time.Now()
+				v, err := b.queue.Take(short)
+				cancel()
+				if late := time.Since(began) - wait; int64(late) > longest.Load() {
+					longest.Store(int64(late))
+				}
+				if err == nil {
+					got.add(v)
+				} else {
+					cancelled.Add(1)
+				}
+			}
+		})
+	}
+	go disturb(ctx)
+	for i := range values {
+		for b.redis.RPush(ctx, "orders", fmt.Sprint(i)).Err() != nil {
+			require.NoError(t, ctx.Err())
+		}
+		_ = pauseFor(ctx, time.Duration(rand.Int64N(int64(4*time.Millisecond))))
+	}
+	got.requireOnce(t, ctx)
+	takers.Wait()
+	t.Logf("%d takes cancelled, the slowest returned %s after its context",
+		cancelled.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
+	require.Less(t, time.Duration(longest.Load()), takeGrace)
+	return cancelled.Load()
+}
+
+func TestFaultCancelledTakesWithPauses(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t)
+	b := setupOn(t, s, "orders")
+	node := s.Nodes()[0]
+	cancelled := cancelledTakes(t, b, 300, func(ctx context.Context) {
+		for _, pause := range []time.Duration{100 * time.Millisecond, 2200 * time.Millisecond} {
+			_ = pauseFor(ctx, 100*time.Millisecond)
+			_ = node.Pause()
+			_ = pauseFor(ctx, pause)
+			_ = node.Resume()
+		}
+	})
+	require.Greater(t, cancelled, int64(100))
+}
+
+// A user who may not send CLIENT UNBLOCK, or learn of its id, waits a second at most for the end of a cancelled take.
+func TestFaultCancelledTakesOfAUserWithoutUnblock(t *testing.T) {
+	t.Parallel()
+	for _, rights := range []string{"~* &* +@all -client|unblock", "~* &* +@all -client"} {
+		b := as(t, redistest.Redis(t), rights)
+		require.Positive(t, cancelledTakes(t, b, 300, func(context.Context) {}))
+		n, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
+		require.NoError(t, err)
+		require.LessOrEqual(t, strings.Count(n, "\n"), 8+16+4, "connections that are left")
+	}
+}
+
+func TestFaultCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, rights string
+		paused       bool
+		bound        time.Duration
+	}{
+		{"the server answers", "+@all", false, slack},
+		{"the server is paused", "+@all", true, 3*time.Second + slack},
+		{"without CLIENT UNBLOCK", "+@all -client|unblock", false, slack},
+		{"without CLIENT UNBLOCK, paused", "+@all -client|unblock", true, 3*time.Second + slack},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Process(t)
+			b := as(t, s, "~* &* "+c.rights)
+			d := b.delayed(t)
+			var calls sync.WaitGroup
+			cancelled, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			for i := range 20 {
+				ctx := t.Context()
+				if i%2 == 0 {
+					ctx = cancelled
+				}
+				calls.Go(func() { _, _ = b.queue.Take(ctx) })
+			}
+			<-cancelled.Done()
+			waitBlocked(t, b.redis)
+			if c.paused {
+				require.NoError(t, s.Nodes()[0].Pause())
+				for range 20 {
+					calls.Go(func() { _ = d.Offer(t.Context(), "v", time.Hour) })
+				}
+			}
+			within(t, c.bound, "Close", func() { require.NoError(t, b.client.Close()) })
+			within(t, slack, "the calls", calls.Wait)
+		})
+	}
+}
+
+// A context without a deadline that is cancelled ends every call at once, also where
+// the server stands still.
+func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t)
+	b := setupOn(t, s, "orders")
+	d := b.delayed(t)
+	require.NoError(t, d.Offer(deadline(t), "v", time.Hour))
+	require.NoError(t, s.Nodes()[0].Pause())
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := map[string]func() error{
+		"Offer":       func() error { return d.Offer(ctx, "v", time.Hour) },
+		"OfferAll":    func() error { _, err := d.OfferAll(ctx, time.Hour, "a", "b"); return err },
+		"queue Offer": func() error { return b.queue.Offer(ctx, "v") },
+		"Poll":        func() error { _, err := b.queue.Poll(ctx); return err },
+		"Take":        func() error { _, err := b.queue.Take(ctx); return err },
+		"Size":        func() error { _, err := d.Size(ctx); return err },
+		"Ready": func() error {
+			return dq.NewSender(dq.NewTaker(b.client, "new", codec.String{})).Ready(ctx)
+		},
+		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
+	}
+	type result struct {
+		name string
+		err  error
+	}
+	results := make(chan result, len(calls))
+	for name, call := range calls {
+		go func() { results <- result{name, call()} }()
+	}
+	_ = pauseFor(t.Context(), 200*time.Millisecond) // all are under way
+	cancel()
+	began := time.Now()
+	for range calls {
+		r := <-results
+		t.Logf("%s: %s, %v", r.name, time.Since(began).Round(time.Millisecond), r.err)
+		require.ErrorIs(t, r.err, context.Canceled, r.name)
+	}
+	require.Less(t, time.Since(began), 1500*time.Millisecond)
+}
+
+// A server that accepts and says nothing, as one whose process stands still.
+func TestFaultTakesDoNotPileUpDials(t *testing.T) {
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
+	direct, rdb := connect(t, s.URL()), connect(t, "redis://"+p.Addr)
+	noLeak := alone(t)
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	queue := dq.NewTaker(client, "orders", codec.String{})
+	p.Set(proxy.Fault{Stall: true}, nil)
+	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {
+		for i := range 300 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%2)*time.Millisecond)
+			_, err := queue.Take(ctx)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+	})
+	require.LessOrEqual(t, p.Accepted(), 10, "connections that were dialled")
+	p.Heal()
+	require.NoError(t, direct.RPush(t.Context(), "orders", "v").Err())
+	v, err := queue.Take(deadline(t))
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+
+	p.Set(proxy.Fault{Stall: true}, nil)
+	closeWithin(t, client, time.Second+slack)
+	p.Heal()
+	noLeak()
+}
+
+func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, redistest.Redis(t), quick())
+	ctx := deadline(t)
+	const values = 50
+	got := make(chan string, values)
+	go func() {
+		for {
+			v, err := b.queue.Take(ctx)
+			if err != nil {
+				return
+			}
+			got <- v
+		}
+	}()
+	dead, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	waitBlocked(t, b.redis)
+	dead.Set(proxy.Fault{Drop: proxy.Both})
+	for i := range values {
+		require.NoError(t, b.redis.RPush(ctx, "orders", fmt.Sprint(i)).Err())
+	}
+	// The server gave the first value to the connection that is dead.
+	within(t, 10*time.Second+slack, "the first value over a new connection", func() {
+		for i := 1; i < values; i++ {
+			require.Equal(t, fmt.Sprint(i), <-got)
+		}
+	})
+	n, err := b.queue.Size(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n, "nothing is left waiting")
+	// The server has been told to end the command of the dead connection, which takes nothing later.
+	_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
+	require.NoError(t, err)
+	require.NoError(t, b.redis.RPush(ctx, "orders", "later").Err())
+	require.Equal(t, "later", <-got)
+	for _, c := range p.Conns(nil) {
+		for _, command := range c.Commands() {
+			if command[0] == "BLPOP" {
+				require.Equal(t, []string{"BLPOP", "orders", "1"}, command)
+			}
+		}
+	}
+}
+
+func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, redistest.Redis(t), dq.WithTimes(conn.Times{Idle: time.Second}))
+	ctx, cancel := context.WithCancel(deadline(t))
+	var takers sync.WaitGroup
+	for range 100 {
+		takers.Go(func() { _, _ = b.queue.Take(ctx) })
+	}
+	blocked := waiting("BLPOP")
+	require.NoError(t, p.Until(deadline(t), func() bool { return len(p.Conns(blocked)) == 100 }))
+	cancel()
+	within(t, time.Second+slack, "100 cancelled takes", takers.Wait)
+	ctx = deadline(t)
+	within(t, 5*time.Second, "until few connections are left", func() {
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(nil)) <= 20 }))
+	})
+	within(t, 10*time.Second, "until the idle ones are closed", func() {
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("BLPOP"))) == 0 }))
+	})
+	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}

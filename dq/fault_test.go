@@ -1,0 +1,283 @@
+package dq_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+var (
+	faultTest = regexp.MustCompile(`(?m)^func TestFault(\w+)\(`)
+	quoted    = regexp.MustCompile("`(\\w+)`")
+)
+
+// The README's Worker is the one of ExampleWorker_Shutdown.
+func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	_, snippet, found := strings.Cut(string(readme), "at least once.\n\n```go\n")
+	require.True(t, found)
+	snippet, _, _ = strings.Cut(snippet, "```")
+	require.Contains(t, snippet, "worker.Shutdown(ending)")
+	for line := range strings.Lines(snippet) {
+		require.Contains(t, string(examples), "\t"+line)
+	}
+}
+
+// Each row of the README's table of faults names the tests that show it.
+func TestTheTableOfFaultsNamesItsTests(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range faultTest.FindAllSubmatch(text, -1) {
+			tests[string(found[1])] = true
+		}
+	}
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(readme), "| tests `TestFault…` |\n|---|---|---|---|---|\n")
+	require.True(t, found, "README.md has the table")
+	for row := range strings.Lines(table) {
+		if !strings.HasPrefix(row, "|") {
+			break
+		}
+		cells := strings.Split(row, " | ")
+		require.Len(t, cells, 5, row)
+		require.Regexp(t, quoted, cells[4], "a row without a test")
+		for _, name := range quoted.FindAllStringSubmatch(cells[4], -1) {
+			require.True(t, tests[name[1]], "TestFault%s does not exist: %s", name[1], row)
+		}
+	}
+}
+
+// TestFaultNilIsNoValue: a poll of Redisson returns null where there is no value.
+func TestFaultNilIsNoValue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	values, err := java.NewKryo5[any]()
+	require.NoError(t, err)
+	queue := dq.NewTaker(b.client, "orders", values)
+	delayed := dq.NewSender(queue)
+	lists := dq.NewTaker(b.client, "orders", codec.JSON[[]string]{})
+	for _, offer := range []func() error{
+		func() error { return queue.Offer(ctx, nil) },
+		func() error { return delayed.Offer(ctx, nil, time.Second) },
+		func() error { return delayed.Offer(ctx, (*int32)(nil), time.Second) },
+		func() error { _, err := delayed.OfferAll(ctx, time.Second, nil, "a"); return err },
+		func() error { return lists.Offer(ctx, nil) },
+	} {
+		err := offer()
+		require.ErrorIs(t, err, dq.ErrNilValue)
+		require.NotErrorIs(t, err, dq.ErrUncertain)
+	}
+	require.Empty(t, b.redis.Keys(ctx, "*orders*").Val())
+}
+
+// A value that takes longer to arrive than a silent connection is given is no loss.
+func TestFaultASlowValueArrives(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
+	p.Set(proxy.Fault{Bandwidth: 330_000}, nil)
+	b := at(t, s, "redis://"+p.Addr+"?read_timeout=1s", quick())
+	q, ctx := b.queue, deadline(t)
+	value := strings.Repeat("x", 1<<20) // about 3 s
+	require.NoError(t, b.redis.RPush(ctx, "orders", value, value).Err())
+	got := make(chan error, 2)
+	check := func(v string, err error) {
+		if err == nil && v != value {
+			err = fmt.Errorf("%d bytes", len(v))
+		}
+		got <- err
+	}
+	go func() { check(q.Take(ctx)) }()
+	go func() { check(q.Poll(ctx)) }()
+	require.NoError(t, <-got)
+	require.NoError(t, <-got)
+}
+
+// A poll whose context ends takes nothing away: the reply is waited for, or what comes
+// later goes back.
+func TestFaultACancelledPollLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{1, 3} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			t.Parallel()
+			b := setupOn(t, redistest.Redis(t), "orders")
+			q := queueOf(t, b, codec.String{})
+			const values = 500
+			seen := expect(values)
+			for i := range values {
+				require.NoError(t, b.redis.RPush(t.Context(), "orders", fmt.Sprint(i)).Err())
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%50)*10*time.Microsecond)
+				got, err := q.Poll(ctx, most)
+				cancel()
+				require.True(t, err == nil || got == nil, "%v beside %v", got, err)
+				seen.add(got...)
+			}
+			seen.add(b.redis.LRange(t.Context(), "orders", 0, -1).Val()...)
+			seen.requireOnce(t, ended())
+		})
+	}
+}
+
+// Where the server stands still for longer than the caller is kept, the values come back
+// in their order.
+func TestFaultACancelledPollGivesBackWhatComesLate(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t)
+	observe, returned := observeReturned()
+	b := at(t, s, s.URL(), observe)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
+	want := []string{"1", "2", "3", "4"}
+	require.NoError(t, b.redis.RPush(ctx, "orders", "0", "1", "2", "3", "4").Err())
+	_, err := q.Poll(ctx, 1) // there is a connection
+	require.NoError(t, err)
+	node := s.Nodes()[0]
+	require.NoError(t, node.Pause())
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err = q.Poll(short, 3)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, node.Resume())
+	require.NoError(t, (<-returned).Err)
+	require.Eventually(t, func() bool { return b.redis.LLen(ctx, "orders").Val() == 4 }, testDeadline, time.Millisecond)
+	require.Equal(t, want, b.redis.LRange(ctx, "orders", 0, -1).Val())
+}
+
+// A server whose writes are paused postpones BLPOP, and ends itself when it is asked to
+// unblock that client. A graceful fail-over in a cluster is such a pause.
+func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(ctx context.Context, c *dq.Client, q *dq.Taker[string]){
+		"cancelled": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
+			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+			defer cancel()
+			_, _ = q.Take(ctx)
+		},
+		"PollWithin": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
+			_, _ = q.PollWithin(ctx, 200*time.Millisecond)
+		},
+		"in its second turn": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
+			ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+			defer cancel()
+			_, _ = q.Take(ctx)
+		},
+		"closed": func(ctx context.Context, c *dq.Client, q *dq.Taker[string]) {
+			taken := make(chan struct{})
+			go func() { _, _ = q.Take(ctx); close(taken) }()
+			<-time.After(200 * time.Millisecond) // of blocking
+			_ = c.Close()
+			<-taken
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Process(t)
+			b := setupOn(t, s, "orders")
+			client, err := dq.NewClient(connect(t, s.URL()), quick())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = client.Close() })
+			q := dq.NewTaker(client, "orders", codec.String{})
+			ctx := deadline(t)
+			for range 2 { // the second time, with connections that are there already
+				require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", 3000, "WRITE").Err())
+				take(ctx, client, q)
+				require.NoError(t, b.redis.Do(ctx, "CLIENT", "UNPAUSE").Err())
+				require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err(), "the server lives")
+				require.Eventually(t, func() bool { return b.redis.LLen(ctx, "orders").Val() == 1 }, testDeadline, time.Millisecond,
+					"and a taker that is gone took nothing")
+				require.NoError(t, b.redis.Del(ctx, "orders").Err())
+			}
+		})
+	}
+}
+
+// answering is a server that answers each command by a function, until the test ends.
+func answering(t *testing.T, answer func(command []string) string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for r := resp.NewReader(bufio.NewReader(c), 1<<16); ; {
+					command, err := r.ReadCommand()
+					if err != nil {
+						return
+					}
+					if _, err := c.Write([]byte(answer(command))); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A Cluster that is back at the last attempt knows no scripts: it is given the offer's.
+func TestFaultAClusterIsBackWithoutScripts(t *testing.T) {
+	t.Parallel()
+	for _, down := range []int64{0, 11} { // of the attempts there are 12
+		var offers atomic.Int64
+		var loaded atomic.Bool
+		address := answering(t, func(command []string) string {
+			switch name := strings.ToUpper(command[0]); {
+			case name == "HELLO":
+				return "-ERR unknown command 'HELLO'\r\n"
+			case name == "SCRIPT" && strings.EqualFold(command[1], "load"):
+				loaded.Store(true)
+				return "$40\r\n" + strings.Repeat("0", 40) + "\r\n"
+			case name == "CLIENT" && strings.EqualFold(command[1], "id"):
+				return ":1\r\n"
+			case name != "EVALSHA":
+				return "+OK\r\n"
+			case offers.Add(1) <= down:
+				return "-CLUSTERDOWN The cluster is down\r\n"
+			case !loaded.Load():
+				return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+			}
+			return "$-1\r\n"
+		})
+		rdb := redis.NewClient(&redis.Options{Addr: address})
+		client, err := dq.NewClient(rdb, dq.WithClockStepDetection(false))
+		require.NoError(t, err)
+		d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
+		require.NoError(t, d.Offer(deadline(t), "m", 1e12), "down for %d", down)
+		require.NoError(t, client.Close())
+		require.NoError(t, rdb.Close())
+	}
+}

@@ -1,9 +1,0 @@
-package ops_test
-
-import (
-	"testing"
-
-	"github.com/dq-bench/dq-bench/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }
