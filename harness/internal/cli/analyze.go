@@ -72,7 +72,7 @@ func newAnalyze() *call {
 			c.notice("dq-bench: listening to MONITOR for %v, which is a load on the server", length)
 			err = c.listenTo(reader, length)
 		case len(files) == 0 && term.IsTerminal(int(os.Stdin.Fd())):
-			return usageError(errors.New("expected a FILE, '-' for the standard input, or --redis URL; see 'dq-bench analyze --help'"))
+			return usageError(errors.New("expected a FILE, '-' for the standard input, or --redis URL or --for TIME to listen to a server; see 'dq-bench analyze --help'"))
 		default:
 			err = reader.Log(c.Context(), func() (io.ReadCloser, error) { return io.NopCloser(c.InOrStdin()), nil })
 		}

@@ -14,11 +14,9 @@ import (
 
 // diffDocument is what `diff --json` prints.
 type diffDocument struct {
-	Schema string `json:"schema"`
-	// Identical reports whether every case that could be compared means the same.
-	Identical bool `json:"identical"`
-	// Tolerance is how far the delays of an offer may differ.
-	Tolerance float64      `json:"tolerance_ms"`
+	Schema    string       `json:"schema"`
+	Identical bool         `json:"identical"`    // every case that could be compared means the same
+	Tolerance float64      `json:"tolerance_ms"` // between the delays of an offer
 	Files     []diffedFile `json:"files"`
 }
 
@@ -57,11 +55,10 @@ func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedF
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		a, b := left[name], right[name]
 		file := diffedFile{File: name}
-		switch {
-		case a == nil || b == nil:
+		if a == nil || b == nil {
 			side := map[bool]string{true: "right", false: "left"}[a == nil]
 			file.Cases = []trace.Outcome{{Finding: &trace.Finding{Meaning: "the recording " + name + " is only on the " + side}}}
-		default:
+		} else {
 			if name == "." {
 				file.File = a.Path + " and " + b.Path
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -72,7 +73,7 @@ func (d *doctorCall) options(queues []string) (err error) {
 		d.look.Release = &release
 	}
 	d.look.Queues, d.look.Wait = slices.Compact(slices.Sorted(slices.Values(queues))), 2*time.Second
-	d.look.Flags, d.look.Address = addressFlags(d.redis, d.given("redis")), redis.Redact(d.redis)
+	d.look.Flags, d.look.Address = d.addressFlags(), redis.Redact(d.redis)
 	return d.checkListen()
 }
 
@@ -96,18 +97,19 @@ func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
 	return doctorVerdict(seen)
 }
 
-// addressFlags are the flags of an address for a printed command, without its password; empty for the default, and for the
+// addressFlags are the flags of --redis for a printed command, without the password; empty for the default, and for the
 // address of DQ_REDIS, which the command reads too.
-func addressFlags(address string, given bool) []string {
-	spec, err := redis.Parse(address)
-	if !given || address == localRedis || err != nil {
+func (c *call) addressFlags() []string {
+	spec, err := redis.Parse(c.redis)
+	if !c.given("redis") && !c.given(passwordFlag) || c.redis == localRedis || err != nil {
 		return nil
 	}
+	file := cmp.Or(c.Flag(passwordFlag).Value.String(), "FILE")
 	shown := spec.Address.String()
 	if shown == redis.Redact(shown) {
 		return []string{"--redis", text.Shell(shown)}
 	}
-	return []string{"--redis-password-file", "FILE", "--redis", text.Shell(strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1))}
+	return []string{"--" + passwordFlag, text.Shell(file), "--redis", text.Shell(strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1))}
 }
 
 // doctorVerdict is an error if a finding is red.

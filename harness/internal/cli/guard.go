@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -84,8 +83,6 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		text.WriteString("\n")
 		switch {
 		case failed != nil:
-		case redis.HasErrorPrefix(errors.New(q.Error), "READONLY"):
-			failed = fmt.Errorf("queue %q: %s; expected the master, which this server is a replica of", q.Queue, q.Error)
 		case q.Error != "":
 			failed = fmt.Errorf("queue %q: %s", q.Queue, q.Error)
 		case q.Aside > 0:

@@ -76,7 +76,7 @@ func newMigrate() *call {
 			o.Java = client
 		}
 		return c.onServer(func(srv *redis.Server, conn redis.Conn) error {
-			o.Cluster, o.Flags = srv.Cluster(), addressFlags(c.redis, c.given("redis"))
+			o.Cluster, o.Flags = srv.Cluster(), c.addressFlags()
 			return c.migrate(conn, queues, o)
 		})
 	})

@@ -86,15 +86,12 @@ func (c *call) served(page http.Handler, source web.Metrics) (url string, done f
 // checkWritable finds out before the work whether a file can be written, and touches none that is there. An empty name is no
 // file; a device or a pipe is not looked at.
 func checkWritable(flag, name string) error {
-	if name == "" {
-		return nil
-	}
 	path := filepath.Clean(name)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return fmt.Errorf("%s: %s cannot be written: it is a folder", flag, name)
-		}
+	switch info, err := os.Stat(path); {
+	case name == "", err == nil && !info.IsDir() && !info.Mode().IsRegular():
 		return nil
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s: %s cannot be written: it is a folder", flag, name)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
 	if err != nil {

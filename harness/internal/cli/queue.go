@@ -47,7 +47,7 @@ func newQueueVerb(verb string) *call {
 		q.yes(&q.All, "all")
 		q.java.add(q.call)
 	}
-	q.live(changeRights)
+	q.live(map[bool]string{true: doctorRights, false: changeRights}[q.reads()])
 	if verb == "reschedule" {
 		q.list(&q.to, "to")
 		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"
@@ -89,7 +89,7 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 			return err
 		}
 	}
-	q.Site = ops.Site{Address: q.redis, Flags: addressFlags(q.redis, q.given("redis")), Folder: q.out}
+	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out}
 	editor := ops.NewEditor(conn, q.Queue)
 	editor.Redact = q.redact
 	if q.java.given() {

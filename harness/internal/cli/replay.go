@@ -23,8 +23,7 @@ type replayDocument struct {
 type replayServer struct {
 	Product string `json:"product"`
 	Version string `json:"version"`
-	// How says where it runs, as people read it.
-	How string `json:"how"`
+	How     string `json:"how"` // where it runs, as people read it
 }
 
 func newReplay() *call {
@@ -64,11 +63,10 @@ func replayPlans(ctx context.Context, files []string) ([]*replay.Plan, error) {
 		tree, err := trace.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if tree[name] == nil {
-				continue
+			if recording := tree[name]; recording != nil {
+				plan, err := replay.NewPlan(recording)
+				plans, errs = append(plans, plan), append(errs, err)
 			}
-			plan, err := replay.NewPlan(tree[name])
-			plans, errs = append(plans, plan), append(errs, err)
 		}
 	}
 	return plans, errors.Join(errs...)

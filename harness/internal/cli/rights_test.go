@@ -22,7 +22,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	client := redistest.Client(srv)
 	defer client.Close()
 	for command, rights := range map[string]string{
-		"doctor orders": doctorRights, "doctor": doctorRights,
+		"doctor orders": doctorRights, "doctor": doctorRights, "queue list orders": doctorRights,
 		"migrate orders --to 4.7.0 --yes": changeRights, "migrate orders --codec string:json --classpath app.jar --yes": changeRights,
 		"queue repair orders --yes --out " + t.TempDir(): changeRights, "queue reschedule orders --all --to 2h --yes --out " + t.TempDir(): changeRights,
 		"guard orders --for 200ms": guardRights, "guard --all --for 200ms": guardRights,

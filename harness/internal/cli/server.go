@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -82,9 +83,16 @@ func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
 		return fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
 	}
 	err = work(srv, conn)
-	// The second is the message to a script before Redis 7.2.
-	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")) {
+	says := func(what string) bool { return err != nil && strings.Contains(err.Error(), what) }
+	switch {
+	case says("NOPERM"), says("The user executing the script can't"): // before Redis 7.2
 		err = fmt.Errorf("the server refuses: %w; grant the user %s", err, c.rights)
+	case says("READONLY"):
+		info, _ := conn.Do(context.WithoutCancel(ctx), "INFO", "replication").Text()
+		field := redis.Fields(info)
+		err = fmt.Errorf("%w; name its master by --redis: %s", err, net.JoinHostPort(field["master_host"], field["master_port"]))
+	case says("WRONGTYPE"):
+		err = fmt.Errorf("%w; 'dq-bench doctor QUEUE' names the key", err)
 	}
 	return err
 }
