@@ -15,7 +15,7 @@ help: ## list the targets
 build: ## build bin/dq-bench
 	$(GO) build -o bin/dq-bench ./cmd/dq-bench
 
-JAVA_VALUES := harness/internal/values/java
+JAVA_VALUES := harness/internal/ops/java
 
 .PHONY: java-values
 java-values: ## compile JavaValues.java into the binary, so that a Java without a compiler runs it; needs a JDK 17

@@ -46,15 +46,13 @@ var rooms = []room{
 		"harness/internal/compare", "harness/internal/report", "harness/internal/web",
 	}, []string{"dq", "ground", "result", "load"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
-		"harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
-		"harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
+		"harness/internal/trace", "harness/internal/conformance", "harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
 		"harness/internal/ops", "harness/internal/analysis",
-	}, []string{"dq", "codec", "ground", "judge", "result", "report", "values"}},
-	{"values", "What do Java's codecs make of a value?", []string{"harness/internal/values"}, []string{"codec", "ground"}},
+	}, []string{"dq", "codec", "ground", "judge", "result", "report"}},
 	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},
-		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops", "values"}},
+		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops"}},
 }
 
 // roomOf returns the room that names the longest prefix of a folder, or "". A folder of harness/internal is named by a room.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -170,7 +170,7 @@ func (a *Analysis) story(q *queue, value []byte) *Story {
 	if a.Where == "" || len(a.stories) == maxStories {
 		return nil
 	}
-	shown, err := values.Show(values.Detect(value).Likeliest(), value)
+	shown, err := ops.ShowValue(ops.DetectValue(value).Likeliest(), value)
 	if err != nil {
 		shown = fmt.Sprintf("%q", value)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/codec/java"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 )
 
 // maxValue bounds the bytes that are read of a value: Redis takes 512 MB, too many to show as text.
@@ -86,17 +86,17 @@ func (d decoding) read() ([]byte, error) {
 
 // byGo reads a value without Java.
 func (d decoding) byGo(data []byte) (decodedValue, error) {
-	kind := values.Detect(data)
+	kind := ops.DetectValue(data)
 	if d.codec != "" && !slices.Contains(strings.Split(kind.Codec, "|"), d.codec) {
 		kind.Class = ""
 	}
 	kind.Codec = cmp.Or(d.codec, kind.Codec)
 	codec := kind.Likeliest()
-	shown, err := values.Show(codec, data)
+	shown, err := ops.ShowValue(codec, data)
 	var class *java.ClassError
 	var value *java.ValueError
 	switch {
-	case kind.Codec == values.Unknown:
+	case kind.Codec == ops.UnknownValue:
 		return decodedValue{}, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
 	case errors.Is(err, errors.ErrUnsupported):
 		return decodedValue{}, usageError(named("--codec", err))
@@ -126,14 +126,14 @@ func (d decoding) byJava(data []byte) (v decodedValue, err error) {
 		return v, err
 	}
 	defer client.Close()
-	codec := cmp.Or(d.codec, values.Detect(data).Likeliest())
-	if codec == values.Unknown {
+	codec := cmp.Or(d.codec, ops.DetectValue(data).Likeliest())
+	if codec == ops.UnknownValue {
 		return v, usageError(errors.New("the bytes do not tell which codec wrote them: --codec names it"))
 	}
 	if err := lacks(codec, client.Old, client.OldCodecs); err != nil {
 		return v, err
 	}
-	replies, err := client.Do(d.Context(), values.Request{"verb": "decode", "codec": codec, "class": d.class, "value": data})
+	replies, err := client.Do(d.Context(), ops.JavaRequest{"verb": "decode", "codec": codec, "class": d.class, "value": data})
 	if err != nil {
 		return v, err
 	}
@@ -161,7 +161,7 @@ func newTypes() *call {
 			return err
 		}
 		defer client.Close()
-		replies, err := client.Do(c.Context(), values.Request{"verb": "gotypes", "class": strings.Join(classes, " "), "package": "messages"})
+		replies, err := client.Do(c.Context(), ops.JavaRequest{"verb": "gotypes", "class": strings.Join(classes, " "), "package": "messages"})
 		if err == nil {
 			err = replies[0].Err()
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -28,9 +28,9 @@ func (f *javaFlags) add(c *call) {
 func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != "" }
 
 // start starts Java. Without --release, the Redisson on the class path reads and writes.
-func (f javaFlags) start(c *call) (*values.Client, error) {
+func (f javaFlags) start(c *call) (*ops.JavaClient, error) {
 	named := os.Getenv("DQ_JAVA")
-	o := values.Options{ClassPath: f.classPath}
+	o := ops.JavaOptions{ClassPath: f.classPath}
 	var err error
 	if named != "" {
 		o.Java, err = program.SplitCommandLine(named)
@@ -45,8 +45,8 @@ func (f javaFlags) start(c *call) (*values.Client, error) {
 	case !f.given():
 		err = errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read")
 	case f.release == "":
-		return values.Start(c.Context(), o)
-	case values.Elsewhere(o.Java) > 0:
+		return ops.StartJava(c.Context(), o)
+	case ops.Elsewhere(o.Java) > 0:
 		err = fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, named)
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (f javaFlags) start(c *call) (*values.Client, error) {
 	if old == fresh {
 		o.Old = o.New
 	}
-	return values.Start(c.Context(), o)
+	return ops.StartJava(c.Context(), o)
 }
 
 // lacks is the error about a codec that a Redisson cannot use; nil for one that it can, and for the name of a class.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -99,7 +98,7 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 		}
 		defer java.Close()
 		editor.Decode = func(ctx context.Context, codec string, value []byte) (string, error) {
-			replies, err := java.Do(ctx, values.Request{"verb": "decode", "codec": codec, "value": value})
+			replies, err := java.Do(ctx, ops.JavaRequest{"verb": "decode", "codec": codec, "value": value})
 			if err != nil || replies[0].Err() != nil {
 				return "", err // a value that Java does not read matches nothing
 			}

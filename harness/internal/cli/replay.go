@@ -7,16 +7,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // replayDocument is what `replay --json` prints.
 type replayDocument struct {
-	Schema string           `json:"schema"`
-	Server replayServer     `json:"server"`
-	Files  []*replay.Result `json:"files"`
+	Schema string                `json:"schema"`
+	Server replayServer          `json:"server"`
+	Files  []*trace.ReplayResult `json:"files"`
 }
 
 // replayServer is the server that recordings were sent to.
@@ -56,15 +55,15 @@ func newReplay() *call {
 }
 
 // replayPlans reads every file before a server is started, and names each file that cannot be used.
-func replayPlans(ctx context.Context, files []string) ([]*replay.Plan, error) {
-	var plans []*replay.Plan
+func replayPlans(ctx context.Context, files []string) ([]*trace.ReplayPlan, error) {
+	var plans []*trace.ReplayPlan
 	var errs []error
 	for _, file := range files {
 		tree, err := trace.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
 			if recording := tree[name]; recording != nil {
-				plan, err := replay.NewPlan(recording)
+				plan, err := trace.NewReplayPlan(recording)
 				plans, errs = append(plans, plan), append(errs, err)
 			}
 		}
@@ -72,15 +71,15 @@ func replayPlans(ctx context.Context, files []string) ([]*replay.Plan, error) {
 	return plans, errors.Join(errs...)
 }
 
-func replayAll(ctx context.Context, address string, notice func(string), plans []*replay.Plan) (srv *redis.Server, results []*replay.Result, err error) {
+func replayAll(ctx context.Context, address string, notice func(string), plans []*trace.ReplayPlan) (srv *redis.Server, results []*trace.ReplayResult, err error) {
 	srv, err = redis.Start(ctx, address, notice)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func(started *redis.Server) { err = errors.Join(err, started.Close()) }(srv)
-	target := replay.Target{URL: srv.URL(), Own: srv.How != "external"}
+	target := trace.ReplayTarget{URL: srv.URL(), Own: srv.How != "external"}
 	for _, plan := range plans {
-		result, err := replay.Run(ctx, target, plan)
+		result, err := trace.Replay(ctx, target, plan)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", plan.Recording.Path, err)
 		}

@@ -15,13 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 )
 
 // runs returns n runs of a version, two minutes apart, the later minute for odd seeds.
 func runs(seed uint64, n int, scale float64) (all []*run.Document) {
 	for i := range uint64(n) {
-		r := runtest.Sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
+		r := run.Sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
 		r.Scenario.Seed = 1
 		r.Started = time.Date(2026, 1, 1, 0, int(2*i+seed%2), 0, 0, time.UTC)
 		all = append(all, r)
@@ -72,7 +71,7 @@ func TestTwoSets(t *testing.T) {
 		}, Worse, "NEW is worse"},
 		"rising and later the next day": {12, 1.2, func(old, new []*run.Document) {
 			for i, r := range new {
-				*r = *runtest.Sample(uint64(100+i), 20_000, 1+.1*float64(i))
+				*r = *run.Sample(uint64(100+i), 20_000, 1+.1*float64(i))
 				r.Scenario.Seed, r.Started = 1, old[i].Started.AddDate(0, 0, 1)
 			}
 		}, Inconclusive, "Inconclusive: the sets were not measured by turns, so the hour may be what differs, for lateness p50 of NEW rises from run to run. Otherwise: NEW is worse"},
@@ -117,7 +116,7 @@ func TestTwoSets(t *testing.T) {
 func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 	short := func(seed uint64, messages int, scale float64) (all []*run.Document) {
 		for i, r := range runs(seed, 8, 1) {
-			all = append(all, runtest.Sample(seed+2*uint64(i), messages, scale))
+			all = append(all, run.Sample(seed+2*uint64(i), messages, scale))
 			all[i].Scenario, all[i].Started = r.Scenario, r.Started
 		}
 		return all
@@ -142,7 +141,7 @@ func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 
 	old, new = inPairs(MinPairs, 5)
 	for i := range old {
-		a, b := runtest.Sample(uint64(i), 100, 1), runtest.Sample(uint64(50+i), 100, 5)
+		a, b := run.Sample(uint64(i), 100, 1), run.Sample(uint64(50+i), 100, 5)
 		old[i].Histograms, new[i].Histograms = a.Histograms, b.Histograms
 	}
 	c = judge(t, old, new)
@@ -196,7 +195,7 @@ func inPairs(pairs int, scale float64) (old, new []*run.Document) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range uint64(pairs) {
 		machine := 1 + 99*rng.Float64()
-		a, b := runtest.Sample(2*i, 10_000, machine), runtest.Sample(2*i+1, 10_000, machine*scale)
+		a, b := run.Sample(2*i, 10_000, machine), run.Sample(2*i+1, 10_000, machine*scale)
 		for _, r := range []*run.Document{a, b} {
 			r.Scenario.Seed, r.Beside = 1, &run.Beside{Block: fmt.Sprint(i), Sides: 2}
 		}
@@ -334,7 +333,7 @@ func TestVersionsInOrder(t *testing.T) {
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
 	for i := range 2 {
-		text, err := runtest.Sample(uint64(i), 100, 1).Encode()
+		text, err := run.Sample(uint64(i), 100, 1).Encode()
 		require.NoError(t, err)
 		in := filepath.Join(folder, fmt.Sprint(i))
 		require.NoError(t, os.Mkdir(in, 0o755))

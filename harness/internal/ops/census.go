@@ -16,7 +16,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -81,11 +80,11 @@ func messageOf(raw string, score float64, redact bool) Message {
 // of is the message of a value, shown in a line of at most 200 bytes.
 func (m Message) of(value []byte, redact bool) Message {
 	const most = 200
-	kind := values.Detect(value)
+	kind := DetectValue(value)
 	if m.value, m.Codec, m.Class = value, kind.Codec, kind.Class; redact {
 		return m
 	}
-	shown, err := values.Show(kind.Likeliest(), value)
+	shown, err := ShowValue(kind.Likeliest(), value)
 	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
 		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
 	}

@@ -18,16 +18,15 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Parts are the parts of a queue that hold messages.
 var Parts = []string{"waiting", "ahead", "ready", "held", "retry", "dead", "aside"}
 
-// packed reports whether a part holds members of a delayed queue: waiting ones, and those that a guard has taken out ahead. A change finds
+// isPacked reports whether a part holds members of a delayed queue: waiting ones, and those that a guard has taken out ahead. A change finds
 // either where the member is, and puts it back among the waiting ones.
-func packed(of string) bool { return of == "waiting" || of == "ahead" }
+func isPacked(of string) bool { return of == "waiting" || of == "ahead" }
 
 // Item is a message in a part of a queue.
 type Item struct {
@@ -87,7 +86,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	}
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
-		if packed(of) || of == "aside" {
+		if isPacked(of) || of == "aside" {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
 		}
 		r, err := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
@@ -116,7 +115,7 @@ type Filter func(ctx context.Context, e *Editor, i *Item) (bool, error)
 func Where(text string) (Filter, error) {
 	if text == "due=never" {
 		return func(_ context.Context, _ *Editor, i *Item) (bool, error) {
-			return packed(i.Of) && isNever(i.DueMS), nil
+			return isPacked(i.Of) && isNever(i.DueMS), nil
 		}, nil
 	}
 	d, err := time.ParseDuration(text[min(4, len(text)):])
@@ -173,11 +172,11 @@ func Match(text string) (func(value []byte, shown string) bool, error) {
 
 // show is the value as JSON; empty if nothing here reads it.
 func (e *Editor) show(ctx context.Context, i *Item) (string, error) {
-	shown, err := values.Show(values.Kind{Codec: i.Codec}.Likeliest(), i.value)
+	shown, err := ShowValue(ValueKind{Codec: i.Codec}.Likeliest(), i.value)
 	if err == nil || e.Decode == nil {
 		return shown, nil
 	}
-	return e.Decode(ctx, values.Kind{Codec: i.Codec}.Likeliest(), i.value)
+	return e.Decode(ctx, ValueKind{Codec: i.Codec}.Likeliest(), i.value)
 }
 
 // decode reads JSON; its numbers keep their digits.
@@ -275,7 +274,7 @@ func batchOf(changes []Change) (n int) {
 
 func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
 	dest := e.names.Destination
-	if !packed(batch[0].Of) {
+	if !isPacked(batch[0].Of) {
 		args := []any{batch[0].Action, batch[0].Of}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count)
@@ -364,7 +363,7 @@ func (e *Editor) Import(r io.Reader) ([]Change, error) {
 		switch {
 		case !slices.Contains(Parts, x.Of):
 			return bad("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
-		case err != nil || math.IsNaN(due), (packed(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
+		case err != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
 			return bad("got a member of %d bytes, and due %q", len(x.Member), x.Due)
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
@@ -392,7 +391,7 @@ func (i Item) Line(now time.Time) string {
 
 // Shown names the message of a change.
 func (c Change) Shown() string {
-	if !packed(c.Of) && c.Of != "aside" {
+	if !isPacked(c.Of) && c.Of != "aside" {
 		return fmt.Sprintf("%.80q", c.Key)
 	}
 	m := messageOf(string(c.Key), 0, false)

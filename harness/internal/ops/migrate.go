@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -41,7 +40,7 @@ type MigrateOptions struct {
 
 // Asker asks Java about values: *values.Client.
 type Asker interface {
-	Do(ctx context.Context, requests ...values.Request) ([]values.Reply, error)
+	Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error)
 }
 
 // Migration is the plan or the result for one queue.
@@ -335,11 +334,11 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 	o, m := w.options, w.result
 	all := make([][]byte, len(items))
-	var requests []values.Request
+	var requests []JavaRequest
 	var of []int
 	for k, i := range items {
 		if all[k] = i.value; o.From != "" && !w.refused[i.key] && i.count != "done" && looksLike(o.From, i.value) {
-			requests = append(requests, values.Request{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
+			requests = append(requests, JavaRequest{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
 			of = append(of, k)
 		}
 	}
@@ -369,14 +368,14 @@ func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 // looksLike reports whether a codec may have written a value. A codec that leaves no mark may have.
 func looksLike(name string, value []byte) bool {
 	name = strings.ReplaceAll(name, "json3", "json") // the same form
-	kinds := strings.Split(strings.ReplaceAll(values.Detect(value).Codec, "json3", "json"), "|")
+	kinds := strings.Split(strings.ReplaceAll(DetectValue(value).Codec, "json3", "json"), "|")
 	switch inner := name[strings.LastIndex(name, "/")+1:]; {
 	case name == "long":
 		_, err := codec.Long{}.Decode(value)
 		return err == nil
-	case name == "string" && kinds[0] == values.Unknown:
+	case name == "string" && kinds[0] == UnknownValue:
 		return utf8.Valid(value) // with control characters
-	case name == "marshalling" && kinds[0] == values.Unknown:
+	case name == "marshalling" && kinds[0] == UnknownValue:
 		return len(value) > 0 && value[0] == 4 // its version; Java knows
 	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
 		return true

@@ -13,7 +13,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 func mustJSON(t *testing.T, v any) []byte {
@@ -26,17 +25,17 @@ func mustJSON(t *testing.T, v any) []byte {
 // quoting recodes a string as JSON, and refuses "no"; it fails after some values.
 type quoting struct{ left int }
 
-func (q *quoting) Do(_ context.Context, requests ...values.Request) (all []values.Reply, err error) {
+func (q *quoting) Do(_ context.Context, requests ...ops.JavaRequest) (all []ops.JavaReply, err error) {
 	for _, r := range requests {
 		if q.left--; q.left < 0 {
 			return nil, fmt.Errorf("killed")
 		}
 		value := string(r["value"].([]byte))
 		if value == "no" {
-			all = append(all, values.Reply{Reason: "cannot be"})
+			all = append(all, ops.JavaReply{Reason: "cannot be"})
 			continue
 		}
-		all = append(all, values.Reply{OK: true, Value: []byte(strconv.Quote(value))})
+		all = append(all, ops.JavaReply{OK: true, Value: []byte(strconv.Quote(value))})
 	}
 	return all, nil
 }

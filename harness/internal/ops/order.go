@@ -52,7 +52,7 @@ func (o *Order) Check() (err error) {
 			return fmt.Errorf("--of %s: expected %s", part, strings.Join(Parts, ", "))
 		case o.Verb == "deliver" && (part == "ready" || part == "aside"):
 			return fmt.Errorf("--of %s: messages there cannot be delivered", part)
-		case o.Verb == "reschedule" && !packed(part):
+		case o.Verb == "reschedule" && !isPacked(part):
 			return fmt.Errorf("--of %s: only waiting messages have a due time", part)
 		}
 	}

@@ -25,7 +25,7 @@ var opposite = map[string]string{
 // undone is the change that undoes c.
 func (c Change) undone() Change {
 	c.Action, c.Due = opposite[c.Action], ""
-	if !packed(c.Of) && c.Action == "restore" {
+	if !isPacked(c.Of) && c.Action == "restore" {
 		c.Action = "put"
 	}
 	return c
@@ -146,7 +146,7 @@ func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error
 	kept, pending := GhostsKey(e.names.Destination), e.names.Pending
 	list := map[string]string{"ghost": kept, "unghost": kept, "list": pending, "unlist": pending, "once": pending, "again": pending}[c.Action]
 	part := c.Of
-	if packed(part) {
+	if isPacked(part) {
 		part = "aside"
 	}
 	r, err := e.conn.Pipe(ctx, []any{"ZSCORE", e.set("waiting"), c.Key}, []any{"ZSCORE", e.set("ahead"), c.Key}, []any{"ZSCORE", e.set(part), c.Key},
@@ -169,7 +169,7 @@ func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error
 		unsure = true
 	case c.Action == "reschedule":
 		there, unsure = score == target, !waits
-	case c.Action == "aside", !packed(c.Of): // a Worker ends its leases
+	case c.Action == "aside", !isPacked(c.Of): // a Worker ends its leases
 		there, unsure = other, !other && gone && (c.Of == "held" || c.Of == "retry")
 	case list != "": // no LPOS before Redis 6.0.6
 		there, unsure = len(listed) > map[string]int{"once": 1, "again": 1}[c.Action], unknown != nil

@@ -18,13 +18,12 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 )
 
 // sample is a run in Redisson's format with objectives, seconds, a machine and a verdict.
 func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 	t.Helper()
-	r := runtest.Sample(seed, 5000, scale)
+	r := run.Sample(seed, 5000, scale)
 	r.Format, r.Scenario.Seed = run.RedissonFormat, 1
 	r.Intervals = nil
 	for s := range 12 {
@@ -300,10 +299,10 @@ func TestPageOfAClimb(t *testing.T) {
 
 // A run that delivered nothing, or has no server and no second, still has a page.
 func TestPageOfLittle(t *testing.T) {
-	empty := runtest.Sample(1, 0, 1)
+	empty := run.Sample(1, 0, 1)
 	empty.Server, empty.ServerStats, empty.Intervals = nil, nil, nil
 	empty.Judge(nil)
-	one := runtest.Sample(2, 1, 1)
+	one := run.Sample(2, 1, 1)
 	one.ServerStats.CPUSeconds = math.SmallestNonzeroFloat64
 	one.Judge(nil)
 	one.Validity = &run.Validity{Reasons: []string{"late"}}

@@ -1,4 +1,4 @@
-// Package trace answers: what did Redis see, and do two recordings mean the same?
+// Package trace answers: what did Redis see, do two recordings mean the same, and does a server do it again?
 //
 // Conn is a connection in MONITOR mode. It uses its own socket: client libraries lose lines, or all of them under RESP3. Line is the
 // exact codec of a line, Recording a file of lines.
@@ -20,4 +20,8 @@
 //
 // Within a role all calls must be equal in order, byte for byte. Across roles the order counts where one call depends on
 // another: see order.go. Nothing is matched by similarity.
+//
+// Replay asks whether a server does what a recording shows. It sends the commands of clients, one connection for each recorded
+// peer, in the recorded order and case, and compares what MONITOR shows line by line, then the keys and the subscriptions with a
+// small model of Redis.
 package trace

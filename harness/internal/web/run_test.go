@@ -23,7 +23,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -184,7 +183,7 @@ func store(t *testing.T, versions ...string) (folder string, runs map[string]*ru
 			if k == len(versions)-1 {
 				scale *= 3
 			}
-			r := runtest.Sample(uint64(i*len(versions)+k), 10_000, scale)
+			r := run.Sample(uint64(i*len(versions)+k), 10_000, scale)
 			r.Driver.Version, r.Scenario.Seed = version, 1
 			place := k
 			if i%2 == 1 { // there and back
@@ -275,7 +274,7 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	folder := t.TempDir()
 	names := []string{"a\nb", "c\r\nd", "e\rf", `"><b>&é`, "plain\n/1"}
 	for i, name := range names {
-		r := runtest.Sample(uint64(i), 10_000, 1)
+		r := run.Sample(uint64(i), 10_000, 1)
 		r.Scenario.Seed = 1
 		r.Judge(nil)
 		write(t, folder, name, r)

@@ -12,14 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 )
 
 // The sets that the ticked rows make.
 func TestSets(t *testing.T) {
 	folder := t.TempDir()
 	write := func(id, version string, hour int) {
-		r := runtest.Sample(uint64(hour), 10, 1)
+		r := run.Sample(uint64(hour), 10, 1)
 		r.Driver.Version, r.Started = version, time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, id), 0o755))
 		missing, err := run.WriteFolder(filepath.Join(folder, id), r, nil)

@@ -1,4 +1,4 @@
-package replay_test
+package trace_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -39,16 +38,16 @@ func parse(t *testing.T, text string) *trace.Recording {
 	return rec
 }
 
-func ownRedis(t *testing.T) replay.Target {
+func ownRedis(t *testing.T) trace.ReplayTarget {
 	t.Helper()
-	return replay.Target{URL: redistest.Redis(t).URL(), Own: true}
+	return trace.ReplayTarget{URL: redistest.Redis(t).URL(), Own: true}
 }
 
-func run(t *testing.T, target replay.Target, text string) *replay.Result {
+func run(t *testing.T, target trace.ReplayTarget, text string) *trace.ReplayResult {
 	t.Helper()
-	plan, err := replay.NewPlan(parse(t, text))
+	plan, err := trace.NewReplayPlan(parse(t, text))
 	require.NoError(t, err)
-	result, err := replay.Run(t.Context(), target, plan)
+	result, err := trace.Replay(t.Context(), target, plan)
 	require.NoError(t, err)
 	return result
 }
@@ -70,7 +69,7 @@ func TestDocumentsReplayIdentically(t *testing.T) {
 	}
 }
 
-func types(r *replay.Result) map[string]string {
+func types(r *trace.ReplayResult) map[string]string {
 	all := make(map[string]string)
 	for _, k := range r.Keys {
 		all[k.Name] = k.Type
@@ -94,7 +93,7 @@ func TestDocument001StatesTheKeysOfAnyQueue(t *testing.T) {
 	result := run(t, ownRedis(t), strings.Join(lines[:end], ""))
 	require.True(t, result.Identical, result.Text())
 	require.Equal(t, want.Keys, types(result))
-	require.Equal(t, []replay.Channel{{Name: want.Channels[0], Subscribers: 1}}, result.Channels)
+	require.Equal(t, []trace.ReplayChannel{{Name: want.Channels[0], Subscribers: 1}}, result.Channels)
 	lengths := map[string]int{}
 	for _, k := range result.Keys {
 		lengths[k.Type] += k.Length
@@ -155,8 +154,8 @@ func script(t *testing.T, release wire.Release, name wire.ScriptName) *wire.Scri
 	return s
 }
 
-// session offers, transfers and takes on a queue as the release does.
-func session(t *testing.T, release wire.Release, dest string) func(context.Context, goredis.UniversalClient) {
+// work offers, transfers and takes on a queue as the release does.
+func work(t *testing.T, release wire.Release, dest string) func(context.Context, goredis.UniversalClient) {
 	offer, transfer := script(t, release, wire.ScriptOffer), script(t, release, wire.ScriptTransfer)
 	n := wire.NamesOf(dest)
 	return func(ctx context.Context, client goredis.UniversalClient) {
@@ -185,7 +184,7 @@ func TestRecordingsOfAnyQueueReplayIdentically(t *testing.T) {
 			t.Run(release+" "+strconv.Quote(dest), func(t *testing.T) {
 				r, err := wire.LookupRelease(release)
 				require.NoError(t, err)
-				text := record(t, session(t, r, dest))
+				text := record(t, work(t, r, dest))
 				result := run(t, target, text)
 				require.True(t, result.Identical, result.Text())
 				require.Len(t, result.Keys, 3)
@@ -225,7 +224,7 @@ func TestBlockingTransactionsAndDatabases(t *testing.T) {
 `
 	result := run(t, ownRedis(t), text)
 	require.True(t, result.Identical, result.Text())
-	require.Equal(t, []replay.Channel{{Name: "news", Subscribers: 1}}, result.Channels)
+	require.Equal(t, []trace.ReplayChannel{{Name: "news", Subscribers: 1}}, result.Channels)
 	require.Contains(t, strings.Join(result.Deviations, "\n"), `the content of "s" is not compared: what SET does is not modelled`)
 	require.Equal(t, map[string]string{"s": "string"}, types(result))
 }
@@ -243,9 +242,9 @@ func keys(t *testing.T, srv *redis.Server) []string {
 	return briefly(t, srv, func(c goredis.UniversalClient) []string { return c.Keys(t.Context(), "*").Val() })
 }
 
-func planOf(t *testing.T, text string) *replay.Plan {
+func planOf(t *testing.T, text string) *trace.ReplayPlan {
 	t.Helper()
-	plan, err := replay.NewPlan(parse(t, text))
+	plan, err := trace.NewReplayPlan(parse(t, text))
 	require.NoError(t, err)
 	return plan
 }
@@ -253,11 +252,11 @@ func planOf(t *testing.T, text string) *replay.Plan {
 func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	srv := redistest.Redis(t)
 	ctx := t.Context()
-	target := replay.Target{URL: srv.URL()}
+	target := trace.ReplayTarget{URL: srv.URL()}
 	plan := planOf(t, document(t, "002-zlyx.monitor"))
 	cut := planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`)
-	for _, p := range []*replay.Plan{plan, cut} {
-		result, err := replay.Run(ctx, target, p)
+	for _, p := range []*trace.ReplayPlan{plan, cut} {
+		result, err := trace.Replay(ctx, target, p)
 		require.NoError(t, err)
 		require.True(t, result.Identical, result.Text())
 	}
@@ -266,7 +265,7 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	require.Contains(t, memory, "number_of_cached_scripts:0")
 
 	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.RPush(ctx, "zlyx", "a user's message").Err() }))
-	_, err := replay.Run(ctx, target, plan)
+	_, err := trace.Replay(ctx, target, plan)
 	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, `the key "zlyx"`)
 	require.Equal(t, []string{"zlyx"}, keys(t, srv))
@@ -277,7 +276,7 @@ func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, ClientName: "till-7"})
 	defer client.Close()
 	require.NoError(t, client.Ping(t.Context()).Err())
-	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
+	_, err := trace.Replay(t.Context(), trace.ReplayTarget{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
 	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "1 other clients")
 	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_rpush:")
@@ -299,7 +298,7 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 		defer client.Close()
 		came <- client.RPush(ctx, "made", "theirs").Err()
 	}()
-	_, err := replay.Run(ctx, replay.Target{URL: srv.URL()}, plan)
+	_, err := trace.Replay(ctx, trace.ReplayTarget{URL: srv.URL()}, plan)
 	require.NoError(t, <-came)
 	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "RPUSH of 127.0.0.1:")
@@ -320,7 +319,7 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plan, err := replay.NewPlan(rec)
+		plan, err := trace.NewReplayPlan(rec)
 		require.True(t, err != nil || plan != nil)
 	})
 }

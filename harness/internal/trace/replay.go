@@ -1,4 +1,4 @@
-package replay
+package trace
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -19,8 +18,8 @@ import (
 // answerTimeout bounds the wait for one answer, or for MONITOR to show a command.
 const answerTimeout = 10 * time.Second
 
-// Target is the server to replay on.
-type Target struct {
+// ReplayTarget is the server to replay on.
+type ReplayTarget struct {
 	// URL is its redis:// or rediss:// address.
 	URL string
 	// Own is true for a server that was started for this purpose: the replay empties it. Any other server must be empty
@@ -28,29 +27,29 @@ type Target struct {
 	Own bool
 }
 
-// run is one replay under way.
-type run struct {
-	plan     *Plan
-	target   Target
+// replaying is one replay under way.
+type replaying struct {
+	plan     *ReplayPlan
+	target   ReplayTarget
 	control  redis.Conn
-	monitor  *trace.Conn
-	guest    *trace.Guest // nil on an own server
+	monitor  *Conn
+	guest    *Guest // nil on an own server
 	drains   sync.WaitGroup
-	opened   []*conn
-	peers    map[string]*conn // by the recording's name
-	byAddr   map[string]*conn // by the server's name
-	sender   *conn            // of the last command that MONITOR showed; nil for a stranger
-	own      *conn            // stands for control as a sender
+	opened   []*replayConn
+	peers    map[string]*replayConn // by the recording's name
+	byAddr   map[string]*replayConn // by the server's name
+	sender   *replayConn            // of the last command that MONITOR showed; nil for a stranger
+	own      *replayConn            // stands for control as a sender
 	nonce    string
 	marks    int
-	expected []trace.Line
-	shown    []trace.Line
-	model    *trace.Keyspace
+	expected []Line
+	shown    []Line
+	model    *Keyspace
 }
 
-// conn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
+// replayConn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
 // connections themselves.
-type conn struct {
+type replayConn struct {
 	name       string // the recorded peer
 	socket     net.Conn
 	in         *resp.Reader
@@ -61,13 +60,13 @@ type conn struct {
 	closed     bool
 }
 
-// Run replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
-// failed; it is trace.ErrServerInUse if another client uses a server that is not own.
-func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
+// Replay replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
+// failed; it is ErrServerInUse if another client uses a server that is not own.
+func Replay(ctx context.Context, target ReplayTarget, plan *ReplayPlan) (_ *ReplayResult, err error) {
 	if plan.Divergence != nil {
 		return plan.result(), nil
 	}
-	r := &run{plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(), peers: map[string]*conn{}, byAddr: map[string]*conn{}, own: &conn{}}
+	r := &replaying{plan: plan, target: target, model: NewKeyspace(), nonce: rand.Text(), peers: map[string]*replayConn{}, byAddr: map[string]*replayConn{}, own: &replayConn{}}
 	address, err := redis.ParseAddress(target.URL)
 	if err != nil || address.Topology != redis.Single {
 		return nil, errors.Join(errors.New("replay needs one server, redis://host:port or rediss://host:port"), err)
@@ -78,7 +77,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	defer r.disconnect()
 	// MONITOR begins before the check that the server is empty: a later key without another client's command is the
 	// replay's.
-	if r.monitor, err = trace.Dial(ctx, target.URL); err != nil {
+	if r.monitor, err = Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
 	if r.control, err = redis.ConnectMany(target.URL, 1); err != nil {
@@ -95,7 +94,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 }
 
 // prepare makes sure that the server holds no more than it held before the recording.
-func (r *run) prepare(ctx context.Context) error {
+func (r *replaying) prepare(ctx context.Context) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return fmt.Errorf("emptying the server: %w", err)
 		}
 	} else {
-		r.guest = &trace.Guest{Conn: r.control, Sync: r.sync, Connections: 2} // control and MONITOR
+		r.guest = &Guest{Conn: r.control, Sync: r.sync, Connections: 2} // control and MONITOR
 		if err := r.guest.Admit(ctx); err != nil {
 			return err
 		}
@@ -118,9 +117,9 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 // cleanUp removes the replay's keys and scripts from a server that is not own, unless another client has come.
-func (r *run) cleanUp(ctx context.Context, err error) error {
+func (r *replaying) cleanUp(ctx context.Context, err error) error {
 	r.closePeers()
-	if r.guest == nil || errors.Is(err, trace.ErrServerInUse) {
+	if r.guest == nil || errors.Is(err, ErrServerInUse) {
 		return err
 	}
 	left := r.guest.Remove(ctx)
@@ -133,7 +132,7 @@ func (r *run) cleanUp(ctx context.Context, err error) error {
 	return errors.Join(err, left)
 }
 
-func (r *run) perform(ctx context.Context) (*Result, error) {
+func (r *replaying) perform(ctx context.Context) (*ReplayResult, error) {
 	const unseen = 100 // commands until MONITOR is read
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
@@ -155,7 +154,7 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 	if err := r.readState(ctx, result); err != nil {
 		return nil, err
 	}
-	if result.Divergence = compareCommands(r.expected, r.shown); result.Divergence == nil {
+	if result.Divergence = compareReplayed(r.expected, r.shown); result.Divergence == nil {
 		result.Divergence = r.compareState(result)
 	}
 	result.Identical = result.Divergence == nil
@@ -164,7 +163,7 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 
 // step sends one command and waits until the server has run it: until the answer or, for a command that may block,
 // until MONITOR shows the command. The latter may be in vain.
-func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
+func (r *replaying) step(ctx context.Context, s *replayStep) (shown bool, err error) {
 	p, err := r.ready(ctx, s.Line)
 	if err != nil {
 		return false, err
@@ -180,11 +179,11 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	}
 	r.expected = append(r.expected, s.expected...)
 	r.model.Apply(s.Line, inner)
-	if trace.Subscribes(s.Line) && !p.subscribed {
+	if Subscribes(s.Line) && !p.subscribed {
 		p.subscribed = true
 		r.drains.Go(func() { _, _ = io.Copy(io.Discard, p.socket) })
 	}
-	if !p.subscribed && !trace.Blocks(s.Line) {
+	if !p.subscribed && !Blocks(s.Line) {
 		if _, err = p.read(answerTimeout); p.closed || errors.As(err, new(resp.Error)) {
 			err = nil // the comparison says whether that is right
 		}
@@ -209,7 +208,7 @@ func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 
 // ready returns the connection of a recorded peer, free to send. A peer that waits in a blocking command was served, or
 // its time was up, before it sent this one.
-func (r *run) ready(ctx context.Context, l trace.Line) (p *conn, err error) {
+func (r *replaying) ready(ctx context.Context, l Line) (p *replayConn, err error) {
 	p = r.peers[l.Peer]
 	if p != nil && p.waits {
 		if err := r.control.Do(ctx, "CLIENT", "UNBLOCK", p.id).Err(); err != nil {
@@ -231,14 +230,14 @@ func (r *run) ready(ctx context.Context, l trace.Line) (p *conn, err error) {
 
 // open connects, and finds out how MONITOR names the connection: behind a container's port mapping that is not the
 // socket's own address.
-func (r *run) open(ctx context.Context, name string, db int) (*conn, error) {
+func (r *replaying) open(ctx context.Context, name string, db int) (*replayConn, error) {
 	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	socket, err := redis.Dial(dialing, r.target.URL)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{name: name, socket: socket, in: resp.NewReader(socket, 0)}
+	c := &replayConn{name: name, socket: socket, in: resp.NewReader(socket, 0)}
 	r.opened = append(r.opened, c)
 	if db != 0 {
 		if _, err := c.do("SELECT", strconv.Itoa(db)); err != nil {
@@ -254,12 +253,12 @@ func (r *run) open(ctx context.Context, name string, db int) (*conn, error) {
 }
 
 // sync reads MONITOR up to this moment.
-func (r *run) sync(ctx context.Context) error {
+func (r *replaying) sync(ctx context.Context) error {
 	return r.upTo(ctx, r.own, func(mark string) error { return r.control.Do(ctx, "ECHO", mark).Err() })
 }
 
 // upTo reads MONITOR up to a mark, and notes the server's name of the connection that sends it.
-func (r *run) upTo(ctx context.Context, by *conn, echo func(mark string) error) error {
+func (r *replaying) upTo(ctx context.Context, by *replayConn, echo func(mark string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	r.marks++
@@ -284,7 +283,7 @@ func (r *run) upTo(ctx context.Context, by *conn, echo func(mark string) error) 
 }
 
 // show takes over a line of MONITOR. Lines of other clients, and of their scripts, are not the replay's.
-func (r *run) show(l trace.Line) {
+func (r *replaying) show(l Line) {
 	if !l.Inner() {
 		r.sender = r.byAddr[l.Peer]
 	}
@@ -298,14 +297,14 @@ func (r *run) show(l trace.Line) {
 		r.shown = append(r.shown, l)
 	default:
 		r.sender.shown++
-		if l.Peer = r.sender.name; l.Peer != trace.RebuiltPeer {
+		if l.Peer = r.sender.name; l.Peer != RebuiltPeer {
 			r.shown = append(r.shown, l)
 		}
 	}
 }
 
 // disconnect ends every connection and waits for their goroutines.
-func (r *run) disconnect() {
+func (r *replaying) disconnect() {
 	r.closePeers()
 	if r.control != nil {
 		r.control.Close()
@@ -316,13 +315,13 @@ func (r *run) disconnect() {
 	r.drains.Wait()
 }
 
-func (r *run) closePeers() {
+func (r *replaying) closePeers() {
 	for _, c := range r.opened {
 		c.socket.Close()
 	}
 }
 
-func (c *conn) send(args []string) error {
+func (c *replayConn) send(args []string) error {
 	c.socket.SetWriteDeadline(time.Now().Add(answerTimeout))
 	_, err := c.socket.Write(resp.AppendCommand(nil, args...))
 	return err
@@ -330,7 +329,7 @@ func (c *conn) send(args []string) error {
 
 // read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection
 // is closed.
-func (c *conn) read(timeout time.Duration) (any, error) {
+func (c *replayConn) read(timeout time.Duration) (any, error) {
 	c.socket.SetReadDeadline(time.Now().Add(timeout))
 	for {
 		reply, err := c.in.Read()
@@ -350,7 +349,7 @@ func (c *conn) read(timeout time.Duration) (any, error) {
 }
 
 // do sends a command and returns its answer.
-func (c *conn) do(args ...string) (any, error) {
+func (c *replayConn) do(args ...string) (any, error) {
 	if err := c.send(args); err != nil {
 		return nil, err
 	}

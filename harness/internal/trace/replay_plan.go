@@ -1,7 +1,4 @@
-// Package replay answers: does this server do what a recording shows? It sends the commands of clients, one connection
-// for each recorded peer, in the recorded order and case, and compares what MONITOR shows line by line, then the keys and
-// the subscriptions with a small model of Redis. The result names each declared deviation: see trace.Deviations.
-package replay
+package trace
 
 import (
 	"errors"
@@ -10,47 +7,46 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // maxPeers bounds the connections of one replay.
 const maxPeers = 1000
 
-// Plan is a recording made ready to be sent.
-type Plan struct {
-	Recording *trace.Recording
+// ReplayPlan is a recording made ready to be sent.
+type ReplayPlan struct {
+	Recording *Recording
 	// Notes are the deviations that the replay handles, one sentence each.
 	Notes []string
 	// Divergence is set if a recorded member cannot be a member; then nothing is sent.
 	Divergence *Divergence
 
-	steps    []step
+	steps    []replayStep
 	preload  []string // script texts
-	keys     []trace.Key
+	keys     []Key
 	channels []string
 }
 
-// step is one call, and the lines that MONITOR must show for it.
-type step struct {
-	trace.Call
-	expected []trace.Line
+// replayStep is one call, and the lines that MONITOR must show for it.
+type replayStep struct {
+	Call
+	expected []Line
 }
 
-// NewPlan works out the commands and the lines. The error names the line that cannot be replayed: no plan changes more
+// NewReplayPlan works out the commands and the lines. The error names the line that cannot be replayed: no plan changes more
 // than the keys of the recording.
-func NewPlan(rec *trace.Recording) (*Plan, error) {
-	p := &Plan{Recording: rec}
+func NewReplayPlan(rec *Recording) (*ReplayPlan, error) {
+	p := &ReplayPlan{Recording: rec}
 	if len(rec.Lines) == 0 {
 		return nil, fmt.Errorf("%s: the recording has no commands", rec.Path)
 	}
-	calls, err := trace.Calls(rec)
+	calls, err := Calls(rec)
 	if err == nil {
 		err = p.addSteps(calls)
 	}
 	if err == nil {
 		err = p.findScripts()
 	}
-	var member *trace.MemberError
+	var member *MemberError
 	switch {
 	case errors.As(err, &member):
 		p.Divergence = memberDivergence(rec, member)
@@ -60,27 +56,27 @@ func NewPlan(rec *trace.Recording) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) addSteps(calls []trace.Call) error {
-	deviations, err := trace.DeviationsOf(p.Recording)
+func (p *ReplayPlan) addSteps(calls []Call) error {
+	deviations, err := DeviationsOf(p.Recording)
 	if err != nil {
 		return err
 	}
-	peers, keys := map[string]bool{}, map[trace.Key]bool{}
+	peers, keys := map[string]bool{}, map[Key]bool{}
 	var translated, skipped []int
 	rebuilt := 0
 	for _, c := range calls {
 		if reason := unreplayable(c.Line); reason != "" {
-			return &trace.LineError{Line: c.Line, Reason: reason}
+			return &LineError{Line: c.Line, Reason: reason}
 		}
-		if isSetUp(c.Line) {
+		if isOfConnection(c.Line) {
 			skipped = append(skipped, c.Number)
 			continue
 		}
-		s := step{Call: c}
-		lines := append([]trace.Line{c.Line}, c.Inner...)
+		s := replayStep{Call: c}
+		lines := append([]Line{c.Line}, c.Inner...)
 		for i, l := range lines {
-			for _, name := range trace.KeysOf(l) {
-				if k := (trace.Key{DB: l.DB, Name: name}); !keys[k] {
+			for _, name := range KeysOf(l) {
+				if k := (Key{DB: l.DB, Name: name}); !keys[k] {
 					keys[k] = true
 					p.keys = append(p.keys, k)
 				}
@@ -135,9 +131,9 @@ func lineNumbers(numbers []int) string {
 	return "lines " + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ") + rest
 }
 
-// isSetUp reports whether a command is only about its connection: such commands depend on the server's password and
+// isOfConnection reports whether a command is only about its connection: such commands depend on the server's password and
 // version, and MONITOR prints AUTH without arguments.
-func isSetUp(l trace.Line) bool {
+func isOfConnection(l Line) bool {
 	switch l.Name() {
 	case "auth", "hello":
 		return true
@@ -148,7 +144,7 @@ func isSetUp(l trace.Line) bool {
 }
 
 // unreplayable says why no server gets a command; "" if it may.
-func unreplayable(l trace.Line) string {
+func unreplayable(l Line) string {
 	sub := strings.ToLower(l.Arg(1))
 	switch name := l.Name(); name {
 	case "flushall", "flushdb", "swapdb", "shutdown", "config", "debug", "save", "bgsave", "bgrewriteaof", "replicaof",
@@ -172,7 +168,7 @@ func unreplayable(l trace.Line) string {
 
 // findScripts gathers the script texts that the server must have before the first command: of each EVALSHA that ran
 // before the recording brings its text.
-func (p *Plan) findScripts() error {
+func (p *ReplayPlan) findScripts() error {
 	texts, loaded := map[string]string{}, map[string]bool{}
 	for _, s := range p.steps {
 		if s.BodySHA1 != "" {
@@ -193,7 +189,7 @@ func (p *Plan) findScripts() error {
 		case later && len(s.Inner) == 0:
 			continue // it missed
 		case !later && script.Known == nil:
-			return &trace.LineError{Line: s.Line, Reason: "the text of this script is neither in the recording nor in Redisson's catalogue; " +
+			return &LineError{Line: s.Line, Reason: "the text of this script is neither in the recording nor in Redisson's catalogue; " +
 				"record from the start of the client on, or after SCRIPT FLUSH"}
 		case !later:
 			text = script.Known.Body

@@ -1,4 +1,4 @@
-package values
+package ops
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec/packed"
 )
 
-// Kind is the codec and class of a value, as far as its bytes show.
-type Kind struct {
-	// Codec has the names of the codecs that can have written the bytes, the likeliest first, with "|" between them; or Unknown.
+// ValueKind is the codec and class of a value, as far as its bytes show.
+type ValueKind struct {
+	// Codec has the names of the codecs that can have written the bytes, the likeliest first, with "|" between them; or UnknownValue.
 	Codec string
 	// Class is the Java class, "" if the bytes do not name it.
 	Class string
 }
 
-// Unknown is the Codec of bytes that no codec here reads.
-const Unknown = "unknown"
+// UnknownValue is the Codec of bytes that no codec here reads.
+const UnknownValue = "unknown"
 
 // Likeliest returns the first of the codecs.
-func (k Kind) Likeliest() string {
+func (k ValueKind) Likeliest() string {
 	first, _, _ := strings.Cut(k.Codec, "|")
 	return first
 }
@@ -38,8 +38,8 @@ const (
 	stringType = "java.lang.String"
 )
 
-// unpackers decompress. Detect tries them in this order; lz4 and lz4-v2 have one form.
-var unpackers = []struct {
+// valueUnpackers decompress. DetectValue tries them in this order; lz4 and lz4-v2 have one form.
+var valueUnpackers = []struct {
 	name   string
 	unpack codec.Codec[[]byte]
 }{
@@ -47,64 +47,64 @@ var unpackers = []struct {
 	{"snappy", packed.SnappyChunks[[]byte](codec.Bytes{})}, {"snappy-v2", packed.Snappy[[]byte](codec.Bytes{})},
 }
 
-// Detect finds the codec and class of a value by its bytes. A compressed value has the names of both codecs: "lz4/kryo5".
-func Detect(data []byte) Kind {
-	kind := detect(data)
-	if kind.Codec != Unknown {
+// DetectValue finds the codec and class of a value by its bytes. A compressed value has the names of both codecs: "lz4/kryo5".
+func DetectValue(data []byte) ValueKind {
+	kind := detectValue(data)
+	if kind.Codec != UnknownValue {
 		return kind
 	}
 	var names []string
-	for _, u := range unpackers {
+	for _, u := range valueUnpackers {
 		plain, err := u.unpack.Decode(data)
 		if err != nil || len(plain) == 0 || len(names) > 0 && u.name != "lz4-v2" {
 			continue
 		}
-		if inner := detect(plain); inner.Codec != Unknown {
+		if inner := detectValue(plain); inner.Codec != UnknownValue {
 			names = append(names, u.name+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+u.name+"/"))
-			kind = Kind{strings.Join(names, "|"), inner.Class}
+			kind = ValueKind{strings.Join(names, "|"), inner.Class}
 		}
 	}
 	return kind
 }
 
-func detect(data []byte) Kind {
+func detectValue(data []byte) ValueKind {
 	switch {
 	case len(data) == 0:
-		return Kind{Codec: "string|bytes"}
+		return ValueKind{Codec: "string|bytes"}
 	case bytes.HasPrefix(data, []byte("\xac\xed\x00\x05")):
-		o, err := decode("serialization", data)
+		o, err := decodeValue("serialization", data)
 		if err != nil {
-			return Kind{Codec: "serialization"}
+			return ValueKind{Codec: "serialization"}
 		}
-		return Kind{"serialization", o.Class()}
+		return ValueKind{"serialization", o.Class()}
 	case data[0] < ' ':
 		unknown, other := new(java.ClassError), new(java.ValueError)
-		o, err := decode("marshalling", data)
+		o, err := decodeValue("marshalling", data)
 		if err == nil {
-			return Kind{"marshalling", o.Class()}
+			return ValueKind{"marshalling", o.Class()}
 		} else if errors.As(err, &other) {
-			return Kind{Codec: "marshalling"}
+			return ValueKind{Codec: "marshalling"}
 		}
-		o, err = decode("kryo5", data)
+		o, err = decodeValue("kryo5", data)
 		class := kryoClass(data)
 		switch {
 		case err == nil && o.Class() == "null":
-			return Kind{Codec: "kryo5"}
+			return ValueKind{Codec: "kryo5"}
 		case err == nil:
-			return Kind{"kryo5", o.Class()}
+			return ValueKind{"kryo5", o.Class()}
 		case data[0] == 3 && errors.As(err, &other):
-			return Kind{"kryo5", stringType}
+			return ValueKind{"kryo5", stringType}
 		case isClassName(class) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
-			return Kind{"kryo5", class}
+			return ValueKind{"kryo5", class}
 		}
 	case json.Valid(data):
 		return detectJSON(data)
 	}
 	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
 	if utf8.Valid(data) && !bytes.ContainsFunc(data, control) {
-		return Kind{"string", stringType}
+		return ValueKind{"string", stringType}
 	}
-	return Kind{Codec: Unknown}
+	return ValueKind{Codec: UnknownValue}
 }
 
 // kryoClass returns the class at the beginning of a value of Kryo5: its last byte is marked.
@@ -125,7 +125,7 @@ func isClassName(s string) bool {
 }
 
 // detectJSON distinguishes the codecs of JSON by the classes in it, and the two Jacksons by a java.util.Date.
-func detectJSON(data []byte) Kind {
+func detectJSON(data []byte) ValueKind {
 	jackson := "json|json3"
 	switch {
 	case bytes.Contains(data, []byte(`["java.util.Date","`)):
@@ -139,22 +139,22 @@ func detectJSON(data []byte) Kind {
 	var pair []json.RawMessage
 	switch {
 	case data[0] == '"':
-		return Kind{scalarJSON, stringType}
+		return ValueKind{scalarJSON, stringType}
 	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "":
-		return Kind{jackson, object.Class}
+		return ValueKind{jackson, object.Class}
 	case data[0] == '[' && json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
-		return Kind{jackson, object.Class}
+		return ValueKind{jackson, object.Class}
 	case data[0] == '{', data[0] == '[':
-		return Kind{Codec: plainJSON}
+		return ValueKind{Codec: plainJSON}
 	}
 	if _, err := (codec.Long{}).Decode(data); err == nil {
-		return Kind{Codec: "json|typed-json|json3|typed-json3|long|string"}
+		return ValueKind{Codec: "json|typed-json|json3|typed-json3|long|string"}
 	}
-	return Kind{Codec: scalarJSON}
+	return ValueKind{Codec: scalarJSON}
 }
 
-// decode reads a value without Go types for its classes.
-func decode(name string, data []byte) (java.Object, error) {
+// decodeValue reads a value without Go types for its classes.
+func decodeValue(name string, data []byte) (java.Object, error) {
 	var values codec.Codec[java.Object]
 	switch name {
 	case "kryo5":
@@ -167,17 +167,17 @@ func decode(name string, data []byte) (java.Object, error) {
 	return values.Decode(data)
 }
 
-// Show returns a value of a codec as JSON for people: objects with "@class" and their fields, and scalars as Java's text. It
+// ShowValue returns a value of a codec as JSON for people: objects with "@class" and their fields, and scalars as Java's text. It
 // fails with a *java.FormatError for bytes that are not a whole value, a *java.ClassError for an object of Kryo5, whose bytes
 // name no fields, and errors.ErrUnsupported for an unknown codec.
-func Show(name string, data []byte) (string, error) {
-	for _, u := range unpackers {
+func ShowValue(name string, data []byte) (string, error) {
+	for _, u := range valueUnpackers {
 		if inner, is := strings.CutPrefix(name, u.name+"/"); is {
 			plain, err := u.unpack.Decode(data)
 			if err != nil {
 				return "", err
 			}
-			return Show(inner, plain)
+			return ShowValue(inner, plain)
 		}
 	}
 	var shown any
@@ -194,7 +194,7 @@ func Show(name string, data []byte) (string, error) {
 		}
 		return string(data), err
 	case "kryo5", "marshalling", "serialization":
-		shown, err = decode(name, data)
+		shown, err = decodeValue(name, data)
 	case "long":
 		shown, err = codec.Long{}.Decode(data)
 	case "string":

@@ -1,4 +1,4 @@
-package values_test
+package ops_test
 
 import (
 	"archive/zip"
@@ -23,12 +23,12 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-var update = flag.Bool("update", false, "write types_test.go anew")
+var update = flag.Bool("update-types", false, "write types_test.go anew")
 
 // jarsOf returns the jars of a real Redisson.
 func jarsOf(t *testing.T, version string) []string {
@@ -52,15 +52,15 @@ func classesOf(t *testing.T, jars []string) string {
 	return folder
 }
 
-func start(t *testing.T, o values.Options) *values.Client {
+func start(t *testing.T, o ops.JavaOptions) *ops.JavaClient {
 	t.Helper()
-	c, err := values.Start(t.Context(), o)
+	c, err := ops.StartJava(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
-func ask(t *testing.T, c *values.Client, r values.Request) values.Reply {
+func ask(t *testing.T, c *ops.JavaClient, r ops.JavaRequest) ops.JavaReply {
 	t.Helper()
 	replies, err := c.Do(t.Context(), r)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func awkward(t *testing.T, classes string, jars []string) (all []message) {
 func TestAwkwardValuesAreCarried(t *testing.T) {
 	old, fresh := jarsOf(t, "3.16.6"), jarsOf(t, "4.7.0")
 	classes := classesOf(t, old)
-	c := start(t, values.Options{ClassPath: []string{classes}, Old: old, New: fresh})
+	c := start(t, ops.JavaOptions{ClassPath: []string{classes}, Old: old, New: fresh})
 	require.Equal(t, []string{"3.16.6", "4.7.0"}, []string{c.Old, c.New})
 	require.Contains(t, c.OldCodecs, "marshalling")
 	require.NotContains(t, c.OldCodecs, "kryo5", "its library does not come with the jar")
@@ -103,9 +103,9 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 
 	messages := awkward(t, classes, old)
 	require.Len(t, messages, 55)
-	var requests []values.Request
+	var requests []ops.JavaRequest
 	for _, m := range messages {
-		requests = append(requests, values.Request{"verb": "recode", "codec": "marshalling", "to": "kryo5", "value": m.bytes})
+		requests = append(requests, ops.JavaRequest{"verb": "recode", "codec": "marshalling", "to": "kryo5", "value": m.bytes})
 	}
 	replies, err := c.Do(t.Context(), requests...)
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 		"cycle":                      "it is nested deeper than 200, or holds itself",
 	}, refused)
 
-	order := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+	order := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
 	require.NoError(t, order.Err())
 	require.Equal(t, "acme.Awkward$Order", order.Class)
 	require.True(t, order.Same)
@@ -128,7 +128,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"2023-11-14T22:13:20.123Z"}`, string(order.JSON))
 
 	// Go reads and writes them with the types that the program writes, which are part of this test.
-	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "values_test"})
+	types := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "ops_test"})
 	require.NoError(t, types.Err())
 	source, err := format.Source([]byte(types.Source))
 	require.NoError(t, err)
@@ -150,17 +150,17 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.Equal(t, read, fromJava)
 	jackson, err := java.NewJackson[Order](java.JSONForm{}, Classes...)
 	require.NoError(t, err)
-	readers := start(t, values.Options{ClassPath: []string{classes}, Old: fresh, New: fresh})
+	readers := start(t, ops.JavaOptions{ClassPath: []string{classes}, Old: fresh, New: fresh})
 	for name, c := range map[string]codec.Codec[Order]{"kryo5": kryo5, "json": jackson} {
 		written, err := c.Encode(read)
 		require.NoError(t, err)
-		again := ask(t, readers, values.Request{"verb": "decode", "codec": name, "value": written})
+		again := ask(t, readers, ops.JavaRequest{"verb": "decode", "codec": name, "value": written})
 		require.NoError(t, again.Err())
 		require.JSONEq(t, string(order.JSON), string(again.JSON), name)
 	}
 
 	for _, class := range []string{"Tags", "Failed"} {
-		r := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$" + class})
+		r := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$" + class})
 		require.ErrorContains(t, r.Err(), "it extends java.")
 	}
 	_, err = java.NewSerialization[Hard](Classes...)
@@ -171,31 +171,31 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.NoError(t, err)
 	for _, m := range messages {
 		if m.name == "own list" {
-			tags := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": m.bytes})
+			tags := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": m.bytes})
 			require.JSONEq(t, `{"@class":"acme.Awkward$Tags","@elements":["t"],"colour":"red"}`, string(tags.JSON))
 		}
 	}
 
-	plain := start(t, values.Options{Old: old, New: fresh}) // without the application
-	missing := ask(t, plain, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+	plain := start(t, ops.JavaOptions{Old: old, New: fresh}) // without the application
+	missing := ask(t, plain, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
 	require.ErrorContains(t, missing.Err(), "acme.Awkward$Order")
 	require.Contains(t, missing.Missing, "acme.Awkward$Order")
 	for codec, why := range map[string]string{
 		"typed-json": "do not name the class", "acme.MyCodec": "ClassNotFoundException: acme.MyCodec", "lz4/kryo5": "net.jpountz.lz4.LZ4Factory",
 	} {
-		r := ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": codec, "value": []byte("x")})
+		r := ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": codec, "value": []byte("x")})
 		require.ErrorContains(t, r.Err(), why)
 	}
-	r := ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")})
+	r := ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")})
 	require.Equal(t, `"x"`, string(r.Value))
 	long := strings.Repeat("a\"\\é\n", 1<<19)
-	r = ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
+	r = ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
 	require.NoError(t, r.Err())
-	again := ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
+	again := ask(t, plain, ops.JavaRequest{"verb": "encode", "codec": "string", "json": string(r.Value)})
 	require.Equal(t, long, string(again.Value))
-	r = ask(t, plain, values.Request{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
+	r = ask(t, plain, ops.JavaRequest{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
 	require.Equal(t, "\x09\x54", string(r.Value))
-	require.ErrorContains(t, ask(t, plain, values.Request{"verb": "sing"}).Err(), "expected the verb")
+	require.ErrorContains(t, ask(t, plain, ops.JavaRequest{"verb": "sing"}).Err(), "expected the verb")
 }
 
 // A Spring Boot jar is read as it is: its classes and its libraries, Redisson among them. Java may run elsewhere, and leaves nothing.
@@ -231,10 +231,10 @@ func TestSpringBootJar(t *testing.T) {
 	t.Setenv("TMPDIR", work)
 	for name, java := range map[string][]string{"here": nil, "elsewhere": {"env", "java", "-Djava.io.tmpdir=" + work}} {
 		t.Run(name, func(t *testing.T) {
-			c, err := values.Start(t.Context(), values.Options{Java: java, ClassPath: []string{boot}})
+			c, err := ops.StartJava(t.Context(), ops.JavaOptions{Java: java, ClassPath: []string{boot}})
 			require.NoError(t, err)
 			require.Equal(t, "3.16.6", c.Old)
-			r := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+			r := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
 			require.NoError(t, r.Err())
 			require.Equal(t, "acme.Awkward$Order", r.Class)
 			c.Close()
@@ -243,11 +243,11 @@ func TestSpringBootJar(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
-	c := start(t, values.Options{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
+	c := start(t, ops.JavaOptions{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
 	require.Equal(t, "3.16.6", c.New, "as java takes a class path")
-	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{filepath.Join(temp, "none.jar")}})
+	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{filepath.Join(temp, "none.jar")}})
 	require.ErrorContains(t, err, "no such file: "+temp)
-	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{"client_test.go"}})
+	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{"client_test.go"}})
 	require.ErrorContains(t, err, "neither a jar nor a folder")
 }
 
@@ -273,19 +273,19 @@ func TestJavaThatFails(t *testing.T) {
 		"it dies":         {fake(hello + "read line; kill -9 $$"), 0, "ended (signal: killed)", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := values.Start(t.Context(), values.Options{Java: c.java, Timeout: c.timeout})
+			client, err := ops.StartJava(t.Context(), ops.JavaOptions{Java: c.java, Timeout: c.timeout})
 			if err == nil {
-				_, err = client.Do(t.Context(), values.Request{"verb": "decode"})
+				_, err = client.Do(t.Context(), ops.JavaRequest{"verb": "decode"})
 			}
 			require.ErrorContains(t, err, c.want)
-			require.Equal(t, c.noJava, errors.Is(err, values.ErrNoJava))
+			require.Equal(t, c.noJava, errors.Is(err, ops.ErrNoJava))
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	client, err := values.Start(ctx, values.Options{Java: fake(hello + "cat >/dev/null")})
+	client, err := ops.StartJava(ctx, ops.JavaOptions{Java: fake(hello + "cat >/dev/null")})
 	require.NoError(t, err)
 	cancel()
-	_, err = client.Do(ctx, values.Request{"verb": "decode"})
+	_, err = client.Do(ctx, ops.JavaRequest{"verb": "decode"})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -307,7 +307,7 @@ func TestJavaEndsWithUs(t *testing.T) {
 	require.NoDirExists(t, folder)
 }
 
-func binary(t testing.TB, text string) string {
+func fromHex(t testing.TB, text string) string {
 	data, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
 	require.NoError(t, err)
 	return string(data)
@@ -329,43 +329,43 @@ func TestDetectAndShow(t *testing.T) {
 		{`{"@class":"o","at":["java.util.Date","1970-01-01T00:00:00.007Z"]}`, "json3", "o", `{"@class":"o","at":["java.util.Date","1970-01-01T00:00:00.007Z"]}`},
 		{`{"id":7}`, "typed-json|typed-json3|string", "", `{"id":7}`},
 		{`["a","b"]`, "typed-json|typed-json3|string", "", `["a","b"]`},
-		{binary(t, "0368656c6cef"), "kryo5", "java.lang.String", `"hello"`},
-		{binary(t, "0254"), "kryo5", "java.lang.Integer", "42"},
-		{binary(t, "00"), "kryo5", "", "null"},
-		{binary(t, "0100 6a6176612e7574696c2e4c696e6b6564486173684d61f0 03 038262 0902 038261 038274"), "kryo5", "java.util.LinkedHashMap", `{"a":"t","b":1}`},
-		{binary(t, "043e0568656c6c6f"), "marshalling", "java.lang.String", `"hello"`},
-		{binary(t, "0453015b3e0170"), "marshalling", "java.util.LinkedList", `["p"]`},
-		{binary(t, "0442020d0c000000075424436f6c6f7242013bfe043bfe0000000352454442013bfe39fe"), "marshalling", "[[LT$Color;", `[["RED"],["RED"]]`},
-		{binary(t, "0442020d093e035424497a7dc0b0fff17920000000013e016123001642013bfe043bfe0000000142013bfe043bfe00000001"), "marshalling", "[[LT$I;", `[[{"@class":"T$I","a":1}],[{"@class":"T$I","a":1}]]`},
-		{binary(t, "aced000574000568656c6c6f"), "serialization", "java.lang.String", `"hello"`},
-		{binary(t, sub), "serialization", "demo.Sub", `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`},
-		{binary(t, "00000006600368656c6cef"), "lz4/kryo5|lz4-v2/kryo5", "java.lang.String", `"hello"`},
-		{binary(t, "0714 0368656c6cef 00"), "unknown", "", ""},
+		{fromHex(t, "0368656c6cef"), "kryo5", "java.lang.String", `"hello"`},
+		{fromHex(t, "0254"), "kryo5", "java.lang.Integer", "42"},
+		{fromHex(t, "00"), "kryo5", "", "null"},
+		{fromHex(t, "0100 6a6176612e7574696c2e4c696e6b6564486173684d61f0 03 038262 0902 038261 038274"), "kryo5", "java.util.LinkedHashMap", `{"a":"t","b":1}`},
+		{fromHex(t, "043e0568656c6c6f"), "marshalling", "java.lang.String", `"hello"`},
+		{fromHex(t, "0453015b3e0170"), "marshalling", "java.util.LinkedList", `["p"]`},
+		{fromHex(t, "0442020d0c000000075424436f6c6f7242013bfe043bfe0000000352454442013bfe39fe"), "marshalling", "[[LT$Color;", `[["RED"],["RED"]]`},
+		{fromHex(t, "0442020d093e035424497a7dc0b0fff17920000000013e016123001642013bfe043bfe0000000142013bfe043bfe00000001"), "marshalling", "[[LT$I;", `[[{"@class":"T$I","a":1}],[{"@class":"T$I","a":1}]]`},
+		{fromHex(t, "aced000574000568656c6c6f"), "serialization", "java.lang.String", `"hello"`},
+		{fromHex(t, sub), "serialization", "demo.Sub", `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`},
+		{fromHex(t, "00000006600368656c6cef"), "lz4/kryo5|lz4-v2/kryo5", "java.lang.String", `"hello"`},
+		{fromHex(t, "0714 0368656c6cef 00"), "unknown", "", ""},
 		{"\xff\xfe\xfd", "unknown", "", ""},
 		{"\x01\x02\x03", "unknown", "", ""},
 		{"two\nlines", "string", "java.lang.String", `"two\nlines"`},
 	} {
-		kind := values.Detect([]byte(c.value))
-		require.Equal(t, values.Kind{Codec: c.codec, Class: c.class}, kind, "%q", c.value)
-		shown, err := values.Show(kind.Likeliest(), []byte(c.value))
-		require.Equal(t, c.codec == values.Unknown, errors.Is(err, errors.ErrUnsupported), "%q: %v", c.value, err)
+		kind := ops.DetectValue([]byte(c.value))
+		require.Equal(t, ops.ValueKind{Codec: c.codec, Class: c.class}, kind, "%q", c.value)
+		shown, err := ops.ShowValue(kind.Likeliest(), []byte(c.value))
+		require.Equal(t, c.codec == ops.UnknownValue, errors.Is(err, errors.ErrUnsupported), "%q: %v", c.value, err)
 		require.Equal(t, c.shown, shown, "%q", c.value)
 	}
 	for _, text := range []string{"0100 64656d6f2e4f726465f2 0e 626fe2 01c601", "0100 6a6176612e7574696c2e41727261794c6973f4 82 01 01 64656d6f2e4f726465f2 00 0e 626fe2 01c601"} {
-		kind := values.Detect([]byte(binary(t, text)))
+		kind := ops.DetectValue([]byte(fromHex(t, text)))
 		require.Equal(t, "kryo5", kind.Codec)
 		require.Contains(t, []string{"demo.Order", "java.util.ArrayList"}, kind.Class)
-		_, err := values.Show("kryo5", []byte(binary(t, text)))
+		_, err := ops.ShowValue("kryo5", []byte(fromHex(t, text)))
 		require.ErrorAs(t, err, new(*java.ClassError), "its bytes do not name the fields")
 	}
 	for codec, value := range map[string]string{"kryo5": "038361eda0bd", "marshalling": "043e01eda0bd", "serialization": "aced0005740003eda0bd"} {
-		require.Equal(t, codec, values.Detect([]byte(binary(t, value))).Codec)
-		_, err := values.Show(codec, []byte(binary(t, value)))
+		require.Equal(t, codec, ops.DetectValue([]byte(fromHex(t, value))).Codec)
+		_, err := ops.ShowValue(codec, []byte(fromHex(t, value)))
 		require.ErrorContains(t, err, "half of a surrogate pair")
 	}
-	require.Equal(t, "marshalling", values.Detect([]byte("\x04"+strings.Repeat("\x53\x01\x5a", 900)+"\x01")).Codec, "deeper than is read")
-	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": binary(t, sub)[:60]} {
-		_, err := values.Show(codec, []byte(value))
+	require.Equal(t, "marshalling", ops.DetectValue([]byte("\x04"+strings.Repeat("\x53\x01\x5a", 900)+"\x01")).Codec, "deeper than is read")
+	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": fromHex(t, sub)[:60]} {
+		_, err := ops.ShowValue(codec, []byte(value))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, errors.ErrUnsupported)
 		require.NotContains(t, err.Error(), "typed-json")
@@ -378,12 +378,12 @@ func FuzzDetect(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		kind := values.Detect(data)
+		kind := ops.DetectValue(data)
 		require.NotEmpty(t, kind.Codec)
-		shown, err := values.Show(kind.Likeliest(), data)
+		shown, err := ops.ShowValue(kind.Likeliest(), data)
 		if err == nil {
 			require.True(t, json.Valid([]byte(shown)), shown)
-			require.NotEqual(t, values.Unknown, kind.Codec)
+			require.NotEqual(t, ops.UnknownValue, kind.Codec)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package replay
+package trace
 
 import (
 	"cmp"
@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// Result is the outcome of the replay of one recording.
-type Result struct {
+// ReplayResult is the outcome of the replay of one recording.
+type ReplayResult struct {
 	File string `json:"file"`
 	// Identical is true if every line and the final state agree.
 	Identical bool `json:"identical"`
@@ -25,13 +24,13 @@ type Result struct {
 	// Deviations are the declared deviations, and other gaps in the comparison.
 	Deviations []string `json:"deviations"`
 	// Keys and Channels are the server's at the end.
-	Keys       []Key       `json:"keys"`
-	Channels   []Channel   `json:"channels"`
-	Divergence *Divergence `json:"divergence,omitempty"`
+	Keys       []ReplayKey     `json:"keys"`
+	Channels   []ReplayChannel `json:"channels"`
+	Divergence *Divergence     `json:"divergence,omitempty"`
 }
 
-// Key is a key that the replay left behind, before it was removed.
-type Key struct {
+// ReplayKey is a key that the replay left behind, before it was removed.
+type ReplayKey struct {
 	DB   int    `json:"db"`
 	Name string `json:"name"`
 	// Type is the answer to TYPE.
@@ -42,8 +41,8 @@ type Key struct {
 	elements []string
 }
 
-// Channel is a channel with the subscribers it had at the end.
-type Channel struct {
+// ReplayChannel is a channel with the subscribers it had at the end.
+type ReplayChannel struct {
 	Name        string `json:"name"`
 	Subscribers int64  `json:"subscribers"`
 }
@@ -64,10 +63,10 @@ type Divergence struct {
 	Window string `json:"-"`
 }
 
-func (p *Plan) result() *Result {
-	r := &Result{
+func (p *ReplayPlan) result() *ReplayResult {
+	r := &ReplayResult{
 		File: p.Recording.Path, Divergence: p.Divergence,
-		Deviations: append([]string{}, p.Notes...), Keys: []Key{}, Channels: []Channel{},
+		Deviations: append([]string{}, p.Notes...), Keys: []ReplayKey{}, Channels: []ReplayChannel{},
 	}
 	for _, l := range p.Recording.Lines {
 		if l.Inner() {
@@ -79,15 +78,15 @@ func (p *Plan) result() *Result {
 	return r
 }
 
-// compareCommands compares the lines expected with those shown.
-func compareCommands(expected, shown []trace.Line) *Divergence {
-	d := trace.CompareLines(expected, shown)
+// compareReplayed compares the lines expected with those shown.
+func compareReplayed(expected, shown []Line) *Divergence {
+	d := CompareLines(expected, shown)
 	if d == nil {
 		return nil
 	}
-	left := trace.Column{Title: "recorded", Lines: expected, At: d.Want, Arg: d.Arg, Byte: d.Byte}
-	right := trace.Column{Title: "seen", Lines: shown, At: d.Got, Arg: d.Arg, Byte: d.Byte}
-	out := &Divergence{Kind: "command", Reason: d.Reason, Window: trace.Window(left, right)}
+	left := Column{Title: "recorded", Lines: expected, At: d.Want, Arg: d.Arg, Byte: d.Byte}
+	right := Column{Title: "seen", Lines: shown, At: d.Got, Arg: d.Arg, Byte: d.Byte}
+	out := &Divergence{Kind: "command", Reason: d.Reason, Window: Window(left, right)}
 	if d.Want < len(expected) {
 		out.Line, out.Recorded = expected[d.Want].Number, expected[d.Want].Text()
 	}
@@ -98,19 +97,19 @@ func compareCommands(expected, shown []trace.Line) *Divergence {
 }
 
 // memberDivergence reports a member that no server can have packed so.
-func memberDivergence(rec *trace.Recording, e *trace.MemberError) *Divergence {
-	at := slices.IndexFunc(rec.Lines, func(l trace.Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
-	left := trace.Column{Title: "recorded", Lines: rec.Lines, At: at, Arg: -1}
-	right := trace.Column{Title: "seen", Note: "not sent"}
+func memberDivergence(rec *Recording, e *MemberError) *Divergence {
+	at := slices.IndexFunc(rec.Lines, func(l Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
+	left := Column{Title: "recorded", Lines: rec.Lines, At: at, Arg: -1}
+	right := Column{Title: "seen", Note: "not sent"}
 	return &Divergence{
 		Kind: "member", Line: e.Line.Number, Recorded: e.Line.Text(),
-		Reason: strings.ReplaceAll(e.Err.Error(), "\n", "; "), Window: trace.Window(left, right),
+		Reason: strings.ReplaceAll(e.Err.Error(), "\n", "; "), Window: Window(left, right),
 	}
 }
 
 // readState reads every key and channel of the recording, and the names of all other keys of an own server, into a result.
-func (r *run) readState(ctx context.Context, result *Result) error {
-	keys := map[int][]trace.Key{}
+func (r *replaying) readState(ctx context.Context, result *ReplayResult) error {
+	keys := map[int][]Key{}
 	for _, k := range r.plan.keys {
 		keys[k.DB] = append(keys[k.DB], k)
 	}
@@ -135,8 +134,8 @@ func (r *run) readState(ctx context.Context, result *Result) error {
 			return err
 		}
 		for _, name := range names {
-			if k := (trace.Key{DB: db, Name: name}); !slices.Contains(keys[db], k) {
-				result.Keys = append(result.Keys, Key{DB: db, Name: name, Type: "unexpected"})
+			if k := (Key{DB: db, Name: name}); !slices.Contains(keys[db], k) {
+				result.Keys = append(result.Keys, ReplayKey{DB: db, Name: name, Type: "unexpected"})
 			}
 		}
 	}
@@ -146,14 +145,14 @@ func (r *run) readState(ctx context.Context, result *Result) error {
 			return fmt.Errorf("PUBSUB NUMSUB: %w", err)
 		}
 		if n > 0 {
-			result.Channels = append(result.Channels, Channel{channel, n})
+			result.Channels = append(result.Channels, ReplayChannel{channel, n})
 		}
 	}
 	return nil
 }
 
-func (r *run) readKey(ctx context.Context, k trace.Key) (key Key, err error) {
-	key = Key{DB: k.DB, Name: k.Name}
+func (r *replaying) readKey(ctx context.Context, k Key) (key ReplayKey, err error) {
+	key = ReplayKey{DB: k.DB, Name: k.Name}
 	if key.Type, err = r.control.Do(ctx, "TYPE", k.Name).Text(); err != nil {
 		return key, err
 	}
@@ -175,17 +174,17 @@ func (r *run) readKey(ctx context.Context, k trace.Key) (key Key, err error) {
 }
 
 // compareState compares the server's keys and subscriptions with the model's.
-func (r *run) compareState(result *Result) *Divergence {
-	found := map[trace.Key]Key{}
+func (r *replaying) compareState(result *ReplayResult) *Divergence {
+	found := map[Key]ReplayKey{}
 	for _, k := range result.Keys {
-		found[trace.Key{DB: k.DB, Name: k.Name}] = k
+		found[Key{DB: k.DB, Name: k.Name}] = k
 		if k.Type == "unexpected" {
-			return stateDivergence("no key "+trace.Quoted(k.Name), "it exists")
+			return stateDivergence("no key "+Quoted(k.Name), "it exists")
 		}
 	}
 	for _, k := range r.plan.keys {
 		if command, unknown := r.model.Unknown[k]; unknown {
-			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", trace.Quoted(k.Name), command))
+			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", Quoted(k.Name), command))
 			continue
 		}
 		if want, got := modelled(r.model.Values[k]).describe(k.Name), found[k].describe(k.Name); want != got {
@@ -200,7 +199,7 @@ func (r *run) compareState(result *Result) *Divergence {
 			}
 		}
 		if want != got {
-			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, trace.Quoted(channel)), fmt.Sprint(got))
+			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, Quoted(channel)), fmt.Sprint(got))
 		}
 	}
 	return nil
@@ -215,14 +214,14 @@ func stateDivergence(want, got string) *Divergence {
 }
 
 // modelled is a value of the model as a key.
-func modelled(v *trace.Value) Key {
+func modelled(v *Value) ReplayKey {
 	switch {
 	case v == nil:
-		return Key{}
+		return ReplayKey{}
 	case v.Scores == nil:
-		return Key{Type: "list", elements: v.List}
+		return ReplayKey{Type: "list", elements: v.List}
 	}
-	k := Key{Type: "zset"}
+	k := ReplayKey{Type: "zset"}
 	for _, m := range v.Members() {
 		k.elements = append(k.elements, m, scoreText(v.Scores[m]))
 	}
@@ -232,19 +231,19 @@ func modelled(v *trace.Value) Key {
 func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
 // describe writes type and whole content of a key.
-func (k Key) describe(name string) string {
+func (k ReplayKey) describe(name string) string {
 	if cmp.Or(k.Type, "none") == "none" {
-		return "no key " + trace.Quoted(name)
+		return "no key " + Quoted(name)
 	}
 	var b []byte
 	for _, e := range k.elements {
 		b = resp.AppendQuoted(append(b, ' '), e)
 	}
-	return fmt.Sprintf("%s %s:%s", k.Type, trace.Quoted(name), b)
+	return fmt.Sprintf("%s %s:%s", k.Type, Quoted(name), b)
 }
 
 // Text returns the result for people: one line, the declared deviations below it, and the window of a divergence.
-func (r *Result) Text() string {
+func (r *ReplayResult) Text() string {
 	var b strings.Builder
 	if r.Identical {
 		fmt.Fprintf(&b, "%s: identical: %d commands, %d inner; %s\n", r.File, r.Commands, r.Inner, r.holds())
@@ -264,10 +263,10 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-func (r *Result) holds() string {
+func (r *ReplayResult) holds() string {
 	var parts []string
 	for _, k := range r.Keys {
-		part := fmt.Sprintf("%s %s", k.Type, trace.Quoted(k.Name))
+		part := fmt.Sprintf("%s %s", k.Type, Quoted(k.Name))
 		if k.Length > 0 {
 			part += fmt.Sprintf(" (%d)", k.Length)
 		}
@@ -275,7 +274,7 @@ func (r *Result) holds() string {
 	}
 	text := "keys " + cmp.Or(strings.Join(parts, ", "), "none")
 	for _, c := range r.Channels {
-		text += fmt.Sprintf("; channel %s (%d)", trace.Quoted(c.Name), c.Subscribers)
+		text += fmt.Sprintf("; channel %s (%d)", Quoted(c.Name), c.Subscribers)
 	}
 	return text
 }

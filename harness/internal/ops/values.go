@@ -1,6 +1,4 @@
-// Package values reads values with Java: it shows them, converts them to another codec, and writes Go types for their classes.
-// JavaValues.java does the work, with the application's classes and Redisson's own codecs.
-package values
+package ops
 
 import (
 	"bufio"
@@ -23,7 +21,7 @@ import (
 // The program: its source, or JavaValues.jar after `make java-values`.
 //
 //go:embed java
-var program embed.FS
+var valuesProgram embed.FS
 
 // ErrNoJava says which commands need Java, and how to get it.
 var ErrNoJava = errors.New(`codec types, codec decode --classpath and migrate --codec run Java 17 or newer on the classes of an application.
@@ -39,8 +37,8 @@ const (
 	receive = `d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
 )
 
-// Options choose a Java and an application.
-type Options struct {
+// JavaOptions choose a Java and an application.
+type JavaOptions struct {
 	// Java is a program with options, or a command that starts the program elsewhere by its last word java. Empty: java of JAVA_HOME, or
 	// of PATH.
 	Java []string
@@ -52,11 +50,11 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// A Request is a line for the program. JavaValues.java documents the members.
-type Request map[string]any
+// A JavaRequest is a line for the program. JavaValues.java documents the members.
+type JavaRequest map[string]any
 
-// A Reply is a line of the program.
-type Reply struct {
+// A JavaReply is a line of the program.
+type JavaReply struct {
 	ID           int
 	OK, Same     bool
 	Reason       string
@@ -77,7 +75,7 @@ type Hello struct {
 }
 
 // Err returns the reason of a refused request, else nil.
-func (r Reply) Err() error {
+func (r JavaReply) Err() error {
 	if r.OK {
 		return nil
 	}
@@ -90,30 +88,30 @@ func (r Reply) Err() error {
 	return errors.New(r.Reason)
 }
 
-// A Client is a running program. It serves one goroutine.
-type Client struct {
+// A JavaClient is a running program. It serves one goroutine.
+type JavaClient struct {
 	Hello
 	cmd     *exec.Cmd
 	stdin   *bufio.Writer
 	lines   chan []byte
-	stderr  tail
+	stderr  lastOutput
 	timeout time.Duration
 	kill    context.CancelFunc
 	folder  string // of the program
 	last    int    // ID
 }
 
-// Start starts the program until the end of ctx. It fails with ErrNoJava.
-func Start(ctx context.Context, o Options) (*Client, error) {
+// StartJava starts the program until the end of ctx. It fails with ErrNoJava.
+func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 	ctx, kill := context.WithCancel(ctx)
-	c := &Client{kill: kill, lines: make(chan []byte), timeout: cmp.Or(o.Timeout, 2*time.Minute)}
+	c := &JavaClient{kill: kill, lines: make(chan []byte), timeout: cmp.Or(o.Timeout, 2*time.Minute)}
 	if err := c.start(ctx, o); err != nil {
 		kill()
 		_ = os.RemoveAll(c.folder)
 		return nil, err
 	}
 	lines := func(paths []string) string { return strings.Join(paths, "\n") }
-	replies, err := c.Do(ctx, Request{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
+	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%w", err, ErrNoJava)
 	}
@@ -134,12 +132,12 @@ func Elsewhere(java []string) int {
 	return at
 }
 
-func (c *Client) start(ctx context.Context, o Options) error {
+func (c *JavaClient) start(ctx context.Context, o JavaOptions) error {
 	name, runs := "JavaValues.jar", []string{"-jar"}
-	content, err := program.ReadFile("java/" + name)
+	content, err := valuesProgram.ReadFile("java/" + name)
 	if err != nil {
 		name, runs = "JavaValues.java", nil
-		content, _ = program.ReadFile("java/" + name) // embedded
+		content, _ = valuesProgram.ReadFile("java/" + name) // embedded
 	}
 	java := o.Java
 	if len(java) == 0 {
@@ -193,7 +191,7 @@ func (c *Client) start(ctx context.Context, o Options) error {
 }
 
 // Do sends requests and returns their replies in the same order. After an error the program has ended.
-func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
+func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error) {
 	first := c.last + 1
 	c.last += len(requests)
 	sent := make(chan struct{})
@@ -208,7 +206,7 @@ func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
 		}
 		_ = c.stdin.Flush()
 	}()
-	replies := make([]Reply, len(requests))
+	replies := make([]JavaReply, len(requests))
 	for i := range replies {
 		select {
 		case line, open := <-c.lines:
@@ -230,7 +228,7 @@ func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
 }
 
 // failed ends the program and returns its error.
-func (c *Client) failed(what string) error {
+func (c *JavaClient) failed(what string) error {
 	c.kill()
 	if err := c.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		what += fmt.Sprintf(" (%v)", err)
@@ -240,12 +238,12 @@ func (c *Client) failed(what string) error {
 }
 
 // Close ends the program.
-func (c *Client) Close() { _ = c.failed("is closed") }
+func (c *JavaClient) Close() { _ = c.failed("is closed") }
 
-// tail is the end of the program's stderr.
-type tail []byte
+// lastOutput is the end of the program's stderr.
+type lastOutput []byte
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *lastOutput) Write(p []byte) (int, error) {
 	const most = 2000
 	*t = append(*t, p...)
 	*t = (*t)[max(0, len(*t)-most):]
