@@ -23,17 +23,15 @@ import (
 type Census struct {
 	Values  []Value   `json:"values"` // by codec and class
 	Samples []Message `json:"samples"`
-	// Due counts members by the time until they are due.
-	Due     []Bucket `json:"due"`
-	Never   int64    `json:"never_due"`
-	Ghosts  int64    `json:"ghosts"`
-	Orphans int64    `json:"orphans"`
-	Again   int64    `json:"listed_again"`
-	Windows int64    `json:"of_windows"`
-	// Listens are all clients with a subscription: the server does not name the channel.
-	Listens []string `json:"listens,omitempty"`
-	Memory  int64    `json:"memory_bytes"`
-	Unsure  string   `json:"unsure,omitempty"`
+	Due     []Bucket  `json:"due"` // by the time until they are due
+	Never   int64     `json:"never_due"`
+	Ghosts  int64     `json:"ghosts"`
+	Orphans int64     `json:"orphans"`
+	Again   int64     `json:"listed_again"`
+	Windows int64     `json:"of_windows"`
+	Listens []string  `json:"listens,omitempty"` // all clients with a subscription: the server does not name the channel
+	Memory  int64     `json:"memory_bytes"`
+	Unsure  string    `json:"unsure,omitempty"`
 }
 
 // Value counts values of one kind.

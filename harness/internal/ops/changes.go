@@ -19,13 +19,11 @@ const ChangesSchema = "dq-bench/changes/v1"
 
 // Changes are the differences between two Redisson releases.
 type Changes struct {
-	Schema string `json:"schema"`
-	From   string `json:"from"`
-	To     string `json:"to"`
-	// Facts are changes with a meaning for a running queue, the gravest first.
-	Facts []Fact `json:"facts"`
-	// Scripts have another text.
-	Scripts []ScriptChange `json:"scripts"`
+	Schema  string         `json:"schema"`
+	From    string         `json:"from"`
+	To      string         `json:"to"`
+	Facts   []Fact         `json:"facts"`   // changes with a meaning for a running queue, the gravest first
+	Scripts []ScriptChange `json:"scripts"` // with another text
 	Steps   []string       `json:"steps"`
 }
 

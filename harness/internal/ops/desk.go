@@ -140,13 +140,15 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := r.Cookie(d.cookie)
 	allowed := err == nil && known(cookie.Value)
+	r.Body = http.MaxBytesReader(w, r.Body, deskBody)
 	switch {
 	case !allowed && (!d.Open || r.Method == http.MethodPost):
 		d.show(w, deskView{status: http.StatusUnauthorized, Title: "A token is needed", Locked: true, Notes: []string{"The command that serves this page has printed an address with the token."}}, nil)
 	case r.Method == http.MethodPost && !d.Changes:
 		d.show(w, deskView{status: http.StatusForbidden}, errors.New("this page only reads: doctor --listen --allow-changes offers changes"))
+	case r.Method == http.MethodPost && r.ParseForm() != nil:
+		d.show(w, deskView{}, fmt.Errorf("expected a form of at most %d MiB; 'dq-bench queue import' reads a file of any size", deskBody>>20))
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, deskBody)
 		ctx, cancel := context.WithTimeout(r.Context(), 4*lookLimit)
 		defer cancel()
 		d.mux.ServeHTTP(w, r.WithContext(ctx))

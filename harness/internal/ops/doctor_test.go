@@ -201,6 +201,13 @@ func TestSlowTransfer(t *testing.T) {
 		require.NoError(t, b.transfer(release))
 		require.Contains(t, slow(ops.LookOptions{}), "by its slow log", release)
 	}
+	b.do("SLOWLOG", "RESET")
+	b.do("RENAME", b.names.Pending, "orders")
+	b.offer(bc0Lc0, time.Hour, "c")
+	absent := ops.Change{Of: "ready", Action: "cancel", Key: []byte("absent")}
+	_, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, slices.Repeat([]ops.Change{absent}, 20), -1, nil)
+	require.NoError(t, err)
+	require.Empty(t, slow(ops.LookOptions{}), "a cancellation is no transfer")
 }
 
 // A server that refuses everything but reads of keys gets a look all the same, and each refused command is named.

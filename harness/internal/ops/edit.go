@@ -89,11 +89,11 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		if isPacked(of) || of == "aside" {
 			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
 		}
-		r, err := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
-		if len(r) < 3 {
-			return err
+		r, _ := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
+		value, err := r[0].Text()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return fmt.Errorf("HGET %s: %w", leases.Bodies, err)
 		}
-		value, _ := r[0].Text()
 		given, _ := r[1].Text()
 		failed, _ := r[2].Text()
 		if of != "dead" && (of == "retry") != (failed != "" && failed == given) {
@@ -144,8 +144,8 @@ var (
 func Match(text string) (func(value []byte, shown string) bool, error) {
 	m := field.FindStringSubmatch(text)
 	switch {
-	case m == nil && half.MatchString(text):
-		return nil, fmt.Errorf("--where %s: expected .field == value, .field != value, a part of the value, or, of queue, due=never, due<5m, due>1h", text)
+	case m == nil && half.MatchString(text), m != nil && strings.ContainsAny(m[1], "[]"):
+		return nil, fmt.Errorf("--where %s: expected .field == value, .a.b != value without [], a part of the value, or, of queue, due=never, due<5m, due>1h", text)
 	case m == nil:
 		return func(value []byte, shown string) bool {
 			return strings.Contains(string(value), text) || strings.Contains(shown, text)

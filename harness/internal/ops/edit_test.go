@@ -55,7 +55,7 @@ func TestFilters(t *testing.T) {
 	} {
 		require.Len(t, b.where("waiting", text), want, text)
 	}
-	for half := range strings.SplitSeq("due<soon,due=7,due == never,.id = 7,.id > 7,.id ==,. == 7,.id === 7", ",") {
+	for half := range strings.SplitSeq("due<soon,due=7,due == never,.id = 7,.id > 7,.id ==,. == 7,.id === 7,.ids[0] == 7", ",") {
 		_, err := ops.Where(half)
 		require.ErrorContains(t, err, "--where "+half+": expected")
 	}
@@ -155,6 +155,9 @@ func TestActionsAndTheirUndo(t *testing.T) {
 		}
 		require.Equal(t, before, after, "%v", c)
 	}
+	b.do("RENAME", l.Bodies, "bodies")
+	b.do("SET", l.Bodies, "of another type")
+	require.ErrorContains(t, e.Each(b.ctx, "held", nil, func(ops.Item) error { return nil }), "HGET dq_", "a value that was not read is not empty")
 }
 
 // Members that a guard holds are changed as waiting ones, also if the guard takes them after the plan; their undo has them wait again.

@@ -135,9 +135,10 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 		case first && err != nil:
 			return err
 		default:
-			if failed = err; err != nil {
+			if err != nil && (failed == nil || failed.Error() != err.Error()) {
 				g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
 			}
+			failed = err
 		}
 		_ = pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
 	}

@@ -32,20 +32,16 @@ type LookOptions struct {
 
 // Look is the state of the queues of one server or cluster.
 type Look struct {
-	Schema  string    `json:"schema"`
-	At      time.Time `json:"at"` // by the server's clock
-	Server  Server    `json:"server"`
-	Release string    `json:"release,omitempty"`
-	Red     int       `json:"red"`
-	Yellow  int       `json:"yellow"`
-	// Findings are about the server.
-	Findings []Finding `json:"findings"`
-	// Queues are in order of their gravest finding, and then of their names.
-	Queues []*Queue `json:"queues"`
-	// Unseen are the commands that the server refused, with the missing right.
-	Unseen []string `json:"unseen"`
-	// Partial says why queues are missing.
-	Partial string `json:"partial,omitempty"`
+	Schema   string    `json:"schema"`
+	At       time.Time `json:"at"` // by the server's clock
+	Server   Server    `json:"server"`
+	Release  string    `json:"release,omitempty"`
+	Red      int       `json:"red"`
+	Yellow   int       `json:"yellow"`
+	Findings []Finding `json:"findings"`          // about the server
+	Queues   []*Queue  `json:"queues"`            // in order of their gravest finding, and then of their names
+	Unseen   []string  `json:"unseen"`            // commands that the server refused, with the missing right
+	Partial  string    `json:"partial,omitempty"` // why queues are missing
 
 	flags   []string
 	cluster bool
@@ -71,20 +67,19 @@ type Queue struct {
 	Bytes []byte `json:"name_base64,omitempty"` // of a name that is no text
 	State State  `json:"state"`
 
-	Waiting   int64 `json:"waiting"` // in the timeout set
-	Listed    int64 `json:"listed"`  // in the pending list
-	Ready     int64 `json:"ready"`   // delivered, and not taken
-	Overdue   int64 `json:"overdue"` // for more than a second
-	OldestMS  int64 `json:"oldest_overdue_ms,omitempty"`
-	NextMS    int64 `json:"next_due_ms,omitempty"` // from now on; Unix ms
-	Ahead     int64 `json:"ahead"`                 // taken ahead by a guard
-	Leased    int64 `json:"leased"`                // by Workers of dq
-	Dead      int64 `json:"dead"`                  // dead letters of Workers
-	Aside     int64 `json:"set_aside"`
-	Listeners int64 `json:"listeners"` // -1 if unknown
-	// StillSeconds is how long the first delivered value has not moved; 0 if it moves.
-	StillSeconds float64          `json:"ready_still_seconds"`
-	Layouts      map[string]int64 `json:"layouts"` // of the members that were read
+	Waiting      int64            `json:"waiting"` // in the timeout set
+	Listed       int64            `json:"listed"`  // in the pending list
+	Ready        int64            `json:"ready"`   // delivered, and not taken
+	Overdue      int64            `json:"overdue"` // for more than a second
+	OldestMS     int64            `json:"oldest_overdue_ms,omitempty"`
+	NextMS       int64            `json:"next_due_ms,omitempty"` // from now on; Unix ms
+	Ahead        int64            `json:"ahead"`                 // taken ahead by a guard
+	Leased       int64            `json:"leased"`                // by Workers of dq
+	Dead         int64            `json:"dead"`                  // dead letters of Workers
+	Aside        int64            `json:"set_aside"`
+	Listeners    int64            `json:"listeners"`           // -1 if unknown
+	StillSeconds float64          `json:"ready_still_seconds"` // for how long the first delivered value has not moved
+	Layouts      map[string]int64 `json:"layouts"`             // of the members that were read
 	Findings     []Finding        `json:"findings"`
 	Census       *Census          `json:"census,omitempty"` // of the long form
 
@@ -262,7 +257,16 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 		members, _ := redis.Scores(r[4])
 		tail, _ := r[6].StringSlice()
 		if q.Listed > q.Waiting { // without the ghosts
-			tail = slices.DeleteFunc(tail, func(m string) bool { return d.conn.Do(ctx, "ZSCORE", n.TimeoutSet, m).Err() == redis.Nil }) //nolint:errorlint // this very value
+			var asked [][]any
+			for _, member := range tail {
+				asked = append(asked, []any{"ZSCORE", n.TimeoutSet, member})
+			}
+			scores, _ := d.conn.Pipe(ctx, asked...)
+			for i, score := range slices.Backward(scores) {
+				if errors.Is(score.Err(), redis.Nil) {
+					tail = slices.Delete(tail, i, i+1)
+				}
+			}
 		}
 		now := l.At.UnixMilli()
 		for i, z := range slices.Backward(members) {

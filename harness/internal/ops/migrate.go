@@ -54,13 +54,10 @@ type Migration struct {
 	Planned   map[string]int64 `json:"planned"`         // by part of the queue
 	Rewritten map[string]int64 `json:"rewritten"`
 	Examples  []string         `json:"examples,omitempty"`
-	// Refused values stay as they are. Left counts them, and what clients offer meanwhile.
-	Refused []Refused `json:"refused,omitempty"`
-	Left    int64     `json:"left"`
-	// Partial is why it ended early. The same command goes on.
-	Partial string `json:"partial,omitempty"`
-	// Refusal is why nothing is done.
-	Refusal string `json:"refusal,omitempty"`
+	Refused   []Refused        `json:"refused,omitempty"` // values that stay as they are
+	Left      int64            `json:"left"`              // refused, and offered meanwhile
+	Partial   string           `json:"partial,omitempty"` // why it ended early; the same command goes on
+	Refusal   string           `json:"refusal,omitempty"` // why nothing is done
 
 	unsure bool             // the server may have rewritten a batch
 	lacked map[string]int64 // messages by the codec that MigrateOptions.Reads lacks
@@ -284,7 +281,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 			asked[k] = []any{"SISMEMBER", w.editor.journal, i.key}
 		}
 		r, err := w.editor.conn.Pipe(ctx, asked...)
-		if len(r) < len(items) {
+		if err != nil {
 			return 0, err
 		}
 		for k := range items {

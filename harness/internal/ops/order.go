@@ -206,15 +206,15 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	name := filepath.Join(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err == nil {
-		err = write(file, Change{Server: p.Site.server()})
-	}
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	results, err := editor.Apply(ctx, p.Changes, -1, file)
+	results := ""
+	if err = write(file, Change{Server: p.Site.server()}); err == nil {
+		results, err = editor.Apply(ctx, p.Changes, -1, file)
+	}
 	p.Made = strings.Count(results, "1")
-	refused := p.Made == 0 && errors.As(err, new(redis.Error)) // by the server: nothing was changed
+	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
 	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil && !refused {
 		p.Undo = name
 		return err

@@ -106,10 +106,10 @@ func (l *Look) redisCLI(at, command string) string {
 	return "redis-cli" + options + " " + command
 }
 
-// slowMoves are the digests of scripts that walk the pending list, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
+// slowMoves are the digests of scripts that transfer, of guards too, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
 var slowMoves = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, s := range slices.Concat([]scripts.Script{scripts.Transfer()}, Scripts()) {
+	for _, s := range []scripts.Script{scripts.Transfer(), Scripts()[0]} {
 		known[s.SHA1], known[beginning(s.Body)] = true, true
 	}
 	for _, s := range wire.Scripts() {

@@ -149,9 +149,9 @@ func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error
 	if isPacked(part) {
 		part = "aside"
 	}
-	r, err := e.conn.Pipe(ctx, []any{"ZSCORE", e.set("waiting"), c.Key}, []any{"ZSCORE", e.set("ahead"), c.Key}, []any{"ZSCORE", e.set(part), c.Key},
+	r, _ := e.conn.Pipe(ctx, []any{"ZSCORE", e.set("waiting"), c.Key}, []any{"ZSCORE", e.set("ahead"), c.Key}, []any{"ZSCORE", e.set(part), c.Key},
 		[]any{"LPOS", cmp.Or(list, kept), c.Key, "COUNT", 2})
-	if len(r) < 4 {
+	if err := r[0].Err(); err != nil && !errors.Is(err, redis.Nil) {
 		return 0, err
 	}
 	score, absent := r[0].Float64()
