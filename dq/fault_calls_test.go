@@ -16,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -91,12 +91,12 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "v", time.Hour))
 
-	calls, err := p.Wait(ctx, func(c *proxy.Conn) bool {
+	calls, err := p.Wait(ctx, func(c *redis.ProxyConn) bool {
 		return c.Sent("EVALSHA") && len(offers(c)) > 0
 	})
 	require.NoError(t, err)
 	before := len(offers(calls))
-	calls.Set(proxy.Fault{Drop: proxy.Replies})
+	calls.Set(redis.Fault{Drop: redis.Replies})
 	offered := make(chan error, 1)
 	go func() { offered <- d.Offer(ctx, "w", time.Hour) }()
 	require.NoError(t, p.Until(ctx, func() bool { return len(offers(calls)) > before }))
@@ -115,7 +115,7 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 }
 
 // offers returns the offers that a connection carried, recognised by their four keys.
-func offers(c *proxy.Conn) (found [][]string) {
+func offers(c *redis.ProxyConn) (found [][]string) {
 	for _, command := range c.Commands() {
 		if command[0] == "EVALSHA" && len(command) > 2 && command[2] == "4" && len(command) == 10 {
 			found = append(found, command)
@@ -277,7 +277,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)
-	dead.Set(proxy.Fault{Drop: proxy.Both})
+	dead.Set(redis.Fault{Drop: redis.Both})
 	cancel()
 	within(t, takeGrace, "the Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
 	within(t, 6*time.Second+slack, "until the connection is closed", func() {
@@ -452,7 +452,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	queue := dq.NewTaker(client, "orders", codec.String{})
-	p.Set(proxy.Fault{Stall: true}, nil)
+	p.Set(redis.Fault{Stall: true}, nil)
 	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {
 		for i := range 300 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%2)*time.Millisecond)
@@ -468,7 +468,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 
-	p.Set(proxy.Fault{Stall: true}, nil)
+	p.Set(redis.Fault{Stall: true}, nil)
 	closeWithin(t, client, time.Second+slack)
 	p.Heal()
 	noLeak()
@@ -492,7 +492,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)
-	dead.Set(proxy.Fault{Drop: proxy.Both})
+	dead.Set(redis.Fault{Drop: redis.Both})
 	for i := range values {
 		require.NoError(t, b.redis.RPush(ctx, "orders", fmt.Sprint(i)).Err())
 	}
@@ -506,7 +506,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n, "nothing is left waiting")
 	// The server has been told to end the command of the dead connection, which takes nothing later.
-	_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
+	_, err = p.Wait(ctx, func(c *redis.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
 	require.NoError(t, err)
 	require.NoError(t, b.redis.RPush(ctx, "orders", "later").Err())
 	require.Equal(t, "later", <-got)

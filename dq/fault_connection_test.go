@@ -24,7 +24,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -35,7 +34,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	const takes = 20
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Set(proxy.Fault{Delay: 480 * time.Millisecond}, nil)
+	p.Set(redis.Fault{Delay: 480 * time.Millisecond}, nil)
 	rdb := connect(t, "redis://"+p.Addr+"?dial_timeout=1s")
 	observe, returned := observeReturned()
 	client, err := dq.NewClient(rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
@@ -449,7 +448,7 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	p.Heal()
-	p.Set(proxy.Fault{Stall: true}, nil)
+	p.Set(redis.Fault{Stall: true}, nil)
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	p.Heal()

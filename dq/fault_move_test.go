@@ -17,7 +17,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -253,7 +252,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
+	p.Set(redis.Fault{Drop: redis.Both}, nil)
 	client, err := dq.NewClient(connect(t, "redis://"+p.Addr))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })

@@ -23,7 +23,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -396,12 +395,12 @@ func within(t *testing.T, bound time.Duration, what string, f func()) {
 }
 
 // sent and waiting match connections of a proxy.
-func sent(words ...string) func(*proxy.Conn) bool {
-	return func(c *proxy.Conn) bool { return c.Sent(words...) }
+func sent(words ...string) func(*redis.ProxyConn) bool {
+	return func(c *redis.ProxyConn) bool { return c.Sent(words...) }
 }
 
-func waiting(words ...string) func(*proxy.Conn) bool {
-	return func(c *proxy.Conn) bool { return c.Waiting(words...) }
+func waiting(words ...string) func(*redis.ProxyConn) bool {
+	return func(c *redis.ProxyConn) bool { return c.Waiting(words...) }
 }
 
 // takeLoop takes until a value comes, over failures as a caller would.

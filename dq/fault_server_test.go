@@ -20,7 +20,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -77,7 +76,7 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	got := b.taken(ctx)
 	dead, err := p.Wait(ctx, sent("SUBSCRIBE"))
 	require.NoError(t, err)
-	dead.Set(proxy.Fault{Drop: proxy.Both})
+	dead.Set(redis.Fault{Drop: redis.Both})
 	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
 		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {
 			require.NoError(t, d.Offer(ctx, "own", delay))

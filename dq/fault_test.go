@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -104,7 +104,7 @@ func TestFaultASlowValueArrives(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Set(proxy.Fault{Bandwidth: 330_000}, nil)
+	p.Set(redis.Fault{Bandwidth: 330_000}, nil)
 	b := at(t, s, "redis://"+p.Addr+"?read_timeout=1s", quick())
 	q, ctx := b.queue, deadline(t)
 	value := strings.Repeat("x", 1<<20) // about 3 s
@@ -272,7 +272,7 @@ func TestFaultAClusterIsBackWithoutScripts(t *testing.T) {
 			}
 			return "$-1\r\n"
 		})
-		rdb := redis.NewClient(&redis.Options{Addr: address})
+		rdb := goredis.NewClient(&goredis.Options{Addr: address})
 		client, err := dq.NewClient(rdb, dq.WithClockStepDetection(false))
 		require.NoError(t, err)
 		d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))

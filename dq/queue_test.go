@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -304,7 +304,7 @@ func TestTicketOfAnUncertainOffer(t *testing.T) {
 	b := at(t, s, "redis://"+p.Addr+"?max_retries=5")
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(t.Context(), "first", time.Hour)) // the script is known
-	p.Set(proxy.Fault{Drop: proxy.Replies}, nil)
+	p.Set(redis.Fault{Drop: redis.Replies}, nil)
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	uncertain, err := d.OfferTicket(short, "second", time.Hour)

@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -147,7 +147,7 @@ func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
 		return ctx.Err()
 	})
 	<-begun
-	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
+	p.Set(redis.Fault{Drop: redis.Both}, nil)
 	other.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
 		require.Equal(t, 2, m.Attempt)
 		close(again)
@@ -570,7 +570,7 @@ func TestWorkerCallsNoHandlerAfterTheLease(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, other.redis.RPush(t.Context(), "orders", "wakes").Err())
 	awaited(t, held, isLost)
-	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
+	p.Set(redis.Fault{Drop: redis.Both}, nil)
 	awaited(t, lost, isLost)
 	finish()
 	p.Heal()

@@ -1,7 +1,8 @@
 // Package redis finds or starts a Redis server, and connects to it.
 //
 // Start takes the value of --redis: an address, a container, a local process or the embedded server. StartProcess starts a local process
-// whose Node a test or a fault kills, pauses and starts again. Connect returns a Conn to a server, Dial a plain connection.
+// whose Node a test or a fault kills, pauses and starts again. Connect returns a Conn to a server, Dial a plain connection. A Proxy
+// stands between clients and a server: it delays, holds, loses and cuts traffic, and shows commands to its caller.
 package redis
 
 import (

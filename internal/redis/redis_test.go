@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(s.Addr)
 		select {}
 	}
-	redistest.Main(m)
+	redistest.MainWithoutLeaks(m)
 }
 
 func process(t *testing.T) *redis.Server {

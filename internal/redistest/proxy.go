@@ -3,12 +3,12 @@ package redistest
 import (
 	"testing"
 
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Proxy is a proxy.Proxy that ends with its test.
+// Proxy is a redis.Proxy that ends with its test.
 type Proxy struct {
-	*proxy.Proxy
+	*redis.Proxy
 
 	t testing.TB
 }
@@ -16,7 +16,7 @@ type Proxy struct {
 // NewProxy starts a proxy to the server at target, host:port.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p, err := proxy.New(proxy.To(target))
+	p, err := redis.NewProxy(redis.DialTo(target))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -267,8 +267,8 @@ type mutantProxy struct {
 func newMutantProxy(t *testing.T) *mutantProxy {
 	t.Helper()
 	m := &mutantProxy{}
-	p, err := proxy.New(func(ctx context.Context) (net.Conn, error) {
-		conn, err := proxy.To(m.to.Load().(string))(ctx)
+	p, err := redis.NewProxy(func(ctx context.Context) (net.Conn, error) {
+		conn, err := redis.DialTo(m.to.Load().(string))(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // senders knows the sender of each line of MONITOR. Each connection of the run begins with an ECHO:
@@ -26,7 +25,7 @@ import (
 //
 // The proxy also sees the commands of administrators, which MONITOR does not show.
 type senders struct {
-	proxy *proxy.Proxy
+	proxy *redis.Proxy
 	url   string           // of the server by way of the proxy
 	mark  string           // begins the text of each ECHO
 	guest *trace.Guest     // nil on a server that was started for the run
@@ -57,7 +56,7 @@ func newSenders(address string) (*senders, error) {
 	if err != nil {
 		return nil, errors.New("the server's address is no URL")
 	}
-	if s.proxy, err = proxy.New(dial); err != nil {
+	if s.proxy, err = redis.NewProxy(dial); err != nil {
 		return nil, err
 	}
 	s.proxy.OnCommand(s.note)
@@ -129,7 +128,7 @@ func begins(command string, list []string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return command == name || strings.HasPrefix(command, name+" ") })
 }
 
-func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
+func (s *senders) note(_ *redis.ProxyConn, command []string) redis.Verdict {
 	if s.tee != nil {
 		s.mu.Lock()
 		for _, arg := range command {
@@ -143,7 +142,7 @@ func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
 		defer s.mu.Unlock()
 		s.hidden = append(s.hidden, name)
 	}
-	return proxy.Pass
+	return redis.Pass
 }
 
 // unexpected names the commands of administrators that the program has sent since the last call.

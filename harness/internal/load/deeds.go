@@ -15,7 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -30,15 +29,15 @@ type deed struct {
 // deeds are the ways to do an event's fault, by the kinds of plan.FaultKinds.
 func (in *Injector) deeds(e *Event) map[string]deed {
 	kill := []string{"CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"}
-	refused := in.through(proxy.Fault{})
+	refused := in.through(redis.Fault{})
 	refused.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
 	return map[string]deed{
 		// In the proxy.
 		"cut":             {do: sure(in.proxy.Reset)},
-		plan.LoseReplies:  in.counted(e, proxy.CutReply),
-		plan.LoseRequests: in.counted(e, proxy.CutRequest),
-		"stall":           in.through(proxy.Fault{Stall: true}),
-		"slow":            in.through(proxy.Fault{Delay: e.Latency}),
+		plan.LoseReplies:  in.counted(e, redis.CutReply),
+		plan.LoseRequests: in.counted(e, redis.CutRequest),
+		"stall":           in.through(redis.Fault{Stall: true}),
+		"slow":            in.through(redis.Fault{Delay: e.Latency}),
 		"refuse":          refused,
 		// By commands to the server.
 		"flush-scripts":   {do: in.send("SCRIPT FLUSH")},
@@ -79,7 +78,7 @@ func all(actions ...action) action {
 }
 
 // through has the proxy do a fault.
-func (in *Injector) through(f proxy.Fault) deed {
+func (in *Injector) through(f redis.Fault) deed {
 	return deed{do: sure(func() { in.proxy.Set(f, nil) }), undo: func(context.Context) error { return in.proxy.Heal() }}
 }
 
@@ -131,11 +130,11 @@ func kill9(_ context.Context, n *redis.Node) error     { return n.Kill() }
 func restart(ctx context.Context, n *redis.Node) error { return n.Restart(ctx) }
 
 // counted gives the verdict on the event's commands, as often as the event says. The proxy makes one call of judge at a time.
-func (in *Injector) counted(e *Event, verdict proxy.Verdict) deed {
+func (in *Injector) counted(e *Event, verdict redis.Verdict) deed {
 	enough := make(chan struct{})
-	judge := func(_ *proxy.Conn, command []string) proxy.Verdict {
+	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
 		if e.Times >= e.Count || !named(e.Commands, command) {
-			return proxy.Pass
+			return redis.Pass
 		}
 		if e.Times++; e.Times == e.Count {
 			close(enough)

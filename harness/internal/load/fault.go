@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // mendTimeout bounds what undoes a fault.
@@ -77,7 +76,7 @@ func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 type Injector struct {
 	plan   plan.Plan
 	server *redis.Server
-	proxy  *proxy.Proxy
+	proxy  *redis.Proxy
 	admin  redis.Conn
 
 	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files.
@@ -100,7 +99,7 @@ type Event struct {
 
 // NewInjector makes an Injector for a server of StartServer.
 func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
-	px, err := proxy.New(proxy.To(s.Addr))
+	px, err := redis.NewProxy(redis.DialTo(s.Addr))
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,4 @@
-// Package proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic, and shows commands to its caller.
-package proxy
+package redis
 
 import (
 	"context"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Proxy is a TCP proxy on 127.0.0.1.
@@ -23,7 +20,7 @@ type Proxy struct {
 	// Addr is host:port to connect to. It never changes.
 	Addr string
 
-	dial    Dial
+	dial    Dialer
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
@@ -33,25 +30,25 @@ type Proxy struct {
 	changed  chan struct{} // closed and replaced on each change
 	listener net.Listener  // nil while it refuses
 	fault    Fault
-	conns    []*Conn // in the order of arrival
+	conns    []*ProxyConn // in the order of arrival
 	accepted int
 
 	hook      sync.Mutex // held while onCommand runs
-	onCommand func(*Conn, []string) Verdict
+	onCommand func(*ProxyConn, []string) Verdict
 }
 
-// Dial makes a connection to the server. It may do TLS and send commands.
-type Dial func(ctx context.Context) (net.Conn, error)
+// Dialer makes a connection to the server. It may do TLS and send commands.
+type Dialer func(ctx context.Context) (net.Conn, error)
 
-// To dials host:port.
-func To(addr string) Dial {
+// DialTo dials host:port.
+func DialTo(addr string) Dialer {
 	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", addr) }
 }
 
-// New starts a Proxy. Close ends it.
-func New(dial Dial) (*Proxy, error) {
+// NewProxy starts a Proxy. Close ends it.
+func NewProxy(dial Dialer) (*Proxy, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l, err := redis.Stable(ctx)
+	l, err := Stable(ctx)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("no port for a proxy: %w", err)
@@ -90,7 +87,7 @@ func (p *Proxy) accept(l net.Listener) {
 					return
 				}
 				p.accepted++
-				c := &Conn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault}
+				c := &ProxyConn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault}
 				p.conns = append(p.conns, c)
 				p.work.Go(c.serve)
 			})
@@ -121,7 +118,7 @@ const (
 
 // OnCommand calls f with each command; nil ends that. Commands of one read, such as a pipeline, are cut together. One call of f runs at a
 // time. f must not call OnCommand.
-func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
+func (p *Proxy) OnCommand(f func(c *ProxyConn, command []string) Verdict) {
 	p.hook.Lock()
 	defer p.hook.Unlock()
 	p.onCommand = f
@@ -142,17 +139,17 @@ func (p *Proxy) Open() int {
 }
 
 // Conns returns the connections that match and that the client has not closed, in the order of arrival; nil matches all.
-func (p *Proxy) Conns(match func(*Conn) bool) []*Conn {
+func (p *Proxy) Conns(match func(*ProxyConn) bool) []*ProxyConn {
 	p.mu.Lock()
-	open := slices.DeleteFunc(slices.Clone(p.conns), func(c *Conn) bool { return c.left })
+	open := slices.DeleteFunc(slices.Clone(p.conns), func(c *ProxyConn) bool { return c.left })
 	p.mu.Unlock() // match locks for itself
-	return slices.DeleteFunc(open, func(c *Conn) bool { return match != nil && !match(c) })
+	return slices.DeleteFunc(open, func(c *ProxyConn) bool { return match != nil && !match(c) })
 }
 
 // Wait returns the first connection that matches, once there is one:
 //
-//	c, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
-func (p *Proxy) Wait(ctx context.Context, match func(*Conn) bool) (first *Conn, err error) {
+//	c, err := p.Wait(ctx, func(c *ProxyConn) bool { return c.Waiting("BLPOP") })
+func (p *Proxy) Wait(ctx context.Context, match func(*ProxyConn) bool) (first *ProxyConn, err error) {
 	err = p.Until(ctx, func() bool {
 		if found := p.Conns(match); len(found) > 0 {
 			first = found[0]
@@ -186,7 +183,7 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 
 // Set gives a fault to the connections that match now, in the place of an earlier fault. A nil match means all connections, later ones
 // as well.
-func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
+func (p *Proxy) Set(f Fault, match func(*ProxyConn) bool) {
 	conns := p.Conns(match)
 	p.change(func() {
 		if match == nil {
@@ -203,7 +200,7 @@ func (p *Proxy) Refuse() {
 	p.change(p.unlisten)
 	p.accepts.Wait() // until then the kernel keeps the socket, and a child that is being started until its exec
 	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		c, err := To(p.Addr)(p.ctx)
+		c, err := DialTo(p.Addr)(p.ctx)
 		if err != nil {
 			return
 		}
@@ -217,7 +214,7 @@ func (p *Proxy) Heal() error {
 	// A client that dials the closed port can get that very port as its own for a moment.
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
-	return redis.Until(ctx, p.Addr+" is free again", func() error {
+	return Until(ctx, p.Addr+" is free again", func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.listener != nil || p.ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package proxy
+package redis
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 //	from ─▶ Read ─▶ resp.Reader ─▶ hook
 //	          └─ at the next Read ─▶ line ─▶ write ─▶ to
 type stream struct {
-	c        *Conn
+	c        *ProxyConn
 	way      Way
 	from, to net.Conn
 	last     chunk // the result of the last Read
@@ -35,7 +35,7 @@ const (
 	inFlight  = 256 // chunks that wait while they are delayed
 )
 
-func (c *Conn) carry(way Way, from, to net.Conn) {
+func (c *ProxyConn) carry(way Way, from, to net.Conn) {
 	s := &stream{c: c, way: way, from: from, to: to, line: make(chan chunk, inFlight)}
 	written := make(chan struct{})
 	c.proxy.work.Go(func() {
@@ -75,7 +75,7 @@ func (s *stream) commands() Verdict {
 	}
 }
 
-func (c *Conn) verdict(command []string) Verdict {
+func (c *ProxyConn) verdict(command []string) Verdict {
 	c.proxy.hook.Lock()
 	defer c.proxy.hook.Unlock()
 	if c.proxy.onCommand == nil {
@@ -85,7 +85,7 @@ func (c *Conn) verdict(command []string) Verdict {
 }
 
 // note needs mu.
-func (c *Conn) note(command []string) {
+func (c *ProxyConn) note(command []string) {
 	kept := make([]string, len(command))
 	for i, arg := range command {
 		kept[i] = strings.Clone(arg[:min(len(arg), argKept)])

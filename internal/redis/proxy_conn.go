@@ -1,4 +1,4 @@
-package proxy
+package redis
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type Fault struct {
 	Bandwidth int           // bytes a second each way; 0 for any
 }
 
-// Conn is one client's connection through a Proxy.
-type Conn struct {
+// ProxyConn is one client's connection through a Proxy.
+type ProxyConn struct {
 	proxy  *Proxy
 	client net.Conn
 	done   chan struct{} // closed when both sides are
@@ -49,31 +49,31 @@ const (
 )
 
 // Set replaces the fault of this connection.
-func (c *Conn) Set(f Fault) { c.proxy.change(func() { c.fault = f }) }
+func (c *ProxyConn) Set(f Fault) { c.proxy.change(func() { c.fault = f }) }
 
 // Sent reports whether one of the last 1000 commands begins with words, in any case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
-func (c *Conn) Sent(words ...string) bool {
+func (c *ProxyConn) Sent(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return slices.ContainsFunc(c.log, func(command []string) bool { return begins(command, words) })
 }
 
 // Waiting reports whether the last command begins with words and has no reply yet: a client blocked in BLPOP is Waiting("BLPOP").
-func (c *Conn) Waiting(words ...string) bool {
+func (c *ProxyConn) Waiting(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return !c.answered && len(c.log) > 0 && begins(c.log[len(c.log)-1], words)
 }
 
 // Commands returns the last commands of the client, at most 1000, the oldest first, with the first 256 bytes of each argument.
-func (c *Conn) Commands() [][]string {
+func (c *ProxyConn) Commands() [][]string {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return slices.Clone(c.log)
 }
 
 // String names the client's port and its last command.
-func (c *Conn) String() string {
+func (c *ProxyConn) String() string {
 	last := ""
 	if all := c.Commands(); len(all) > 0 {
 		last = strings.Join(all[len(all)-1], " ")
@@ -86,7 +86,7 @@ func begins(command, words []string) bool {
 }
 
 // Reset cuts the connection with an RST to both ends, as a firewall does: the client's next read fails with ECONNRESET.
-func (c *Conn) Reset() {
+func (c *ProxyConn) Reset() {
 	reset(c.client)
 	c.proxy.mu.Lock()
 	server := c.server
@@ -105,7 +105,7 @@ func reset(conn net.Conn) {
 }
 
 // forget takes the connection off the list, once.
-func (c *Conn) forget() {
+func (c *ProxyConn) forget() {
 	c.proxy.change(func() {
 		if i := slices.Index(c.proxy.conns, c); i >= 0 {
 			c.proxy.conns = slices.Delete(c.proxy.conns, i, i+1)
@@ -121,7 +121,7 @@ func (c *Conn) forget() {
 const connectTimeout = 10 * time.Second
 
 // serve carries both ways until both have ended.
-func (c *Conn) serve() {
+func (c *ProxyConn) serve() {
 	defer c.forget()
 	defer c.client.Close()
 	ctx, cancel := context.WithTimeout(c.proxy.ctx, connectTimeout)
@@ -158,7 +158,7 @@ func whether(holds bool) time.Duration {
 }
 
 // await waits as long as wait says, and calls wait again, under the lock, on each change. It returns false at the connection's end.
-func (c *Conn) await(wait func() time.Duration) bool {
+func (c *ProxyConn) await(wait func() time.Duration) bool {
 	for {
 		c.proxy.mu.Lock()
 		d, changed := wait(), c.proxy.changed

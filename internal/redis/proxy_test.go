@@ -1,4 +1,4 @@
-package proxy_test
+package redis_test
 
 import (
 	"bufio"
@@ -14,14 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
-
-func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
 
 // quiet is how long a test waits to see that no reply arrives.
 const quiet = 100 * time.Millisecond
@@ -78,14 +76,14 @@ func proxied(t *testing.T) (*redistest.Proxy, context.Context) {
 	return redistest.NewProxy(t, redistest.Redis(t).Addr), ctx
 }
 
-func sent(words ...string) func(*proxy.Conn) bool {
-	return func(c *proxy.Conn) bool { return c.Sent(words...) }
+func sent(words ...string) func(*redis.ProxyConn) bool {
+	return func(c *redis.ProxyConn) bool { return c.Sent(words...) }
 }
 
 func TestProxyFindsTheBlockedConnection(t *testing.T) {
 	t.Parallel()
 	p, ctx := proxied(t)
-	c := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1})
+	c := goredis.NewClient(&goredis.Options{Addr: p.Addr, MaxRetries: -1})
 	defer c.Close()
 	sub := c.Subscribe(ctx, "news")
 	defer sub.Close()
@@ -94,7 +92,7 @@ func TestProxyFindsTheBlockedConnection(t *testing.T) {
 	popped := make(chan error, 1)
 	go func() { popped <- c.BLPop(ctx, 0, "q").Err() }()
 
-	blocked, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
+	blocked, err := p.Wait(ctx, func(c *redis.ProxyConn) bool { return c.Waiting("BLPOP") })
 	require.NoError(t, err)
 	require.True(t, blocked.Sent("blpop", "q"))
 	require.False(t, blocked.Sent("BLPOP", "other"))
@@ -122,17 +120,17 @@ func TestProxyDrops(t *testing.T) {
 	b.ping()
 
 	one := p.Conns(sent("CLIENT", "SETNAME", "a"))[0]
-	p.Set(proxy.Fault{Drop: proxy.Replies}, func(c *proxy.Conn) bool { return c == one })
+	p.Set(redis.Fault{Drop: redis.Replies}, func(c *redis.ProxyConn) bool { return c == one })
 	a.send("INCR n")
 	require.NoError(t, p.Until(ctx, func() bool { return one.Sent("INCR") && !one.Waiting("INCR") }))
 	a.readsNothing()
 	b.send("INCR n")
 	b.reads(":2\r\n") // the request passed, its reply was dropped
-	one.Set(proxy.Fault{})
+	one.Set(redis.Fault{})
 	a.send("INCR n")
 	a.reads(":3\r\n")
 
-	p.Set(proxy.Fault{Drop: proxy.Requests}, nil)
+	p.Set(redis.Fault{Drop: redis.Requests}, nil)
 	a.send("INCR n")
 	late := dial(t, p)
 	late.send("INCR n") // a later connection, too
@@ -150,14 +148,14 @@ func TestProxyStalls(t *testing.T) {
 	p, ctx := proxied(t)
 	a := dial(t, p)
 	a.ping()
-	p.Set(proxy.Fault{Stall: true}, nil)
+	p.Set(redis.Fault{Stall: true}, nil)
 	later := dial(t, p)
 	a.send("INCR n")
 	later.send("PING")
 	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() == 2 }))
 	a.readsNothing()
 	later.readsNothing()
-	p.Conns(nil)[0].Set(proxy.Fault{})
+	p.Conns(nil)[0].Set(redis.Fault{})
 	a.reads(":1\r\n") // nothing was lost
 	p.Heal()
 	later.reads("+PONG\r\n")
@@ -205,7 +203,7 @@ func TestProxyDelays(t *testing.T) {
 	a.ping()
 	conn := p.Conns(nil)[0]
 	const d, n = 200 * time.Millisecond, 50
-	p.Set(proxy.Fault{Delay: d}, nil)
+	p.Set(redis.Fault{Delay: d}, nil)
 	begun := time.Now()
 	for i := range n { // one by one, so that each reply is a chunk of its own
 		a.send("PING")
@@ -217,7 +215,7 @@ func TestProxyDelays(t *testing.T) {
 	took := time.Since(begun)
 	require.GreaterOrEqual(t, took, d)
 	require.Less(t, took, n*d/2, "delays do not add up")
-	p.Set(proxy.Fault{Delay: time.Hour}, nil)
+	p.Set(redis.Fault{Delay: time.Hour}, nil)
 	a.send("PING")
 	a.readsNothing()
 	p.Heal()
@@ -233,12 +231,12 @@ func TestProxyPassesOnWhatBecomesOfTheServer(t *testing.T) {
 	deaf.reads("+OK\r\n")
 	a.ping()
 	hole := p.Conns(sent("CLIENT"))[0]
-	hole.Set(proxy.Fault{Drop: proxy.Both})
+	hole.Set(redis.Fault{Drop: redis.Both})
 	require.NoError(t, s.Nodes()[0].Kill())
 	_, err := a.read(5 * time.Second)
 	require.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET), "%v", err)
 	deaf.readsNothing() // and no end either
-	hole.Set(proxy.Fault{})
+	hole.Set(redis.Fault{})
 	_, err = deaf.read(5 * time.Second)
 	require.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET), "%v", err)
 
@@ -271,7 +269,7 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 	stop := make(chan struct{})
 	for range 4 {
 		work.Go(func() {
-			c := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1, ReadTimeout: quiet, DialerRetries: 1})
+			c := goredis.NewClient(&goredis.Options{Addr: p.Addr, MaxRetries: -1, ReadTimeout: quiet, DialerRetries: 1})
 			defer c.Close()
 			for {
 				select {
@@ -284,8 +282,8 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 		})
 	}
 	for _, fault := range []func(){
-		func() { p.Set(proxy.Fault{Delay: time.Millisecond}, nil) }, func() { p.Set(proxy.Fault{Stall: true}, nil) },
-		p.Reset, func() { p.Set(proxy.Fault{Drop: proxy.Both}, nil) }, p.Refuse, p.Reset,
+		func() { p.Set(redis.Fault{Delay: time.Millisecond}, nil) }, func() { p.Set(redis.Fault{Stall: true}, nil) },
+		p.Reset, func() { p.Set(redis.Fault{Drop: redis.Both}, nil) }, p.Refuse, p.Reset,
 	} {
 		before := p.Accepted()
 		fault()
@@ -301,20 +299,20 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 func TestProxyCutsCommandsAndReplies(t *testing.T) {
 	t.Parallel()
 	p, ctx := proxied(t)
-	cutting := func(verdict proxy.Verdict) func(*proxy.Conn, []string) proxy.Verdict {
-		return func(_ *proxy.Conn, command []string) proxy.Verdict {
+	cutting := func(verdict redis.Verdict) func(*redis.ProxyConn, []string) redis.Verdict {
+		return func(_ *redis.ProxyConn, command []string) redis.Verdict {
 			if command[0] == "INCR" {
 				return verdict
 			}
-			return proxy.Pass
+			return redis.Pass
 		}
 	}
 	for i, c := range []struct {
 		set  func()
 		want string
 	}{
-		{func() { p.OnCommand(cutting(proxy.CutRequest)) }, "$-1\r\n"},
-		{func() { p.OnCommand(cutting(proxy.CutReply)) }, "$1\r\n"},
+		{func() { p.OnCommand(cutting(redis.CutRequest)) }, "$-1\r\n"},
+		{func() { p.OnCommand(cutting(redis.CutReply)) }, "$1\r\n"},
 	} {
 		c.set()
 		cut, other := dial(t, p), dial(t, p)
@@ -334,7 +332,7 @@ func TestProxyCutsCommandsAndReplies(t *testing.T) {
 func TestProxyBandwidth(t *testing.T) {
 	t.Parallel()
 	p, _ := proxied(t)
-	p.Set(proxy.Fault{Bandwidth: 10_000}, nil)
+	p.Set(redis.Fault{Bandwidth: 10_000}, nil)
 	l := dial(t, p)
 	began := time.Now()
 	l.send("ECHO " + strings.Repeat("x", 2000))
@@ -343,7 +341,7 @@ func TestProxyBandwidth(t *testing.T) {
 }
 
 // echo is a server that returns each byte.
-func echo(t *testing.T) proxy.Dial {
+func echo(t *testing.T) redis.Dialer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -361,7 +359,7 @@ func echo(t *testing.T) proxy.Dial {
 		}
 	})
 	t.Cleanup(func() { l.Close(); work.Wait() })
-	return proxy.To(l.Addr().String())
+	return redis.DialTo(l.Addr().String())
 }
 
 // All bytes pass both ways in order, RESP or not. The end of the client's stream ends the connection on both sides.
@@ -376,7 +374,7 @@ func TestProxyPassesBytesUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := proxy.New(echo(t))
+			p, err := redis.NewProxy(echo(t))
 			require.NoError(t, err)
 			t.Cleanup(p.Close)
 			conn, err := net.Dial("tcp", p.Addr)
@@ -404,11 +402,11 @@ func TestProxyPassesBytesUnchanged(t *testing.T) {
 // The first bytes of a huge argument reach the server before the last ones are sent.
 func TestProxyStreamsAHugeArgument(t *testing.T) {
 	t.Parallel()
-	p, err := proxy.New(echo(t))
+	p, err := redis.NewProxy(echo(t))
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	commands := make(chan []string, 1)
-	p.OnCommand(func(_ *proxy.Conn, command []string) proxy.Verdict { commands <- command; return proxy.Pass })
+	p.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict { commands <- command; return redis.Pass })
 	conn, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	defer conn.Close()
