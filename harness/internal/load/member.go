@@ -198,7 +198,9 @@ func (m *member) onEvent(line json.RawMessage) {
 	e.errs.Keep(told.Errors)
 	e.mu.Unlock()
 	if err != nil {
-		m.fail(fmt.Errorf("reported what cannot be: %w", err))
+		err = fmt.Errorf("reported what cannot be: %w", err)
+		m.fail(err)
+		m.link.End(err)
 		go m.link.Kill()
 	}
 }

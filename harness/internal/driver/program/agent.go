@@ -22,32 +22,23 @@ type Setup struct {
 	// Senders offer at once; if all of them wait for answers, more are started, to MostSenders.
 	Senders     int `json:"senders"`
 	MostSenders int `json:"most_senders"`
-	// Consumers is how many will take at once, at most.
-	Consumers int `json:"consumers"`
+	Consumers   int `json:"consumers"` // that take at once, at most
 	// Poll, if above 0, makes each consumer look every so often, in ns, instead of waiting for a value.
-	Poll time.Duration `json:"poll,omitempty"`
-	// Work is how long a consumer is busy with each value, in ns.
-	Work time.Duration `json:"work,omitempty"`
-	// Cancels says that items may have a CancelAfter.
-	Cancels bool `json:"cancels,omitempty"`
-	// Each has every sample be written before the next step, so that a kill loses no sample.
-	Each bool `json:"each,omitempty"`
+	Poll    time.Duration `json:"poll,omitempty"`
+	Work    time.Duration `json:"work,omitempty"`    // how long a consumer is busy with each value, in ns
+	Cancels bool          `json:"cancels,omitempty"` // items may have a CancelAfter
+	Each    bool          `json:"each,omitempty"`    // every sample is written before the next step, so that a kill loses no sample
 	// ClientName names the connections, and Codec how values are written: for programs that have these.
 	ClientName string `json:"client_name,omitempty"`
 	Codec      string `json:"codec,omitempty"`
 }
 
 const (
-	// flushEvery is how often samples are sent.
-	flushEvery = 20 * time.Millisecond
-	// takeRetry is the pause after a take that failed.
-	takeRetry = 100 * time.Millisecond
-	// mostKept bounds the samples that a coordinator has not read, in bytes.
-	mostKept = 64 << 20
-	// lineSamples bounds one line of samples, in bytes.
-	lineSamples = 20_000 * sampleSize
-	// endTimeout is how long offers and takes may go on once they are cancelled.
-	endTimeout = 5 * time.Second
+	flushEvery  = 20 * time.Millisecond  // samples are sent
+	takeRetry   = 100 * time.Millisecond // after a take that failed
+	mostKept    = 64 << 20               // bytes of samples that a coordinator has not read
+	lineSamples = 20_000 * sampleSize    // bytes of samples in a line
+	endTimeout  = 5 * time.Second        // in which cancelled offers and takes end
 )
 
 // Errors are the first ones of each kind, empty if there was no error.

@@ -118,21 +118,21 @@ func (l *Link) run(lines io.ReadCloser, wait func() error) {
 	err := ReadLines(lines, func(line []byte) error {
 		a, err := decodeLine(line)
 		if broken = err; err == nil {
-			l.dispatch(a, line)
+			broken = l.dispatch(a, line)
 		}
-		return err
+		return broken
 	})
 	if broken != nil || errors.Is(err, bufio.ErrTooLong) {
-		l.end(fmt.Errorf("it broke the protocol on stdout: %w", err))
+		l.End(fmt.Errorf("it broke the protocol on stdout: %w", err))
 		l.kill() // nothing that it says afterwards can be relied on
 	}
 	_ = lines.Close()
-	l.end(<-gone)
+	l.End(<-gone)
 	close(l.ended)
 }
 
-// end keeps the first cause of the end.
-func (l *Link) end(cause error) {
+// End keeps the first cause of the end, for Failure.
+func (l *Link) End(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause == nil && !l.killed {
@@ -140,8 +140,8 @@ func (l *Link) end(cause error) {
 	}
 }
 
-// dispatch hands a line to the caller that it is for.
-func (l *Link) dispatch(a answer, line []byte) {
+// dispatch hands a line to the caller that it is for. An answer to a request that never was is an error: the right one has none.
+func (l *Link) dispatch(a answer, line []byte) (stray error) {
 	l.mu.Lock()
 	onEvent, waiting := l.events[a.id], l.waiting[a.id]
 	switch {
@@ -149,13 +149,17 @@ func (l *Link) dispatch(a answer, line []byte) {
 	case waiting != nil:
 		waiting <- a // which has room for the answer
 		delete(l.waiting, a.id)
-	case len(l.faults) < maxFaults:
-		l.faults = append(l.faults, fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id))
+	default:
+		stray = fmt.Errorf("driver program %s: expected one answer to each request, got one to %d without a request", l.name, a.id)
+	}
+	if stray != nil && a.id <= l.lastID.Load() { // answered before
+		l.faults, stray = append(l.faults, stray)[:min(len(l.faults)+1, maxFaults)], nil
 	}
 	l.mu.Unlock()
 	if a.Event != nil && onEvent != nil {
 		onEvent(line)
 	}
+	return stray
 }
 
 // Introduction returns the program's answer to hello.

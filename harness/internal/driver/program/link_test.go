@@ -223,8 +223,12 @@ func TestFaultsAreNamed(t *testing.T) {
 			p := mustFake(t, mode)
 			_, err := p.Call(t.Context(), "echo", map[string]int{"value": 1})
 			require.NoError(t, err)
-			if mode == "stubborn" {
+			switch mode {
+			case "stubborn":
 				p.patience = 100 * time.Millisecond
+			case "answers nobody": // the right request would wait for ever
+				_, err := p.Call(t.Context(), "take", nil)
+				require.ErrorContains(t, err, want)
 			}
 			require.ErrorContains(t, p.Close(), want)
 		})
@@ -265,18 +269,8 @@ func TestProgramThatDoesNotRead(t *testing.T) {
 }
 
 func TestALineThatIsTooLongIsRefused(t *testing.T) {
-	err := ReadLines(io.LimitReader(endless{}, maxLine+1), func([]byte) error { return nil })
+	err := ReadLines(strings.NewReader(strings.Repeat("x", maxLine+1)), func([]byte) error { return nil })
 	require.ErrorContains(t, err, "expected lines of at most 64 MiB")
-}
-
-// endless is a line without end.
-type endless struct{}
-
-func (endless) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 'x'
-	}
-	return len(b), nil
 }
 
 func TestDecodeLine(t *testing.T) {
