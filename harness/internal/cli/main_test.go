@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -254,4 +259,179 @@ func TestEnvironmentTwins(t *testing.T) {
 	require.ErrorAs(t, err, &coded)
 	require.Equal(t, exitUsage, coded.code)
 	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }, io.Discard), "unset")
+}
+
+// callsOnly is a driver program (docs/protocol.md) that makes single calls and lacks the capability load.
+func callsOnly() {
+	out := json.NewEncoder(os.Stdout)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var r struct {
+			ID uint64 `json:"id"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			panic(err)
+		}
+		ops := []string{"hello", "open", "close", "cancel", "dq.offer", "q.take"}
+		hello := map[string]any{"name": "calls-only", "version": "1", "protocol": 3, "capabilities": ops, "codecs": []string{"bytes"}}
+		_ = out.Encode(map[string]any{"id": r.ID, "ok": true, "result": hello}) // a caller that is gone has closed stdin too
+	}
+}
+
+// disturbance is somebody who sets keys on $REDIS while dq-bench uses it.
+type disturbance struct {
+	stop context.CancelFunc
+	done chan struct{}
+	keys []string // by turns of database 0 and 3
+	err  error
+}
+
+// occupy connects a client that stays.
+func occupy(ts *testscript.TestScript, _ []string) {
+	client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "till-7"})
+	ts.Check(client.Ping(context.Background()).Err())
+	ts.Defer(func() { client.Close() })
+}
+
+// limit makes a user and is gone again.
+func limit(ts *testscript.TestScript, args []string) {
+	user := []any{"ACL", "SETUSER", "limited", "reset", "on", ">pw", "~*", "&*", "+@all"}
+	for _, right := range args {
+		user = append(user, right)
+	}
+	client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR")})
+	ts.Check(client.Do(context.Background(), user...).Err())
+	ts.Check(client.Close())
+	ts.Setenv("LIMITED", "redis://limited:pw@"+ts.Getenv("REDIS_ADDR"))
+}
+
+// disturb begins once there are keys, with a connection for each SET, and goes on until undisturb, which looks
+// whether every key is still there.
+func disturb(ts *testscript.TestScript, _ []string) {
+	ctx, stop := context.WithCancel(context.Background())
+	d := &disturbance{stop: stop, done: make(chan struct{})}
+	addr := ts.Getenv("REDIS_ADDR")
+	go func() {
+		defer close(d.done)
+		d.err = d.run(ctx, addr)
+	}()
+	ts.Defer(func() { stop(); <-d.done })
+	disturbances[ts.Getenv("REDIS_ADDR")] = d
+}
+
+// disturbances are by server; scripts that run at once have servers of their own,
+// and only one of them disturbs.
+var disturbances = map[string]*disturbance{}
+
+func (d *disturbance) run(ctx context.Context, addr string) error {
+	for begun := false; !begun; time.Sleep(50 * time.Millisecond) { // who is always connected is a client beside the run
+		probe := goredis.NewClient(&goredis.Options{Addr: addr})
+		keyspace, err := probe.Info(ctx, "keyspace").Result()
+		probe.Close()
+		if err != nil {
+			return err
+		}
+		begun = strings.Contains(keyspace, "keys=")
+	}
+	for ctx.Err() == nil {
+		key := fmt.Sprintf("foreign:%d", len(d.keys))
+		client := goredis.NewClient(&goredis.Options{Addr: addr, DB: len(d.keys) % 2 * 3})
+		err := client.Set(context.WithoutCancel(ctx), key, "theirs", 0).Err()
+		client.Close()
+		if err != nil {
+			return err
+		}
+		d.keys = append(d.keys, key)
+		select {
+		case <-time.After(rand.N(10 * time.Millisecond)):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func undisturb(ts *testscript.TestScript, _ []string) {
+	d := disturbances[ts.Getenv("REDIS_ADDR")]
+	d.stop()
+	<-d.done
+	ts.Check(d.err)
+	for i, key := range d.keys {
+		client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR"), DB: i % 2 * 3})
+		value, err := client.Get(context.Background(), key).Result()
+		client.Close()
+		if err != nil || value != "theirs" {
+			ts.Fatalf("%s of %d keys is gone: %v", key, len(d.keys), err)
+		}
+	}
+	if len(d.keys) == 0 {
+		ts.Fatalf("nothing was set")
+	}
+}
+
+// fakeJava answers as JavaValues does, of texts between StringCodec and JsonJacksonCodec; it refuses the text refuse.
+func fakeJava() {
+	answers := json.NewEncoder(os.Stdout)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var request struct {
+			ID              int
+			Verb, Codec, To string
+			Value           []byte
+		}
+		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+			panic(err)
+		}
+		answer := map[string]any{"id": request.ID, "ok": true}
+		text := string(request.Value)
+		switch plain, err := strconv.Unquote(text); {
+		case request.Verb == "hello":
+			answer["java"], answer["old"], answer["new"] = "17", "3.16.6", "4.7.0"
+			answer["old_codecs"], answer["new_codecs"] = []string{"string", "json", "marshalling"}, []string{"string", "json", "kryo5"}
+		case request.Verb == "decode":
+			answer["json"] = json.RawMessage(`{"orderId":` + text[len(text)-1:] + `}`)
+		case text == "refuse":
+			answer["ok"], answer["reason"], answer["was"], answer["becomes"] = false, "it would be read as another value", text, "refused"
+		case request.Codec == "json" && err == nil:
+			answer["value"] = []byte(plain)
+		case request.To == "json":
+			answer["value"] = []byte(strconv.Quote(text))
+		default:
+			answer["ok"], answer["reason"] = false, "no such value"
+		}
+		if answers.Encode(answer) != nil {
+			return
+		}
+	}
+}
+
+// serve shows what is stored until it is interrupted.
+func TestServeUntilInterrupted(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	load := newRootCmd()
+	load.SetArgs([]string{"run", "--driver", "memory", "--rate", "1000/s", "--duration", "100ms", "--delay", "5ms", "--warmup", "0s", "--progress", "none", "--out", out})
+	load.SetOut(io.Discard)
+	load.SetErr(io.Discard)
+	_ = load.ExecuteContext(t.Context()) // its verdict is the machine's
+
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	defer interrupt()
+	told, stderr := io.Pipe()
+	cmd := newRootCmd()
+	cmd.SetArgs([]string{"serve", out})
+	cmd.SetErr(stderr)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	line, err := bufio.NewReader(told).ReadString('\n')
+	require.NoError(t, err)
+	url := regexp.MustCompile(`^runs of .* at (http://127\.0\.0\.1:[0-9]+/)\n$`).FindStringSubmatch(line)
+	require.Len(t, url, 2, line)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url[1], nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(q)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(body), "1 run in ")
+	interrupt()
+	require.NoError(t, <-ended)
 }
