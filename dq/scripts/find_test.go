@@ -204,6 +204,7 @@ func TestRefusals(t *testing.T) {
 	all = append(all, refusal{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 1}, "", l.names.Counts, "WRONGTYPE"},
 		refusal{scripts.Find(), find, []any{"dLc0", "", 0, "v"}, "", n.TimeoutSet, "WRONGTYPE"},
 		refusal{scripts.Find(), find, []any{"none", "", 0, "v"}, "", "", "expected dLc0 or Bc0Lc0"},
+		refusal{scripts.Settle(), settle, []any{"keep", "", held.ID, 1}, "", "", "expected ack, extend, retry, bury or release"},
 		refusal{scripts.Transfer(), l.transferKeys(), []any{now, 100, "dLc1"}, "", "", "expected dLc0 or Bc0Lc0"},
 		refusal{scripts.Transfer(), l.transferKeys(), []any{now, "1.5", "dLc0"}, "", "", "not an integer"},
 		refusal{scripts.Transfer(), l.transferKeys(), []any{"soon", 100, "dLc0"}, "", "", "not a float"})

@@ -1,5 +1,8 @@
 local L, V, N, X, D = unpack(KEYS)
 local how, arg = ARGV[1], ARGV[2]
+if not ({ ack = 1, extend = 1, retry = 1, bury = 1, release = 1 })[how] then
+  return redis.error_reply('ERR expected ack, extend, retry, bury or release')
+end
 
 -- Each key is read, and each right checked, before anything is written.
 local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or lacks('zrem', L, '')

@@ -32,12 +32,10 @@ const (
 
 // Analysis takes in the lines of logs, in order. It is for one goroutine.
 type Analysis struct {
-	// Where chooses the values whose stories are wanted, by Match, which ops.Match makes of it; empty: no story.
-	Where string
-	Match func(value []byte, shown string) bool
+	Where string                                // chooses the values whose stories are wanted; empty: no story
+	Match func(value []byte, shown string) bool // what ops.Match makes of it
 
-	// Rules takes each line, and nil at the end of a log, and returns what the lines before it broke; nil for no rules.
-	Rules func(*trace.Line) []trace.Breach
+	Rules func(*trace.Line) []trace.Breach // takes each line, and nil at the end of a log; returns what the lines before it broke
 
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
@@ -46,6 +44,7 @@ type Analysis struct {
 	calls                           trace.Scanner
 	step                            step // under way
 	cut                             bool // the log begins within a script, and is still there
+	damaged                         bool // a line of the call under way was a command, and cannot be read
 	conns                           map[string]*conn
 	hosts                           map[string]*host
 	clients                         map[client]*Group
@@ -142,7 +141,7 @@ func New() *Analysis {
 
 // begin forgets live messages; counts stay.
 func (a *Analysis) begin() {
-	a.lines, a.conns, a.listeners, a.waiters = 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*conn{}
+	a.damaged, a.lines, a.conns, a.listeners, a.waiters = false, 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*conn{}
 	for _, h := range a.hosts {
 		h.known = false
 	}
@@ -155,6 +154,7 @@ func (a *Analysis) begin() {
 func (a *Analysis) Line(l trace.Line) {
 	if len(l.Args) == 0 {
 		a.unparsed++
+		a.damaged = a.damaged || l.Time > 0
 		return
 	}
 	if a.lines > 0 && l.Time < a.now-logGap {
@@ -163,9 +163,7 @@ func (a *Analysis) Line(l trace.Line) {
 	a.commands++
 	a.lines++
 	a.now, a.latest, a.cut = l.Time, max(a.latest, l.Time), a.cut && a.lines > 1 || a.lines == 1 && l.Inner()
-	if a.first == 0 || l.Time < a.first {
-		a.first = l.Time
-	}
+	a.first = min(cmp.Or(a.first, l.Time), l.Time)
 	if _, mark := trace.CaseMark(l); mark {
 		a.end(false)
 		return
@@ -173,6 +171,7 @@ func (a *Analysis) Line(l trace.Line) {
 	c := a.calls.Add(l)
 	if c != nil {
 		a.call(c, false)
+		a.damaged = false
 	}
 	a.hold(&l)
 	if c != nil || a.lines == 1 {

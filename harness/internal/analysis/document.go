@@ -14,12 +14,11 @@ const Schema = "dq-bench/analysis/v1"
 
 // Document is the content of a log.
 type Document struct {
-	Schema   string `json:"schema"`
-	Commands int64  `json:"commands"` // of scripts too
-	Unparsed int64  `json:"unparsed"`
-	// Redisson are the releases that can have sent all commands of the clients of queues, Usual the ones that do so with default settings.
-	Redisson      *Span          `json:"redisson"`
-	Usual         *Span          `json:"redisson_by_default"`
+	Schema        string         `json:"schema"`
+	Commands      int64          `json:"commands"` // of scripts too
+	Unparsed      int64          `json:"unparsed"`
+	Redisson      *Span          `json:"redisson"`            // the releases that can have sent all commands of the clients of queues
+	Usual         *Span          `json:"redisson_by_default"` // the ones that do so with default settings
 	Queues        []*Queue       `json:"queues"`
 	Anomalies     []*Anomaly     `json:"anomalies"` // examples of each kind
 	AnomalyCounts map[Kind]int64 `json:"anomaly_counts"`

@@ -293,11 +293,13 @@ func (a *Analysis) mismatch(q *queue, m *message, s *step) {
 	if s.at != m.at {
 		lines = append(lines, s.shown())
 	}
-	if m.inSet {
+	switch {
+	case a.damaged:
+	case m.inSet:
 		a.found(Orphan, q, s.last, 0).say(lines, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered")
-		return
+	default:
+		a.found(Ghost, q, s.last, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
 	}
-	a.found(Ghost, q, s.last, 0).say(lines, "a member is in the pending list, %s, and not in the timeout set: size() counts it, and it is never delivered", text.Plural(int64(m.listed), "time"))
 }
 
 // judgeRest judges what still waits when the log ends, by a step without a line.

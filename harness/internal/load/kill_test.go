@@ -302,15 +302,14 @@ var lies = map[string]struct {
 	tell func(s program.Sample) []program.Sample
 	says string
 }{
-	"a start an hour off":    {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
-	"an end that is to come": {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
-	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }),
-		"a.b: expected"},
-	"an index never sent":  {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
-	"the same offer twice": {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
-	"another due instant":  {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
-	"a removal of nothing": {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
-	"no such kind":         {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
+	"a start an hour off":     {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
+	"an end that is to come":  {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
+	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }), "a.b: expected"},
+	"an index never sent":     {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
+	"the same offer twice":    {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
+	"another due instant":     {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
+	"a removal of nothing":    {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
+	"no such kind":            {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
 }
 
 func one(change func(*program.Sample)) func(program.Sample) []program.Sample {

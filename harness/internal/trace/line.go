@@ -134,7 +134,7 @@ func parseLine(text string, args []string) (Line, error) {
 	}
 	args, err = parseArgs(args, text, pos+end+2)
 	if err != nil {
-		return Line{}, err
+		return Line{Time: micros}, err
 	}
 	return Line{Time: micros, DB: int(db), Peer: peer, Args: args, Raw: text}, nil
 }

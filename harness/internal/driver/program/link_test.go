@@ -253,10 +253,10 @@ func TestProgramThatCannotServe(t *testing.T) {
 	require.ErrorContains(t, err, "no-such-program")
 
 	t.Setenv(fakeProgramEnv, "mute")
-	helloTimeout = 300 * time.Millisecond
+	helloTimeout = 2 * time.Second
 	defer func() { helloTimeout = 30 * time.Second }()
 	_, err = Start(t.Context(), "fake", []string{os.Args[0]}, nil)
-	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got no answer")
+	require.ErrorContains(t, err, "expected an answer to hello within 2s, got no answer")
 	require.ErrorContains(t, err, "not in the mood")
 }
 
