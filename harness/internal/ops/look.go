@@ -78,7 +78,7 @@ type Queue struct {
 	Dead         int64            `json:"dead"`                  // dead letters of Workers
 	Aside        int64            `json:"set_aside"`
 	Listeners    int64            `json:"listeners"`           // -1 if unknown
-	StillSeconds float64          `json:"ready_still_seconds"` // for how long the first delivered value has not moved
+	StillSeconds float64          `json:"ready_still_seconds"` // for how long the first delivered value has not moved; 0 if it moves
 	Layouts      map[string]int64 `json:"layouts"`             // of the members that were read
 	Findings     []Finding        `json:"findings"`
 	Census       *Census          `json:"census,omitempty"` // of the long form
