@@ -204,7 +204,7 @@ func (c *Comparison) undecided() {
 	}
 }
 
-// inconclusive says what the runs could have shown, and how many runs would decide.
+// inconclusive names the first figure, and how many runs would decide all.
 func (c *Comparison) inconclusive(rows []Row, runs int) {
 	ratio := func(r Row) float64 {
 		if r.Shift.Low == nil {
@@ -213,7 +213,7 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 		return (*r.Shift.High - *r.Shift.Low) / 2 / r.Floor
 	}
 	widest := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(ratio(a), ratio(b)) })
-	c.Text = fmt.Sprintf("Inconclusive: %s; the smallest change that matters is ±%s.", change(widest), widest.bound())
+	c.Text = fmt.Sprintf("Inconclusive: %s; the smallest change that matters is ±%s.", change(rows[0]), rows[0].bound())
 	switch need := math.Ceil(float64(runs) * ratio(widest) * ratio(widest)); {
 	case c.longer != "":
 		c.Text += " Longer runs would decide more."
