@@ -543,3 +543,23 @@ func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
 }
+
+// Remove does not choose among equal values whose order it could not learn.
+func TestFaultARemoveWithoutTheOrderRemovesNothing(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, redistest.Redis(t))
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
+	for _, delay := range []time.Duration{2 * time.Hour, time.Hour} {
+		_, err := q.Offer(ctx, "twin", delay)
+		require.NoError(t, err)
+	}
+	p.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict {
+		if command[0] == "LPOS" {
+			return redis.CutReply
+		}
+		return redis.Pass
+	})
+	_, err := q.Remove(ctx, "twin")
+	require.Error(t, err)
+	require.EqualValues(t, 2, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
+}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
@@ -41,15 +42,12 @@ func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 		return removed, in("remove", q.Name(), err)
 	}
 	all, err := q.equal(ctx, data)
-	if err != nil {
-		return false, in("remove", q.Name(), err)
-	}
 	for _, m := range all {
 		if removed, err := q.cancelMember(ctx, m); removed || err != nil {
 			return removed, in("remove", q.Name(), err)
 		}
 	}
-	return false, nil
+	return false, in("remove", q.Name(), err)
 }
 
 // waitingMember is a member that waits, its score and its place in the pending list.
@@ -74,8 +72,10 @@ func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember
 	}
 	if len(all) > 1 {
 		for i, place := range q.client.conns.Send(ctx, conn.Request{Key: q.names.Pending, Commands: places}) {
-			if n, known := place.(int64); known { // Redis before 6.0.6 has no LPOS
+			if n, known := place.(int64); known { // Redis before 6.0.6 has no LPOS, and a user may lack it
 				all[i].place = n
+			} else if err, failed := place.(error); failed && !forbidden(err) && !strings.HasPrefix(err.Error(), "ERR unknown command") {
+				return nil, q.client.explain(err)
 			}
 		}
 		slices.SortStableFunc(all, func(a, b waitingMember) int { return cmp.Compare(a.place, b.place) })
