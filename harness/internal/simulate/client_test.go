@@ -44,10 +44,15 @@ type client struct {
 	durable  bool
 	replicas int // that have to have what it offers
 	closing  atomic.Bool
-	idle     bool              // does not transfer
-	patient  time.Duration     // for how long it offers again
-	busy     int               // handlers; the world's lock guards what follows
-	free     time.Time         // since when another has a place
+	idle     bool          // does not transfer
+	patient  time.Duration // for how long it offers again
+	busy     int           // handlers; the world's lock guards what follows
+	free     time.Time     // since when another has a place
+	began    time.Time
+	ceased   time.Time         // when its last Queue that transfers was closed
+	deaf     time.Time         // until when it may hear no announcement
+	polls    bool              // its Worker, seldom
+	replaced bool              // or about to be
 	shut     map[string]bool   // messages whose handlers Shutdown ended, by id
 	handled  map[string]string // messages that were in a handler and not acknowledged, by id
 }
@@ -55,7 +60,7 @@ type client struct {
 func (w *world) start(e Event) {
 	c := &client{
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
-		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), shut: map[string]bool{},
+		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), began: time.Now(), shut: map[string]bool{},
 	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
@@ -79,7 +84,7 @@ func (w *world) start(e Event) {
 	var idle []dq.QueueOption
 	c.idle = c.draw(8) == 0 && e.N > 0
 	if w.plan.Lone {
-		c.idle = e.Client[len(e.Client)-1]%3 != '1'%3
+		c.idle = strings.TrimRight(e.Client, "'")[len(strings.TrimRight(e.Client, "'"))-1]%3 != '1'%3
 	}
 	if c.idle = c.idle && e.Client != "last"; c.idle {
 		idle = append(idle, dq.WithoutTransfer())
@@ -161,13 +166,8 @@ func (w *world) take(c *client) {
 		case 0: // as a service does that looks at something else now and then
 			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(20_000))*time.Millisecond)
 		case 1: // just as a message comes
-			next := time.Now().Add(time.Minute)
-			for _, due := range w.waiting() {
-				if at := time.UnixMilli(due); at.After(time.Now()) && at.Before(next) {
-					next = at
-				}
-			}
-			ctx, cancel = context.WithDeadline(c.ctx, next.Add(time.Duration(c.draw(800))*time.Microsecond))
+			next := w.nextDue(time.Minute).Add(time.Duration(c.draw(800)) * time.Microsecond)
+			ctx, cancel = context.WithDeadline(c.ctx, next)
 		case 2: // just as its command is sent
 			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(300))*time.Microsecond)
 		}
@@ -193,6 +193,17 @@ func (w *world) take(c *client) {
 		}
 		cancel()
 	}
+}
+
+// nextDue returns when a message is next due, or the end of that time.
+func (w *world) nextDue(within time.Duration) time.Time {
+	next := time.Now().Add(within)
+	for _, due := range w.waiting() {
+		if at := time.UnixMilli(due); at.After(time.Now()) && at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 func (w *world) took(c *client, v string) {
@@ -322,8 +333,11 @@ func (w *world) consume(c *client, workers int) {
 		}
 		c.rngMu.Unlock()
 		if m.Attempt > 1 && m.Attempt == int(w.plan.Seed%3*2) && c.draw(3) == 0 {
-			go w.replace(c, Stop) // in its last attempt
+			go w.replace(c.name, Stop) // in its last attempt
 			work = 10 * time.Second
+		}
+		if w.settles() { // so that it is not a dead letter once more
+			work = min(work, time.Second)
 		}
 		if err := sleep(ctx, work); err != nil {
 			if errors.Is(context.Cause(ctx), errShutDown) {
@@ -349,7 +363,7 @@ func (w *world) consume(c *client, workers int) {
 			}
 		}
 		if fails == 8 && m.Attempt < 4 && m.Value[len(m.Value)-1] == '5' {
-			go w.replace(c, Kill) // such a message ends its process, again and again
+			go w.replace(c.name, Kill) // such a message ends its process, again and again
 		}
 		if fails == 7 || fails > 27 {
 			time.Sleep(10 * time.Second) // whatever becomes of ctx
@@ -377,7 +391,9 @@ func (w *world) consume(c *client, workers int) {
 		options.Backoff = func(int) time.Duration { return 5 * time.Second }
 	}
 	if c.draw(3) == 0 {
-		options.PollEvery = 200 * time.Millisecond
+		if options.PollEvery = 200 * time.Millisecond; !c.idle && !w.plan.Strict && c.draw(3) > 0 {
+			options.PollEvery, c.polls = 4*time.Second, true
+		}
 	}
 	if c.draw(3) == 0 {
 		options.Timeout = 15 * time.Second
@@ -445,8 +461,11 @@ func (w *world) ticket(value string) (t dq.Ticket, ok bool) {
 }
 
 func (w *world) cancel(c *client, e Event) {
+	if e.Text = cmp.Or(e.Text, w.pick(c)); e.Text == "" {
+		return
+	}
 	w.mu.Lock()
-	w.cancels[e.Text] = "?"
+	w.asking[e.Text]++
 	w.mu.Unlock()
 	ticket, ticketed := w.ticket(e.Text)
 	result := "no"
@@ -483,8 +502,42 @@ func (w *world) cancel(c *client, e Event) {
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cancels[e.Text] = result; result == "yes" {
+	switch {
+	case result == "?":
+		return
+	case result == "yes":
+		w.cancels[e.Text] = "yes"
 		w.report.Cancelled++
+	case w.cancels[e.Text] == "":
+		w.cancels[e.Text] = "no"
+	}
+	w.asking[e.Text]--
+}
+
+// pick returns a message that waits, "" if none does.
+func (w *world) pick(c *client) string {
+	all := slices.Sorted(maps.Keys(w.waiting()))
+	all = append(slices.DeleteFunc(all, func(v string) bool { return v[0] != 'm' }), "")
+	return all[c.draw(max(1, len(all)-1))]
+}
+
+// shut closes a client's Queue: it transfers no more, and takes on.
+func (w *world) shut(c *client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.polls && time.Since(c.began) > 6*time.Second { // no other Queue of the name is open
+		_ = c.queue.Close()
+		c.idle, c.ceased = true, time.Now()
+	}
+}
+
+// mayTransfer judges a transfer of a client: one that was under way when its Queue was closed may last 10 s.
+func (w *world) mayTransfer(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, before := w.clients[name], time.Now().Add(-12*time.Second)
+	if c != nil && !c.ceased.IsZero() && c.ceased.Before(before) && w.net.prompt(name, before) {
+		w.violateLocked("%s transfers, %s after its Queue was closed", name, time.Since(c.ceased))
 	}
 }
 
@@ -588,7 +641,7 @@ func (w *world) revive(c *client, e Event) {
 			}
 			if undecodable || e.Kind == Look && e.N == 1 {
 				w.mu.Lock()
-				w.cancels[letter.Value] = "?"
+				w.asking[letter.Value]++
 				w.mu.Unlock()
 				_, err = c.queue.Drop(ctx, letter.ID)
 			} else {
@@ -620,14 +673,19 @@ func (w *world) clear(c *client, e Event) {
 }
 
 // replace kills or stops a client, and has another come in its place.
-func (w *world) replace(c *client, kind Kind) {
+func (w *world) replace(name string, kind Kind) {
 	w.mu.Lock()
-	_, there := w.clients[c.name]
-	there = there && c.name != "last"
+	c := w.clients[name]
+	there := c != nil && name != "last" && !c.replaced
+	if there {
+		c.replaced = true
+	}
 	w.mu.Unlock()
 	if there && !w.settles() {
-		w.do(Event{At: time.Since(w.began), Kind: kind, Client: c.name})
-		w.do(Event{At: time.Since(w.began), Kind: Start, Client: c.name + "'", Text: "4.7.0", N: 1})
+		w.do(Event{At: time.Since(w.began), Kind: kind, Client: name})
+	}
+	if there && !w.settles() {
+		w.do(Event{At: time.Since(w.began), Kind: Start, Client: name + "'", Text: "4.7.0", N: 1})
 	}
 }
 
@@ -724,7 +782,9 @@ func (w *world) kill(c *client) {
 }
 
 func (w *world) leave(c *client) {
-	w.forget(c)
+	if !w.forget(c) {
+		return
+	}
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
 		err := c.worker.Shutdown(ctx)
@@ -734,15 +794,28 @@ func (w *world) leave(c *client) {
 		w.gaveBack(c, err)
 		cancel()
 	}
-	c.stop()
-	if c.draw(2) == 0 { // else calls meet Close
-		c.calls.Wait()
+	abrupt := !w.plan.Reliable && c.draw(2) == 0 // Close meets each Take
+	if abrupt && c.draw(2) == 0 {                // and may not end it
+		w.mu.Lock()
+		w.bad(10 * time.Second)
+		w.refusing = append(w.refusing, refusing{c.name, time.Now().Add(10 * time.Second), "NOPERM", 2 + slices.Index(rights, "CLIENT")})
+		w.mu.Unlock()
 	}
-	c.work.Wait()
-	if w.plan.Reliable && w.quiet() && w.free() == 0 {
+	if abrupt { // just as a message comes
+		time.Sleep(time.Until(w.nextDue(5 * time.Second).Add(time.Duration(c.draw(800)) * time.Microsecond)))
+	} else {
+		c.stop()
+		if c.draw(2) == 0 { // else calls meet Close
+			c.calls.Wait()
+		}
+		c.work.Wait()
+	}
+	if w.plan.Reliable && w.calm(w.recovery) {
 		w.server.Exclusive(func() {
-			if left := w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1"); len(left) > 0 {
-				w.violate("%s has ended, and %q stays staged", c.name, left)
+			for _, v := range w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1") {
+				if w.free() == 0 || w.model.staged[ending(v)] == c.name {
+					w.violate("%s has ended, and %q stays staged", c.name, v)
+				}
 			}
 		})
 	}
@@ -751,7 +824,12 @@ func (w *world) leave(c *client) {
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}
+	c.stop()
+	c.work.Wait()
 	c.calls.Wait()
+	w.mu.Lock()
+	w.excuse(0, w.recovery)
+	w.mu.Unlock()
 	_ = c.rdb.Close()
 }
 
@@ -770,8 +848,11 @@ func (w *world) gaveBack(c *client, err error) {
 	})
 }
 
-func (w *world) forget(c *client) {
+// forget reports whether the client was there.
+func (w *world) forget(c *client) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	was := w.clients[c.name] == c
 	delete(w.clients, c.name)
+	return was
 }

@@ -3,7 +3,7 @@
 //
 // A seed makes a Plan: clients that come, make each call of package dq, and vanish, and what befalls
 // them: connections that break before or after a command took effect, replies that are
-// late, contexts that end, a server that restarts, refuses or ends commands that block, clocks that step,
+// late while others act, contexts that end, a server that restarts, refuses or ends commands that block, clocks that step,
 // scripts that the server has forgotten, messages that end their process.
 // Run carries a plan out with real dq clients against the embedded server, over
 // connections in memory, inside a testing/synctest bubble: an hour passes in the time its

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// sleepUntil waits, but not for what comes after a violation.
-func (w *world) sleepUntil(at time.Time) {
+// sleepUntil waits, but not for what comes after a violation, nor once enough holds.
+func (w *world) sleepUntil(at time.Time, enough ...func() bool) {
 	for left := time.Until(at); left > 0; left = time.Until(at) {
 		w.mu.Lock()
 		broken := len(w.report.Violations) > 0
 		w.mu.Unlock()
-		if broken {
+		if broken || len(enough) > 0 && enough[0]() {
 			return
 		}
 		time.Sleep(min(left, time.Second))
@@ -31,6 +31,7 @@ func (w *world) flooded() bool {
 // is pending is due and taken.
 func (w *world) settle() {
 	w.sleepUntil(w.began.Add(w.plan.Length))
+	w.over.Store(true)
 	if !w.flooded() {
 		w.net.heal()
 		w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
@@ -44,9 +45,10 @@ func (w *world) settle() {
 				}
 			}
 		})
-		w.sleepUntil(due.Add(settleFor))
+		w.sleepUntil(due.Add(callTimeout))
+		w.sleepUntil(due.Add(settleFor), w.spent)
 		w.revive(w.clients["last"], Event{}) // what was lost in its last attempt
-		w.sleepUntil(time.Now().Add(time.Minute))
+		w.sleepUntil(time.Now().Add(time.Minute), w.spent)
 	}
 	w.mu.Lock()
 	names := slices.Sorted(maps.Keys(w.clients))
@@ -57,6 +59,13 @@ func (w *world) settle() {
 	if err := w.server.Close(); err != nil {
 		w.violate("the server does not close: %v", err)
 	}
+}
+
+// spent reports whether nothing is left to come, to be taken or settled.
+func (w *world) spent() bool {
+	left := len(w.ready()) + len(w.waiting())
+	w.server.Exclusive(func() { left += len(w.model.held) })
+	return left == 0
 }
 
 // judge holds what came to what was promised.
@@ -90,6 +99,8 @@ func (w *world) judge() {
 			w.violate("%s was not queued, says its offer, and was there", v)
 		case w.cancels[v] == "yes" && came:
 			w.violate("%s was cancelled and came", v)
+		case w.cancels[v] == "no" && w.asking[v] == 0 && m != nil && m.removed && !w.cleared:
+			w.violate("%s does not wait, says its Cancel, and is gone", v)
 		case m == nil || m.removed || came:
 		case !w.plan.Reliable && w.net.lost[v]: // its taker's connection broke
 		default:
@@ -97,7 +108,7 @@ func (w *world) judge() {
 		}
 		most := 1
 		if m != nil && m.torn {
-			most = 2
+			most = map[bool]int{false: 2, true: 1000}[w.stops] // a Redisson tries every 5 s
 		}
 		if !w.plan.Reliable && w.taken[v] > most {
 			w.violate("%s came %d times", v, w.taken[v])

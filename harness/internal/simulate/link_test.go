@@ -22,6 +22,7 @@ type link struct {
 	mu        sync.Mutex
 	loseReply bool // the next reply is lost, and the link with it
 	loseHalf  bool // of the next request half arrives, and the link is lost
+	several   bool // … of the next that has several commands
 	listens   bool // to announcements
 	hushed    bool // the link stays, and nothing arrives any more
 }
@@ -53,9 +54,13 @@ func (l *link) write(w *way, p []byte) (int, error) {
 	n := len(p)
 	l.mu.Lock()
 	lose, half, hushed := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer, l.hushed
+	half = half && (!l.several || bytes.Count(p, []byte("\r\nEVALSHA\r\n")) > 1)
 	l.listens = l.listens || bytes.Contains(p, []byte("\r\nSUBSCRIBE\r\n"))
 	l.mu.Unlock()
 	if hushed {
+		if w == &l.toClient {
+			l.network.lose(p)
+		}
 		return n, nil
 	}
 	if lose || half {
@@ -73,6 +78,9 @@ func (l *link) write(w *way, p []byte) (int, error) {
 		_ = w.put(p[:len(p)/2], slow, after)
 		w.end(io.EOF)
 		l.toClient.fail(syscall.ECONNRESET)
+		if rand.NewPCG(w.seed, uint64(time.Now().UnixNano())).Uint64()%2 == 0 { // and the writer is told
+			return n / 2, syscall.ECONNRESET
+		}
 		return n, nil
 	}
 	if err := w.put(p, slow, after); err != nil {
@@ -246,6 +254,9 @@ func (e *end) SetReadDeadline(t time.Time) error {
 	e.in.change(func() { e.in.deadline = t })
 	return nil
 }
+
+// CloseWrite ends the one.
+func (e *end) CloseWrite() error { e.out.end(io.EOF); return nil }
 
 // Close ends both directions; what this side has written still arrives.
 func (e *end) Close() error {

@@ -33,12 +33,15 @@ type model struct {
 	leased  map[string]lease
 	settled map[string]string // how, by id and delivery
 	pops    int
-	ready   []string         // in the destination
-	torn    time.Time        // Redisson's script has stopped half-way: see look
-	pending map[string]int64 // member → due time
-	writes  uint64           // after which it looked last
-	wrote   map[string]bool  // connections that have written since their last WAIT
-	forgets int              // after how many writing scripts the server forgets all
+	ready   []string             // in the destination
+	torn    time.Time            // Redisson's script has stopped half-way: see look
+	pending map[string]int64     // member → due time
+	writes  uint64               // after which it looked last
+	wrote   map[string]bool      // connections that have written since their last WAIT
+	staged  map[string]string    // by which client's BLMOVE
+	moved   map[string]time.Time // by a transfer of ours into the destination, where it still is
+	silent  bool                 // the offer that runs is not announced
+	forgets int                  // after how many writing scripts the server forgets all
 }
 
 // lease is when the server was last told how long a message is held, or set aside for a retry, and by whom.
@@ -63,13 +66,19 @@ type message struct {
 	// the README of dq).
 	torn    bool
 	arrived time.Time // in the destination
-	// unheard is the client whose offer the server did not announce, for a foreign member was due first.
+	by      string    // the client that offered it
+	// unheard is the client whose offer the server did not announce: a foreign member was due first, or it failed half-way.
 	unheard string
 }
 
 func (m *model) ran(client string, args []string, reply []byte) {
 	command := strings.ToUpper(args[0])
+	name, _, _ := strings.Cut(client, ":")
 	m.world.noteCommand(client, args, reply)
+	ours := momentOf(args) == scripts.Transfer().Name
+	if ours {
+		m.world.mayTransfer(name)
+	}
 	if strings.HasPrefix(string(reply), "-ERR user_script") {
 		m.torn = time.Now()
 	}
@@ -91,6 +100,10 @@ func (m *model) ran(client string, args []string, reply []byte) {
 			if msg.popped++; !msg.arrived.IsZero() {
 				m.world.popped(v, msg.arrived)
 			}
+		}
+	case command == "BLMOVE":
+		for _, v := range valuesIn(reply) {
+			m.staged[v] = name
 		}
 	case command == "LPUSH": // back, for its taker is gone
 		for i, v := range args[2:] {
@@ -118,6 +131,15 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		}
 	}
 	m.look(client)
+	m.silent = false
+	moved := map[string]time.Time{}
+	for _, v := range m.ready {
+		_, was := m.moved[v]
+		if msg := m.message(ending(v)); was || ours && msg.arrived.Equal(time.Now()) {
+			moved[v] = msg.arrived
+		}
+	}
+	m.moved = moved
 }
 
 // acknowledged takes note of the ids that an acknowledgement names and the reply has a 1 for.
@@ -189,7 +211,7 @@ func (m *model) look(client string) {
 	pending, list := m.scores(m.names.TimeoutSet), m.elements("LRANGE", m.names.Pending, "0", "-1")
 	// Redisson's own script stops at a member of the other layout, and what it has moved by
 	// then stays in the timeout set until the next transfer of a dq.
-	torn := !m.torn.IsZero() && now.Sub(m.torn) < tornFor
+	torn := !m.torn.IsZero() && (now.Sub(m.torn) < tornFor || m.world.stops)
 	unlisted := append(m.elements("SMEMBERS", m.unlisting.Unlisted[0]), m.elements("SMEMBERS", m.unlisting.Unlisted[1])...)
 	places := map[string]int{}
 	for member := range pending {
@@ -215,8 +237,9 @@ func (m *model) look(client string) {
 		msg := m.message(ending(member))
 		if !msg.offered {
 			m.world.offered(ending(member), due)
-			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' {
-				msg.unheard, _, _ = strings.Cut(client, ":")
+			msg.by, _, _ = strings.Cut(client, ":")
+			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' || m.silent {
+				msg.unheard = msg.by
 			}
 		}
 		msg.offered, msg.due = true, due

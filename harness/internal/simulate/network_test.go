@@ -189,7 +189,7 @@ func (n *network) heal() {
 		h.slow, h.stalled = 0, time.Time{}
 	}
 	n.mu.Unlock()
-	n.each("", func(l *link) { l.set(func() { l.loseReply, l.loseHalf = false, false }) })
+	n.each("", func(l *link) { l.set(func() { l.loseReply, l.loseHalf, l.several = false, false, false }) })
 }
 
 func (n *network) stall(name string, d time.Duration) {

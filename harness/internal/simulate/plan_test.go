@@ -32,12 +32,15 @@ const (
 	Look Kind = "look"
 	// Clear removes all that is waiting.
 	Clear Kind = "clear"
+	// Shut closes the client's Queue, and no more.
+	Shut Kind = "shut"
 
-	// Cut breaks the client's connections: half of them for N above 0, of this and the next two.
+	// Cut breaks the client's connections: half of them for N of 1 or 2, of this and the next two; for N of 3 its subscription's.
 	Cut Kind = "cut"
 	// LoseReplies breaks each connection of the client when a reply next comes, before it does.
 	LoseReplies Kind = "lose replies"
-	// LoseRequests lets half of what the client next writes to each connection arrive, and breaks it.
+	// LoseRequests lets half of what the client next writes to each connection arrive, and breaks it. N of 4 waits for
+	// a write of several commands.
 	LoseRequests Kind = "lose requests"
 	// Lag has what next goes over each of the client's connections, either way, come later, by a part of Span of its own.
 	Lag Kind = "lag"
@@ -63,6 +66,8 @@ const (
 	// Foreign puts a member of neither layout into the queue; N of 1 has it never be due, and be the first, and
 	// N of 2 be in the destination, a value that cannot be decoded.
 	Foreign Kind = "foreign"
+	// Trap acts as N says on the next command that Text names, of the client or of any. Then is what happens as it springs.
+	Trap Kind = "trap"
 )
 
 // refusals are errors of a server that ran nothing.
@@ -91,10 +96,16 @@ type Event struct {
 	Span   time.Duration
 	// Within is when the context of a call ends; 0 for callTimeout.
 	Within time.Duration
+	// Then is what follows a Trap, each At after the event before it. Without a Client it befalls the one that sprang the trap.
+	Then []Event
 }
 
 func (e Event) String() string {
-	return fmt.Sprintf("%-12s %-13s %-4s %-10.40s n=%d span=%s within=%s", e.At, e.Kind, e.Client, e.Text, e.N, e.Span, e.Within)
+	text := fmt.Sprintf("%-12s %-13s %-4s %-10.40s n=%d span=%s within=%s", e.At, e.Kind, e.Client, e.Text, e.N, e.Span, e.Within)
+	for _, then := range e.Then {
+		text += "\n    then " + then.String()
+	}
+	return text
 }
 
 // Plan is what happens in a run.
@@ -148,6 +159,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 	d.leave()
 	d.meet(rand.New(rand.NewPCG(seed, 0x6472)))
 	d.strike(rand.New(rand.NewPCG(seed, 0x6473)))
+	d.lay(rand.New(rand.NewPCG(seed, 0x6474)))
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -197,7 +209,7 @@ func (d *drawing) leave() {
 }
 
 // meet adds what comes at an unlucky instant: a server that forgets its scripts between two offers of one call or refuses
-// half of them, and an offer of a client that comes to an end.
+// half of them, or of whose commands half arrive.
 func (d *drawing) meet(rng *rand.Rand) {
 	for _, e := range slices.Clone(d.plan.Events) {
 		switch {
@@ -205,23 +217,13 @@ func (d *drawing) meet(rng *rand.Rand) {
 			d.add(Event{At: e.At, Kind: Flush, N: 1 + rng.IntN(e.N)})
 		case e.Kind == Offer && e.N > 0 && rng.IntN(6) == 0:
 			d.add(Event{At: e.At, Kind: Refuse, Client: e.Client, Text: "OOM command not allowed", N: 1, Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
-		case e.Kind == Stop && rng.IntN(2) == 0:
-			d.values++
-			d.add(Event{At: max(0, e.At-time.Duration(rng.IntN(400))*time.Microsecond), Kind: Offer, Client: e.Client, Text: valueOf(d.values), Span: time.Second})
+		case e.Kind == Offer && e.N > 0 && rng.IntN(4) == 0:
+			d.add(Event{At: e.At, Kind: LoseRequests, Client: e.Client, N: 4})
 		}
 	}
 	if d.plan.Lone = len(d.starts) > 1 && rng.IntN(3) == 0; d.plan.Lone && !d.plan.Reliable && rng.IntN(2) == 0 {
 		d.add(Event{At: time.Duration(rng.Int64N(int64(d.plan.Length))), Kind: Offer, Client: "c2", Text: valueOf(d.values + 1), N: 150, Span: 5 * time.Second})
 		d.values += 151
-	}
-	for range 3 * rng.IntN(2) { // something goes wrong just as others offer
-		at := time.Duration(rng.Int64N(int64(d.plan.Length)))
-		d.add(Event{At: at, Kind: []Kind{Cut, LoseReplies, LoseRequests}[rng.IntN(3)], Client: "c1"})
-		for range 1 + rng.IntN(3) {
-			d.values++
-			later := at + time.Duration(rng.IntN(3000))*time.Millisecond
-			d.add(Event{At: later, Kind: Offer, Client: "c2", Text: valueOf(d.values), Span: time.Duration(rng.IntN(3000)) * time.Millisecond})
-		}
 	}
 }
 
@@ -241,8 +243,6 @@ func (d *drawing) strike(rng *rand.Rand) {
 		case e.Kind == Stop:
 			d.add(Event{At: max(0, e.At-below(time.Millisecond)), Kind: Cut, Client: e.Client})
 			offer(e.At-below(200*time.Microsecond), e.Client, 0, time.Second)
-		case e.Kind == Offer && rng.IntN(30) == 0:
-			d.add(Event{At: e.At, Kind: Flush})
 		case e.Kind == Cancel && rng.IntN(3) == 0 && !d.plan.Strict:
 			d.plan.Events[i].N = 3
 		}
@@ -266,39 +266,20 @@ func (d *drawing) strike(rng *rand.Rand) {
 			whose = client()
 		}
 		offer(at-span, client(), rng.IntN(3), span)
-		extent := []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 2 * time.Second, 5 * time.Second}[rng.IntN(4)]
+		extent := []time.Duration{2 * time.Second, 5 * time.Second}[rng.IntN(2)]
 		e := Event{At: at - below(time.Millisecond), Kind: Lag, Client: whose, Span: extent}
-		kind, ends := rng.IntN(10), rng.IntN(4) == 0
-		if extent < time.Second { // too short for what lasts
-			kind, ends = 9, rng.IntN(2) == 0
-		}
-		switch kind {
-		case 0:
-			e.Kind, e.N, e.Span = []Kind{Cut, LoseReplies, LoseRequests}[rng.IntN(3)], 1+rng.IntN(2), 0
+		switch rng.IntN(8) {
 		case 1, 6:
 			e.Kind, e.Span = Hush, 0
-		case 2:
-			d.add(Event{At: e.At, Kind: Cut, Client: whose})
-			e.Kind, e.Span = Stall, 3*time.Second
+			offer(at+8*time.Second+below(8*time.Second), client(), 0, below(3*time.Second).Truncate(time.Millisecond))
 		case 3, 4: // while a message is held, until another has it
 			e.At, e.Kind, e.Span = at+below(2*time.Second), Stall, d.plan.Visibility+below(4*time.Second)
 		case 5:
 			e.Kind, e.Text, e.Span = Refuse, refusals[rng.IntN(4)], 8*time.Second+below(12*time.Second)
-		case 7:
-			d.add(Event{At: at + below(extent), Kind: Cut, Client: whose, N: 1 + rng.IntN(2)})
 		}
 		d.add(e)
 		for range 1 + rng.IntN(2) {
 			offer(at+below(extent), client(), 0, []time.Duration{below(3 * time.Second), 25*time.Second + below(10*time.Second)}[rng.IntN(2)].Truncate(time.Millisecond))
-		}
-		if !d.plan.Reliable && rng.IntN(3) == 0 {
-			d.add(Event{At: at + below(2*time.Millisecond), Kind: Poll, Client: whose, N: 1 + rng.IntN(4), Within: 1 + below(extent)})
-		}
-		if rng.IntN(4) == 0 {
-			d.add(Event{At: at + below(extent), Kind: Look, Client: client()})
-		}
-		if ends {
-			d.add(Event{At: at + below(time.Second), Kind: []Kind{Stop, Kill}[rng.IntN(2)], Client: whose})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,10 +22,11 @@ import (
 var queue = dq.PartitionName("orders", 0)
 
 const (
-	// quietFor is how long nothing has gone wrong when a transfer has no excuse for being late, and
-	// lateBy is what is late then.
+	// quietFor is how long nothing has gone wrong when no call has an excuse for failing.
 	quietFor = 20 * time.Second
-	lateBy   = 300 * time.Millisecond
+	// lateBy is what is late, soon how long a transfer may be late after a connection has broken, abandoned how much longer a pass
+	// holds it up whose client has gone, and notSoon how long a connection may be dead: see "Faults" in the README of dq.
+	lateBy, soon, abandoned, notSoon = 300 * time.Millisecond, time.Second, 2 * time.Second, 6 * time.Second
 	// looksEvery is how often a Worker looks for the leases of others at least.
 	looksEvery = 5 * time.Second
 	// settleFor is how long after the last due time all must have come: the longest pause of DefaultBackoff, and a minute.
@@ -96,7 +98,8 @@ type world struct {
 	report   Report
 	clients  map[string]*client
 	offers   map[string]string // message → "ok" or "?"
-	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
+	cancels  map[string]string // message → "yes" if any removed it, else "no"
+	asking   map[string]int    // cancels of a message that are under way, or have an unknown result
 	taken    map[string]int
 	tickets  map[string]string          // of messages
 	expect   map[string]int64           // when a message is due at the earliest, Unix ms; 0 for not known
@@ -107,7 +110,11 @@ type world struct {
 	refusing []refusing
 	clearing int // Clears under way, or with an unknown result
 	cleared  bool
-	lastBad  time.Time // when something last went wrong
+	lastBad  time.Time     // when something last went wrong
+	mayLag   time.Time     // until when a message may be late
+	recovery time.Duration // of transfers, after a connection has broken
+	traps    []Event
+	tears    bool // the script that runs next fails after its writes
 	ahead    []time.Duration
 	behind   time.Duration // of the server, at most
 	refuses  bool          // the server refuses something
@@ -115,22 +122,26 @@ type world struct {
 	pure     bool          // all members are of one layout
 	stops    bool          // a client may run only Redisson's scripts, which stop at a member of the other layout
 	finished bool
-	broken   int  // commands since the first violation
-	flood    bool // too many commands were sent, or enough after a violation
+	over     atomic.Bool // the plan, or it broke
+	broken   int         // commands since the first violation
+	flood    bool        // too many commands were sent, or enough after a violation
 }
 
 // Run carries a plan out. It must be called inside a testing/synctest bubble.
 func Run(plan Plan, options Options) Report {
 	w := &world{
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
-		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
+		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, asking: map[string]int{}, taken: map[string]int{},
 		tickets: map[string]string{}, expect: map[string]int64{}, excused: map[string]bool{}, running: map[string]context.Context{}, takers: map[string]int{},
 		calls: map[string]int{},
 	}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
-		leased: map[string]lease{}, settled: map[string]string{},
+		leased: map[string]lease{}, settled: map[string]string{}, staged: map[string]string{}, moved: map[string]time.Time{},
+	}
+	if w.recovery = soon; plan.Unlists {
+		w.recovery += abandoned
 	}
 	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran, Answer: w.answer}, 0)
 	if err != nil {
@@ -165,6 +176,12 @@ func (w *world) script(body string) string {
 	if w.plan.Unlists {
 		body = eager.Replace(body)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tears && strings.Contains(body, "'publish', KEYS[4]") {
+		w.tears, w.model.silent = false, true
+		body = strings.Replace(body, "'publish'", "'forbidden'", 1)
+	}
 	return body
 }
 
@@ -186,7 +203,7 @@ var eager = strings.NewReplacer(
 func (w *world) clocks() {
 	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
-	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse })
+	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse || e.Kind == Trap && e.N == refused })
 	w.leaves = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Restart })
 	w.pure = !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Foreign || e.Kind == Start && e.Text == "3.16.6" })
 	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && strings.HasPrefix(e.Text, "NOPERM") })
@@ -228,6 +245,7 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	if w.finished {
 		return
 	}
+	w.strike(client, args, true)
 	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+time.Minute).Seconds() && !w.flood {
 		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: a client sends command after command: %d so far", time.Since(w.began), w.report.Commands))
 		w.broken = brokenCommands
@@ -275,18 +293,40 @@ func (w *world) unlisted() {
 func (w *world) mayBeCancelled(value string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.clearing > 0 || w.cancels[value] == "?" || w.cancels[value] == "yes"
+	return w.clearing > 0 || w.asking[value] > 0 || w.cancels[value] == "yes"
 }
 
 // quiet reports whether nothing has gone wrong for long, and all clocks are right.
-func (w *world) quiet() bool { return w.calm() && w.steady() }
+func (w *world) quiet() bool { return w.calm(quietFor) && w.steady() }
 
-// calm reports whether nothing has gone wrong for long.
-func (w *world) calm() bool {
+// calm reports whether nothing has gone wrong for so long.
+func (w *world) calm(long time.Duration) bool {
 	broke := w.net.lastBreak()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.lastBad) > quietFor && time.Since(broke) > quietFor && slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool { return !c.idle })
+	return time.Since(w.lastBad) > long && time.Since(broke) > long && w.transfers()
+}
+
+// excuse has messages be late for that time and as long again as a recovery takes. Call with mu held.
+func (w *world) excuse(span, recovery time.Duration) {
+	w.mayLag = slices.MaxFunc([]time.Time{w.mayLag, time.Now().Add(span + recovery)}, time.Time.Compare)
+}
+
+// prompt reports whether a message has no excuse for being late. A client that transfers knows of its own offers without
+// hearing of them.
+func (w *world) prompt(value string) bool {
+	broke := w.net.lastBreak()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	by := w.model.message(value).by
+	return time.Now().After(w.mayLag) && time.Since(broke) > w.recovery && slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool {
+		return !c.idle && (time.Now().After(c.deaf) || c.name == by && !w.plan.Strict)
+	})
+}
+
+// transfers reports whether any client does. Call with mu held.
+func (w *world) transfers() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool { return !c.idle })
 }
 
 // steady reports whether all clocks show the same at all times.
@@ -304,7 +344,7 @@ func (w *world) offered(value string, due int64) {
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.calm() && w.heard(value) {
+	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.prompt(value) && w.heard(value) {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
 }
@@ -318,15 +358,21 @@ func (w *world) bad(span time.Duration) {
 
 // overdue judges what has not been transferred.
 func (w *world) overdue() {
-	calm := w.calm()
+	calm := w.calm(quietFor)
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
-			if late := time.Since(time.UnixMilli(due)); calm && due > 0 && member[0] != 'g' && late > lateBy+w.behind && !w.stops && w.heard(ending(member)) {
+			if late := time.Since(time.UnixMilli(due)); w.prompt(ending(member)) && due > 0 && member[0] != 'g' && late > lateBy+w.behind && !w.stops && w.heard(ending(member)) {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
 			}
 		}
 		leases := w.model.scores(w.model.leases.Leases)
 		alone := w.model.alone(leases)
+		for _, v := range w.model.ready {
+			at, ours := w.model.moved[v]
+			if ours && w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{"", at}) {
+				w.violate("%s was transferred %s ago, and a Worker has a place", ending(v), time.Since(at))
+			}
+		}
 		for id, ends := range leases {
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
@@ -339,13 +385,13 @@ func (w *world) overdue() {
 }
 
 // neglected reports whether a Worker with a place for what can be handed out from then on leaves it. A client knows of its
-// own lease at once, and of another's by its next look.
+// own lease at once, of another's by its next look, and of what a dq has transferred at once.
 func (w *world) neglected(from time.Time, l lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, c := range w.clients {
 		known := l.at
-		if name != l.by {
+		if name != l.by && l.by != "" {
 			known = known.Add(looksEvery)
 		}
 		since := slices.MaxFunc([]time.Time{from, known, c.free}, time.Time.Compare)
@@ -362,7 +408,7 @@ func (w *world) heard(value string) bool {
 	defer w.mu.Unlock()
 	by := w.model.message(value).unheard
 	c := w.clients[by]
-	return by == "" || c != nil && !c.idle
+	return by == "" || c != nil && !c.idle && !w.plan.Strict
 }
 
 // popped judges how long a message waited for a taker, of whom each is free at all times.
@@ -402,7 +448,7 @@ func (w *world) waiting() (all map[string]int64) {
 }
 
 // settles reports whether the plan is over, and what is left is to be handled.
-func (w *world) settles() bool { return time.Since(w.began) > w.plan.Length }
+func (w *world) settles() bool { return w.over.Load() || time.Since(w.began) > w.plan.Length }
 
 // refusing is an error that the server answers a client with.
 type refusing struct {
@@ -429,6 +475,9 @@ func (w *world) answer(client string, args []string) string {
 		return ":1\r\n"
 	case command == "WAITAOF":
 		return "*2\r\n:1\r\n:1\r\n"
+	}
+	if reply := w.strike(client, args, false); reply != "" {
+		return reply
 	}
 	for _, r := range w.refusing {
 		refused := true
@@ -459,17 +508,29 @@ func (w *world) do(e Event) {
 	}
 	if slices.Contains(faults, e.Kind) || e.Kind == Lag || e.Kind == Hush {
 		w.bad(e.Span)
-		if e.Kind == Slow {
+		recovery := notSoon
+		switch e.Kind {
+		case Slow:
 			w.bad(time.Minute) // at most
+			recovery = time.Minute
+		case Cut, LoseReplies, LoseRequests, Kill, Flush:
+			recovery = w.recovery
+		case Hush:
+			recovery = 0
+			if c != nil { // as seldom as Redisson a strict client asks for a sign of life
+				c.deaf = time.Now().Add(map[bool]time.Duration{false: notSoon, true: quietFor + notSoon}[w.plan.Strict])
+			}
 		}
+		w.excuse(e.Span, recovery)
 		w.report.Faults++
 	}
-	transfers, takes := false, false
-	for name, c := range w.clients {
-		transfers, takes = transfers || !c.idle, takes || w.takers[name] > 0
+	takes := false
+	for name := range w.clients {
+		takes = takes || w.takers[name] > 0
 	}
-	if e.Kind == Start && (!transfers || !takes) { // so that messages wait for it
+	if e.Kind == Start && (!w.transfers() || !takes) { // so that messages wait for it
 		w.bad(0)
+		w.excuse(0, w.recovery)
 	}
 	w.mu.Unlock()
 	if c == nil && e.Client != "" && e.Kind != Start {
@@ -492,12 +553,18 @@ func (w *world) do(e Event) {
 		c.calls.Go(func() { w.lookAt(c, e) })
 	case Clear:
 		c.calls.Go(func() { w.clear(c, e) })
+	case Shut:
+		w.shut(c)
+	case Trap:
+		w.mu.Lock()
+		w.traps = append(w.traps, e)
+		w.mu.Unlock()
 	case Cut:
 		w.net.each(e.Client, half(e, (*link).cut))
 	case LoseReplies:
 		w.net.each(e.Client, half(e, func(l *link) { l.set(func() { l.loseReply = true }) }))
 	case LoseRequests:
-		w.net.each(e.Client, half(e, func(l *link) { l.set(func() { l.loseHalf = true }) }))
+		w.net.each(e.Client, half(e, func(l *link) { l.set(func() { l.loseHalf, l.several = true, e.N == 4 }) }))
 	case Lag:
 		w.net.excuse(e.Client, 10*time.Second)
 		w.net.each(e.Client, func(l *link) { l.lag(e.Span) })
@@ -553,7 +620,7 @@ func (w *world) do(e Event) {
 // half spares half of the links, if the event says so.
 func half(e Event, f func(*link)) func(*link) {
 	return func(l *link) {
-		if e.N == 0 || l.order%2 == uint64(e.N%2) {
+		if e.N%4 == 0 || e.N == 3 && l.listens || e.N < 3 && l.order%2 == uint64(e.N%2) {
 			f(l)
 		}
 	}
