@@ -35,11 +35,11 @@ func (r *Reader) Log(ctx context.Context, open func() (io.ReadCloser, error)) er
 			return
 		}
 		defer from.Close()
-		var batch []trace.Line
+		var batch, before []trace.Line
 		send := readerFunc(func(p []byte) (int, error) {
 			select {
-			case batches <- batch:
-				batch = make([]trace.Line, 0, len(batch)+16)
+			case batches <- batch: // who takes it has done with the one before
+				batch, before = before[:0], batch
 				return from.Read(p)
 			case <-ctx.Done():
 				return 0, ctx.Err()

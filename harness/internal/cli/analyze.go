@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,9 @@ func newAnalyze() *call {
 		return nil
 	}
 	return c.unpacks(func(files []string) (err error) {
+		// Most memory is garbage at once: fewer collections, within a bound.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
 		switch {
 		case len(files) > 0 && files[0] != "-":
 			err = reader.Files(c.Context(), files)

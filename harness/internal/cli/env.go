@@ -18,10 +18,9 @@ func envName(flag string) string {
 	return "DQ_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// flagsFromEnv makes environment twins the defaults of the flags that the command line left out. Such a
-// flag does not count as given, so an exported twin conflicts with no other flag. An empty variable counts as unset.
-// A flag that may be repeated takes one value from the environment. --help, --version, --list, --force
-// and --yes have no twin: an exported DQ_FORCE would lift the checks of every command.
+// flagsFromEnv makes environment twins the defaults of the flags that the command line left out. Such a flag does not count as given,
+// so an exported twin conflicts with no other flag. An empty variable counts as unset. A flag that may be repeated takes one value from
+// the environment. --help, --version, --list, --force and --yes have no twin: an exported DQ_FORCE would lift the checks of every command.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stderr io.Writer) error {
 	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -1,5 +1,4 @@
 // Package cli holds the commands of dq-bench: one thin file per command, which turns flags into a call of a harness package.
-// This file holds exit codes and signals.
 package cli
 
 import (
@@ -91,8 +90,7 @@ func (p *printer) Write(text []byte) (n int, err error) {
 	return n, p.err
 }
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the
-// second one ends the process at once with exit code 130.
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the second ends the process with exit code 130.
 func interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -112,8 +110,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 // the process and one to its group, and so do shells and supervisors.
 const oneInterrupt = 500 * time.Millisecond
 
-// awaitInterrupts calls first with the first signal, and returns with the first that is
-// another interrupt.
+// awaitInterrupts calls first with the first signal, and returns with the first that is another interrupt.
 func awaitInterrupts(signals <-chan os.Signal, first func()) {
 	<-signals
 	began := time.Now()
