@@ -42,35 +42,37 @@ func (d DQ) Identity() driver.Identity {
 
 // Open makes one client for all the queues, and waits half a second at most for their first transfers.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	return d.port().Driver().Open(ctx, target, names...)
+	return portOf(d).Driver().Open(ctx, target, names...)
 }
 
 // Serve answers requests of the driver protocol until in ends, by the clock that the environment names (program.ClockOfEnvironment).
 func (d DQ) Serve(in io.Reader, out io.Writer) error {
 	d.clock = program.ClockOfEnvironment()
-	return d.port().Serve(in, out)
+	return portOf(d).Serve(in, out)
 }
 
 // Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
 // nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
 func (d DQ) Link(strict bool) *program.Link {
 	d.strict = strict
-	link, err := program.Local(context.Background(), d.Identity().String(), d.port().Serve)
+	link, err := program.Local(context.Background(), d.Identity().String(), portOf(d).Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
 	}
 	return link
 }
 
-func (d DQ) port() serve.Port[*client, *queue] {
+// portOf is no method, nor are opsOf and connect: each package that names DQ would compile the queue and go-redis's client again.
+func portOf(d DQ) serve.Port[*client, *queue] {
 	return serve.Port[*client, *queue]{
-		Identity: d.Identity(), Release: d.Release.String(), Connect: d.connect, Ops: d.ops(),
-		Open: func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
+		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d),
+		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, a) },
+		Open:    func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
 	}
 }
 
-// ops are the calls that the release has, and the capabilities.
-func (d DQ) ops() map[string]op {
+// opsOf are the calls that the release has, and the capabilities.
+func opsOf(d DQ) map[string]op {
 	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
 	for name, first := range since { // an overload has no op of its own
 		if d.Release.AtLeast(first) {
@@ -107,7 +109,7 @@ type client struct {
 	faithful map[string]*faithful
 }
 
-func (d DQ) connect(_ context.Context, a serve.Args) (_ *client, err error) {
+func connect(d DQ, a serve.Args) (_ *client, err error) {
 	c := &client{faithful: map[string]*faithful{}}
 	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err

@@ -41,8 +41,7 @@ func Parse(spec string) (driver.Driver, error) {
 	return p, nil
 }
 
-// ParseProgram reads a --driver value that verify can judge. Nothing is started: Maven is not asked whether it has a
-// Redisson that the catalogue lacks. The error is wrong usage.
+// ParseProgram reads a --driver value that verify can judge. Nothing is started, and the error is wrong usage.
 func ParseProgram(spec string) (Program, error) { return parse(spec, programForms) }
 
 func parse(spec, forms string) (p Program, err error) {
@@ -75,8 +74,7 @@ func parse(spec, forms string) (p Program, err error) {
 
 const exec = "exec"
 
-// Program is a --driver value that names a program of the op protocol. As a driver it names the program; its queues are opened in
-// the program.
+// Program is a --driver value that names a program of the op protocol. As a driver it names the program, which opens its queues.
 type Program struct {
 	// Release is the Redisson release of dq and of Redisson, in the catalogue or not. A program of exec names its own.
 	Release wire.Release
