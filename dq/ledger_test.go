@@ -326,9 +326,9 @@ func stateOf(b *bundle) [4]uint64 {
 	runtime.GC()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	info := b.redis.InfoMap(context.Background(), "clients", "memory").Val()
-	used, _ := strconv.ParseUint(info["Memory"]["used_memory"], 10, 64)
-	connections, _ := strconv.ParseUint(info["Clients"]["connected_clients"], 10, 64)
+	info := redis.Fields(b.redis.Info(context.Background(), "clients", "memory").Val())
+	used, _ := strconv.ParseUint(info["used_memory"], 10, 64)
+	connections, _ := strconv.ParseUint(info["connected_clients"], 10, 64)
 	return [4]uint64{memory.HeapAlloc, used, uint64(runtime.NumGoroutine()), connections}
 }
 

@@ -46,7 +46,7 @@ func Connect(address string) (Conn, error) { return connect(address, goredis.Uni
 //
 //go:noinline
 func ConnectMany(address string, connections int) (Conn, error) {
-	return connect(address, goredis.UniversalOptions{PoolSize: connections, PipelinePoolSize: -1, ConnMaxIdleTime: -1, MaxRetries: -1})
+	return connect(address, goredis.UniversalOptions{PoolSize: connections, ConnMaxIdleTime: -1, MaxRetries: -1})
 }
 
 // NewClient is Connect for a caller that needs go-redis's client, as dq does. Its replies have no bound.

@@ -105,6 +105,6 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 
 // replication returns a node's INFO replication.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
-	info, err := s.clients[n].InfoMap(ctx, "replication").Result()
-	return info["Replication"], err
+	info, err := s.clients[n].Info(ctx, "replication").Result()
+	return redis.Fields(info), err
 }

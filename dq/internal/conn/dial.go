@@ -134,7 +134,7 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 		one.readFor = max(s.opt.ReadTimeout, 0)
 	}
 	stop := context.AfterFunc(ctx, func() { one.fail(ctx.Err()) })
-	client := redis.NewClient(s.greeting(one))
+	client := redis.NewClient(greeting(s.opt, one))
 	err = client.Ping(ctx).Err() // never sent
 	_ = client.Close()
 	if stopped := stop(); !errors.Is(err, errGreeted) || !stopped {
@@ -146,23 +146,23 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	return one, nil
 }
 
-// greeting returns the options of a client that greets over a connection, and leaves it.
-func (s *server) greeting(one *socket) *redis.Options {
-	o := *s.opt
+// greeting returns the options of a client that greets over a connection, and leaves it: only the options for a handshake.
+func greeting(from *redis.Options, one *socket) *redis.Options {
+	o := redis.Options{
+		Network: from.Network, Addr: from.Addr, Protocol: from.Protocol, ClientName: from.ClientName, DB: from.DB,
+		Username: from.Username, Password: from.Password, CredentialsProvider: from.CredentialsProvider,
+		CredentialsProviderContext: from.CredentialsProviderContext, DisableIdentity: from.DisableIdentity || from.DisableIndentity,
+		IdentitySuffix: from.IdentitySuffix, DialTimeout: from.DialTimeout, ContextTimeoutEnabled: true,
+		ReadTimeout: asGiven(from.ReadTimeout), WriteTimeout: asGiven(from.WriteTimeout), ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
+		PoolSize: 1, MaxIdleConns: 1, MaxActiveConns: 1, MaxRetries: -1, DialerRetries: 1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{one.Conn}, nil }
-	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PipelinePoolSize = 1, 0, 1, 1, -1
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
-	o.ContextTimeoutEnabled, o.Limiter = true, nil
-	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
-	o.ReadTimeout, o.WriteTimeout = asGiven(s.opt.ReadTimeout), asGiven(s.opt.WriteTimeout)
 	if one.use != shared {
 		o.ReadTimeout = -1
 	}
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if provider := o.StreamingCredentialsProvider; provider != nil {
+	if provider := from.StreamingCredentialsProvider; provider != nil {
 		// The valid credentials. go-redis would send AUTH by itself when that changes.
-		o.StreamingCredentialsProvider = nil
 		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
 			credentials, unsubscribe, err := provider.Subscribe(noListener{})
 			if err != nil {
@@ -173,8 +173,8 @@ func (s *server) greeting(one *socket) *redis.Options {
 		}
 	}
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
-		if s.opt.OnConnect != nil {
-			if err := s.opt.OnConnect(ctx, conn); err != nil {
+		if from.OnConnect != nil {
+			if err := from.OnConnect(ctx, conn); err != nil {
 				return err
 			}
 		}

@@ -146,7 +146,7 @@ const holdFor = time.Second
 // changes nothing. If the user may not, it pings. No command is tried again: the pauses between the tries, on a connection
 // that is broken, are when offers are lost.
 func (t *sentinel) hold() {
-	conn := t.rdb.WithTimeout(2 * holdFor).EphemeralConn()
+	conn := t.rdb.WithTimeout(2 * holdFor).Conn()
 	defer conn.Close()
 	ask := func(args ...any) error {
 		ctx := t.conns.ctx

@@ -416,15 +416,15 @@ func fill(ctx context.Context, rdb goredis.UniversalClient, queue string, n int)
 
 // usage returns the server's memory in bytes and its processor time.
 func usage(ctx context.Context, rdb goredis.UniversalClient) (memory float64, cpu time.Duration, err error) {
-	info, err := rdb.InfoMap(ctx, "memory", "cpu").Result()
+	text, err := rdb.Info(ctx, "memory", "cpu").Result()
 	if err != nil {
 		return 0, 0, err
 	}
-	number := func(section, field string) float64 {
-		n, bad := strconv.ParseFloat(info[section][field], 64)
+	number := func(field string) float64 {
+		n, bad := strconv.ParseFloat(redis.Fields(text)[field], 64)
 		err = errors.Join(err, bad)
 		return n
 	}
-	cpu = time.Duration((number("CPU", "used_cpu_sys") + number("CPU", "used_cpu_user")) * float64(time.Second))
-	return number("Memory", "used_memory"), cpu, err
+	cpu = time.Duration((number("used_cpu_sys") + number("used_cpu_user")) * float64(time.Second))
+	return number("used_memory"), cpu, err
 }

@@ -389,8 +389,8 @@ func inStep(ctx context.Context, n *redis.Node) error {
 	c := redistest.Client(n)
 	defer c.Close()
 	return until(ctx, n.Addr+" is in step with its master", func() (bool, error) {
-		info, err := c.InfoMap(ctx, "replication").Result()
-		return info["Replication"]["master_link_status"] == "up", err
+		info, err := c.Info(ctx, "replication").Result()
+		return redis.Fields(info)["master_link_status"] == "up", err
 	})
 }
 
