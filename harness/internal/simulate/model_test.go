@@ -238,7 +238,7 @@ func (m *model) look(client string) {
 		if !msg.offered {
 			m.world.offered(ending(member), due)
 			msg.by, _, _ = strings.Cut(client, ":")
-			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' || m.silent {
+			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' || m.silent || m.message(ending(first[0])).unheard != "" {
 				msg.unheard = msg.by
 			}
 		}

@@ -121,7 +121,7 @@ func (d *drawing) lay(rng *rand.Rand) {
 		if rng.IntN(2) == 0 { // what is next is far off
 			d.add(offer(at-span, client(), 40*time.Second+below(20*time.Second)))
 		}
-		trap := Event{At: at - span*time.Duration(rng.IntN(2)), Kind: Trap, Text: moments[rng.IntN(len(moments))], N: max(0, rng.IntN(8)-4)}
+		trap := Event{At: at - span*time.Duration(rng.IntN(2)), Kind: Trap, Text: moments[rng.IntN(len(moments))], N: max(0, rng.IntN(9)-4)}
 		trap.Client = []string{"", client()}[rng.IntN(2)]
 		trap.Span = []time.Duration{time.Millisecond, 5 * time.Millisecond, 50 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond}[rng.IntN(5)]
 		trap.Span = trap.Span/4 + below(trap.Span)
