@@ -91,7 +91,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 			running, interrupt := context.WithCancel(ctx)
 			ended := make(chan []Event, 1)
 			go func() { ended <- in.run(running, time.Now()) }()
-			c := client(t, in.URL()+"?read_timeout=300ms")
+			c := client(t, in.URL()+"?read_timeout="+map[bool]string{true: "300ms", false: "10s"}[tc.want == "timeout"])
 			set := func() error { return c.Set(ctx, "key", "value", 0).Err() }
 			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met", tc.want)
 			interrupt()
