@@ -46,10 +46,7 @@ var registry = func() map[string]script {
 	for _, k := range wire.Scripts() {
 		s := script{kind: k.Name, known: &k, sentBy: by(k.SentBy)}
 		if k.Name == wire.ScriptTransfer {
-			s.layout = wire.LayoutDLc0
-			if strings.Contains(k.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
-				s.layout = wire.LayoutBc0Lc0
-			}
+			s.layout = trace.LayoutOf(&k)
 		}
 		all[k.SHA1] = s
 	}

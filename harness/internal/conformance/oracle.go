@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +53,7 @@ func loadRelease(files fs.FS, dir string) (map[string]recordedCase, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the recordings cannot be read: %w", err)
 		}
-		recording, err := trace.Read(bytes.NewReader(text), p)
+		recording, err := trace.Read(text, p)
 		if err != nil {
 			return nil, err
 		}

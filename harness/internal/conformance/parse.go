@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
 // Duration is a time in Go's notation, such as 1h or 1500ms.
@@ -42,17 +43,17 @@ func Load(files fs.FS, dir string) ([]*Section, error) {
 	var sections []*Section
 	seen := make(map[string]bool)
 	for _, p := range paths {
-		text, err := fs.ReadFile(files, p)
+		content, err := fs.ReadFile(files, p)
 		if err != nil {
 			return nil, fmt.Errorf("the conformance cases cannot be read: %w", err)
 		}
-		section, err := Parse(p, text)
+		section, err := Parse(p, content)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range section.Cases {
 			if seen[c.ID] {
-				return nil, &series.FileError{File: p, Line: c.Line, Err: fmt.Errorf("the id %q is there already", c.ID)}
+				return nil, &trace.FileError{File: p, Line: c.Line, Err: fmt.Errorf("the id %q is there already", c.ID)}
 			}
 			seen[c.ID] = true
 		}
@@ -61,10 +62,10 @@ func Load(files fs.FS, dir string) ([]*Section, error) {
 	return sections, nil
 }
 
-// Parse reads one file. It is strict: a key that is not known is an error. Errors are *series.FileError.
-func Parse(file string, text []byte) (*Section, error) {
+// Parse reads one file. It is strict: a key that is not known is an error. Errors are *trace.FileError.
+func Parse(file string, content []byte) (*Section, error) {
 	section := &Section{File: file}
-	if err := section.read(text); err != nil {
+	if err := section.read(content); err != nil {
 		placed := series.AtLine(0, err)
 		placed.File = file
 		return nil, placed
@@ -72,8 +73,8 @@ func Parse(file string, text []byte) (*Section, error) {
 	return section, nil
 }
 
-func (s *Section) read(text []byte) error {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
+func (s *Section) read(content []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(s); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (s *Section) read(text []byte) error {
 	var root struct {
 		Cases []yaml.Node `yaml:"cases"`
 	}
-	_ = yaml.Unmarshal(text, &root) // the strict decoder has read it
+	_ = yaml.Unmarshal(content, &root) // the strict decoder has read it
 	for i, c := range s.Cases {
 		if c == nil {
 			return fmt.Errorf("case %d is empty", i+1)
@@ -97,7 +98,7 @@ func (s *Section) read(text []byte) error {
 			c.Line = root.Cases[i].Line
 		}
 		if err := c.check(); err != nil {
-			return &series.FileError{Line: c.Line, Err: fmt.Errorf("%s: %w", c.ID, err)}
+			return &trace.FileError{Line: c.Line, Err: fmt.Errorf("%s: %w", c.ID, err)}
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
@@ -22,7 +22,7 @@ cases:
 `
 
 func TestParseNamesFileAndLine(t *testing.T) {
-	for text, want := range map[string]string{
+	for content, want := range map[string]string{
 		"section: DQ.offer\nsecton: x\n":                            `a.yaml:2: field secton not found in type conformance.Section`,
 		"cases: []\n":                                               `a.yaml: expected a section`,
 		"section: [\n":                                              `a.yaml:`,
@@ -42,10 +42,10 @@ func TestParseNamesFileAndLine(t *testing.T) {
 		"section: DQ.offer\ncases:\n  - {id: DQ.offer/x}\n":         `expected a requirement and its source`,
 		"section: DQ.offer\ncases:\n  -\n":                          `case 1 is empty`,
 	} {
-		_, err := Parse("a.yaml", []byte(text))
-		require.ErrorContains(t, err, want, text)
-		var where *series.FileError
-		require.True(t, errors.As(err, &where), text)
+		_, err := Parse("a.yaml", []byte(content))
+		require.ErrorContains(t, err, want, content)
+		var where *trace.FileError
+		require.True(t, errors.As(err, &where), content)
 	}
 }
 

@@ -47,15 +47,11 @@ func callParams(with map[string]any) (map[string]any, error) {
 
 // typed gives a plain YAML value its type; one with a "t" has it.
 func typed(v any) any {
-	switch v := v.(type) {
-	case string:
-		return map[string]any{"t": "string", "v": v}
-	case int:
-		return map[string]any{"t": "int", "v": v}
-	case float64:
-		return map[string]any{"t": "double", "v": v}
-	case bool:
-		return map[string]any{"t": "bool", "v": v}
+	if n, ok := v.(int); ok {
+		v = int32(n)
+	}
+	if form, err := program.Typed(v); err == nil {
+		return form
 	}
 	return v
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,7 +90,7 @@ func (p *packer) add(release wire.Release, folder fs.FS) error {
 }
 
 func (p *packer) addCase(id string, release wire.Release, text []byte) error {
-	rec, err := trace.Read(bytes.NewReader(text), release.String())
+	rec, err := trace.Read(text, release.String())
 	if err != nil {
 		return err
 	}

@@ -336,12 +336,11 @@ func redisson(release, id string) (*trace.Recording, error) {
 }
 
 func read(files fs.FS, name, path string) (*trace.Recording, error) {
-	f, err := files.Open(name)
+	content, err := fs.ReadFile(files, name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return trace.Read(f, path)
+	return trace.Read(content, path)
 }
 
 // bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with

@@ -33,7 +33,7 @@ func counts(sets []compare.Set) Table {
 		any := !c.Rare
 		for _, s := range sets {
 			sum, _ := total(s)
-			cells = append(cells, count(c.Of(sum), c.Effect.Wrong()))
+			cells = append(cells, count(c.Of(sum), c.Effect != run.Harmless))
 			any = any || c.Of(sum) > 0
 		}
 		if !any {

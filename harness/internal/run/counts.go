@@ -45,9 +45,6 @@ const (
 	Wrong
 )
 
-// Wrong reports whether a value above 0 is to be shown as wrong.
-func (e Effect) Wrong() bool { return e != Harmless }
-
 // AllCounts is the table of counts, in the order that they are shown in. Whether pending messages fail a run depends on how it
 // ended: Document.Judge.
 var AllCounts = []Count{

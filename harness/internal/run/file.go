@@ -43,10 +43,7 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err err
 	if err := writeAs(file, data, moveNew); err != nil {
 		return nil, err
 	}
-	spectrum, missing := r.Histograms.Lateness.spectrum()
-	if missing == nil {
-		missing = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum)
-	}
+	missing = WriteWhole(filepath.Join(folder, SpectrumFile), r.Histograms.Lateness.spectrum())
 	if missing == nil && log != nil {
 		missing = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
 	}

@@ -119,13 +119,10 @@ func TestLatenessLogIsAnHdrHistogramLog(t *testing.T) {
 
 func TestSpectrumHasEveryValue(t *testing.T) {
 	h, _ := filled(t, 1, 1000)
-	out, err := h.spectrum()
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(h.spectrum())), "\n")
 	require.Equal(t, []string{"Value", "Percentile", "TotalCount", "1/(1-Percentile)"}, strings.Fields(lines[0]))
 	require.Equal(t, []string{"1.000000", "1000", "inf"}, strings.Fields(lines[len(lines)-4])[1:])
-	_, err = NewHistogram().spectrum()
-	require.NoError(t, err)
+	require.Contains(t, string(NewHistogram().spectrum()), "TotalCount")
 }
 
 func TestUnreadableRunFiles(t *testing.T) {

@@ -50,13 +50,11 @@ func (l *LatenessLog) Bytes() []byte { return l.buffer.Bytes() }
 const ticks = 5
 
 // spectrum is the percentile distribution of h in ms, in the layout of HdrHistogram's .hgrm files; early deliveries are 0.
-func (h *Histogram) spectrum() ([]byte, error) {
+func (h *Histogram) spectrum() []byte {
 	all := newHDR()
 	all.Merge(h.positive)
-	err := all.RecordValues(0, h.negatives())
+	_ = all.RecordValues(0, h.negatives()) // which is inside the bounds
 	var out bytes.Buffer
-	if err == nil {
-		_, err = all.PercentilesPrint(&out, ticks, float64(time.Millisecond))
-	}
-	return out.Bytes(), err
+	_, _ = all.PercentilesPrint(&out, ticks, float64(time.Millisecond)) // to memory
+	return out.Bytes()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
@@ -149,7 +150,7 @@ func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err err
 }
 
 // Resolve makes the plan, with all times multiplied by scale and the rate divided by it, and the settings that are given, by
-// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is a *FileError unless a given
+// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is a *trace.FileError unless a given
 // setting or the scale is to blame.
 func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 	if !(scale > 0 && scale <= 1) {
@@ -173,7 +174,7 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 		r.Expected, err = objectives(v.expect, scale)
 	}
 	if err != nil {
-		return Run{}, &FileError{v.file, v.line, err}
+		return Run{}, &trace.FileError{File: v.file, Line: v.line, Err: err}
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -251,7 +252,7 @@ func ScenarioNames() (names []string) {
 	return names
 }
 
-// StoredScenarios reads all scenarios that are part of the program. Its error is a *FileError.
+// StoredScenarios reads all scenarios that are part of the program. Its error is a *trace.FileError.
 func StoredScenarios() (all []*Scenario, err error) {
 	for _, name := range ScenarioNames() {
 		s, err := FindScenario(context.Background(), name)
@@ -266,7 +267,7 @@ func StoredScenarios() (all []*Scenario, err error) {
 // maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
 const maxFile = 1 << 20
 
-// FindScenario reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is a *FileError or
+// FindScenario reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is a *trace.FileError or
 // wrong usage, unless the file cannot be read.
 func FindScenario(ctx context.Context, name string) (*Scenario, error) {
 	for _, file := range stored() {

@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -455,7 +456,7 @@ variants:
 }
 
 func TestFilesAreStrict(t *testing.T) {
-	for text, want := range map[string]string{
+	for content, want := range map[string]string{
 		"about: x\nfleet:\n  - {drivr: dq}\n":                                "f.yaml:3: field drivr not found",
 		"about: x\ndelay: 2s..1s\n":                                          "swap the two",
 		"rate: 5/s\n":                                                        "f.yaml:1: expected about",
@@ -494,10 +495,10 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nvariants:\n  - name: ../a\n    delay: 1s\n":               "expected a name of letters",
 		"about: x\nvariants: [{name: a, fleet: [{driver: zz}]}]\n":           "f.yaml:2:",
 	} {
-		_, err := series.ParseScenario("f.yaml", []byte(text))
-		var wrong *series.FileError
-		require.ErrorAs(t, err, &wrong, text)
-		require.ErrorContains(t, err, want, text)
+		_, err := series.ParseScenario("f.yaml", []byte(content))
+		var wrong *trace.FileError
+		require.ErrorAs(t, err, &wrong, content)
+		require.ErrorContains(t, err, want, content)
 	}
 }
 

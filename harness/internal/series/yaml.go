@@ -14,29 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// FileError is a fault of a scenario file, with its place.
-type FileError struct {
-	File string
-	// Line is 0 for an error without a line.
-	Line int
-	Err  error
-}
-
-func (e *FileError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FileError) Unwrap() error { return e.Err }
-
 // ParseScenario reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
-// *FileError.
+// *trace.FileError.
 func ParseScenario(file string, content []byte) (*Scenario, error) {
 	s, err := parse(file, content)
 	if err != nil {
@@ -62,7 +45,7 @@ func parse(file string, content []byte) (*Scenario, error) {
 		return nil, err
 	}
 	if s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source); s.About == "" {
-		return nil, &FileError{Line: 1, Err: errors.New("expected about: a sentence on what the scenario shows")}
+		return nil, &trace.FileError{Line: 1, Err: errors.New("expected about: a sentence on what the scenario shows")}
 	}
 	if len(variants) == 0 {
 		s.Variants = []Variant{common}
@@ -76,9 +59,9 @@ func parse(file string, content []byte) (*Scenario, error) {
 		v.About = strings.TrimSpace(v.About)
 		switch {
 		case !variantName.MatchString(v.Name):
-			return nil, &FileError{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
+			return nil, &trace.FileError{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
 		case s.has(v.Name):
-			return nil, &FileError{Line: v.line, Err: fmt.Errorf("variant %q is there already", v.Name)}
+			return nil, &trace.FileError{Line: v.line, Err: fmt.Errorf("variant %q is there already", v.Name)}
 		}
 		s.Variants = append(s.Variants, v)
 	}
@@ -159,7 +142,7 @@ func members(node *yaml.Node) ([]plan.Member, error) {
 	case err != nil:
 		return nil, err
 	case count < 1 || count > maxCount:
-		return nil, &FileError{Line: node.Line, Err: fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
+		return nil, &trace.FileError{Line: node.Line, Err: fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
 	case !m.Offers && !m.Takes:
 		m.Offers, m.Takes = true, true
 	}
@@ -173,7 +156,7 @@ type keys map[string]any
 func (k keys) read(node *yaml.Node) (given []string, err error) {
 	mapping := aliased(node)
 	if mapping.Kind != yaml.MappingNode {
-		return nil, &FileError{Line: node.Line, Err: errors.New("expected keys and their values")}
+		return nil, &trace.FileError{Line: node.Line, Err: errors.New("expected keys and their values")}
 	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i].Value, aliased(mapping.Content[i+1])
@@ -233,7 +216,7 @@ func list[T any, S ~[]T](to *S, read func(*yaml.Node) ([]T, error)) func(*yaml.N
 				return err
 			}
 			if *to = append(*to, more...); len(*to) > maxItems {
-				return &FileError{Line: item.Line, Err: fmt.Errorf("expected at most %d items", maxItems)}
+				return &trace.FileError{Line: item.Line, Err: fmt.Errorf("expected at most %d items", maxItems)}
 			}
 		}
 		return nil
@@ -250,8 +233,8 @@ func aliased(node *yaml.Node) *yaml.Node {
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
 // AtLine moves the line number that the YAML package writes into its text; an error without one gets the line.
-func AtLine(line int, err error) *FileError {
-	var placed *FileError
+func AtLine(line int, err error) *trace.FileError {
+	var placed *trace.FileError
 	if errors.As(err, &placed) {
 		return placed
 	}
@@ -260,5 +243,5 @@ func AtLine(line int, err error) *FileError {
 		line, _ = strconv.Atoi(m[1]) // digits
 		message = m[2]
 	}
-	return &FileError{Line: line, Err: errors.New(strings.TrimPrefix(message, "yaml: "))}
+	return &trace.FileError{Line: line, Err: errors.New(strings.TrimPrefix(message, "yaml: "))}
 }

@@ -162,7 +162,7 @@ func (r *rebuilder) transfer(lines []Line) ([]string, error) {
 
 func evalArgs(script wire.ScriptName, layout wire.Layout, keys []string, args ...string) []string {
 	for _, s := range wire.Scripts() {
-		if s.Name == script && layoutOf(&s) == layout {
+		if s.Name == script && LayoutOf(&s) == layout {
 			return slices.Concat([]string{"EVAL", s.Body, strconv.Itoa(len(keys))}, keys, args)
 		}
 	}

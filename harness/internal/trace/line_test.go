@@ -257,7 +257,7 @@ const sample = "# source: a document\n# a remark without a key\n# version: 3.16.
 	`3.000000 [0 lua] "rpush" "k" "v"` + "\n"
 
 func TestReadToleratesHowLogsAreSaved(t *testing.T) {
-	want, err := Read(strings.NewReader(sample), "a.monitor")
+	want, err := Read([]byte(sample), "a.monitor")
 	require.NoError(t, err)
 	require.Equal(t, "a document", want.Field("source"))
 	require.Equal(t, "3.16.6", want.Field("version"))
@@ -273,7 +273,7 @@ func TestReadToleratesHowLogsAreSaved(t *testing.T) {
 		"redis-cli":     "OK\n" + sample,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(strings.NewReader(text), "a.monitor")
+			got, err := Read([]byte(text), "a.monitor")
 			require.NoError(t, err)
 			require.Equal(t, want.Fields, got.Fields)
 			for i := range want.Lines {
@@ -284,22 +284,22 @@ func TestReadToleratesHowLogsAreSaved(t *testing.T) {
 }
 
 func TestReadNamesTheBadLine(t *testing.T) {
-	for _, text := range []string{
+	for _, content := range []string{
 		"\n" + `1.000000 [0 lua] "get" "k" // a remark`,
 		`1.000000 [0 lua] "get" "k"` + "\n# metadata too late",
 		`1.000000 [0 lua] "get" "k"` + "\nOK",
 		"OK\nOK",
 	} {
-		_, err := Read(strings.NewReader(text), "a.monitor")
+		_, err := Read([]byte(content), "a.monitor")
 		var bad *FileError
-		require.ErrorAs(t, err, &bad, "%q", text)
+		require.ErrorAs(t, err, &bad, "%q", content)
 		require.Equal(t, 2, bad.Line)
 		require.Contains(t, err.Error(), "a.monitor:2: not a MONITOR line")
 	}
 }
 
 func TestCases(t *testing.T) {
-	rec, err := Read(strings.NewReader(sample), "a.monitor")
+	rec, err := Read([]byte(sample), "a.monitor")
 	require.NoError(t, err)
 	cases := rec.Cases()
 	require.Len(t, cases, 2)
@@ -309,7 +309,7 @@ func TestCases(t *testing.T) {
 }
 
 func TestWriteFileIsWhole(t *testing.T) {
-	rec, err := Read(strings.NewReader(sample), "a.monitor")
+	rec, err := Read([]byte(sample), "a.monitor")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "b.monitor")
@@ -330,13 +330,13 @@ func FuzzRecording(f *testing.F) {
 	f.Add(sample)
 	f.Add("OK\r\n#\n#x\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := Read(strings.NewReader(text), "f")
+		rec, err := Read([]byte(text), "f")
 		if err != nil {
 			return
 		}
 		var out bytes.Buffer
 		require.NoError(t, rec.Write(&out))
-		again, err := Read(&out, "f")
+		again, err := Read(out.Bytes(), "f")
 		require.NoError(t, err)
 		require.Len(t, again.Lines, len(rec.Lines))
 		for i := range rec.Lines {
@@ -434,7 +434,7 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 		require.NoError(t, s.Err())
-		if rec, err := Read(bytes.NewReader(log), ""); err == nil {
+		if rec, err := Read(log, ""); err == nil {
 			require.False(t, bad)
 			require.Equal(t, rec.Lines, lines)
 		}

@@ -86,14 +86,20 @@ func (r *Recording) Cases() []Case {
 	return cases
 }
 
-// FileError says which line of a recording file cannot be read.
+// FileError is a fault of a recording, or of a file of cases or scenarios, with its place.
 type FileError struct {
-	Path string
-	Line int
+	File string
+	Line int // 0 for an error without a line
 	Err  error
 }
 
-func (e *FileError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
+func (e *FileError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
 func (e *FileError) Unwrap() error { return e.Err }
 
 // ReadFile reads a recording file. A line that is no MONITOR line gives a *FileError. A pipe must end within 3 s.
@@ -105,19 +111,15 @@ func ReadFile(ctx context.Context, path string) (*Recording, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the recording cannot be read: %w", err)
 	}
-	return Read(bytes.NewReader(content), path)
+	return Read(content, path)
 }
 
 var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
 
 // Read reads a recording; path is only for messages. It accepts what the ways of saving a MONITOR log leave behind: the
 // OK of redis-cli in front, CR LF, blank lines and blanks at the end of a line. Nothing else is skipped.
-func Read(r io.Reader, path string) (*Recording, error) {
+func Read(content []byte, path string) (*Recording, error) {
 	rec := &Recording{Path: path}
-	content, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	sawOK, number := false, 0
 	for text := range strings.SplitSeq(string(content), "\n") {
 		number++

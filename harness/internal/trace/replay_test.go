@@ -33,7 +33,7 @@ func document(t *testing.T, name string) string {
 
 func parse(t *testing.T, text string) *trace.Recording {
 	t.Helper()
-	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read([]byte(text), "x.monitor")
 	require.NoError(t, err)
 	return rec
 }
@@ -315,7 +315,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := trace.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read([]byte(text), "f")
 		if err != nil {
 			return
 		}

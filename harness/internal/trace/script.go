@@ -67,14 +67,14 @@ func newCall(l Line) Call {
 	case s.Known.Name == wire.ScriptOffer && len(s.Keys) == 4 && len(s.Args) == 3:
 		if due, err := strconv.ParseInt(s.Args[0], 10, 64); err == nil {
 			names := wire.Names{Destination: s.Keys[0], TimeoutSet: s.Keys[1], Pending: s.Keys[2], Channel: s.Keys[3]}
-			c.Offer = &Offer{names, layoutOf(s.Known), due, s.Args[1], s.Args[2]}
+			c.Offer = &Offer{names, LayoutOf(s.Known), due, s.Args[1], s.Args[2]}
 		}
 	case s.Known.Name == wire.ScriptTransfer && len(s.Keys) == 3 && len(s.Args) == 2:
 		now, err1 := strconv.ParseInt(s.Args[0], 10, 64)
 		limit, err2 := strconv.Atoi(s.Args[1])
 		if err1 == nil && err2 == nil {
 			names := wire.Names{Destination: s.Keys[0], TimeoutSet: s.Keys[1], Pending: s.Keys[2]}
-			c.Transfer = &Transfer{names, layoutOf(s.Known), now, limit}
+			c.Transfer = &Transfer{names, LayoutOf(s.Known), now, limit}
 		}
 	}
 	return c
@@ -106,8 +106,8 @@ func (s *Script) Name() string {
 	return s.SHA1
 }
 
-// layoutOf returns the layout that a variant packs or reads: the text holds its format string.
-func layoutOf(s *wire.Script) wire.Layout {
+// LayoutOf returns the layout that a variant packs or reads: the text holds its format string.
+func LayoutOf(s *wire.Script) wire.Layout {
 	if strings.Contains(s.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
 		return wire.LayoutBc0Lc0
 	}

@@ -54,7 +54,7 @@ func (s *session) recording(t *testing.T) *trace.Recording {
 	for range 3 {
 		s.client("BLPOP", "orders", "0")
 	}
-	rec, err := trace.Read(strings.NewReader(s.String()), fmt.Sprintf("seed%d", s.seed))
+	rec, err := trace.Read([]byte(s.String()), fmt.Sprintf("seed%d", s.seed))
 	require.NoError(t, err)
 	return rec
 }

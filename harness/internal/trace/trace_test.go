@@ -241,7 +241,7 @@ func TestCasesAreComparedById(t *testing.T) {
 
 func read(t *testing.T, text string) *trace.Recording {
 	t.Helper()
-	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read([]byte(text), "x.monitor")
 	require.NoError(t, err)
 	return rec
 }
@@ -255,7 +255,7 @@ func FuzzDiff(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := trace.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read([]byte(text), "f")
 		if err != nil {
 			return
 		}
@@ -300,7 +300,7 @@ func TestDiffGoesOnAtWhatIsDeclared(t *testing.T) {
 
 func keyspaceOf(t *testing.T, text string) *trace.Keyspace {
 	t.Helper()
-	rec, err := trace.Read(strings.NewReader(text), "x.monitor")
+	rec, err := trace.Read([]byte(text), "x.monitor")
 	require.NoError(t, err)
 	m := trace.NewKeyspace()
 	for _, c := range trace.Group(rec.Lines) {
@@ -337,7 +337,7 @@ func TestASortedSetIsInOrder(t *testing.T) {
 func FuzzKeyspace(f *testing.F) {
 	f.Add(`1.000000 [0 1.1.1.1:1] "BLPOP" "q" "0"` + "\n" + `1.000000 [0 1.1.1.1:1] "lrem" "q" "-9" "x"`)
 	f.Fuzz(func(_ *testing.T, text string) {
-		rec, err := trace.Read(strings.NewReader(text), "f")
+		rec, err := trace.Read([]byte(text), "f")
 		if err != nil {
 			return
 		}
@@ -366,7 +366,7 @@ func TestLiveness(t *testing.T) {
 		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
 		"without subscribers": {offer, ""},
 	} {
-		rec, err := trace.Read(strings.NewReader(c.text), name)
+		rec, err := trace.Read([]byte(c.text), name)
 		require.NoError(t, err)
 		timeline := trace.NewTimeline(wire.NamesOf("orders"))
 		timeline.Live = true
@@ -427,7 +427,7 @@ func TestWhatACallSays(t *testing.T) {
 func TestScannerGroups(t *testing.T) {
 	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
 	require.NoError(t, err)
-	recording, err := trace.Read(bytes.NewReader(log), "log")
+	recording, err := trace.Read(log, "log")
 	require.NoError(t, err)
 	calls := trace.Group(recording.Lines)
 	var s trace.Scanner
