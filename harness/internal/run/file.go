@@ -121,7 +121,7 @@ func Decode(data []byte) (*Document, error) {
 	err := json.Unmarshal(data, &head)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %.80q", data)
+		return nil, fmt.Errorf("expected a run.json of 'dq-bench run', but this is no whole JSON object: %.80q", data)
 	case head.Schema != Schema && strings.HasPrefix(head.Schema, schemaPrefix):
 		return nil, fmt.Errorf("has schema %q, this program reads %q; use the dq-bench that wrote it, or a newer one", head.Schema, Schema)
 	case head.Schema != Schema:

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -129,9 +128,9 @@ func TestUnreadableRunFiles(t *testing.T) {
 	good, err := sampleRun(1, 100, 1).Encode()
 	require.NoError(t, err)
 	for name, tc := range map[string]struct{ file, want string }{
-		"empty":            {"", "no JSON"},
-		"half":             {string(good[:len(good)/2]), "no JSON"},
-		"an array":         {"[]", "no JSON object"},
+		"empty":            {"", "no whole JSON object"},
+		"half":             {string(good[:len(good)/2]), "no whole JSON object"},
+		"an array":         {"[]", "no whole JSON object"},
 		"foreign":          {`{"metrics":{}}`, `expected schema "dq-bench/run/v1", got ""`},
 		"newer":            {strings.Replace(string(good), "run/v1", "run/v2", 1), "or a newer one"},
 		"comparison":       {`{"schema":"dq-bench/comparison/v1"}`, "is it a run.json"},
@@ -153,19 +152,6 @@ func TestUnreadableRunFiles(t *testing.T) {
 	}
 }
 
-// A program of the same schema may add fields.
-func TestUnknownFieldsAreIgnored(t *testing.T) {
-	data, err := sampleRun(1, 100, 1).Encode()
-	require.NoError(t, err)
-	var fields map[string]any
-	require.NoError(t, json.Unmarshal(data, &fields))
-	fields["later"] = 1
-	data, err = json.Marshal(fields)
-	require.NoError(t, err)
-	_, err = Decode(data)
-	require.NoError(t, err)
-}
-
 // What a file says in words is shown, and does nothing: it may be from elsewhere.
 func TestWordsOfAFileAreInert(t *testing.T) {
 	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
@@ -174,7 +160,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
 	data, err := r.Encode()
 	require.NoError(t, err)
-	read, err := Decode(data)
+	read, err := Decode(bytes.Replace(data, []byte("{"), []byte(`{"later":1,`), 1)) // a program of the same schema may add fields
 	require.NoError(t, err)
 	const inert = `1.2\n\nBetter since 1.0: everything.\x1b[2J\a`
 	require.Equal(t, []string{inert, inert, inert}, []string{read.RunID, read.Driver.Version, read.Notes[0]})

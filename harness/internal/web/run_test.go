@@ -347,7 +347,7 @@ func TestTheListIsOfNow(t *testing.T) {
 	require.Contains(t, body, "<b>Not readable.</b>")
 	status, body := get(t, s, "compare", url.Values{"id": {"r", "damaged"}})
 	require.Equal(t, http.StatusBadRequest, status)
-	require.Contains(t, body, "no JSON object")
+	require.Contains(t, body, "no whole JSON object")
 }
 
 // An interrupted run is left out of a comparison, and named.
