@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,15 +67,15 @@ func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	code := exitEnvironment
-	if coded := new(exitError); errors.As(err, &coded) {
-		code = coded.code
-	}
-	if code == exitUsage {
+	coded := &exitError{code: exitEnvironment}
+	_ = errors.As(err, &coded)
+	if coded.code == exitUsage {
 		err = namingTwin(cmd.Flags(), err)
+	} else if errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "interrupted") {
+		err = fmt.Errorf("interrupted: %w", err)
 	}
 	fmt.Fprintln(errOut, "dq-bench:", text.Inert(err.Error()))
-	return code
+	return coded.code
 }
 
 // printer is the standard output up to the first write that fails: a command whose text is lost does not end with 0.
@@ -106,8 +107,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// oneInterrupt is for how long signals belong to the first one: timeout(1) sends one to
-// the process and one to its group, and so do shells and supervisors.
+// oneInterrupt is how long signals belong to the first one: timeout(1), shells and supervisors signal a process and its group.
 const oneInterrupt = 500 * time.Millisecond
 
 // awaitInterrupts calls first with the first signal, and returns with the first that is another interrupt.

@@ -104,6 +104,7 @@ func TestDoctorAndHostileServers(t *testing.T) {
 			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
 			require.Less(t, peak, int64(200), "MB")
 			if name == "interrupted" {
+				require.Regexp(t, "^dq-bench: interrupted: ", stderr.String())
 				require.Less(t, took, 4*time.Second, "it does not wait for the limit of 5 s")
 			}
 			t.Logf("%v, %d MB: %.200s", took, peak, &stderr)
