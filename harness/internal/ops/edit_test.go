@@ -256,6 +256,13 @@ func TestUndoFiles(t *testing.T) {
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // delivered, and taken
 	require.ErrorContains(t, undo(file), "undone already")
 
+	gone := b.offer(bc0Lc0, time.Hour, "gone")
+	raced := &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, Site: site}
+	plan, err := raced.Plan(b.ctx, ops.NewEditor(b.conn, "orders"))
+	require.NoError(t, err)
+	b.do("ZREM", b.names.TimeoutSet, gone)
+	require.ErrorContains(t, plan.Apply(b.ctx, b.conn), `queue "orders": not changed: 1 message, taken or changed by others meanwhile`)
+
 	file, text := cancelled()
 	overwrite := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	b.do("ZADD", b.names.TimeoutSet, 1, "x")
@@ -524,6 +531,11 @@ func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 	done, err = b.migrate(ops.MigrateOptions{To: &to, Yes: true, Force: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, done.Rewritten["waiting"])
+	to = bc0Lc0
+	b.do("SET", ops.AheadKey("orders"), "of another type")
+	done, err = b.migrate(ops.MigrateOptions{To: &to, Force: true})
+	require.ErrorContains(t, err, "WRONGTYPE")
+	require.Empty(t, done.Planned, "a part of it is no plan")
 }
 
 // Values that the new release cannot read are not left to it, unless somebody insists.

@@ -83,11 +83,8 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1, lacked: map[string]int64{}}
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || m.unsure]
-		switch {
-		case errors.Is(err, context.Canceled):
-			*why = "interrupted"
-		case err != nil:
-			*why = err.Error()
+		if err != nil {
+			*why = map[bool]string{true: "interrupted", false: err.Error()}[errors.Is(err, context.Canceled)]
 		}
 		if o.Yes && m.Refusal+m.Partial != "" {
 			m.Left = max(m.Left, sum(m.Planned)-m.Count())
@@ -108,7 +105,10 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if err := w.listeners(ctx); err != nil {
 		return m, err
 	}
-	err = w.pass(ctx, false)
+	if err := w.pass(ctx, false); err != nil {
+		clear(m.Planned) // a part of it is no plan
+		return m, err
+	}
 	for lacked, n := range m.lacked {
 		if m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked)); o.Force {
 			m.Refusal = ""
@@ -119,8 +119,8 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if m.other != "" && !m.named && !o.Force {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, m.other))
 	}
-	if err != nil || m.Refusal != "" || !o.Yes {
-		return m, err
+	if m.Refusal != "" || !o.Yes {
+		return m, nil
 	}
 	if o.From != "" { // the way back begins anew
 		if err := conn.Do(ctx, "DEL", JournalKey(dest, o.As+":"+o.From)).Err(); err != nil {
@@ -153,8 +153,7 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// listeners refuses while clients listen: a Redisson of the other side stops at the first rewritten member, and a consumer
-// with another codec loses values.
+// listeners refuses while clients listen: a Redisson of the other side stalls at a rewritten member, and another codec loses values.
 func (w *rewriter) listeners(ctx context.Context) error {
 	m, o := w.result, w.options
 	d, q := &Doctor{conn: w.editor.conn}, &Queue{names: w.editor.names, Listeners: -1}

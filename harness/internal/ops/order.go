@@ -215,14 +215,18 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
-	if err = errors.Join(err, file.Close()); p.Made > 0 || err != nil && !refused {
-		p.Undo = name
-		return err
+	if err = errors.Join(err, file.Close()); p.Made == 0 && (refused || err == nil) {
+		name, err = "", errors.Join(os.Remove(name), err)
 	}
-	if p.undo != nil && !refused {
+	p.Undo = name
+	switch missed := int64(len(p.Changes) - p.Made); {
+	case err != nil || missed == 0:
+	case p.undo != nil && p.Made == 0:
 		err = errors.New("nothing was undone: the messages are back already, or gone")
+	case p.Verb == "cancel" || p.Verb == "reschedule":
+		err = fmt.Errorf("queue %q: not changed: %s, taken or changed by others meanwhile", p.Queue, messages(missed))
 	}
-	return errors.Join(os.Remove(name), err)
+	return err
 }
 
 // special are the characters that the name of an undo file does not have.
