@@ -117,7 +117,7 @@ func doctorVerdict(seen *ops.Look) error {
 	if seen == nil || seen.Red == 0 {
 		return nil
 	}
-	return failure(fmt.Errorf("red findings: %d, in %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue")))
+	return failure(fmt.Errorf("red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue")))
 }
 
 // repeat looks until the context ends, on a screen, as metrics or both. Only the first failure ends it.

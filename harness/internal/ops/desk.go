@@ -198,11 +198,8 @@ func (d *Desk) overview(*http.Request) (deskView, error) {
 	if seen == nil {
 		return deskView{Title: "Queues", Notes: append(notes, "The first look is under way.")}, nil
 	}
-	v := deskView{Title: fmt.Sprintf("Red findings: %d, in %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue")), Look: seen, Notes: notes}
-	if seen.Red > 0 {
-		v.State = "red"
-	}
-	return v, nil
+	title := fmt.Sprintf("Red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
+	return deskView{Title: title, State: map[bool]string{true: "red"}[seen.Red > 0], Look: seen, Notes: notes}, nil
 }
 
 // errEnough ends a listing.

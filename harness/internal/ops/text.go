@@ -192,9 +192,9 @@ func (l *Look) Page() report.Page {
 	}
 	switch {
 	case l.Red > 0:
-		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, in)
+		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d; examined: %s.", l.Red, in)
 	case l.Yellow > 0:
-		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, in %s; no red one.", l.Yellow, in)
+		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, none red; examined: %s.", l.Yellow, in)
 	}
 	return p
 }
