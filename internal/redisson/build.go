@@ -72,12 +72,8 @@ type builder struct {
 }
 
 func (b builder) build(ctx context.Context, release wire.Release) ([]string, error) {
-	hash, err := sourceHash()
-	if err != nil {
-		return nil, err
-	}
 	version := release.String()
-	dir := filepath.Join(b.root, version+"-"+hash)
+	dir := filepath.Join(b.root, version+"-"+sourceHash())
 	classPath, err := readClassPath(dir)
 	if err != nil {
 		err = b.compile(ctx, version, dir)
@@ -210,16 +206,14 @@ func findTools(version string, names ...string) (map[string]string, error) {
 }
 
 // sourceHash names a state of the sources, so that a newer binary does not run an older build.
-func sourceHash() (string, error) {
+func sourceHash() string {
 	sum := sha256.New()
-	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	_ = fs.WalkDir(sources, ".", func(path string, _ fs.DirEntry, _ error) error { // of embedded files
+		if content, err := sources.ReadFile(path); err == nil { // no folder
+			fmt.Fprintf(sum, "%s %d\n", path, len(content))
+			sum.Write(content)
 		}
-		content, err := sources.ReadFile(path)
-		fmt.Fprintf(sum, "%s %d\n", path, len(content))
-		sum.Write(content)
-		return err
+		return nil
 	})
-	return hex.EncodeToString(sum.Sum(nil))[:12], err
+	return hex.EncodeToString(sum.Sum(nil))[:12]
 }

@@ -37,7 +37,9 @@ func readDoor() (pages []page, flags []flagRow) {
 		for _, block := range strings.Split(blocks, "\n== ")[1:] {
 			name, body, _ := strings.Cut(block, "\n")
 			if group == "Flags" {
-				flags = append(flags, readFlags(name, body)...)
+				for _, m := range flagLine.FindAllStringSubmatch(body, -1) {
+					flags = append(flags, flagRow{name: m[1], short: m[2], arg: m[3], group: name, help: m[4]})
+				}
 				continue
 			}
 			body, examples, _ := strings.Cut(body, "\nExamples:\n")
@@ -51,13 +53,6 @@ func readDoor() (pages []page, flags []flagRow) {
 
 // flagLine is a line such as "--file -f NAME    help".
 var flagLine = regexp.MustCompile(`(?m)^--(\S+)(?: -(\w))?(?: (\S+))? {2,}(.+)$`)
-
-func readFlags(group, lines string) (flags []flagRow) {
-	for _, m := range flagLine.FindAllStringSubmatch(lines, -1) {
-		flags = append(flags, flagRow{name: m[1], short: m[2], arg: m[3], group: group, help: m[4]})
-	}
-	return flags
-}
 
 // rowOf returns the row of a flag.
 func rowOf(name string) (flagRow, bool) {

@@ -206,11 +206,7 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 		return subjectAtFault(err)
 	}
 	if err == nil && v.writeBase != "" { // after an error, not all cases are known
-		content, unwritten := report.Baseline(old).Text()
-		if unwritten == nil {
-			unwritten = run.WriteWhole(v.writeBase, content)
-		}
-		err = named("--write-baseline", unwritten)
+		err = named("--write-baseline", run.WriteWhole(v.writeBase, report.Baseline(old).Text()))
 	}
 	err = errors.Join(err, v.report(report.Page()))
 	if v.json {

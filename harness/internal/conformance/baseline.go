@@ -108,9 +108,10 @@ func (r *Report) Baseline(old Baseline) Baseline {
 }
 
 // Text is the baseline as a file, sorted by id.
-func (b Baseline) Text() ([]byte, error) {
+func (b Baseline) Text() []byte {
 	if len(b) == 0 {
-		return []byte("# No case fails.\n"), nil
+		return []byte("# No case fails.\n")
 	}
-	return yaml.Marshal(map[string]string(b))
+	text, _ := yaml.Marshal(map[string]string(b)) // which can be encoded
+	return text
 }

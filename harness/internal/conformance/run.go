@@ -183,8 +183,8 @@ func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error 
 	}
 	for _, c := range p.Cases {
 		result := runner.Judge(ctx, c, p.Oracle)
-		if err := runner.Stopped(); err != nil {
-			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
+		if runner.stopped != nil {
+			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, runner.stopped)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() // what a case shows while it is stopped is no verdict

@@ -48,7 +48,7 @@ type Runner struct {
 	senders *senders
 	watch   *watch
 	clock   serverClock
-	stopped error
+	stopped error // trace.ErrServerInUse or ErrForbidden once the run must not go on
 }
 
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
@@ -108,9 +108,6 @@ func asForbidden(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
-
-// Stopped is trace.ErrServerInUse or ErrForbidden once the run must not go on, else nil.
-func (r *Runner) Stopped() error { return r.stopped }
 
 // Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is
 // removed.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -151,13 +150,3 @@ func (p Page) Save(file string) error {
 
 // File is the name of a run's page.
 const File = "report.html"
-
-// WriteFolder writes the files of a run, and its page last, to a folder without a run. missing says that a file other than
-// run.json was not written.
-func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) (missing, err error) {
-	missing, err = run.WriteFolder(folder, r, log)
-	if err != nil {
-		return nil, err
-	}
-	return cmp.Or(missing, OfRun(r).Save(filepath.Join(folder, File))), nil
-}

@@ -92,11 +92,10 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 		slos = run.WithDefault(slos, c.Expected)
 	}
 	out.Judge(slos, c.Expected...)
-	missing, err := report.WriteFolder(folder, out, result.Log)
-	switch { // a run counts even without its files
-	case err != nil:
+	missing, err := run.WriteFolder(folder, out, result.Log)
+	if err != nil { // a run counts even without its files
 		o.Unwritten(err)
-	case missing != nil:
+	} else if missing = cmp.Or(missing, report.OfRun(out).Save(filepath.Join(folder, report.File))); missing != nil {
 		o.Load.Notice("warning: " + missing.Error())
 	}
 	return out, nil

@@ -84,15 +84,11 @@ func compareReplayed(expected, shown []Line) *Divergence {
 	if d == nil {
 		return nil
 	}
-	left := Column{Title: "recorded", Lines: expected, At: d.Want, Arg: d.Arg, Byte: d.Byte}
-	right := Column{Title: "seen", Lines: shown, At: d.Got, Arg: d.Arg, Byte: d.Byte}
+	left := Column{Title: "recorded", Lines: expected, At: d.At, Arg: d.Arg, Byte: d.Byte}
+	right := Column{Title: "seen", Lines: shown, At: d.At, Arg: d.Arg, Byte: d.Byte}
 	out := &Divergence{Kind: "command", Reason: d.Reason, Window: Window(left, right)}
-	if d.Want < len(expected) {
-		out.Line, out.Recorded = expected[d.Want].Number, expected[d.Want].Text()
-	}
-	if d.Got < len(shown) {
-		out.Seen = shown[d.Got].Text()
-	}
+	out.Line, out.Recorded = left.shown()
+	_, out.Seen = right.shown()
 	return out
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Difference is the first place at which two lists of lines differ.
 type Difference struct {
-	// Want and Got are the indices of the differing lines; the length of a list where it ended too early.
-	Want, Got int
+	// At is the index of the differing lines; the length of a list where it ended too early.
+	At int
 	// Arg is the index of the first differing argument and Byte the offset in it; Arg is -1 where the difference is not
 	// in an argument.
 	Arg, Byte int
@@ -26,7 +26,7 @@ func CompareLines(want, got []Line) *Difference {
 	forth, back := map[string]string{}, map[string]string{}
 	for i := range max(len(want), len(got)) {
 		differ := func(format string, args ...any) *Difference {
-			return &Difference{i, i, -1, 0, fmt.Sprintf(format, args...)}
+			return &Difference{i, -1, 0, fmt.Sprintf(format, args...)}
 		}
 		switch {
 		case i >= len(got):
@@ -35,7 +35,7 @@ func CompareLines(want, got []Line) *Difference {
 			return differ("the server showed a command that the recording does not have")
 		}
 		if d := compareLine(want[i], got[i]); d != nil {
-			d.Want, d.Got = i, i
+			d.At = i
 			return d
 		}
 		if want[i].Inner() {
