@@ -2,6 +2,7 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strconv"
 	"time"
@@ -47,9 +48,8 @@ type DeadLetter[T any] struct {
 	Since    time.Time
 }
 
-// Dead walks the dead letters, the oldest first, 100 a call. It takes no snapshot; letters may be replayed and
-// dropped during it. A value that cannot be decoded is
-// a *DecodeError with the rest of its letter; the walk goes on.
+// Dead walks the dead letters, the oldest first, 100 a call. It takes no snapshot, and leaves out letters that are replayed or
+// dropped meanwhile. A value that cannot be decoded is a *DecodeError with the rest of its letter; the walk goes on.
 func (q *Queue[T]) Dead(ctx context.Context) iter.Seq2[DeadLetter[T], error] {
 	keys := scripts.LeaseNamesOf(q.Name())
 	return func(yield func(DeadLetter[T], error) bool) {
@@ -58,7 +58,7 @@ func (q *Queue[T]) Dead(ctx context.Context) iter.Seq2[DeadLetter[T], error] {
 			if err == nil {
 				letter, err = q.deadLetter(ctx, keys, m)
 			}
-			if !yield(letter, in("dead", q.Name(), err)) {
+			if !errors.Is(err, ErrEmpty) && !yield(letter, in("dead", q.Name(), err)) {
 				return
 			}
 		}

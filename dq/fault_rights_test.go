@@ -221,12 +221,12 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 	names := scripts.LeaseNamesOf("orders")
 	require.NoError(t, admin.RPush(ctx, names.Staged, "staged").Err()) // by a process that died
 	q := queueOf(t, b, codec.String{})
-	w := dq.NewWorker(b.client, dq.WorkerOptions{Lease: 300 * time.Millisecond, MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 }})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{Lease: 2 * time.Second, MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 }})
 	handled := make(chan string, 10)
 	dq.Handle(w, q, func(ctx context.Context, m *dq.Message[string]) error {
 		switch {
 		case m.Value == "long":
-			time.Sleep(time.Second) // extended
+			time.Sleep(time.Second) // extended after a third
 		case m.Value == "bad":
 			return dq.Bury(errors.New("bad"))
 		case m.Value == "fails" && m.Attempt == 1:
