@@ -205,7 +205,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 	requireLittleMemory(t, state)
 }
 
-// An agent that is ended in the middle of a run fails: the run lacks its share.
+// An agent that is ended in the middle of a run fails: the run lacks its share. A run that waits for others counts it no longer.
 func TestAnAgentThatIsEndedInARunFails(t *testing.T) {
 	t.Parallel()
 	door := load.NewDoor("s3cret")
@@ -217,13 +217,18 @@ func TestAnAgentThatIsEndedInARunFails(t *testing.T) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	require.NoError(t, cmd.Start())
-	links, err := door.Wait(t.Context(), 1, "memory", func(string) {})
-	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := door.Wait(ctx, 2, "memory", func(notice string) {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // once it is let in
+		if strings.HasPrefix(notice, "an agent left, 0 of 2 are there: ") {
+			cancel()
+		}
+	})
+	require.EqualError(t, err, "0 of 2 agents arrived: context canceled")
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 1, cmd.ProcessState.ExitCode())
 	require.Contains(t, said.String(), "dq-bench: interrupted in the middle of a run of "+strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/"))
-	_ = links[0].Close()
 }
 
 // requireLittleMemory bounds the memory that a program took. The system counts in what this process had when it started the

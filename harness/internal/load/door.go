@@ -84,6 +84,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Wait waits for n agents, has them serve a driver, and returns links to them.
 func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(string)) (links []*program.Link, err error) {
+	left := make(chan *program.Link, n) // with room for each that counts
 	for len(links) < n {
 		select {
 		case conn := <-d.came:
@@ -94,6 +95,10 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 			}
 			links = append(links, link)
 			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Introduction(), conn.RemoteAddr()))
+			go func() { <-link.Ended(); left <- link }()
+		case gone := <-left:
+			links = slices.DeleteFunc(links, func(l *program.Link) bool { return l == gone })
+			notice(fmt.Sprintf("an agent left, %d of %d are there: %v", len(links), n, gone.Failure()))
 		case <-ctx.Done():
 			for _, l := range links {
 				_ = l.Close()
@@ -119,9 +124,8 @@ func admit(ctx context.Context, conn net.Conn, driver string) (*program.Link, er
 // ErrNoDoor says that no load is run there, or not any more.
 var ErrNoDoor = errors.New("no load is run there")
 
-// Join has this process be an agent of the run at an address, for one run: serve gets the --driver value
-// and the connection. It tries for so long to get there. Its error is ErrNoDoor if no program listens, a failure of serve, or
-// what was answered.
+// Join has this process be an agent of the run at an address, for one run: serve gets the --driver value and the connection. It tries to
+// get there until patience ends. Its error is ErrNoDoor if no program listens, a failure of serve, or the answer.
 func Join(ctx context.Context, at Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
 	config, err := at.Load()
 	if err != nil {
@@ -183,8 +187,7 @@ type Address struct {
 	Files      redis.Files
 }
 
-// ParseListen reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback. A command
-// adds the name of its flag to the error.
+// ParseListen reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback.
 func ParseListen(s string) (a Address, err error) {
 	err = a.read(s, map[string]*string{"tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key})
 	if err == nil && a.TLS && (a.Files.Cert == "" || a.Files.Key == "") {
@@ -212,11 +215,8 @@ func ParseServer(s string) (a Address, err error) {
 
 func (a *Address) read(s string, files map[string]*string) error {
 	at, parameters, _ := strings.Cut(s, "?")
-	host, port, err := net.SplitHostPort(strings.TrimSuffix(at, "/"))
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
+	host, port, _ := net.SplitHostPort(strings.TrimSuffix(at, "/")) // both are empty if it fails
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, got %q", s)
 	}
 	if a.Host, a.Port = host, port; host == "" {
