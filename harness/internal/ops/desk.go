@@ -149,6 +149,7 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.ParseForm() != nil:
 		d.show(w, deskView{}, fmt.Errorf("expected a form of at most %d MiB; 'dq-bench queue import' reads a file of any size", deskBody>>20))
 	default:
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the form is read
 		ctx, cancel := context.WithTimeout(r.Context(), 4*lookLimit)
 		defer cancel()
 		d.mux.ServeHTTP(w, r.WithContext(ctx))
@@ -198,8 +199,7 @@ func (d *Desk) overview(*http.Request) (deskView, error) {
 	if seen == nil {
 		return deskView{Title: "Queues", Notes: append(notes, "The first look is under way.")}, nil
 	}
-	title := fmt.Sprintf("Red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
-	return deskView{Title: title, State: map[bool]string{true: "red"}[seen.Red > 0], Look: seen, Notes: notes}, nil
+	return deskView{Title: seen.Page().Verdict, State: map[bool]string{true: "red"}[seen.Red > 0], Look: seen, Notes: notes}, nil
 }
 
 // errEnough ends a listing.

@@ -3,8 +3,11 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -267,14 +270,24 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+// A request without its whole body ends, also if no handler reads it.
+func TestAddressesAndHalfARequest(t *testing.T) {
+	t.Parallel()
 	taken, err := web.Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = web.Serve(t.Context(), strings.TrimSuffix(strings.TrimPrefix(taken.URL(), "http://"), "/"), http.NotFoundHandler(), nil, nil)
+	addr := strings.Trim(taken.URL(), "htp:/")
+	_, err = web.Serve(t.Context(), addr, http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "choose another address")
 	_, err = web.Serve(t.Context(), "nowhere", http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "expected HOST:PORT")
+	conn, err := net.DialTimeout("tcp", addr, time.Minute)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n12")
+	require.NoError(t, errors.Join(err, conn.SetReadDeadline(time.Now().Add(time.Minute))))
+	_, err = io.ReadAll(conn)
+	require.NoError(t, err, "the server ends it")
 }
 
 // fixed is a source that does not change.
@@ -363,10 +376,7 @@ func TestMetricsOfARunUnderWay(t *testing.T) {
 	require.Len(t, buckets, 21)
 	require.Equal(t, []uint64{2, 3, 5, 6}, []uint64{buckets[0], buckets[.0005], buckets[.005], buckets[math.Inf(1)]})
 	require.Contains(t, families, "dq_bench_build_info")
-}
-
-func TestNothingToTellBeforeTheRun(t *testing.T) {
-	families := scrape(t, serve(t, nil))
+	families = scrape(t, serve(t, nil)) // before the run
 	require.NotContains(t, families, "dq_bench_offered_total")
 	require.Contains(t, families, "dq_bench_build_info")
 }

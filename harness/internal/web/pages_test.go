@@ -281,5 +281,5 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 	b.do(chromedp.Navigate(s.URL()), chromedp.WaitVisible("#queues a"))
 	count("DEL", names.TimeoutSet, names.Pending)
 	desk.Set(doctor.Look(t.Context()))
-	until("!document.querySelector('#queues a') && document.querySelector('h1').innerText.endsWith('0 queues')")
+	until("!document.querySelector('#queues a') && document.querySelector('h1').innerText.endsWith('0 queues.')")
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 
 const (
 	headerTimeout = 5 * time.Second
-	writeTimeout  = 5 * time.Second // for a browser to read what it is sent
+	readTimeout   = 10 * time.Second // of a request with its body
+	writeTimeout  = 5 * time.Second  // for a browser to read what it is sent
 	closeTimeout  = 2 * time.Second
 )
 
@@ -51,7 +53,7 @@ func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *
 	if err != nil {
 		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", at, err)
 	}
-	s := &Server{http: http.Server{Handler: all, ReadHeaderTimeout: headerTimeout}, url: "http", done: make(chan error, 1)}
+	s := &Server{http: http.Server{Handler: all, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout}, url: "http", done: make(chan error, 1)}
 	if config != nil {
 		s.url, listener = "https", tls.NewListener(listener, config)
 	}
@@ -78,10 +80,8 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Close() error {
 	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err := s.http.Shutdown(ending)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
-	}
+	_ = s.http.Shutdown(ending)
+	err := s.http.Close()
 	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
@@ -96,6 +96,9 @@ func guard(own string, pages http.Handler) http.Handler {
 			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
 			return
 		}
+		if r.ContentLength == 0 { // it is read, and the answer may take longer
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
 		head := w.Header()
 		head.Set("Content-Security-Policy", "frame-ancestors 'none'") // of more, each page has its own
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -108,11 +111,7 @@ func guard(own string, pages http.Handler) http.Handler {
 // isHere reports whether a request's host is an address, this machine, or the server's own
 // name.
 func isHere(asked, own string) bool {
-	host := asked
-	if name, _, err := net.SplitHostPort(asked); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	host := (&url.URL{Host: asked}).Hostname()
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Zone() == "" || strings.EqualFold(host, "localhost") || strings.EqualFold(host, own)
 }
