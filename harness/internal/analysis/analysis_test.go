@@ -91,24 +91,17 @@ func TestOtherClients(t *testing.T) {
 	require.Equal(t, "dq", d.Groups[1].Client)
 }
 
-// Queues of one name in two databases are two.
-func TestDatabases(t *testing.T) {
+// Queues of one name in two databases are two. A log that begins anew, as when recordings are joined, is another one.
+func TestDatabasesAndJoinedLogs(t *testing.T) {
 	s := newStory("4.7.0")
-	s.offer("a", 9000)
-	second := strings.ReplaceAll(s.out.String(), " [0 ", " [3 ")
-	d := readLog(t, strings.NewReader(s.out.String()+second))
+	s.offer("a", 500_000)
+	d := readLog(t, strings.NewReader(s.out.String()+strings.ReplaceAll(s.out.String(), " [0 ", " [3 ")))
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Queues, 2)
 	require.Equal(t, []int{0, 3}, []int{d.Queues[0].DB, d.Queues[1].DB})
-}
-
-// A log that begins anew, as when recordings are joined, is another one.
-func TestJoinedLogs(t *testing.T) {
-	s := newStory("4.7.0")
-	s.offer("a", 500_000)
 	s.wait(400_000)
 	s.client("PING")
-	d := readLog(t, strings.NewReader(s.out.String()+s.out.String()))
+	d = readLog(t, strings.NewReader(s.out.String()+s.out.String()))
 	require.Empty(t, d.Anomalies)
 	require.EqualValues(t, 2, d.Queues[0].StillPending)
 	require.Contains(t, d.Notices, "2 logs, of which each was judged alone")
@@ -121,6 +114,10 @@ func TestFiltered(t *testing.T) {
 	d := s.read(t)
 	require.NotNil(t, d.Redisson)
 	require.Contains(t, strings.Join(d.Notices, "\n"), "was it filtered?")
+	var nothing strings.Builder
+	require.NoError(t, analysis.New().Document().WriteText(&nothing))
+	require.Contains(t, nothing.String(), "sent nothing for a delayed queue")
+	require.Contains(t, nothing.String(), "no anomaly")
 }
 
 // The story of a message: who offered it, when it came and who took it, with the lines; a guard's part too.
@@ -209,10 +206,7 @@ func TestLogsOfSeveralServers(t *testing.T) {
 	require.EqualValues(t, 2, d.Queues[0].Offers)
 	require.EqualValues(t, 2, d.Queues[0].StillPending)
 	require.Zero(t, d.Unparsed)
-}
-
-func TestFilesThatCannotBeRead(t *testing.T) {
-	_, err := readFiles(t, nil, "absent.monitor")
+	_, err = readFiles(t, nil, "absent.monitor")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = readFiles(t, map[string]string{"x.log": ""})
 	require.ErrorContains(t, err, "found no *.monitor file")
@@ -286,13 +280,6 @@ func TestAnalysisTextFitsATerminal(t *testing.T) {
 	for _, part := range []string{"\nRedisson 3.21.1 to ", "late", "\npoison-loop     \"orders\"  2026-", "line 1181: "} {
 		require.Contains(t, out.String(), part)
 	}
-}
-
-func TestAnalysisTextOfNothing(t *testing.T) {
-	var out strings.Builder
-	require.NoError(t, analysis.New().Document().WriteText(&out))
-	require.Contains(t, out.String(), "sent nothing for a delayed queue")
-	require.Contains(t, out.String(), "no anomaly")
 }
 
 // The page shows each anomaly, and takes no name for anything but text.

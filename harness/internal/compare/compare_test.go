@@ -443,13 +443,10 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 }
 
 // The published table of Kendall's S: 10 values in order have p 2/10!; one inversion of 4 has p 8/24.
-func TestTrend(t *testing.T) {
+func TestTrendHolmAndAtLeast(t *testing.T) {
 	require.InDelta(t, 2/3628800., Trend([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), 1e-12)
 	require.InDelta(t, 8/24., Trend([]float64{1, 2, 4, 3}), 1e-12)
 	require.InDelta(t, 1, Trend([]float64{1, 1, 1}), 1e-12)
-}
-
-func TestHolmAndAtLeast(t *testing.T) {
 	require.InDeltaSlice(t, []float64{.03, .06, .06, .02}, Holm([]float64{.01, .04, .03, .005}), 1e-9)
 	chance := 0.
 	for k := 7; k <= 10; k++ {
