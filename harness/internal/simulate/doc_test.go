@@ -1,18 +1,15 @@
-// Package simulate answers: does a delay queue keep its word in whatever order things go
-// wrong?
+// Package simulate answers: does a delay queue keep its word in whatever order things go wrong?
 //
-// A seed makes a Plan: clients that come, make each call of package dq, and vanish, and what befalls
-// them: connections that break before or after a command took effect, replies that are
-// late while others act, contexts that end, a server that restarts, refuses or ends commands that block, clocks that step,
-// scripts that the server has forgotten, messages that end their process.
-// Run carries a plan out with real dq clients against the embedded server, over
-// connections in memory, inside a testing/synctest bubble: an hour passes in the time its
-// commands take. After every command the server's keys are looked at: no message is lost, doubled, early, late or out
-// of order. While nothing goes wrong no call fails, and at the end
-// every message must be accounted for: a Worker handles one twice only after it has said so. What broke is a Violation. In half
-// of the plans members are taken out of the pending list before they are due, as dq does with long lists, whose
-// bounds are made small.
+// A seed makes a Plan: clients that come, make each call of package dq, and vanish, and what befalls them: connections that
+// break before or after a command took effect, replies that are late while others act, contexts that end, a server that
+// restarts, refuses or ends commands that block, clocks that step, scripts that the server has forgotten, messages that end
+// their process. Run carries a plan out with real dq clients against the embedded server, over connections in memory, inside a
+// testing/synctest bubble: an hour passes in the time its commands take. After every command the server's keys are looked at:
+// no message is lost, doubled, early, late or out of order. While nothing goes wrong no call fails, and at the end every
+// message must be accounted for: a Worker handles one twice only after it has said so. What broke is a Violation. In half of
+// the plans members are taken out of the pending list before they are due, as dq does with long lists, whose bounds are made
+// small.
 //
-// The same seed makes the same plan, and often the same run (goroutines that wake
-// in the same instant have no order); Shrink takes away what a violation does not need.
+// The same seed makes the same plan, and often the same run (goroutines that wake in the same instant have no order); Shrink
+// takes away what a violation does not need.
 package simulate_test
