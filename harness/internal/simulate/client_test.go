@@ -118,7 +118,7 @@ func (w *world) start(e Event) {
 		c.calls.Go(func() { w.call(c, e, "Remove", func(ctx context.Context) error { return w.twins(ctx, c) }) })
 	}
 	w.mu.Lock()
-	w.clients[e.Client], w.takers[e.Client] = c, e.N
+	w.clients[e.Client], w.takers[e.Client], c.deaf = c, e.N, time.Now().Add(w.recovery) // it has just begun to listen
 	w.mu.Unlock()
 }
 

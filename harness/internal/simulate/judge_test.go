@@ -80,7 +80,7 @@ func (w *world) judge() {
 	}
 	for _, v := range slices.Sorted(maps.Keys(w.model.seen)) {
 		m := w.model.seen[v]
-		if m.offered && !m.removed && m.popped+m.settled == 0 && v[0] == 'm' {
+		if m.offered && !m.removed && m.popped+m.settled == 0 && v[0] == 'm' && (m.unheard == "" || w.offers[v] == "ok") {
 			w.violate("%s is still there at the end", v)
 		}
 	}
@@ -101,7 +101,7 @@ func (w *world) judge() {
 			w.violate("%s was cancelled and came", v)
 		case w.cancels[v] == "no" && w.asking[v] == 0 && m != nil && m.removed && !w.cleared:
 			w.violate("%s does not wait, says its Cancel, and is gone", v)
-		case m == nil || m.removed || came:
+		case m == nil || m.removed || came || m.unheard != "" && w.offers[v] != "ok":
 		case !w.plan.Reliable && w.net.lost[v]: // its taker's connection broke
 		default:
 			w.violate("%s was offered (%s) and nobody has it", v, w.offers[v])

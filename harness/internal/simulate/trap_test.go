@@ -52,7 +52,7 @@ func (w *world) strike(client string, args []string, ran bool) string {
 	if len(w.traps) > 0 && !w.settles() {
 		moment := momentOf(args)
 		at = slices.IndexFunc(w.traps, func(e Event) bool {
-			return e.Text == moment && (e.Client == "" || e.Client == name) && ran == (e.N <= unheard)
+			return e.Text == moment && (e.Client == "" || e.Client == name) && ran == (e.N <= unheard) && (e.N != torn || moment == "offer")
 		})
 	}
 	if at < 0 {
