@@ -2,14 +2,13 @@ package dq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // timeTimeout bounds the question for the server's clock.
@@ -39,7 +38,7 @@ func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
 	defer cancel()
 	reply := c.conns.Send(ctx, conn.Request{Lane: conn.Background, Commands: [][]any{{"TIME"}}})[0]
 	if err, ok := reply.(error); ok {
-		if errors.As(err, new(resp.Error)) && !passes(err) {
+		if forbidden(err) || strings.HasPrefix(err.Error(), "ERR ") && !passes(err) {
 			return time.Time{}, fmt.Errorf("%w: %w", clock.ErrCannotTell, err)
 		}
 		return time.Time{}, err
