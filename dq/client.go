@@ -31,18 +31,15 @@ type Client struct {
 	guard *clock.StepFilter // nil if the clock is not guarded
 }
 
-// NewClient returns a Client that connects as rdb does: a *redis.Client, for a
-// single server or the master that Sentinel names, or a *redis.ClusterClient. Of
-// rdb's options it follows the ones for connections: addresses,
-// dialer, TLS, credentials, database, protocol, client name, OnConnect, and the
-// dial, read and write time-outs. Its connections are its own: commands that must
-// not be sent twice need connections without retries, and commands that block need
-// one each.
+// NewClient returns a Client that connects as rdb does: a *redis.Client, for a single server or the master that
+// Sentinel names, or a *redis.ClusterClient. Of rdb's options it follows the ones for connections: addresses, dialer,
+// TLS, credentials, database, protocol, client name, OnConnect, and the dial, read and write time-outs. Its connections
+// are its own: commands that must not be sent twice need connections without retries, and commands that block need one
+// each.
 //
-// Close the Client before rdb: under Sentinel it learns of a new master through rdb,
-// of which it holds one connection, and once rdb is closed every call fails and says
-// so. With a single server or a Cluster the order is free. The Client logs nothing, but
-// a failover client logs messages of sentinels by the logger of go-redis.
+// Close the Client before rdb: under Sentinel it learns of a new master through rdb, of which it holds one connection,
+// and once rdb is closed every call fails and says so. With a single server or a Cluster the order is free. The Client
+// logs nothing, but a failover client logs messages of sentinels by the logger of go-redis.
 //
 // No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {

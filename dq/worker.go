@@ -248,6 +248,8 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 			failed.Running = append(failed.Running, d.Delivery)
 			if err == nil && released[i] == settled {
 				w.client.tell(GivenBack{d.Delivery})
+			} else {
+				w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(release), d.Queue, cmp.Or(err, ErrLeaseLost))})
 			}
 		}
 	}

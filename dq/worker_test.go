@@ -226,20 +226,25 @@ func TestWorkerRetriesEachMessage(t *testing.T) {
 	b.nothingLeft(t)
 }
 
-// Shutdown says which handler did not end, and gives its message back; also one that is handled by itself.
+// Shutdown says which handler did not end, and gives its message back; also one that is handled by itself, and if it cannot.
 func TestWorkerShutdownSaysWhatRuns(t *testing.T) {
 	t.Parallel()
-	for _, losses := range []int{0, 2} {
-		b := setup(t)
+	for losses, says := range []string{"GivenBack", "AckFailed", "GivenBack"} {
+		var events told
+		b, p := through(t, redistest.Redis(t), dq.WithObserver(events.note))
 		b.lose(t, "hangs", losses)
 		begun, end := make(chan dq.Delivery, 1), make(chan struct{})
 		defer close(end)
-		w := b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error {
+		w := b.works(t, dq.WorkerOptions{Lease: 6 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
 			begun <- m.Delivery
 			<-end
 			return nil
 		})
 		hung := <-begun
+		if says == "AckFailed" {
+			p.Refuse()
+			p.Reset()
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var failed *dq.ShutdownError
@@ -247,8 +252,11 @@ func TestWorkerShutdownSaysWhatRuns(t *testing.T) {
 		require.Equal(t, []dq.Delivery{hung}, failed.Running)
 		require.ErrorContains(t, failed, "1 of the handlers still ran; their messages: ")
 		require.ErrorIs(t, failed, context.DeadlineExceeded)
-		require.Equal(t, []string{"hangs"}, b.left(t))
-		require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+		require.Equal(t, 1, events.get(says), "%s", &events)
+		if says == "GivenBack" {
+			require.Equal(t, []string{"hangs"}, b.left(t))
+			require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+		}
 	}
 }
 
