@@ -151,10 +151,10 @@ func greeting(from *redis.Options, one *socket) *redis.Options {
 	o := redis.Options{
 		Network: from.Network, Addr: from.Addr, Protocol: from.Protocol, ClientName: from.ClientName, DB: from.DB,
 		Username: from.Username, Password: from.Password, CredentialsProvider: from.CredentialsProvider,
-		CredentialsProviderContext: from.CredentialsProviderContext, DisableIdentity: from.DisableIdentity || from.DisableIndentity,
-		IdentitySuffix: from.IdentitySuffix, DialTimeout: from.DialTimeout, ContextTimeoutEnabled: true,
-		ReadTimeout: asGiven(from.ReadTimeout), WriteTimeout: asGiven(from.WriteTimeout), ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
-		PoolSize: 1, MaxIdleConns: 1, MaxActiveConns: 1, MaxRetries: -1, DialerRetries: 1,
+		CredentialsProviderContext: from.CredentialsProviderContext, IdentitySuffix: from.IdentitySuffix,
+		DisableIdentity: from.DisableIdentity || from.DisableIndentity, //nolint:staticcheck // many set the old name
+		ReadTimeout:     asGiven(from.ReadTimeout), WriteTimeout: asGiven(from.WriteTimeout), ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
+		PoolSize: 1, MaxIdleConns: 1, MaxActiveConns: 1, MaxRetries: -1, DialerRetries: 1, DialTimeout: from.DialTimeout, ContextTimeoutEnabled: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{one.Conn}, nil }
