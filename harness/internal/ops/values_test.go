@@ -247,7 +247,7 @@ func TestSpringBootJar(t *testing.T) {
 	require.Equal(t, "3.16.6", c.New, "as java takes a class path")
 	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{filepath.Join(temp, "none.jar")}})
 	require.ErrorContains(t, err, "no such file: "+temp)
-	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{"client_test.go"}})
+	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{"values_test.go"}})
 	require.ErrorContains(t, err, "neither a jar nor a folder")
 }
 
