@@ -46,8 +46,8 @@ type LeaseLost struct{ Delivery }
 // Acknowledged says that a message has left Redis.
 type Acknowledged struct{ Delivery }
 
-// AckFailed says that the result of a message's handler, which Err names, could not be sent to
-// the server before its lease was over. The message will be handled again. Err wraps ErrLeaseLost if another worker has it.
+// AckFailed says that the result of a message's handler, which Err names, could not be sent to the server before its lease
+// was over, or by Shutdown at all. The message will be handled again. Err wraps ErrLeaseLost if another worker has it.
 type AckFailed struct {
 	Delivery
 	Err error

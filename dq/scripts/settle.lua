@@ -1,8 +1,5 @@
 local L, V, N, X, D = unpack(KEYS)
 local how, arg = ARGV[1], ARGV[2]
-if not ({ ack = 1, extend = 1, retry = 1, bury = 1, release = 1 })[how] then
-  return redis.error_reply('ERR expected ack, extend, retry, bury or release')
-end
 
 -- Each key is read, and each right checked, before anything is written.
 local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or lacks('zrem', L, '')
@@ -10,8 +7,10 @@ if how == 'bury' then
   wrong = wrong or error_of('zcard', X) or lacks('hset', V, '', '') or lacks('zadd', X, 0, '')
 elseif how == 'extend' or how == 'retry' then
   wrong = wrong or lacks('zadd', L, 0, '') or lacks('hset', N, '', '')
-else
+elseif how == 'ack' or how == 'release' then
   wrong = wrong or lacks('hdel', V, '') or lacks('hdel', N, '') or how == 'release' and (error_of('llen', D) or lacks('lpush', D, ''))
+else
+  return redis.error_reply('ERR expected ack, extend, retry, bury or release')
 end
 if wrong then return wrong end
 local time = redis.call('time')

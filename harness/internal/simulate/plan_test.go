@@ -66,7 +66,7 @@ const (
 	// Foreign puts a member of neither layout into the queue; N of 1 has it never be due, and be the first, and
 	// N of 2 be in the destination, a value that cannot be decoded.
 	Foreign Kind = "foreign"
-	// Trap acts as N says on the next command that Text names, of the client or of any. Then is what happens as it springs.
+	// Trap acts as N says on the next command that Text names, of the client or of any. Then happens as it springs.
 	Trap Kind = "trap"
 )
 
@@ -96,7 +96,7 @@ type Event struct {
 	Span   time.Duration
 	// Within is when the context of a call ends; 0 for callTimeout.
 	Within time.Duration
-	// Then is what follows a Trap, each At after the event before it. Without a Client it befalls the one that sprang the trap.
+	// Then follows a Trap, each event At after the one before it. Without a Client it befalls the one that sprang the trap.
 	Then []Event
 }
 

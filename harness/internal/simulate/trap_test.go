@@ -157,7 +157,7 @@ func (d *drawing) lay(rng *rand.Rand) {
 	}
 }
 
-// consequence is what happens between a script's effect and its reply, or a little later.
+// consequence is an event between a script's effect and its reply, or a little later.
 func (d *drawing) consequence(rng *rand.Rand, offer func(time.Duration, string, time.Duration) Event, at, during time.Duration) Event {
 	moments := moments[d.plan.Reliable]
 	span := []time.Duration{500 * time.Millisecond, 3 * time.Second, 35 * time.Second}[rng.IntN(3)] * time.Duration(1+rng.IntN(8)) / 8
