@@ -83,10 +83,10 @@ func TestFaultSlotMovedUnderABlockedTake(t *testing.T) {
 	began := time.Now()
 	blocked(t, m.to, 3)
 	t.Logf("blocks on the new owner after %s", time.Since(began))
-	require.Less(t, time.Since(began), time.Second)
+	require.Less(t, time.Since(began), time.Second+slack)
 	_, taken := m.works(t, k, "after")
 	t.Logf("taken after %s", taken)
-	require.Less(t, taken, time.Second)
+	require.Less(t, taken, time.Second+slack)
 	storm := errorStats(t, m.from, "MOVED") + errorStats(t, m.to, "MOVED") - before
 	t.Logf("%d times MOVED", storm)
 	// One each for the three that block, and what the transfers and offers met.
@@ -153,7 +153,7 @@ func TestFaultHalfMovedSlot(t *testing.T) {
 		seen[v] = true
 	}
 	_, taken := m.works(t, k, "after")
-	require.Less(t, taken, time.Second)
+	require.Less(t, taken, time.Second+slack)
 	require.Empty(t, k.twice)
 }
 
