@@ -40,7 +40,7 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err err
 	if exists(file) {
 		return nil, fmt.Errorf("%s is there already, of another run, and is kept", file)
 	}
-	if err := writeAs(file, data, moveNew); err != nil {
+	if err := WriteWhole(file, data); err != nil {
 		return nil, err
 	}
 	missing = WriteWhole(filepath.Join(folder, SpectrumFile), r.Histograms.Lateness.spectrum())
@@ -62,27 +62,14 @@ func (r *Document) Encode() ([]byte, error) {
 }
 
 // WriteWhole writes a file, whole or not at all: under another name and renames it.
-func WriteWhole(path string, data []byte) error { return writeAs(path, data, os.Rename) }
-
-// moveNew is os.Rename to a name that no file has.
-func moveNew(from, to string) error {
-	switch err := os.Link(from, to); {
-	case err == nil:
-		return os.Remove(from)
-	case errors.Is(err, fs.ErrExist):
-		return err
-	}
-	return os.Rename(from, to) // on a file system without links
-}
-
-func writeAs(path string, data []byte, move func(from, to string) error) error {
+func WriteWhole(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = temp.Write(data)
 	if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err == nil {
-		err = move(temp.Name(), path)
+		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(temp.Name())))
@@ -222,50 +209,33 @@ var ErrNoneFound = errors.New("expected at least one " + File + " below it, foun
 // globs of either. A link that is given is followed, and so is a link named run.json; a link to a folder within a folder is
 // not. It fails if a path names no run, or a folder cannot be read.
 func Find(ctx context.Context, paths ...string) (files []string, err error) {
-	seen := map[string]bool{}
 	for _, path := range paths {
-		matches := []string{path}
+		matches, before := []string{path}, len(files)
 		if _, err := os.Stat(path); err != nil {
 			if matches, err = filepath.Glob(path); err != nil || !strings.ContainsAny(path, "*?[") {
 				return nil, fmt.Errorf("%s: expected a run file, a folder of run files or a glob; there is no such file", path)
 			}
 		}
-		found := false
 		for _, match := range matches {
 			if info, err := os.Stat(match); err == nil && info.IsDir() {
 				match += string(filepath.Separator) // a walk follows no link, be it the folder itself
 			}
 			err := filepath.WalkDir(match, func(file string, entry fs.DirEntry, err error) error {
-				if err = errors.Join(err, ctx.Err()); err != nil || entry.IsDir() || file != match && entry.Name() != File {
-					return err
-				}
-				found = true
-				if whole := resolved(file); !seen[whole] {
-					seen[whole] = true
+				if err = errors.Join(err, ctx.Err()); err == nil && !entry.IsDir() && (file == match || entry.Name() == File) {
 					files = append(files, filepath.Clean(file))
 				}
-				return nil
+				return err
 			})
 			if err != nil {
 				return nil, err
 			}
 		}
-		if !found {
+		if len(files) == before {
 			return nil, fmt.Errorf("%s: %w", path, ErrNoneFound)
 		}
 	}
 	slices.Sort(files)
-	return files, nil
-}
-
-// resolved is a path without links, absolute, as far as that is known: of a link to nowhere it is the link.
-func resolved(path string) string {
-	for _, resolve := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} {
-		if to, err := resolve(path); err == nil {
-			path = to
-		}
-	}
-	return path
+	return slices.Compact(files), nil
 }
 
 // NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth, or lies in the folder of
@@ -282,7 +252,10 @@ func NewFolder(folder string) (tidy func(), err error) {
 		}
 		return nil // what cannot be read, such as the lost+found of a volume, is passed over
 	})
-	where := resolved(folder)
+	where, unknown := filepath.EvalSymlinks(folder)
+	if err = errors.Join(err, unknown); err == nil {
+		where, err = filepath.Abs(where)
+	}
 	for above := filepath.Dir(where); err == nil && above != where; where, above = above, filepath.Dir(above) {
 		if earlier := filepath.Join(above, File); exists(earlier) {
 			err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)

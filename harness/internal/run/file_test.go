@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,36 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleRun is a plausible run of n messages, whose lateness is scaled.
-func sampleRun(seed uint64, n int, scale float64) *Document {
-	rng := rand.New(rand.NewPCG(seed, 9))
-	r := &Document{
-		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed),
-		Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: Scenario{
-			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Seed: seed,
-			Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
-		},
-		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Counts:      Counts{Offered: int64(n), Delivered: int64(n)},
-		Histograms:  NewHistograms(),
-		Intervals:   []Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
-		ServerStats: &ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
-	}
-	r.Driver.Name, r.Driver.Version = "dq", "4.7.0"
-	for range n {
-		r.Histograms.Lateness.Record(int64(scale*1e6*rng.ExpFloat64()) - 200_000)
-		r.Histograms.OfferRTT.Record(int64(1e5 * rng.ExpFloat64()))
-		r.Histograms.ScheduleLag.Record(int64(1e4 * rng.ExpFloat64()))
-	}
-	return r
-}
-
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	_, err := PrepareFolder(folder)
 	require.NoError(t, err)
-	r := sampleRun(1, 5000, 1)
+	r := Sample(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
 	log := NewLatenessLog(r.Started)
 	log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
@@ -78,18 +52,17 @@ func TestRunFilesStayReadable(t *testing.T) {
 	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(string(is), ""))
 }
 
-// A run is kept, also where another one that was not seen at the start comes to be written there.
+// A run is kept.
 func TestARunIsNotOverwritten(t *testing.T) {
 	folder := t.TempDir()
 	store(t, folder, 1)
 	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
-	_, err = WriteFolder(folder, sampleRun(2, 20, 1), nil)
+	_, err = WriteFolder(folder, Sample(2, 20, 1), nil)
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
 	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
 	require.Equal(t, string(kept), string(now))
-	require.ErrorIs(t, writeAs(filepath.Join(folder, File), nil, moveNew), os.ErrExist, "written between that look and the end")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
@@ -125,7 +98,7 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 }
 
 func TestUnreadableRunFiles(t *testing.T) {
-	good, err := sampleRun(1, 100, 1).Encode()
+	good, err := Sample(1, 100, 1).Encode()
 	require.NoError(t, err)
 	for name, tc := range map[string]struct{ file, want string }{
 		"empty":            {"", "no whole JSON object"},
@@ -155,7 +128,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 // What a file says in words is shown, and does nothing: it may be from elsewhere.
 func TestWordsOfAFileAreInert(t *testing.T) {
 	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
-	r := sampleRun(1, 100, 1)
+	r := Sample(1, 100, 1)
 	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
 	data, err := r.Encode()
@@ -168,7 +141,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := sampleRun(1, 100, 1).Encode()
+	good, err := Sample(1, 100, 1).Encode()
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
@@ -190,7 +163,7 @@ func FuzzDecode(f *testing.F) {
 func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing, err := WriteFolder(folder, sampleRun(1, 10, 1), nil)
+	missing, err := WriteFolder(folder, Sample(1, 10, 1), nil)
 	require.NoError(t, err)
 	require.Error(t, missing)
 	_, err = ReadFile(filepath.Join(folder, File))
@@ -207,7 +180,7 @@ func TestContradictionsAreDamage(t *testing.T) {
 		"ended before it began":            func(r *Document) { r.ElapsedSeconds = -3 },
 		"hiccups of more than all time":    func(r *Document) { r.Machine = &Machine{Hiccups: Hiccups{Share: 55}} },
 	} {
-		r := sampleRun(1, 100, 1)
+		r := Sample(1, 100, 1)
 		r.Judge(nil)
 		change(r)
 		data, err := r.Encode()
@@ -215,7 +188,7 @@ func TestContradictionsAreDamage(t *testing.T) {
 		_, err = Decode(data)
 		require.ErrorContains(t, err, "damaged", name)
 	}
-	r := sampleRun(1, 100, 1)
+	r := Sample(1, 100, 1)
 	data, err := r.Encode()
 	require.NoError(t, err)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
@@ -248,7 +221,7 @@ func TestAFolderThatIsALinkOrWithinARunIsRefused(t *testing.T) {
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(folder, 0o755))
-	missing, err := WriteFolder(folder, sampleRun(seed, 10, 1), nil)
+	missing, err := WriteFolder(folder, Sample(seed, 10, 1), nil)
 	require.NoError(t, err)
 	require.NoError(t, missing)
 }
@@ -282,7 +255,7 @@ func TestFindFollowsLinks(t *testing.T) {
 	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("r/?"))
 	require.Equal(t, []string{"latest/run.json"}, find("latest"))
 	require.Equal(t, []string{"one.json"}, find("one.json"))
-	require.Equal(t, []string{"one.json"}, find("one.json", "r/1/run.json"), "once, by whichever comes first")
+	require.Equal(t, []string{"r/1/run.json"}, find("r/1", "r/1/run.json"), "once")
 	_, err := Find(t.Context(), filepath.Join(root, "gone"))
 	require.ErrorContains(t, err, "there is no such file")
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty", "too"), 0o755))

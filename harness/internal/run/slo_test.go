@@ -20,7 +20,7 @@ func mustSLO(t *testing.T, text string) SLO {
 }
 
 func TestObjectives(t *testing.T) {
-	r := sampleRun(1, 1, 1)
+	r := Sample(1, 1, 1)
 	h := NewHistogram()
 	for i := 1; i <= 1000; i++ {
 		h.Record(int64(i) * int64(time.Millisecond))
@@ -40,7 +40,7 @@ func TestObjectives(t *testing.T) {
 
 // A limit that names a count or a setting is that of the run.
 func TestObjectivesCompareCounts(t *testing.T) {
-	r := sampleRun(1, 1, 1)
+	r := Sample(1, 1, 1)
 	r.Counts = Counts{Offered: 400, Delivered: 398, Lost: 2, OfferErrors: 3}
 	r.Scenario.Consumers, r.Scenario.Messages = 2, 403
 	for text, met := range map[string]bool{
@@ -62,7 +62,7 @@ func TestObjectivesCompareCounts(t *testing.T) {
 
 // What was not measured cannot be claimed to hold.
 func TestUnmeasuredObjectiveIsMissed(t *testing.T) {
-	r := sampleRun(1, 1, 1)
+	r := Sample(1, 1, 1)
 	r.ServerStats, r.Histograms.Lateness = nil, NewHistogram()
 	for _, text := range []string{"transfer_calls_per_message<=1.1", "lateness.p99<=20ms", "commands_per_message<100"} {
 		o := mustSLO(t, text).Evaluate(r)
@@ -77,7 +77,7 @@ func TestTheDefaultObjective(t *testing.T) {
 		"delivered==offered": "past_due.p99<=1s missed (2.00 s), the default objective; an --slo on lateness or past_due replaces it",
 		"lateness.p50<=1h":   "", "past_due.max<=1h": "", "none": "",
 	} {
-		r := sampleRun(1, 1, 1)
+		r := Sample(1, 1, 1)
 		r.Histograms.PastDue = NewHistogram()
 		r.Histograms.PastDue.Record(2e9)
 		verdict := r.Judge(WithDefault([]SLO{mustSLO(t, text)}, nil))
@@ -112,7 +112,7 @@ func FuzzParseSLO(f *testing.F) {
 	f.Add("transfer_calls_per_message <= 1.1")
 	f.Add("lost==0")
 	f.Add("delivered==offered")
-	r := sampleRun(1, 10, 1)
+	r := Sample(1, 10, 1)
 	f.Fuzz(func(t *testing.T, text string) {
 		slo, err := ParseSLO(text)
 		if err != nil {
@@ -292,7 +292,7 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 		"for 20 ms of a second":                       {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := sampleRun(1, 100, 1)
+			r := Sample(1, 100, 1)
 			for _, change := range tc.changes {
 				change(r)
 			}
@@ -339,7 +339,7 @@ func TestVerdicts(t *testing.T) {
 		"a fault that was not":   {func(r *Document) { r.Faults = &Faults{Events: []FaultEvent{{Error: "refused"}}} }, false},
 		"somebody else's values": {func(r *Document) { r.Counts.Foreign = 1 }, true},
 	} {
-		r := sampleRun(1, 100, 1)
+		r := Sample(1, 100, 1)
 		tc.change(r)
 		require.Equal(t, tc.passed, r.Judge(nil).Passed, name)
 	}
@@ -349,7 +349,7 @@ func TestVerdicts(t *testing.T) {
 func late(r *Document, offers int64) { r.Offers = &Offers{LateForTool: offers} }
 
 func TestAnInvalidRunSaysWhatWasNotReached(t *testing.T) {
-	r := sampleRun(1, 100, 1)
+	r := Sample(1, 100, 1)
 	late(r, 50)
 	r.Scenario.MaxScheduleLag = "50ms"
 	r.Intervals = []Interval{{Second: 1, Offered: 40}, {Second: 2, Offered: 60}, {Second: 3}}
@@ -364,7 +364,7 @@ func TestAnInvalidRunSaysWhatWasNotReached(t *testing.T) {
 
 // What failed is said once, also beside a loss that is expected.
 func TestFailedOffersAreSaidOnce(t *testing.T) {
-	r := sampleRun(1, 100, 1)
+	r := Sample(1, 100, 1)
 	r.Counts.OfferErrors, r.Counts.Lost = 3, 2
 	v := r.Judge([]SLO{mustSLO(t, "offer_errors<=3")}, mustSLO(t, "lost>0"))
 	require.True(t, v.Passed, v.Text)
