@@ -140,7 +140,6 @@ func reference(t *testing.T) string {
 		"the flag wins. Other keys are these; an unknown key is an error with its line.\n\n" +
 		"|key|meaning|\n|-|-|\n" +
 		"|`about`, `source`|what the scenario shows (required); its origin|\n" +
-		"|`scale`|factor for all scaled times, at most 1; divides the rate. `--set scale=1` overrides it|\n" +
 		"|`expect`|objectives on known faults of the system: each must hold, and its count is no failure|\n" +
 		"|`variants`|a list of runs with `name`, `about` and changed keys; `full: true` runs on demand only|\n")
 	for _, f := range plan.Fields {
@@ -148,13 +147,9 @@ func reference(t *testing.T) string {
 		if f.FlagOnly || row.help == f.Help {
 			continue
 		}
-		scaled := ""
-		if f.Scaled {
-			scaled = " (scaled)"
-		}
-		fmt.Fprintf(&out, "|`%s`|%s%s|\n", f.Key, tableCell(f.Help), scaled)
+		fmt.Fprintf(&out, "|`%s`|%s|\n", f.Key, tableCell(f.Help))
 	}
-	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer, and a range is drawn by `seed`. One fault acts at a time. " +
+	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer. One fault acts at a time. " +
 		"Commands are names, `offer` or `take`.\n\n|kind|what breaks|needs|may lose|\n|-|-|-|-|\n")
 	for _, k := range plan.FaultKinds {
 		var needs []string

@@ -31,7 +31,7 @@ import (
 // runCall is a call of run: its flags, the cases that they ask for, and finished runs.
 type runCall struct {
 	*call
-	percentiles, tokenFile      string
+	tokenFile                   string
 	mode                        string // of progress
 	set, redis, drivers, labels []string
 	repeat, agents              int
@@ -40,9 +40,8 @@ type runCall struct {
 	choice                      series.Choice
 	options                     series.Options
 
-	cases     []series.Case
-	quantiles []float64
-	door      *load.Door // nil without --agents
+	cases []series.Case
+	door  *load.Door // nil without --agents
 
 	suite       *series.Suite
 	page        *web.Live // nil without --listen
@@ -52,7 +51,7 @@ type runCall struct {
 }
 
 func newRun() *call {
-	r := &runCall{call: newCall("run", onlyFlags), plan: plan.DefaultPlan(), percentiles: "50,90,99,99.9"}
+	r := &runCall{call: newCall("run", onlyFlags), plan: plan.DefaultPlan()}
 	for _, field := range planFlags(true) {
 		row := r.row(field.Flag())
 		if flag := r.Flags().VarPF(field.Value(&r.plan), row.name, row.short, row.help); flag.DefValue == "0s" {
@@ -110,7 +109,7 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 
 // readSet reads --set: fields of the plan without a flag, and how the run is made.
 func (r *runCall) readSet(given map[string]string) (err error) {
-	known := []string{"full", "percentiles", "scale"}
+	known := []string{"full"}
 	for _, field := range planFlags(false) {
 		known = append(known, field.Key)
 	}
@@ -127,19 +126,10 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 			}
 			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))
 		}
-		switch key {
-		case "full":
-			r.choice.Full, err = strconv.ParseBool(value)
-		case "percentiles":
-			r.percentiles = value
-		case "scale":
-			r.choice.Scale = new(float64)
-			*r.choice.Scale, err = strconv.ParseFloat(value, 64)
-		default:
+		if key != "full" {
 			given[key] = value
-		}
-		if err != nil {
-			return fmt.Errorf("set: %s: expected true, false or a number, got %q", key, value)
+		} else if r.choice.Full, err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("set: full: expected true or false, got %q", value)
 		}
 	}
 	return nil
@@ -208,9 +198,6 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	}
 	r.options.Out = cmp.Or(r.options.Out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := r.choose(ctx, stderr); err != nil {
-		return err
-	}
-	if r.quantiles, err = run.ParseQuantiles(r.percentiles); err != nil {
 		return err
 	}
 	self, err := os.Executable()

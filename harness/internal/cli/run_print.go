@@ -80,8 +80,7 @@ func (r *runCall) print(result *series.Result) error {
 	}
 	for _, side := range result.Sides {
 		for _, d := range side.Runs {
-			one := compare.Set{Name: d.Driver.String(), Runs: []*run.Document{d}}
-			if err := report.OfSets(report.Result{Sets: []compare.Set{one}, Quantiles: r.quantiles}).Text(r.OutOrStdout()); err != nil {
+			if err := report.OfRun(d).Text(r.OutOrStdout()); err != nil {
 				return err
 			}
 			if single == nil || len(r.cases) > 1 {

@@ -16,7 +16,7 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 	for _, m := range p.Fleet {
 		if m.Kill {
 			at := start.Add(m.To)
-			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at, takes: m.Takes})
+			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: m.To}, From: at, To: at, takes: m.Takes})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })

@@ -130,7 +130,7 @@ func (in *Injector) Close() error {
 func (in *Injector) run(ctx context.Context, start time.Time) []Event {
 	events := make([]Event, len(in.plan.Faults))
 	for i, f := range in.plan.Faults {
-		events[i] = Event{Fault: f, From: start.Add(f.Starts(in.plan.Seed, i))}
+		events[i] = Event{Fault: f, From: start.Add(f.At)}
 	}
 	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
 	for i := range events {

@@ -87,7 +87,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 	} {
 		t.Run(tc.fault.Kind, func(t *testing.T) {
 			t.Parallel()
-			in, _, ctx := prepared(t, "process", tc.fault, plan.Fault{Kind: "flush-all", At: plan.Span{Min: long + time.Second, Max: long + time.Second}})
+			in, _, ctx := prepared(t, "process", tc.fault, plan.Fault{Kind: "flush-all", At: long + time.Second})
 			running, interrupt := context.WithCancel(ctx)
 			ended := make(chan []Event, 1)
 			go func() { ended <- in.run(running, time.Now()) }()
@@ -106,12 +106,9 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 // What is done at once has been done when it is over.
 func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	t.Parallel()
-	ms := func(n int) plan.Span {
-		return plan.Span{Min: time.Duration(n) * time.Millisecond, Max: time.Duration(n) * time.Millisecond}
-	}
 	in, s, ctx := prepared(t, "process",
-		plan.Fault{Kind: "flush-scripts", At: ms(0)}, plan.Fault{Kind: "foreign-members", At: ms(1), Count: 3},
-		plan.Fault{Kind: "cut", At: ms(2)}, plan.Fault{Kind: "kill-clients", At: ms(3)},
+		plan.Fault{Kind: "flush-scripts", At: 0}, plan.Fault{Kind: "foreign-members", At: 1, Count: 3},
+		plan.Fault{Kind: "cut", At: 2}, plan.Fault{Kind: "kill-clients", At: 3},
 	)
 	c := client(t, in.URL())
 	sub := c.Subscribe(ctx, "news")

@@ -279,8 +279,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
 	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
-	at := 500 * time.Millisecond
-	p.Faults = []plan.Fault{{Kind: "halt", At: plan.Span{Min: at, Max: at}, For: 1500 * time.Millisecond}}
+	p.Faults = []plan.Fault{{Kind: "halt", At: 500 * time.Millisecond, For: 1500 * time.Millisecond}}
 	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	result, err := load.Run(t.Context(), o)
@@ -451,8 +450,7 @@ func wrongClock(t *testing.T, driverSpec string, follows bool, warmup time.Durat
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
 	p.Delay, p.Queue = plan.Between(100*time.Millisecond, 2*time.Second), "own"
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
-	at := 600 * time.Millisecond
-	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: plan.Span{Min: at, Max: at}, For: 800 * time.Millisecond}}
+	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: 600 * time.Millisecond, For: 800 * time.Millisecond}}
 	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

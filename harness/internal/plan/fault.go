@@ -15,8 +15,8 @@ import (
 type Fault struct {
 	// Kind is one of FaultKinds.
 	Kind string
-	// At is when it begins after the start of the measured phase, drawn if it is a range.
-	At Span
+	// At is when it begins after the start of the measured phase.
+	At time.Duration
 	// For is how long it lasts; 0 for a fault without a duration.
 	For time.Duration
 	// Commands are the commands that it affects, EVAL and EVALSHA by default: names, "offer" for scripts that carry a message of
@@ -138,11 +138,6 @@ func (p Plan) Breaks() bool {
 	return len(p.Faults) > 0 || slices.ContainsFunc(p.Fleet, func(m Member) bool { return m.Kill })
 }
 
-// Starts is when the i-th fault of a plan begins after the start of the measured phase: a whole number of ms, drawn from At.
-func (f Fault) Starts(seed uint64, i int) time.Duration {
-	return Between(f.At.Min, f.At.Max).Of(seed, int64(i), 1)
-}
-
 // String is "slow at 2s for 1s, latency 100ms".
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s at %s", f.Kind, f.At)
@@ -206,9 +201,9 @@ func (f Fault) check(duration time.Duration) error {
 		}
 	}
 	switch {
-	case f.At.Min < 0 || f.At.Min > f.At.Max:
-		return fmt.Errorf("%s: expected at to be 0s or more, or a range SHORTEST..LONGEST, got %s", f.Kind, f.At)
-	case f.For >= duration, f.At.Max >= duration-f.For: // a sum may overflow
+	case f.At < 0:
+		return fmt.Errorf("%s: expected at to be 0s or more, got %s", f.Kind, f.At)
+	case f.For >= duration, f.At >= duration-f.For: // a sum may overflow
 		return fmt.Errorf("expected %s to end before the offers do, after %s: later deliveries show the recovery", f, duration)
 	}
 	return nil
@@ -228,7 +223,7 @@ func (p Plan) checkFaults() error {
 			switch m := p.Fleet[f.Member-1]; {
 			case m.Kill:
 				return fmt.Errorf("%s: expected a member that is not killed, got %d", f.Kind, f.Member)
-			case m.From > f.At.Min || m.To > 0 && m.To < f.At.Max+f.For:
+			case m.From > f.At || m.To > 0 && m.To < f.At+f.For:
 				return fmt.Errorf("%s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
 			}
 		}
@@ -240,9 +235,9 @@ func (p Plan) checkFaults() error {
 	if len(p.Faults) > 0 && p.Cancel.Share > 0 {
 		return errors.New("expected no cancel beside them: the loss of a cancelled message would be unknown")
 	}
-	faults := slices.SortedFunc(slices.Values(p.Faults), func(a, b Fault) int { return cmp.Compare(a.At.Min, b.At.Min) })
+	faults := slices.SortedFunc(slices.Values(p.Faults), func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	for i := 1; i < len(faults); i++ {
-		if a, b := faults[i-1], faults[i]; a.At.Max+a.For > b.At.Min {
+		if a, b := faults[i-1], faults[i]; a.At+a.For > b.At {
 			return fmt.Errorf("expected one at a time, got %s and %s", a, b)
 		}
 	}

@@ -18,8 +18,8 @@ type Field struct {
 	// Key is its name in scenario files and in run.json; the flag's is the same with dashes.
 	Key  string
 	Help string
-	// Compared marks a setting that two runs must share to be compared, and Scaled one that a scenario's scale changes.
-	Compared, Scaled bool
+	// Compared marks a setting that two runs must share to be compared.
+	Compared bool
 	// FlagOnly marks a setting that a scenario file cannot give.
 	FlagOnly bool
 	// lowest and most bound a number; most is 0 for any other setting.
@@ -33,13 +33,13 @@ var Fields = []Field{
 	{Key: "producers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that offer", of: func(p *Plan) any { return &p.Producers }},
 	{Key: "consumers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that take", of: func(p *Plan) any { return &p.Consumers }},
 	{
-		Key: "rate", Compared: true, Scaled: true, of: func(p *Plan) any { return climb{p} },
+		Key: "rate", Compared: true, of: func(p *Plan) any { return climb{p} },
 		Help: "offers over all producers: 1000/s, 1k/s, 90/m; 1k/s..20k/s climbs in ten steps",
 	},
-	{Key: "duration", Compared: true, Scaled: true, Help: "how long messages are offered", of: func(p *Plan) any { return &p.Duration }},
-	{Key: "ramp", Compared: true, Scaled: true, Help: "a list of `{rate, duration}`, one step after the other, in place of `rate` and `duration`"},
+	{Key: "duration", Compared: true, Help: "how long messages are offered", of: func(p *Plan) any { return &p.Duration }},
+	{Key: "ramp", Compared: true, FlagOnly: true, Help: "the steps of a rate that climbs"},
 	{
-		Key: "delay", Compared: true, Scaled: true, of: func(p *Plan) any { return &p.Delay },
+		Key: "delay", Compared: true, of: func(p *Plan) any { return &p.Delay },
 		Help: "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then",
 	},
 	{
@@ -53,7 +53,7 @@ var Fields = []Field{
 			"(default: until lateness and round trip are stable, at most %s)", MaxWarmup),
 	},
 	{
-		Key: "horizon", Compared: true, Scaled: true, of: func(p *Plan) any { return &p.Horizon },
+		Key: "horizon", Compared: true, of: func(p *Plan) any { return &p.Horizon },
 		Help: "wait only so long after the last offer; messages that are due later stay pending; 0s waits for all",
 	},
 	{Key: "drain_timeout", Help: "how long to wait for missing messages after the last delivery", of: func(p *Plan) any { return &p.DrainTimeout }},
@@ -67,18 +67,15 @@ var Fields = []Field{
 	},
 	{Key: "queue", FlagOnly: true, Help: "destination queue (default: one of its own, removed at the end)", of: func(p *Plan) any { return &p.Queue }},
 	{Key: "queues", Compared: true, lowest: 1, most: maxQueues, Help: "number of destination queues, each with a consumer at least", of: func(p *Plan) any { return &p.Queues }},
-	{Key: "poll", Compared: true, Scaled: true, Help: "poll at this interval instead of blocking", of: func(p *Plan) any { return &p.Poll }},
-	{Key: "work", Compared: true, Scaled: true, Help: "how long a consumer is busy with each message", of: func(p *Plan) any { return &p.Work }},
-	{Key: "cancel", Compared: true, Scaled: true, Help: "`{share, after}`: cancel this share of the messages, each so long after its offer"},
+	{Key: "poll", Compared: true, Help: "poll at this interval instead of blocking", of: func(p *Plan) any { return &p.Poll }},
+	{Key: "work", Compared: true, Help: "how long a consumer is busy with each message", of: func(p *Plan) any { return &p.Work }},
+	{Key: "cancel", Compared: true, Help: "`{share, after}`: cancel this share of the messages, each so long after its offer"},
 	{
-		Key: "fleet", Scaled: true,
+		Key: "fleet",
 		Help: "processes that share the queue: a list of `{driver, count, offers, takes, from, to, kill}`; default: offers and takes. " +
 			"`from` and `to` open and close it under load; `kill: true` sends SIGKILL at `to`",
 	},
-	{
-		Key: "faults", Scaled: true,
-		Help: "a list of faults: see docs/reference.md",
-	},
+	{Key: "faults", Help: "a list of faults: see docs/reference.md"},
 }
 
 // Flag is the name of the setting's flag.
@@ -104,15 +101,11 @@ func (f Field) Text(s Scenario) string {
 	}
 }
 
-// Set lays a setting, given as text by its key, over the plan, as a flag does: a rate or a duration takes the place of a ramp.
-// Its error is wrong usage.
+// Set lays a setting, given as text by its key, over the plan, as a flag does. Its error is wrong usage.
 func (p *Plan) Set(key, text string) error {
 	i := slices.IndexFunc(Fields, func(f Field) bool { return f.Key == key && f.of != nil })
 	if i < 0 {
 		return fmt.Errorf("%s: no such setting of a plan", key)
-	}
-	if key == "rate" || key == "duration" {
-		p.Ramp = nil
 	}
 	return Fields[i].Value(p).Set(text)
 }

@@ -22,7 +22,6 @@ type Plan struct {
 	// RateTo, if above 0, is the last rate of a climb, in ClimbSteps steps of equal length.
 	Rate, RateTo Rate
 	Duration     time.Duration
-	Ramp         []Step
 	Delay        Delay
 	PayloadSize  int
 	Seed         uint64
@@ -41,8 +40,6 @@ type Plan struct {
 	Fleet []Member
 	// Faults are what breaks, one at a time.
 	Faults []Fault
-	// Scale is the factor of Scaled, 0 for a plan that was not scaled; it has no effect.
-	Scale float64
 }
 
 // Cancel says which messages are cancelled: a share of them, drawn, each After its offer.
@@ -96,17 +93,14 @@ func Instances(n int) []Member {
 
 // Schedule is the schedule of the measured phase.
 func (p Plan) Schedule() Schedule {
-	switch {
-	case len(p.Ramp) > 0:
-		return p.Ramp
-	case p.RateTo > 0:
-		steps := make(Schedule, ClimbSteps)
-		for k := range steps {
-			steps[k] = Step{p.Rate + (p.RateTo-p.Rate)*Rate(k)/(ClimbSteps-1), p.Duration / ClimbSteps}
-		}
-		return steps
+	if p.RateTo == 0 {
+		return Schedule{{p.Rate, p.Duration}}
 	}
-	return Schedule{{p.Rate, p.Duration}}
+	steps := make(Schedule, ClimbSteps)
+	for k := range steps {
+		steps[k] = Step{p.Rate + (p.RateTo-p.Rate)*Rate(k)/(ClimbSteps-1), p.Duration / ClimbSteps}
+	}
+	return steps
 }
 
 // Phase is the part of a run that a message belongs to.
@@ -121,7 +115,7 @@ const (
 // Phase returns the plan of a phase: the warm-up keeps the first rate, and has short delays, no cancellations and no horizon.
 func (p Plan) Phase(phase Phase) Plan {
 	if phase == Warmup {
-		p.Ramp, p.Delay, p.Cancel, p.Horizon = Schedule{{p.Schedule()[0].Rate, p.Warmup}}, p.Delay.warmUp(), Cancel{}, 0
+		p.RateTo, p.Duration, p.Delay, p.Cancel, p.Horizon = 0, p.Warmup, p.Delay.warmUp(), Cancel{}, 0
 	}
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,8 +75,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 		"horizon":        func(p *Plan) { p.Horizon = -1 }, "poll": func(p *Plan) { p.Poll = -1 }, "work": func(p *Plan) { p.Work = -1 },
 		"queues": func(p *Plan) { p.Queues = 0 }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
 		"share": func(p *Plan) { p.Cancel.Share = math.NaN() }, "cancel: expected 0s": func(p *Plan) { p.Cancel.After = -1 },
-		"duration: expected more": func(p *Plan) { p.Ramp = []Step{{1, time.Second}, {1, 0}} },
-		"rate: expected more":     func(p *Plan) { p.Ramp = []Step{{0, time.Second}} },
+		"duration: expected more": func(p *Plan) { p.RateTo, p.Duration = 2000, 1 }, "rate: expected more": func(p *Plan) { p.RateTo = 1e10 },
 		"before it ends": func(p *Plan) {
 			p.Fleet = []Member{{Offers: true, Takes: true, From: 2, To: 1}}
 		},
@@ -184,7 +184,7 @@ func TestFieldsAreWhole(t *testing.T) {
 			require.Equal(t, was, p, "%s is left as it was", f.Key)
 		}
 	}
-	require.ErrorContains(t, new(Plan).Set("ramp", "1/s for 1s"), "no such setting")
+	require.ErrorContains(t, new(Plan).Set("fleet", "all"), "no such setting")
 	require.EqualError(t, new(Plan).Set("delay", "2s..1s"), `delay: expected SHORTEST..LONGEST, got "2s..1s"; swap the two`)
 	require.Empty(t, Value{}.String())
 }
@@ -215,37 +215,31 @@ func TestAWarmupEndsByItselfUnlessItIsFixed(t *testing.T) {
 func fullPlan() Plan {
 	p := DefaultPlan()
 	p.Name, p.Queue, p.Queues = "some", "q", 2
-	p.Ramp = Schedule{{10, 10 * time.Second}, {20, 10 * time.Second}}
+	p.Rate, p.RateTo, p.Duration = 10, 20, 20*time.Second
 	_ = p.Set("delay", "10ms..10s|1m")
 	p.Horizon, p.Poll, p.Work, p.DrainLimit = 3*time.Second, 2*time.Second, time.Second, time.Minute
 	p.Cancel = Cancel{.5, 4 * time.Second}
 	p.Fleet = []Member{{Offers: true, Takes: true}, {Takes: true, From: time.Second, To: 5 * time.Second}}
-	p.Faults = []Fault{{Kind: "slow", At: Span{5 * time.Second, 6 * time.Second}, For: 2 * time.Second, Latency: 100 * time.Millisecond}}
+	p.Faults = []Fault{{Kind: "slow", At: 5 * time.Second, For: 2 * time.Second, Latency: 100 * time.Millisecond}}
 	return p
 }
 
-// The number of messages stays.
-func TestScaled(t *testing.T) {
-	full := fullPlan()
-	p := full.Scaled(.1)
-	require.Equal(t, full.Schedule().Messages(), p.Schedule().Messages())
-	s := p.Scenario()
+func TestScenarioKeepsThePlan(t *testing.T) {
+	s := fullPlan().Scenario()
+	require.True(t, strings.HasPrefix(s.Ramp, "10/s for 2s, 11.11"), s.Ramp)
+	s.Ramp = ""
 	require.Equal(t, Scenario{
-		Name: "some", Producers: 50, Consumers: 8, Rate: 150, Duration: "2s", Delay: "1ms..1s|6s", PayloadSize: 100, Seed: 1,
+		Name: "some", Producers: 50, Consumers: 8, Rate: 15.2, Duration: "20s", Delay: "10ms..10s|1m0s", PayloadSize: 100, Seed: 1,
 		Warmup: "until still, at most 30s", DrainTimeout: "10s", DrainLimit: "1m0s", MaxScheduleLag: "1s", Queue: "q",
-		Ramp: "100/s for 1s, 200/s for 1s", Horizon: "300ms", Queues: 2, Poll: "200ms", Work: "100ms", Cancel: "0.5 after 400ms",
-		Fleet: []string{"driver offers and takes", "driver takes from 100ms to 500ms"}, Messages: 300,
-		Faults: []string{"slow at 500ms..600ms for 200ms, latency 10ms"},
-		Scale:  .1,
+		Climb: true, Horizon: "3s", Queues: 2, Poll: "2s", Work: "1s", Cancel: "0.5 after 4s",
+		Fleet: []string{"driver offers and takes", "driver takes from 1s to 5s"}, Messages: 304,
+		Faults: []string{"slow at 5s for 2s, latency 100ms"},
 	}, s)
-	require.Equal(t, fullPlan(), full, "which is not changed")
-	require.Equal(t, "times × 0.1", s.ScaleText())
-	require.Empty(t, full.Scenario().ScaleText())
 }
 
 // The table has all fields of the scenario that are not derived.
 func TestScenarioIsOfTheTable(t *testing.T) {
-	p := fullPlan().Scaled(.5)
+	p := fullPlan()
 	data, err := json.Marshal(p.Scenario())
 	require.NoError(t, err)
 	var kept map[string]any
@@ -255,7 +249,7 @@ func TestScenarioIsOfTheTable(t *testing.T) {
 		require.NotEmpty(t, f.Text(p.Scenario()), f.Key)
 		delete(kept, f.Key)
 	}
-	for _, derived := range []string{"name", "messages", "scale"} {
+	for _, derived := range []string{"name", "messages", "climb"} {
 		require.Contains(t, kept, derived)
 		delete(kept, derived)
 	}
@@ -301,7 +295,7 @@ func FuzzSet(f *testing.F) {
 }
 
 func TestFaultsAreChecked(t *testing.T) {
-	second := func(n int) Span { return Span{time.Duration(n) * time.Second, time.Duration(n) * time.Second} }
+	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	for want, faults := range map[string][]Fault{
 		"":                               {{Kind: "cut", At: second(0)}, {Kind: "slow", At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: "kill-server", At: second(3), For: 1, AOF: "no"}, {Kind: WrongClock, At: second(4), For: 1, Member: 1, By: -time.Hour}},
 		`no kind "kut" (did you`:         {{Kind: "kut"}},
@@ -315,8 +309,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		"by to be -8760h0m0s to 8760h0m0s, got 8761h0m0s":                        {{Kind: WrongClock, For: 1, Member: 1, By: 8761 * time.Hour}},
 		"aof to be one of always":                                                {{Kind: "kill-server", For: 1, AOF: "sometimes"}},
 		"one aof for the server":                                                 {{Kind: "kill-server", For: 1, AOF: "no"}, {Kind: "kill-server", At: second(1), For: 1, AOF: "off"}},
-		"at to be 0s or more":                                                    {{Kind: "cut", At: Span{-1, 0}}},
-		"or a range SHORTEST":                                                    {{Kind: "cut", At: Span{2, 1}}},
+		"at to be 0s or more":                                                    {{Kind: "cut", At: -1}},
 		"to end before the offers":                                               {{Kind: "cut", At: second(10)}},
 		"stall at 2s for 9s to end":                                              {{Kind: "stall", At: second(2), For: 9 * time.Second}},
 		"one at a time, got stall":                                               {{Kind: "cut", At: second(3)}, {Kind: "stall", At: second(2), For: 2 * time.Second}},
@@ -358,5 +351,4 @@ func TestFaultKinds(t *testing.T) {
 	require.Equal(t, LastSecond, Fault{Kind: "kill-server", AOF: "everysec"}.Info().Loss)
 	require.Equal(t, OnTheWay, Fault{Kind: LoseReplies, Commands: []string{"take"}}.Info().Loss)
 	require.Equal(t, NoLoss, Fault{Kind: LoseReplies}.Info().Loss)
-	require.Equal(t, Between(time.Second, time.Hour).Of(7, 3, 1), Fault{At: Span{time.Second, time.Hour}}.Starts(7, 3), "drawn as delays are")
 }

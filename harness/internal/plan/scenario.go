@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -44,8 +43,6 @@ type Scenario struct {
 	Fleet []string `json:"fleet,omitempty"`
 	// Faults are the faults that were injected.
 	Faults []string `json:"faults,omitempty"`
-	// Scale is the factor that the times of the scenario were multiplied by; missing in a run that was not scaled.
-	Scale float64 `json:"scale,omitempty"`
 	// Messages is how many offers the measured phase plans.
 	Messages int64 `json:"messages"`
 }
@@ -63,9 +60,9 @@ func (p Plan) Scenario() Scenario {
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(schedule.MeanRate()), Duration: schedule.Duration().String(),
 		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup.String(), DrainTimeout: text(p.DrainTimeout),
 		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue,
-		Climb: p.RateTo > 0 && len(p.Ramp) == 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
+		Climb: p.RateTo > 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
 		Fleet: texts(p.Fleet), Faults: texts(p.Faults),
-		Messages: schedule.Messages(), Scale: p.Scale,
+		Messages: schedule.Messages(),
 	}
 	if p.WarmupEnds {
 		s.Warmup = "until still, at most " + s.Warmup
@@ -87,45 +84,4 @@ func texts[T fmt.Stringer](list []T) (all []string) {
 		all = append(all, each.String())
 	}
 	return all
-}
-
-// Scaled returns the plan with all times multiplied by a factor and the rates divided by it: the messages stay as many.
-// Warm-up, drain timeout and the schedule lag allowed are bounds on the tool and stay.
-func (p Plan) Scaled(by float64) Plan {
-	times := []*time.Duration{&p.Duration, &p.Horizon, &p.Poll, &p.Work, &p.Cancel.After}
-	rates := []*Rate{&p.Rate, &p.RateTo}
-	p.Delay.Spans, p.Ramp, p.Fleet, p.Faults = slices.Clone(p.Delay.Spans), slices.Clone(p.Ramp), slices.Clone(p.Fleet), slices.Clone(p.Faults)
-	for i := range p.Delay.Spans {
-		times = append(times, &p.Delay.Spans[i].Min, &p.Delay.Spans[i].Max)
-	}
-	for i := range p.Ramp {
-		rates, times = append(rates, &p.Ramp[i].Rate), append(times, &p.Ramp[i].Duration)
-	}
-	for i := range p.Fleet {
-		times = append(times, &p.Fleet[i].From, &p.Fleet[i].To)
-	}
-	for i := range p.Faults {
-		f := &p.Faults[i]
-		times = append(times, &f.At.Min, &f.At.Max, &f.For, &f.Latency)
-	}
-	for _, d := range times {
-		if by != 1 && *d > 0 { // whole milliseconds, one at least
-			*d = max(time.Duration(float64(*d)*by).Round(time.Millisecond), time.Millisecond)
-		}
-	}
-	for _, r := range rates {
-		*r /= Rate(by)
-	}
-	if by != 1 {
-		p.Scale = by
-	}
-	return p
-}
-
-// ScaleText is "times × 0.1", or empty for a run that was not scaled.
-func (s Scenario) ScaleText() string {
-	if s.Scale == 0 {
-		return ""
-	}
-	return fmt.Sprintf("times × %g", s.Scale)
 }

@@ -121,7 +121,7 @@ var settings = func() (all []field) {
 func configuration(sets []compare.Set) Table {
 	t := about("configuration", "Configuration", sets, slices.Concat([]field{
 		{"implementation", func(r *run.Document) string { return r.Driver.String() }},
-		{"scenario", func(r *run.Document) string { return strings.TrimSpace(r.Scenario.Name + " " + r.Scenario.ScaleText()) }},
+		{"scenario", func(r *run.Document) string { return r.Scenario.Name }},
 		{"messages planned", func(r *run.Document) string { return strconv.FormatInt(r.Scenario.Messages, 10) }},
 	}, settings, []field{
 		{"agents", func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") }},

@@ -26,8 +26,6 @@ type Result struct {
 	Verdicts bool
 	// Interrupted says how many of the planned runs were made; empty if all were.
 	Interrupted string
-	// Quantiles are the quantiles of the table; run.Quantiles if nil.
-	Quantiles []float64
 }
 
 // mostSides is how many sets have a colour of their own.
@@ -56,7 +54,7 @@ func OfSets(r Result) Page {
 		}
 		p.compared(c, name)
 	}
-	p.Tables = append(p.Tables, counts(sets), quantiles(sets, r.Quantiles), costs(sets), objectives(sets))
+	p.Tables = append(p.Tables, counts(sets), quantiles(sets), costs(sets), objectives(sets))
 	if len(sets) == 1 && len(sets[0].Runs) == 1 {
 		if climb := rateChart(sets[0].Runs[0]); len(climb.X) > 0 {
 			p.Charts = append([]Chart{climb}, p.Charts...)
@@ -130,7 +128,7 @@ func lead(sets, given []compare.Set) (lines []string) {
 		q := r.Scenario
 		own := []string{
 			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, plan.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
-			more(r), q.ScaleText(), strings.TrimPrefix("made by "+text.Plural(int64(r.Agents), "agent"), "made by 0 agents"), warmup(r.Warmup), labelsOf(r),
+			more(r), strings.TrimPrefix("made by "+text.Plural(int64(r.Agents), "agent"), "made by 0 agents"), warmup(r.Warmup), labelsOf(r),
 		}
 		if len(sets) == 1 && len(s.Runs) == 1 {
 			own[0] += fmt.Sprintf(", queue %q", q.Queue)

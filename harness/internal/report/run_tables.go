@@ -51,12 +51,9 @@ func counts(sets []compare.Set) Table {
 }
 
 // quantiles has a row for each histogram and set.
-func quantiles(sets []compare.Set, of []float64) Table {
-	if of == nil {
-		of = run.Quantiles
-	}
+func quantiles(sets []compare.Set) Table {
 	t := Table{ID: "quantiles", Title: "Quantiles", Head: []string{"", "min"}, Words: 1}
-	for _, q := range of {
+	for _, q := range run.Quantiles {
 		t.Head = append(t.Head, run.QuantileName(q))
 	}
 	t.Head = append(t.Head, "max", "mean")
@@ -70,7 +67,7 @@ func quantiles(sets []compare.Set, of []float64) Table {
 		for i, s := range sets {
 			h := merged(s, d.Metric)
 			row := Row{Cells: []Cell{{Text: rowName(d.Name, i, sets)}, quantile(h, 0)}}
-			for _, q := range of {
+			for _, q := range run.Quantiles {
 				cell := quantile(h, q)
 				few = few || cell.Class == "few"
 				row.Cells = append(row.Cells, cell)

@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,18 +48,4 @@ var Quantiles = []float64{.5, .9, .99, .999}
 // QuantileName returns p50, p99, p99.9.
 func QuantileName(q float64) string {
 	return "p" + strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", q*100), "0"), ".")
-}
-
-// ParseQuantiles reads percentiles such as "50,99,99.9".
-func ParseQuantiles(text string) ([]float64, error) {
-	var quantiles []float64
-	for field := range strings.SplitSeq(text, ",") {
-		q, err := parseQuantile("p" + strings.TrimSpace(field))
-		if err != nil {
-			return nil, fmt.Errorf("percentiles: expected numbers between 0 and 100 such as 50,99,99.9, got %q", text)
-		}
-		quantiles = append(quantiles, q)
-	}
-	slices.Sort(quantiles)
-	return slices.Compact(quantiles), nil
 }

@@ -216,15 +216,6 @@ func parseQuantile(stat string) (float64, error) {
 	return 0, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
 }
 
-// Scaled returns the objective with a limit of time multiplied by a factor; other limits stay.
-func (s SLO) Scaled(factor float64) SLO {
-	if s.duration && factor != 1 {
-		s.limit = math.Round(s.limit * factor)
-		s.text = s.metric + s.operator + time.Duration(s.limit).String()
-	}
-	return s
-}
-
 // String returns the objective as it was given.
 func (s SLO) String() string { return s.text }
 

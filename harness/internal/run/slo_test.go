@@ -97,16 +97,6 @@ func TestObjectivesThatAreNone(t *testing.T) {
 	}
 }
 
-func TestParseQuantiles(t *testing.T) {
-	got, err := ParseQuantiles("99.9, 50,99,50")
-	require.NoError(t, err)
-	require.InDeltaSlice(t, []float64{.5, .99, .999}, got, 1e-12)
-	for _, text := range []string{"", "50,", "0", "100", "x", "-1", "5e1"} {
-		_, err := ParseQuantiles(text)
-		require.Error(t, err, text)
-	}
-}
-
 func FuzzParseSLO(f *testing.F) {
 	f.Add("lateness.p99<=20ms")
 	f.Add("transfer_calls_per_message <= 1.1")

@@ -26,8 +26,6 @@ type Scenario struct {
 	Name   string `json:"name"`
 	About  string `json:"about"`
 	Source string `json:"source"`
-	// Scale is the factor that all times are shortened by unless another is given; 1 if the file has no scale.
-	Scale float64 `json:"scale"`
 	// Variants are at least one; the variant of a file without variants has no name.
 	Variants []Variant `json:"variants,omitempty"`
 }
@@ -64,10 +62,7 @@ type Choice struct {
 	Files []string
 	// Variants are variants of the scenarios; without one all run except the Full ones, or with Full all.
 	Variants []string
-	// Full takes the real times too.
-	Full bool
-	// Scale is the factor for times in place of the scenario's own, nil for that.
-	Scale *float64
+	Full     bool
 	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
 	Settings, Defaults map[string]string
 	// SLO are objectives in addition to the scenarios' own.
@@ -77,17 +72,17 @@ type Choice struct {
 // Runs makes a run of each variant that is chosen, or of the settings. Its error is wrong usage, unless a scenario file
 // cannot be read.
 func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
-	more, err := objectives(c.SLO, 1)
+	more, err := objectives(c.SLO)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.Files) == 0 {
-		for flag, given := range map[string]bool{"variant": len(c.Variants) > 0, "full": c.Full, "scale": c.Scale != nil} {
+		for flag, given := range map[string]bool{"variant": len(c.Variants) > 0, "full": c.Full} {
 			if given {
 				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
 			}
 		}
-		if runs, err = c.resolve(1, Variant{plan: plan.DefaultPlan()}); err != nil {
+		if runs, err = c.resolve(Variant{plan: plan.DefaultPlan()}); err != nil {
 			return nil, err
 		}
 	}
@@ -123,24 +118,17 @@ func (c Choice) ofFile(ctx context.Context, file string) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale := s.Scale
-	switch {
-	case c.Scale != nil:
-		scale = *c.Scale
-	case c.Full:
-		scale = 1
-	}
-	return c.resolve(scale, variants...)
+	return c.resolve(variants...)
 }
 
 // resolve lays the settings over variants, and the defaults if a variant sets nothing.
-func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err error) {
+func (c Choice) resolve(variants ...Variant) (runs []Run, err error) {
 	for _, v := range variants {
 		given := map[string]string{}
 		maps.Copy(given, c.Defaults)
 		maps.DeleteFunc(given, func(key, _ string) bool { return slices.Contains(v.given, key) })
 		maps.Copy(given, c.Settings)
-		r, err := v.Resolve(scale, given)
+		r, err := v.Resolve(given)
 		if err != nil {
 			return nil, err
 		}
@@ -149,14 +137,10 @@ func (c Choice) resolve(scale float64, variants ...Variant) (runs []Run, err err
 	return runs, nil
 }
 
-// Resolve makes the plan, with all times multiplied by scale and the rate divided by it, and the settings that are given, by
-// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is a *trace.FileError unless a given
-// setting or the scale is to blame.
-func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
-	if !(scale > 0 && scale <= 1) {
-		return Run{}, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
-	}
-	r := Run{Plan: v.plan.Scaled(scale), Driver: v.driver, Drivers: map[string]driver.Driver{}}
+// Resolve makes the plan, with the settings that are given, by their keys, laid over it. Its error is a *trace.FileError unless a
+// given setting is to blame.
+func (v Variant) Resolve(given map[string]string) (Run, error) {
+	r := Run{Plan: v.plan, Driver: v.driver, Drivers: map[string]driver.Driver{}}
 	r.Plan.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
 	err := valid(r.Plan)
 	if v.driver != "" && err == nil {
@@ -168,10 +152,10 @@ func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
 		}
 	}
 	if err == nil {
-		r.SLO, err = objectives(v.slo, scale)
+		r.SLO, err = objectives(v.slo)
 	}
 	if err == nil {
-		r.Expected, err = objectives(v.expect, scale)
+		r.Expected, err = objectives(v.expect)
 	}
 	if err != nil {
 		return Run{}, &trace.FileError{File: v.file, Line: v.line, Err: err}
@@ -194,13 +178,13 @@ func valid(p plan.Plan) error {
 	return p.Validate()
 }
 
-func objectives(texts []string, scale float64) (all []run.SLO, err error) {
+func objectives(texts []string) (all []run.SLO, err error) {
 	for _, text := range texts {
 		slo, err := run.ParseSLO(text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slo.Scaled(scale))
+		all = append(all, slo)
 	}
 	return all, nil
 }

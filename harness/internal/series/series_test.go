@@ -287,7 +287,7 @@ func TestARunWithAFault(t *testing.T) {
 	c := shortCase()
 	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 200, 600*time.Millisecond, 2*time.Second
 	c.Plan.Faults = []plan.Fault{{
-		Kind: plan.LoseReplies, At: plan.Span{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
+		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
 	}}
 	result, err := series.Do(t.Context(), series.Options{Redis: "embedded", Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
 	require.NoError(t, err)
@@ -400,7 +400,7 @@ func TestStoredScenarios(t *testing.T) {
 		require.NotEmpty(t, s.Source, s.Name)
 		for _, v := range s.Variants {
 			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
-			run, err := v.Resolve(s.Scale, nil)
+			run, err := v.Resolve(nil)
 			require.NoError(t, err)
 			if !v.Full {
 				require.LessOrEqual(t, run.Plan.Warmup+run.Plan.Length(), time.Minute, "%s is meant to end within a minute", run.Plan.Name)
@@ -412,10 +412,8 @@ func TestStoredScenarios(t *testing.T) {
 func TestVariantsSayOnlyWhatDiffers(t *testing.T) {
 	s, err := series.ParseScenario("x/some.yaml", []byte(`
 about: A sentence.
-scale: 0.1
 rate: 10/s
 delay: 10s|20s
-duration: 10s
 slo: ["lateness.p99<=1s", "lost<=0"]
 variants:
   - name: a
@@ -432,18 +430,17 @@ variants:
 	chosen, err := s.Select(nil, false)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
-	a, err := chosen[0].Resolve(s.Scale, nil)
+	a, err := chosen[0].Resolve(nil)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
-	require.Equal(t, plan.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
-	require.Equal(t, time.Second, a.Plan.Duration)
-	require.Equal(t, "1s|2s", a.Plan.Delay.String())
-	require.Equal(t, "lateness.p99<=100ms", a.SLO[0].String())
+	require.Equal(t, plan.Rate(10), a.Plan.Rate)
+	require.Equal(t, "10s|20s", a.Plan.Delay.String())
+	require.Equal(t, "lateness.p99<=1s", a.SLO[0].String())
 	require.Equal(t, "lost<=0", a.SLO[1].String())
 
 	chosen, err = s.Select([]string{"b"}, false)
 	require.NoError(t, err)
-	b, err := chosen[0].Resolve(1, nil)
+	b, err := chosen[0].Resolve(nil)
 	require.NoError(t, err)
 	require.Equal(t, plan.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
@@ -460,7 +457,6 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nfleet:\n  - {drivr: dq}\n":                                "f.yaml:3: field drivr not found",
 		"about: x\ndelay: 2s..1s\n":                                          "swap the two",
 		"rate: 5/s\n":                                                        "f.yaml:1: expected about",
-		"about: x\nscale: 2\n":                                               "f.yaml:1: scale",
 		"about: x\nproducers: 0\n":                                           "f.yaml:1: producers: expected",
 		"about: x\nslo: [late<=1]\n":                                         `unknown metric "late"`,
 		"about: x\nexpect: [lost]\n":                                         `slo "lost": expected METRIC`,
@@ -473,10 +469,9 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nfleet: [{count: 0}]\n":                                    "expected a count",
 		"about: x\nfaults:\n  - {kind: kut, at: 1s}\n":                       "no kind \"kut\" (did you mean \"cut\"?)",
 		"about: x\nfaults:\n  - {kind: lose-replies, for: 1s, count: 2.9}\n": `f.yaml:3: count: expected a whole number, got "2.9"`,
-		"about: x\nfaults:\n  - {kind: cut, at: soon}\n":                     "f.yaml:3: at: expected a duration such as 5s, or a range such as 1s..10s, got",
+		"about: x\nfaults:\n  - {kind: cut, at: soon}\n":                     "f.yaml:3: at: expected a duration such as 10s, got",
 		"about: x\nfaults:\n  - {kind: cut, at: 1h}\n":                       "expected cut at 1h0m0s to end before the offers do",
 		"about: x\nfleet:\n  - {takes: true}\n  - all\n":                     "f.yaml:4: expected keys and their values",
-		"about: x\nramp:\n  - rate: fast\n":                                  "f.yaml:3: rate: expected",
 		"about: x\ncancel:\n  shar: 1\n":                                     "f.yaml:3: field shar not found",
 		"about: x\nproducers: [5]\n":                                         "f.yaml:2: expected one value",
 		"about: x\nproducers: many\n":                                        `f.yaml:2: producers: expected a whole number, got "many"`,
@@ -488,10 +483,9 @@ func TestFilesAreStrict(t *testing.T) {
 		"~\n":                                                                "f.yaml:1: expected keys",
 		"":                                                                   "got an empty file",
 		"about: x\nabout: y\n":                                               "f.yaml:2: about is there already",
-		"about: x\nramp: [{rate: 5/s}]\n":                                    "duration: expected more than 0",
 		"about: x\nqueues: 20\n":                                             "at least one for each of the 20 queues",
 		"about: x\nfleet: [{to: 3s}]\n":                                      "to the end",
-		"about: x\nscale: 0.001\nhorizon: -1s\n":                             "horizon",
+		"about: x\nhorizon: -1s\n":                                           "horizon",
 		"about: x\nvariants:\n  - name: ../a\n    delay: 1s\n":               "expected a name of letters",
 		"about: x\nvariants: [{name: a, fleet: [{driver: zz}]}]\n":           "f.yaml:2:",
 	} {
@@ -525,15 +519,15 @@ variants:
   - name: a
     fleet: *two
     cancel: {share: 0.25}
-  - {name: b, fleet: [], ramp: []}
+  - {name: b, fleet: []}
 `))
 	require.NoError(t, err)
-	a, err := s.Variants[0].Resolve(1, nil)
+	a, err := s.Variants[0].Resolve(nil)
 	require.NoError(t, err)
 	require.Equal(t, 16, a.Plan.Consumers)
 	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, a.Plan.Cancel)
 	require.Len(t, a.Plan.Fleet, 2)
-	b, err := s.Variants[1].Resolve(1, nil)
+	b, err := s.Variants[1].Resolve(nil)
 	require.NoError(t, err)
 	require.Empty(t, b.Plan.Fleet)
 }
@@ -553,7 +547,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, v := range s.Variants {
-			_, err := v.Resolve(s.Scale, nil)
+			_, err := v.Resolve(nil)
 			require.NoError(t, err)
 		}
 	})
@@ -568,15 +562,14 @@ func write(t *testing.T, name, text string) string {
 
 const variants = `
 about: Some.
-scale: 0.1
 rate: 10/s
 duration: 10s
 delay: 5s
 slo: ["lost<=0"]
 variants:
   - name: quick
-  - name: ramped
-    ramp: [{rate: 1/s, duration: 10s}, {rate: 2/s, duration: 10s}]
+  - name: climbs
+    rate: 1/s..2/s
   - name: slow
     full: true
 `
@@ -598,10 +591,7 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	require.Equal(t, want, runs[0].Plan)
 	require.Equal(t, "lost<=0", runs[0].SLO[0].String())
 
-	half := .5
-	for flag, c := range map[string]series.Choice{
-		"variant": {Variants: []string{"a"}}, "full": {Full: true}, "scale": {Scale: &half},
-	} {
+	for flag, c := range map[string]series.Choice{"variant": {Variants: []string{"a"}}, "full": {Full: true}} {
 		_, err := c.Runs(t.Context())
 		require.ErrorContains(t, err, flag+": expected a scenario beside it")
 	}
@@ -617,17 +607,15 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 
 func TestVariantsAreChosen(t *testing.T) {
 	file := write(t, "some.yaml", variants)
-	double := 2.
 	for _, tc := range []struct {
 		choice series.Choice
 		want   []string
 		wrong  string
 	}{
-		{choice: series.Choice{}, want: []string{"some/quick", "some/ramped"}},
-		{choice: series.Choice{Full: true}, want: []string{"some/quick", "some/ramped", "some/slow"}},
+		{choice: series.Choice{}, want: []string{"some/quick", "some/climbs"}},
+		{choice: series.Choice{Full: true}, want: []string{"some/quick", "some/climbs", "some/slow"}},
 		{choice: series.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
-		{choice: series.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, ramped, slow"},
-		{choice: series.Choice{Scale: &double}, wrong: "scale: expected more than 0 and at most 1, got 2"},
+		{choice: series.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, climbs, slow"},
 		{choice: series.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
 		{choice: series.Choice{Settings: map[string]string{"consumers": "0"}}, wrong: "consumers: expected"},
 	} {
@@ -648,37 +636,22 @@ func TestVariantsAreChosen(t *testing.T) {
 	require.ErrorContains(t, err, `no scenario has a variant "nosuch"`)
 }
 
-// Given settings are not scaled; the others are.
 func TestSettingsLieOverAScenario(t *testing.T) {
 	runs, err := series.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
 	}.Runs(t.Context())
 	require.NoError(t, err)
 	quick := runs[0].Plan
-	require.Equal(t, plan.Rate(100), quick.Rate)
-	require.Equal(t, time.Second, quick.Duration)
+	require.Equal(t, plan.Rate(10), quick.Rate)
 	require.Equal(t, plan.Fixed(3*time.Second), quick.Delay)
 	require.Equal(t, "orders", quick.Queue)
-	require.Equal(t, "times × 0.1", quick.Scenario().ScaleText())
 	require.Len(t, runs[0].SLO, 2)
-	require.Equal(t, "10/s for 1s, 20/s for 1s", runs[1].Plan.Scenario().Ramp)
+	require.True(t, runs[1].Plan.Scenario().Climb)
 
-	// A rate takes the place of a ramp, and the duration is the file's again.
+	// A rate takes the place of a climb.
 	runs, err = series.Choice{
-		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"ramped"}, Settings: map[string]string{"rate": "7/s"},
+		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"climbs"}, Settings: map[string]string{"rate": "7/s"},
 	}.Runs(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, runs[0].Plan.Ramp)
-	require.Equal(t, "times × 0.1", runs[0].Plan.Scenario().ScaleText())
-
-	// At its real times nothing is scaled.
-	full := series.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
-	runs, err = full.Runs(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, runs[0].Plan.Scale)
-	half := .5
-	full.Scale = &half
-	runs, err = full.Runs(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 5*time.Second, runs[0].Plan.Duration)
+	require.False(t, runs[0].Plan.Scenario().Climb)
 }

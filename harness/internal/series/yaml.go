@@ -35,10 +35,10 @@ func parse(file string, content []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scenario{Name: nameOf(file), Scale: 1}
+	s := &Scenario{Name: nameOf(file)}
 	var variants []*yaml.Node
 	common := Variant{line: 1, file: file, scenario: s.Name, plan: plan.DefaultPlan()}
-	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "scale": &s.Scale, "variants": list(&variants, func(item *yaml.Node) ([]*yaml.Node, error) {
+	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": list(&variants, func(item *yaml.Node) ([]*yaml.Node, error) {
 		return []*yaml.Node{item}, nil
 	})})
 	if err != nil {
@@ -66,10 +66,8 @@ func parse(file string, content []byte) (*Scenario, error) {
 		s.Variants = append(s.Variants, v)
 	}
 	for _, v := range s.Variants {
-		for _, scale := range []float64{s.Scale, 1} {
-			if _, err := v.Resolve(scale, nil); err != nil {
-				return nil, AtLine(1, err)
-			}
+		if _, err := v.Resolve(nil); err != nil {
+			return nil, AtLine(1, err)
 		}
 	}
 	return s, nil
@@ -97,11 +95,6 @@ func document(content []byte) (*yaml.Node, error) {
 func (v *Variant) read(node *yaml.Node, more keys) error {
 	known := keys{
 		"driver": &v.driver, "slo": &v.slo, "expect": &v.expect,
-		"ramp": list(&v.plan.Ramp, func(item *yaml.Node) ([]plan.Step, error) {
-			var s plan.Step
-			_, err := keys{"rate": &s.Rate, "duration": &s.Duration}.read(item)
-			return []plan.Step{s}, err
-		}),
 		"cancel": func(node *yaml.Node) error {
 			_, err := keys{"share": &v.plan.Cancel.Share, "after": &v.plan.Cancel.After}.read(node)
 			return err
@@ -124,9 +117,6 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	}
 	given, err := known.read(node)
 	v.given = slices.Concat(v.given, given)
-	if slices.Contains(given, "ramp") { // which replaces them
-		v.given = append(v.given, "rate", "duration")
-	}
 	return err
 }
 
