@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
@@ -36,13 +36,10 @@ type Variant struct {
 	About string `json:"about"`
 	// Full marks a variant that takes long, or needs more than most machines have, and so runs on demand only.
 	Full bool `json:"full"`
+	Run  `json:"-"`
 
-	line           int // its first line in the file
-	file, scenario string
-	driver         string
-	plan           plan.Plan
-	slo, expect    []string
-	given          []string // the keys that the file sets
+	line  int      // its first line in the file
+	given []string // the keys that the file sets
 }
 
 // Run is a variant made ready.
@@ -76,98 +73,81 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 	if err != nil {
 		return nil, err
 	}
+	variants, err := c.variants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range variants {
+		given := map[string]string{}
+		maps.Copy(given, c.Defaults)
+		maps.DeleteFunc(given, func(key, _ string) bool { return slices.Contains(v.given, key) })
+		maps.Copy(given, c.Settings)
+		r, err := v.With(given)
+		if err != nil {
+			return nil, err
+		}
+		r.SLO = slices.Concat(r.SLO, more)
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// variants are the variants of all scenarios that are chosen, or one for the settings.
+func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 	if len(c.Files) == 0 {
 		for flag, given := range map[string]bool{"variant": len(c.Variants) > 0, "full": c.Full} {
 			if given {
 				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
 			}
 		}
-		if runs, err = c.resolve(Variant{plan: plan.DefaultPlan()}); err != nil {
-			return nil, err
-		}
+		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
 	}
 	for _, file := range c.Files {
-		some, err := c.ofFile(ctx, file)
+		s, err := FindScenario(ctx, file)
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, some...)
+		names := c.Variants
+		if len(c.Files) > 1 { // a variant is meant for the scenarios that have it
+			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.has(name) })
+		}
+		some, err := s.Select(names, c.Full)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
 	}
 	for _, name := range c.Variants {
-		if !slices.ContainsFunc(runs, func(r Run) bool { return strings.HasSuffix(r.Plan.Name, "/"+name) }) {
+		if !slices.ContainsFunc(all, func(v Variant) bool { return v.Name == name }) {
 			return nil, fmt.Errorf("no scenario has a variant %q", name)
 		}
 	}
-	for i := range runs {
-		runs[i].SLO = slices.Concat(runs[i].SLO, more)
-	}
-	return runs, nil
+	return all, nil
 }
 
-// ofFile makes a run of each variant of one scenario that is chosen.
-func (c Choice) ofFile(ctx context.Context, file string) ([]Run, error) {
-	s, err := FindScenario(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	names := c.Variants
-	if len(c.Files) > 1 { // a variant is meant for the scenarios that have it
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.has(name) })
-	}
-	variants, err := s.Select(names, c.Full)
-	if err != nil {
-		return nil, err
-	}
-	return c.resolve(variants...)
-}
-
-// resolve lays the settings over variants, and the defaults if a variant sets nothing.
-func (c Choice) resolve(variants ...Variant) (runs []Run, err error) {
-	for _, v := range variants {
-		given := map[string]string{}
-		maps.Copy(given, c.Defaults)
-		maps.DeleteFunc(given, func(key, _ string) bool { return slices.Contains(v.given, key) })
-		maps.Copy(given, c.Settings)
-		r, err := v.Resolve(given)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
-
-// Resolve makes the plan, with the settings that are given, by their keys, laid over it. Its error is a *trace.FileError unless a
-// given setting is to blame.
-func (v Variant) Resolve(given map[string]string) (Run, error) {
-	r := Run{Plan: v.plan, Driver: v.driver, Drivers: map[string]driver.Driver{}}
-	r.Plan.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
-	err := valid(r.Plan)
-	if v.driver != "" && err == nil {
-		_, err = spec.Parse(v.driver)
-	}
-	for _, m := range r.Plan.Fleet {
-		if m.Driver != "" && err == nil {
-			r.Drivers[m.Driver], err = spec.Parse(m.Driver)
-		}
-	}
-	if err == nil {
-		r.SLO, err = objectives(v.slo)
-	}
-	if err == nil {
-		r.Expected, err = objectives(v.expect)
-	}
-	if err != nil {
-		return Run{}, &trace.FileError{File: v.file, Line: v.line, Err: err}
-	}
+// With is the run of a variant with settings, by their keys, laid over it, the later ones above the earlier ones. Its error is
+// wrong usage.
+func (v Variant) With(settings map[string]string) (Run, error) {
 	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		errs = append(errs, r.Plan.Set(key, given[key]))
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		errs = append(errs, v.Plan.Set(key, settings[key]))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return Run{}, err
+	return v.Run, cmp.Or(errors.Join(errs...), valid(v.Plan))
+}
+
+// check refuses what can never be right, and reads the drivers of the fleet.
+func (v *Variant) check() error {
+	v.Drivers = map[string]driver.Driver{}
+	err := valid(v.Plan)
+	if v.Driver != "" && err == nil {
+		_, err = spec.Parse(v.Driver)
 	}
-	return r, valid(r.Plan)
+	for _, m := range v.Plan.Fleet {
+		if m.Driver != "" && err == nil {
+			v.Drivers[m.Driver], err = spec.Parse(m.Driver)
+		}
+	}
+	return err
 }
 
 // valid checks a plan whose queue may be named later.

@@ -400,7 +400,7 @@ func TestStoredScenarios(t *testing.T) {
 		require.NotEmpty(t, s.Source, s.Name)
 		for _, v := range s.Variants {
 			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
-			run, err := v.Resolve(nil)
+			run, err := v.With(nil)
 			require.NoError(t, err)
 			if !v.Full {
 				require.LessOrEqual(t, run.Plan.Warmup+run.Plan.Length(), time.Minute, "%s is meant to end within a minute", run.Plan.Name)
@@ -430,7 +430,7 @@ variants:
 	chosen, err := s.Select(nil, false)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
-	a, err := chosen[0].Resolve(nil)
+	a, err := chosen[0].With(nil)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
 	require.Equal(t, plan.Rate(10), a.Plan.Rate)
@@ -440,7 +440,7 @@ variants:
 
 	chosen, err = s.Select([]string{"b"}, false)
 	require.NoError(t, err)
-	b, err := chosen[0].Resolve(nil)
+	b, err := chosen[0].With(nil)
 	require.NoError(t, err)
 	require.Equal(t, plan.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
@@ -522,12 +522,12 @@ variants:
   - {name: b, fleet: []}
 `))
 	require.NoError(t, err)
-	a, err := s.Variants[0].Resolve(nil)
+	a, err := s.Variants[0].With(nil)
 	require.NoError(t, err)
 	require.Equal(t, 16, a.Plan.Consumers)
 	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, a.Plan.Cancel)
 	require.Len(t, a.Plan.Fleet, 2)
-	b, err := s.Variants[1].Resolve(nil)
+	b, err := s.Variants[1].With(nil)
 	require.NoError(t, err)
 	require.Empty(t, b.Plan.Fleet)
 }
@@ -547,7 +547,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, v := range s.Variants {
-			_, err := v.Resolve(nil)
+			_, err := v.With(nil)
 			require.NoError(t, err)
 		}
 	})

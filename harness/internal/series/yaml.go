@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -37,7 +38,8 @@ func parse(file string, content []byte) (*Scenario, error) {
 	}
 	s := &Scenario{Name: nameOf(file)}
 	var variants []*yaml.Node
-	common := Variant{line: 1, file: file, scenario: s.Name, plan: plan.DefaultPlan()}
+	common := Variant{line: 1, Run: Run{Plan: plan.DefaultPlan()}}
+	common.Plan.Name = s.Name
 	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": list(&variants, func(item *yaml.Node) ([]*yaml.Node, error) {
 		return []*yaml.Node{item}, nil
 	})})
@@ -56,7 +58,7 @@ func parse(file string, content []byte) (*Scenario, error) {
 		if err := v.read(node, keys{"name": &v.Name, "about": &v.About, "full": &v.Full}); err != nil {
 			return nil, err
 		}
-		v.About = strings.TrimSpace(v.About)
+		v.About, v.Plan.Name = strings.TrimSpace(v.About), s.Name+"/"+v.Name
 		switch {
 		case !variantName.MatchString(v.Name):
 			return nil, &trace.FileError{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
@@ -65,9 +67,9 @@ func parse(file string, content []byte) (*Scenario, error) {
 		}
 		s.Variants = append(s.Variants, v)
 	}
-	for _, v := range s.Variants {
-		if _, err := v.Resolve(nil); err != nil {
-			return nil, AtLine(1, err)
+	for i := range s.Variants {
+		if err := s.Variants[i].check(); err != nil {
+			return nil, AtLine(s.Variants[i].line, err)
 		}
 	}
 	return s, nil
@@ -94,13 +96,13 @@ func document(content []byte) (*yaml.Node, error) {
 // read lays the settings of a mapping over the variant: the fields of the plan, the other keys, and more.
 func (v *Variant) read(node *yaml.Node, more keys) error {
 	known := keys{
-		"driver": &v.driver, "slo": &v.slo, "expect": &v.expect,
+		"driver": &v.Driver, "slo": slos(&v.SLO), "expect": slos(&v.Expected),
 		"cancel": func(node *yaml.Node) error {
-			_, err := keys{"share": &v.plan.Cancel.Share, "after": &v.plan.Cancel.After}.read(node)
+			_, err := keys{"share": &v.Plan.Cancel.Share, "after": &v.Plan.Cancel.After}.read(node)
 			return err
 		},
-		"fleet": list(&v.plan.Fleet, members),
-		"faults": list(&v.plan.Faults, func(item *yaml.Node) ([]plan.Fault, error) {
+		"fleet": list(&v.Plan.Fleet, members),
+		"faults": list(&v.Plan.Faults, func(item *yaml.Node) ([]plan.Fault, error) {
 			var f plan.Fault
 			_, err := keys{
 				"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
@@ -112,12 +114,22 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	maps.Copy(known, more)
 	for _, f := range plan.Fields {
 		if f.IsText() && !f.FlagOnly {
-			known[f.Key] = f.Value(&v.plan)
+			known[f.Key] = f.Value(&v.Plan)
 		}
 	}
 	given, err := known.read(node)
 	v.given = slices.Concat(v.given, given)
 	return err
+}
+
+func slos(to *[]run.SLO) func(*yaml.Node) error {
+	return func(node *yaml.Node) (err error) {
+		var texts []string
+		if err = node.Decode(&texts); err == nil {
+			*to, err = objectives(texts)
+		}
+		return err
+	}
 }
 
 // maxCount bounds the processes that one member of a fleet means.
