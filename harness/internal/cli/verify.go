@@ -96,20 +96,20 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 
 // Cases gives a plan the cases of a level whose ids match a regular expression, and in plan.All all cases.
 func Cases(plan *conformance.Plan, ids string, level conformance.Level) error {
-	keep, err := conformance.Compile(ids)
-	if err != nil {
-		return usageError(err)
-	}
 	runs := map[string]bool{"conformance": true, "beyond": level == conformance.State, "beside": plan.Beside != nil}
 	for _, folder := range []string{"conformance", "beyond", "beside"} {
-		sections, err := conformance.Load(scenarios.Conformance, folder)
+		cases, err := conformance.Load(scenarios.Conformance, folder)
 		if err != nil {
 			return err
 		}
-		plan.All = append(plan.All, conformance.Select(sections, nil)...)
+		plan.All = append(plan.All, cases...)
 		if runs[folder] {
-			plan.Cases = append(plan.Cases, conformance.Select(sections, keep)...)
+			plan.Cases = append(plan.Cases, cases...)
 		}
+	}
+	cases, err := conformance.Matching(plan.Cases, ids)
+	if plan.Cases = cases; err != nil {
+		return usageError(err)
 	}
 	return nil
 }

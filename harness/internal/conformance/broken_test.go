@@ -99,11 +99,11 @@ func verifyPort(t *testing.T, fault string, maxFailures int, first, wait time.Du
 	require.NoError(t, err)
 	spec, err := spec.ParseProgram(fmt.Sprintf("exec:'%s' port '%s'", self, fault))
 	require.NoError(t, err)
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	plan := &Plan{
-		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: maxFailures,
+		Spec: spec, Redis: "process", Cases: cases, Oracle: oracle, MaxFailures: maxFailures,
 		Notice: func(string) {}, Finished: func(Result) {}, first: first, wait: wait,
 	}
 	return plan.Run(ctx)

@@ -10,15 +10,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Section is one file of cases about one part of the API.
-type Section struct {
-	Name  string  `yaml:"section"` // the first part of its cases' ids, such as "DQ.offer"
-	About string  `yaml:"about"`
-	Cases []*Case `yaml:"cases"`
-
-	File string `yaml:"-"` // for messages
-}
-
 // Case is one thing that an implementation must do.
 type Case struct {
 	ID          string `yaml:"id"`          // <section>/<name>
@@ -43,8 +34,7 @@ type Case struct {
 	Steps        []*Step           `yaml:"steps"`
 	Expect       Expect            `yaml:"expect"`
 
-	Section *Section `yaml:"-"`
-	Line    int      `yaml:"-"`
+	Place string `yaml:"-"` // file and line
 
 	releases spec.Ranges
 	history  *history // of a drawn case

@@ -83,7 +83,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Res
 func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{
 		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
-		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line), Uncompared: c.Trace,
+		Place: c.Place, Uncompared: c.Trace,
 	}
 	result.calls, result.subject = c.calls()
 	result.steps, result.codec = len(c.Steps), c.codec()
@@ -278,18 +278,6 @@ func foreignScripts(lines []trace.Line, release wire.Release) (failures []string
 		}
 	}
 	return failures
-}
-
-// Select returns the cases whose ids match, in order; keep may be nil for all.
-func Select(sections []*Section, keep func(id string) bool) (cases []*Case) {
-	for _, s := range sections {
-		for _, c := range s.Cases {
-			if keep == nil || keep(c.ID) {
-				cases = append(cases, c)
-			}
-		}
-	}
-	return slices.Clip(cases)
 }
 
 // Level is how closely an implementation is compared with Redisson.

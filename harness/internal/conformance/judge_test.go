@@ -41,9 +41,9 @@ func (p crashing) Call(ctx context.Context, op string, params any) (json.RawMess
 
 func parsed(t *testing.T, text string) *Case {
 	t.Helper()
-	section, err := Parse("a.yaml", []byte(text))
+	cases, err := Parse("a.yaml", []byte(text))
 	require.NoError(t, err)
-	return section.Cases[0]
+	return cases[0]
 }
 
 const offersOne = `section: DQ.offer
@@ -205,10 +205,9 @@ func (p wrongSize) Call(ctx context.Context, op string, params any) (json.RawMes
 // A failure names the statements that the case shows of the release, in every form of the report. Only the one that it
 // contradicts is broken.
 func TestAFailureCitesStatements(t *testing.T) {
-	sections, _ := loaded()
-	cases := Select(sections, func(id string) bool {
-		return slices.Contains([]string{"DQ.read/size", "DQ.offer/equal-values-are-two", "DQ.read/foreign-member", "DQ.poll/foreign-member-is-destroyed", "DQ.offer/negative-delay-taken"}, id)
-	})
+	all, _ := loaded()
+	cases, err := Matching(all, "^DQ.(read/(size|foreign-member)|offer/(equal-values-are-two|negative-delay-taken)|poll/foreign-member-is-destroyed)$")
+	require.NoError(t, err)
 	release := wire.Newest()
 	runner := newTestRunner(t, wrongSize{spec.DQ{Release: release}.Link(true)}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
@@ -251,10 +250,10 @@ func TestAFailureCitesStatements(t *testing.T) {
 // Where a release was not recorded another one judges it, but for a few cases, most of them of
 // codecs, that no release near it could be made to record.
 func TestLittleIsLeftToRepliesAlone(t *testing.T) {
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	for _, release := range wire.Releases() {
 		left := 0
-		for _, c := range Select(sections, nil) {
+		for _, c := range cases {
 			if !c.HoldsFor(release) {
 				continue
 			}
@@ -353,7 +352,7 @@ func TestTwoAtOneQueue(t *testing.T) {
 	if redistest.Thorough() {
 		pairs = append(pairs, [][2]string{{"dq:3.13.0", "redisson:3.13.0"}, {"dq:3.16.6", "redisson:3.16.6"}, {"dq:3.16.6", "redisson:3.21.0"}, {"dq:3.21.1", "redisson:4.7.0"}}...)
 	}
-	sections, err := Load(scenarios.Conformance, "beside")
+	cases, err := Load(scenarios.Conformance, "beside")
 	require.NoError(t, err)
 	for _, pair := range pairs {
 		t.Run(pair[0]+" and "+pair[1], func(t *testing.T) {
@@ -366,7 +365,7 @@ func TestTwoAtOneQueue(t *testing.T) {
 				javaOrSkip(t)
 			}
 			plan := &Plan{
-				Spec: driver, Beside: &beside, Redis: "process", Cases: Select(sections, nil), Level: State,
+				Spec: driver, Beside: &beside, Redis: "process", Cases: cases, Level: State,
 				Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},
 			}
 			report, err := plan.Run(t.Context())
@@ -441,8 +440,7 @@ func TestLevelsTellPortsApart(t *testing.T) {
 
 // README and the guide for ports say which recording judges which release.
 func TestREADMEClaim(t *testing.T) {
-	sections, oracle := loaded()
-	cases := Select(sections, nil)
+	cases, oracle := loaded()
 	uncompared := len(slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Trace == "" }))
 	beyond, err := Load(scenarios.Conformance, "beyond")
 	require.NoError(t, err)
@@ -460,13 +458,13 @@ func TestREADMEClaim(t *testing.T) {
 		fmt.Sprintf("Of %d releases with `RDelayedQueue`, %d are recorded", releases, recorded),
 		fmt.Sprintf("The other %d are judged", releases-recorded),
 		fmt.Sprintf("and %d at every release", uncompared),
-		fmt.Sprintf("runs %d cases, and %d more at the level `state`", len(cases), len(Select(beyond, nil))),
+		fmt.Sprintf("runs %d cases, and %d more at the level `state`", len(cases), len(beyond)),
 	} {
 		require.Contains(t, documents, claim)
 	}
 	var pass, skip int
 	_, _ = fmt.Sscanf(documents[strings.Index(documents, " passed, 0 failed, 0 failed as expected, ")-3:], "%d passed, 0 failed, 0 failed as expected, %d skipped", &pass, &skip)
-	require.Equal(t, len(cases)+len(Select(beyond, nil)), pass+skip, "the example of docs/port.md")
+	require.Equal(t, len(cases)+len(beyond), pass+skip, "the example of docs/port.md")
 }
 
 func newReference(t *testing.T, release wire.Release) *Runner {
@@ -499,18 +497,18 @@ func TestRandomHistoryOfAFault(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, failure, "2 of ")
 	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, but its due time was published")
-	_, cases, _ := strings.Cut(failure, "\n")
-	section, err := Parse("random.yaml", []byte("section: random\ncases:\n"+cases))
-	require.NoError(t, err, cases)
-	require.Len(t, section.Cases[0].Steps, 2)
+	_, text, _ := strings.Cut(failure, "\n")
+	cases, err := Parse("random.yaml", []byte("section: random\ncases:\n"+text))
+	require.NoError(t, err, text)
+	require.Len(t, cases[0].Steps, 2)
 }
 
 // Real Redissons test the rules: none may speak on any recorded case of a release for which its statement holds.
 func TestRulesAreSilentOnRecordings(t *testing.T) {
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	judged, seen := 0, map[string]int{}
 	for _, release := range oracle.Releases() {
-		for _, c := range Select(sections, nil) {
+		for _, c := range cases {
 			lines, _, ok := oracle.Case(release, c.ID)
 			if !ok || len(lines) == 0 {
 				continue

@@ -91,13 +91,11 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	proxy.to.Store(runner.senders.proxy.Addr)
 	t.Cleanup(func() { runner.Close(); program.Close() })
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	b := &mutantBench{proxy: proxy, runner: runner, oracle: oracle}
-	for _, s := range sections {
-		for _, c := range s.Cases {
-			if !c.Slow && c.HoldsFor(r) {
-				b.cases = append(b.cases, c)
-			}
+	for _, c := range cases {
+		if !c.Slow && c.HoldsFor(r) {
+			b.cases = append(b.cases, c)
 		}
 	}
 	return b
@@ -399,10 +397,10 @@ func BenchmarkMutants(b *testing.B) {
 func killed(b *testing.B, file string) (cause, statement string) {
 	driver, err := spec.ParseProgram(fmt.Sprintf("exec:python3 '%s'", file))
 	require.NoError(b, err)
-	sections, err1 := Load(os.DirFS("../../../scenarios"), "conformance")
+	cases, err1 := Load(os.DirFS("../../../scenarios"), "conformance")
 	beyond, err2 := Load(os.DirFS("../../../scenarios"), "beyond")
 	require.NoError(b, errors.Join(err1, err2))
-	cases := Select(append(sections, beyond...), nil)
+	cases = append(cases, beyond...)
 	slow := func(c *Case) int { return map[bool]int{true: 1}[c.Slow] }
 	slices.SortStableFunc(cases, func(a, b *Case) int { return slow(a) - slow(b) })
 	plan := &Plan{Spec: driver, Redis: "process", Cases: cases, Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}

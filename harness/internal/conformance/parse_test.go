@@ -1,14 +1,13 @@
 package conformance
 
 import (
-	"errors"
-	"io/fs"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
@@ -21,31 +20,62 @@ cases:
       - call: dq.size
 `
 
-func TestParseNamesFileAndLine(t *testing.T) {
+func TestParseNamesTheFile(t *testing.T) {
 	for content, want := range map[string]string{
-		"section: DQ.offer\nsecton: x\n":                            `a.yaml:2: field secton not found in type conformance.Section`,
-		"cases: []\n":                                               `a.yaml: expected a section`,
-		"section: [\n":                                              `a.yaml:`,
-		smallest + "    sice: 3.0.0\n":                              `a.yaml:8: field sice not found`,
-		smallest + "    since: 3.99\n":                              `"3.99" is not a Redisson release`,
-		smallest + "    since: 2.8.0\n":                             `a range of 2.x ends within it`,
-		smallest + "      - pause: 1s\n":                            `a pause needs a because`,
-		smallest + "      - pause: soon\n":                          `expected a duration such as 1h`,
-		smallest + "      - wait: {key: x}\n":                       `step 2: expected key and length`,
-		smallest + "      - {call: q.take, await: x}\n":             `expected exactly one of call`,
-		smallest + "      - {call: q.take, error: '['}\n":           `step 2: error: error parsing regexp`,
-		smallest + "      - {redis: [PING], returns: PONG}\n":       `only call and await return something`,
-		smallest + "      - seed: {count: 3, skip: both}\n":         `expected pending or timeouts`,
-		smallest + "      - {call: q.take, async: t, returns: a}\n": `belongs to its await`,
-		smallest + "---\nsection: x\n":                              `expected one YAML document`,
-		"section: DQ.offer\ncases:\n  - id: DQ.poll/x\n":            `a.yaml:3: DQ.poll/x: expected an id of the form DQ.offer/<name>`,
-		"section: DQ.offer\ncases:\n  - {id: DQ.offer/x}\n":         `expected a requirement and its source`,
-		"section: DQ.offer\ncases:\n  -\n":                          `case 1 is empty`,
+		"section: DQ.offer\nsecton: x\n":                 `line 2: field secton not found`,
+		"section: [\n":                                   `a.yaml:`,
+		smallest + "    sice: 3.0.0\n":                   `line 8: field sice not found`,
+		smallest + "    since: 3.99\n":                   `"3.99" is not a Redisson release`,
+		smallest + "    since: 2.8.0\n":                  `a range of 2.x ends within it`,
+		smallest + "      - pause: soon\n":               `expected a duration such as 1h`,
+		"section: DQ.offer\ncases:\n  - id: DQ.poll/x\n": `case 1: expected steps, and an id of the form DQ.offer/<name>`,
+		"section: DQ.offer\ncases:\n  -\n":               `case 1: expected steps`,
+		smallest + "      -\n":                           `case 1: expected steps`,
 	} {
 		_, err := Parse("a.yaml", []byte(content))
 		require.ErrorContains(t, err, want, content)
-		var where *trace.FileError
-		require.True(t, errors.As(err, &where), content)
+		require.ErrorContains(t, err, "a.yaml: ")
+	}
+}
+
+// What the decoder cannot know of a case.
+func TestCasesAreWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, folder := range []string{"conformance", "beyond", "beside"} {
+		cases, err := Load(scenarios.Conformance, folder)
+		require.NoError(t, err)
+		require.NotEmpty(t, cases)
+		for _, c := range cases {
+			require.False(t, seen[c.ID], "%s: the id %q is there already", c.Place, c.ID)
+			seen[c.ID] = true
+			require.Regexp(t, `^[^\s/]+/[^\s/]+$`, c.ID, c.Place)
+			require.True(t, c.Requirement != "" && c.Source != "" && len(c.Steps) > 0, "%s: expected a requirement, its source and steps", c.Place)
+			for i, s := range c.Steps {
+				requireStep(t, s, "%s: step %d of %s", c.Place, i+1, c.ID)
+			}
+		}
+	}
+}
+
+func requireStep(t *testing.T, s *Step, place ...any) {
+	t.Helper()
+	given := []bool{s.Call != "", s.Await != "", s.Cancel != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0}
+	require.Len(t, slices.DeleteFunc(given, func(b bool) bool { return !b }), 1, place...)
+	_, err := regexp.Compile(s.Error)
+	require.NoError(t, err, place...)
+	judged, answers := !s.Returns.IsZero() || s.Error != "", s.Call != "" || s.Await != ""
+	require.False(t, judged && (s.Anything != "" || s.Async != "") || !answers && (judged || s.Anything != ""), place...)
+	require.Equal(t, s.Pause != 0, s.Because != "", place...)
+	if s.Open != nil {
+		require.Contains(t, []string{"", "beside"}, s.Open.By, place...)
+	}
+	if s.Seed != nil {
+		require.NotEqual(t, len(s.Seed.Values) > 0, s.Seed.Count > 0, place...)
+		require.Contains(t, []string{"", "pending", "timeouts"}, s.Seed.Skip, place...)
+	}
+	if w := s.Wait; w != nil {
+		require.True(t, w.Length != nil || w.Transfers > 0 || w.Command != "" || w.Subscribers != nil || w.Unblocked, place...)
+		require.Equal(t, w.Length != nil, w.Key != "", place...)
 	}
 }
 
@@ -57,46 +87,20 @@ func TestCaseReleases(t *testing.T) {
 		"    since: 3.3.2\n    since-2x: 2.8.2\n": {false, true, false, true, true},
 		"    until: 3.3.1\n    until-2x: 2.8.1\n": {true, false, true, false, false},
 	} {
-		section, err := Parse("a.yaml", []byte(smallest+bounds))
+		cases, err := Parse("a.yaml", []byte(smallest+bounds))
 		require.NoError(t, err)
 		for i, name := range []string{"2.8.1", "2.15.2", "3.3.1", "4.7.0", "4.99.0"} {
 			release, err := wire.ParseRelease(name)
 			require.NoError(t, err)
-			require.Equal(t, want[i], section.Cases[0].HoldsFor(release), "%q at %s", bounds, name)
+			require.Equal(t, want[i], cases[0].HoldsFor(release), "%q at %s", bounds, name)
 		}
 	}
 }
 
 func TestReturnsNullIsAnExpectation(t *testing.T) {
-	section, err := Parse("a.yaml", []byte(smallest+"        returns: null\n"))
+	cases, err := Parse("a.yaml", []byte(smallest+"        returns: null\n"))
 	require.NoError(t, err)
-	step := section.Cases[0].Steps[0]
+	step := cases[0].Steps[0]
 	require.NoError(t, step.judge(answer{result: []byte("null")}))
 	require.ErrorContains(t, step.judge(answer{result: []byte("3")}), "expected the result null, got 3")
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(smallest))
-	names, err := fs.Glob(scenarios.Conformance, "conformance/*.yaml")
-	require.NoError(f, err)
-	for _, name := range names {
-		text, err := scenarios.Conformance.ReadFile(name)
-		require.NoError(f, err)
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		section, err := Parse("fuzz.yaml", text)
-		if err != nil {
-			return
-		}
-		for _, c := range section.Cases {
-			require.NotEmpty(t, c.Steps)
-			_ = c.Range()
-			_ = c.HoldsFor(wire.Newest())
-			for _, s := range c.Steps {
-				_ = s.title()
-				_, _ = callParams(s.With)
-			}
-		}
-	})
 }

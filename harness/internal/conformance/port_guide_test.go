@@ -30,11 +30,11 @@ func verify(t *testing.T, port string, level conformance.Level, pattern string) 
 	t.Parallel()
 	spec, err := spec.ParseProgram("exec:python3 " + port)
 	require.NoError(t, err)
-	keep, err := conformance.Compile(pattern)
+	all, oracle := conformance.Loaded()
+	cases, err := conformance.Matching(all, pattern)
 	require.NoError(t, err)
-	sections, oracle := conformance.Loaded()
 	plan := conformance.Plan{
-		Spec: spec, Redis: "process", Level: level, Cases: conformance.Select(sections, keep), Oracle: oracle, MaxFailures: 3,
+		Spec: spec, Redis: "process", Level: level, Cases: cases, Oracle: oracle, MaxFailures: 3,
 		Notice: func(s string) { t.Log(s) }, Finished: func(conformance.Result) {},
 	}
 	report, err := plan.Run(t.Context())

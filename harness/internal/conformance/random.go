@@ -40,7 +40,7 @@ func draw(seed uint64, can func(op string) bool) *Case {
 func historyOf(id string, still bool, steps []*Step) *Case {
 	c := &Case{
 		ID: id, Requirement: "No message is lost, delivered twice, early or stranded.", Source: "drawn", Trace: "drawn",
-		Section: &Section{Name: "random", File: "random"}, Steps: steps, history: &history{still: still},
+		Steps: steps, history: &history{still: still},
 	}
 	if err := c.resolveReleases(); err != nil {
 		panic("conformance: a drawn case has no releases to read: " + err.Error())

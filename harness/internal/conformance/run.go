@@ -44,13 +44,18 @@ type Plan struct {
 	first, wait time.Duration // as those of a Runner
 }
 
-// Compile reads the regular expression that selects cases by id.
-func Compile(pattern string) (func(id string) bool, error) {
+// Matching are the cases whose ids match a regular expression.
+func Matching(cases []*Case, pattern string) (some []*Case, err error) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("--run %q: expected a regular expression for case ids: %w", pattern, err)
 	}
-	return expression.MatchString, nil
+	for _, c := range cases {
+		if expression.MatchString(c.ID) {
+			some = append(some, c)
+		}
+	}
+	return some, nil
 }
 
 // Run starts server and program, runs the cases one after the other and stops both. When ctx ends, or another client uses
@@ -232,7 +237,7 @@ func (p *Plan) command(c *Case) string {
 func (r *Runner) warmUp(ctx context.Context) error {
 	steps := []*Step{{Call: "dq.offer", With: map[string]any{"value": "a", "delay": "1h"}}, {Call: "dq.poll"}}
 	steps = slices.DeleteFunc(steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
-	_, err := r.Observe(ctx, &Case{ID: "warm-up/offer", Section: &Section{Name: "warm-up"}, Steps: steps})
+	_, err := r.Observe(ctx, &Case{ID: "warm-up/offer", Steps: steps})
 	switch {
 	case r.stopped != nil:
 		return err

@@ -79,11 +79,11 @@ func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
 	spec, err := spec.ParseProgram("dq:3.16.6")
 	require.NoError(t, err)
-	keep, err := Compile(pattern)
+	all, oracle := loaded()
+	cases, err := Matching(all, pattern)
 	require.NoError(t, err)
-	sections, oracle := loaded()
 	return &Plan{
-		Spec: spec, Redis: srv.URL(), Oracle: oracle, Cases: Select(sections, keep),
+		Spec: spec, Redis: srv.URL(), Oracle: oracle, Cases: cases,
 		Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},
 	}
 }
@@ -282,11 +282,11 @@ type batch struct {
 
 // batches makes one of the quick cases of each release and one of each slow case; of the first release only, unless
 // thorough.
-func batches(sections []*Section, releases []wire.Release) []batch {
+func batches(cases []*Case, releases []wire.Release) []batch {
 	var slow, quick []batch
 	for i, release := range releases {
 		rest := batch{name: release.String(), release: release}
-		for _, c := range Select(sections, nil) {
+		for _, c := range cases {
 			switch {
 			case !c.Slow || !c.HoldsFor(release):
 				rest.cases = append(rest.cases, c)
@@ -368,23 +368,23 @@ func newTestRunner(t *testing.T, program program.Program, release wire.Release) 
 }
 
 // loaded are the cases and the recordings, read once: no test changes them.
-var loaded = sync.OnceValues(func() ([]*Section, *Oracle) {
-	sections, err := Load(scenarios.Conformance, "conformance")
+var loaded = sync.OnceValues(func() ([]*Case, *Oracle) {
+	cases, err := Load(scenarios.Conformance, "conformance")
 	oracle, unread := LoadOracle(recordings.Redisson(), ".")
 	if err := errors.Join(err, unread); err != nil {
 		panic(err)
 	}
-	return sections, oracle
+	return cases, oracle
 })
 
 // Every case, for dq as each release that was recorded, against the recordings; without
 // DQ_THOROUGH as every seventh one, the newest among them.
 func TestDQ(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	releases := oracle.Releases()
 	slices.Reverse(releases)
-	runBatches(t, batches(sections, redistest.Sample(t, releases, 7)), oracle, func(t *testing.T, release wire.Release) program.Program {
+	runBatches(t, batches(cases, redistest.Sample(t, releases, 7)), oracle, func(t *testing.T, release wire.Release) program.Program {
 		t.Helper()
 		return spec.DQ{Release: release}.Link(true)
 	})
@@ -393,10 +393,10 @@ func TestDQ(t *testing.T) {
 // dq as people deploy it keeps every statement by its effect, though it sends scripts of its own.
 func TestDQAsShipped(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loaded()
+	cases, oracle := loaded()
 	beyond, err := Load(scenarios.Conformance, "beyond")
 	require.NoError(t, err)
-	cases := Select(slices.Concat(sections, beyond), nil)
+	cases = slices.Concat(cases, beyond)
 	for _, release := range redistest.Sample(t, []string{"4.7.0", "3.16.6"}, 2) {
 		driver, err := spec.ParseProgram("dq:" + release)
 		require.NoError(t, err)
@@ -423,12 +423,12 @@ var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 // a case of each section and the newest release stand for it, if there are Java and Maven.
 func TestRedisson(t *testing.T) {
 	t.Parallel()
-	sections, oracle := loaded()
-	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
+	cases, oracle := loaded()
+	all, names, required := len(cases), realReleases, redistest.Required("redisson")
 	javaOrSkip(t)
 	if !redistest.Thorough() {
-		cases, names = sampleOf(sections, 1), realReleases[len(realReleases)-1:]
-		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)
+		cases, names = sampleOf(cases), realReleases[len(realReleases)-1:]
+		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), all, names[0], realReleases)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -447,15 +447,13 @@ func TestRedisson(t *testing.T) {
 	}
 }
 
-// sampleOf are the first n quick cases of each section.
-func sampleOf(sections []*Section, n int) (cases []*Case) {
-	for _, s := range sections {
-		of := 0
-		for _, c := range s.Cases {
-			if !c.Slow && of < n && c.HoldsFor(wire.Newest()) {
-				cases, of = append(cases, c), of+1
-			}
+// sampleOf are the first quick cases of each section.
+func sampleOf(cases []*Case) (some []*Case) {
+	for _, c := range cases {
+		section := strings.SplitAfter(c.ID, "/")[0]
+		if !c.Slow && c.HoldsFor(wire.Newest()) && (len(some) == 0 || !strings.HasPrefix(some[len(some)-1].ID, section)) {
+			some = append(some, c)
 		}
 	}
-	return cases
+	return some
 }
