@@ -122,7 +122,7 @@ type engine struct {
 	epoch   program.Epoch
 	members []*member
 	warmup  *run.Warmup
-	server  context.Context // ends when the server is gone, with a departure as its cause
+	server  context.Context // ends by errGone when the server is gone
 	gone    context.CancelCauseFunc
 	closing sync.Once // of closeAll
 
@@ -137,6 +137,8 @@ type engine struct {
 	progress Progress
 	final    *run.Document // nil before the end
 	answered time.Time     // when a server that does not answer did last
+
+	serverGone string
 }
 
 func newEngine(o Options) *engine {
@@ -272,7 +274,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	e.tellServer(out, p, looks)
 	e.explain(out, p)
 	e.mu.Unlock()
-	out.ServerGone = e.goneText(ctx, start, unread)
+	out.ServerGone = e.goneText(ctx, unread)
 	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
 	e.mu.Lock()
 	defer e.mu.Unlock()

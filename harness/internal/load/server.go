@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -135,16 +136,8 @@ const (
 	electedIn = time.Minute
 )
 
-// departure is the end of a server, and why the run's context of the server has ended: when the server last answered, when it first did
-// not, how long was waited for it then, and what asking it last came to.
-type departure struct {
-	answered, failed time.Time
-	waited           time.Duration
-	err              error
-}
-
-// Error is the reason not to ask a server for its messages.
-func (departure) Error() string { return "the server is gone" }
+// errGone is the cause of the end of e.server, and the reason not to ask a server for its messages.
+var errGone = errors.New("the server is gone")
 
 // watchServer asks the server each second for its counters, until stop, and ends e.server when it is dead for good: there is
 // nothing to offer to and to wait for any more. A run that goes on with a server which breaks, as planned, is not given up.
@@ -163,34 +156,36 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 		refused = silent
 	}
 	var watching sync.WaitGroup
-	last, somebody := departure{answered: time.Now()}, time.Now()
+	var failed time.Time // since it last answered
+	answered, somebody := time.Now(), time.Now()
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
-			now := time.Now()
-			switch {
-			case ctx.Err() != nil:
-				return true
-			case err == nil:
-				e.mu.Lock()
-				e.each, e.answered = append(e.each, look{at: now, servers: servers}), time.Time{}
-				e.mu.Unlock()
-				last, somebody = departure{answered: now}, now
-				return false
-			case e.Injector != nil:
-				return false
-			case last.failed.IsZero():
-				last.failed = now
-				e.mu.Lock()
-				e.answered = last.answered
-				e.mu.Unlock()
+			if ctx.Err() != nil || err != nil && e.Injector != nil {
+				return ctx.Err() != nil
 			}
-			if !refuses(ctx, e.RedisURL) {
+			now, accepts := time.Now(), err == nil || !refuses(ctx, e.RedisURL)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if accepts {
 				somebody = now
 			}
-			last.waited, last.err = now.Sub(last.answered), err
-			if gone = last.waited >= silent || now.Sub(somebody) >= refused; gone {
-				e.gone(last)
+			if err == nil {
+				e.each, e.answered = append(e.each, look{at: now, servers: servers}), time.Time{}
+				answered, failed = now, time.Time{}
+				return false
+			}
+			if e.answered = answered; failed.IsZero() {
+				failed = now
+			}
+			if gone = now.Sub(answered) >= silent || now.Sub(somebody) >= refused; gone {
+				began := now
+				if p := e.phases[plan.Measured]; p != nil {
+					began = p.start
+				}
+				e.serverGone = fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v",
+					since(answered.Sub(began), failed.Sub(began)), now.Sub(answered).Round(time.Second), err)
+				e.gone(errGone)
 			}
 			return gone
 		})
@@ -213,29 +208,29 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 }
 
 // goneText says when the server ended, if it has; of a run that ended by itself, if the held messages could not be read
-// and no server answers. start is the begin of the load.
-func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
-	if d := (departure{}); errors.As(context.Cause(e.server), &d) {
-		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
-	}
-	if unread && e.Redis != nil && e.Injector == nil {
+// and no server answers.
+func (e *engine) goneText(ctx context.Context, unread bool) string {
+	e.mu.Lock()
+	text := e.serverGone
+	e.mu.Unlock()
+	if text == "" && unread && e.Redis != nil && e.Injector == nil {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Sprintf("the server was gone when the run ended: %v", err)
+			text = fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
-	return ""
+	return text
 }
 
-// since says when it went, as far as that is known, in a run whose load began at start.
-func (d departure) since(start time.Time) string {
-	from, to := d.answered.Sub(start).Round(100*time.Millisecond), d.failed.Sub(start).Round(100*time.Millisecond)
+// since says when a server went, as far as that is known: it answered and failed so long after the load began.
+func since(answered, failed time.Duration) string {
+	answered, failed = answered.Round(100*time.Millisecond), failed.Round(100*time.Millisecond)
 	switch {
-	case to <= 0:
+	case failed <= 0:
 		return "before the load began"
-	case from <= 0:
-		return fmt.Sprintf("at the latest %v after the load began", to)
+	case answered <= 0:
+		return fmt.Sprintf("at the latest %v after the load began", failed)
 	}
-	return fmt.Sprintf("between %v and %v after the load began", from, to)
+	return fmt.Sprintf("between %v and %v after the load began", answered, failed)
 }
 
 // refuses reports whether a server takes no connections.
