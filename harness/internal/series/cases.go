@@ -156,43 +156,30 @@ func CheckFaults(cases []Case, server string) error {
 	return nil
 }
 
-// Names returns the name of each side of a series: by its --driver value, and if several have the
-// same by that and what makes them different, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
-// its password. Sides that are the same, to measure noise, get a number.
+// Names returns the name of each side of a series: its --driver value, on one of several servers with the address, "dq
+// (127.0.0.1:6379)". Sides that are the same, to measure noise, get a number.
 func Names(sides []Side) []string {
-	names, fewest := make([]string, len(sides)), make([]int, len(sides))
-	for _, place := range []func(redis string) string{func(string) string { return "" }, redis.Place, redis.Redact} {
-		form := func(s Side) string {
-			if at := place(s.Redis); s.Redis != "" && at != "" {
-				return s.Spec + " (" + at + ")"
-			}
-			return s.Spec
-		}
-		same := map[string]int{}
-		for _, side := range sides {
-			same[form(side)]++
-		}
-		for i, side := range sides {
-			if n := same[form(side)]; fewest[i] == 0 || n < fewest[i] {
-				names[i], fewest[i] = form(side), n
-			}
+	names := make([]string, len(sides))
+	for i, s := range sides {
+		if names[i] = s.Spec; s.Redis != "" {
+			names[i] += " (" + redis.Place(s.Redis) + ")"
 		}
 	}
 	return numbered(names, " (%d)")
 }
 
-// noFolder is a character that the name of a folder had better not have.
-var noFolder = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+// noFolder is what the name of a folder had better not have.
+var noFolder = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
-// Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that is there twice gets a number.
-func Folders(sides []Side) []string {
+// Folders returns a folder for each name: dq, redisson-4.7.0, dq-2.
+func Folders(names []string) []string {
 	const longest = 60
-	names := make([]string, len(sides))
-	for i, s := range sides {
-		name := noFolder.ReplaceAllString(strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "), "-")
-		names[i] = strings.Trim(name[:min(len(name), longest)], "-.")
+	folders := make([]string, len(names))
+	for i, name := range names {
+		name = noFolder.ReplaceAllString(name, "-")
+		folders[i] = strings.Trim(name[:min(len(name), longest)], "-.")
 	}
-	return numbered(names, "-%d")
+	return numbered(folders, "-%d")
 }
 
 // numbered gives names that are the same a number, from the second on.
@@ -209,7 +196,6 @@ func numbered(names []string, format string) []string {
 // Suite keeps the results of several cases that are run one after the other. A suite of one case is the case.
 type Suite struct {
 	cases report.Cases
-	first *Result
 	begun int
 	// NeverRan names the cases without a run, once it is over.
 	NeverRan []string
@@ -240,9 +226,7 @@ func (s *Suite) Begin() string {
 }
 
 // Ended keeps the result of the case.
-func (s *Suite) Ended(r *Result) {
-	s.cases.All[s.begun-1].Result, s.first = r.Report(), cmp.Or(s.first, r)
-}
+func (s *Suite) Ended(r *Result) { s.cases.All[s.begun-1].Result = r.Report() }
 
 // Over says that no other case runs: the failure, which may be nil, is of the one that was begun last.
 func (s *Suite) Over(failure error) {
@@ -268,12 +252,12 @@ func (s *Suite) Cases() *report.Cases {
 
 // Page is the page of all cases, or of the only one; nil without a run.
 func (s *Suite) Page() *report.Page {
-	if s.first == nil {
+	p := report.OfCases(s.cases)
+	switch all := s.cases.All; {
+	case !slices.ContainsFunc(all, func(c report.Case) bool { return len(c.Sets) > 0 }):
 		return nil
-	}
-	p := s.first.Page()
-	if cases := s.Cases(); cases != nil {
-		p = report.OfCases(*cases)
+	case len(all) == 1:
+		p = report.OfSets(all[0].Result)
 	}
 	return &p
 }

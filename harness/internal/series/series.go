@@ -178,11 +178,15 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	}
 	r := &Result{Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
 	if !r.series {
-		r.Sides[0].Name, r.Sides[0].Folder = c.Sides[0].Spec, o.Out
-		return r, r.round(ctx, o, c, []Turn{{0, 1}})
+		r.Sides[0].Folder = o.Out
+		err := r.round(ctx, o, c, []Turn{{0, 1}})
+		if err == nil {
+			r.Sides[0].Name = r.Single().Driver.String()
+		}
+		return r, err
 	}
 	names := Names(c.Sides)
-	for i, folder := range Folders(c.Sides) {
+	for i, folder := range Folders(names) {
 		r.Sides[i].Name, r.Sides[i].Folder = names[i], filepath.Join(o.Out, folder)
 	}
 	if err := r.all(ctx, o, c, repeat, told); err != nil {
@@ -197,7 +201,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		}
 		r.Comparisons = append(r.Comparisons, compared)
 	}
-	if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
+	if err := report.OfSets(r.Report()).Save(filepath.Join(o.Out, report.File)); err != nil {
 		o.Load.Notice("warning: " + err.Error())
 	}
 	return r, nil
@@ -355,12 +359,4 @@ func (r *Result) Report() report.Result {
 		all.Sets = append(all.Sets, side.Set)
 	}
 	return all
-}
-
-// Page is the series for a browser. The page of a Single is the page of its run.
-func (r *Result) Page() report.Page {
-	if only := r.Single(); only != nil {
-		return report.OfRun(only)
-	}
-	return report.OfSets(r.Report())
 }
