@@ -129,7 +129,7 @@ func TestServeReadsLongLines(t *testing.T) {
 	require.Equal(t, true, c.next()["ok"])
 }
 
-// An agent offers and takes as it is told, and each item has one answer.
+// An agent follows its orders, and each item has one answer.
 func TestServeIsAnAgent(t *testing.T) {
 	c := start(t)
 	c.send(`{"id":"1","op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)

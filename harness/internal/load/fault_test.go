@@ -103,7 +103,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 	}
 }
 
-// What is done at once has been done when it is over.
+// Faults without a duration are done when run returns.
 func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	t.Parallel()
 	in, s, ctx := prepared(t, "process",
@@ -151,7 +151,7 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 	}
 }
 
-// A fault whose command never comes did not happen, and says so.
+// A fault whose command is never sent did not happen, and says so.
 func TestAFaultThatDoesNotHappenSaysSo(t *testing.T) {
 	t.Parallel()
 	in, _, ctx := prepared(t, "embedded", plan.Fault{Kind: plan.LoseReplies, For: 100 * time.Millisecond, Count: 1})
@@ -252,7 +252,7 @@ func TestCPUTimesReadsProcStat(t *testing.T) {
 	require.Equal(t, cpuTimes{total: 35, idle: 10, steal: 15}, after.since(before))
 }
 
-// A kernel that tells less, or something else, tells nothing.
+// Any other text of the kernel is no figure.
 func TestCPUTimesThatAreNotTold(t *testing.T) {
 	for _, stat := range []string{"", "cpu", "cpu 1 2 3 4 5 6 7", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 x", "\ncpu 1 2 3 4 5 6 7 8"} {
 		require.Zero(t, parseCPUTimes(stat), stat)
@@ -316,7 +316,7 @@ func randomHistory(rng *rand.Rand, item program.Item) (h history) {
 	return h
 }
 
-// The collector counts what a naive count over all that happened counts, whatever that is.
+// The collector agrees with a naive count over any history.
 func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

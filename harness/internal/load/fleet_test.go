@@ -21,7 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// A restart loses what is only in memory: exactly the messages that wait.
+// A restart loses the messages in memory: exactly the waiting ones.
 func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 	p := testPlan()
 	p.Duration, p.MaxScheduleLag = 4*time.Second, time.Second
@@ -62,7 +62,7 @@ func TestMemberThatOpensSlowly(t *testing.T) {
 	require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
 }
 
-// A member that closes waits until what it has offered is answered.
+// A member that closes waits for the answers to its offers.
 func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
 	p := testPlan()
 	p.MaxScheduleLag = 10 * time.Second
@@ -82,7 +82,7 @@ func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
 	require.Equal(t, int64(1000), out.Counts.Offered)
 }
 
-// What is cancelled in time never comes; the rest does.
+// Messages cancelled in time are never delivered; the rest are.
 func TestCancelledMessagesNeverCome(t *testing.T) {
 	p := testPlan()
 	p.Cancel = plan.Cancel{Share: .5, After: 500 * time.Millisecond}
@@ -94,7 +94,7 @@ func TestCancelledMessagesNeverCome(t *testing.T) {
 	require.Empty(t, out.Notes)
 }
 
-// Cancelled after it was due, a message has come already.
+// A message cancelled after its due time was delivered already.
 func TestCancellingTooLate(t *testing.T) {
 	p := testPlan()
 	p.Cancel = plan.Cancel{Share: 1, After: 1001 * time.Millisecond}
@@ -119,7 +119,7 @@ func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
 	require.Contains(t, out.Verdict.Text, "delivered although cancelled")
 }
 
-// What comes the wrong way round is counted.
+// Inversions are counted.
 func TestInversionsAreCounted(t *testing.T) {
 	o := order{queues: make([]int64, 2), producers: make([]int64, 3)}
 	ms := int64(time.Millisecond)
@@ -130,7 +130,7 @@ func TestInversionsAreCounted(t *testing.T) {
 	require.EqualValues(t, 2, o.OfOneProducer)
 }
 
-// What of the warm-up never came is lost, or still held.
+// Undelivered messages of the warm-up are lost, or still held.
 func TestALostWarmUpFailsTheRun(t *testing.T) {
 	p := testPlan()
 	p.Warmup, p.DrainTimeout = time.Second, time.Second
@@ -150,7 +150,7 @@ func TestALostWarmUpFailsTheRun(t *testing.T) {
 	require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")
 }
 
-// What is not due when the run ends is pending, and that is no fault.
+// Messages that are not due when the run ends are pending, which is no fault.
 func TestHorizonLeavesWhatIsNotDuePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
@@ -177,7 +177,7 @@ func TestPollingConsumersAreLate(t *testing.T) {
 	require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
 }
 
-// What still comes is waited for, but no longer than the drain limit: what has not come is pending.
+// The drain ends at its limit although messages still arrive: the rest is pending.
 func TestDrainLimitEndsASlowDrain(t *testing.T) {
 	p := testPlan()
 	p.Consumers, p.Rate, p.Duration, p.Work, p.DrainLimit = 1, 10, 10*time.Second, 150*time.Millisecond, 2*time.Second
@@ -313,7 +313,7 @@ func requireNoKeys(t *testing.T, client goredis.UniversalClient) {
 	require.Empty(t, keys, "nothing is left on the server")
 }
 
-// A run leaves nothing on the server, wherever its implementation keeps messages, and leaves a queue in use alone.
+// A run leaves nothing on the server, whatever keys its implementation has, and does not touch a queue in use.
 func TestRunOnRedis(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"dq", "redis-list", "redis-zset"} {

@@ -123,7 +123,7 @@ func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 	}
 }
 
-// What a killed process had in memory is gone: all that was not due.
+// A killed process loses the messages in its memory: all that were not due.
 func TestKilledProcessLosesWhatIsOnlyInMemory(t *testing.T) {
 	t.Parallel()
 	p := killPlan()
@@ -160,7 +160,7 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 	require.Empty(t, result.Report.Notes)
 }
 
-// Who cannot be killed is refused before anything is offered.
+// A driver that cannot be killed is refused before the first offer.
 func TestWhoCannotBeKilled(t *testing.T) {
 	memory, err := spec.Parse("memory")
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
 }
 
-// What a server did is told of the one that was there all the time, or not at all, and no objective on it is met.
+// Server figures need the same server throughout; without them no objective on them is met.
 func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	t.Parallel()
 	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
@@ -502,7 +502,7 @@ func TestARedissonWhoseClockIsWrong(t *testing.T) {
 	require.Less(t, r.Counts.Early, int64(600))
 }
 
-// Who asks no clock that could be moved is refused before anything is offered.
+// A driver without a clock that can be moved is refused before the first offer.
 func TestWhoCannotBeGivenAClock(t *testing.T) {
 	_, err := wrongClock(t, "redis-list", false, 0)
 	var lacks *driver.CapabilityError

@@ -239,7 +239,7 @@ func TestInterruptStopsOffersAndDrains(t *testing.T) {
 	})
 }
 
-// What is due beyond the drain timeout is not waited for, not even that long.
+// An interrupted run does not wait for messages that are due after the drain timeout.
 func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
@@ -395,7 +395,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A clock that was wrong accounts for what came early of it, and for what is held for it.
+// A wrong clock accounts for early deliveries, and for postponed messages.
 func TestWhatAWrongClockAccountsFor(t *testing.T) {
 	pending := func(sent int64) Message {
 		return Message{Due: at(sent + 100), Sent: at(sent), Answered: at(sent + 1), Pending: true}
@@ -419,7 +419,7 @@ func TestWhatAWrongClockAccountsFor(t *testing.T) {
 	require.Equal(t, []int64{5, 4, 0}, []int64{behind.Early, behind.EarlyBeyond, behind.Postponed})
 }
 
-// What a fault may lose accounts for no more than that.
+// A fault accounts for no more losses than it may cause.
 func TestLossesBeyondWhatMayBe(t *testing.T) {
 	lost := func(answered, due int64) Message {
 		return Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}

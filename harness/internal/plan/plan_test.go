@@ -189,7 +189,7 @@ func TestFieldsAreWhole(t *testing.T) {
 	require.Empty(t, Value{}.String())
 }
 
-// Assign reads what a scenario file has besides.
+// Assign reads the other values of a scenario file.
 func TestAssign(t *testing.T) {
 	var share float64
 	var kill bool
@@ -332,7 +332,7 @@ func TestFaultsAreChecked(t *testing.T) {
 	require.ErrorContains(t, p.Validate(), "expected no cancel beside them")
 }
 
-// Each kind is told apart, says what it does, and needs what is a parameter.
+// Kinds are distinct, have a help text, and need known parameters.
 func TestFaultKinds(t *testing.T) {
 	known := map[string]bool{}
 	for _, p := range (Fault{}).parameters() {

@@ -125,7 +125,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 	}
 }
 
-// What a file says in words is shown, and does nothing: it may be from elsewhere.
+// The words of a file do nothing to a terminal: the file may be from elsewhere.
 func TestWordsOfAFileAreInert(t *testing.T) {
 	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
 	r := Sample(1, 100, 1)
@@ -159,7 +159,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The run file comes first, and stays though what belongs beside it cannot be written.
+// The run file is first, and is kept although the other files cannot be written.
 func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))

@@ -168,7 +168,7 @@ func Names(sides []Side) []string {
 	return numbered(names, " (%d)")
 }
 
-// noFolder is what the name of a folder had better not have.
+// noFolder matches characters that the names of folders do without.
 var noFolder = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
 // Folders returns a folder for each name: dq, redisson-4.7.0, dq-2.

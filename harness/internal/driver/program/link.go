@@ -3,7 +3,7 @@
 // A Link is the caller's end of an implementation: Start starts a program and links to it by its pipes, Connect links to one at the
 // other end of a connection, and Local to an implementation in this process, which answers the same lines.
 //
-// A Host makes load beside an implementation, as a coordinator (package load) orders. Only the coordinator knows the plan and
+// A Host makes load next to an implementation, as a coordinator (package load) orders. Only the coordinator knows the plan and
 // counts. A Host gets Items shortly before their instants and consumers that take, and reports a Sample for each event.
 package program
 
@@ -140,7 +140,7 @@ func (l *Link) End(cause error) {
 	}
 }
 
-// dispatch hands a line to the caller that it is for. An answer to a request that never was is an error: the right one has none.
+// dispatch hands a line to the caller that it is for. An answer to a request that never was is an error, for the right request has no answer.
 func (l *Link) dispatch(a answer, line []byte) (stray error) {
 	l.mu.Lock()
 	onEvent, waiting := l.events[a.id], l.waiting[a.id]

@@ -212,7 +212,7 @@ func TestCrashNamesTheReason(t *testing.T) {
 	require.ErrorContains(t, p.Close(), "exit status 7")
 }
 
-// What a program does against the protocol is named when it is closed.
+// Close names breaches of the protocol.
 func TestFaultsAreNamed(t *testing.T) {
 	for mode, want := range map[string]string{
 		"answers nobody": "expected one answer to each request, got one to 999",
@@ -260,7 +260,7 @@ func TestProgramThatCannotServe(t *testing.T) {
 	require.ErrorContains(t, err, "not in the mood")
 }
 
-// What is written to a program that does not read is given up once its pipe is full.
+// Writes to a program that does not read fail once its pipe is full.
 func TestProgramThatDoesNotRead(t *testing.T) {
 	p := mustFake(t, "deaf")
 	p.patience = 100 * time.Millisecond

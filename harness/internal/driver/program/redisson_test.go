@@ -18,7 +18,7 @@ import (
 )
 
 // TestRealRedisson builds and starts the driver of one release. It fetches from
-// Maven Central, so it only runs where DQ_REQUIRE asks for it.
+// Maven Central, so it only runs if DQ_REQUIRE asks for it.
 func TestRealRedisson(t *testing.T) {
 	redistest.Redisson(t, "3.16.6")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

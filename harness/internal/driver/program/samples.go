@@ -31,7 +31,7 @@ func (i Item) DelayAt(sent int64) int64 {
 // DueAt is when a message is due that is sent at an instant, both Unix ns.
 func (i Item) DueAt(sent int64) int64 { return sent + i.DelayAt(sent)*1e6 }
 
-// Kind says what a Sample is about.
+// Kind is the subject of a Sample.
 type Kind byte
 
 // The kinds of samples, and what their A and B are: Unix ns.

@@ -73,7 +73,7 @@ func TestParseProgram(t *testing.T) {
 	}
 }
 
-// dq answers the ops of the protocol, and names what is wrong by its class.
+// dq answers the ops of the protocol, and names errors by their class.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
 	p := DQ{Release: wire.Newest()}.Link(true)
@@ -234,7 +234,7 @@ func TestMemoryClosedQueue(t *testing.T) {
 	})
 }
 
-// Restarting loses everything: it is what the others are measured against.
+// A restart loses everything: the other drivers are compared with that.
 func TestMemoryStartsEmpty(t *testing.T) {
 	for range 2 {
 		q := openMemory(t)
