@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,9 +106,9 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// readSet reads --set: fields of the plan without a flag, and how the run is made.
-func (r *runCall) readSet(given map[string]string) (err error) {
-	known := []string{"full"}
+// readSet reads --set: fields of the plan without a flag.
+func (r *runCall) readSet(given map[string]string) error {
+	var known []string
 	for _, field := range planFlags(false) {
 		known = append(known, field.Key)
 	}
@@ -126,11 +125,7 @@ func (r *runCall) readSet(given map[string]string) (err error) {
 			}
 			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))
 		}
-		if key != "full" {
-			given[key] = value
-		} else if r.choice.Full, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("set: full: expected true or false, got %q", value)
-		}
+		given[key] = value
 	}
 	return nil
 }

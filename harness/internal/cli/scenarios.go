@@ -14,7 +14,7 @@ type scenarioList struct {
 }
 
 // listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
-// Redis: it runs by its name or with --set full=true only.
+// Redis: it runs by its name only.
 func (c *call) listScenarios() error {
 	all, err := series.StoredScenarios()
 	if err != nil {

@@ -57,9 +57,8 @@ type Run struct {
 type Choice struct {
 	// Files are scenarios as FindScenario takes them; without one the settings are the plan.
 	Files []string
-	// Variants are variants of the scenarios; without one all run except the Full ones, or with Full all.
+	// Variants are variants of the scenarios; without one all run except the Full ones.
 	Variants []string
-	Full     bool
 	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
 	Settings, Defaults map[string]string
 	// SLO are objectives in addition to the scenarios' own.
@@ -94,12 +93,10 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 
 // variants are the variants of all scenarios that are chosen, or one for the settings.
 func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
-	if len(c.Files) == 0 {
-		for flag, given := range map[string]bool{"variant": len(c.Variants) > 0, "full": c.Full} {
-			if given {
-				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
-			}
-		}
+	switch {
+	case len(c.Files) == 0 && len(c.Variants) > 0:
+		return nil, errors.New("variant: expected a scenario beside it, given by -f")
+	case len(c.Files) == 0:
 		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
 	}
 	for _, file := range c.Files {
@@ -111,7 +108,7 @@ func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 		if len(c.Files) > 1 { // a variant is meant for the scenarios that have it
 			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.has(name) })
 		}
-		some, err := s.Select(names, c.Full)
+		some, err := s.Select(names)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +166,11 @@ func objectives(texts []string) (all []run.SLO, err error) {
 	return all, nil
 }
 
-// Select returns the variants of the names, or the ones that are not Full if no name is given; full adds the others.
-func (s *Scenario) Select(names []string, full bool) (chosen []Variant, err error) {
+// Select returns the variants of the names, or the ones that are not Full if no name is given.
+func (s *Scenario) Select(names []string) (chosen []Variant, err error) {
 	var known []string
 	for _, v := range s.Variants {
-		if slices.Contains(names, v.Name) || (len(names) == 0 && (full || !v.Full)) {
+		if slices.Contains(names, v.Name) || len(names) == 0 && !v.Full {
 			chosen = append(chosen, v)
 		}
 		known = append(known, v.Name)
@@ -188,7 +185,7 @@ func (s *Scenario) Select(names []string, full bool) (chosen []Variant, err erro
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --set full=true", s.Name, all)
+		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, all)
 	}
 	return chosen, nil
 }

@@ -420,7 +420,7 @@ variants:
 `))
 	require.NoError(t, err)
 	require.Equal(t, "some", s.Name)
-	chosen, err := s.Select(nil, false)
+	chosen, err := s.Select(nil)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
 	a, err := chosen[0].With(nil)
@@ -431,7 +431,7 @@ variants:
 	require.Equal(t, "lateness.p99<=1s", a.SLO[0].String())
 	require.Equal(t, "lost<=0", a.SLO[1].String())
 
-	chosen, err = s.Select([]string{"b"}, false)
+	chosen, err = s.Select([]string{"b"})
 	require.NoError(t, err)
 	b, err := chosen[0].With(nil)
 	require.NoError(t, err)
@@ -584,10 +584,8 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	require.Equal(t, want, runs[0].Plan)
 	require.Equal(t, "lost<=0", runs[0].SLO[0].String())
 
-	for flag, c := range map[string]series.Choice{"variant": {Variants: []string{"a"}}, "full": {Full: true}} {
-		_, err := c.Runs(t.Context())
-		require.ErrorContains(t, err, flag+": expected a scenario beside it")
-	}
+	_, err = series.Choice{Variants: []string{"a"}}.Runs(t.Context())
+	require.ErrorContains(t, err, "variant: expected a scenario beside it")
 	for text, settings := range map[string]map[string]string{
 		"producers: expected 1 to": {"producers": "0"}, "rate: expected": {"rate": "fast"}, "no such setting": {"colour": "red"},
 	} {
@@ -606,7 +604,6 @@ func TestVariantsAreChosen(t *testing.T) {
 		wrong  string
 	}{
 		{choice: series.Choice{}, want: []string{"some/quick", "some/climbs"}},
-		{choice: series.Choice{Full: true}, want: []string{"some/quick", "some/climbs", "some/slow"}},
 		{choice: series.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
 		{choice: series.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, climbs, slow"},
 		{choice: series.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
