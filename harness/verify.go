@@ -33,12 +33,11 @@ type Report = conformance.Report
 func Verify(ctx context.Context, serve func(in io.Reader, out io.Writer) error, o VerifyOptions) (*Report, error) {
 	level, err1 := conformance.ParseLevel(cmp.Or(o.Level, string(conformance.State)))
 	release, err2 := wire.LookupRelease(cmp.Or(o.Release, wire.Newest().String()))
-	oracle, err3 := conformance.LoadOracle(recordings.Redisson(), ".")
 	plan := &conformance.Plan{
-		Redis: cmp.Or(o.Redis, "process"), Level: level, Release: release, Oracle: oracle, Notice: func(string) {}, Finished: func(conformance.Result) {},
+		Redis: cmp.Or(o.Redis, "process"), Level: level, Release: release, Oracle: conformance.NewOracle(recordings.Redisson()), Notice: func(string) {}, Finished: func(conformance.Result) {},
 		Start: func(ctx context.Context) (program.Program, error) { return program.Local(ctx, "port", serve) },
 	}
-	if err := cmp.Or(err1, err2, err3, cli.Cases(plan, o.Run, level)); err != nil {
+	if err := cmp.Or(err1, err2, cli.Cases(plan, o.Run, level)); err != nil {
 		return nil, err
 	}
 	return plan.Run(ctx)

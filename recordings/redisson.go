@@ -20,55 +20,26 @@ const Absent = "absent: "
 // A case that means the same at several releases is stored once, at the first of these: redisson/index.tsv says where.
 // Its lines were recorded there.
 var Redisson = sync.OnceValue(func() fs.FS {
-	tree, err := unpack(Files, "redisson")
-	if err != nil {
-		panic(err) // the files are part of the program, and a test reads them
-	}
-	return tree
-})
-
-// unpack makes one recording for each release and section from the stored forms and index.tsv.
-func unpack(files fs.FS, dir string) (fstest.MapFS, error) {
-	index, err := fs.ReadFile(files, path.Join(dir, "index.tsv"))
-	if err != nil {
-		return nil, err
-	}
-	stored := map[string]map[string][]byte{} // file, case, text
-	names, err := fs.Glob(files, path.Join(dir, "*", "*.monitor"))
-	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		var order []string
-		if _, order, stored[name] = Split(text); len(order) != len(stored[name]) {
-			return nil, fmt.Errorf("%s: a case is there twice", name)
-		}
-	}
-	head, rows, _ := strings.Cut(strings.TrimSuffix(string(index), "\n"), "\n")
+	index, _ := Files.ReadFile("redisson/index.tsv") // the files are part of the program, and a test reads them
+	head, rows, _ := strings.Cut(strings.TrimSpace(string(index)), "\n")
 	releases := strings.Split(head, "\t")[1:]
+	stored := map[string]map[string][]byte{}                  // file, case, text
 	absent, lines := map[string][]byte{}, map[string][]byte{} // by file
 	for row := range strings.SplitSeq(rows, "\n") {
-		cells := strings.Split(row, "\t")
-		if len(cells) != len(releases)+1 {
-			return nil, fmt.Errorf("index.tsv: expected %d cells, got %q", len(releases)+1, row)
-		}
-		id := cells[0]
+		id, cells, _ := strings.Cut(row, "\t")
 		section, _, _ := strings.Cut(id, "/")
-		for i, from := range cells[1:] {
+		for i, from := range strings.Split(cells, "\t") {
 			file := releases[i] + "/" + section + ".monitor"
 			if why, ok := strings.CutPrefix(from, Absent); ok {
 				absent[file] = fmt.Appendf(absent[file], "# absent: %s: %s\n", id, why)
-				continue
+			} else if from != "" {
+				form := path.Join("redisson", from, section+".monitor")
+				if stored[form] == nil {
+					text, _ := Files.ReadFile(form)
+					_, _, stored[form] = Split(text)
+				}
+				lines[file] = append(lines[file], stored[form][id]...)
 			}
-			if from == "" {
-				continue
-			}
-			text, ok := stored[path.Join(dir, from, section+".monitor")][id]
-			if !ok {
-				return nil, fmt.Errorf("index.tsv: %s at %s: %s has no such case", id, releases[i], from)
-			}
-			lines[file] = append(lines[file], text...)
 		}
 	}
 	tree := fstest.MapFS{}
@@ -77,8 +48,8 @@ func unpack(files fs.FS, dir string) (fstest.MapFS, error) {
 		head := Head(strings.TrimSuffix(name, ".monitor"), path.Clean(release))
 		tree[file] = &fstest.MapFile{Mode: 0o444, Data: slices.Concat(head, absent[file], text)}
 	}
-	return tree, err
-}
+	return tree
+})
 
 // Head is how a recording of a section begins.
 func Head(section, release string) []byte {

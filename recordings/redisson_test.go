@@ -22,6 +22,7 @@ func TestIndexIsWhole(t *testing.T) {
 	used := map[string]bool{}
 	for row := range strings.SplitSeq(rows, "\n") {
 		cells := strings.Split(row, "\t")
+		require.Len(t, cells, len(releases)+1, row)
 		section, _, _ := strings.Cut(cells[0], "/")
 		for i, from := range cells[1:] {
 			if from == "" {
@@ -43,7 +44,8 @@ func TestIndexIsWhole(t *testing.T) {
 	for _, path := range paths {
 		text, err := recordings.Files.ReadFile(path)
 		require.NoError(t, err)
-		_, order, _ := recordings.Split(text)
+		_, order, cases := recordings.Split(text)
+		require.Len(t, cases, len(order), "%s: a case is there twice", path)
 		for _, id := range order {
 			release := strings.Split(path, "/")[1]
 			require.True(t, used[release+" "+id], "%s at %s is stored and not in the index", id, release)

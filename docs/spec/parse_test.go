@@ -2,9 +2,10 @@ package spec
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,26 +35,25 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"DQ.a/b", "DQ.a/c"}, s.Cases)
 	require.Equal(t, []string{"offer"}, s.Scripts)
 	require.Equal(t, "docs/spec/a.md#w-a-1", s.Link())
-	require.Equal(t, 5, s.Line)
 	require.Equal(t, May, all[1].Level)
 }
 
-func TestParseErrorsNameTheLine(t *testing.T) {
-	for want, text := range map[string]string{
-		"docs/spec/a.md:1: expected ### W-AREA-1":               "## W-A-1\n",
-		"docs/spec/a.md:5: W-A-1: expected MUST, SHOULD or MAY": of("An offer publishes."),
-		"docs/spec/a.md:5: expected ### W-AREA-1":               of(""),
-		"and an item Cases":                                     of("It MUST.", "- Releases: all"),
-		"Cases: expected words in backticks":                    of("It MUST.", "- Cases: DQ.a/b"),
-		"Seen: expected Releases, Cases or Scripts":             of("It MUST.", "- Seen: x"),
-		`Releases: expected "all", or ranges`:                   of("It MUST.", "- Releases: 4.7.0 and later"),
-		"there is no Redisson release 3.99.0":                   of("It MUST.", "- Releases: 3.99.0 on"),
-		`"3.3.0 to 3.2.0" ends before it begins`:                of("It MUST.", "- Releases: 3.3.0 to 3.2.0"),
-		`"2.7.0 on": a range of 2.x ends within it`:             of("It MUST.", "- Releases: 2.7.0 on"),
-		`"2.7.0 to 2.15.2" is not later than`:                   of("It MUST.", "- Releases: 3.2.0 on, 2.7.0 to 2.15.2"),
-	} {
-		_, err := Load(fstest.MapFS{"a.md": {Data: []byte(text)}, "README.md": {Data: []byte("### W-A-1\n")}})
-		require.ErrorContains(t, err, want)
+// Everything that is meant as a statement is read as one, and each item of its list.
+func TestEveryStatementIsRead(t *testing.T) {
+	heading, list := regexp.MustCompile(`(?m)^#+\s*W-.*$`), "(- Releases: [^`]* )?- Cases: (`[^`]+`, )*`[^`]+`( - Scripts: (`[^`]+`, )*`[^`]+`)?"
+	read := map[string]int{}
+	for _, s := range All() {
+		read[s.File]++
+		text, err := files.ReadFile(strings.TrimPrefix(s.File, Dir+"/"))
+		require.NoError(t, err)
+		require.Regexp(t, regexp.QuoteMeta("### "+s.ID+" "+s.Text)+" "+list+"( [^-]|$)", line(string(text)))
+		require.NotEmpty(t, s.Level, s.ID)
+		require.True(t, slices.ContainsFunc(wire.Releases(), s.Releases.Contain), s.ID)
+	}
+	for name, n := range read {
+		text, err := files.ReadFile(strings.TrimPrefix(name, Dir+"/"))
+		require.NoError(t, err)
+		require.Len(t, heading.FindAllString(string(text), -1), n, name)
 	}
 }
 
@@ -77,23 +77,4 @@ func TestStatementsAreWellFormed(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, level.FindAllString(string(text), -1), n, "%s: say it in a statement, or in small letters", name)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add(of("It MUST."))
-	f.Add(of("It MUST.", "- Releases: 2.8.2 to 2.15.2, 3.3.2 on", "- Cases: `a`,", "  `b`"))
-	f.Add("### W-A-1\n- ")
-	f.Add("```\n### W-A-1\n```")
-	f.Fuzz(func(t *testing.T, text string) {
-		all, _ := Parse("docs/spec/a.md", text)
-		for _, s := range all {
-			if s.Text == "" || len(s.Cases) == 0 || !strings.Contains(s.Text, string(s.Level)) {
-				t.Fatalf("accepted a statement that lacks something: %+v", s)
-			}
-			again, err := ParseRanges(s.Releases.String())
-			if err != nil || again.Contain(wire.Newest()) != s.Releases.Contain(wire.Newest()) {
-				t.Fatalf("ranges %q are not read back: %v", s.Releases, err)
-			}
-		}
-	})
 }

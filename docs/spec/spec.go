@@ -5,7 +5,7 @@ package spec
 
 import (
 	"embed"
-	"fmt"
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -38,9 +38,8 @@ type Statement struct {
 	Cases []string
 	// Scripts are the names of the catalogue's scripts that it is about, if any.
 	Scripts []string
-	// File and Line are its place; File is a path from the root of the module.
+	// File is a path from the root of the module.
 	File string
-	Line int
 }
 
 // Link points at the statement, from the root of the module.
@@ -96,15 +95,9 @@ func Load(folder fs.FS) (all Spec, err error) {
 		if name == "README.md" {
 			continue
 		}
-		text, err := fs.ReadFile(folder, name)
-		if err != nil {
-			return nil, fmt.Errorf("the specification cannot be read: %w", err)
-		}
-		statements, err := Parse(path.Join(Dir, name), string(text))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, statements...)
+		text, unread := fs.ReadFile(folder, name)
+		statements, wrong := Parse(path.Join(Dir, name), string(text))
+		all, err = append(all, statements...), errors.Join(err, unread, wrong)
 	}
 	return all, err
 }

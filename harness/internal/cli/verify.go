@@ -158,9 +158,7 @@ func newVerify() *call {
 		if err != nil {
 			return err
 		}
-		if plan.Oracle, err = conformance.LoadOracle(recordings.Redisson(), "."); err != nil {
-			return err
-		}
+		plan.Oracle = conformance.NewOracle(recordings.Redisson())
 		if plan.Level, err = conformance.ParseLevel(level); err != nil {
 			return usageError(err)
 		}

@@ -29,8 +29,8 @@ func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 // MarshalYAML writes the notation.
 func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(), nil }
 
-// Load reads the cases in every *.yaml of a folder, in the order of the files' names. The files are part of the program: a test says
-// what is wrong with one.
+// Load reads the cases in every *.yaml of a folder, in the order of the files' names. The files are part of the program: a test
+// finds their faults.
 func Load(files fs.FS, dir string) (cases []*Case, err error) {
 	paths, err := fs.Glob(files, path.Join(dir, "*.yaml"))
 	for _, p := range paths {

@@ -43,7 +43,7 @@ func TestEveryStatementHasACase(t *testing.T) {
 		}
 		for _, r := range wire.Releases() {
 			if s.Releases.Contain(r) && !shown(r) {
-				t.Errorf("%s:%d: %s holds for %s, where none of its cases does", s.File, s.Line, s.ID, r)
+				t.Errorf("%s: %s holds for %s, where none of its cases does", s.File, s.ID, r)
 				break
 			}
 		}
@@ -51,9 +51,9 @@ func TestEveryStatementHasACase(t *testing.T) {
 			c := cases[id]
 			switch {
 			case c == nil:
-				t.Errorf("%s:%d: %s: there is no case %s", s.File, s.Line, s.ID, id)
+				t.Errorf("%s: %s: there is no case %s", s.File, s.ID, id)
 			case !slices.ContainsFunc(wire.Releases(), func(r wire.Release) bool { return s.Releases.Contain(r) && c.HoldsFor(r) }):
-				t.Errorf("%s:%d: %s holds for %s, and its case %s for %s: no release in common", s.File, s.Line, s.ID, s.Releases, id, c.Range())
+				t.Errorf("%s: %s holds for %s, and its case %s for %s: no release in common", s.File, s.ID, s.Releases, id, c.Range())
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestRecordingsShowTheStatements(t *testing.T) {
 				return recorded && absent == ""
 			})
 		}) {
-			t.Errorf("%s:%d: %s: no recording shows one of its cases", s.File, s.Line, s.ID)
+			t.Errorf("%s: %s: no recording shows one of its cases", s.File, s.ID)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 	for _, s := range spec.All() {
 		for _, name := range s.Scripts {
 			if !slices.ContainsFunc(wire.Scripts(), func(script wire.Script) bool { return string(script.Name) == name }) {
-				t.Errorf("%s:%d: %s: the catalogue has no script %s", s.File, s.Line, s.ID, name)
+				t.Errorf("%s: %s: the catalogue has no script %s", s.File, s.ID, name)
 			}
 		}
 	}
@@ -110,9 +110,9 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 func TestStatementsAreShort(t *testing.T) {
 	sentence := regexp.MustCompile(`[.:] [A-Z]`)
 	for _, s := range spec.All() {
-		require.True(t, strings.HasSuffix(s.Text, "."), "%s:%d: %s ends without a full stop", s.File, s.Line, s.ID)
-		require.LessOrEqual(t, len(sentence.FindAllString(s.Text, -1)), 1, "%s:%d: %s has more than two sentences", s.File, s.Line, s.ID)
-		require.LessOrEqual(t, len(strings.Fields(s.Text)), 50, "%s:%d: %s is long", s.File, s.Line, s.ID)
+		require.True(t, strings.HasSuffix(s.Text, "."), "%s: %s ends without a full stop", s.File, s.ID)
+		require.LessOrEqual(t, len(sentence.FindAllString(s.Text, -1)), 1, "%s: %s has more than two sentences", s.File, s.ID)
+		require.LessOrEqual(t, len(strings.Fields(s.Text)), 50, "%s: %s is long", s.File, s.ID)
 	}
 }
 
