@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -49,18 +51,22 @@ type client struct {
 	busy     int           // handlers; the world's lock guards what follows
 	free     time.Time     // since when another has a place
 	began    time.Time
-	ceased   time.Time         // when its last Queue that transfers was closed
-	deaf     time.Time         // until when it may hear no announcement
-	polls    bool              // its Worker, seldom
-	replaced bool              // or about to be
-	shut     map[string]bool   // messages whose handlers Shutdown ended, by id
-	handled  map[string]string // messages that were in a handler and not acknowledged, by id
+	ceased   time.Time            // when its last Queue that transfers was closed
+	deaf     time.Time            // until when it may hear no announcement
+	polls    bool                 // its Worker, seldom
+	replaced bool                 // or about to be
+	shut     map[string]bool      // messages whose handlers Shutdown ended, by id
+	handled  map[string]string    // messages that were in a handler and not acknowledged, by id
+	open     map[string]time.Time // when the lease of a delivery was last told of whose outcome was not, by id and number
+	most     int                  // handlers at a time
+	limit    time.Duration        // of each
+	alone    bool                 // the one that runs is to run alone
 }
 
 func (w *world) start(e Event) {
 	c := &client{
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
-		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), began: time.Now(), shut: map[string]bool{},
+		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), began: time.Now(), shut: map[string]bool{}, open: map[string]time.Time{}, most: e.N,
 	}
 	c.clock.step(e.Span)
 	c.rdb = redis.NewClient(&redis.Options{
@@ -105,8 +111,21 @@ func (w *world) start(e Event) {
 		for range e.N {
 			c.work.Go(func() { w.take(c) })
 		}
+		if c.draw(3) == 0 {
+			w.aside(c, nil)
+		}
 	}
-	c.calls.Go(func() { w.call(c, e, "Ready", c.queue.Ready) })
+	c.calls.Go(func() {
+		w.call(c, e, "Ready", func(ctx context.Context) error {
+			err := c.queue.Ready(ctx)
+			w.server.Exclusive(func() {
+				if said := w.model.said[c.name]; err == nil && !c.idle && !(said["SUBSCRIBE"] && (said["transfer"] || said["Redisson"])) {
+					w.violate("%s is ready, and has not subscribed and transferred: %v", c.name, said)
+				}
+			})
+			return err
+		})
+	})
 	if c.draw(4) == 0 {
 		other, _ := dq.NewQueue(c.dq, queue, codec.String{})
 		c.calls.Go(func() { _ = sleep(c.ctx, 5*time.Second); _ = other.Close() })
@@ -172,7 +191,7 @@ func (w *world) take(c *client) {
 			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(300))*time.Microsecond)
 		}
 		v, err := c.queue.Take(ctx)
-		if ends, limited := ctx.Deadline(); limited && time.Since(ends) > lateBy && !w.refuses && w.quiet() {
+		if ends, limited := ctx.Deadline(); limited && time.Since(ends) > lateBy && !w.lacks && w.quiet() {
 			w.violate("Take of %s ends %s after its context", c.name, time.Since(ends))
 		}
 		if v != "" {
@@ -207,73 +226,17 @@ func (w *world) nextDue(within time.Duration) time.Time {
 }
 
 func (w *world) took(c *client, v string) {
+	torn := false
+	w.server.Exclusive(func() { torn = w.model.message(v).torn })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.taken[v]++; w.taken[v] > 1 {
 		w.report.Again++
-		if w.plan.Reliable && !w.excused[v] {
+		if w.plan.Reliable && !w.excused[v] && !torn {
 			w.violateLocked("%s was handled again by %s, and no event said that it might be", v, c.name)
 		}
 	}
 	w.report.Taken++
-}
-
-// observe notes the events that excuse a Worker for handling a message twice.
-func (w *world) observe(c *client, event dq.Event) {
-	var id string
-	switch e := event.(type) {
-	case dq.Offered:
-		if e.Messages > 0 && c.replicas > 0 && c.name == "c1" {
-			w.violate("an offer of %s is confirmed, and no replica has it", c.name)
-		}
-		return
-	case dq.LeaseLost:
-		id = e.ID
-	case dq.AckFailed:
-		id = e.ID
-		if errors.Is(e.Err, dq.ErrLeaseLost) && w.settledFor(e) {
-			w.violate("%s says that it failed to settle %s, which it did: %v", c.name, e.ID, e.Err)
-		}
-	case dq.Handled:
-		if wrong := new(dq.PanicError); e.Err != nil && (e.Err.Error() == "" || errors.As(e.Err, &wrong) && len(wrong.Stack) == 0) {
-			w.violate("a handler of %s failed without a reason", c.name)
-		}
-		return
-	case dq.Dead:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if c.shut[e.ID] && !strings.HasPrefix(e.Reason, "lost by") {
-			w.violateLocked("Shutdown of %s ended the handler of %s, which is a dead letter: %s", c.name, e.ID, e.Reason)
-		}
-		return
-	case dq.GivenBack:
-		id = e.ID
-	case dq.Acknowledged:
-		w.mu.Lock()
-		delete(c.handled, e.ID)
-		w.mu.Unlock()
-		return
-	case dq.Requeued:
-		if e.Err != nil {
-			w.net.lose(e.Value)
-		}
-		return
-	default:
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.excused[c.handled[id]] = true
-}
-
-// settledFor reports whether the server has done what an event says that it has not.
-func (w *world) settledFor(e dq.AckFailed) (done bool) {
-	w.server.Exclusive(func() {
-		how := w.model.settled[e.ID+" "+strconv.Itoa(e.Attempt)]
-		again := w.model.counts[e.ID]
-		done = slices.Contains([]string{"ack", "retry", "bury"}, how) && strings.Contains(e.Err.Error(), how) && (again == "" || again == strconv.Itoa(e.Attempt))
-	})
-	return done
 }
 
 // begun counts the calls of a handler for a message.
@@ -286,21 +249,35 @@ func (w *world) begun(id string) int {
 
 // begin has a message in the hands of a handler, of which there may be one at a time.
 func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (end func()) {
+	alone, torn, count := false, false, ""
+	w.server.Exclusive(func() { alone, torn, count = w.model.alones[m.ID], w.model.message(m.Value).torn, w.model.counts[m.ID] })
+	if w.quiet() && strconv.Itoa(m.Attempt) != count {
+		w.violate("%s is handled in attempt %d, and the server counts %s", m.Value, m.Attempt, count)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if ends, limited := ctx.Deadline(); limited != (c.limit > 0) || limited && time.Until(ends) != c.limit {
+		w.violateLocked("a handler of %s has until %s", c.name, ends)
+	}
+	if errors.Is(context.Cause(ctx), dq.ErrLeaseLost) {
+		w.violateLocked("a handler of %s is called for %s, whose lease is lost", c.name, m.Value)
+	}
+	if c.busy++; c.busy > c.most || c.busy > 1 && (alone || c.alone) {
+		w.violateLocked("%s has %d handlers at a time, of %d; one alone: %t, %t", c.name, c.busy, c.most, c.alone, alone)
+	}
+	c.alone = alone
 	c.handled[m.ID] = m.Value
-	if other := w.running[m.Value]; other != nil && other.Err() == nil {
+	if other := w.running[m.Value]; other != nil && other.Err() == nil && !torn {
 		w.violateLocked("%s has two handlers at a time, the second of %s", m.Value, c.name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w.running[m.Value] = ctx
-	c.busy++
 	return func() {
 		cancel()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		c.busy--
-		c.free = time.Now()
+		c.alone, c.free = false, time.Now()
 	}
 }
 
@@ -312,6 +289,7 @@ func (w *world) consume(c *client, workers int) {
 	if c.draw(2) == 0 {
 		mean = 200 * time.Microsecond // so that a worker holds several at a time
 	}
+	options := dq.WorkerOptions{Concurrency: workers, Lease: w.plan.Visibility, MaxAttempts: int(w.plan.Seed % 3 * 2)}
 	handler := func(ctx context.Context, m *dq.Message[string]) error {
 		if most := int(w.plan.Seed % 3 * 2); most > 0 && w.begun(m.ID) > most { // not each attempt reaches the handler
 			w.violate("%s is handled in attempt %d, of %d", m.Value, m.Attempt, most)
@@ -327,6 +305,7 @@ func (w *world) consume(c *client, workers int) {
 		case 4, 5, 6, 7, 8, 9:
 			work = 3 * time.Second
 		}
+		stalls := c.rng.IntN(150) == 0
 		fails := c.rng.IntN(30)
 		if m.Attempt > 1 && c.rng.IntN(2) == 0 {
 			fails = 8
@@ -335,6 +314,10 @@ func (w *world) consume(c *client, workers int) {
 		if m.Attempt > 1 && m.Attempt == int(w.plan.Seed%3*2) && c.draw(3) == 0 {
 			go w.replace(c.name, Stop) // in its last attempt
 			work = 10 * time.Second
+		}
+		if stalls && !w.settles() {
+			w.do(Event{Kind: Stall, Client: c.name, Span: w.plan.Visibility + 4*time.Second})
+			work = w.plan.Visibility
 		}
 		if w.settles() { // so that it is not a dead letter once more
 			work = min(work, time.Second)
@@ -355,7 +338,15 @@ func (w *world) consume(c *client, workers int) {
 		if w.plan.Seed%4 == 1 && c.draw(4) == 0 && !w.settles() { // of the settlement
 			w.do(Event{At: time.Since(w.began), Kind: LoseReplies, Client: c.name})
 		}
-		wrong := errors.New("it went wrong")
+		wrong, attempt := errors.New("it went wrong"), m.Attempt
+		expect := func(how string, least, most time.Duration) {
+			if limit := int(w.plan.Seed % 3 * 2); how == "retry" && limit > 0 && attempt >= limit {
+				how = "bury"
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.wants[m.ID+" "+strconv.Itoa(attempt)] = want{how, least, most}
+		}
 		if w.settles() {
 			fails = -1
 			if m.Attempt == 1 && c.draw(2) == 0 { // in quiet times
@@ -368,6 +359,13 @@ func (w *world) consume(c *client, workers int) {
 		if fails == 7 || fails > 27 {
 			time.Sleep(10 * time.Second) // whatever becomes of ctx
 		}
+		pause := time.Second << min(attempt-1, 20)
+		switch expect("retry", min(pause, 5*time.Minute)*3/4, min(pause, 5*time.Minute)); {
+		case fails < 0 || fails > 5:
+			expect("ack", 0, 0)
+		case fails < 4 && options.Backoff != nil:
+			expect("retry", 5*time.Second, 5*time.Second)
+		}
 		switch fails {
 		case 0, 1:
 			return wrong
@@ -376,8 +374,11 @@ func (w *world) consume(c *client, workers int) {
 		case 3:
 			panic(wrong)
 		case 4:
-			return dq.RetryIn(time.Duration(c.draw(10_000))*time.Millisecond, wrong)
+			again := time.Duration(c.draw(10_000)) * time.Millisecond
+			expect("retry", again, again)
+			return dq.RetryIn(again, wrong)
 		case 5:
+			expect("bury", 0, 0)
 			return dq.Bury(wrong)
 		}
 		w.took(c, m.Value)
@@ -386,7 +387,6 @@ func (w *world) consume(c *client, workers int) {
 		}
 		return nil
 	}
-	options := dq.WorkerOptions{Concurrency: workers, Lease: w.plan.Visibility, MaxAttempts: int(w.plan.Seed % 3 * 2)}
 	if c.draw(2) == 0 {
 		options.Backoff = func(int) time.Duration { return 5 * time.Second }
 	}
@@ -396,10 +396,13 @@ func (w *world) consume(c *client, workers int) {
 		}
 	}
 	if c.draw(3) == 0 {
-		options.Timeout = 15 * time.Second
+		options.Timeout, c.limit = 15*time.Second, 15*time.Second
 	}
 	c.worker = dq.NewWorker(c.dq, options)
 	dq.Handle(c.worker, c.queue, handler)
+	if c.draw(3) == 0 {
+		w.aside(c, make(chan string, 100))
+	}
 	c.work.Go(func() { _ = c.worker.Run(c.ctx) })
 }
 
@@ -413,7 +416,7 @@ func (w *world) offer(c *client, e Event) {
 	w.mu.Lock()
 	for _, v := range values {
 		w.offers[v] = "?"
-		w.expect[v] = c.clock.Now().Add(e.Span).UnixMilli()
+		w.expect[v], w.spans[v] = c.clock.Now().Add(e.Span).UnixMilli(), e.Span
 	}
 	w.report.Offered += len(values)
 	w.mu.Unlock()
@@ -426,12 +429,21 @@ func (w *world) offer(c *client, e Event) {
 		}
 		began := time.Now()
 		ticket, err := c.queue.Offer(ctx, e.Text, e.Span)
-		if took := time.Since(began); took > c.patient+2*time.Second && w.net.prompt(c.name, began) {
+		if took := time.Since(began); took > c.patient+4*time.Second && w.net.prompt(c.name, began) {
+			w.violate("Offer of %s is tried again for %s, not %s: %v", c.name, took, c.patient, err)
+		}
+		if took := time.Since(began); err != nil && patient.MatchString(err.Error()) && ctx.Err() == nil && !errors.Is(err, dq.ErrUncertain) &&
+			!c.closing.Load() && took < c.patient {
 			w.violate("Offer of %s is tried again for %s, not %s: %v", c.name, took, c.patient, err)
 		}
 		if err == nil {
 			confirmed = 1
 		}
+		w.server.Exclusive(func() {
+			if errors.Is(err, dq.ErrUncertain) && errors.As(err, new(resp.Error)) && !c.durable && !w.model.message(e.Text).offered {
+				w.violate("Offer of %s is uncertain, and was refused: %v", c.name, err)
+			}
+		})
 		if err == nil || errors.Is(err, dq.ErrUncertain) {
 			w.mu.Lock()
 			w.tickets[e.Text] = ticket.String()
@@ -451,6 +463,9 @@ func (w *world) offer(c *client, e Event) {
 	}
 	w.report.Refused += len(values) - confirmed
 }
+
+// patient finds the errors after which an offer is tried again.
+var patient = regexp.MustCompile(`: (LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|ERR max number of clients) |no connection to`)
 
 // ticket returns the ticket of a message, if its offer has returned one.
 func (w *world) ticket(value string) (t dq.Ticket, ok bool) {
@@ -582,6 +597,11 @@ func (w *world) poll(c *client, e Event) {
 		if len(values) > e.N || len(values) == 0 && err == nil {
 			w.violate("Poll of %d returns %d", e.N, len(values))
 		}
+		w.server.Exclusive(func() {
+			if !slices.IsSortedFunc(values, func(a, b string) int { return cmp.Compare(w.model.message(a).place, w.model.message(b).place) }) {
+				w.violate("Poll of %s returns %v, in another order than they were", c.name, values)
+			}
+		})
 		if errors.Is(err, dq.ErrEmpty) {
 			return nil
 		}
@@ -592,14 +612,18 @@ func (w *world) poll(c *client, e Event) {
 // lookAt compares what the queue reports with what the server has, if that stays the same meanwhile.
 func (w *world) lookAt(c *client, e Event) {
 	w.call(c, e, "Waiting", func(ctx context.Context) error {
-		before := w.waiting()
-		seen := map[string]int{}
+		before, writes := w.waiting(), w.server.Writes()
+		seen, last := map[string]int{}, time.Time{}
 		for m, err := range c.queue.Waiting(ctx) {
 			if err != nil && m.Ticket == (dq.Ticket{}) {
 				return err
 			}
 			if err == nil {
 				seen[m.Value]++
+				if due := m.Ticket.Due(); due.Before(last) || w.server.Writes() == writes && due.UnixMilli() != before[m.Value] {
+					w.violate("the walk of %s sees %s due at %d behind %d, and it is at %d", c.name, m.Value, due.UnixMilli(), last.UnixMilli(), before[m.Value])
+				}
+				last = m.Ticket.Due()
 				w.mu.Lock()
 				w.tickets[m.Value] = m.Ticket.String()
 				w.mu.Unlock()
@@ -614,14 +638,15 @@ func (w *world) lookAt(c *client, e Event) {
 		return nil
 	})
 	w.call(c, e, "Counts", func(ctx context.Context) error {
-		before, ready := w.waiting(), w.ready()
+		writes, ready := w.server.Writes(), len(w.ready())
 		counts, err := c.queue.Counts(ctx)
-		if err == nil && slices.Equal(ready, w.ready()) && counts.Ready < len(ready) {
-			w.violate("%d are ready, and Counts of %s is %+v", len(ready), c.name, counts)
-		}
-		if err == nil && maps.Equal(before, w.waiting()) && counts.Waiting < len(before) {
-			w.violate("%d wait, and Counts of %s is %+v", len(before), c.name, counts)
-		}
+		w.server.Exclusive(func() {
+			n := func(key string) int { return len(w.model.elements("ZRANGE", key, "0", "-1")) }
+			there := dq.Counts{Waiting: n(w.model.names.TimeoutSet), Ready: ready, Held: n(w.model.leases.Leases), Dead: n(w.model.leases.Dead)}
+			if err == nil && w.server.Writes() == writes && counts != there {
+				w.violate("there are %+v, and Counts of %s is %+v", there, c.name, counts)
+			}
+		})
 		return err
 	})
 	w.revive(c, e)
@@ -637,7 +662,27 @@ func (w *world) lookAt(c *client, e Event) {
 // revive replays dead letters, or drops them.
 func (w *world) revive(c *client, e Event) {
 	w.call(c, e, "Dead", func(ctx context.Context) error {
+		var held []string
+		w.server.Exclusive(func() { held = slices.Collect(maps.Keys(w.model.scores(w.model.leases.Leases))) })
+		n, err := c.queue.Drop(ctx, held...)
+		for _, id := range held {
+			if _, buried := w.model.burial(id); buried {
+				n = 0
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			w.violate("%d were dropped, and none was a dead letter", n)
+		}
+		last := time.Time{}
 		for letter, err := range c.queue.Dead(ctx) {
+			if b, known := w.model.burial(letter.ID); err == nil && (letter.Since.Before(last) || known &&
+				(letter.Reason != b.reason || strconv.Itoa(letter.Attempts) != b.delivery || b.at.Sub(letter.Since).Abs() > time.Millisecond)) {
+				w.violate("the dead letter %+v, behind one of %s, was buried as %+v", letter, last, b)
+			}
+			last = letter.Since
 			undecodable := errors.As(err, new(*dq.DecodeError))
 			if err != nil && !undecodable {
 				return err
@@ -692,84 +737,6 @@ func (w *world) replace(name string, kind Kind) {
 	}
 }
 
-// mistakes are calls that a program must not make. Each has an error, and none a consequence.
-func (w *world) mistakes(c *client) {
-	ctx, none := context.Background(), (*dq.Queue[string])(nil)
-	other, err := dq.NewClient(c.rdb)
-	if err != nil {
-		w.violate("no second client: %v", err)
-		return
-	}
-	defer other.Close()
-	foreign, _ := dq.NewQueue(other, queue, codec.String{}, dq.WithoutTransfer())
-	handler := func(context.Context, *dq.Message[string]) error { return nil }
-	run := func(handle func(*dq.Worker), o dq.WorkerOptions) error {
-		worker := dq.NewWorker(c.dq, o)
-		handle(worker)
-		return worker.Run(ctx)
-	}
-	of := func(rdb redis.UniversalClient, o ...dq.Option) error { _, err := dq.NewClient(rdb, o...); return err }
-	named := func(c *dq.Client, name string, o ...dq.QueueOption) error {
-		_, err := dq.NewQueue(c, name, codec.String{}, o...)
-		return err
-	}
-	idle := dq.NewWorker(c.dq, dq.WorkerOptions{})
-	if err := idle.Shutdown(ctx); err != nil {
-		w.violate("Shutdown before Run: %v", err)
-	}
-	dq.Handle(idle, c.queue, handler)
-	twice := func(x *dq.Worker) { dq.Handle(x, c.queue, handler); dq.Handle(x, c.queue, handler) }
-	_, negative := c.queue.Offer(ctx, "m-000000", -time.Second)
-	_, nothing := c.queue.Poll(ctx, 0)
-	_, keyless := c.dq.Redisson(ctx, wire.ScriptReadAll, nil)
-	_, back := c.queue.Reschedule(ctx, dq.Ticket{}, -1)
-	_, noTicket := dq.ParseTicket("1-2")
-	if text, err := (dq.Ticket{}).MarshalText(); err != nil || c.dq.Release() == "" {
-		w.violate("release %q, ticket %q: %v", c.dq.Release(), text, err)
-	}
-	_, uncoded := dq.NewQueue[string](c.dq, queue, nil)
-	_, nilCoded := dq.NewQueue[string](c.dq, queue, (*picky)(nil))
-	_ = foreign.Close()
-	_, closed := foreign.Offer(ctx, "m-000000", 0)
-	for i, err := range []error{
-		uncoded, nilCoded, closed, idle.Run(ctx), dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx),
-		negative, nothing, keyless, back, noTicket, of(nil), of(&redis.Client{}), of(c.rdb, nil), of(c.rdb, dq.WithRelease("0.1")),
-		of(c.rdb, dq.WithClock(nil)), of(c.rdb, dq.WithRandom(nil)), of(c.rdb, dq.WithObserver(nil)), of(c.rdb, dq.WithOfferRetryTimeout(-1)),
-		of(c.rdb, dq.WithDurability(0, 0, 0)), named(nil, queue), named(&dq.Client{}, queue), named(c.dq, ""), named(c.dq, queue, nil),
-		run(twice, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: -1}),
-		run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: 1 << 20}), run(func(*dq.Worker) {}, dq.WorkerOptions{Lease: 1}),
-		run(func(x *dq.Worker) { dq.Handle(x, none, handler) }, dq.WorkerOptions{}), run(func(x *dq.Worker) { dq.Handle(x, foreign, handler) }, dq.WorkerOptions{}),
-	} {
-		if err == nil {
-			w.violate("mistake %d has no error", i)
-		}
-	}
-}
-
-// twins has Remove choose among equal values, which the plan's messages are not.
-func (w *world) twins(ctx context.Context, c *client) error {
-	twins, err := dq.NewQueue(c.dq, c.name, codec.String{}, dq.WithoutTransfer())
-	var tickets [3]dq.Ticket
-	for i, span := range []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour} {
-		if err == nil {
-			tickets[i], err = twins.Offer(ctx, "twin", span)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = twins.Remove(ctx, "twin"); err != nil {
-		return err
-	}
-	if err = twins.Cancel(ctx, tickets[0]); err == nil {
-		w.violate("Remove by %s leaves the value that was offered first", c.name)
-	}
-	if errors.Is(err, dq.ErrNotWaiting) {
-		_, err = twins.Clear(ctx)
-	}
-	return err
-}
-
 // kill ends a client as the kernel does: nothing it does reaches anybody any more.
 func (w *world) kill(c *client) {
 	w.forget(c)
@@ -787,6 +754,11 @@ func (w *world) kill(c *client) {
 func (w *world) leave(c *client) {
 	if !w.forget(c) {
 		return
+	}
+	// Four, one for each take, and 16 that wait for 30 s.
+	open := 0
+	if w.net.each(c.name, func(*link) { open++ }); open > 24 && w.calm(40*time.Second) {
+		w.violate("%s has %d connections", c.name, open)
 	}
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
@@ -815,6 +787,9 @@ func (w *world) leave(c *client) {
 	}
 	if w.plan.Reliable && w.calm(w.recovery) {
 		w.server.Exclusive(func() {
+			if others := w.model.elements("LRANGE", scripts.LeaseNamesOf(c.name+"-aside").Staged, "0", "-1"); len(others) > 0 {
+				w.violate("%s has ended, and %q stay staged", c.name, others)
+			}
 			for _, v := range w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1") {
 				if w.free() == 0 || w.model.staged[ending(v)] == c.name {
 					w.violate("%s has ended, and %q stays staged", c.name, v)
@@ -824,22 +799,33 @@ func (w *world) leave(c *client) {
 	}
 	_ = c.queue.Close()
 	c.closing.Store(true)
+	began := time.Now()
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
+	}
+	if took := time.Since(began); took > 5*time.Second || took > lateBy && !w.lacks && w.quiet() {
+		w.violate("Close of %s takes %s", c.name, took)
 	}
 	c.stop()
 	c.work.Wait()
 	c.calls.Wait()
 	w.mu.Lock()
 	w.excuse(0, w.recovery)
+	w.left = append(w.left, c)
 	w.mu.Unlock()
 	_ = c.rdb.Close()
 }
 
 // gaveBack judges that a Shutdown leaves nothing held.
 func (w *world) gaveBack(c *client, err error) {
-	var failed *dq.ShutdownError
-	if !errors.As(err, &failed) || !w.quiet() {
+	failed := &dq.ShutdownError{}
+	errors.As(err, &failed)
+	w.mu.Lock()
+	if c.busy > len(failed.Running) {
+		w.violateLocked("%s has shut down, %d handlers run, and it names %v", c.name, c.busy, failed.Running)
+	}
+	w.mu.Unlock()
+	if !w.quiet() {
 		return
 	}
 	w.server.Exclusive(func() {

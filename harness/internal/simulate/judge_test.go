@@ -84,6 +84,11 @@ func (w *world) judge() {
 			w.violate("%s is still there at the end", v)
 		}
 	}
+	for _, c := range w.left {
+		if len(c.open) > 0 {
+			w.violate("%s has shut down, and has not told what became of %v", c.name, slices.Collect(maps.Keys(c.open)))
+		}
+	}
 	for v, m := range w.model.seen {
 		if v[0] == 'g' && m.removed && !w.cleared {
 			w.violate("%s fits no layout, and was not set aside", v)

@@ -31,7 +31,11 @@ type model struct {
 	counts  map[string]string // of their deliveries
 	failed  map[string]int    // the last delivery of each that failed and was not lost
 	leased  map[string]lease
-	settled map[string]string // how, by id and delivery
+	settled map[string]string          // how, by id and delivery
+	did     map[string]bool            // what was done for a delivery: "held", or how it was settled, the id and the number
+	buried  map[string]burial          // dead letters, by id
+	said    map[string]map[string]bool // what clients have sent
+	alones  map[string]bool            // messages that were last handed out to be handled alone, by id
 	pops    int
 	ready   []string             // in the destination
 	torn    time.Time            // Redisson's script has stopped half-way: see look
@@ -75,7 +79,16 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	command := strings.ToUpper(args[0])
 	name, _, _ := strings.Cut(client, ":")
 	m.world.noteCommand(client, args, reply)
-	ours := momentOf(args) == scripts.Transfer().Name
+	moment := momentOf(args)
+	if m.said[name] == nil {
+		m.said[name] = map[string]bool{}
+	}
+	m.said[name][moment] = true
+	m.world.counts(moment)
+	if m.world.plan.Strict && (slices.Contains([]string{"transfer", "find", "survey", "unlist", "LPOS"}, moment) || command == "BLPOP" && args[2] != "0") {
+		m.world.violate("%s sends %s, as no Redisson does", client, moment)
+	}
+	ours := moment == scripts.Transfer().Name && args[3] == queue
 	if ours {
 		m.world.mayTransfer(name)
 	}
@@ -109,14 +122,14 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		for i, v := range args[2:] {
 			m.message(v).popped--
 			m.message(v).arrived = time.Now()
-			if i > 0 && m.message(v).place > m.message(args[1+i]).place {
+			if i > 0 && v[0] == 'm' && args[1+i][0] == 'm' && m.message(v).place > m.message(args[1+i]).place {
 				m.world.violate("%s comes back before %s, which was taken first", v, args[1+i])
 			}
 		}
 	case strings.HasPrefix(command, "EVAL"):
 		m.acknowledged(client, args, reply)
 		if args[1] == scripts.Take().SHA1 {
-			m.handedOut(client, reply)
+			m.handedOut(client, args[3] == queue, reply)
 		}
 		before, after := m.ready, m.elements("LRANGE", m.names.Destination, "0", "-1")
 		more := len(after) - len(before)
@@ -154,15 +167,23 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 	}
 	list, _ := settled.([]any)
 	for i, n := range list {
-		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
+		id := at + 2 + 2*i
+		if n != int64(1) || id >= len(args) {
+			continue
+		}
+		m.did[args[at]+" "+args[id]+" "+args[id+1]] = true
+		if args[at-1] == queue {
 			if strconv.Itoa(m.failed[args[id]]) == args[id+1] {
 				m.world.violate("%s counts for delivery %s of %s, which had failed", args[at], args[id+1], m.held[args[id]])
 			}
 			m.lease(args[id], client)
+			m.world.becomes(client, args[at], args[at+1], args[id]+" "+args[id+1])
 			m.settled[args[id]+" "+args[id+1]] = args[at]
 			switch args[at] {
 			case "ack":
 				m.message(m.held[args[id]]).settled++
+			case "bury":
+				m.buried[args[id]] = burial{args[at+1], args[id+1], time.Now()}
 			case "retry":
 				m.failed[args[id]], _ = strconv.Atoi(args[id+1])
 			}
@@ -174,20 +195,39 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 }
 
 // handedOut judges who is handled alone: what two holders in a row did not settle, or one before the last attempt.
-func (m *model) handedOut(client string, reply []byte) {
+func (m *model) handedOut(client string, mine bool, reply []byte) {
 	list, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
 	if err != nil {
 		return
 	}
 	handed, _, _, _ := scripts.ReadHandedOut(list)
 	for _, h := range handed {
+		m.did[map[bool]string{false: "held", true: "bury"}[h.Buried]+" "+h.ID+" "+strconv.FormatInt(h.Delivery, 10)] = true
+		if !mine {
+			continue
+		}
 		m.lease(h.ID, client)
+		m.alones[h.ID] = h.Alone
+		if h.Buried {
+			m.buried[h.ID] = burial{fmt.Sprintf("lost by its worker in attempt %d of %d", h.Delivery, m.world.plan.Seed%3*2), strconv.Itoa(int(h.Delivery)), time.Now()}
+		}
 		attempt, most := int(h.Delivery), int(m.world.plan.Seed%3*2)
 		lost := attempt - 1 - m.failed[h.ID]
 		if alone := lost > 1 || lost == 1 && attempt == most; !h.Buried && h.Alone != alone {
 			m.world.violate("delivery %d of %s, of %d, has been lost %d times: alone is %t", attempt, ending(string(h.Value)), most, lost, h.Alone)
 		}
 	}
+}
+
+// burial is how a message became a dead letter.
+type burial struct {
+	reason, delivery string
+	at               time.Time
+}
+
+func (m *model) burial(id string) (b burial, known bool) {
+	m.server.Exclusive(func() { b, known = m.buried[id] })
+	return b, known
 }
 
 func (m *model) lease(id, client string) {
@@ -197,8 +237,9 @@ func (m *model) lease(id, client string) {
 
 // alone reports whether a message is, or is to be, handled while no other is.
 func (m *model) alone(leases map[string]int64) bool {
-	for id := range leases {
-		if n, _ := strconv.Atoi(m.counts[id]); n-m.failed[id] > 1 {
+	now, most := time.Now().UnixMilli(), int(m.world.plan.Seed%3*2)
+	for id, ends := range leases {
+		if n, _ := strconv.Atoi(m.counts[id]); n-m.failed[id] > 1 || m.alones[id] || n-m.failed[id] == 1 && n+1 == most && ends <= now {
 			return true
 		}
 	}

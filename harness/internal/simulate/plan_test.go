@@ -259,6 +259,23 @@ func (d *drawing) strike(rng *rand.Rand) {
 			d.start(below(time.Second))
 		}
 	}
+	if !d.plan.Reliable { // several that a Poll takes arrive when it has ended
+		for range rng.IntN(3) {
+			at, c := below(d.plan.Length), client()
+			offer(at, c, 11, 0)
+			d.add(Event{At: at + below(3*time.Millisecond), Kind: Trap, Client: c, Text: "LPOP", N: delayed, Span: 2 * time.Second})
+			d.add(Event{At: at + below(3*time.Millisecond), Kind: Poll, Client: c, N: 6, Within: 5 * time.Millisecond})
+		}
+	}
+	if d.steps { // and is right again
+		for _, e := range slices.Clone(d.plan.Events) {
+			if e.Kind == Start && e.Span != 0 && rng.IntN(2) == 0 {
+				at := e.At + below(d.plan.Length)
+				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
+				offer(at-below(2*time.Second), client(), 0, 20*time.Second+below(10*time.Second).Truncate(time.Millisecond))
+			}
+		}
+	}
 	for range rng.IntN(4) {
 		span := time.Second + below(3*time.Second).Truncate(time.Millisecond)
 		at, whose := span+below(d.plan.Length), "c1"

@@ -47,6 +47,8 @@ type Report struct {
 	Trace []string
 
 	Offered, Refused, Cancelled, Taken, Again, LeasesLost, Faults, Commands int
+	// Kinds counts commands and events.
+	Kinds map[string]int
 	// Passes took members out of the pending list before they were due.
 	Passes int
 	// LostReplies are messages whose taker's connection broke, which at most once allows.
@@ -65,6 +67,9 @@ func (r *Report) Add(o Report) {
 	r.Passes += o.Passes
 	r.Commands += o.Commands
 	r.LostReplies += o.LostReplies
+	for kind, n := range o.Kinds {
+		r.Kinds[kind] += n
+	}
 }
 
 func (r Report) String() string {
@@ -97,6 +102,7 @@ type world struct {
 	mu       sync.Mutex
 	report   Report
 	clients  map[string]*client
+	left     []*client         // in good order
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "yes" if any removed it, else "no"
 	asking   map[string]int    // cancels of a message that are under way, or have an unknown result
@@ -106,6 +112,8 @@ type world struct {
 	excused  map[string]bool            // messages that may be handled again
 	running  map[string]context.Context // of the handler that has a message
 	calls    map[string]int             // of handlers, by id
+	spans    map[string]time.Duration   // for how long a message is to wait
+	wants    map[string]want            // what becomes of a delivery, by id and number
 	takers   map[string]int             // consumers of a client
 	refusing []refusing
 	clearing int // Clears under way, or with an unknown result
@@ -116,11 +124,12 @@ type world struct {
 	traps    []Event
 	tears    bool // the script that runs next fails after its writes
 	ahead    []time.Duration
-	behind   time.Duration // of the server, at most
-	refuses  bool          // the server refuses something
-	leaves   bool          // the server is away for a time
-	pure     bool          // all members are of one layout
-	stops    bool          // a client may run only Redisson's scripts, which stop at a member of the other layout
+	lows     []Event // by how much, Span, the clock of a client may be behind from then on
+	refuses  bool    // the server refuses something
+	lacks    bool    // … so that a client takes it for lacking the command
+	leaves   bool    // the server is away for a time
+	pure     bool    // all members are of one layout
+	stops    bool    // a client may run only Redisson's scripts, which stop at a member of the other layout
 	finished bool
 	over     atomic.Bool // the plan, or it broke
 	broken   int         // commands since the first violation
@@ -133,12 +142,13 @@ func Run(plan Plan, options Options) Report {
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, asking: map[string]int{}, taken: map[string]int{},
 		tickets: map[string]string{}, expect: map[string]int64{}, excused: map[string]bool{}, running: map[string]context.Context{}, takers: map[string]int{},
-		calls: map[string]int{},
+		calls: map[string]int{}, spans: map[string]time.Duration{}, wants: map[string]want{},
 	}
+	w.report.Kinds = map[string]int{}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
-		leased: map[string]lease{}, settled: map[string]string{}, staged: map[string]string{}, moved: map[string]time.Time{},
+		leased: map[string]lease{}, settled: map[string]string{}, did: map[string]bool{}, buried: map[string]burial{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
 	}
 	if w.recovery = soon; plan.Unlists {
 		w.recovery += abandoned
@@ -157,9 +167,9 @@ func Run(plan Plan, options Options) Report {
 		w.do(e)
 	}
 	w.settle()
-	w.judge()
 	w.restarts.Wait()
 	time.Sleep(time.Minute) // for handlers that outlived their Worker
+	w.judge()
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,6 +214,10 @@ func (w *world) clocks() {
 	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
 	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
 	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse || e.Kind == Trap && e.N == refused })
+	w.lacks = slices.ContainsFunc(w.plan.Events, func(e Event) bool {
+		code, _, _ := strings.Cut(e.Text, " ")
+		return e.Kind == Refuse && (slices.Contains([]string{"NOPERM", "CLUSTERDOWN", "TRYAGAIN", "MOVED"}, code) || strings.HasPrefix(e.Text, "ERR unknown"))
+	})
 	w.leaves = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Restart })
 	w.pure = !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Foreign || e.Kind == Start && e.Text == "3.16.6" })
 	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && strings.HasPrefix(e.Text, "NOPERM") })
@@ -228,8 +242,28 @@ func (w *world) clocks() {
 		default:
 			continue
 		}
-		w.ahead, w.behind = append(w.ahead, followed[c]), max(w.behind, -low[c])
+		w.ahead = append(w.ahead, followed[c])
+		if shown[c] == 0 {
+			followed[c], low[c] = 0, 0 // it is right again
+		}
+		w.lows = append(w.lows, Event{At: e.At, Client: c, Span: -low[c]})
 	}
+}
+
+// behind is how much the clocks of the clients that are there may be behind, or were 12 s ago: it looks each 10 s. Call with mu held.
+func (w *world) behind() (most time.Duration) {
+	by := map[string]time.Duration{}
+	for _, low := range w.lows {
+		if before := time.Since(w.began) - 12*time.Second; low.At <= before {
+			by[low.Client] = low.Span
+		} else {
+			by[low.Client] = max(by[low.Client], low.Span)
+		}
+	}
+	for c := range w.clients {
+		most = max(most, by[c])
+	}
+	return most
 }
 
 // aheadOf is the latest time that any client may hold now for.
@@ -260,6 +294,13 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	if w.options.Trace {
 		w.trace("%-8s %s -> %.60q", client, show(args), reply)
 	}
+}
+
+// counts counts a command.
+func (w *world) counts(kind string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Kinds[kind]++
 }
 
 // trace adds a line to the trace, if it was asked for. Call with mu held.
@@ -335,16 +376,22 @@ func (w *world) steady() bool { return slices.Max(w.ahead) == slices.Min(w.ahead
 // offered judges when a new member is due.
 func (w *world) offered(value string, due int64) {
 	w.mu.Lock()
-	least := w.expect[value]
+	least, most := w.expect[value], time.Now().Add(w.spans[value]).UnixMilli()
 	w.mu.Unlock()
-	if least > 0 && due < least && w.steady() {
-		w.violate("%s was offered to be due %d ms early", value, least-due)
+	if least > 0 && (due < least || due > most) && w.steady() {
+		w.violate("%s was offered to be due at %d, not from %d to %d", value, due, least, most)
 	}
 }
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	if late := now.Sub(due); value[0] == 'm' && late > lateBy+w.behind && w.prompt(value) && w.heard(value) {
+	w.mu.Lock()
+	most := lateBy + w.behind()
+	w.mu.Unlock()
+	if w.quiet() {
+		most /= 5
+	}
+	if late := now.Sub(due); value[0] == 'm' && late > most && w.prompt(value) && w.heard(value) {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
 }
@@ -359,14 +406,26 @@ func (w *world) bad(span time.Duration) {
 // overdue judges what has not been transferred.
 func (w *world) overdue() {
 	calm := w.calm(quietFor)
+	w.mu.Lock()
+	most := lateBy + w.behind()
+	w.mu.Unlock()
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
-			if late := time.Since(time.UnixMilli(due)); w.prompt(ending(member)) && due > 0 && member[0] != 'g' && late > lateBy+w.behind && !w.stops && w.heard(ending(member)) {
+			if late := time.Since(time.UnixMilli(due)); w.prompt(ending(member)) && due > 0 && member[0] != 'g' && late > most && !w.stops && w.heard(ending(member)) {
 				w.violate("%s is overdue by %s, though nothing has gone wrong", ending(member), late)
 			}
 		}
 		leases := w.model.scores(w.model.leases.Leases)
 		alone := w.model.alone(leases)
+		dead := w.model.scores(w.model.leases.Dead)
+		for _, key := range []string{w.model.leases.Bodies, w.model.leases.Counts} {
+			for i, field := range w.model.elements("HGETALL", key) {
+				_, leased := leases[field[max(0, len(field)-20):]]
+				if _, buried := dead[field[max(0, len(field)-20):]]; i%2 == 0 && !leased && !buried {
+					w.violate("%s has %q, which is neither held nor dead", key, field)
+				}
+			}
+		}
 		for _, v := range w.model.ready {
 			at, ours := w.model.moved[v]
 			if ours && w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{"", at}) {
@@ -374,14 +433,25 @@ func (w *world) overdue() {
 			}
 		}
 		for id, ends := range leases {
+			if ctx := w.handling(w.model.held[id]); calm && ctx && time.Until(time.UnixMilli(ends)) < w.plan.Visibility/2 {
+				w.violate("%s is in its handler, and its lease ends in %s", w.model.held[id], time.Until(time.UnixMilli(ends)))
+			}
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
 			}
-			if over := time.Since(time.UnixMilli(ends)); calm && w.plan.Reliable && over > time.Minute && w.free() > 0 {
+			if over := time.Since(time.UnixMilli(ends)); w.plan.Reliable && over > time.Minute && w.calm(time.Minute) && w.free() > 0 {
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
 	})
+}
+
+// handling reports whether a message is in a handler whose context has not ended.
+func (w *world) handling(value string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx := w.running[value]
+	return ctx != nil && ctx.Err() == nil
 }
 
 // neglected reports whether a Worker with a place for what can be handed out from then on leaves it. A client knows of its
@@ -491,7 +561,11 @@ func (w *world) answer(client string, args []string) string {
 			refused = refused && command != "TIME" && crc32.ChecksumIEEE([]byte(strings.Join(args, " ")))%2 == 1
 		}
 		if refused && r.client == name && time.Now().Before(r.until) {
-			return "-" + r.text + "\r\n"
+			text := r.text
+			if r.which < 2 && strings.HasPrefix(command, "EVAL") && slices.Contains([]string{"OOM", "NOREPLICAS", "MISCONF", "READONLY"}, text[:strings.IndexByte(text, ' ')]) {
+				text += " script: c04f7fc56f47093daaea1bdbaacf49c8c619f98e, on @user_script:1." // as its first write says
+			}
+			return "-" + text + "\r\n"
 		}
 	}
 	return ""

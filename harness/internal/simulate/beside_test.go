@@ -1,0 +1,233 @@
+package simulate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// aside has a client use another queue beside, and judges what comes while nothing goes wrong: each once, in order and in time.
+func (w *world) aside(c *client, handled chan string) {
+	var q *dq.Queue[string]
+	open := func() {
+		var err error
+		if q, err = dq.NewQueue(c.dq, c.name+"-aside", codec.String{}); err != nil {
+			w.violate("%s has no other queue: %v", c.name, err)
+		}
+	}
+	take, most := func(ctx context.Context) (string, error) { return q.Take(ctx) }, lateBy
+	if handled != nil {
+		open()
+		most = 2 * time.Minute // for other handlers
+		take = func(ctx context.Context) (string, error) {
+			select {
+			case v := <-handled:
+				return v, nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
+		dq.Handle(c.worker, q, func(_ context.Context, m *dq.Message[string]) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if c.busy+1 > c.most || c.alone {
+				w.violateLocked("%s has %d handlers at a time, of %d, and one more; one alone: %t", c.name, c.busy, c.most, c.alone)
+			}
+			handled <- m.Value
+			return nil
+		})
+	}
+	c.calls.Go(func() {
+		for n := 0; sleep(c.ctx, time.Duration(c.draw(30_000))*time.Millisecond) == nil && !w.settles(); n++ {
+			if handled == nil { // a queue is opened when it is needed, and perhaps just as the connection is made anew
+				if c.draw(8) == 0 && !w.settles() {
+					w.do(Event{Kind: Cut, Client: c.name, N: 3})
+					w.net.slowDown(c.name, 30*time.Millisecond) // what it takes to connect
+					_ = sleep(c.ctx, time.Duration(c.draw(120))*time.Millisecond)
+				}
+				open()
+				w.net.slowDown(c.name, 0)
+				ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+				if err := q.Ready(ctx); err != nil && !c.closing.Load() && c.ctx.Err() == nil && !w.refuses && w.calm(10*time.Second) {
+					w.violate("another queue of %s is not ready: %v", c.name, err)
+				}
+				cancel()
+			}
+			quiet, dues := w.quiet(), map[string]time.Time{}
+			for i := range 1 + c.draw(5) {
+				span := time.Duration(c.draw(3000)) * time.Millisecond
+				if v := fmt.Sprintf("aside %d, %d", n, i); true {
+					t, err := q.Offer(c.ctx, v, span)
+					if dues[v] = t.Due(); err != nil {
+						delete(dues, v)
+					}
+				}
+			}
+			for len(dues) > 0 {
+				ctx, cancel := context.WithTimeout(c.ctx, 3*time.Second+most)
+				v, err := take(ctx)
+				cancel()
+				due, known := dues[v]
+				late := time.Since(due)
+				switch {
+				case c.ctx.Err() != nil || !quiet || !w.quiet() || c.closing.Load():
+				case err != nil:
+					w.violate("%v of another queue of %s did not come: %v", dues, c.name, err)
+				case !known && strings.HasPrefix(v, fmt.Sprintf("aside %d,", n)):
+					w.violate("%s came twice to %s", v, c.name)
+				case known && (late < -2*time.Millisecond || late > most):
+					w.violate("%s came to %s %s after it was due", v, c.name, late)
+				}
+				for other, at := range dues {
+					if known && at.Before(due) && c.most == 1 && quiet && w.quiet() {
+						w.violate("%s came to %s before %s, which was due earlier", v, c.name, other)
+					}
+				}
+				if delete(dues, v); err != nil {
+					break
+				}
+			}
+			if handled == nil {
+				_ = q.Close()
+			}
+		}
+	})
+}
+
+// mistakes are calls that a program must not make. Each has an error, and none a consequence.
+func (w *world) mistakes(c *client) {
+	ctx, none := context.Background(), (*dq.Queue[string])(nil)
+	other, err := dq.NewClient(c.rdb)
+	if err != nil {
+		w.violate("no second client: %v", err)
+		return
+	}
+	defer other.Close()
+	foreign, _ := dq.NewQueue(other, queue, codec.String{}, dq.WithoutTransfer())
+	handler := func(context.Context, *dq.Message[string]) error { return nil }
+	run := func(handle func(*dq.Worker), o dq.WorkerOptions) error {
+		worker := dq.NewWorker(c.dq, o)
+		handle(worker)
+		return worker.Run(ctx)
+	}
+	of := func(rdb redis.UniversalClient, o ...dq.Option) error { _, err := dq.NewClient(rdb, o...); return err }
+	named := func(c *dq.Client, name string, o ...dq.QueueOption) error {
+		_, err := dq.NewQueue(c, name, codec.String{}, o...)
+		return err
+	}
+	idle := dq.NewWorker(c.dq, dq.WorkerOptions{})
+	if err := idle.Shutdown(ctx); err != nil {
+		w.violate("Shutdown before Run: %v", err)
+	}
+	dq.Handle(idle, c.queue, handler)
+	twice := func(x *dq.Worker) { dq.Handle(x, c.queue, handler); dq.Handle(x, c.queue, handler) }
+	_, negative := c.queue.Offer(ctx, "m-000000", -time.Second)
+	_, nothing := c.queue.Poll(ctx, 0)
+	_, keyless := c.dq.Redisson(ctx, wire.ScriptReadAll, nil)
+	_, back := c.queue.Reschedule(ctx, dq.Ticket{}, -1)
+	_, noTicket := dq.ParseTicket("1-2")
+	attempt := 1 + c.draw(100)
+	if wait, most := dq.DefaultBackoff(attempt), min(5*time.Minute, time.Second<<min(attempt-1, 20)); wait > most || wait < most*3/4 {
+		w.violate("DefaultBackoff(%d) is %s", attempt, wait)
+	}
+	part := c.draw(1000)
+	home, k := (14736+6258*part)%wire.Slots, 0
+	off := func(k int) int {
+		return (wire.Slot(fmt.Sprintf("%s-%d-%d", c.name, part, k)) - home + 32 + wire.Slots) % wire.Slots
+	}
+	for off(k) > 64 {
+		k++
+	}
+	if name := dq.PartitionName(c.name, part); name != fmt.Sprintf("%s-%d-%d", c.name, part, k) {
+		w.violate("partition %d is %s, and not with %d", part, name, k)
+	}
+	if text, err := (dq.Ticket{}).MarshalText(); err != nil || c.dq.Release() == "" {
+		w.violate("release %q, ticket %q: %v", c.dq.Release(), text, err)
+	}
+	_, uncoded := dq.NewQueue[string](c.dq, queue, nil)
+	_, nilCoded := dq.NewQueue[string](c.dq, queue, (*picky)(nil))
+	_ = foreign.Close()
+	_, closed := foreign.Offer(ctx, "m-000000", 0)
+	for i, err := range []error{
+		uncoded, nilCoded, closed, idle.Run(ctx), dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx),
+		negative, nothing, keyless, back, noTicket, of(nil), of(&redis.Client{}), of(c.rdb, nil), of(c.rdb, dq.WithRelease("0.1")),
+		of(c.rdb, dq.WithClock(nil)), of(c.rdb, dq.WithRandom(nil)), of(c.rdb, dq.WithObserver(nil)), of(c.rdb, dq.WithOfferRetryTimeout(-1)),
+		of(c.rdb, dq.WithDurability(0, 0, 0)), named(nil, queue), named(&dq.Client{}, queue), named(c.dq, ""), named(c.dq, queue, nil),
+		run(twice, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: -1}),
+		run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: 1 << 20}), run(func(*dq.Worker) {}, dq.WorkerOptions{Lease: 1}),
+		run(func(x *dq.Worker) { dq.Handle(x, none, handler) }, dq.WorkerOptions{}), run(func(x *dq.Worker) { dq.Handle(x, foreign, handler) }, dq.WorkerOptions{}),
+	} {
+		if err == nil {
+			w.violate("mistake %d has no error", i)
+		}
+	}
+}
+
+// twins has Remove choose among equal values, which the plan's messages are not.
+func (w *world) twins(ctx context.Context, c *client) error {
+	twins, err := dq.NewQueue(c.dq, c.name, codec.String{}, dq.WithoutTransfer())
+	tickets := make([]dq.Ticket, 2+c.draw(3))
+	for i := range tickets {
+		if err == nil {
+			tickets[i], err = twins.Offer(ctx, "twin", time.Duration(1+c.draw(9))*time.Hour)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = twins.Remove(ctx, "twin"); err != nil {
+		return err
+	}
+	if err = twins.Cancel(ctx, tickets[0]); err == nil {
+		w.violate("Remove by %s leaves the value that was offered first", c.name)
+	}
+	if errors.Is(err, dq.ErrNotWaiting) {
+		_, err = twins.Clear(ctx)
+	}
+	if err == nil && c.draw(4) == 0 && w.quiet() {
+		err = w.bulk(ctx, c, twins)
+	}
+	return err
+}
+
+// bulk has a call deal with more, or with more bytes, than it does at a time.
+func (w *world) bulk(ctx context.Context, c *client, q *dq.Queue[string]) error {
+	all := make([]string, []int{1100, 12}[c.draw(2)])
+	for i := range all {
+		all[i] = fmt.Sprintf("%d%s", i, strings.Repeat("x", (1200-len(all))*200))
+	}
+	n, err := q.OfferAll(ctx, time.Hour, all...)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for m, err := range q.Waiting(ctx) {
+		if seen[m.Value] = true; err != nil {
+			return err
+		}
+	}
+	removed, err := q.RemoveFunc(ctx, func(v string) bool { return v[0] == '1' })
+	if err != nil {
+		return err
+	}
+	last, err := q.Remove(ctx, all[9])
+	if err != nil {
+		return err
+	}
+	counts, err := q.Counts(ctx)
+	ones := len(slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v[0] != '1' }))
+	if err == nil && (n != len(all) || len(seen) != n || removed != ones || !last || counts.Waiting != n-ones-1) {
+		w.violate("of %d offered %d were confirmed, %d seen, %d of %d and the last (%t) removed, and are %+v", len(all), n, len(seen), removed, ones, last, counts)
+	}
+	_, clears := q.Clear(ctx)
+	return errors.Join(err, clears)
+}
