@@ -123,48 +123,6 @@ func offers(c *redis.ProxyConn) (found [][]string) {
 	return found
 }
 
-// A caller that may take an error at its word offers each value exactly once, whatever
-// becomes of the server's scripts meanwhile.
-func TestFaultOfferAllWhileScriptsAreFlushed(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, done := context.WithCancel(deadline(t))
-	d := b.delayed(t)
-	var flusher sync.WaitGroup
-	flushes := 0
-	flusher.Go(func() {
-		for ctx.Err() == nil {
-			_ = pauseFor(ctx, time.Duration(rand.Int64N(int64(4*time.Millisecond))))
-			if b.redis.ScriptFlush(ctx).Err() == nil {
-				flushes++
-			}
-		}
-	})
-	const total = 10_000
-	values := make([]string, total)
-	for i := range values {
-		values[i] = fmt.Sprint(i)
-	}
-	for len(values) > 0 {
-		n, err := d.OfferAll(ctx, time.Hour, values...)
-		values = values[n:]
-		if err != nil {
-			require.NotErrorIs(t, err, dq.ErrUncertain)
-			t.Log(err)
-		}
-	}
-	done()
-	flusher.Wait()
-	t.Logf("%d flushes", flushes)
-	got := expect(total)
-	all, err := d.ReadAll(deadline(t))
-	require.NoError(t, err)
-	for _, v := range all {
-		got.add(v)
-	}
-	got.requireOnce(t, deadline(t))
-}
-
 func pauseFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -399,47 +357,6 @@ func TestFaultCloseIsBounded(t *testing.T) {
 			within(t, slack, "the calls", calls.Wait)
 		})
 	}
-}
-
-// A context without a deadline that is cancelled ends every call at once, also where
-// the server stands still.
-func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
-	t.Parallel()
-	s := redistest.Process(t)
-	b := setupOn(t, s, "orders")
-	d := b.delayed(t)
-	require.NoError(t, d.Offer(deadline(t), "v", time.Hour))
-	require.NoError(t, s.Nodes()[0].Pause())
-	ctx, cancel := context.WithCancel(t.Context())
-	calls := map[string]func() error{
-		"Offer":       func() error { return d.Offer(ctx, "v", time.Hour) },
-		"OfferAll":    func() error { _, err := d.OfferAll(ctx, time.Hour, "a", "b"); return err },
-		"queue Offer": func() error { return b.queue.Offer(ctx, "v") },
-		"Poll":        func() error { _, err := b.queue.Poll(ctx); return err },
-		"Take":        func() error { _, err := b.queue.Take(ctx); return err },
-		"Size":        func() error { _, err := d.Size(ctx); return err },
-		"Ready": func() error {
-			return dq.NewSender(dq.NewTaker(b.client, "new", codec.String{})).Ready(ctx)
-		},
-		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
-	}
-	type result struct {
-		name string
-		err  error
-	}
-	results := make(chan result, len(calls))
-	for name, call := range calls {
-		go func() { results <- result{name, call()} }()
-	}
-	_ = pauseFor(t.Context(), 200*time.Millisecond) // all are under way
-	cancel()
-	began := time.Now()
-	for range calls {
-		r := <-results
-		t.Logf("%s: %s, %v", r.name, time.Since(began).Round(time.Millisecond), r.err)
-		require.ErrorIs(t, r.err, context.Canceled, r.name)
-	}
-	require.Less(t, time.Since(began), time.Second+slack)
 }
 
 // A server that accepts and says nothing, as one whose process stands still.

@@ -114,29 +114,6 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	require.Equal(t, []string{"while nobody listens", "while a script runs", "while it is a replica"}, values)
 }
 
-// How long it waits can be said, and its context ends it.
-func TestFaultHowLongAnOfferWaits(t *testing.T) {
-	t.Parallel()
-	s := redistest.Process(t)
-	patient, hasty := setupOn(t, s, "orders"), setupOn(t, s, "orders", dq.WithOfferRetryTimeout(0))
-	ctx := deadline(t)
-	waits, fails := patient.delayed(t), hasty.delayed(t)
-	require.NoError(t, s.Nodes()[0].Kill())
-	err := fails.Offer(ctx, "v", time.Hour)
-	require.ErrorContains(t, err, "refused")
-	require.NotErrorIs(t, err, dq.ErrUncertain)
-	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	err = waits.Offer(short, "v", time.Hour)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, dq.ErrUncertain)
-	require.Error(t, short.Err())
-	require.Less(t, time.Since(began), time.Second+slack)
-	_, err = dq.NewClient(patient.redis, dq.WithOfferRetryTimeout(-1))
-	require.ErrorContains(t, err, "expected 0 or more, got -1ns")
-}
-
 // failures notes the errors of transfers, and whether one had a code.
 type failures struct{ code atomic.Pointer[string] }
 

@@ -1,7 +1,6 @@
 package dq_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -296,31 +294,6 @@ func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	return read["ticket"]
 }
 
-// The reply to an offer is lost: its ticket reports whether it was queued.
-func TestTicketOfAnUncertainOffer(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	p := redistest.NewProxy(t, s.Addr)
-	b := at(t, s, "redis://"+p.Addr+"?max_retries=5")
-	d := b.delayed(t)
-	require.NoError(t, d.Offer(t.Context(), "first", time.Hour)) // the script is known
-	p.Set(redis.Fault{Drop: redis.Replies}, nil)
-	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	uncertain, err := d.OfferTicket(short, "second", time.Hour)
-	require.ErrorIs(t, err, dq.ErrUncertain)
-	p.Heal()
-	p.Reset()
-	require.Equal(t, int64(2), b.redis.LLen(t.Context(), b.names.Pending).Val(), "it was never sent twice")
-	direct := dq.NewSender(setupOn(t, s, "orders").queue)
-	require.NoError(t, direct.Cancel(t.Context(), uncertain))
-	require.Equal(t, int64(1), b.redis.LLen(t.Context(), b.names.Pending).Val())
-
-	refused, err := d.OfferTicket(t.Context(), "v", -1)
-	require.ErrorIs(t, err, dq.ErrNegativeDelay)
-	require.Zero(t, refused)
-}
-
 // A user without the keys of unlisting cancels; one without a command that it takes is told, and
 // nothing has changed.
 func TestCancelWithFewRights(t *testing.T) {
@@ -399,48 +372,4 @@ func TestRemove(t *testing.T) {
 			require.EqualValues(t, 1, b.redis.LLen(ctx, b.names.Pending).Val())
 		})
 	}
-}
-
-func TestRemoveFunc(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
-	var all []string
-	for i := range 3000 {
-		all = append(all, fmt.Sprint(i))
-	}
-	_, err := q.OfferAll(ctx, time.Hour, all...)
-	require.NoError(t, err)
-	n, err := q.RemoveFunc(ctx, func(v string) bool { return strings.HasSuffix(v, "7") })
-	require.NoError(t, err)
-	require.Equal(t, 300, n)
-	require.EqualValues(t, 2700, b.redis.LLen(ctx, b.names.Pending).Val())
-	require.EqualValues(t, 2700, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	_, err = q.RemoveFunc(ended, func(string) bool { return true })
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestReschedule(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
-	ticket, err := q.Offer(ctx, "v", time.Hour)
-	require.NoError(t, err)
-	later, err := q.Reschedule(ctx, ticket, 2*time.Hour)
-	require.NoError(t, err)
-	require.InDelta(t, float64(time.Hour), float64(later.Due().Sub(ticket.Due())), float64(time.Minute))
-	require.ErrorIs(t, q.Cancel(ctx, ticket), dq.ErrNotWaiting, "the ticket of before")
-	_, err = q.Reschedule(ctx, later, -1)
-	require.ErrorIs(t, err, dq.ErrNegativeDelay)
-
-	soon, err := q.Reschedule(ctx, later, 20*time.Millisecond)
-	require.NoError(t, err)
-	v, err := q.Take(ctx) // this Client knows of it
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
-	_, err = q.Reschedule(ctx, soon, time.Hour)
-	require.ErrorIs(t, err, dq.ErrNotWaiting)
-	require.NotErrorIs(t, err, dq.ErrUncertain)
 }
