@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Call is a command of a client with the commands of its script, read once.
@@ -53,44 +54,26 @@ func (e *MemberError) Unwrap() error { return e.Err }
 // Calls groups the lines of a recording into calls. Inner commands belong to the script call right before them. Calls of a
 // recording with inner commands only are rebuilt. An inner command without a script call gives a *LineError, a member from
 // which no call can be rebuilt a *MemberError.
-func Calls(rec *Recording) ([]Call, error) {
-	deviations, err := DeviationsOf(rec)
-	if err != nil {
-		return nil, err
+func Calls(rec *Recording, d Deviations) ([]Call, error) {
+	if d.ScriptCallsAbsent {
+		return rebuild(rec, d)
 	}
-	if deviations.ScriptCallsAbsent {
-		return rebuild(rec, deviations)
-	}
-	calls, orphan := group(rec.Lines)
-	if orphan != nil {
-		return nil, &LineError{*orphan, "this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it"}
+	calls := Group(rec.Lines)
+	if i := slices.IndexFunc(calls, func(c Call) bool { return c.Line.Inner() }); i >= 0 {
+		return nil, &LineError{calls[i].Line, "this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it"}
 	}
 	return calls, nil
 }
 
 // Group is Calls for lines without a recording around them: nothing is rebuilt, and an inner command that belongs to no
-// script call is a call of its own.
-func Group(lines []Line) []Call {
-	calls, _ := group(lines)
-	return calls
-}
-
-// group puts inner commands under the script call before them, and reads what each call says: nothing behind it reads a
-// line again. The first inner command that has no call is returned; it becomes one of its own.
-func group(lines []Line) (calls []Call, orphan *Line) {
-	for i, l := range lines {
-		switch {
-		case !l.Inner():
-			calls = append(calls, newCall(l))
-		case len(calls) > 0 && callsScript(calls[len(calls)-1].Line):
-			last := &calls[len(calls)-1]
-			last.Inner = append(last.Inner, l)
-		default:
-			calls = append(calls, newCall(l))
-			if orphan == nil {
-				orphan = &lines[i]
-			}
+// script call is a call of its own. It reads what each call says: nothing behind it reads a line again.
+func Group(lines []Line) (calls []Call) {
+	for _, l := range lines {
+		if last := len(calls) - 1; l.Inner() && last >= 0 && callsScript(calls[last].Line) {
+			calls[last].Inner = append(calls[last].Inner, l)
+			continue
 		}
+		calls = append(calls, newCall(l))
 	}
-	return calls, orphan
+	return calls
 }

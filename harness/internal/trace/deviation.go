@@ -9,20 +9,19 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// rebuilder makes the calls of offers and transfers from the commands inside their scripts. Some arguments show only
-// elsewhere in the recording.
-type rebuilder struct {
-	lengthSize   int
-	destinations map[string]string      // by timeout set: the list that its transfers push to
-	layouts      map[string]wire.Layout // by timeout set: of its first readable member
-	uses         map[string]int         // how often the recording names a member
-	fallback     wire.Layout            // of a queue without members
-}
-
-// rebuild returns the calls of a recording without script calls. A call follows from the command that begins its
-// script; the other commands are left for the comparison.
+// rebuild makes the calls of a recording without script calls. A call follows from the command that begins its script; the
+// other commands are left for the comparison.
 func rebuild(rec *Recording, d Deviations) (calls []Call, err error) {
-	r := newRebuilder(rec, d)
+	lists := map[string]string{} // by timeout set: the queues "orders" and "{orders}" have the same one, and a transfer pushes to one
+	uses := map[string]int{}     // how often the recording names a member
+	for _, l := range rec.Lines {
+		for _, i := range memberArgs(l) {
+			uses[l.Args[i]]++
+		}
+		if l.Inner() && l.Name() == "rpush" {
+			lists[wire.NamesOf(l.Arg(1)).TimeoutSet] = l.Arg(1)
+		}
+	}
 	for i := 0; i < len(rec.Lines); {
 		l, end := rec.Lines[i], i+1
 		c := newCall(l)
@@ -30,9 +29,16 @@ func rebuild(rec *Recording, d Deviations) (calls []Call, err error) {
 			for end < len(rec.Lines) && rec.Lines[end].Inner() && rec.Lines[end].Name() != "zadd" && rec.Lines[end].Name() != "zrangebyscore" {
 				end++
 			}
-			if c, err = r.call(rec.Lines[i:end]); err != nil {
+			dest, ok := lists[l.Arg(1)]
+			if !ok {
+				dest, _ = wire.DestinationOf(l.Arg(1))
+			}
+			args, err := scriptCall(rec.Lines[i:end], wire.NamesOf(dest), d.LengthSize, uses)
+			if err != nil {
 				return nil, err
 			}
+			c = newCall(Line{Time: l.Time, DB: l.DB, Peer: RebuiltPeer, Args: args, Number: l.Number})
+			c.Inner, c.Rebuilt = rec.Lines[i:end], true
 		}
 		calls = append(calls, c)
 		i = end
@@ -40,124 +46,46 @@ func rebuild(rec *Recording, d Deviations) (calls []Call, err error) {
 	return calls, nil
 }
 
-func newRebuilder(rec *Recording, d Deviations) *rebuilder {
-	r := &rebuilder{d.LengthSize, map[string]string{}, map[string]wire.Layout{}, map[string]int{}, wire.Newest().Layout()}
-	if release, err := wire.ParseRelease(rec.Field("version")); err == nil {
-		r.fallback = release.Layout()
-	}
-	transferred := ""
-	for _, l := range rec.Lines {
-		for _, i := range memberArgs(l) {
-			r.uses[l.Args[i]]++
-		}
-		switch set := l.Arg(1); {
-		case !l.Inner():
-			transferred = ""
-		case l.Name() == "zrangebyscore":
-			transferred = set
-		case l.Name() == "zadd":
-			transferred = ""
-			if _, known := r.layouts[set]; !known && len(l.Args) == 4 {
-				if m, err := unpackAny(l.Args[3], d.LengthSize, nil); err == nil {
-					r.layouts[set] = m.Layout
-				}
-			}
-		case l.Name() == "rpush" && transferred != "" && wire.NamesOf(set).TimeoutSet == transferred:
-			r.destinations[transferred] = set
-		}
-	}
-	return r
-}
-
-// names returns the names of the queue with a timeout set. The queues "orders" and "{orders}" have the same set: only a
-// transfer shows which one it is.
-func (r *rebuilder) names(l Line, args int) (wire.Names, error) {
-	dest, ok := r.destinations[l.Arg(1)]
-	if !ok {
-		dest, ok = wire.DestinationOf(l.Arg(1))
-	}
-	names := wire.NamesOf(dest)
-	if !ok || len(l.Args) != args || names.TimeoutSet != l.Args[1] {
-		return names, &LineError{l, fmt.Sprintf("neither offer nor transfer: expected %s of a timeout set, %s…, with %d arguments", l.Args[0], timeoutSetPrefix, args-1)}
-	}
-	return names, nil
-}
-
-// call rebuilds the call whose script made lines.
-func (r *rebuilder) call(lines []Line) (c Call, err error) {
+// scriptCall is the call of a queue whose script sent lines. An offer has the member of ZADD or RPUSH, whichever the recording names
+// more often: the comparison shows the odd one.
+func scriptCall(lines []Line, n wire.Names, lengthSize int, uses map[string]int) ([]string, error) {
 	first := lines[0]
-	for _, l := range lines[1:] {
-		if !slices.Contains([]string{"rpush", "lrem", "zrem", "zrange", "publish"}, l.Name()) {
-			return c, &LineError{l, "this command was called by a script that is neither offer nor transfer, and its call was not recorded"}
-		}
-	}
-	var args []string
-	switch first.Name() {
-	case "zadd":
-		args, err = r.offer(lines)
-	case "zrangebyscore":
-		args, err = r.transfer(lines)
-	default:
-		err = &LineError{first, "this command was called by a script whose call was not recorded, and no offer (zadd …) or transfer (zrangebyscore …) begins with it"}
-	}
-	if err != nil {
-		return c, err
-	}
-	c = newCall(Line{Time: first.Time, DB: first.DB, Peer: RebuiltPeer, Args: args, Number: first.Number})
-	c.Inner, c.Rebuilt = lines, true
-	return c, nil
-}
-
-// offer takes the member from ZADD or RPUSH, whichever the recording names more often: the comparison shows the odd one.
-func (r *rebuilder) offer(lines []Line) ([]string, error) {
-	zadd := lines[0]
-	names, err := r.names(zadd, 4)
-	if err != nil {
-		return nil, err
-	}
-	member := zadd.Args[3]
-	for _, l := range lines[1:] {
-		if l.Name() == "rpush" && len(l.Args) == 3 && r.uses[l.Args[2]] > r.uses[member] {
-			member = l.Args[2]
-		}
-	}
-	m, err := unpackAny(member, r.lengthSize, nil)
-	if err != nil {
-		return nil, &MemberError{zadd, err}
-	}
-	random := string(m.ID[:])
-	if m.Layout == wire.LayoutDLc0 {
-		number, ok := wire.RandomForID(m.ID)
-		if !ok {
-			return nil, &MemberError{zadd, errors.New("the first 8 bytes of the member are a double that is no 64-bit integer: Redisson packs only such")}
-		}
-		random = strconv.FormatInt(number, 10)
-	}
-	keys := []string{names.Destination, names.TimeoutSet, names.Pending, names.Channel}
-	return evalArgs(wire.ScriptOffer, m.Layout, keys, zadd.Args[2], random, string(m.Value)), nil
-}
-
-func (r *rebuilder) transfer(lines []Line) ([]string, error) {
-	first := lines[0]
-	names, err := r.names(first, 7)
-	if err != nil {
-		return nil, err
-	}
-	layout, known := r.layouts[names.TimeoutSet]
+	foreign := n.TimeoutSet != first.Arg(1) || slices.ContainsFunc(lines[1:], func(l Line) bool {
+		return !slices.Contains([]string{"rpush", "lrem", "zrem", "zrange", "publish"}, l.Name())
+	})
 	switch {
-	case !known:
-		layout = r.fallback
-	case len(lines) == 1: // the script ended at its first member: it reads the other layout
-		layout = layout.Other()
-	}
-	if i := slices.IndexFunc(lines, func(l Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
-		m, err := unpackAny(lines[i].Args[3], r.lengthSize, nil)
-		if err != nil {
-			return nil, &MemberError{lines[i], err}
+	case !foreign && first.Name() == "zadd" && len(first.Args) == 4:
+		member := first.Args[3]
+		for _, l := range lines[1:] {
+			if l.Name() == "rpush" && uses[l.Arg(2)] > uses[member] {
+				member = l.Arg(2)
+			}
 		}
-		layout = m.Layout
+		m, err := unpackAny(member, lengthSize, nil)
+		if err != nil {
+			return nil, &MemberError{first, err}
+		}
+		random := string(m.ID[:])
+		if m.Layout == wire.LayoutDLc0 {
+			number, ok := wire.RandomForID(m.ID)
+			if !ok {
+				return nil, &MemberError{first, errors.New("the first 8 bytes of the member are a double that is no 64-bit integer: Redisson packs only such")}
+			}
+			random = strconv.FormatInt(number, 10)
+		}
+		return evalArgs(wire.ScriptOffer, m.Layout, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, first.Args[2], random, string(m.Value)), nil
+	case !foreign && first.Name() == "zrangebyscore" && len(first.Args) == 7:
+		layout := wire.Newest().Layout() // without a member any does the same
+		if i := slices.IndexFunc(lines, func(l Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
+			m, err := unpackAny(lines[i].Args[3], lengthSize, nil)
+			if err != nil {
+				return nil, &MemberError{lines[i], err}
+			}
+			layout = m.Layout
+		}
+		return evalArgs(wire.ScriptTransfer, layout, []string{n.Destination, n.TimeoutSet, n.Pending}, first.Args[3], first.Args[6]), nil
 	}
-	return evalArgs(wire.ScriptTransfer, layout, []string{names.Destination, names.TimeoutSet, names.Pending}, first.Args[3], first.Args[6]), nil
+	return nil, &LineError{first, "the call of the script that begins here was not recorded, and it is neither an offer (zadd …) nor a transfer (zrangebyscore …) of a delayed queue"}
 }
 
 func evalArgs(script wire.ScriptName, layout wire.Layout, keys []string, args ...string) []string {

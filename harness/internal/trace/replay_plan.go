@@ -39,9 +39,9 @@ func NewReplayPlan(rec *Recording) (*ReplayPlan, error) {
 	if len(rec.Lines) == 0 {
 		return nil, fmt.Errorf("%s: the recording has no commands", rec.Path)
 	}
-	calls, err := Calls(rec)
+	deviations, err := DeviationsOf(rec)
 	if err == nil {
-		err = p.addSteps(calls)
+		err = p.addSteps(deviations)
 	}
 	if err == nil {
 		err = p.findScripts()
@@ -56,8 +56,8 @@ func NewReplayPlan(rec *Recording) (*ReplayPlan, error) {
 	return p, nil
 }
 
-func (p *ReplayPlan) addSteps(calls []Call) error {
-	deviations, err := DeviationsOf(p.Recording)
+func (p *ReplayPlan) addSteps(deviations Deviations) error {
+	calls, err := Calls(p.Recording, deviations)
 	if err != nil {
 		return err
 	}
