@@ -288,9 +288,10 @@ type ServerStats struct {
 	CPUShare float64 `json:"cpu_share,omitempty"`
 }
 
-// ServerCPUPerMessage is in ns; NaN if it is unknown, or nothing was delivered.
+// ServerCPUPerMessage is in ns; NaN if it is unknown, or nothing was delivered. A server that names no processor time,
+// such as the embedded one, shows 0.
 func (r *Document) ServerCPUPerMessage() float64 {
-	if r.ServerStats == nil || r.Counts.Delivered == 0 {
+	if r.ServerStats == nil || r.ServerStats.CPUSeconds == 0 || r.Counts.Delivered == 0 {
 		return math.NaN()
 	}
 	return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
