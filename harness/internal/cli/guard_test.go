@@ -118,7 +118,8 @@ func (f *fleet) migrate(release string) {
 	half := f.start(migrate...)
 	time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
 	f.kill(half)
-	require.NoError(f.t, f.start(migrate...).Wait())
+	output, err := exec.CommandContext(f.ctx, "dq-bench", append(migrate, "--redis", f.srv.URL())...).CombinedOutput()
+	require.NoError(f.t, err, string(output))
 }
 
 // drained waits until nothing waits.
@@ -177,13 +178,13 @@ func TestGuardsOfAFleet(t *testing.T) {
 	sides := []*side{{release: "3.16.6"}, {release: "4.7.0"}}
 	oldest, endOld := context.WithCancel(f.ctx)
 	newest, endNew := context.WithCancel(f.ctx)
-	defer endNew()
-	defer endOld()
-	var running sync.WaitGroup
-	running.Go(func() { sides[0].run(oldest, t, f.conn, f.queues) })
+	defer func() { endNew(); endOld() }()
+	var old, running sync.WaitGroup
+	old.Go(func() { sides[0].run(oldest, t, f.conn, f.queues) })
 	running.Go(func() { sides[1].run(newest, t, f.conn, f.queues) })
 	f.killGuards(length, kills, func() { require.NoError(t, f.srv.Nodes()[0].Restart(f.ctx)) })
 	endOld() // the roll is over
+	old.Wait()
 	f.migrate("4.7.0")
 	endNew()
 	running.Wait()

@@ -288,8 +288,7 @@ type ServerStats struct {
 	CPUShare float64 `json:"cpu_share,omitempty"`
 }
 
-// ServerCPUPerMessage is in ns; NaN if it is unknown, or nothing was delivered. A server that names no processor time,
-// such as the embedded one, shows 0.
+// ServerCPUPerMessage is in ns; NaN if nothing was delivered, or the server names no processor time, as the embedded one.
 func (r *Document) ServerCPUPerMessage() float64 {
 	if r.ServerStats == nil || r.ServerStats.CPUSeconds == 0 || r.Counts.Delivered == 0 {
 		return math.NaN()
