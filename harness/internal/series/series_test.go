@@ -466,7 +466,7 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nfaults:\n  - {kind: cut, at: 1h}\n":                       "expected cut at 1h0m0s to end before the offers do",
 		"about: x\nfleet:\n  - {takes: true}\n  - all\n":                     "f.yaml:4: expected keys and their values",
 		"about: x\ncancel:\n  shar: 1\n":                                     "f.yaml:3: field shar not found",
-		"about: x\nproducers: [5]\n":                                         "f.yaml:2: expected one value",
+		"about: x\nproducers: [5]\n":                                         "f.yaml:2: producers: expected one value",
 		"about: x\nproducers: many\n":                                        `f.yaml:2: producers: expected a whole number, got "many"`,
 		"about: x\nrate: 5/s\nrate: 6/s\n":                                   "f.yaml:3:",
 		"about: x\nqueue: q\n":                                               "f.yaml:2: field queue not found",

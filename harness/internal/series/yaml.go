@@ -137,8 +137,7 @@ const maxCount = 1000
 
 // members reads one process, or count of the same.
 func members(node *yaml.Node) ([]plan.Member, error) {
-	var m plan.Member
-	count := 1
+	m, count := plan.Member{}, 1
 	_, err := keys{"driver": &m.Driver, "count": &count, "offers": &m.Offers, "takes": &m.Takes, "from": &m.From, "to": &m.To, "kill": &m.Kill}.read(node)
 	switch {
 	case err != nil:
@@ -162,10 +161,9 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i].Value, aliased(mapping.Content[i+1])
+		err := k.assign(key, value)
 		if slices.Contains(given, key) {
 			err = fmt.Errorf("%s is there already", key)
-		} else {
-			err = k.assign(key, value)
 		}
 		if err != nil {
 			return nil, AtLine(mapping.Content[i].Line, err)
@@ -187,17 +185,20 @@ func (k keys) assign(key string, value *yaml.Node) error {
 	case func(*yaml.Node) error:
 		return to(value)
 	case *[]string:
-		return value.Decode(to)
+		if value.Decode(to) != nil {
+			return fmt.Errorf("%s: expected a list of texts", key)
+		}
+		return nil
 	case plan.Value:
-		return scalar(value, to.Set)
+		return scalar(key, value, to.Set)
 	default:
-		return scalar(value, func(text string) error { return plan.Assign(key, to, text) })
+		return scalar(key, value, func(text string) error { return plan.Assign(key, to, text) })
 	}
 }
 
-func scalar(node *yaml.Node, set func(text string) error) error {
+func scalar(key string, node *yaml.Node, set func(text string) error) error {
 	if node.Kind != yaml.ScalarNode {
-		return errors.New("expected one value")
+		return fmt.Errorf("%s: expected one value", key)
 	}
 	return set(node.Value)
 }
