@@ -442,7 +442,6 @@ variants:
 	require.Len(t, b.Plan.Fleet, 4)
 	require.Equal(t, "driver offers and takes", b.Plan.Fleet[2].String())
 	require.Equal(t, "memory takes from 1s", b.Plan.Fleet[3].String())
-
 }
 
 func TestFilesAreStrict(t *testing.T) {

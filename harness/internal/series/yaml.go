@@ -237,8 +237,7 @@ var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d
 
 // AtLine moves the line number that the YAML package writes into its text; an error without one gets the line.
 func AtLine(line int, err error) *trace.FileError {
-	var placed *trace.FileError
-	if errors.As(err, &placed) {
+	if placed, ok := errors.AsType[*trace.FileError](err); ok {
 		return placed
 	}
 	message := err.Error()
