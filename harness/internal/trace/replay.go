@@ -151,11 +151,9 @@ func (r *replaying) perform(ctx context.Context) (*ReplayResult, error) {
 		return nil, err
 	}
 	result := r.plan.result()
-	if err := r.readState(ctx, result); err != nil {
+	result.Divergence = compareReplayed(r.expected, r.shown)
+	if err := r.judgeState(ctx, result); err != nil {
 		return nil, err
-	}
-	if result.Divergence = compareReplayed(r.expected, r.shown); result.Divergence == nil {
-		result.Divergence = r.compareState(result)
 	}
 	result.Identical = result.Divergence == nil
 	return result, nil

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -100,6 +101,7 @@ func (p *ReplayPlan) addSteps(deviations Deviations) error {
 		peers[c.Peer] = true
 		p.steps = append(p.steps, s)
 	}
+	slices.SortStableFunc(p.keys, func(a, b Key) int { return cmp.Compare(a.DB, b.DB) })
 	if len(peers) > maxPeers {
 		return fmt.Errorf("the recording has %d peers, at most %d are replayed; split it", len(peers), maxPeers)
 	}
@@ -143,27 +145,27 @@ func isOfConnection(l Line) bool {
 	return false
 }
 
+// What a replay does not send, and of some commands the only parts that it does.
+var (
+	unsent = named(`flushall flushdb swapdb shutdown config debug save bgsave bgrewriteaof replicaof slaveof failover acl module migrate
+		restore monitor sync psync replconf latency`)
+	parts = map[string]map[string]bool{
+		"script": named("load exists"), "function": named("load exists"), "client": named("setinfo capa setname getname id info"),
+		"cluster": named("info nodes slots shards keyslot myid"),
+	}
+)
+
 // unreplayable says why no server gets a command; "" if it may.
 func unreplayable(l Line) string {
-	sub := strings.ToLower(l.Arg(1))
-	switch name := l.Name(); name {
-	case "flushall", "flushdb", "swapdb", "shutdown", "config", "debug", "save", "bgsave", "bgrewriteaof", "replicaof",
-		"slaveof", "failover", "acl", "module", "migrate", "restore", "monitor", "sync", "psync", "replconf", "latency":
-		return "replay does not send " + strings.ToUpper(name) + ": it changes more than the keys of the recording"
-	case "script", "function":
-		if sub != "load" && sub != "exists" {
-			return "replay does not send " + strings.ToUpper(name+" "+sub) + ": it changes more than the keys of the recording"
-		}
-	case "client":
-		if !slices.Contains([]string{"setinfo", "capa", "setname", "getname", "id", "info"}, sub) {
-			return "replay does not send CLIENT " + strings.ToUpper(sub) + ": it concerns other connections"
-		}
-	case "cluster":
-		if !slices.Contains([]string{"info", "nodes", "slots", "shards", "keyslot", "myid"}, sub) {
-			return "replay does not send CLUSTER " + strings.ToUpper(sub)
-		}
+	some, sub := parts[l.Name()], strings.ToLower(l.Arg(1))
+	if !unsent[l.Name()] && (some == nil || some[sub]) {
+		return ""
 	}
-	return ""
+	name := strings.ToUpper(l.Name())
+	if some != nil {
+		name += " " + strings.ToUpper(sub)
+	}
+	return "replay does not send " + name + ": it reaches beyond the keys and the connections of the recording"
 }
 
 // findScripts gathers the script texts that the server must have before the first command: of each EVALSHA that ran

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,36 +102,32 @@ func memberDivergence(rec *Recording, e *MemberError) *Divergence {
 	}
 }
 
-// readState reads every key and channel of the recording, and the names of all other keys of an own server, into a result.
-func (r *replaying) readState(ctx context.Context, result *ReplayResult) error {
-	keys := map[int][]Key{}
-	for _, k := range r.plan.keys {
-		keys[k.DB] = append(keys[k.DB], k)
+// judgeState reads every key and channel of the recording into a result. If the lines are equal, it compares the keys and the
+// subscriptions with the model's.
+func (r *replaying) judgeState(ctx context.Context, result *ReplayResult) error {
+	compare := result.Divergence == nil
+	differs := func(want, got string) {
+		if compare && want != got && result.Divergence == nil {
+			result.Divergence = stateDivergence(want, got)
+		}
 	}
-	for _, db := range slices.Sorted(maps.Keys(keys)) {
-		if err := r.control.Do(ctx, "SELECT", db).Err(); err != nil {
-			return fmt.Errorf("database %d: %w", db, err)
-		}
-		for _, k := range keys[db] {
-			key, err := r.readKey(ctx, k)
-			if err != nil {
-				return err
-			}
-			if key.Type != "none" {
-				result.Keys = append(result.Keys, key)
+	for i, k := range r.plan.keys {
+		if i == 0 || r.plan.keys[i-1].DB != k.DB {
+			if err := r.inDatabase(ctx, k.DB, result, differs); err != nil {
+				return fmt.Errorf("database %d: %w", k.DB, err)
 			}
 		}
-		if !r.target.Own {
-			continue
-		}
-		names, err := r.control.Do(ctx, "KEYS", "*").StringSlice()
+		key, err := r.readKey(ctx, k)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if k := (Key{DB: db, Name: name}); !slices.Contains(keys[db], k) {
-				result.Keys = append(result.Keys, ReplayKey{DB: db, Name: name, Type: "unexpected"})
-			}
+		if key.Type != "none" {
+			result.Keys = append(result.Keys, key)
+		}
+		if command, unknown := r.model.Unknown[k]; !unknown {
+			differs(modelled(r.model.Values[k]).describe(k.Name), key.describe(k.Name))
+		} else if compare {
+			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", Quoted(k.Name), command))
 		}
 	}
 	for _, channel := range r.plan.channels {
@@ -143,8 +138,27 @@ func (r *replaying) readState(ctx context.Context, result *ReplayResult) error {
 		if n > 0 {
 			result.Channels = append(result.Channels, ReplayChannel{channel, n})
 		}
+		if want := int64(len(r.model.Subscribers[channel])); want != n {
+			differs(fmt.Sprintf("%d subscribers of %s", want, Quoted(channel)), fmt.Sprint(n))
+		}
 	}
 	return nil
+}
+
+// inDatabase selects a database. On an own server it notes the keys there that the recording does not name.
+func (r *replaying) inDatabase(ctx context.Context, db int, result *ReplayResult, differs func(want, got string)) error {
+	err := r.control.Do(ctx, "SELECT", db).Err()
+	if err != nil || !r.target.Own {
+		return err
+	}
+	names, err := r.control.Do(ctx, "KEYS", "*").StringSlice()
+	for _, name := range names {
+		if !slices.Contains(r.plan.keys, Key{DB: db, Name: name}) {
+			result.Keys = append(result.Keys, ReplayKey{DB: db, Name: name, Type: "unexpected"})
+			differs("no key "+Quoted(name), "it exists")
+		}
+	}
+	return err
 }
 
 func (r *replaying) readKey(ctx context.Context, k Key) (key ReplayKey, err error) {
@@ -167,38 +181,6 @@ func (r *replaying) readKey(ctx context.Context, k Key) (key ReplayKey, err erro
 		key.elements = members
 	}
 	return key, err
-}
-
-// compareState compares the server's keys and subscriptions with the model's.
-func (r *replaying) compareState(result *ReplayResult) *Divergence {
-	found := map[Key]ReplayKey{}
-	for _, k := range result.Keys {
-		found[Key{DB: k.DB, Name: k.Name}] = k
-		if k.Type == "unexpected" {
-			return stateDivergence("no key "+Quoted(k.Name), "it exists")
-		}
-	}
-	for _, k := range r.plan.keys {
-		if command, unknown := r.model.Unknown[k]; unknown {
-			result.Deviations = append(result.Deviations, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", Quoted(k.Name), command))
-			continue
-		}
-		if want, got := modelled(r.model.Values[k]).describe(k.Name), found[k].describe(k.Name); want != got {
-			return stateDivergence(want, got)
-		}
-	}
-	for _, channel := range r.plan.channels {
-		want, got := int64(len(r.model.Subscribers[channel])), int64(0)
-		for _, c := range result.Channels {
-			if c.Name == channel {
-				got = c.Subscribers
-			}
-		}
-		if want != got {
-			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, Quoted(channel)), fmt.Sprint(got))
-		}
-	}
-	return nil
 }
 
 func stateDivergence(want, got string) *Divergence {
