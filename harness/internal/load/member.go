@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,8 +186,8 @@ func (m *member) clientName() string {
 
 func (m *member) onEvent(line json.RawMessage) {
 	var told struct {
-		Samples []byte         `json:"samples"`
-		Errors  program.Errors `json:"errors"`
+		Samples []byte            `json:"samples"`
+		Errors  map[string]string `json:"errors"`
 	}
 	err := json.Unmarshal(line, &told)
 	e := m.engine
@@ -195,7 +196,9 @@ func (m *member) onEvent(line json.RawMessage) {
 	if err == nil && !m.broken {
 		err = program.Decode(told.Samples, func(s program.Sample) error { return e.add(m, s) })
 	}
-	e.errs.Keep(told.Errors)
+	for _, call := range program.Failing {
+		e.errs[call] = cmp.Or(e.errs[call], told.Errors[call])
+	}
 	e.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("reported what cannot be: %w", err)

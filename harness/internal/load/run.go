@@ -131,8 +131,8 @@ type engine struct {
 	meter  *meter // of the measured phase
 	notes  []string
 	faults []run.AgentFault
-	errs   program.Errors // the first ones of the agents
-	each   []look         // the server each second
+	errs   map[string]string // the first ones of the agents, by program.Failing
+	each   []look            // the server each second
 
 	progress Progress
 	final    *run.Document // nil before the end
@@ -155,7 +155,7 @@ func newEngine(o Options) *engine {
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
-	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}}
+	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
 	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
@@ -333,15 +333,15 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.schedule.MeanRate(), killed)
 	}
 	failed := "offers failed"
-	if e.errs.Offer == "" {
+	if e.errs["offer"] == "" {
 		failed = "offers were never answered"
 	}
 	for _, told := range []struct {
 		n           int64
 		what, first string
 	}{
-		{p.unsure(), failed, e.errs.Offer}, {p.takeErrors, "takes failed", e.errs.Take},
-		{p.tooLate, "removals were too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs.Remove},
+		{p.unsure(), failed, e.errs["offer"]}, {p.takeErrors, "takes failed", e.errs["take"]},
+		{p.tooLate, "removals were too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs["remove"]},
 		{out.Counts.Foreign, "values on the queue were not of this run", ""},
 		{p.dropped, "samples were dropped by an agent that could not send them", ""},
 	} {

@@ -1,10 +1,10 @@
 package program
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,17 +41,8 @@ const (
 	endTimeout  = 5 * time.Second        // in which cancelled offers and takes end
 )
 
-// Errors are the first ones of each kind, empty if there was no error.
-type Errors struct {
-	Offer  string `json:"offer,omitempty"`
-	Take   string `json:"take,omitempty"`
-	Remove string `json:"remove,omitempty"`
-}
-
-// Keep keeps the first error of each kind.
-func (e *Errors) Keep(next Errors) {
-	*e = Errors{cmp.Or(e.Offer, next.Offer), cmp.Or(e.Take, next.Take), cmp.Or(e.Remove, next.Remove)}
-}
+// Failing are the calls whose first error an agent reports.
+var Failing = []string{"offer", "take", "remove"}
 
 type agent struct {
 	*Host
@@ -76,8 +67,8 @@ type agent struct {
 	halt      context.CancelFunc
 	out       []byte
 	dropped   int64
-	errors    Errors
-	told      Errors
+	errors    map[string]string // the first of each of Failing
+	reported  int               // of them
 
 	writing sync.Mutex
 }
@@ -187,7 +178,7 @@ func (a *agent) send(i due) {
 	case err != nil:
 		kind = Failed
 	}
-	a.failed(&a.errors.Offer, err)
+	a.failed("offer", err)
 	a.sample(Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.epoch.Wall(time.Now())})
 	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
 		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
@@ -208,7 +199,7 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 	case !found:
 		kind = TooLate
 	}
-	a.failed(&a.errors.Remove, err)
+	a.failed("remove", err)
 	a.sample(Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
 }
 
@@ -229,7 +220,7 @@ func (a *agent) consume(q driver.Queue) {
 		switch {
 		case err != nil && a.takes.Err() != nil:
 		case err != nil:
-			a.failed(&a.errors.Take, err)
+			a.failed("take", err)
 			a.sample(Sample{Kind: TakeFail})
 			Pause(a.takes, takeRetry)
 		case value != nil:
@@ -240,14 +231,11 @@ func (a *agent) consume(q driver.Queue) {
 	}
 }
 
-func (a *agent) failed(first *string, err error) {
-	if err == nil {
-		return
-	}
+func (a *agent) failed(call string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if *first == "" {
-		*first = err.Error()
+	if err != nil && a.errors[call] == "" {
+		a.errors[call] = err.Error()
 	}
 }
 
@@ -271,8 +259,8 @@ func (a *agent) flush() {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	a.mu.Lock()
-	out, dropped, errs, news := a.out, a.dropped, a.errors, a.errors != a.told
-	a.out, a.dropped, a.told = nil, 0, a.errors
+	out, dropped, errs, news := a.out, a.dropped, maps.Clone(a.errors), len(a.errors) > a.reported
+	a.out, a.dropped, a.reported = nil, 0, len(a.errors)
 	a.mu.Unlock()
 	if dropped > 0 {
 		out = Append(out, Sample{Kind: Dropped, A: dropped})

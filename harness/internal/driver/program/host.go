@@ -120,7 +120,7 @@ func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO(), ready: newFIFO()}
+	a := &agent{Host: h, setup: s, run: run, queues: queues, event: event, items: newFIFO(), ready: newFIFO(), errors: map[string]string{}}
 	_, polls := queues[0].(driver.Poller)
 	_, removes := queues[0].(driver.Remover)
 	switch {
