@@ -25,19 +25,14 @@ func (i Identity) String() string {
 	return i.Name + ":" + i.Version
 }
 
-// Target is the server of a driver's queues.
-type Target struct {
-	// RedisURL is a go-redis style URL of the server, password included. It is empty for drivers that need no server.
-	RedisURL string
-}
-
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
 	// Open connects, opens the destination queue of each name, and returns them in that order once due messages are
 	// being transferred. An implementation that can serve several queues over one client does, as one service with many queues
-	// would; the client ends when all of them are closed. If one cannot be opened, all are closed.
-	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
+	// would; the client ends when all of them are closed. If one cannot be opened, all are closed. redisURL is a go-redis
+	// style URL of the server, password included, empty for drivers that need no server.
+	Open(ctx context.Context, redisURL string, names ...string) ([]Queue, error)
 }
 
 // Queue is a delay queue under load. Offer and Take may be called from many goroutines at once. It shows further abilities by

@@ -24,8 +24,8 @@ func (d portDriver[C, Q]) Identity() driver.Identity { return d.port.Identity }
 // release cannot read, the queue takes offers all the same, and a load shows their fate.
 const readyPatience = 500 * time.Millisecond
 
-func (d portDriver[C, Q]) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	client, err := d.port.Connect(ctx, Args{Redis: target.RedisURL})
+func (d portDriver[C, Q]) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
+	client, err := d.port.Connect(ctx, Args{Redis: redisURL})
 	if err != nil {
 		return nil, err
 	}

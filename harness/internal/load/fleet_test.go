@@ -334,7 +334,7 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			q, err := d.Open(t.Context(), driver.Target{RedisURL: o.RedisURL}, p.Queue)
+			q, err := d.Open(t.Context(), o.RedisURL, p.Queue)
 			require.NoError(t, err)
 			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
 			require.NoError(t, q[0].Close())

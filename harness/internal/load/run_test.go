@@ -31,8 +31,8 @@ type wrapped struct {
 	wrap func(q driver.Queue) driver.Queue
 }
 
-func (w wrapped) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	queues, err := w.Memory.Open(ctx, target, names...)
+func (w wrapped) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
+	queues, err := w.Memory.Open(ctx, redisURL, names...)
 	for i, q := range queues {
 		queues[i] = w.wrap(q)
 	}

@@ -57,9 +57,9 @@ func (d asynqDriver) Identity() driver.Identity {
 }
 
 // Open starts an asynq server for each name, whose only handler waits until a taker comes.
-func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+func (d asynqDriver) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		opt, err := redis.ParseURL(target.RedisURL)
+		opt, err := redis.ParseURL(redisURL)
 		if err != nil {
 			return nil, fmt.Errorf("redis: %w", err)
 		}

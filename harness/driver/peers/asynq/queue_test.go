@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // says so.
 func TestQueueDelivers(t *testing.T) {
 	d := asynqDriver{Check: 100 * time.Millisecond, Forward: 100 * time.Millisecond, Handlers: 2}
-	queues, err := d.Open(t.Context(), driver.Target{RedisURL: redistest.Redis(t).URL()}, "orders")
+	queues, err := d.Open(t.Context(), redistest.Redis(t).URL(), "orders")
 	require.NoError(t, err)
 	q := queues[0]
 	t.Cleanup(func() { _ = q.Close() })
@@ -100,7 +100,7 @@ func TestLoadThroughTheProgram(t *testing.T) {
 }
 
 func TestOpenTellsOfAServerThatIsNotThere(t *testing.T) {
-	_, err := asynqDriver{}.Open(t.Context(), driver.Target{RedisURL: "redis://127.0.0.1:1"}, "orders")
+	_, err := asynqDriver{}.Open(t.Context(), "redis://127.0.0.1:1", "orders")
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 

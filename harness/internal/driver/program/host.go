@@ -116,7 +116,7 @@ func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map
 	if _, err := fmt.Sscanf(s.RunID, "%08x", &run); err != nil || len(s.Queues) == 0 || s.Senders < 0 || s.MostSenders < s.Senders {
 		return nil, fmt.Errorf("load.open: expected a run_id of 8 hex digits, queues and senders, got %+v", s)
 	}
-	queues, err := h.driver.Open(ctx, driver.Target{RedisURL: s.Redis}, s.Queues...)
+	queues, err := h.driver.Open(ctx, s.Redis, s.Queues...)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ func (d DQ) Identity() driver.Identity {
 }
 
 // Open makes one client for all the queues, and waits half a second at most for their first transfers.
-func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	return portOf(d).Driver().Open(ctx, target, names...)
+func (d DQ) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
+	return portOf(d).Driver().Open(ctx, redisURL, names...)
 }
 
 // Serve answers requests of the driver protocol until in ends, by the clock that the environment names (program.ClockOfEnvironment).

@@ -25,8 +25,8 @@ func (m Memory) Timing() clock.Clock { return cmp.Or(m.Clock, clock.System()) }
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
 
-// Open returns new, empty queues and ignores the target.
-func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]driver.Queue, error) {
+// Open returns new, empty queues and ignores the URL.
+func (m Memory) Open(_ context.Context, _ string, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(string) (driver.Queue, error) {
 		q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
 		go q.own()

@@ -59,13 +59,13 @@ func (d Redis) Identity() driver.Identity {
 }
 
 // Open connects, and takes over the messages of the temp list.
-func (d Redis) Open(_ context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+func (d Redis) Open(_ context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		conn, err := redis.ConnectMany(target.RedisURL, poolSize)
+		conn, err := redis.ConnectMany(redisURL, poolSize)
 		if err != nil {
 			return nil, err
 		}
-		moving, err := redis.Connect(target.RedisURL)
+		moving, err := redis.Connect(redisURL)
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}

@@ -138,6 +138,6 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 }
 
 // Open refuses: the queues of a program are opened in it, by the ops.
-func (p Program) Open(context.Context, driver.Target, ...string) ([]driver.Queue, error) {
+func (p Program) Open(context.Context, string, ...string) ([]driver.Queue, error) {
 	return nil, fmt.Errorf("driver %s: its queues are opened in its own process", p)
 }

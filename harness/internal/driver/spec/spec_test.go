@@ -128,7 +128,7 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 func TestDriverOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
 	for _, d := range []DQ{{Release: wire.Newest()}, {Release: wire.Newest(), Faithful: true}} {
-		queues, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, d.Identity().String(), "other")
+		queues, err := d.Open(t.Context(), srv.URL(), d.Identity().String(), "other")
 		require.NoError(t, err)
 		require.NoError(t, queues[1].Close())
 		q := queues[0]
@@ -150,7 +150,7 @@ func TestDriverOffersTakesAndCancels(t *testing.T) {
 
 func openMemory(t *testing.T) *memoryQueue {
 	t.Helper()
-	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), driver.Target{}, "q")
+	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), "", "q")
 	require.NoError(t, err)
 	q := opened[0].(*memoryQueue) //nolint:forcetypeassert // Open returns no other
 	t.Cleanup(func() { require.NoError(t, q.Close()) })
@@ -252,10 +252,10 @@ const queueName = "orders"
 
 // bench is a driver on a Redis of its own.
 type bench struct {
-	d      driver.Driver
-	target driver.Target
-	conn   redis.Conn
-	ctx    context.Context
+	d    driver.Driver
+	url  string
+	conn redis.Conn
+	ctx  context.Context
 }
 
 // onRedis runs a test for each of the two drivers.
@@ -276,12 +276,12 @@ func newBench(t *testing.T, d driver.Driver) *bench {
 	t.Cleanup(func() { conn.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
-	return &bench{d: d, target: driver.Target{RedisURL: srv.URL()}, conn: conn, ctx: ctx}
+	return &bench{d: d, url: srv.URL(), conn: conn, ctx: ctx}
 }
 
 func (b *bench) open(t *testing.T) driver.Queue {
 	t.Helper()
-	opened, err := b.d.Open(b.ctx, b.target, queueName)
+	opened, err := b.d.Open(b.ctx, b.url, queueName)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = opened[0].Close() })
 	return opened[0]
