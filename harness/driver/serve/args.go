@@ -64,6 +64,9 @@ type request struct {
 	Op                                     string
 	Handle, Client, Codec, ValueType, Unit string
 	Bytes                                  []byte
+	Items                                  []byte // of load.offer
+	Consumers                              []int  // of load.take
+	Abandon                                bool   // of load.halt
 	Args
 
 	line  []byte

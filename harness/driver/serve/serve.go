@@ -44,7 +44,7 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 
 type server struct {
 	hello program.Hello
-	host  *program.Host // nil if no load can be made
+	loads *loads // nil if no load can be made
 	// do carries out the ops that a server does not know itself; nil if there are no others. event sends fields as an event
 	// of the request.
 	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
@@ -68,8 +68,8 @@ func (s *server) load(d driver.Driver, has func(capability string) bool) {
 	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
 		by = timed.Timing()
 	}
-	s.host = program.NewHost(d, by)
-	for _, capability := range program.Capabilities {
+	s.loads = &loads{driver: d, clock: by, epoch: program.NewEpoch(), agents: map[string]*agent{}}
+	for _, capability := range capabilities {
 		if has(capability) {
 			s.hello.Capabilities = append(s.hello.Capabilities, capability)
 		}
@@ -143,8 +143,8 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 			cancel()
 		}
 		return ok, nil
-	case s.host != nil && strings.HasPrefix(r.Op, "load."):
-		return s.host.Do(ctx, r.Op, r.line, func(fields map[string]any) { event("samples", fields) })
+	case s.loads != nil && strings.HasPrefix(r.Op, "load."):
+		return s.loads.do(ctx, r, func(fields map[string]any) { event("samples", fields) })
 	case r.wrong != nil:
 		return nil, fmt.Errorf("%s: %w", r.Op, r.wrong)
 	case s.do != nil:

@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
@@ -227,20 +226,18 @@ func FuzzServe(f *testing.F) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add("load.offer", `{"handle":"load-1","items":"AA=="}`)
-	f.Add("load.take", `{"handle":"load-1","consumers":[-1]}`)
-	f.Fuzz(func(t *testing.T, op, arguments string) {
-		h := program.NewHost(spec.Memory{}, clock.System())
-		event := func(map[string]any) {}
-		opened, err := h.Do(t.Context(), "load.open", []byte(`{"queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`), event)
+	f.Add("load.offer", []byte{0}, 0)
+	f.Add("load.take", []byte{}, -1)
+	f.Fuzz(func(t *testing.T, op string, items []byte, consumer int) {
+		c := start(t)
+		c.send(`{"id":1,"op":"load.open","queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`)
+		require.Equal(t, true, c.next()["ok"])
+		line, err := json.Marshal(map[string]any{"id": 2, "op": op, "handle": "load-1", "items": items, "consumers": []int{consumer}})
 		require.NoError(t, err)
-		if op != "load.open" {
-			_, _ = h.Do(t.Context(), op, []byte(arguments), event)
-		}
-		handle, err := json.Marshal(opened)
-		require.NoError(t, err)
-		_, _ = h.Do(t.Context(), "load.end", handle, event)
-		_, _ = h.Do(t.Context(), "load.close", handle, event)
+		c.send(string(line))
+		c.next()
+		c.send(`{"id":3,"op":"load.end","handle":"load-1"}`)
+		c.next()
 	})
 }
 

@@ -1,10 +1,10 @@
-// Package program has both ends of the driver protocol (docs/protocol.md).
+// Package program is the driver protocol (docs/protocol.md).
 //
 // A Link is the caller's end of an implementation: Start starts a program and links to it by its pipes, Connect links to one at the
 // other end of a connection, and Local to an implementation in this process, which answers the same lines.
 //
-// A Host makes load next to an implementation, as a coordinator (package load) orders. Only the coordinator knows the plan and
-// counts. A Host gets Items shortly before their instants and consumers that take, and reports a Sample for each event.
+// The other end is package serve, or a program in another language. Under load, a coordinator (package load) sends it Items shortly
+// before their instants, and it reports a Sample for each event.
 package program
 
 import (

@@ -385,7 +385,7 @@ func TestRecordsSurviveTheirWay(t *testing.T) {
 	keep := func(s Sample) error { got = append(got, s); return nil }
 	require.NoError(t, Decode(Append(nil, sample), keep))
 	require.Equal(t, []Sample{sample}, got)
-	require.ErrorContains(t, Decode(make([]byte, sampleSize+1), keep), "records of 25 bytes")
+	require.ErrorContains(t, Decode(make([]byte, SampleSize+1), keep), "records of 25 bytes")
 }
 
 func TestDueAt(t *testing.T) {

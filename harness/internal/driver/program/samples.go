@@ -61,8 +61,8 @@ type Sample struct {
 	A, B   int64
 }
 
-// sampleSize is the length of a Sample that is encoded; an Item has 32 bytes.
-const sampleSize = 25
+// SampleSize is the length of a Sample that is encoded; an Item has 32 bytes.
+const SampleSize = 25
 
 // Append encodes a record: its fields in their order, little-endian.
 func Append[T Sample | Item](b []byte, record T) []byte {

@@ -1,4 +1,4 @@
-package program
+package serve
 
 import (
 	"context"
@@ -11,42 +11,20 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
-
-// Setup is sent to an agent once, by load.open.
-type Setup struct {
-	Redis       string   `json:"redis"`
-	Queues      []string `json:"queues"`
-	RunID       string   `json:"run_id"` // 8 hex digits
-	PayloadSize int      `json:"payload_size"`
-	// Senders offer at once; if all of them wait for answers, more are started, to MostSenders.
-	Senders     int `json:"senders"`
-	MostSenders int `json:"most_senders"`
-	Consumers   int `json:"consumers"` // that take at once, at most
-	// Poll, if above 0, makes each consumer look every so often, in ns, instead of waiting for a value.
-	Poll    time.Duration `json:"poll,omitempty"`
-	Work    time.Duration `json:"work,omitempty"`    // how long a consumer is busy with each value, in ns
-	Cancels bool          `json:"cancels,omitempty"` // items may have a CancelAfter
-	Each    bool          `json:"each,omitempty"`    // every sample is written before the next step, so that a kill loses no sample
-	// ClientName names the connections, and Codec how values are written: for programs that have these.
-	ClientName string `json:"client_name,omitempty"`
-	Codec      string `json:"codec,omitempty"`
-}
 
 const (
-	flushEvery  = 20 * time.Millisecond  // samples are sent
-	takeRetry   = 100 * time.Millisecond // after a take that failed
-	mostKept    = 64 << 20               // bytes of samples that a coordinator has not read
-	lineSamples = 20_000 * sampleSize    // bytes of samples in a line
-	endTimeout  = 5 * time.Second        // in which cancelled offers and takes end
+	flushEvery  = 20 * time.Millisecond       // samples are sent
+	takeRetry   = 100 * time.Millisecond      // after a take that failed
+	mostKept    = 64 << 20                    // bytes of samples that a coordinator has not read
+	lineSamples = 20_000 * program.SampleSize // bytes of samples in a line
+	endTimeout  = 5 * time.Second             // in which cancelled offers and takes end
 )
 
-// Failing are the calls whose first error an agent reports.
-var Failing = []string{"offer", "take", "remove"}
-
 type agent struct {
-	*Host
-	setup  Setup
+	*loads
+	setup  program.Setup
 	run    uint32
 	queues []driver.Queue
 	event  func(fields map[string]any) // one call at a time
@@ -67,7 +45,7 @@ type agent struct {
 	halt      context.CancelFunc
 	out       []byte
 	dropped   int64
-	errors    map[string]string // the first of each of Failing
+	errors    map[string]string // the first of each of program.Failing
 	reported  int               // of them
 
 	writing sync.Mutex
@@ -75,7 +53,7 @@ type agent struct {
 
 // due is an item, to be skipped once skip ends, and the time since which it is ready.
 type due struct {
-	Item
+	program.Item
 	since time.Time
 	skip  context.Context
 }
@@ -131,7 +109,7 @@ func (a *agent) pace() {
 	defer timer.Close()
 	for next, ok := a.items.pop(); ok; next, ok = a.items.pop() {
 		if clock.SleepUntil(next.skip, a.clock, timer, a.epoch.Instant(next.At)) != nil {
-			a.sample(Sample{Kind: Skipped, Index: next.Index})
+			a.sample(program.Sample{Kind: program.Skipped, Index: next.Index})
 			continue
 		}
 		if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
@@ -157,7 +135,7 @@ func (a *agent) startSender() {
 // send offers one message, unless it is to be skipped. Its due instant is taken just before the call.
 func (a *agent) send(i due) {
 	if i.skip.Err() != nil {
-		a.sample(Sample{Kind: Skipped, Index: i.Index})
+		a.sample(program.Sample{Kind: program.Skipped, Index: i.Index})
 		return
 	}
 	a.mu.Lock()
@@ -165,21 +143,21 @@ func (a *agent) send(i due) {
 	a.mu.Unlock()
 	sent := time.Now()
 	wall := a.epoch.Wall(sent)
-	value := Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
+	value := program.Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
 	if a.setup.Each {
-		a.sample(Sample{Kind: Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
+		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
 	}
-	queue := a.queues[int(i.Index&^Warm)%len(a.queues)]
+	queue := a.queues[int(i.Index&^program.Warm)%len(a.queues)]
 	err := queue.Offer(offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond)
-	kind := Offered
+	kind := program.Offered
 	switch {
 	case errors.Is(err, driver.ErrRefused):
-		kind = Refused
+		kind = program.Refused
 	case err != nil:
-		kind = Failed
+		kind = program.Failed
 	}
 	a.failed("offer", err)
-	a.sample(Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.epoch.Wall(time.Now())})
 	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
 		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
 		time.AfterFunc(time.Until(at), func() { a.remove(remover, i.Index, value) })
@@ -192,15 +170,15 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 	if a.takes.Err() != nil {
 		return
 	}
-	kind := Removed
+	kind := program.Removed
 	switch {
 	case err != nil:
-		kind = Unmoved
+		kind = program.Unmoved
 	case !found:
-		kind = TooLate
+		kind = program.TooLate
 	}
 	a.failed("remove", err)
-	a.sample(Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
 }
 
 // consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
@@ -210,7 +188,7 @@ func (a *agent) consume(q driver.Queue) {
 		var err error
 		if a.setup.Poll == 0 {
 			value, err = q.Take(a.takes)
-		} else if Pause(a.takes, a.setup.Poll) {
+		} else if program.Pause(a.takes, a.setup.Poll) {
 			var found bool
 			if value, found, err = q.(driver.Poller).Poll(a.takes); !found {
 				value = nil
@@ -221,12 +199,12 @@ func (a *agent) consume(q driver.Queue) {
 		case err != nil && a.takes.Err() != nil:
 		case err != nil:
 			a.failed("take", err)
-			a.sample(Sample{Kind: TakeFail})
-			Pause(a.takes, takeRetry)
+			a.sample(program.Sample{Kind: program.TakeFail})
+			program.Pause(a.takes, takeRetry)
 		case value != nil:
-			kind, index, due := ParsePayload(value, a.run)
-			a.sample(Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
-			Pause(a.takes, a.setup.Work)
+			kind, index, due := program.ParsePayload(value, a.run)
+			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
+			program.Pause(a.takes, a.setup.Work)
 		}
 	}
 }
@@ -240,10 +218,10 @@ func (a *agent) failed(call string, err error) {
 }
 
 // sample keeps a sample until it is sent. Unread samples are dropped in the end, and counted.
-func (a *agent) sample(s Sample) {
+func (a *agent) sample(s program.Sample) {
 	a.mu.Lock()
 	if len(a.out) < mostKept {
-		a.out = Append(a.out, s)
+		a.out = program.Append(a.out, s)
 	} else {
 		a.dropped++
 	}
@@ -263,7 +241,7 @@ func (a *agent) flush() {
 	a.out, a.dropped, a.reported = nil, 0, len(a.errors)
 	a.mu.Unlock()
 	if dropped > 0 {
-		out = Append(out, Sample{Kind: Dropped, A: dropped})
+		out = program.Append(out, program.Sample{Kind: program.Dropped, A: dropped})
 	}
 	for len(out) > lineSamples {
 		a.event(map[string]any{"samples": out[:lineSamples]})
@@ -276,7 +254,7 @@ func (a *agent) flush() {
 	a.event(last)
 }
 
-func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
+func (a *agent) held(ctx context.Context) (all program.HeldBy, err error) {
 	for _, q := range a.queues {
 		holder, can := q.(driver.Inspector)
 		if !can {
@@ -288,8 +266,8 @@ func (a *agent) held(ctx context.Context) (all HeldBy, err error) {
 		}
 		all.Held += n
 		err = holder.Values(ctx, func(value []byte) {
-			if index, due, ok := FindPayload(value, a.run); ok {
-				all.Samples = Append(all.Samples, Sample{Kind: Held, Index: index, A: due})
+			if index, due, ok := program.FindPayload(value, a.run); ok {
+				all.Samples = program.Append(all.Samples, program.Sample{Kind: program.Held, Index: index, A: due})
 			}
 		})
 		if err != nil {
