@@ -44,6 +44,7 @@ type delivery struct {
 	value []byte
 	ctx   context.Context
 	end   context.CancelCauseFunc
+	lost  atomic.Bool
 
 	// The Worker's mu guards the rest.
 	until    time.Time // the lease's end, at the earliest
@@ -362,7 +363,7 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 }
 
 func (w *Worker) loseLease(d *delivery) {
-	if w.handles(d) {
+	if w.handles(d) && d.lost.CompareAndSwap(false, true) {
 		d.end(ErrLeaseLost)
 		w.client.tell(LeaseLost{d.Delivery})
 	}

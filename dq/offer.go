@@ -80,16 +80,17 @@ func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...
 			return confirmed, err
 		}
 		confirmed++
-		batch := values[1:min(len(values), offerBatch)]
-		if q.client.durable != nil {
-			batch = nil
+		values = values[1:]
+		batch := values[:min(len(values), offerBatch-1)]
+		if q.client.durable != nil || len(batch) == 0 {
+			continue
 		}
 		n, err := q.offerBatch(ctx, delay, batch)
 		confirmed += n
 		if err != nil {
 			return confirmed, err
 		}
-		values = values[1+len(batch):]
+		values = values[len(batch):]
 	}
 	return confirmed, nil
 }

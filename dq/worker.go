@@ -83,6 +83,8 @@ type Worker struct {
 	stop             context.CancelFunc
 	cancel           context.CancelCauseFunc
 	done, abandoned  chan struct{}
+	abandon          sync.Once
+	unended          []Delivery // when Shutdown gave up
 	fetching         sync.WaitGroup
 	holding          sync.WaitGroup // of held
 	isAlone          sync.Mutex     // held while a message is handled by itself, or may be soon, and as long again
@@ -200,15 +202,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.fetches = false
 	w.mu.Unlock()
 	w.fetching.Wait()
-	ended := w.settled()
+	settled := make(chan struct{})
+	go func() { w.holding.Wait(); close(settled) }()
+	select {
+	case <-settled:
+	case <-w.abandoned: // by Shutdown
+	}
 	w.cancel(ErrClosed)
 	keeper.Wait()
-	if ended && w.client.ctx.Err() == nil {
-		w.giveBackStaged()
-	}
 	if w.client.ctx.Err() != nil {
 		return ErrClosed
 	}
+	w.giveBackStaged()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
@@ -234,18 +239,25 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	w.cancel(context.Cause(ctx))
-	grace := time.NewTimer(unendedGrace)
-	defer grace.Stop()
 	select {
 	case <-w.done:
 		return nil
-	case <-grace.C:
+	case <-time.After(unendedGrace):
 	}
-	failed := &ShutdownError{Err: context.Cause(ctx)}
+	w.abandon.Do(func() { w.releaseAll(context.WithoutCancel(ctx)) })
+	<-w.done
+	if len(w.unended) == 0 {
+		return nil
+	}
+	return &ShutdownError{Running: w.unended, Err: context.Cause(ctx)}
+}
+
+// releaseAll gives all messages that are held back to their queues.
+func (w *Worker) releaseAll(ctx context.Context) {
 	for q, all := range byQueue(w.all()) {
-		released, err := w.settleOnce(context.WithoutCancel(ctx), q, release, "", all)
+		released, err := w.settleOnce(ctx, q, release, "", all)
 		for i, d := range all {
-			failed.Running = append(failed.Running, d.Delivery)
+			w.unended = append(w.unended, d.Delivery)
 			if err == nil && released[i] == settled {
 				w.client.tell(GivenBack{d.Delivery})
 			} else {
@@ -254,23 +266,6 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 		}
 	}
 	close(w.abandoned)
-	<-w.done
-	if len(failed.Running) == 0 {
-		return nil
-	}
-	return failed
-}
-
-// settled waits until the fate of all messages is known; false when Shutdown has given up.
-func (w *Worker) settled() bool {
-	all := make(chan struct{})
-	go func() { w.holding.Wait(); close(all) }()
-	select {
-	case <-all:
-		return true
-	case <-w.abandoned:
-		return false
-	}
 }
 
 // giveBackStaged puts what BLMOVE has staged for this Worker back to the front of the queues: no other process may have one.

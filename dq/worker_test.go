@@ -403,3 +403,48 @@ func TestWorkerOnAnOlderServer(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, func() { _ = b.redis.RPush(context.Background(), "orders", "v").Err() })
 	require.Equal(t, "v", <-handled)
 }
+
+// A Shutdown that gives up, and another at the same time, give back what a handler holds and what waits staged for one.
+func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	ctx := deadline(t)
+	other, err := dq.NewQueue(b.client, "others", codec.String{})
+	require.NoError(t, err)
+	begun, ends, ran := make(chan string, 2), make(chan struct{}), make(chan error, 1)
+	defer close(ends)
+	hangs := func(_ context.Context, m *dq.Message[string]) error { begun <- m.Queue; <-ends; return nil }
+	w := dq.NewWorker(b.client, dq.WorkerOptions{Concurrency: 1})
+	dq.Handle(w, queueOf(t, b, codec.String{}), hangs)
+	dq.Handle(w, other, hangs)
+	go func() { ran <- w.Run(ctx) }()
+	for _, queue := range []string{"orders", "others"} {
+		n, err := queueOf(t, b, codec.String{}).OfferAll(ctx, time.Hour, "later") // in one command: one event
+		require.Equal(t, 1, n)
+		require.NoError(t, err)
+		require.NoError(t, b.redis.RPush(ctx, queue, "v").Err())
+		if queue == "orders" {
+			require.Equal(t, queue, <-begun)
+		}
+	}
+	require.Equal(t, 2, events.get("Offered"))
+	staged := scripts.LeaseNamesOf("others").Staged
+	require.Eventually(t, func() bool { return b.redis.LLen(ctx, staged).Val() == 1 }, testDeadline, time.Millisecond)
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	results := make(chan error, 2)
+	for range cap(results) {
+		go func() { results <- w.Shutdown(over) }()
+	}
+	for range cap(results) {
+		var unended *dq.ShutdownError
+		require.ErrorAs(t, <-results, &unended)
+		require.Len(t, unended.Running, 1)
+	}
+	require.NoError(t, <-ran)
+	require.Zero(t, b.redis.Exists(ctx, staged).Val())
+	for _, queue := range []string{"orders", "others"} {
+		require.Equal(t, []string{"v"}, b.redis.LRange(ctx, queue, 0, -1).Val())
+	}
+}

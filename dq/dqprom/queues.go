@@ -61,11 +61,11 @@ func (q *Queues) Collect(to chan<- prometheus.Metric) {
 
 func (q *Queues) collect(ctx context.Context, name string, to chan<- prometheus.Metric) error {
 	names, leases := wire.NamesOf(name), scripts.LeaseNamesOf(name)
-	var counts [4]*redis.IntCmd
+	var counts [5]*redis.IntCmd
 	var head *redis.ZSliceCmd
 	var now *redis.TimeCmd
 	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		counts = [...]*redis.IntCmd{p.ZCard(ctx, names.TimeoutSet), p.LLen(ctx, names.Destination), p.ZCard(ctx, leases.Leases), p.ZCard(ctx, leases.Dead)}
+		counts = [...]*redis.IntCmd{p.ZCard(ctx, names.TimeoutSet), p.LLen(ctx, names.Destination), p.ZCard(ctx, leases.Leases), p.ZCard(ctx, leases.Dead), p.LLen(ctx, leases.Staged)}
 		// A score below zero is never due: it is no head.
 		head = p.ZRangeByScoreWithScores(ctx, names.TimeoutSet, &redis.ZRangeBy{Min: "0", Max: "+inf", Count: 1})
 		now = p.Time(ctx)
@@ -78,6 +78,7 @@ func (q *Queues) collect(ctx context.Context, name string, to chan<- prometheus.
 	if first := head.Val(); len(first) > 0 {
 		late = max(0, float64(now.Val().UnixMilli())-first[0].Score) / 1000
 	}
+	counts[1].SetVal(counts[1].Val() + counts[4].Val()) // a Worker has staged these, and may be gone
 	for i, desc := range []*prometheus.Desc{waiting, ready, held, dead} {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(counts[i].Val()), label(name))
 	}
