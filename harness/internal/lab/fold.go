@@ -25,21 +25,24 @@ func fold(root, release string, folder fs.FS) error {
 		return err
 	}
 	all := map[wire.Release]fs.FS{}
-	known, err := fs.ReadDir(recordings.Redisson(), ".")
-	if err != nil {
-		return err
-	}
+	known, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
 	for _, dir := range known {
-		r, err1 := wire.ParseRelease(dir.Name())
-		files, err2 := fs.Sub(recordings.Redisson(), dir.Name())
-		if all[r] = files; errors.Join(err1, err2) != nil {
-			return errors.Join(err1, err2)
+		r, err := wire.ParseRelease(dir.Name())
+		if all[r], _ = fs.Sub(recordings.Redisson(), dir.Name()); err != nil {
+			return err
 		}
 	}
 	all[added] = folder
 	p := packer{index: map[string]map[wire.Release]string{}, forms: map[string][]form{}, order: slices.SortedFunc(maps.Keys(all), wire.Release.Compare)}
 	for _, r := range p.order {
-		if err := p.add(r, all[r]); err != nil {
+		names, err := fs.Glob(all[r], "*.monitor")
+		if err == nil && len(names) == 0 {
+			err = errors.New("expected recordings, one NAME.monitor for each section")
+		}
+		for _, name := range names {
+			err = errors.Join(err, p.add(r, all[r], name))
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
 	}
@@ -59,56 +62,33 @@ type packer struct {
 	forms map[string][]form                  // by case
 }
 
-// add takes the recordings of a release, one file for each section.
-func (p *packer) add(release wire.Release, folder fs.FS) error {
-	names, err := fs.Glob(folder, "*.monitor")
-	if err == nil && len(names) == 0 {
-		err = errors.New("expected recordings, one NAME.monitor for each section")
-	}
+// add takes the recording of a section at a release.
+func (p *packer) add(release wire.Release, folder fs.FS, name string) error {
+	text, err := fs.ReadFile(folder, name)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		text, err := fs.ReadFile(folder, name)
+	absent, order, texts := recordings.Split(text)
+	for id, why := range absent {
+		p.set(id, release, recordings.Absent+why)
+	}
+	for _, id := range order {
+		rec, err := trace.Read(texts[id], release.String())
 		if err != nil {
 			return err
 		}
-		absent, order, cases := recordings.Split(text)
-		if len(absent)+len(order) == 0 {
-			return fmt.Errorf("%s: expected cases, got none", name)
+		meaning, err := trace.Normalise(rec, release.String(), rec.Lines[1:]) // without the mark
+		if err != nil {
+			return fmt.Errorf("%s: %w", id, err)
 		}
-		for id, why := range absent {
-			p.set(id, release, recordings.Absent+why)
+		const tolerance = time.Second
+		i := slices.IndexFunc(p.forms[id], func(f form) bool { return trace.Compare(f.trace, meaning, tolerance) == nil })
+		if i < 0 {
+			i = len(p.forms[id])
+			p.forms[id] = append(p.forms[id], form{release.String(), texts[id], meaning})
 		}
-		for _, id := range order {
-			if err := p.addCase(id, release, cases[id]); err != nil {
-				return fmt.Errorf("%s: %w", id, err)
-			}
-		}
+		p.set(id, release, p.forms[id][i].release)
 	}
-	return nil
-}
-
-func (p *packer) addCase(id string, release wire.Release, text []byte) error {
-	rec, err := trace.Read(text, release.String())
-	if err != nil {
-		return err
-	}
-	seen := rec.Cases()
-	if len(seen) != 1 {
-		return fmt.Errorf("expected one case, got %d", len(seen))
-	}
-	meaning, err := trace.Normalise(rec, release.String(), seen[0].Lines)
-	if err != nil {
-		return err
-	}
-	const tolerance = time.Second
-	i := slices.IndexFunc(p.forms[id], func(f form) bool { return trace.Compare(f.trace, meaning, tolerance) == nil })
-	if i < 0 {
-		i = len(p.forms[id])
-		p.forms[id] = append(p.forms[id], form{release.String(), text, meaning})
-	}
-	p.set(id, release, p.forms[id][i].release)
 	return nil
 }
 
