@@ -215,7 +215,7 @@ const delayTolerance = 5 * time.Second
 // judgeLines compares the lines with the recording that judges the case, as strictly as the level says, and writes the
 // outcome into the result. If the recording is of another release, the catalogue judges the scripts besides.
 func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures []string, err error) {
-	source := verdictSource{recordedCase: recordedCase{absent: c.Trace}}
+	source := recordedCase{absent: c.Trace}
 	if c.Trace == "" {
 		if source, err = oracle.source(c, r.Release); err != nil {
 			return nil, err

@@ -24,7 +24,8 @@ type Oracle struct {
 type recordedCase struct {
 	recording *trace.Recording
 	lines     []trace.Line
-	absent    string // why there are no lines: the real Redisson could not run the case
+	absent    string       // why there are no lines, so that replies and keys decide
+	release   wire.Release // zero for none
 }
 
 // NewOracle has the recordings of a folder that holds one folder for each release, in it one recording for each section.
@@ -33,16 +34,16 @@ func NewOracle(files fs.FS) *Oracle {
 	entries, _ := fs.ReadDir(files, ".") // a folder that is not there has none
 	for _, entry := range entries {
 		if release, err := wire.LookupRelease(entry.Name()); err == nil {
-			o.cases[release] = sync.OnceValue(func() map[string]recordedCase { return loadRelease(files, entry.Name()) })
+			o.cases[release] = sync.OnceValue(func() map[string]recordedCase { return loadRelease(files, release) })
 		}
 	}
 	o.releases = slices.SortedFunc(maps.Keys(o.cases), wire.Release.Compare)
 	return o
 }
 
-func loadRelease(files fs.FS, dir string) map[string]recordedCase {
+func loadRelease(files fs.FS, release wire.Release) map[string]recordedCase {
 	cases := map[string]recordedCase{}
-	paths, _ := fs.Glob(files, path.Join(dir, "*.monitor")) // a right pattern
+	paths, _ := fs.Glob(files, path.Join(release.String(), "*.monitor")) // a right pattern
 	for _, p := range paths {
 		text, unread := fs.ReadFile(files, p)
 		recording, err := trace.Read(text, p)
@@ -51,44 +52,38 @@ func loadRelease(files fs.FS, dir string) map[string]recordedCase {
 		}
 		for _, c := range recording.Cases() {
 			if c.ID != "" {
-				cases[c.ID] = recordedCase{recording: recording, lines: c.Lines}
+				cases[c.ID] = recordedCase{recording, c.Lines, "", release}
 			}
 		}
 		for _, f := range recording.Fields {
 			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == trace.AbsentKey {
-				cases[id] = recordedCase{recording: recording, absent: why}
+				cases[id] = recordedCase{recording, nil, why, release}
 			}
 		}
 	}
 	return cases
 }
 
-// verdictSource is the recording that a case is judged by. If it is absent, replies and keys decide.
-type verdictSource struct {
-	recordedCase
-	release wire.Release
-}
-
 // source returns the recording that judges a case: of the release itself, else of the nearest earlier, else later, release
 // of the same line with the case and the same scripts. A recorded release without the case is an error.
-func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
+func (o *Oracle) source(c *Case, release wire.Release) (recordedCase, error) {
 	missing := "no recorded release has this case with the same scripts"
 	if slices.Contains(o.releases, release) {
 		switch own, ok := o.cases[release]()[c.ID]; {
 		case !ok:
-			return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
+			return recordedCase{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
 		case own.absent == "":
-			return verdictSource{recordedCase: own, release: release}, nil
+			return own, nil
 		default:
 			missing = "it could not be recorded: " + own.absent
 		}
 	}
 	for _, r := range o.neighbours(release) {
 		if recorded, ok := o.cases[r]()[c.ID]; ok && recorded.absent == "" && c.HoldsFor(r) && sameScripts(recorded, r, release) {
-			return verdictSource{recordedCase: recorded, release: r}, nil
+			return recorded, nil
 		}
 	}
-	return verdictSource{recordedCase: recordedCase{absent: missing}}, nil
+	return recordedCase{absent: missing}, nil
 }
 
 // neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, newest first, then the later ones.

@@ -121,9 +121,8 @@ type Timeline struct {
 	call   []Line         // of which more inner lines may come
 	own    bool           // call is judged
 	multi  map[string][]Line
-	missed []Call           // of scripts that the server did not know
-	steps  map[*Queue]*Step // of the call under way
-	order  []*Step
+	missed []Call  // of scripts that the server did not know
+	steps  []*Step // of the call under way, one for each queue
 	now    int64
 	broken []Breach
 }
@@ -190,7 +189,7 @@ func (t *Timeline) flush() {
 
 // step applies what one call does at once, and judges it.
 func (t *Timeline) step(c Call, lines []Line) {
-	t.steps, t.order = map[*Queue]*Step{}, nil
+	t.steps = nil
 	for _, l := range lines {
 		var named []*Queue
 		for i, arg := range l.Args[min(1, len(l.Args)):] {
@@ -214,7 +213,7 @@ func (t *Timeline) step(c Call, lines []Line) {
 	case c.Script != nil:
 		t.postpone(c)
 	}
-	for _, s := range t.order {
+	for _, s := range t.steps {
 		s.Call = c
 		if t.own {
 			t.judge(s)
@@ -228,13 +227,12 @@ func (t *Timeline) step(c Call, lines []Line) {
 
 // of is the step of a queue in the call under way.
 func (t *Timeline) of(q *Queue) *Step {
-	s := t.steps[q]
-	if s == nil {
-		s = &Step{Queue: q, Due: map[string]float64{}, off: t.Off}
-		t.steps[q] = s
-		t.order = append(t.order, s)
+	i := slices.IndexFunc(t.steps, func(s *Step) bool { return s.Queue == q })
+	if i < 0 {
+		i = len(t.steps)
+		t.steps = append(t.steps, &Step{Queue: q, Due: map[string]float64{}, off: t.Off})
 	}
-	return s
+	return t.steps[i]
 }
 
 // queue finds the queue of a key or channel, and makes one of the name of a timeout set or a pending list.
@@ -270,11 +268,11 @@ func (t *Timeline) changed(k Key, element string, score float64, by int) {
 			q.first = element
 		}
 	}
-	if t.steps[q] == nil {
+	i := slices.IndexFunc(t.steps, func(s *Step) bool { return s.Queue == q })
+	if i < 0 {
 		return
 	}
-	s := t.steps[q]
-	switch {
+	switch s := t.steps[i]; {
 	case k.Name == q.TimeoutSet && by > 0:
 		s.Added, s.Due[element] = append(s.Added, element), score
 	case k.Name == q.TimeoutSet:
