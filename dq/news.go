@@ -11,6 +11,7 @@ import (
 func (s *scheduler) acknowledged(channel string) {
 	s.postFor(channel, func(t *task) {
 		if channel == t.turns.channel {
+			t.turns.others = !s.client.clustered // until the server says how many listen
 			s.say(t, "hello "+s.id)
 			return
 		}
@@ -20,8 +21,7 @@ func (s *scheduler) acknowledged(channel string) {
 	})
 }
 
-// received handles the announcement of a new head. A payload that is no number
-// is from another program: any client may publish.
+// received handles the announcement of a new head. A payload that is no number is from another program: any client may publish.
 func (s *scheduler) received(channel, payload string) {
 	s.postFor(channel, func(t *task) {
 		if channel == t.turns.channel {
