@@ -663,8 +663,25 @@ func (w *world) lookAt(c *client, e Event) {
 func (w *world) revive(c *client, e Event) {
 	w.call(c, e, "Dead", func(ctx context.Context) error {
 		var held []string
-		w.server.Exclusive(func() { held = slices.Collect(maps.Keys(w.model.scores(w.model.leases.Leases))) })
+		var values []string
+		w.server.Exclusive(func() {
+			held = slices.Collect(maps.Keys(w.model.scores(w.model.leases.Leases)))
+			for _, id := range held {
+				values = append(values, w.model.held[id])
+			}
+		})
+		asking := func(n int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, v := range values {
+				w.asking[v] += n
+			}
+		}
+		asking(1) // for it may be a dead letter by then
 		n, err := c.queue.Drop(ctx, held...)
+		if err == nil && n == 0 {
+			asking(-1)
+		}
 		for _, id := range held {
 			if _, buried := w.model.burial(id); buried {
 				n = 0

@@ -120,6 +120,9 @@ func (w *world) tells(c *client, event dq.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Kinds[fmt.Sprintf("%T", event)]++
+	if e, set := event.(dq.ClockSet); set && e.Followed && c.clock.offset() == 0 {
+		w.right[c.name] = time.Since(w.began)
+	}
 	if !did || wrong && quiet && w.clients[c.name] == c {
 		w.violateLocked("%s tells of a %T, and there was none: %+v", c.name, event, event)
 	}
@@ -131,8 +134,12 @@ func (w *world) tells(c *client, event dq.Event) {
 		w.violateLocked("%s gives up %s, of which it has known for %s: %+v", c.name, of.ID, time.Since(since), event)
 	}
 	switch event.(type) {
-	case dq.Held, dq.Extended:
+	case dq.Held:
 		c.open[key] = time.Now()
+	case dq.Extended:
+		if known {
+			c.open[key] = time.Now()
+		}
 	case dq.LeaseLost:
 	default:
 		delete(c.open, key)

@@ -101,6 +101,15 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	}
 	m.writes = writes
 	m.wrote[client] = m.wrote[client] || strings.HasPrefix(command, "EVAL")
+	if strings.HasPrefix(command, "EVAL") {
+		m.acknowledged(client, args, reply)
+	}
+	if strings.HasPrefix(command, "EVAL") && args[1] == scripts.Take().SHA1 {
+		m.handedOut(client, args[3] == queue, reply)
+	}
+	if command != "EXEC" && !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, queue) }) {
+		return // another queue is not as it was
+	}
 	if m.forgets--; m.forgets == 0 && strings.HasPrefix(command, "EVAL") {
 		m.server.ForgetScripts()
 	}
@@ -127,10 +136,6 @@ func (m *model) ran(client string, args []string, reply []byte) {
 			}
 		}
 	case strings.HasPrefix(command, "EVAL"):
-		m.acknowledged(client, args, reply)
-		if args[1] == scripts.Take().SHA1 {
-			m.handedOut(client, args[3] == queue, reply)
-		}
 		before, after := m.ready, m.elements("LRANGE", m.names.Destination, "0", "-1")
 		more := len(after) - len(before)
 		if slices.Contains(args, "release") && more > 0 && !slices.Equal(after[more:], before) {

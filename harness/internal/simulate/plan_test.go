@@ -270,9 +270,10 @@ func (d *drawing) strike(rng *rand.Rand) {
 	if d.steps { // and is right again
 		for _, e := range slices.Clone(d.plan.Events) {
 			if e.Kind == Start && e.Span != 0 && rng.IntN(2) == 0 {
-				at := e.At + below(d.plan.Length)
+				at := e.At + below(max(d.plan.Length-e.At, time.Second))
 				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
-				offer(at-below(2*time.Second), client(), 0, 20*time.Second+below(10*time.Second).Truncate(time.Millisecond))
+				offer(at-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
+				offer(at+below(500*time.Millisecond), e.Client, 0, 40*time.Second) // it looks at its clock
 			}
 		}
 	}

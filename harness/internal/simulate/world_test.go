@@ -124,12 +124,13 @@ type world struct {
 	traps    []Event
 	tears    bool // the script that runs next fails after its writes
 	ahead    []time.Duration
-	lows     []Event // by how much, Span, the clock of a client may be behind from then on
-	refuses  bool    // the server refuses something
-	lacks    bool    // … so that a client takes it for lacking the command
-	leaves   bool    // the server is away for a time
-	pure     bool    // all members are of one layout
-	stops    bool    // a client may run only Redisson's scripts, which stop at a member of the other layout
+	lows     []Event                  // by how much, Span, the clock of a client may be behind from then on
+	right    map[string]time.Duration // since when a client has said that its clock is right
+	refuses  bool                     // the server refuses something
+	lacks    bool                     // … so that a client takes it for lacking the command
+	leaves   bool                     // the server is away for a time
+	pure     bool                     // all members are of one layout
+	stops    bool                     // a client may run only Redisson's scripts, which stop at a member of the other layout
 	finished bool
 	over     atomic.Bool // the plan, or it broke
 	broken   int         // commands since the first violation
@@ -142,7 +143,7 @@ func Run(plan Plan, options Options) Report {
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, asking: map[string]int{}, taken: map[string]int{},
 		tickets: map[string]string{}, expect: map[string]int64{}, excused: map[string]bool{}, running: map[string]context.Context{}, takers: map[string]int{},
-		calls: map[string]int{}, spans: map[string]time.Duration{}, wants: map[string]want{},
+		calls: map[string]int{}, right: map[string]time.Duration{}, spans: map[string]time.Duration{}, wants: map[string]want{},
 	}
 	w.report.Kinds = map[string]int{}
 	w.model = &model{
@@ -243,7 +244,7 @@ func (w *world) clocks() {
 			continue
 		}
 		w.ahead = append(w.ahead, followed[c])
-		if shown[c] == 0 {
+		if shown[c] == 0 && e.Span.Abs() > noticed && !w.plan.Strict { // else its timers are not set anew
 			followed[c], low[c] = 0, 0 // it is right again
 		}
 		w.lows = append(w.lows, Event{At: e.At, Client: c, Span: -low[c]})
@@ -254,9 +255,12 @@ func (w *world) clocks() {
 func (w *world) behind() (most time.Duration) {
 	by := map[string]time.Duration{}
 	for _, low := range w.lows {
-		if before := time.Since(w.began) - 12*time.Second; low.At <= before {
+		now, right := time.Since(w.began), w.right[low.Client]
+		switch {
+		case low.At > now || low.At < right && now > right+lateBy:
+		case low.At <= now-12*time.Second:
 			by[low.Client] = low.Span
-		} else {
+		default:
 			by[low.Client] = max(by[low.Client], low.Span)
 		}
 	}
