@@ -19,9 +19,6 @@ const mendTimeout = 20 * time.Second
 
 // CheckFaults refuses a --redis value on which one of the faults can never be done. Its error is wrong usage.
 func CheckFaults(spec string, faults []plan.Fault) error {
-	if len(faults) == 0 {
-		return nil
-	}
 	wanted, err := redis.Parse(spec)
 	if err != nil {
 		return err

@@ -131,9 +131,12 @@ func (e *engine) running() Running {
 	d.Histograms = run.NewHistograms()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := Running{About: e.About, Document: d, Phase: e.progress.Phase, Ended: e.final != nil, Answered: e.answered}
+	r := Running{About: e.About, Document: d, Ended: e.final != nil, Answered: e.answered}
+	if e.phases[plan.Warmup] != nil {
+		r.Phase = plan.Warmup
+	}
 	if p := e.phases[plan.Measured]; p != nil {
-		r.TakeErrors = p.takeErrors
+		r.Phase, r.Planned, r.TakeErrors = plan.Measured, p.n, p.takeErrors
 		d.Histograms.Add(p.histograms)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())
@@ -146,9 +149,6 @@ func (e *engine) running() Running {
 	}
 	if r.Ended {
 		*d = *e.final
-	}
-	if r.Phase == plan.Measured {
-		r.Planned = e.progress.Planned
 	}
 	return r
 }

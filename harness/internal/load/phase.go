@@ -83,15 +83,14 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	seconds := p.close(e.epoch.Wall(now), last)
 	all := make([]Progress, len(seconds))
 	for i, s := range seconds {
-		e.progress = Progress{
+		all[i] = Progress{
 			Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
 			Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last && i == len(seconds)-1,
 			Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
 		}
-		if e.progress.Last {
-			e.progress.Lateness = p.histograms.Lateness
+		if all[i].Last {
+			all[i].Lateness = p.histograms.Lateness
 		}
-		all[i] = e.progress
 	}
 	e.mu.Unlock()
 	for _, progress := range all {
