@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,7 +23,7 @@ import (
 func ParseScenario(file string, content []byte) (*Scenario, error) {
 	s, err := parse(file, content)
 	if err != nil {
-		placed := AtLine(0, err)
+		placed := atLine(0, err)
 		placed.File = file
 		return nil, placed
 	}
@@ -61,15 +60,15 @@ func parse(file string, content []byte) (*Scenario, error) {
 		v.About, v.Plan.Name = strings.TrimSpace(v.About), s.Name+"/"+v.Name
 		switch {
 		case !variantName.MatchString(v.Name):
-			return nil, &trace.FileError{Line: v.line, Err: fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
+			return nil, atLine(v.line, fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name))
 		case s.has(v.Name):
-			return nil, &trace.FileError{Line: v.line, Err: fmt.Errorf("variant %q is there already", v.Name)}
+			return nil, atLine(v.line, fmt.Errorf("variant %q is there already", v.Name))
 		}
 		s.Variants = append(s.Variants, v)
 	}
 	for i := range s.Variants {
 		if err := s.Variants[i].check(); err != nil {
-			return nil, AtLine(s.Variants[i].line, err)
+			return nil, atLine(s.Variants[i].line, err)
 		}
 	}
 	return s, nil
@@ -84,8 +83,10 @@ func document(content []byte) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
 		return nil, errors.New("expected a scenario, got an empty file")
-	} else if err != nil {
-		return nil, err
+	} else if err != nil { // "yaml: line 7: did not find …"
+		line := 0
+		_, _ = fmt.Sscanf(err.Error(), "yaml: line %d", &line)
+		return nil, atLine(line, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("yaml: line %d: ", line))))
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("expected one YAML document")
@@ -96,7 +97,7 @@ func document(content []byte) (*yaml.Node, error) {
 // read lays the settings of a mapping over the variant: the fields of the plan, the other keys, and more.
 func (v *Variant) read(node *yaml.Node, more keys) error {
 	known := keys{
-		"driver": &v.Driver, "slo": slos(&v.SLO), "expect": slos(&v.Expected),
+		"driver": &v.Driver, "slo": &v.SLO, "expect": &v.Expected,
 		"cancel": func(node *yaml.Node) error {
 			_, err := keys{"share": &v.Plan.Cancel.Share, "after": &v.Plan.Cancel.After}.read(node)
 			return err
@@ -120,16 +121,6 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	given, err := known.read(node)
 	v.given = slices.Concat(v.given, given)
 	return err
-}
-
-func slos(to *[]run.SLO) func(*yaml.Node) error {
-	return func(node *yaml.Node) (err error) {
-		var texts []string
-		if err = node.Decode(&texts); err == nil {
-			*to, err = objectives(texts)
-		}
-		return err
-	}
 }
 
 // maxCount bounds the processes that one member of a fleet means.
@@ -166,7 +157,7 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 			err = fmt.Errorf("%s is there already", key)
 		}
 		if err != nil {
-			return nil, AtLine(mapping.Content[i].Line, err)
+			return nil, atLine(mapping.Content[i].Line, err)
 		}
 		given = append(given, key)
 	}
@@ -189,6 +180,13 @@ func (k keys) assign(key string, value *yaml.Node) error {
 			return fmt.Errorf("%s: expected a list of texts", key)
 		}
 		return nil
+	case *[]run.SLO:
+		var texts []string
+		err := keys{key: &texts}.assign(key, value)
+		if err == nil {
+			*to, err = objectives(texts)
+		}
+		return err
 	case plan.Value:
 		return scalar(key, value, to.Set)
 	default:
@@ -233,17 +231,10 @@ func aliased(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
-
-// AtLine moves the line number that the YAML package writes into its text; an error without one gets the line.
-func AtLine(line int, err error) *trace.FileError {
+// atLine places an error at a line, unless it has a place.
+func atLine(line int, err error) *trace.FileError {
 	if placed, ok := errors.AsType[*trace.FileError](err); ok {
 		return placed
 	}
-	message := err.Error()
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits
-		message = m[2]
-	}
-	return &trace.FileError{Line: line, Err: errors.New(strings.TrimPrefix(message, "yaml: "))}
+	return &trace.FileError{Line: line, Err: err}
 }
