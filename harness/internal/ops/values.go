@@ -2,7 +2,6 @@ package ops
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"embed"
@@ -93,7 +92,7 @@ type JavaClient struct {
 	Hello
 	cmd     *exec.Cmd
 	stdin   *bufio.Writer
-	lines   chan []byte
+	lines   *bufio.Scanner
 	stderr  lastOutput
 	timeout time.Duration
 	kill    context.CancelFunc
@@ -104,7 +103,7 @@ type JavaClient struct {
 // StartJava starts the program until the end of ctx. It fails with ErrNoJava.
 func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 	ctx, kill := context.WithCancel(ctx)
-	c := &JavaClient{kill: kill, lines: make(chan []byte), timeout: cmp.Or(o.Timeout, 2*time.Minute)}
+	c := &JavaClient{kill: kill, timeout: cmp.Or(o.Timeout, 2*time.Minute)}
 	if err := c.start(ctx, o); err != nil {
 		kill()
 		_ = os.RemoveAll(c.folder)
@@ -169,24 +168,14 @@ func (c *JavaClient) start(ctx context.Context, o JavaOptions) error {
 	stdin, _ := c.cmd.StdinPipe() // of a fresh command
 	stdout, _ := c.cmd.StdoutPipe()
 	c.cmd.Cancel = stdin.Close // it ends, and removes its files; killed after the delay
-	c.stdin = bufio.NewWriter(stdin)
+	c.stdin, c.lines = bufio.NewWriter(stdin), bufio.NewScanner(stdout)
+	c.lines.Buffer(nil, 1<<30)
 	if err := c.cmd.Start(); err != nil {
 		return fmt.Errorf("%w\n%w", err, ErrNoJava)
 	}
 	if at > 0 {
 		_, _ = c.stdin.Write(content) // Do meets the error
 	}
-	go func() {
-		defer close(c.lines)
-		scanner := bufio.NewScanner(stdout)
-		for scanner.Buffer(nil, 1<<30); scanner.Scan(); {
-			select {
-			case c.lines <- bytes.Clone(scanner.Bytes()):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	return nil
 }
 
@@ -194,6 +183,9 @@ func (c *JavaClient) start(ctx context.Context, o JavaOptions) error {
 func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error) {
 	first := c.last + 1
 	c.last += len(requests)
+	defer context.AfterFunc(ctx, c.kill)()
+	late := time.AfterFunc(c.timeout, c.kill)
+	defer late.Stop()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -208,19 +200,17 @@ func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaRep
 	}()
 	replies := make([]JavaReply, len(requests))
 	for i := range replies {
-		select {
-		case line, open := <-c.lines:
-			if !open {
-				return nil, c.failed("ended")
-			}
-			if err := json.Unmarshal(line, &replies[i]); err != nil || replies[i].ID != first+i {
-				return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", first+i, line))
-			}
-		case <-ctx.Done():
+		switch met, inTime := c.lines.Scan(), late.Reset(c.timeout); {
+		case !inTime:
+			return nil, c.failed(fmt.Sprintf("did not answer within %v", c.timeout))
+		case ctx.Err() != nil:
 			_ = c.failed("")
 			return nil, ctx.Err()
-		case <-time.After(c.timeout):
-			return nil, c.failed(fmt.Sprintf("did not answer within %v", c.timeout))
+		case !met:
+			return nil, c.failed("ended")
+		}
+		if err := json.Unmarshal(c.lines.Bytes(), &replies[i]); err != nil || replies[i].ID != first+i {
+			return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", first+i, c.lines.Bytes()))
 		}
 	}
 	<-sent
