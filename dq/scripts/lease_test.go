@@ -132,21 +132,6 @@ func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
 	require.Equal(t, "lost by its worker in attempt 4 of 4", l.redis.HGet(l.ctx, l.names.Bodies, "r"+again[0].ID).Val())
 }
 
-// The last attempt of a message that was lost once is by itself: the messages that were lost with a killer survive it.
-func TestTakeHandsOutAloneBeforeTheLastAttempt(t *testing.T) {
-	t.Parallel()
-	l := leases(t)
-	l.do("RPUSH", l.d, "a", "b")
-	for range attempts - 2 {
-		got, _, _ := l.take(2, 60_000)
-		l.settle("retry", "0", got...)
-	}
-	_, _, _ = l.take(2, over)
-	got, _, _ := l.take(2, over)
-	require.Len(t, got, 1)
-	require.True(t, got[0].Alone)
-}
-
 // A server that is out of memory lets messages end, go on and come.
 func TestLeasesOutOfMemory(t *testing.T) {
 	t.Parallel()

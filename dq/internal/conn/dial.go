@@ -204,8 +204,8 @@ func (noListener) OnError(error)           {}
 // command on it could never be ended) or for good. Any other means that the server has no CLIENT ID or that the user
 // may not ask for it.
 func isFatal(reply redis.Error) bool {
-	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"}, func(code string) bool {
-		return redis.HasErrorPrefix(reply, code)
+	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "max number of clients"}, func(code string) bool {
+		return redis.HasErrorPrefix(reply, code) // looks behind "ERR "
 	})
 }
 

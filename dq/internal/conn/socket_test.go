@@ -129,6 +129,7 @@ func TestRefusalsThatLast(t *testing.T) {
 	} {
 		require.Equal(t, lasts, isForbidden(reply), "%s", reply)
 	}
+	require.True(t, isFatal(resp.Error("ERR max number of clients reached")), "a connection without its id would never be unblocked")
 }
 
 // Servers that come and go, as in Kubernetes, must not pile up.
