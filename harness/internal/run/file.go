@@ -28,12 +28,12 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// WriteFolder writes the files of a run to folder, which must exist: run.json, and then lateness.hgrm and, unless log is
+// WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, unless log is
 // nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. missing says that another
 // file was not written.
 func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err error) {
 	data, err := r.Encode()
-	if err != nil {
+	if err = errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(folder, File)

@@ -17,8 +17,6 @@ import (
 
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	_, err := PrepareFolder(folder)
-	require.NoError(t, err)
 	r := Sample(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
 	log := NewLatenessLog(r.Started)
@@ -220,7 +218,6 @@ func TestAFolderThatIsALinkOrWithinARunIsRefused(t *testing.T) {
 
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(folder, 0o755))
 	missing, err := WriteFolder(folder, Sample(seed, 10, 1), nil)
 	require.NoError(t, err)
 	require.NoError(t, missing)

@@ -294,13 +294,6 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 		if i > 0 {
 			own.Load.Progress = nil
 		}
-		tidy, err := run.PrepareFolder(folder)
-		if err != nil {
-			errs[i] = err
-			cancel()
-			break
-		}
-		defer tidy()
 		running.Go(func() {
 			if documents[i], errs[i] = own.run(ctx, c, to, folder, beside); errs[i] != nil {
 				cancel()
