@@ -174,7 +174,7 @@ func TestServeIsAnAgent(t *testing.T) {
 // loadPlan is a short load of 50 messages.
 func loadPlan() plan.Plan {
 	p := plan.DefaultPlan()
-	p.WarmupEnds, p.Warmup, p.Queue, p.Producers, p.Consumers = false, 0, "q", 5, 2
+	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers = false, 0, 5, 2
 	p.Rate, p.Duration, p.Delay = 250, 200*time.Millisecond, plan.Fixed(100*time.Millisecond)
 	return p
 }
@@ -199,7 +199,7 @@ func TestTheGuidesProgramMakesLoad(t *testing.T) {
 	conn := srv.Conn()
 	defer conn.Close()
 	result, err := load.Run(t.Context(), load.Options{
-		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn}, RunID: 0xabcd, OwnQueue: true,
+		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn}, RunID: 0xabcd,
 	})
 	require.NoError(t, err)
 	r := result.Report

@@ -302,7 +302,7 @@ func OnRedis(t *testing.T, srv *redis.Server, o *Options) goredis.UniversalClien
 	t.Helper()
 	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
-	o.RunID, o.OwnQueue, o.RedisURL, o.Redis = 7, true, srv.URL(), &Redis{Conn: redis.On(client), Several: srv.Several()}
+	o.RunID, o.Plan.Queue, o.RedisURL, o.Redis = 7, "", srv.URL(), &Redis{Conn: redis.On(client), Several: srv.Several()}
 	return client
 }
 
@@ -321,7 +321,7 @@ func TestRunOnRedis(t *testing.T) {
 			d, err := spec.Parse(name)
 			require.NoError(t, err)
 			p := testPlan()
-			p.Delay, p.Duration, p.Warmup, p.Queue = plan.Between(50*time.Millisecond, 100*time.Millisecond), 300*time.Millisecond, 100*time.Millisecond, "own"
+			p.Delay, p.Duration, p.Warmup = plan.Between(50*time.Millisecond, 100*time.Millisecond), 300*time.Millisecond, 100*time.Millisecond
 			o := Options{Plan: p, Driver: d}
 			client := OnRedis(t, redistest.Redis(t), &o)
 			result, err := Run(t.Context(), o)
@@ -334,7 +334,7 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			q, err := d.Open(t.Context(), o.RedisURL, p.Queue)
+			q, err := d.Open(t.Context(), o.RedisURL, result.Report.Scenario.Queue)
 			require.NoError(t, err)
 			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
 			require.NoError(t, q[0].Close())

@@ -141,7 +141,7 @@ func (e *engine) keepHeld() (unread bool) {
 // cleanUp removes the queues of this run from the server, unless messages are pending in them.
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
-	case e.Redis == nil || !e.OwnQueue:
+	case e.Redis == nil || !e.ownQueue:
 		return
 	case e.server.Err() != nil:
 		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)

@@ -52,7 +52,7 @@ func killPlan() plan.Plan {
 	p.WarmupEnds, p.Warmup = false, 500*time.Millisecond
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 1000, 2*time.Second
 	p.Delay = plan.Delay{Spans: []plan.Span{{Min: 980 * time.Millisecond, Max: 980 * time.Millisecond}}, Together: true}
-	p.Queue, p.DrainTimeout = "own", 1500*time.Millisecond
+	p.DrainTimeout = 1500 * time.Millisecond
 	p.Fleet = []plan.Member{
 		{Offers: true, Takes: true, To: time.Second, Kill: true}, {Offers: true, Takes: true, From: 1100 * time.Millisecond},
 	}
@@ -80,7 +80,7 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	t.Helper()
 	d, err := spec.Parse(driverSpec)
 	require.NoError(t, err)
-	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -176,7 +176,7 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
-	p.Delay, p.Queue = plan.Between(100*time.Millisecond, time.Second), "own"
+	p.Delay = plan.Between(100*time.Millisecond, time.Second)
 	var once sync.Once
 	var doing sync.WaitGroup
 	o := load.Options{Plan: p, Driver: d, Progress: func(p load.Progress) {
@@ -278,7 +278,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
-	p.Delay, p.Queue, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), "own", 600*time.Millisecond
+	p.Delay, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), 600*time.Millisecond
 	p.Faults = []plan.Fault{{Kind: "halt", At: 500 * time.Millisecond, For: 1500 * time.Millisecond}}
 	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
@@ -448,10 +448,10 @@ func wrongClock(t *testing.T, driverSpec string, follows bool, warmup time.Durat
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup = false, warmup
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 1500*time.Millisecond
-	p.Delay, p.Queue = plan.Between(100*time.Millisecond, 2*time.Second), "own"
+	p.Delay = plan.Between(100*time.Millisecond, 2*time.Second)
 	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
 	p.Faults = []plan.Fault{{Kind: plan.WrongClock, Member: 2, By: time.Hour, At: 600 * time.Millisecond, For: 800 * time.Millisecond}}
-	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -47,8 +47,6 @@ type Options struct {
 	Redis    *Redis
 	// RunID marks the messages of this run.
 	RunID uint32
-	// OwnQueue says that the queue belongs to this run: its keys are deleted at the end unless messages are pending.
-	OwnQueue bool
 	// Force runs on a queue that holds messages already, which are then taken and counted as foreign.
 	Force bool
 	// Serve is the beginning of a command line that, with the name of an implementation such as "dq:4.7.0" at its end, serves
@@ -97,7 +95,7 @@ func (nothingMeasured) Error() string { return "interrupted in the warm-up: noth
 
 func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
-// Run carries out the plan, and returns when every message was delivered or given up. When ctx ends the offers stop, messages due
+// Run carries out the plan, on a queue of its own unless the plan names one, and returns when every message was delivered or given up. When ctx ends the offers stop, messages due
 // soon are drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
 // messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
 // if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
@@ -106,12 +104,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
 	}
+	e := newEngine(o)
 	if !o.Force {
-		if err := o.refuseBusy(ctx); err != nil {
+		if err := e.refuseBusy(ctx); err != nil {
 			return nil, err
 		}
 	}
-	e := newEngine(o)
 	e.Live.show(e)
 	return e.run(ctx)
 }
@@ -119,12 +117,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // engine is a run under way.
 type engine struct {
 	Options
-	epoch   program.Epoch
-	members []*member
-	warmup  *run.Warmup
-	server  context.Context // ends by errGone when the server is gone
-	gone    context.CancelCauseFunc
-	closing sync.Once // of closeAll
+	ownQueue bool // its keys are deleted at the end unless messages are pending
+	epoch    program.Epoch
+	members  []*member
+	warmup   *run.Warmup
+	server   context.Context // ends by errGone when the server is gone
+	gone     context.CancelCauseFunc
+	closing  sync.Once // of closeAll
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
@@ -153,7 +152,14 @@ func newEngine(o Options) *engine {
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
-	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
+	own := o.Plan.Queue == ""
+	if own {
+		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
+	}
+	if o.Injector != nil {
+		o.Injector.plan = o.Plan
+	}
+	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
 	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
 		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}

@@ -478,7 +478,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			d, err := spec.Parse(tc.driver)
 			require.NoError(t, err)
 			p := testPlan()
-			p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 8, 100, time.Second, 500*time.Millisecond, "own"
+			p.Consumers, p.Rate, p.Duration, p.Warmup = 8, 100, time.Second, 500*time.Millisecond
 			tc.change(&p)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
@@ -508,7 +508,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	d, err := spec.Parse("redisson:4.7.0")
 	require.NoError(t, err)
 	p := testPlan()
-	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
+	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, time.Second
 	p.Delay = plan.Between(10*time.Millisecond, 20*time.Second)
 	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -205,8 +205,6 @@ func (p Plan) Validate() error {
 		return refuse("drain timeout", "more than 0, such as 10s", p.DrainTimeout)
 	case p.Consumers < p.Queues:
 		return refuse("consumers", fmt.Sprintf("at least one for each of the %d queues", p.Queues), p.Consumers)
-	case p.Queue == "":
-		return refuse("queue", "a name", "an empty one")
 	case !(p.Cancel.Share >= 0 && p.Cancel.Share <= 1):
 		return refuse("cancel", "a share from 0 to 1", p.Cancel.Share)
 	}

@@ -69,7 +69,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 		"swap":       func(p *Plan) { p.Delay = Between(2*time.Second, time.Second) },
 		"0s or more": func(p *Plan) { p.Delay = Between(-time.Second, time.Second) }, "whole": func(p *Plan) { p.Delay = Between(0, 1) },
 		"payload size": func(p *Plan) { p.PayloadSize = MinPayload - 1 }, "warmup": func(p *Plan) { p.Warmup = -1 },
-		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
+		"drain timeout":  func(p *Plan) { p.DrainTimeout = 0 },
 		"messages":       func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
 		"49 to 16777216": func(p *Plan) { p.PayloadSize = maxPayload + 1 },
 		"horizon":        func(p *Plan) { p.Horizon = -1 }, "poll": func(p *Plan) { p.Poll = -1 }, "work": func(p *Plan) { p.Work = -1 },

@@ -129,13 +129,13 @@ func (v Variant) With(settings map[string]string) (Run, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		errs = append(errs, v.Plan.Set(key, settings[key]))
 	}
-	return v.Run, cmp.Or(errors.Join(errs...), valid(v.Plan))
+	return v.Run, cmp.Or(errors.Join(errs...), v.Plan.Validate())
 }
 
 // check refuses what can never be right, and reads the drivers of the fleet.
 func (v *Variant) check() error {
 	v.Drivers = map[string]driver.Driver{}
-	err := valid(v.Plan)
+	err := v.Plan.Validate()
 	if v.Driver != "" && err == nil {
 		_, err = spec.Parse(v.Driver)
 	}
@@ -145,14 +145,6 @@ func (v *Variant) check() error {
 		}
 	}
 	return err
-}
-
-// valid checks a plan whose queue may be named later.
-func valid(p plan.Plan) error {
-	if p.Queue == "" {
-		p.Queue = "named later"
-	}
-	return p.Validate()
 }
 
 func objectives(texts []string) (all []run.SLO, err error) {

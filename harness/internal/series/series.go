@@ -49,9 +49,6 @@ type Options struct {
 func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
 	options := o.Load
 	options.Plan, options.Driver, options.Drivers, options.RunID = c.Plan, side.Driver, c.Drivers, rand.Uint32()
-	if options.Plan.Queue == "" {
-		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
-	}
 	if options.Stored() {
 		on := cmp.Or(side.Redis, o.Redis)
 		srv, err := load.StartServer(ctx, on, c.Plan.Faults, o.Load.Notice)

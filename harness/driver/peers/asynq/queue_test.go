@@ -83,10 +83,10 @@ func TestLoadThroughTheProgram(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
-	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 5, 4, messages, time.Second, 0, "dq-bench:test"
+	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup = 5, 4, messages, time.Second, 0
 	p.Delay = plan.Fixed(time.Second)
 	result, err := load.Run(t.Context(), load.Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
+		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd,
 		Redis: &load.Redis{Conn: redis.On(client)},
 	})
 	require.NoError(t, err)
