@@ -42,9 +42,7 @@ func historyOf(id string, still bool, steps []*Step) *Case {
 		ID: id, Requirement: "No message is lost, delivered twice, early or stranded.", Source: "drawn", Trace: "drawn",
 		Steps: steps, history: &history{still: still},
 	}
-	if err := c.resolveReleases(); err != nil {
-		panic("conformance: a drawn case has no releases to read: " + err.Error())
-	}
+	_ = c.resolveReleases() // it names none
 	return c
 }
 

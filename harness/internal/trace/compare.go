@@ -271,8 +271,6 @@ func (e *Event) what() string {
 		return e.title
 	case e.Script != nil:
 		return e.Args[0] + " " + e.Script.Name()
-	case len(e.Args) == 0:
-		return "nothing"
 	}
 	return e.Args[0]
 }

@@ -329,21 +329,16 @@ func (c *replayConn) send(args []string) error {
 // is closed.
 func (c *replayConn) read(timeout time.Duration) (any, error) {
 	c.socket.SetReadDeadline(time.Now().Add(timeout))
-	for {
-		reply, err := c.in.Read()
-		if err != nil {
-			var late net.Error
-			c.closed = !errors.As(err, &late) || !late.Timeout()
-			return nil, err
-		}
-		switch reply := reply.(type) {
-		case resp.Push: // of no command
-		case resp.Error:
-			return nil, reply
-		default:
-			return reply, nil
-		}
+	reply, err := c.in.Read()
+	if err != nil {
+		var late net.Error
+		c.closed = !errors.As(err, &late) || !late.Timeout()
+		return nil, err
 	}
+	if refused, is := reply.(resp.Error); is {
+		return nil, refused
+	}
+	return reply, nil
 }
 
 // do sends a command and returns its answer.

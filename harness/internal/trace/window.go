@@ -166,10 +166,6 @@ func (c Column) markTo(b *strings.Builder) {
 	if at < 0 {
 		from, to = 0, min(len(text), 2*markedBytes)
 	}
-	if len(lead) > 11 {
-		fmt.Fprintln(b, lead)
-		lead = strings.Repeat(" ", 11)
-	}
 	shown := text[from:to]
 	if from > 0 {
 		lead += "..."
