@@ -842,7 +842,7 @@ func (w *world) gaveBack(c *client, err error) {
 		w.violateLocked("%s has shut down, %d handlers run, and it names %v", c.name, c.busy, failed.Running)
 	}
 	w.mu.Unlock()
-	if !w.quiet() {
+	if !w.soon(c) {
 		return
 	}
 	w.server.Exclusive(func() {

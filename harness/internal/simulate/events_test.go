@@ -116,7 +116,7 @@ func (w *world) tells(c *client, event dq.Event) {
 		did = done == "" || w.model.did[done+" "+key]
 		gives = gives && w.model.counts[of.ID] == strconv.Itoa(of.Attempt) && w.model.held[of.ID] != ""
 	})
-	soon := w.calm(5*time.Second) && w.net.prompt(c.name, time.Now().Add(-5*time.Second))
+	soon := w.soon(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Kinds[fmt.Sprintf("%T", event)]++

@@ -352,6 +352,11 @@ func (w *world) calm(long time.Duration) bool {
 	return time.Since(w.lastBad) > long && time.Since(broke) > long && w.transfers()
 }
 
+// soon reports whether what a client sends is answered, and has been for 5 s.
+func (w *world) soon(c *client) bool {
+	return w.calm(5*time.Second) && w.net.prompt(c.name, time.Now().Add(-5*time.Second))
+}
+
 // excuse has messages be late for that time and as long again as a recovery takes. Call with mu held.
 func (w *world) excuse(span, recovery time.Duration) {
 	w.mayLag = slices.MaxFunc([]time.Time{w.mayLag, time.Now().Add(span + recovery)}, time.Time.Compare)
@@ -443,10 +448,19 @@ func (w *world) overdue() {
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
 			}
-			if over := time.Since(time.UnixMilli(ends)); w.plan.Reliable && over > time.Minute && w.calm(time.Minute) && w.free() > 0 {
+			if over := time.Since(time.UnixMilli(ends)); w.plan.Reliable && over > time.Minute && calm && (w.calm(time.Minute) && w.free() > 0 || w.rests(30*time.Second)) {
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
+	})
+}
+
+// rests reports whether a Worker has had nothing to do for so long.
+func (w *world) rests(long time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool {
+		return c.worker != nil && c.busy == 0 && time.Since(c.free) > long
 	})
 }
 
