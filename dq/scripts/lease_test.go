@@ -96,42 +96,6 @@ func TestTakeHandsOutInOrder(t *testing.T) {
 	require.Empty(t, keys)
 }
 
-// What its holder did not settle is handed out with others once, and then by itself; an earlier holder can do nothing.
-func TestTakeHandsOutAloneWhatWasLostTwice(t *testing.T) {
-	t.Parallel()
-	l := leases(t)
-	l.do("RPUSH", l.d, "a", "b")
-	first, _, _ := l.take(2, over)
-	l.do("RPUSH", l.d, "c")
-	second, _, _ := l.take(10, over)
-	require.Equal(t, []string{"a", "b", "c"}, valuesOf(second))
-	require.False(t, second[0].Alone)
-	require.EqualValues(t, 2, second[0].Delivery)
-	require.Equal(t, []any{int64(-1), int64(-1)}, append(l.settle("extend", "1000", first[0]), l.settle("ack", "", first[0])...))
-	others, next, _ := l.takeAs(10, 60_000, 0)
-	require.Equal(t, []string{"c"}, valuesOf(others), "the others are passed over")
-	require.InDelta(t, 60_000, next, 5_000)
-	require.Equal(t, []any{int64(1)}, l.settle("ack", "", others...))
-	lost, _, _ := l.take(10, 60_000)
-	require.Equal(t, []string{"a"}, valuesOf(lost))
-	require.True(t, lost[0].Alone)
-	require.EqualValues(t, 3, lost[0].Delivery)
-	time.Sleep(2 * time.Millisecond) // b came back in an earlier millisecond than a, whatever their ids
-	require.Equal(t, []any{int64(1)}, l.settle("retry", "0", lost...))
-	require.Equal(t, []any{int64(0)}, l.settle("extend", "1000", lost...), "it waits")
-	lost, _, _ = l.take(1, 60_000)
-	require.Equal(t, []string{"b"}, valuesOf(lost))
-	l.do("RPUSH", l.d, "d")
-	again, _, _ := l.take(10, over)
-	require.Equal(t, []string{"a", "d"}, valuesOf(again), "a retry is handed out with others")
-	require.False(t, again[0].Alone)
-	require.EqualValues(t, attempts, again[0].Delivery)
-	spent, _, _ := l.take(10, over)
-	require.Equal(t, []scripts.HandedOut{{ID: again[1].ID, Delivery: 2, Value: []byte("d")}, {ID: again[0].ID, Delivery: attempts, Buried: true, Value: []byte{}}}, spent)
-	require.Equal(t, []string{again[0].ID}, l.redis.ZRange(l.ctx, l.names.Dead, 0, -1).Val())
-	require.Equal(t, "lost by its worker in attempt 4 of 4", l.redis.HGet(l.ctx, l.names.Bodies, "r"+again[0].ID).Val())
-}
-
 // A server that is out of memory lets messages end, go on and come.
 func TestLeasesOutOfMemory(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,10 @@
 // restarts, refuses or ends commands that block, clocks that step, scripts that the server has forgotten, messages that end
 // their process. Run carries a plan out with real dq clients against the embedded server, over connections in memory, inside a
 // testing/synctest bubble: an hour passes in the time its commands take. After every command the server's keys are looked at:
-// no message is lost, doubled, early, late or out of order. While nothing goes wrong no call fails, and at the end every
-// message must be accounted for: a Worker handles one twice only after it has said so. What broke is a Violation. In half of
+// no message is lost, doubled, early, late or out of order. What events tell, calls return and handlers choose must have happened
+// at the server. While nothing goes wrong no call fails and no event of a fault comes, and at the end every message must be
+// accounted for: a Worker handles one twice only after it has said so. What broke is a Violation; many lives together must
+// have as many commands and events of each kind as always. In half of
 // the plans members are taken out of the pending list before they are due, as dq does with long lists, whose bounds are made
 // small.
 //
