@@ -228,38 +228,30 @@ func (r *Report) unexplained() map[string][]*Result {
 // its text, its call, or its keys and arguments. For another command they are the statements of the case that name it.
 func sentOtherwise(sent []trace.Sent, level Level, release wire.Release, cited []spec.Citation) (broken []trace.Breach) {
 	for _, d := range sent {
-		want, got := d.Expected, d.Got
-		var about func(s spec.Citation) bool
-		switch text := want.Script; {
-		case text == nil || text.Known == nil:
-			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(strings.ToUpper(want.Args[0])) + `\b`)
-			about = func(s spec.Citation) bool { return word.MatchString(s.Text) && slices.Contains(cited, s) }
-		case level != Wire:
-			about = func(s spec.Citation) bool { return isOf(s, text) && !ofTexts(s) && slices.Contains(cited, s) }
-		case got == nil || got.Script == nil || got.Script.SHA1 != text.SHA1:
-			other := got != nil && got.Script != nil
-			about = func(s spec.Citation) bool { return isOf(s, text) && ofTexts(s) || other && s.ID == "W-SCRIPT-2" }
-		case got.Name() != want.Name():
-			about = func(s spec.Citation) bool {
-				return s.ID == "W-SCRIPT-6" && strings.HasSuffix(want.Name(), "_ro") || s.ID == "W-SCRIPT-3" || s.ID == "W-SCRIPT-4"
+		want, got, text := d.Expected, d.Got, d.Expected.Script
+		known := text != nil && text.Known != nil
+		word := regexp.MustCompile(`\b` + regexp.QuoteMeta(strings.ToUpper(want.Args[0])) + `\b`)
+		for _, one := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) }) {
+			s := spec.Cite([]*spec.Statement{one})[0]
+			shown, isOf := slices.Contains(cited, s), known && slices.Contains(one.Scripts, string(text.Known.Name))
+			about := isOf && ofTexts(s)
+			switch {
+			case !known:
+				about = shown && word.MatchString(s.Text)
+			case level != Wire:
+				about = shown && isOf && !ofTexts(s)
+			case got == nil || got.Script == nil:
+			case got.Script.SHA1 != text.SHA1:
+				about = about || s.ID == "W-SCRIPT-2"
+			case got.Name() != want.Name():
+				about = s.ID == "W-SCRIPT-6" && strings.HasSuffix(want.Name(), "_ro") || s.ID == "W-SCRIPT-3" || s.ID == "W-SCRIPT-4"
 			}
-		default:
-			about = func(s spec.Citation) bool { return isOf(s, text) && ofTexts(s) }
-		}
-		for _, s := range spec.Cite(spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) })) {
-			if about(s) {
+			if about {
 				broken = append(broken, trace.Breach{Statement: s.ID, Text: d.Cause, Line: want.Line})
 			}
 		}
 	}
 	return broken
-}
-
-// isOf reports whether a statement is about a script.
-func isOf(s spec.Citation, script *trace.Script) bool {
-	return len(spec.All().Where(func(one *spec.Statement) bool {
-		return one.ID == s.ID && slices.Contains(one.Scripts, string(script.Known.Name))
-	})) > 0
 }
 
 // calls are the operations of a case, with their codec. Its subject is the last one, or "" where the case waits then.
