@@ -198,11 +198,10 @@ func TestTheGuidesProgramMakesLoad(t *testing.T) {
 	srv := redistest.Redis(t)
 	conn := srv.Conn()
 	defer conn.Close()
-	result, err := load.Run(t.Context(), load.Options{
+	r, err := load.Run(t.Context(), load.Options{
 		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn}, RunID: 0xabcd,
 	})
 	require.NoError(t, err)
-	r := result.Report
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 	require.Equal(t, "port.py:1", r.Driver.String())
 	require.EqualValues(t, 50, r.Counts.Delivered)

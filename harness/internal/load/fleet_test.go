@@ -324,9 +324,8 @@ func TestRunOnRedis(t *testing.T) {
 			p.Delay, p.Duration, p.Warmup = plan.Between(50*time.Millisecond, 100*time.Millisecond), 300*time.Millisecond, 100*time.Millisecond
 			o := Options{Plan: p, Driver: d}
 			client := OnRedis(t, redistest.Redis(t), &o)
-			result, err := Run(t.Context(), o)
+			out, err := Run(t.Context(), o)
 			require.NoError(t, err)
-			out := result.Report
 			require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
 			require.EqualValues(t, 150, out.Counts.Delivered)
 			require.Empty(t, out.Notes)
@@ -334,7 +333,7 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			q, err := d.Open(t.Context(), o.RedisURL, result.Report.Scenario.Queue)
+			q, err := d.Open(t.Context(), o.RedisURL, out.Scenario.Queue)
 			require.NoError(t, err)
 			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
 			require.NoError(t, q[0].Close())

@@ -84,9 +84,8 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	result, err := load.Run(ctx, o)
+	r, err := load.Run(ctx, o)
 	require.NoError(t, err)
-	r := result.Report
 	c, h := r.Counts, r.Histograms
 	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost)
 	require.Zero(t, c.Early+c.Pending+c.Foreign+c.Corrupt, "%+v", c)
@@ -98,7 +97,7 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	for _, i := range r.Intervals {
 		delivered += i.Delivered
 	}
-	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{load.Logged(result.Log.Bytes()), delivered})
+	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{load.Logged(r.Log.Bytes()), delivered})
 	require.Empty(t, r.AgentFaults, "as it was meant to end")
 	return r
 }
@@ -156,8 +155,8 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Serve: []string{os.Args[0], "serve"}})
 	require.NoError(t, err)
-	require.Equal(t, run.Counts{Offered: 20, Delivered: 20}, result.Report.Counts)
-	require.Empty(t, result.Report.Notes)
+	require.Equal(t, run.Counts{Offered: 20, Delivered: 20}, result.Counts)
+	require.Empty(t, result.Notes)
 }
 
 // A driver that cannot be killed is refused before the first offer.
@@ -190,8 +189,8 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	result, err := load.Run(ctx, o)
 	require.NoError(t, err)
 	doing.Wait()
-	result.Report.Judge(nil)
-	return result.Report
+	result.Judge(nil)
+	return result
 }
 
 // A run whose server is gone is given up, and the fate of its messages is unknown.
@@ -282,9 +281,8 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	p.Faults = []plan.Fault{{Kind: "halt", At: 500 * time.Millisecond, For: 1500 * time.Millisecond}}
 	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
 	onRedis(t, &o)
-	result, err := load.Run(t.Context(), o)
+	r, err := load.Run(t.Context(), o)
 	require.NoError(t, err)
-	r := result.Report
 	r.Faults = nil          // which would excuse it
 	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
 	require.False(t, r.Judge(nil).Passed)
@@ -421,9 +419,8 @@ func TestAdversaries(t *testing.T) {
 			p := plan.DefaultPlan()
 			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, time.Second
 			p.Delay, p.Queue, p.DrainTimeout = plan.Fixed(100*time.Millisecond), "q", time.Second
-			result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Silence: 3 * time.Second})
+			r, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Silence: 3 * time.Second})
 			require.NoError(t, err, "the run is kept")
-			r := result.Report
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
 			require.False(t, r.Judge(nil).Passed)
 			require.True(t, r.Valid(), r.Verdict.Text)
@@ -456,16 +453,16 @@ func wrongClock(t *testing.T, driverSpec string, follows bool, warmup time.Durat
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	result, err := load.Run(ctx, o)
-	for again := 4; follows && again > 0 && err == nil && result.Report.Counts.Early < 100; again-- {
+	for again := 4; follows && again > 0 && err == nil && result.Counts.Early < 100; again-- {
 		result, err = load.Run(ctx, o) // a member that stood still while its clock was wrong did not follow it
 	}
 	if err != nil {
 		return nil, err
 	}
-	require.Empty(t, result.Report.AgentFaults)
-	require.Empty(t, result.Report.Faults.Events[0].Error)
-	require.Less(t, result.Report.Histograms.Lateness.Max(), int64(time.Minute), "the harness counts by a clock that is right")
-	return result.Report, nil
+	require.Empty(t, result.AgentFaults)
+	require.Empty(t, result.Faults.Events[0].Error)
+	require.Less(t, result.Histograms.Lateness.Max(), int64(time.Minute), "the harness counts by a clock that is right")
+	return result, nil
 }
 
 // By a clock that is ahead all is due, as Redisson's format has it: who follows it has that come

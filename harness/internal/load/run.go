@@ -21,6 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -40,8 +41,6 @@ const (
 type Options struct {
 	Plan   plan.Plan
 	Driver driver.Driver
-	// Drivers are named by the members of the plan's fleet.
-	Drivers map[string]driver.Driver
 	// RedisURL is passed to the driver; Redis looks at the same server over its own connection.
 	RedisURL string
 	Redis    *Redis
@@ -73,18 +72,12 @@ type Options struct {
 	Notice func(string)
 }
 
-// driverOf returns the implementation of a member.
+// driverOf returns the implementation of a member of the fleet, which may name one.
 func (o Options) driverOf(m plan.Member) driver.Driver {
-	if d := o.Drivers[m.Driver]; d != nil {
+	if d, err := spec.Parse(m.Driver); err == nil {
 		return d
 	}
 	return o.Driver
-}
-
-// Result is the outcome of a run. The verdict of the report is the caller's to fill in.
-type Result struct {
-	Report *run.Document
-	Log    *run.LatenessLog
 }
 
 // nothingMeasured is the error of a run that was interrupted before its measured phase. It is a cancellation, so that a series
@@ -100,7 +93,7 @@ func (nothingMeasured) Is(target error) bool { return target == context.Canceled
 // messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
 // if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.
-func Run(ctx context.Context, o Options) (*Result, error) {
+func Run(ctx context.Context, o Options) (*run.Document, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
 	}
@@ -181,7 +174,7 @@ func (e *engine) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
 
-func (e *engine) run(ctx context.Context) (_ *Result, err error) {
+func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 	defer e.closing.Do(func() { e.closeAll(ctx) })
 	preparing, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
@@ -229,7 +222,7 @@ func (e *engine) closeAll(ctx context.Context) {
 const readyBefore = 100 * time.Millisecond
 
 // measure runs the measured phase and makes the run document.
-func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) {
+func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, error) {
 	meter, looks := startMeter(e.Clock, e.epoch), [3]look{e.look(ctx)}
 	defer meter.end()
 	e.mu.Lock()
@@ -282,12 +275,12 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out.AgentFaults, out.Notes = e.faults, e.notes
+	out.AgentFaults, out.Notes, out.Log = e.faults, e.notes, p.log
 	if e.accounts() {
 		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, events)
 	}
 	e.final = out
-	return &Result{Report: out, Log: p.log}, nil
+	return out, nil
 }
 
 // head is the part of the document that is known before the run: the plan with the drivers of the fleet by the names that they

@@ -75,11 +75,11 @@ func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan)
 	t.Helper()
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
 	require.NoError(t, err)
-	result.Report.Judge(nil)
-	c := result.Report.Counts
+	result.Judge(nil)
+	c := result.Counts
 	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost+c.Removed)
-	require.Equal(t, c.Delivered, result.Report.Histograms.Lateness.Count())
-	return result.Report
+	require.Equal(t, c.Delivered, result.Histograms.Lateness.Count())
+	return result
 }
 
 // virtual does so in a bubble of its own.
@@ -97,11 +97,10 @@ func TestFaultlessRun(t *testing.T) {
 		p.Warmup = time.Second
 		p.Delay = plan.Between(500*time.Millisecond, 1500*time.Millisecond)
 		var last Progress
-		result, err := Run(t.Context(), Options{
+		out, err := Run(t.Context(), Options{
 			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
 		})
 		require.NoError(t, err)
-		out := result.Report
 		require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
 		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
 		require.Zero(t, out.Histograms.Lateness.Max())
@@ -484,12 +483,11 @@ func TestRunOnARealRedisson(t *testing.T) {
 			defer cancel()
 			o := Options{Plan: p, Driver: d, Notice: func(line string) { t.Log(line) }}
 			client := OnRedis(t, redistest.Redis(t), &o)
-			result, err := Run(ctx, o)
+			r, err := Run(ctx, o)
 			if err != nil && strings.Contains(err.Error(), "Subscribe timeout") { // seen of Redisson 3.16.6 on a busy machine
-				result, err = Run(ctx, o)
+				r, err = Run(ctx, o)
 			}
 			require.NoError(t, err)
-			r := result.Report
 			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 			require.EqualValues(t, 100, r.Counts.Delivered)
 			require.Equal(t, tc.driver, r.Driver.String())
@@ -520,14 +518,13 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 		}
 	}}
 	client := OnRedis(t, redistest.Redis(t), &o)
-	result, err := Run(ctx, o)
+	r, err := Run(ctx, o)
 	require.NoError(t, err)
-	r := result.Report
 	require.True(t, r.Interrupted)
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 	require.Positive(t, r.Counts.NotDue)
 	require.Positive(t, r.Counts.Delivered)
-	require.Equal(t, r.Counts.Delivered, Logged(result.Log.Bytes()))
+	require.Equal(t, r.Counts.Delivered, Logged(r.Log.Bytes()))
 	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
 	require.NoError(t, err)
 	require.Zero(t, held, "the run's own queue goes with it")

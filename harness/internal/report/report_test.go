@@ -219,11 +219,11 @@ func TestReportsInEachForm(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, os.Mkdir(folder, 0o755))
-	missing, err := run.WriteFolder(folder, sample(t, 1, 1), nil)
+	missing, err := run.WriteFolder(folder, sample(t, 1, 1))
 	require.NoError(t, errors.Join(missing, err, OfRun(sample(t, 1, 1)).Save(filepath.Join(folder, File))))
 	require.FileExists(t, filepath.Join(folder, File))
 	require.FileExists(t, filepath.Join(folder, run.File))
-	_, err = run.WriteFolder(folder, sample(t, 1, 1), nil)
+	_, err = run.WriteFolder(folder, sample(t, 1, 1))
 	require.Error(t, err, "a folder with a run")
 }
 

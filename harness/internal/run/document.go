@@ -65,6 +65,9 @@ type Document struct {
 	AgentFaults []AgentFault `json:"agent_faults,omitempty"`
 	Offers      *Offers      `json:"offers,omitempty"`
 	Order       *Order       `json:"order,omitempty"`
+
+	// Log is the lateness of each interval; nil for a document that was read.
+	Log *LatenessLog `json:"-"`
 }
 
 // Format is how due times are kept.

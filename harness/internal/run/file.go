@@ -28,10 +28,10 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, unless log is
-// nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. missing says that another
+// WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, if there
+// is a Log, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. missing says that another
 // file was not written.
-func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err error) {
+func WriteFolder(folder string, r *Document) (missing, err error) {
 	data, err := r.Encode()
 	if err = errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) (missing, err err
 		return nil, err
 	}
 	missing = WriteWhole(filepath.Join(folder, SpectrumFile), r.Histograms.Lateness.spectrum())
-	if missing == nil && log != nil {
-		missing = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
+	if missing == nil && r.Log != nil {
+		missing = WriteWhole(filepath.Join(folder, LogFile), r.Log.Bytes())
 	}
 	return missing, nil
 }
@@ -252,10 +252,9 @@ func NewFolder(folder string) (tidy func(), err error) {
 		}
 		return nil // what cannot be read, such as the lost+found of a volume, is passed over
 	})
-	where, unknown := filepath.EvalSymlinks(folder)
-	if err = errors.Join(err, unknown); err == nil {
-		where, err = filepath.Abs(where)
-	}
+	whole, _ := filepath.Abs(folder) // fails without a working directory
+	where, unknown := filepath.EvalSymlinks(whole)
+	err = errors.Join(err, unknown)
 	for above := filepath.Dir(where); err == nil && above != where; where, above = above, filepath.Dir(above) {
 		if earlier := filepath.Join(above, File); exists(earlier) {
 			err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)

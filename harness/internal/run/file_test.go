@@ -19,9 +19,9 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	r := Sample(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
-	log := NewLatenessLog(r.Started)
-	log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
-	missing, err := WriteFolder(folder, r, log)
+	r.Log = NewLatenessLog(r.Started)
+	r.Log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
+	missing, err := WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.NoError(t, missing)
 
@@ -56,7 +56,7 @@ func TestARunIsNotOverwritten(t *testing.T) {
 	store(t, folder, 1)
 	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
-	_, err = WriteFolder(folder, Sample(2, 20, 1), nil)
+	_, err = WriteFolder(folder, Sample(2, 20, 1))
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
 	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func FuzzDecode(f *testing.F) {
 func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing, err := WriteFolder(folder, Sample(1, 10, 1), nil)
+	missing, err := WriteFolder(folder, Sample(1, 10, 1))
 	require.NoError(t, err)
 	require.Error(t, missing)
 	_, err = ReadFile(filepath.Join(folder, File))
@@ -218,7 +218,7 @@ func TestAFolderThatIsALinkOrWithinARunIsRefused(t *testing.T) {
 
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
-	missing, err := WriteFolder(folder, Sample(seed, 10, 1), nil)
+	missing, err := WriteFolder(folder, Sample(seed, 10, 1))
 	require.NoError(t, err)
 	require.NoError(t, missing)
 }

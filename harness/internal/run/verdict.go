@@ -46,10 +46,7 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	} else if text := r.heldUp(); text != "" && !responds {
 		faults = append(faults, text)
 	}
-	text := r.outcome()
-	if climbs != "" {
-		text = climbs + " " + text
-	}
+	text := strings.TrimSpace(climbs + " " + r.outcome())
 	if len(faults) > 0 {
 		text = "Failed: " + strings.Join(faults, "; ") + "."
 	}

@@ -145,7 +145,7 @@ func CheckFaults(cases []Case, server string) error {
 			continue
 		}
 		for _, side := range c.Sides {
-			if !(load.Options{Plan: c.Plan, Driver: side.Driver, Drivers: c.Drivers}).Stored() {
+			if !(load.Options{Plan: c.Plan, Driver: side.Driver}).Stored() {
 				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
 			}
 			if err := load.CheckFaults(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -46,9 +45,8 @@ type Variant struct {
 type Run struct {
 	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
 	Plan plan.Plan
-	// Driver is a --driver value, empty if the scenario names no driver; Drivers are named by the members of its fleet.
-	Driver  string
-	Drivers map[string]driver.Driver
+	// Driver is a --driver value, empty if the scenario names no driver.
+	Driver string
 	// SLO must be met; Expected too, and the counts that it names are no failures.
 	SLO, Expected []run.SLO
 }
@@ -132,16 +130,15 @@ func (v Variant) With(settings map[string]string) (Run, error) {
 	return v.Run, cmp.Or(errors.Join(errs...), v.Plan.Validate())
 }
 
-// check refuses what can never be right, and reads the drivers of the fleet.
+// check refuses what can never be right.
 func (v *Variant) check() error {
-	v.Drivers = map[string]driver.Driver{}
 	err := v.Plan.Validate()
 	if v.Driver != "" && err == nil {
 		_, err = spec.Parse(v.Driver)
 	}
 	for _, m := range v.Plan.Fleet {
 		if m.Driver != "" && err == nil {
-			v.Drivers[m.Driver], err = spec.Parse(m.Driver)
+			_, err = spec.Parse(m.Driver)
 		}
 	}
 	return err

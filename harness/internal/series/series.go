@@ -48,7 +48,7 @@ type Options struct {
 // of its own, which is removed at the end. beside is nil for a run that has the machine to itself.
 func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
 	options := o.Load
-	options.Plan, options.Driver, options.Drivers, options.RunID = c.Plan, side.Driver, c.Drivers, rand.Uint32()
+	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()
 	if options.Stored() {
 		on := cmp.Or(side.Redis, o.Redis)
 		srv, err := load.StartServer(ctx, on, c.Plan.Faults, o.Load.Notice)
@@ -78,18 +78,17 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 			return nil, err
 		}
 	}
-	result, err := load.Run(ctx, options)
+	out, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	out := result.Report
 	out.Beside = beside
 	slos := c.SLO
 	if !c.Plan.Breaks() { // what breaks makes messages late
 		slos = run.WithDefault(slos, c.Expected)
 	}
 	out.Judge(slos, c.Expected...)
-	missing, err := run.WriteFolder(folder, out, result.Log)
+	missing, err := run.WriteFolder(folder, out)
 	if err != nil { // a run counts even without its files
 		o.Unwritten(err)
 	} else if missing = cmp.Or(missing, report.OfRun(out).Save(filepath.Join(folder, report.File))); missing != nil {

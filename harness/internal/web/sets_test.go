@@ -21,7 +21,7 @@ func TestSets(t *testing.T) {
 		r := run.Sample(uint64(hour), 10, 1)
 		r.Driver.Version, r.Started = version, time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, id), 0o755))
-		missing, err := run.WriteFolder(filepath.Join(folder, id), r, nil)
+		missing, err := run.WriteFolder(filepath.Join(folder, id), r)
 		require.NoError(t, errors.Join(missing, err))
 	}
 	for i := range 8 {

@@ -90,10 +90,10 @@ func TestLoadThroughTheProgram(t *testing.T) {
 		Redis: &load.Redis{Conn: redis.On(client)},
 	})
 	require.NoError(t, err)
-	c := result.Report.Counts
+	c := result.Counts
 	require.EqualValues(t, messages, c.Delivered)
 	require.Zero(t, c.Lost+c.Duplicate+c.Pending+c.OfferErrors)
-	require.Equal(t, "asynq", result.Report.Driver.Name)
+	require.Equal(t, "asynq", result.Driver.Name)
 	names, err := client.SMembers(t.Context(), "asynq:queues").Result()
 	require.NoError(t, err)
 	require.Empty(t, names, "the queue is deleted")
