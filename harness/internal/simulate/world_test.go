@@ -448,7 +448,7 @@ func (w *world) overdue() {
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
 			}
-			if over := time.Since(time.UnixMilli(ends)); w.plan.Reliable && over > time.Minute && calm && (w.calm(time.Minute) && w.free() > 0 || w.rests(30*time.Second)) {
+			if over := time.Since(time.UnixMilli(ends)); calm && (over > time.Minute && w.calm(time.Minute) && w.free() > 0 || over > 35*time.Second && w.rests(35*time.Second)) {
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
@@ -599,9 +599,10 @@ func (w *world) do(e Event) {
 		}
 	}
 	if slices.Contains(faults, e.Kind) || e.Kind == Lag || e.Kind == Hush {
-		w.bad(e.Span)
-		recovery := notSoon
+		recovery, lasts := notSoon, e.Span
 		switch e.Kind {
+		case Step: // see behind
+			recovery, lasts = 0, 0
 		case Slow:
 			w.bad(time.Minute) // at most
 			recovery = time.Minute
@@ -613,7 +614,8 @@ func (w *world) do(e Event) {
 				c.deaf = time.Now().Add(map[bool]time.Duration{false: notSoon, true: quietFor + notSoon}[w.plan.Strict])
 			}
 		}
-		w.excuse(e.Span, recovery)
+		w.bad(lasts)
+		w.excuse(lasts, recovery)
 		w.report.Faults++
 	}
 	takes := false
