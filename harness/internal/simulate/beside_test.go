@@ -64,12 +64,9 @@ func (w *world) aside(c *client, handled chan string) {
 			}
 			quiet, dues := w.quiet(), map[string]time.Time{}
 			for i := range 1 + c.draw(5) {
-				span := time.Duration(c.draw(3000)) * time.Millisecond
-				if v := fmt.Sprintf("aside %d, %d", n, i); true {
-					t, err := q.Offer(c.ctx, v, span)
-					if dues[v] = t.Due(); err != nil {
-						delete(dues, v)
-					}
+				v := fmt.Sprintf("aside %d, %d", n, i)
+				if t, err := q.Offer(c.ctx, v, time.Duration(c.draw(3000))*time.Millisecond); err == nil {
+					dues[v] = t.Due()
 				}
 			}
 			for len(dues) > 0 {
