@@ -95,12 +95,6 @@ func (b *bundle) lose(t *testing.T, value string, losses int) {
 	b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: value})
 }
 
-// left returns what is in the LIST.
-func (b *bundle) left(t *testing.T) []string {
-	t.Helper()
-	return b.redis.LRange(t.Context(), b.names.Destination, 0, -1).Val()
-}
-
 // A Java consumer beside a Worker takes from the list as ever.
 func TestWorkerSharesItsQueue(t *testing.T) {
 	t.Parallel()

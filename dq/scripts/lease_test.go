@@ -15,9 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// over is a lease in ms that is over at once: the script adds 1.
-const over = -1
-
 // lease runs the scripts of leases on the bundle's queue.
 type lease struct {
 	*bundle

@@ -119,7 +119,7 @@ func (w *world) start(e Event) {
 		w.call(c, e, "Ready", func(ctx context.Context) error {
 			err := c.queue.Ready(ctx)
 			w.server.Exclusive(func() {
-				if said := w.model.said[c.name]; err == nil && !c.idle && !(said["SUBSCRIBE"] && (said["transfer"] || said["Redisson"])) {
+				if said := w.model.said[c.name]; err == nil && !c.idle && (!said["SUBSCRIBE"] || !said["transfer"] && !said["Redisson"]) {
 					w.violate("%s is ready, and has not subscribed and transferred: %v", c.name, said)
 				}
 			})
