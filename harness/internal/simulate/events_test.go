@@ -105,7 +105,7 @@ func (w *world) tells(c *client, event dq.Event) {
 	case dq.LeaseLost:
 		of, wrong, gives = e.Delivery, true, true
 	case dq.Transferred:
-		wrong = e.Err != nil
+		wrong = e.Err != nil && !w.stops
 	case dq.Requeued:
 		wrong = !w.lacks // a take that nobody could end
 	case dq.ExtensionFailed, dq.TakeFailed, dq.Disconnected, dq.Restricted, dq.ClockSet:
