@@ -95,6 +95,36 @@ func (b *bundle) lose(t *testing.T, value string, losses int) {
 	b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: value})
 }
 
+// Messages of equal values, also large ones, are retried each for itself. They wait in the leases: nobody has to transfer them.
+func TestWorkerRetriesEachMessage(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	large := strings.Repeat("x", 1<<20)
+	const n, attempts = 20, 3
+	for range n {
+		b.push(t, large)
+	}
+	var calls atomic.Int64
+	b.works(t, dq.WorkerOptions{MaxAttempts: attempts, Backoff: func(int) time.Duration { return 0 }},
+		func(_ context.Context, m *dq.Message[string]) error {
+			calls.Add(1)
+			if m.Value != large {
+				return dq.Bury(errors.New("cut"))
+			}
+			if m.Attempt < attempts {
+				return errors.New("no")
+			}
+			return nil
+		})
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == n }, testDeadline, time.Millisecond, "%s", &events)
+	require.EqualValues(t, n*attempts, calls.Load())
+	require.Zero(t, b.redis.Exists(t.Context(), b.names.TimeoutSet, b.names.Pending).Val())
+	// The first handler's event may come after the second handler's: each tells when its reply has come.
+	require.Eventually(t, func() bool { return events.get("Retry") == n*(attempts-1) }, testDeadline, time.Millisecond, "%s", &events)
+	b.nothingLeft(t)
+}
+
 // A Java consumer beside a Worker takes from the list as ever.
 func TestWorkerSharesItsQueue(t *testing.T) {
 	t.Parallel()
