@@ -400,7 +400,7 @@ func (w *world) transferred(value string, due, now time.Time) {
 	if w.quiet() {
 		most /= 5
 	}
-	if late := now.Sub(due); value[0] == 'm' && late > most && w.prompt(value) && w.heard(value) {
+	if late := now.Sub(due); value[0] == 'm' && late > most && !w.stops && w.prompt(value) && w.heard(value) {
 		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
 	}
 }
