@@ -210,7 +210,7 @@ func ExampleWorker_Shutdown() {
 	select {
 	case err = <-ran: // the Worker could not start, or the Client was closed
 	case <-ctx.Done():
-		ending, cancel := context.WithTimeout(context.Background(), grace) // such as 20 s: less than the platform waits
+		ending, cancel := context.WithTimeout(context.Background(), grace) // such as 20 s: 6 s less than the platform waits
 		defer cancel()
 		err = worker.Shutdown(ending) // waits for the handlers; a *ShutdownError names those that hang
 	}

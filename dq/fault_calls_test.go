@@ -247,7 +247,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx context.Context)) int64 {
 	t.Helper()
 	ctx := deadline(t)
-	got := expect(values)
+	got := &counted{seen: make(map[string]int), all: make(chan struct{}), want: values}
 	var takers sync.WaitGroup
 	var cancelled atomic.Int64
 	var longest atomic.Int64
@@ -316,6 +316,27 @@ func TestFaultCancelledTakesOfAUserWithoutUnblock(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, strings.Count(n, "\n"), 8+16+4, "connections that are left")
 	}
+}
+
+// A server that hangs holds a Shutdown up once, and not once for each queue.
+func TestFaultShutdownIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, redistest.Process(t), "orders")
+	w, begun := dq.NewWorker(b.client, dq.WorkerOptions{}), new(sync.WaitGroup)
+	for i := range 6 {
+		begun.Add(1)
+		q, err := dq.NewQueue(b.client, dq.PartitionName("orders", i), codec.String{})
+		require.NoError(t, err)
+		dq.Handle(w, q, func(context.Context, *dq.Message[string]) error { begun.Done(); <-t.Context().Done(); return nil })
+		require.NoError(t, b.redis.RPush(t.Context(), q.Name(), "v").Err())
+	}
+	go func() { _ = w.Run(t.Context()) }()
+	begun.Wait()
+	require.NoError(t, b.server.Nodes()[0].Pause())
+	ended, end := context.WithCancel(t.Context())
+	end()
+	within(t, 5*time.Second+slack, "Shutdown", func() { require.Error(t, w.Shutdown(ended)) })
+	require.NoError(t, b.server.Nodes()[0].Resume())
 }
 
 func TestFaultCloseIsBounded(t *testing.T) {

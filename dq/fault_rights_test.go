@@ -368,20 +368,7 @@ func as(t *testing.T, s *redis.Server, rights string, options ...dq.Option) *bun
 
 func closeWithin(t *testing.T, c *dq.Client, bound time.Duration) {
 	t.Helper()
-	closed := make(chan struct{})
-	go func() { _ = c.Close(); close(closed) }()
-	select {
-	case <-closed:
-	case <-time.After(bound):
-		t.Errorf("Close takes more than %s:\n%s", bound, stacks())
-		<-closed
-	}
-}
-
-func stacks() string {
-	var text strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&text, 1)
-	return text.String()
+	within(t, bound, "Close", func() { require.NoError(t, c.Close()) })
 }
 
 // within runs f and fails if that takes longer than bound.
@@ -420,10 +407,6 @@ type counted struct {
 	seen map[string]int
 	all  chan struct{} // closed when want different ones have come
 	want int
-}
-
-func expect(want int) *counted {
-	return &counted{seen: make(map[string]int), all: make(chan struct{}), want: want}
 }
 
 func (c *counted) add(values ...string) {
@@ -473,7 +456,9 @@ func alone(t *testing.T) (noLeak func()) {
 		t.Helper()
 		for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(until) {
-				require.Fail(t, "goroutines leak", "%d before, now:\n%s", before, stacks())
+				var now strings.Builder
+				_ = pprof.Lookup("goroutine").WriteTo(&now, 1)
+				require.Fail(t, "goroutines leak", "%d before, now:\n%s", before, &now)
 			}
 		}
 	}

@@ -401,9 +401,7 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 		_, err := f.queue.Take(context.Background())
 		taking <- err
 	}()
-	require.Eventually(t, func() bool {
-		return containsBlocked(rdb.ClientList(t.Context()).Val())
-	}, testDeadline, time.Millisecond)
+	waitBlocked(t, rdb)
 
 	const says = "the redis.Client given to dq.NewClient was closed"
 	require.NoError(t, rdb.Close())

@@ -17,7 +17,8 @@ import (
 // the message.
 var ErrLeaseLost = errors.New("dq: the lease of the message is over")
 
-// ShutdownError says which handlers did not end before the context of Shutdown. Their messages went back to their queues.
+// ShutdownError names the messages whose handlers did not end, or could not be settled, by the end of Shutdown. They went back to
+// their queues, or do so when their leases are over: then AckFailed says why.
 type ShutdownError struct {
 	Running []Delivery
 	Err     error // the context's
@@ -28,7 +29,7 @@ func (e *ShutdownError) Error() string {
 	for _, d := range e.Running {
 		names = append(names, fmt.Sprintf("%s of %q", d.ID, d.Queue))
 	}
-	return fmt.Sprintf("dq: Shutdown: %v, and %d of the handlers still ran; their messages: %s", e.Err, len(e.Running), strings.Join(names, ", "))
+	return fmt.Sprintf("dq: Shutdown: %v, and %d messages were not done: %s", e.Err, len(e.Running), strings.Join(names, ", "))
 }
 
 // Unwrap returns the context's error.
@@ -220,8 +221,8 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // Shutdown makes Run take no more messages, and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
-// a second more. Then Run returns, the messages of handlers that still run go back to their queues, and Shutdown returns a
-// *ShutdownError that names them. These messages may be handled twice.
+// a second more. Then the messages of handlers that still run go back to their queues, Run returns, and Shutdown returns a
+// *ShutdownError that names them. These messages may be handled twice. A server that does not answer may add 4 s.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	ran, err := w.ran, w.err
@@ -252,19 +253,25 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	return &ShutdownError{Running: w.unended, Err: context.Cause(ctx)}
 }
 
-// releaseAll gives all messages that are held back to their queues.
+// releaseAll gives all messages that are held back to their queues, of all queues at once: each may have to wait for a server.
 func (w *Worker) releaseAll(ctx context.Context) {
+	var releasing sync.WaitGroup
 	for q, all := range byQueue(w.all()) {
-		released, err := w.settleOnce(ctx, q, release, "", all)
-		for i, d := range all {
+		for _, d := range all {
 			w.unended = append(w.unended, d.Delivery)
-			if err == nil && released[i] == settled {
-				w.client.tell(GivenBack{d.Delivery})
-			} else {
-				w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(release), d.Queue, cmp.Or(err, ErrLeaseLost))})
-			}
 		}
+		releasing.Go(func() {
+			released, err := w.settleOnce(ctx, q, release, "", all)
+			for i, d := range all {
+				if err == nil && released[i] == settled {
+					w.client.tell(GivenBack{d.Delivery})
+				} else {
+					w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(release), d.Queue, cmp.Or(err, ErrLeaseLost))})
+				}
+			}
+		})
 	}
+	releasing.Wait()
 	close(w.abandoned)
 }
 
@@ -276,11 +283,9 @@ func (w *Worker) giveBackStaged() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), settleTimeout)
 	defer cancel()
 	for _, q := range w.queues {
-		for {
+		for more := true; more; {
 			reply, err := w.client.do(ctx, q.queue, "RPOPLPUSH", q.keys.Staged, q.queue)
-			if reply == nil || err != nil {
-				break
-			}
+			more = reply != nil && err == nil
 		}
 	}
 }

@@ -780,7 +780,7 @@ func (w *world) leave(c *client) {
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
 		err := c.worker.Shutdown(ctx)
-		if err != nil && (!strings.Contains(err.Error(), "still ran") || !errors.Is(err, errShutDown)) {
+		if err != nil && (!strings.Contains(err.Error(), "were not done") || !errors.Is(err, errShutDown)) {
 			w.violate("Shutdown of %s: %v", c.name, err)
 		}
 		w.gaveBack(c, err)
