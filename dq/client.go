@@ -71,9 +71,7 @@ func (c *Client) Release() string { return c.release.String() }
 // the connections. Values stay in Redis. It takes up to about 3 s if the server
 // does not answer, and if the user may not send CLIENT UNBLOCK.
 func (c *Client) Close() error {
-	if !c.conns.Stop() {
-		return nil
-	}
+	c.conns.Stop()
 	c.scheduler.wait()
 	if c.guard != nil {
 		c.guard.Wait()

@@ -70,7 +70,7 @@ func (q *Queue[T]) tellOffered(began time.Time, confirmed int, due int64, err er
 }
 
 // OfferAll queues values in order, all due after delay, over one connection
-// without waiting for each reply. It returns how many of them were confirmed,
+// without waiting for each reply. Those due in one millisecond arrive in any order. It returns how many of them were confirmed,
 // counted from the first. An error that wraps ErrUncertain says that some of the
 // others may be queued too; with any other error no other is queued.
 func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {

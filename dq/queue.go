@@ -63,10 +63,10 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 // checkQueue checks the arguments of NewQueue.
 func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 	switch {
-	case c == nil:
-		return fmt.Errorf("dq: NewQueue(%q): expected a Client, got nil", name)
-	case c.ctx == nil:
-		return fmt.Errorf("dq: NewQueue(%q): expected a Client of NewClient, got a zero value", name)
+	case c == nil || c.ctx == nil:
+		return fmt.Errorf("dq: NewQueue(%q): expected a Client of NewClient, got nil or a zero value", name)
+	case c.ctx.Err() != nil:
+		return ErrClosed
 	case name == "":
 		return errors.New("dq: NewQueue: expected a name, got an empty one")
 	case any(values) == nil:
@@ -149,7 +149,7 @@ func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
 }
 
 // Take waits for a value, without limit: BLPOP with 0. If ctx ends it returns ctx's error, unless a value was popped at that very
-// moment; after Client.Close ErrClosed; and an error if the server refuses or cannot be reached for long. A value that the codec cannot
+// moment; after Client.Close ErrClosed; and an error as soon as the server refuses or cannot be reached: pause before the next. A value that the codec cannot
 // decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
 func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 	for {

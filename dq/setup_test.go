@@ -50,14 +50,14 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	require.Equal(t, "opened again", v)
 	require.NoError(t, b.client.Close())
 	require.ErrorIs(t, third.Ready(ctx), dq.ErrClosed)
-	require.ErrorIs(t, dq.NewSender(b.queue).Ready(ctx), dq.ErrClosed)
+	_, err = dq.NewQueue(b.client, "orders", codec.String{})
+	require.ErrorIs(t, err, dq.ErrClosed)
 }
 
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.ErrorIs(t, b.delayed(t).Offer(t.Context(), "x", -1), dq.ErrNegativeDelay)
-
 	_, err := dq.NewClient(b.redis, dq.WithRelease("3.16.9"))
 	var unknown *wire.ReleaseError
 	require.ErrorAs(t, err, &unknown)

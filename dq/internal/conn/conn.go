@@ -136,14 +136,12 @@ func (c *Conns) Clustered() bool { return c.clustered }
 // Context ends with Stop.
 func (c *Conns) Context() context.Context { return c.ctx }
 
-// Stop ends the commands that block and lets no other begin; false after the first time. Wait follows.
-func (c *Conns) Stop() bool {
+// Stop ends the commands that block and lets no other begin. Wait follows.
+func (c *Conns) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first := !c.closed
 	c.closed = true
 	c.cancel()
-	return first
 }
 
 // Wait returns when no command blocks any more and values taken for callers that have left are back, and closes
