@@ -64,7 +64,7 @@ func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command
 	}
 	for i, reply := range replies[1:] {
 		if err := d.confirms(r.Commands[i+1], reply); err != nil {
-			return fmt.Errorf("%w: %w", conn.ErrLost, err)
+			return fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 	}
 	return nil

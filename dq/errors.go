@@ -11,23 +11,19 @@ import (
 )
 
 var (
-	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
-	// closed Queue, whose other calls go on working.
+	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a closed Queue, whose other calls go on working.
 	ErrClosed = conn.ErrClosed
 	// ErrEmpty is returned by Poll when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
-	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays
-	// since 3.10.4.
+	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
 	// ErrNilValue is wrapped by the error of an Offer of nil. It is null in Java, which
 	// Redisson's queues refuse: their poll returns null if there is no value.
 	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
-	// ErrUncertain is wrapped by the error of an Offer that may have queued the value:
-	// its reply was lost, or its script failed after it had begun, perhaps after its
-	// first write. dq does not send such an offer again, which could queue the value twice.
+	// ErrUncertain is wrapped by the error of an Offer that may have queued the value: its reply was lost, or its script failed after
+	// it had begun, perhaps after its first write. dq does not send such an offer again, which could queue the value twice.
 	ErrUncertain = errors.New("dq: the value may have been queued")
-	// ErrUnsupported is wrapped by the error of a call that the chosen release does
-	// not have.
+	// ErrUnsupported is wrapped by the error of a call that the chosen release does not have.
 	ErrUnsupported = errors.New("dq: not in this release")
 	// ErrForeignMember is wrapped by the error of a script of Redisson that met a member of the other layout, which stops
 	// a Client WithRedissonCommands, as it stops a Redisson.
@@ -53,6 +49,7 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 func sortError(call, queue string, err error) error {
 	var reply resp.Error
 	switch {
+	case errors.Is(err, ErrUncertain): // of WithDurability
 	case errors.Is(err, conn.ErrLost), errors.As(err, &reply) && mayHaveWritten(reply):
 		return fmt.Errorf("dq: %s %q: %w: %w", call, queue, ErrUncertain, err)
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
@@ -65,7 +62,7 @@ func sortError(call, queue string, err error) error {
 func passes(err error) bool {
 	var reply resp.Error
 	switch {
-	case errors.Is(err, conn.ErrLost), errors.Is(err, ErrClosed), errors.Is(err, conn.ErrRedisClosed),
+	case errors.Is(err, ErrUncertain), errors.Is(err, conn.ErrLost), errors.Is(err, ErrClosed), errors.Is(err, conn.ErrRedisClosed),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	case !errors.As(err, &reply):

@@ -228,7 +228,7 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 		case m.Value == "long":
 			time.Sleep(time.Second) // extended after a third
 		case m.Value == "bad":
-			return dq.Bury(errors.New("bad"))
+			return dq.Bury(errors.New("a" + strings.Repeat("é", 600)))
 		case m.Value == "fails" && m.Attempt == 1:
 			return errors.New("once")
 		}
@@ -252,7 +252,7 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 			dead = nil
 			for letter, err := range q.Dead(ctx) {
 				require.NoError(t, err)
-				require.Equal(t, "bad", letter.Value+letter.Reason[3:])
+				require.Equal(t, "bad: a"+strings.Repeat("é", 499), letter.Value+": "+letter.Reason, "whole letters")
 				dead = append(dead, letter.ID)
 			}
 			return len(dead) == 1

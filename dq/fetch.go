@@ -170,7 +170,7 @@ func (w *Worker) block(q *leased) {
 		case strings.HasPrefix(err.Error(), "ERR unknown command"): // before Redis 6.2
 			_ = conn.Pause(ctx, olderPoll)
 		default:
-			w.client.tell(TakeFailed{Queue: q.queue, Err: err})
+			w.client.tell(TakeFailed{Queue: q.queue, Err: in("take", q.queue, err)})
 			_ = conn.Pause(ctx, failedPause)
 		}
 		stop()

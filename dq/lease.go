@@ -223,7 +223,7 @@ func (w *Worker) retry(d *delivery, wait time.Duration, err error) {
 
 func reasonOf(err error) string {
 	text := err.Error()
-	return text[:min(len(text), mostReason)]
+	return strings.ToValidUTF8(text[:min(len(text), mostReason)], "")
 }
 
 func (w *Worker) forget(d *delivery) {

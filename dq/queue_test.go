@@ -158,7 +158,7 @@ func TestDurableOfferWaitsForReplicas(t *testing.T) {
 	q := queueOf(t, b, codec.String{})
 	ticket, err := q.Offer(ctx, "alone", time.Hour)
 	require.ErrorIs(t, err, dq.ErrUncertain)
-	require.ErrorContains(t, err, "WAIT: expected 1 replicas to have it within 200ms, got 0")
+	require.ErrorContains(t, err, "the value may have been queued: WAIT: expected 1 replicas to have it within 200ms, got 0")
 	require.NoError(t, q.Cancel(ctx, ticket), "it is queued")
 
 	host, port, err := net.SplitHostPort(master.Addr)
