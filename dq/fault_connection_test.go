@@ -330,15 +330,16 @@ func TestFaultCloseAtAnyMoment(t *testing.T) {
 					return err
 				})
 			})
-			calls.Go(func() {
-				untilClosed(t, func() error { return d.Offer(t.Context(), "v", time.Duration(i)*time.Millisecond) })
-			})
+			offer := func() error { return d.Offer(t.Context(), "v", time.Duration(i)*time.Millisecond) }
+			calls.Go(func() { untilClosed(t, offer) })
 		}
 		calls.Go(func() {
 			untilClosed(t, func() error {
-				other := dq.NewSender(dq.NewTaker(client, "other", codec.String{}))
-				defer other.Close()
-				return other.Ready(t.Context())
+				other, err := dq.NewQueue(client, "other", codec.String{})
+				if err == nil {
+					err = errors.Join(other.Ready(t.Context()), other.Close())
+				}
+				return err
 			})
 		})
 		_ = pauseFor(t.Context(), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
@@ -375,7 +376,6 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	}
 	_, err := dq.NewClient(rdb, nil)
 	require.ErrorContains(t, err, "option 1 of 1 is nil")
-
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	defer client.Close()
