@@ -29,6 +29,13 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+// poison is the value that kills the process of ledgerAt, and a variable: with it, its lease is short and a message has
+// ledgerAttempts.
+const (
+	poison         = "DQ_TEST_POISON"
+	ledgerAttempts = 3
+)
+
 // ledgerLease is the lease of the ledger's Workers.
 const ledgerLease = 2 * time.Second
 
@@ -172,8 +179,17 @@ func workInProcess(url string) error {
 	if err != nil {
 		return err
 	}
-	w := dq.NewWorker(client, dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease})
+	o := dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease}
+	if os.Getenv(poison) != "" {
+		o.Lease, o.MaxAttempts = 300*time.Millisecond, ledgerAttempts
+	}
+	w := dq.NewWorker(client, o)
 	dq.Handle(w, q, func(_ context.Context, m *dq.Message[string]) error {
+		if m.Value == poison {
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			select {}
+		}
 		say("begin", m.ID, m.Value)
 		time.Sleep(rand.N(4 * time.Millisecond)) // a handler's work
 		say("end", m.ID, m.Value)

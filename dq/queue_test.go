@@ -1,6 +1,7 @@
 package dq_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -372,4 +374,48 @@ func TestRemove(t *testing.T) {
 			require.EqualValues(t, 1, b.redis.LLen(ctx, b.names.Pending).Val())
 		})
 	}
+}
+
+func TestRemoveFunc(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
+	var all []string
+	for i := range 3000 {
+		all = append(all, fmt.Sprint(i))
+	}
+	_, err := q.OfferAll(ctx, time.Hour, all...)
+	require.NoError(t, err)
+	n, err := q.RemoveFunc(ctx, func(v string) bool { return strings.HasSuffix(v, "7") })
+	require.NoError(t, err)
+	require.Equal(t, 300, n)
+	require.EqualValues(t, 2700, b.redis.LLen(ctx, b.names.Pending).Val())
+	require.EqualValues(t, 2700, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = q.RemoveFunc(ended, func(string) bool { return true })
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), queueOf(t, b, codec.String{})
+	ticket, err := q.Offer(ctx, "v", time.Hour)
+	require.NoError(t, err)
+	later, err := q.Reschedule(ctx, ticket, 2*time.Hour)
+	require.NoError(t, err)
+	require.InDelta(t, float64(time.Hour), float64(later.Due().Sub(ticket.Due())), float64(time.Minute))
+	require.ErrorIs(t, q.Cancel(ctx, ticket), dq.ErrNotWaiting, "the ticket of before")
+	_, err = q.Reschedule(ctx, later, -1)
+	require.ErrorIs(t, err, dq.ErrNegativeDelay)
+
+	soon, err := q.Reschedule(ctx, later, 20*time.Millisecond)
+	require.NoError(t, err)
+	v, err := q.Take(ctx) // this Client knows of it
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+	_, err = q.Reschedule(ctx, soon, time.Hour)
+	require.ErrorIs(t, err, dq.ErrNotWaiting)
+	require.NotErrorIs(t, err, dq.ErrUncertain)
 }

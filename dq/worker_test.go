@@ -1,9 +1,12 @@
 package dq_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -86,13 +90,110 @@ func numbered(n int) []string {
 	return values
 }
 
-// lose adds a message that so many holders have lost.
-func (b *bundle) lose(t *testing.T, value string, losses int) {
-	t.Helper()
-	keys := scripts.LeaseNamesOf("orders")
-	b.redis.HSet(t.Context(), keys.Bodies, value, value)
-	b.redis.HSet(t.Context(), keys.Counts, value, losses)
-	b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: value})
+// The server is away, or takes no writes, while 50 handlers acknowledge: each message is handled once.
+func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]func(b *bundle, p *redistest.Proxy){
+		"away for 2 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
+		"away for 6 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
+		"READONLY for 2 s": func(b *bundle, _ *redistest.Proxy) {
+			b.redis.ReplicaOf(context.Background(), "127.0.0.1", "1")
+			time.Sleep(2 * time.Second)
+			b.redis.ReplicaOf(context.Background(), "NO", "ONE")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var events told
+			b, p := through(t, redistest.Process(t), dq.WithObserver(events.note))
+			b.push(t, numbered(50)...)
+			var calls atomic.Int64
+			begun := make(chan struct{}, 100)
+			ending := make(chan struct{})
+			b.works(t, dq.WorkerOptions{Concurrency: 50, Lease: 15 * time.Second}, func(context.Context, *dq.Message[string]) error {
+				calls.Add(1)
+				begun <- struct{}{}
+				<-ending
+				return nil
+			})
+			for range 50 {
+				<-begun
+			}
+			time.AfterFunc(100*time.Millisecond, func() { close(ending) })
+			outage(b, p)
+			require.Eventually(t, func() bool { return events.get("Acknowledged") == 50 }, testDeadline, 10*time.Millisecond, "%s", &events)
+			b.nothingLeft(t)
+			require.EqualValues(t, 50, calls.Load())
+		})
+	}
+}
+
+// A consumer whose network is dead: its handler's context has ended, with a cause, before another worker begins.
+func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	b, p := through(t, s)
+	other := at(t, s, s.URL())
+	begun, ended, again := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	b.push(t, "v")
+	b.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(ctx context.Context, _ *dq.Message[string]) error {
+		close(begun)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	<-begun
+	p.Set(redis.Fault{Drop: redis.Both}, nil)
+	other.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
+		require.Equal(t, 2, m.Attempt)
+		close(again)
+		return nil
+	})
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, dq.ErrLeaseLost)
+	case <-again:
+		require.Fail(t, "handled twice at the same time")
+	}
+	<-again
+	p.Heal()
+}
+
+// The server is away for 1.3 s when leases of 6 s are extended: it is tried again, and no handler notices. DQ_THOROUGH has
+// leases of 30 s, and the server away at second 14.8.
+func TestWorkerExtendsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	lease, away, work := 6*time.Second, 1800*time.Millisecond, 7*time.Second // just before a third
+	if redistest.Thorough() {
+		lease, away, work = 30*time.Second, 14800*time.Millisecond, 32*time.Second
+	}
+	var events told
+	b, p := through(t, redistest.Redis(t), dq.WithObserver(events.note))
+	b.push(t, numbered(20)...)
+	var calls, aborted atomic.Int64
+	b.works(t, dq.WorkerOptions{Concurrency: 20, Lease: lease}, func(ctx context.Context, _ *dq.Message[string]) error {
+		calls.Add(1)
+		select {
+		case <-ctx.Done():
+			aborted.Add(1)
+		case <-time.After(work):
+		}
+		return nil
+	})
+	require.Eventually(t, func() bool { return events.get("Held") == 20 }, testDeadline, time.Millisecond)
+	time.Sleep(away)
+	p.Refuse()
+	p.Reset()
+	if redistest.Thorough() {
+		time.Sleep(1300 * time.Millisecond)
+	} else {
+		require.Eventually(t, func() bool { return events.get("ExtensionFailed") > 0 }, testDeadline, time.Millisecond)
+	}
+	p.Heal()
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 20 }, work+testDeadline, 10*time.Millisecond, "%s", &events)
+	require.Zero(t, aborted.Load())
+	require.EqualValues(t, 20, calls.Load())
+	require.Positive(t, events.get("Extended"))
 }
 
 // Messages of equal values, also large ones, are retried each for itself. They wait in the leases: nobody has to transfer them.
@@ -123,6 +224,56 @@ func TestWorkerRetriesEachMessage(t *testing.T) {
 	// The first handler's event may come after the second handler's: each tells when its reply has come.
 	require.Eventually(t, func() bool { return events.get("Retry") == n*(attempts-1) }, testDeadline, time.Millisecond, "%s", &events)
 	b.nothingLeft(t)
+}
+
+// lose adds a message that so many holders have lost.
+func (b *bundle) lose(t *testing.T, value string, losses int) {
+	t.Helper()
+	keys := scripts.LeaseNamesOf("orders")
+	b.redis.HSet(t.Context(), keys.Bodies, value, value)
+	b.redis.HSet(t.Context(), keys.Counts, value, losses)
+	b.redis.ZAdd(t.Context(), keys.Leases, goredis.Z{Score: 1, Member: value})
+}
+
+// A message that kills its process, in a Worker of eight handlers: what lost its worker comes back alone, so that it takes no
+// other message with it.
+func TestWorkerPoisonTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	b := setupOn(t, s, "orders")
+	b.push(t, append(numbered(40), poison)...)
+	ctx := deadline(t)
+	done := map[string]bool{}
+	deaths := 0
+	for over := false; !over; {
+		program := exec.CommandContext(ctx, os.Args[0])
+		program.Env = append(os.Environ(), ledgerAt+"="+s.URL(), poison+"=1")
+		out, err := program.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, program.Start())
+		for lines := bufio.NewScanner(out); !over && lines.Scan(); {
+			if words := strings.Fields(lines.Text()); words[0] == "end" {
+				done[words[2]] = true
+			}
+			over = b.redis.ZCard(ctx, scripts.LeaseNamesOf("orders").Dead).Val() > 0 && len(done) == 40
+		}
+		if over {
+			_ = program.Process.Kill()
+		} else {
+			deaths++
+		}
+		_ = program.Wait()
+		require.LessOrEqual(t, deaths, ledgerAttempts)
+	}
+	require.Equal(t, ledgerAttempts, deaths)
+	q := queueOf(t, b, codec.String{})
+	var letters []string
+	for letter, err := range q.Dead(ctx) {
+		require.NoError(t, err)
+		require.Contains(t, letter.Reason, "lost by its worker")
+		letters = append(letters, letter.Value)
+	}
+	require.Equal(t, []string{poison}, letters, "no innocent")
 }
 
 // A Java consumer beside a Worker takes from the list as ever.
@@ -332,6 +483,21 @@ func TestWorkerThatCannotStart(t *testing.T) {
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
+
+// awaited receives until a value is the one.
+func awaited[T any](t *testing.T, from <-chan T, one func(T) bool) {
+	t.Helper()
+	for deadline := time.After(testDeadline); ; {
+		select {
+		case v := <-from:
+			if one(v) {
+				return
+			}
+		case <-deadline:
+			require.Fail(t, "it did not come")
+		}
+	}
+}
 
 // What two holders lost takes half of a Worker's time at most.
 func TestWorkerHandlesOthersBesideTheLost(t *testing.T) {
