@@ -400,9 +400,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	for _, name := range []string{"{}", "}{", "a{b"} {
 		requireRefused("must share a slot", cluster, name, codec.String{})
 	}
-	for _, zero := range []codec.Codec[string]{
-		java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{},
-	} {
+	for _, zero := range []codec.Codec[string]{java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{}} {
 		requireRefused("zero value: make it with its constructor", client, "q", zero)
 	}
 }

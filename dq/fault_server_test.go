@@ -92,10 +92,13 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--lua-time-limit", "50", "--appendonly", "yes", "--appendfsync", "always")
-	b := setupOn(t, s, "orders")
-	ctx := deadline(t)
-	d := b.delayed(t)
-	node := s.Nodes()[0]
+	rdb, ctx := connect(t, s.URL()), deadline(t)
+	masters := [][]any{{"REPLICAOF", "NO", "ONE"}, {"PING"}, {"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}, {"PING"}} // after each offer
+	b := setupOn(t, s, "orders", on(func(dq.Offered) {
+		_ = rdb.Do(ctx, masters[0]...).Err()
+		masters = masters[1:]
+	}))
+	d, node := b.delayed(t), s.Nodes()[0]
 	require.NoError(t, node.Kill())
 	offered := make(chan error, 1)
 	go func() { offered <- d.Offer(ctx, "while nobody listens", time.Hour) }()
@@ -105,13 +108,11 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	ended := b.busy(t, ctx, 1)
 	require.NoError(t, d.Offer(ctx, "while a script runs", time.Hour))
 	require.NoError(t, <-ended)
-	require.NoError(t, b.redis.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
-	go func() { offered <- d.Offer(ctx, "while it is a replica", time.Hour) }()
-	require.NoError(t, b.redis.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
-	require.NoError(t, <-offered)
+	_, err := d.OfferAll(ctx, time.Hour, "before it is a replica", "while it is one")
+	require.NoError(t, err)
 	values, err := d.ReadAll(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []string{"while nobody listens", "while a script runs", "while it is a replica"}, values)
+	require.ElementsMatch(t, []string{"while nobody listens", "while a script runs", "before it is a replica", "while it is one"}, values)
 }
 
 // failures notes the errors of transfers, and whether one had a code.

@@ -87,10 +87,10 @@ func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...
 		}
 		n, err := q.offerBatch(ctx, delay, batch)
 		confirmed += n
-		if err != nil {
+		if err != nil && !passes(err) { // else the next Offer waits
 			return confirmed, err
 		}
-		values = values[len(batch):]
+		values = values[n:]
 	}
 	return confirmed, nil
 }
