@@ -484,21 +484,6 @@ type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
 
-// awaited receives until a value is the one.
-func awaited[T any](t *testing.T, from <-chan T, one func(T) bool) {
-	t.Helper()
-	for deadline := time.After(testDeadline); ; {
-		select {
-		case v := <-from:
-			if one(v) {
-				return
-			}
-		case <-deadline:
-			require.Fail(t, "it did not come")
-		}
-	}
-}
-
 // What two holders lost takes half of a Worker's time at most.
 func TestWorkerHandlesOthersBesideTheLost(t *testing.T) {
 	t.Parallel()
