@@ -85,7 +85,7 @@ type Worker struct {
 	cancel           context.CancelCauseFunc
 	done, abandoned  chan struct{}
 	abandon          sync.Once
-	unended          []Delivery // when Shutdown gave up
+	unended          ShutdownError // when Shutdown gave up
 	fetching         sync.WaitGroup
 	holding          sync.WaitGroup // of held
 	isAlone          sync.Mutex     // held while a message is handled by itself, or may be soon, and as long again
@@ -236,32 +236,31 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-w.done:
-		return nil
 	case <-ctx.Done():
+		w.cancel(context.Cause(ctx))
+		select {
+		case <-w.done:
+		case <-time.After(unendedGrace):
+			w.abandon.Do(func() { w.releaseAll(ctx) })
+			<-w.done
+		}
 	}
-	w.cancel(context.Cause(ctx))
-	select {
-	case <-w.done:
+	if len(w.unended.Running) == 0 {
 		return nil
-	case <-time.After(unendedGrace):
 	}
-	w.abandon.Do(func() { w.releaseAll(context.WithoutCancel(ctx)) })
-	<-w.done
-	if len(w.unended) == 0 {
-		return nil
-	}
-	return &ShutdownError{Running: w.unended, Err: context.Cause(ctx)}
+	return &w.unended // also where another Shutdown gave up
 }
 
 // releaseAll gives all messages that are held back to their queues, of all queues at once: each may have to wait for a server.
 func (w *Worker) releaseAll(ctx context.Context) {
+	w.unended.Err = context.Cause(ctx)
 	var releasing sync.WaitGroup
 	for q, all := range byQueue(w.all()) {
 		for _, d := range all {
-			w.unended = append(w.unended, d.Delivery)
+			w.unended.Running = append(w.unended.Running, d.Delivery)
 		}
 		releasing.Go(func() {
-			released, err := w.settleOnce(ctx, q, release, "", all)
+			released, err := w.settleOnce(context.WithoutCancel(ctx), q, release, "", all)
 			for i, d := range all {
 				if err == nil && released[i] == settled {
 					w.client.tell(GivenBack{d.Delivery})
