@@ -241,7 +241,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	case !e.srv.IsRegisteredCommand(name):
 		c.peer.WriteRaw(unknownCommand(args))
 	case (name == "SUBSCRIBE" || name == "PSUBSCRIBE") && len(args) > 1:
-		c.news.Ctx, c.news.Resp3 = c.peer.Ctx, c.peer.Resp3
+		c.news.Block(func(*mini.Writer) { c.news.Ctx, c.news.Resp3 = c.peer.Ctx, c.peer.Resp3 }) // another client may publish
 		e.dispatch(c.news, args)
 		c.news.Flush()
 		c.peer.Ctx = c.news.Ctx
