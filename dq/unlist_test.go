@@ -181,7 +181,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
 }
 
-// A client's first transfer is told to those that have listened before.
+// A client tells the clients that listen of its first transfer.
 func TestAFirstTransferIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

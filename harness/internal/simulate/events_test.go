@@ -60,7 +60,7 @@ func (w *world) observe(c *client, event dq.Event) {
 	w.excused[c.handled[id]] = true
 }
 
-// want is what a delivery's handler wants to become of it, and the bounds of the wait before a retry.
+// want is the outcome that a delivery's handler asks for, and the bounds of the wait before a retry.
 type want struct {
 	how         string
 	least, most time.Duration
