@@ -87,7 +87,7 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 
 .PHONY: faults
 faults: ## have real servers, connections and processes fail under load, dq beside Redisson, asynq and river, into docs/results.md; needs Java, Maven, redis-server, PostgreSQL
-	$(GO) run ./harness/internal/lab faults
+	$(GO) test ./harness/internal/lab -run '^$$' -bench Faults -benchtime 1x -timeout 45m
 	cd harness/driver/peers && DQ_REDIS=process $(GO) test ./workers -count 1 -parallel 12 -args -results $(CURDIR)/docs/results.md
 
 empty :=
@@ -144,7 +144,7 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 
 .PHONY: bench-report
 bench-report: ## measure every claim of speed, in 15 minutes at most, into docs/results.md; needs a machine that does nothing else
-	$(GO) run ./harness/internal/lab performance
+	$(GO) test ./harness/internal/lab -run '^$$' -bench Performance -benchtime 1x -timeout 45m
 
 GATE_RUNS ?= 6
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
@@ -219,7 +219,7 @@ adopt: ## take in Redisson RELEASE: record the release, fold the recordings, say
 	rm -rf out/$(RELEASE) && $(GO) run ./cmd/dq-bench record --driver redisson:$(RELEASE) --redis process --out out/$(RELEASE)
 	-previous=$$(head -n 1 recordings/redisson/index.tsv | tr '\t' '\n' | tail -n +2 | grep -vxF '$(RELEASE)' | tail -n 1); \
 	  $(GO) run ./cmd/dq-bench diff recorded:$$previous out/$(RELEASE)
-	$(GO) run ./harness/internal/lab fold $(RELEASE) out/$(RELEASE)
+	$(GO) test ./harness/internal/lab -count 1 -run Fold -args -fold $(RELEASE)=out/$(RELEASE)
 	@for driver in dq redisson; do \
 	  $(GO) run ./cmd/dq-bench verify --driver $$driver:$(RELEASE) --level wire --redis process >out/$(RELEASE)/$$driver.txt; [ $$? -lt 2 ] || cat out/$(RELEASE)/$$driver.txt; \
 	  awk -v row='$(RELEASE)\twire\t'$$driver '/ passed, .* skipped/ { gsub(",", ""); print row "\t" $$1 "\t" $$9 "\t" $$3 }' out/$(RELEASE)/$$driver.txt >>recordings/counts.tsv; \

@@ -1,7 +1,9 @@
-package main
+package lab
 
 import (
+	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,15 +12,57 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+	"testing/fstest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
+var adopted = flag.String("fold", "", "RELEASE=FOLDER, a release that 'dq-bench record' recorded in a folder: pack it into recordings/redisson")
+
+// TestFold packs the recordings of -fold, which is what 'make adopt' asks for. Packing a release that is packed already changes no byte.
+func TestFold(t *testing.T) {
+	if release, folder, ok := strings.Cut(*adopted, "="); ok {
+		t.Chdir("../../..")
+		require.NoError(t, fold("recordings/redisson", release, os.DirFS(folder)))
+		return
+	}
+	root := filepath.Join(t.TempDir(), "redisson")
+	newest, recorded := recordings.Redisson(), fstest.MapFS{}
+	names, err := fs.Glob(newest, "4.7.0/*.monitor")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, err := fs.ReadFile(newest, name)
+		require.NoError(t, err)
+		text = bytes.ReplaceAll(text, []byte(`"echo" "case:`), []byte(`"ECHO" "case:`)) // as record writes it
+		recorded[path.Base(name)] = &fstest.MapFile{Data: text}
+	}
+	require.NoError(t, fold(root, "4.7.0", recorded))
+	packed := os.DirFS(root)
+	count := 0
+	require.NoError(t, fs.WalkDir(packed, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		count++
+		want, err := recordings.Files.ReadFile("redisson/" + name)
+		require.NoError(t, err)
+		got, err := fs.ReadFile(packed, name)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), name)
+		return nil
+	}))
+	require.Greater(t, count, 50)
+	require.ErrorContains(t, fold(root, "4.8.0", os.DirFS(t.TempDir())), "expected recordings")
+}
+
 // fold packs the recordings of one more Redisson release into root. A case that means the same as at an earlier release
-// gets a cell of index.tsv; only a new form is stored. 'make adopt' records and folds.
+// gets a cell of index.tsv; only a new form is stored.
 func fold(root, release string, folder fs.FS) error {
 	added, err := wire.ParseRelease(release)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"cmp"
@@ -8,14 +8,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// faults runs each fault scenario with Redisson and with dq, and fails where dq is behind.
+// BenchmarkFaults runs each fault scenario with Redisson and with dq, and fails where dq is behind.
 //
 //	make faults
+func BenchmarkFaults(b *testing.B) { report(faults).write(b, "faults") }
+
 func faults(ctx context.Context, out string) (string, error) {
 	var rows []faultRow
 	for _, scenario := range []string{"faults-network", "faults-server", "faults-process", "faults-members", "faults-clocks"} {
@@ -147,4 +153,50 @@ func faultSection(rows []faultRow) (string, error) {
 		return text + "\ndq is behind: nowhere.\n", nil
 	}
 	return text + "\ndq is behind: " + strings.Join(behind, "; ") + ".\n", errors.New(strings.Join(behind, "\n"))
+}
+
+func document(name, scenario string, second int64, f run.Faults) *run.Document {
+	return &run.Document{
+		Driver: driver.Identity{Name: name}, Scenario: run.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
+	}
+}
+
+func resumed(after time.Duration) []run.FaultEvent {
+	ns := int64(after)
+	return []run.FaultEvent{{Text: "cut at 2s", MayLose: "nothing", ResumedNs: &ns}}
+}
+
+func TestBehind(t *testing.T) {
+	old := run.Faults{Offered: 100, Acknowledged: 90, Uncertain: 5, Lost: 1, Events: resumed(time.Second)}
+	for name, tc := range map[string]struct {
+		change func(*run.Faults)
+		want   string
+	}{
+		"the same":         {func(*run.Faults) {}, ""},
+		"better":           {func(f *run.Faults) { f.Uncertain, f.Acknowledged, f.Events = 0, 100, resumed(0) }, ""},
+		"lost what may be": {func(f *run.Faults) { f.Lost = 3 }, ""},
+		"lost beyond":      {func(f *run.Faults) { f.LostBeyond = 1 }, "lost: 1 more than may be"},
+		"twice":            {func(f *run.Faults) { f.Duplicate = 1 }, "duplicate: 1 against 0"},
+		"by chance":        {func(f *run.Faults) { f.Uncertain, f.Acknowledged = 10, 85 }, ""},
+		"uncertain":        {func(f *run.Faults) { f.Uncertain = 11 }, "uncertain: 11 against 5"},
+		"refused":          {func(f *run.Faults) { f.Acknowledged = 84 }, "acknowledged: 84 against 90"},
+		"early":            {func(f *run.Faults) { f.Early = 6 }, "early: 6 against 0"},
+		"early beyond":     {func(f *run.Faults) { f.EarlyBeyond = 1 }, "early: 1 more than may be"},
+		"postponed":        {func(f *run.Faults) { f.Postponed = 6 }, "postponed: 6 against 0"},
+		"on time at once":  {func(f *run.Faults) { f.Events = resumed(1100 * time.Millisecond) }, ""},
+		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed: 1.10s against 1.00s"},
+		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed: never against 1.00s"},
+	} {
+		f := old
+		tc.change(&f)
+		rows := []faultRow{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
+		text, err := faultSection(rows)
+		if tc.want == "" {
+			require.NoError(t, err, name)
+			require.Contains(t, text, "dq is behind: nowhere.")
+			continue
+		}
+		require.EqualError(t, err, "a: "+tc.want, name)
+		require.Contains(t, text, "dq is behind: a: "+tc.want)
+	}
 }

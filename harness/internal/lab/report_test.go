@@ -1,22 +1,22 @@
-// Command lab has the programs that only developers run: reports for docs/results.md, and the packing of recordings.
-//
-//	go run ./harness/internal/lab faults | performance
-//	go run ./harness/internal/lab fold RELEASE FOLDER
-package main
+// Package lab has what only developers run, as benchmarks and tests: reports for docs/results.md, the packing of recordings, and the
+// tables of docs/spec. CONTRIBUTING.md names the make targets.
+package lab
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -24,35 +24,18 @@ import (
 
 // A report measures, keeps its raw files in a folder, and returns its section of docs/results.md. A section beside an error
 // is written too: the error then names the fault that the section shows.
-var reports = map[string]func(ctx context.Context, out string) (section string, err error){"faults": faults, "performance": performance}
+type report func(ctx context.Context, out string) (section string, err error)
 
-// bound is how long a report may take.
-const bound = 40 * time.Minute
-
-func main() {
-	if err := command(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func command(args []string) error {
-	if len(args) == 3 && args[0] == "fold" {
-		return fold("recordings/redisson", args[1], os.DirFS(args[2]))
-	}
-	if len(args) != 1 || reports[args[0]] == nil {
-		return errors.New("expected faults, performance or fold RELEASE FOLDER, in the root of a checkout")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	head := machine(ctx)
-	section, err := reports[args[0]](ctx, filepath.Join("out", args[0]))
+// write makes a report, from the root of the checkout.
+func (r report) write(b *testing.B, name string) {
+	b.Helper()
+	b.Chdir("../../..")
+	head := machine(b.Context())
+	section, err := r(b.Context(), filepath.Join("out", name))
 	if section != "" {
-		err = errors.Join(err, writeSection(filepath.Join("docs", "results.md"), args[0], head+"\n\n"+section))
+		err = errors.Join(err, writeSection(filepath.Join("docs", "results.md"), name, head+"\n\n"+section))
 	}
-	return err
+	require.NoError(b, err)
 }
 
 // machine returns the time and the environment of a report.
@@ -134,4 +117,28 @@ func runLoad(ctx context.Context, out string, args ...string) ([]*run.Document, 
 	runs, err := compare.Read(ctx, out)
 	slices.SortFunc(runs, func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
 	return runs, err
+}
+
+const results = "../../../docs/results.md"
+
+var update = flag.Bool("update", false, "write the conformance section of docs/results.md")
+
+// The conformance section of docs/results.md is the table of recordings/counts.tsv.
+func TestConformanceSection(t *testing.T) {
+	counts, err := os.ReadFile("../../../recordings/counts.tsv")
+	require.NoError(t, err)
+	rows := strings.Split(strings.TrimSpace(string(counts)), "\n")[1:]
+	var releases [][]string
+	for i := 0; i < len(rows); i += 2 {
+		dq, redisson := strings.Split(rows[i], "\t"), strings.Split(rows[i+1], "\t")
+		releases = append(releases, append(append(dq[:1:1], dq[3:]...), redisson[3:]...))
+	}
+	section := asTable([]string{"release", "dq: pass", "skip", "fail", "Redisson: pass", "skip", "fail"}, releases)
+	if *update {
+		require.NoError(t, writeSection(results, "conformance", section))
+	}
+	page, err := os.ReadFile(results)
+	require.NoError(t, err)
+	require.Contains(t, string(page), section, "write it by: go test ./harness/internal/lab -update")
+	require.LessOrEqual(t, len(strings.Fields(string(page))), 900)
 }
