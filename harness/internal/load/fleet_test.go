@@ -177,18 +177,6 @@ func TestPollingConsumersAreLate(t *testing.T) {
 	require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
 }
 
-// The drain ends at its limit although messages still arrive: the rest is pending.
-func TestDrainLimitEndsASlowDrain(t *testing.T) {
-	p := testPlan()
-	p.Consumers, p.Rate, p.Duration, p.Work, p.DrainLimit = 1, 10, 10*time.Second, 150*time.Millisecond, 2*time.Second
-	out := virtual(t, memory(), p)
-	// 12 s of 150 ms each, and the one that is taken then.
-	require.InDelta(t, 80, out.Counts.Delivered, 2)
-	require.Equal(t, run.Counts{Offered: 100, Delivered: out.Counts.Delivered, Pending: 100 - out.Counts.Delivered}, out.Counts)
-	require.False(t, out.Verdict.Passed)
-	require.Contains(t, out.Verdict.Text, "still pending after the drain limit of 2s")
-}
-
 func TestManyQueuesShareTheMessages(t *testing.T) {
 	p := testPlan()
 	p.Queues, p.Consumers = 7, 9
@@ -360,15 +348,4 @@ func FuzzConnections(f *testing.F) {
 			require.NotEmpty(t, id)
 		}
 	})
-}
-
-// When a server went is said as far as it is known: between the last ping that it answered and the next.
-func TestSinceWhenAServerIsGone(t *testing.T) {
-	for want, at := range map[string][2]time.Duration{
-		"before the load began":                    {-2 * time.Second, -time.Second},
-		"at the latest 900ms after the load began": {-100 * time.Millisecond, 900 * time.Millisecond},
-		"between 3s and 4.1s after the load began": {3 * time.Second, 4100 * time.Millisecond},
-	} {
-		require.Equal(t, want, since(at[0], at[1]))
-	}
 }

@@ -33,7 +33,7 @@ const (
 	readTimeout = time.Minute
 	// programTimeout bounds the start of a program, the first build included.
 	programTimeout = 10 * time.Minute
-	// silenceLimit is for how long an agent may say nothing.
+	// silenceLimit is for how long an agent, or the server, may say nothing.
 	silenceLimit = 15 * time.Second
 )
 
@@ -64,7 +64,7 @@ type Options struct {
 	About About
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
-	// Silence is for how long an agent may say nothing; 0 means 15 s.
+	// Silence is for how long an agent, or the server, may say nothing; 0 means 15 s.
 	Silence time.Duration
 	// Progress is called once a second from one goroutine at a time.
 	Progress func(Progress)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -129,9 +128,6 @@ func connections(list, name string) (ids []string) {
 const (
 	// lookEvery is how often a server is asked for its counters, and for how long.
 	lookEvery = time.Second
-	// silentFor is how long a server that can be connected to may not answer: one that runs a long script does not, nor does
-	// one whose host is gone.
-	silentFor = 30 * time.Second
 	// electedIn is how long a set of servers may take to name another master.
 	electedIn = time.Minute
 )
@@ -139,52 +135,40 @@ const (
 // errGone is the cause of the end of e.server, and the reason not to ask a server for its messages.
 var errGone = errors.New("the server is gone")
 
-// watchServer asks the server each second for its counters, until stop, and ends e.server when it is dead for good: there is
-// nothing to offer to and to wait for any more. A run that goes on with a server which breaks, as planned, is not given up.
-//
-// A server may refuse connections for less than half of the time that the run waits for a message, so that with what ends
-// then a run is over within that time after its server is.
+// watchServer asks the server each second for its counters, until stop. A server that has answered nothing for as long as an agent may
+// say nothing, and for as long as the run waits for a message, is gone: it ends e.server, for there is nothing to offer to and to wait
+// for any more. A run that goes on with a server which breaks, as planned, is not given up.
 func (e *engine) watchServer(ctx context.Context) (stop func()) {
 	if e.Redis == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
-	refused := e.Plan.DrainTimeout * 4 / 10
-	silent := max(silentFor, refused)
+	patience := max(e.Silence, e.Plan.DrainTimeout)
 	if e.Redis.Several {
-		silent = max(electedIn, refused)
-		refused = silent
+		patience = max(electedIn, patience)
 	}
 	var watching sync.WaitGroup
-	var failed time.Time // since it last answered
-	answered, somebody := time.Now(), time.Now()
+	answered := time.Now()
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
 			if ctx.Err() != nil || err != nil && e.Injector != nil {
 				return ctx.Err() != nil
 			}
-			now, accepts := time.Now(), err == nil || !refuses(ctx, e.RedisURL)
+			now := time.Now()
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if accepts {
-				somebody = now
-			}
 			if err == nil {
-				e.each, e.answered = append(e.each, look{at: now, servers: servers}), time.Time{}
-				answered, failed = now, time.Time{}
+				e.each, e.answered, answered = append(e.each, look{at: now, servers: servers}), time.Time{}, now
 				return false
 			}
-			if e.answered = answered; failed.IsZero() {
-				failed = now
-			}
-			if gone = now.Sub(answered) >= silent || now.Sub(somebody) >= refused; gone {
-				began := now
-				if p := e.phases[plan.Measured]; p != nil {
-					began = p.start
+			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
+				when := "before the load began"
+				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
+					when = answered.Sub(p.start).Round(100*time.Millisecond).String() + " after the load began"
 				}
-				e.serverGone = fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v",
-					since(answered.Sub(began), failed.Sub(began)), now.Sub(answered).Round(time.Second), err)
+				e.serverGone = fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+					when, now.Sub(answered).Round(time.Second), err)
 				e.gone(errGone)
 			}
 			return gone
@@ -219,29 +203,4 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 		}
 	}
 	return text
-}
-
-// since says when a server went, as far as that is known: it answered and failed so long after the load began.
-func since(answered, failed time.Duration) string {
-	answered, failed = answered.Round(100*time.Millisecond), failed.Round(100*time.Millisecond)
-	switch {
-	case failed <= 0:
-		return "before the load began"
-	case answered <= 0:
-		return fmt.Sprintf("at the latest %v after the load began", failed)
-	}
-	return fmt.Sprintf("between %v and %v after the load began", answered, failed)
-}
-
-// refuses reports whether a server takes no connections.
-func refuses(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookEvery)
-	defer cancel()
-	conn, err := redis.Dial(ctx, url)
-	if err == nil {
-		_ = conn.Close()
-	}
-	var network net.Error
-	timedOut := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
-	return err != nil && !timedOut
 }

@@ -58,10 +58,6 @@ var Fields = []Field{
 	},
 	{Key: "drain_timeout", Help: "how long to wait for missing messages after the last delivery", of: func(p *Plan) any { return &p.DrainTimeout }},
 	{
-		Key: "drain_limit", Help: "wait at most so long after the last message was due, although more arrive; 0s for no limit",
-		of: func(p *Plan) any { return &p.DrainLimit },
-	},
-	{
 		Key: "max_schedule_lag", Help: "maximum delay between scheduled and actual send; a run with fewer than 99 % of its offers on time is invalid",
 		of: func(p *Plan) any { return &p.MaxScheduleLag },
 	},

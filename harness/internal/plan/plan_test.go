@@ -162,7 +162,7 @@ func TestScheduleOfSeveralSteps(t *testing.T) {
 func TestFieldsAreWhole(t *testing.T) {
 	texts := map[string]string{
 		"producers": "77", "consumers": "77", "rate": "7.5/s", "duration": "1m30s", "delay": "@1s..2s shuffled", "payload_size": "77", "seed": "18446744073709551615",
-		"warmup": "1m30s", "horizon": "1m30s", "drain_timeout": "1m30s", "drain_limit": "1m30s", "max_schedule_lag": "1m30s", "queue": "orders", "queues": "77",
+		"warmup": "1m30s", "horizon": "1m30s", "drain_timeout": "1m30s", "max_schedule_lag": "1m30s", "queue": "orders", "queues": "77",
 		"poll": "1m30s", "work": "1m30s",
 	}
 	seen := map[string]bool{}
@@ -217,7 +217,7 @@ func fullPlan() Plan {
 	p.Name, p.Queue, p.Queues = "some", "q", 2
 	p.Rate, p.RateTo, p.Duration = 10, 20, 20*time.Second
 	_ = p.Set("delay", "10ms..10s|1m")
-	p.Horizon, p.Poll, p.Work, p.DrainLimit = 3*time.Second, 2*time.Second, time.Second, time.Minute
+	p.Horizon, p.Poll, p.Work = 3*time.Second, 2*time.Second, time.Second
 	p.Cancel = Cancel{.5, 4 * time.Second}
 	p.Fleet = []Member{{Offers: true, Takes: true}, {Takes: true, From: time.Second, To: 5 * time.Second}}
 	p.Faults = []Fault{{Kind: "slow", At: 5 * time.Second, For: 2 * time.Second, Latency: 100 * time.Millisecond}}
@@ -230,7 +230,7 @@ func TestScenarioKeepsThePlan(t *testing.T) {
 	s.Ramp = ""
 	require.Equal(t, Scenario{
 		Name: "some", Producers: 50, Consumers: 8, Rate: 15.2, Duration: "20s", Delay: "10ms..10s|1m0s", PayloadSize: 100, Seed: 1,
-		Warmup: "until still, at most 30s", DrainTimeout: "10s", DrainLimit: "1m0s", MaxScheduleLag: "1s", Queue: "q",
+		Warmup: "until still, at most 30s", DrainTimeout: "10s", MaxScheduleLag: "1s", Queue: "q",
 		Climb: true, Horizon: "3s", Queues: 2, Poll: "2s", Work: "1s", Cancel: "0.5 after 4s",
 		Fleet: []string{"driver offers and takes", "driver takes from 1s to 5s"}, Messages: 304,
 		Faults: []string{"slow at 5s for 2s, latency 100ms"},

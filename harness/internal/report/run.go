@@ -150,7 +150,7 @@ func warmup(w *run.Warmup) string {
 }
 
 // rare are the settings that not every run has.
-var rare = []string{"ramp", "queues", "poll", "work", "cancel", "horizon", "drain_limit", "fleet"}
+var rare = []string{"ramp", "queues", "poll", "work", "cancel", "horizon", "fleet"}
 
 // more lists them.
 func more(r *run.Document) string {

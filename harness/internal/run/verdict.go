@@ -101,11 +101,7 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 		add("", f.LostBeyond, "lost that no fault accounts for")
 		add("", f.EarlyBeyond, "early that no fault accounts for")
 	}
-	waited := "timeout of " + r.Scenario.DrainTimeout
-	if r.Scenario.DrainLimit != "" {
-		waited = "limit of " + r.Scenario.DrainLimit
-	}
-	add("pending", r.overdue(), "still pending after the drain "+waited)
+	add("pending", r.overdue(), "still pending after the drain timeout of "+r.Scenario.DrainTimeout)
 	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
 		add("foreign", r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
 	}

@@ -1,8 +1,15 @@
 package program
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
 )
 
 // Warm is the bit of an index that marks a message of the warm-up.
@@ -84,4 +91,128 @@ func Decode[T Sample | Item](b []byte, each func(T) error) error {
 		}
 	}
 	return nil
+}
+
+// Every value says which message it is and when it is due. It is ASCII, the same for every driver and language:
+//
+//	dqb3|<run id>|<index>|<due>|<checksum>|.....
+//
+// run id and index are 8 hex digits, due 16 (Unix ns), checksum 8, all lower case. Dots fill up
+// the payload size. The checksum is the CRC-32 (IEEE 802.3) of all the value but its own digits.
+const (
+	magic  = "dqb3|"
+	header = magic + "%08x|%08x|%016x|"
+
+	// checksumAt is the offset of the checksum's digits.
+	checksumAt = len(magic) + 9 + 9 + 17
+	// HeaderSize is the length of a payload without the filling.
+	HeaderSize = checksumAt + 9
+)
+
+// Payload returns the value of a message, of size bytes, at least HeaderSize. It is newly
+// allocated: an implementation may keep it.
+func Payload(run, index uint32, due int64, size int) []byte {
+	b := fmt.Appendf(make([]byte, 0, max(size, HeaderSize)), header+"00000000|", run, index, uint64(due))
+	for len(b) < size {
+		b = append(b, '.')
+	}
+	copy(b[checksumAt:], checksum(b))
+	return b
+}
+
+// checksum is of a whole payload but for its digits.
+func checksum(value []byte) string {
+	return fmt.Sprintf("%08x", crc32.Update(crc32.ChecksumIEEE(value[:checksumAt]), crc32.IEEETable, value[checksumAt+8:]))
+}
+
+// ParsePayload reads a value that was taken in a run: Taken, Corrupt or Foreign.
+func ParsePayload(value []byte, run uint32) (kind Kind, index uint32, due int64) {
+	switch {
+	case !bytes.HasPrefix(value, []byte(magic)):
+		return Foreign, 0, 0
+	case len(value) < HeaderSize || checksum(value) != string(value[checksumAt:checksumAt+8]):
+		return Corrupt, 0, 0
+	}
+	index, due, ok := readHeader(value, run)
+	if !ok {
+		return Foreign, 0, 0
+	}
+	return Taken, index, due
+}
+
+// readHeader reads the header at the beginning of value, whatever follows; ok is false for another run.
+func readHeader(value []byte, run uint32) (index uint32, due int64, ok bool) {
+	text := string(value[:checksumAt])
+	var of uint32
+	var at uint64
+	_, err := fmt.Sscanf(text, header, &of, &index, &at)
+	return index, int64(at), err == nil && of == run && at <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, at)
+}
+
+// FindPayload looks for a message of a run anywhere in value: an implementation may store its own
+// framing around it.
+func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
+	for {
+		at := bytes.Index(value, []byte(magic))
+		if at < 0 || len(value)-at < HeaderSize {
+			return 0, 0, false
+		}
+		if index, due, ok := readHeader(value[at:], run); ok {
+			return index, due, true
+		}
+		value = value[at+1:]
+	}
+}
+
+// HoldsPayload reports whether a text has the beginning of a payload in it.
+func HoldsPayload(text string) bool { return strings.Contains(text, magic) }
+
+// Setup is sent to an agent once, by load.open.
+type Setup struct {
+	Redis       string   `json:"redis"`
+	Queues      []string `json:"queues"`
+	RunID       string   `json:"run_id"` // 8 hex digits
+	PayloadSize int      `json:"payload_size"`
+	// Senders offer at once; if all of them wait for answers, more are started, to MostSenders.
+	Senders     int `json:"senders"`
+	MostSenders int `json:"most_senders"`
+	Consumers   int `json:"consumers"` // that take at once, at most
+	// Poll, if above 0, makes each consumer look every so often, in ns, instead of waiting for a value.
+	Poll    time.Duration `json:"poll,omitempty"`
+	Work    time.Duration `json:"work,omitempty"`    // how long a consumer is busy with each value, in ns
+	Cancels bool          `json:"cancels,omitempty"` // items may have a CancelAfter
+	Each    bool          `json:"each,omitempty"`    // every sample is written before the next step, so that a kill loses no sample
+	// ClientName names the connections, and Codec how values are written: for programs that have these.
+	ClientName string `json:"client_name,omitempty"`
+	Codec      string `json:"codec,omitempty"`
+}
+
+// Opened is the answer to load.open. Now is the clock of the agent, Unix ns.
+type Opened struct {
+	Handle string `json:"handle"`
+	Now    int64  `json:"now,string"`
+}
+
+// HeldBy is the answer to load.held.
+type HeldBy struct {
+	Held    int64  `json:"held"`
+	Samples []byte `json:"samples"`
+}
+
+// Failing are the calls whose first error an agent reports.
+var Failing = []string{"offer", "take", "remove"}
+
+// Usage is the resources that a process has used since its start.
+type Usage struct {
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	GCPauseSeconds float64 `json:"gc_pause_seconds"`
+	// Processors is how many it may use at a time.
+	Processors int `json:"processors"`
+}
+
+// ReadUsage asks the kernel and the runtime about this process.
+func ReadUsage() Usage {
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	return Usage{CPUSeconds: cpuSeconds(), GCPauseSeconds: gc.PauseTotal.Seconds(), Processors: min(runtime.GOMAXPROCS(0), runtime.NumCPU())}
 }
