@@ -41,9 +41,18 @@ func (o Options) stores() (all []spec.Keys) {
 	return all
 }
 
-// holdings are the stores on the server, or else the open members that can list their messages.
+// holdings are the open members that can list their messages, if their keys are not known, and the stores on the server.
 func (e *engine) holdings() (all []holding) {
+	for _, m := range e.members {
+		if kept, known := spec.KeysOf(m.driver, nil, ""); (!known || kept.Guessed) && m.there() && m.link.Introduction().Can("load(held)") {
+			all = append(all, m.holding())
+		}
+	}
+	asked := len(all) > 0
 	for _, kept := range e.stores() {
+		if kept.Guessed && asked {
+			continue
+		}
 		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
 			if each == nil {
 				return kept.Held(ctx)
@@ -55,29 +64,25 @@ func (e *engine) holdings() (all []holding) {
 			})
 		})
 	}
-	if all != nil {
-		return all
-	}
-	for _, m := range e.members {
-		if !m.there() || !m.link.Introduction().Can("load(held)") {
-			continue
+	return all
+}
+
+// holding has the member list its messages.
+func (m *member) holding() holding {
+	return func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
+		var h program.HeldBy
+		result, err := m.call(ctx, askTimeout, "load.held", nil)
+		if err == nil {
+			err = json.Unmarshal(result, &h)
 		}
-		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
-			var h program.HeldBy
-			result, err := m.call(ctx, askTimeout, "load.held", nil)
-			if err == nil {
-				err = json.Unmarshal(result, &h)
-			}
-			if err != nil || each == nil {
-				return h.Held, err
-			}
-			return h.Held, program.Decode(h.Samples, func(s program.Sample) error {
-				each(s.Index, s.A)
-				return nil
-			})
+		if err != nil || each == nil {
+			return h.Held, err
+		}
+		return h.Held, program.Decode(h.Samples, func(s program.Sample) error {
+			each(s.Index, s.A)
+			return nil
 		})
 	}
-	return all
 }
 
 func (o Options) refuseBusy(ctx context.Context) error {

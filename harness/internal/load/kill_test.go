@@ -122,6 +122,20 @@ func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 	}
 }
 
+// A program that keeps its messages elsewhere than in Redisson's keys says itself which it holds.
+func TestAProgramSaysWhatItHolds(t *testing.T) {
+	t.Parallel()
+	p := killPlan()
+	p.Fleet, p.Delay, p.Horizon = nil, plan.Fixed(time.Hour), 100*time.Millisecond
+	d, err := spec.Parse("exec:'" + os.Args[0] + "' serve memory")
+	require.NoError(t, err)
+	o := load.Options{Plan: p, Driver: d, RunID: 7}
+	onRedis(t, &o)
+	r, err := load.Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, run.Counts{Offered: 2000, Pending: 2000, NotDue: 2000}, r.Counts, r.Notes)
+}
+
 // A killed process loses the messages in its memory: all that were not due.
 func TestKilledProcessLosesWhatIsOnlyInMemory(t *testing.T) {
 	t.Parallel()

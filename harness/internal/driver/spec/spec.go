@@ -152,6 +152,8 @@ type Keys struct {
 	Set   string // a sorted set; may be empty
 	Lists []string
 	Other string // a key without messages of its own; may be empty
+	// Guessed says that a program may have others.
+	Guessed bool
 }
 
 // KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A message
@@ -163,9 +165,10 @@ func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
 			return Keys{Conn: conn, Queue: queue, Set: queue, Lists: []string{queue + tempSuffix}}, true
 		}
 		return Keys{Conn: conn, Queue: queue, Lists: []string{queue, queue + tempSuffix}}, true
-	case DQ, Program: // a program of exec may use others
+	case DQ, Program:
+		p, _ := d.(Program)
 		names := wire.NamesOf(queue)
-		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending}, true
+		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending, Guessed: p.kind == exec}, true
 	}
 	return Keys{}, false
 }
