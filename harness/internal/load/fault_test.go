@@ -231,8 +231,6 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		require.Equal(t, 35*time.Millisecond, time.Duration(seen.TotalNs))
 		require.Equal(t, 30*time.Millisecond, time.Duration(seen.LongestNs))
 		require.InDelta(t, .035, seen.Share, 1e-9)
-		// Of 500 instants 15 fell into the longest one, of which 5 had more than 20 ms to wait.
-		require.InDelta(t, float64(20*time.Millisecond), float64(seen.P99Ns), float64(meterStep+time.Millisecond))
 		at := func(after time.Duration) int64 { return start.Add(after).UnixNano() }
 		require.Equal(t, []span{
 			{at(100 * time.Millisecond), at(130 * time.Millisecond)}, {at(500 * time.Millisecond), at(505 * time.Millisecond)},
@@ -250,10 +248,7 @@ func TestCPUTimesReadsProcStat(t *testing.T) {
 	require.Equal(t, cpuTimes{total: 630, idle: 405, steal: 80}, before)
 	after := parseCPUTimes("cpu  110 2 30 410 5 6 7 95 9 1\n")
 	require.Equal(t, cpuTimes{total: 35, idle: 10, steal: 15}, after.since(before))
-}
-
-// Any other text of the kernel is no figure.
-func TestCPUTimesThatAreNotTold(t *testing.T) {
+	// Any other text of the kernel is no figure.
 	for _, stat := range []string{"", "cpu", "cpu 1 2 3 4 5 6 7", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 x", "\ncpu 1 2 3 4 5 6 7 8"} {
 		require.Zero(t, parseCPUTimes(stat), stat)
 	}

@@ -201,14 +201,13 @@ type meter struct {
 	hiccups []span // in which the meter should have been awake and was not, in order
 
 	// These are the meter's own until it has ended.
-	all       run.Hiccups // also beyond maxHiccups
-	overslept *run.Histogram
-	ended     time.Time
+	all   run.Hiccups // also beyond maxHiccups
+	ended time.Time
 }
 
 // startMeter has a meter run until it is ended, which it must be.
 func startMeter(k clock.Clock, e program.Epoch) *meter {
-	m := &meter{epoch: e, began: time.Now(), overslept: run.NewHistogram()}
+	m := &meter{epoch: e, began: time.Now()}
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())
 	m.run.Go(func() {
@@ -228,11 +227,7 @@ func startMeter(k clock.Clock, e program.Epoch) *meter {
 
 // note records that the meter was to wake at an instant and did so at another.
 func (m *meter) note(due, woke time.Time) {
-	over := max(woke.Sub(due), 0)
-	// A sleep that lasts long represents all that would have begun in it: each instant has its delay, not each sleep.
-	for late := over; late >= 0; late -= meterStep {
-		m.overslept.Record(int64(late))
-	}
+	over := woke.Sub(due)
 	if over < run.HiccupBound {
 		return
 	}
@@ -255,7 +250,6 @@ func (m *meter) end() {
 // seen is the result of an ended meter.
 func (m *meter) seen() run.Hiccups {
 	seen := m.all
-	seen.P99Ns = m.overslept.Quantile(.99)
 	if length := m.ended.Sub(m.began); length > 0 {
 		seen.Share = float64(seen.TotalNs) / float64(length)
 	}

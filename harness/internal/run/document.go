@@ -258,8 +258,6 @@ type Hiccups struct {
 	LongestNs int64 `json:"longest_ns"`
 	// Share is the part of the measured phase that they fill.
 	Share float64 `json:"share"`
-	// P99Ns bounds the delay of 99 of 100 instants of the phase.
-	P99Ns int64 `json:"p99_ns"`
 }
 
 // LateMessages are the latest hundredth of the deliveries, as far as they were late.
