@@ -200,7 +200,7 @@ func newSummary(s Set, all []*run.Document) Summary {
 	if at != "" && !slices.ContainsFunc(all, func(r *run.Document) bool { return r.ServerAddress() != at }) {
 		sum.Server += " at " + at
 	}
-	if calls, ok := s.Median(func(r *run.Document) (float64, bool) { return r.Figure("transfer_calls_per_message") }); ok {
+	if calls := s.Median(func(r *run.Document) float64 { return r.Figure("transfer_calls_per_message") }); run.Measured(calls) {
 		sum.Calls = &calls
 	}
 	return sum

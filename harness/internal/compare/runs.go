@@ -18,15 +18,15 @@ type Set struct {
 	Runs []*run.Document
 }
 
-// Median is the median of a figure over the runs that have the figure; false if none has.
-func (s Set) Median(of func(*run.Document) (float64, bool)) (float64, bool) {
+// Median is the median of a figure over the runs that measured it; NaN if none has.
+func (s Set) Median(of func(*run.Document) float64) float64 {
 	var values []float64
 	for _, r := range s.Runs {
-		if v, ok := of(r); ok {
+		if v := of(r); run.Measured(v) {
 			values = append(values, v)
 		}
 	}
-	return Median(values), values != nil
+	return Median(values)
 }
 
 // mostRuns is how many runs a comparison may have.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -218,11 +219,13 @@ func tiles(sets []compare.Set) []Tile {
 	}
 	at := func(q float64) func(compare.Set) Cell {
 		return func(s compare.Set) Cell {
-			ns, ok := s.Median(func(r *run.Document) (float64, bool) {
-				h := merged(compare.Set{Runs: []*run.Document{r}}, late)
-				return float64(h.Quantile(q)), h.Count() > 0
+			ns := s.Median(func(r *run.Document) float64 {
+				if h := r.Histograms.Histogram(late); h.Count() > 0 {
+					return float64(h.Quantile(q))
+				}
+				return math.NaN()
 			})
-			if q == 1 || len(sets) == 1 || len(s.Runs) == 1 || !ok {
+			if q == 1 || len(sets) == 1 || len(s.Runs) == 1 || math.IsNaN(ns) {
 				return quantile(merged(s, late), q)
 			}
 			return Cell{Text: minus(run.FormatNs(int64(ns)))} // as the table of a comparison

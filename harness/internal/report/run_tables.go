@@ -86,19 +86,19 @@ func quantiles(sets []compare.Set) Table {
 
 // costs is the server's cost of a message: the median over the runs of a set.
 func costs(sets []compare.Set) Table {
-	of := func(unit string, of func(*run.Document) (float64, bool)) func(compare.Set) Cell {
+	of := func(unit string, of func(*run.Document) float64) func(compare.Set) Cell {
 		return func(s compare.Set) Cell {
-			median, ok := s.Median(of)
-			if !ok {
+			median := s.Median(of)
+			if math.IsNaN(median) {
 				return Cell{}
 			}
 			return Cell{Text: plan.FormatFloat(median) + unit, Raw: &median}
 		}
 	}
 	t := perSet("costs", "Cost on the server", sets, []row{
-		{"transfer calls per message", of("", func(r *run.Document) (float64, bool) { return r.Figure("transfer_calls_per_message") })},
-		{"commands per message", of("", func(r *run.Document) (float64, bool) { return r.Figure("commands_per_message") })},
-		{"processor time per message", of(" µs", func(r *run.Document) (float64, bool) { v := r.ServerCPUPerMessage(); return v / 1e3, !math.IsNaN(v) })},
+		{"transfer calls per message", of("", func(r *run.Document) float64 { return r.Figure("transfer_calls_per_message") })},
+		{"commands per message", of("", func(r *run.Document) float64 { return r.Figure("commands_per_message") })},
+		{"processor time per message", of(" µs", func(r *run.Document) float64 { return r.ServerCPUPerMessage() / 1e3 })},
 	})
 	t.Hint, t.PageOnly = "For each message, of all clients of the server; the median over the runs.", len(sets) == 1
 	return t

@@ -60,8 +60,13 @@ func (h *Histogram) note(n, low, high int64, sum float64) {
 	h.sum += sum
 }
 
-// Count returns the number of values.
-func (h *Histogram) Count() int64 { return h.positive.TotalCount() + h.negatives() }
+// Count returns the number of values; a nil histogram has none.
+func (h *Histogram) Count() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.positive.TotalCount() + h.negatives()
+}
 
 // Min returns the smallest value in ns, exactly; 0 if there is no value.
 func (h *Histogram) Min() int64 { return h.min }
@@ -102,7 +107,7 @@ func (h *Histogram) negatives() int64 {
 
 // Merge adds the counts of other, exactly: all histograms have the same bounds.
 func (h *Histogram) Merge(other *Histogram) {
-	if other == nil || other.Count() == 0 {
+	if other.Count() == 0 {
 		return
 	}
 	h.positive.Merge(other.positive)

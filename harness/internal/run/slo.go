@@ -17,24 +17,21 @@ import (
 //
 // Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are lateness, past_due, offer_rtt,
 // response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile (.p50 .p99 .p999 .p99.9 .p9999, any
-// digits), with a duration as limit; and the counts of AllCounts and the figures transfer_calls_per_message,
-// commands_per_message, server_cpu_seconds and inversions, with a number as limit, or the name of another of these, or of
-// producers, consumers or messages of the plan. Operators are <= < >= > and ==.
+// digits), with a duration as limit; and the figures, which are the counts of AllCounts, transfer_calls_per_message,
+// commands_per_message, server_cpu_seconds, inversions, and producers, consumers and messages of the plan, with a number or
+// another figure as limit. Operators are <= < >= > and ==.
 type SLO struct {
 	text, metric, operator string
-	value                  figure
-	duration               bool
-	// bound reads the limit, and limitOf names the figure that is the limit; the latter is empty for a number.
-	bound   figure
-	limit   float64
+	value, limit           figure
+	// limitOf names the figure that is the limit; empty for a number.
 	limitOf string
 
 	none     bool // lifts the default objective
 	standard bool // is the default objective
 }
 
-// figure reads a figure; ok is false if the run did not measure it.
-type figure func(*Document) (v float64, ok bool)
+// figure reads a number of a run; NaN or infinite if the run did not measure it.
+type figure func(*Document) float64
 
 // Objective is the outcome of one SLO in a run file.
 type Objective struct {
@@ -70,53 +67,115 @@ func WithDefault(slos, expected []SLO) []SLO {
 	return append(slices.Clone(slos), standard)
 }
 
-// ofServer is a figure of the server; a figure that is no number was not measured.
-func ofServer(read func(*ServerStats, Counts) float64) figure {
-	return func(r *Document) (v float64, ok bool) {
-		if r.ServerStats == nil {
-			return 0, false
-		}
-		v = read(r.ServerStats, r.Counts)
-		return v, !math.IsInf(v, 0) && !math.IsNaN(v)
-	}
-}
-
 // figures are the metrics with a number as limit.
 var figures = func() map[string]figure {
+	ofServer := func(read func(*ServerStats, Counts) float64) figure {
+		return func(r *Document) float64 {
+			if r.ServerStats == nil {
+				return math.NaN()
+			}
+			return read(r.ServerStats, r.Counts)
+		}
+	}
 	all := map[string]figure{
 		"transfer_calls_per_message": ofServer(func(s *ServerStats, _ Counts) float64 { return s.TransferCallsPerMessage }),
 		"commands_per_message":       ofServer(func(s *ServerStats, c Counts) float64 { return float64(s.Commands) / float64(c.Delivered) }),
 		"server_cpu_seconds":         ofServer(func(s *ServerStats, _ Counts) float64 { return s.CPUSeconds }),
-		"inversions": func(r *Document) (float64, bool) {
+		"inversions": func(r *Document) float64 {
 			if r.Order == nil {
-				return 0, false
+				return math.NaN()
 			}
-			return float64(r.Order.Inversions), true
+			return float64(r.Order.Inversions)
 		},
+		"producers": func(r *Document) float64 { return float64(r.Scenario.Producers) },
+		"consumers": func(r *Document) float64 { return float64(r.Scenario.Consumers) },
+		"messages":  func(r *Document) float64 { return float64(r.Scenario.Messages) },
 	}
 	for _, count := range AllCounts {
-		all[count.Name] = func(r *Document) (float64, bool) { return float64(count.Of(r.Counts)), true }
+		all[count.Name] = func(r *Document) float64 { return float64(count.Of(r.Counts)) }
 	}
 	return all
 }()
 
-// limits are the figures that a limit may name: all of them, and settings of the plan.
-var limits = func() map[string]figure {
-	all := maps.Clone(figures)
-	all["producers"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Producers), true }
-	all["consumers"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Consumers), true }
-	all["messages"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Messages), true }
-	return all
-}()
+// Figure returns a figure by its name in objectives; NaN or infinite if the run did not measure it.
+func (r *Document) Figure(name string) float64 { return figures[name](r) }
 
-// Figure returns a count or a figure of the server by its name in objectives; ok is false if the run did not measure it,
-// and for an unknown name.
-func (r *Document) Figure(name string) (v float64, ok bool) {
-	if read, known := figures[name]; known {
-		return read(r)
+var sloForm = regexp.MustCompile(`(?s)^([^<>=]*)(<=|>=|==|<|>)(.*)$`)
+
+// ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
+func ParseSLO(expr string) (SLO, error) {
+	parts := sloForm.FindStringSubmatch(expr)
+	switch {
+	case expr == "none":
+		return SLO{text: expr, none: true}, nil
+	case parts == nil:
+		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is no operator <= < >= > ==", expr)
 	}
-	return 0, false
+	s := SLO{text: expr, metric: strings.TrimSpace(parts[1]), operator: parts[2]}
+	limit, err := strings.TrimSpace(parts[3]), error(nil)
+	if s.value = figures[s.metric]; s.value != nil {
+		err = s.parseNumber(limit)
+	} else if s.value, err = ofHistogram(s.metric); err == nil {
+		d, malformed := time.ParseDuration(limit)
+		if malformed != nil {
+			err = fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
+		}
+		s.limit = func(*Document) float64 { return float64(d) }
+	}
+	if err != nil {
+		return SLO{}, fmt.Errorf("slo %q: %w", expr, err)
+	}
+	return s, nil
 }
+
+// parseNumber reads a limit of a figure.
+func (s *SLO) parseNumber(limit string) error {
+	if s.limit = figures[limit]; s.limit != nil {
+		s.limitOf = limit
+		return nil
+	}
+	v, err := strconv.ParseFloat(limit, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
+			s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(figures))))
+	}
+	s.limit = func(*Document) float64 { return v }
+	return nil
+}
+
+// quantileForm is p50, p99.9, or p999 for p99.9.
+var quantileForm = regexp.MustCompile(`^p(?:(\d\d?)(?:\.(\d{1,6}))?|(9\d)(\d{1,6}))$`)
+
+// ofHistogram returns the figure of a metric such as lateness.p99.
+func ofHistogram(metric string) (figure, error) {
+	name, stat, _ := strings.Cut(metric, ".")
+	if names := histogramNames(); !slices.Contains(names, name) {
+		known := slices.Sorted(maps.Keys(figures))
+		return nil, fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
+			metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
+	}
+	read := map[string]func(*Histogram) float64{
+		"min": func(h *Histogram) float64 { return float64(h.Min()) }, "max": func(h *Histogram) float64 { return float64(h.Max()) }, "mean": (*Histogram).Mean,
+	}[stat]
+	if m := quantileForm.FindStringSubmatch(stat); m != nil {
+		percent, _ := strconv.ParseFloat(m[1]+m[3]+"."+m[2]+m[4]+"0", 64) // of digits
+		if percent > 0 {
+			read = func(h *Histogram) float64 { return float64(h.Quantile(percent / 100)) }
+		}
+	}
+	if read == nil {
+		return nil, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
+	}
+	return func(r *Document) float64 {
+		if h := r.Histograms.Histogram(name); h.Count() > 0 {
+			return read(h)
+		}
+		return math.NaN()
+	}, nil
+}
+
+// stats are the figures of a histogram.
+const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
 
 func histogramNames() (names []string) {
 	for _, d := range Distributions {
@@ -125,116 +184,25 @@ func histogramNames() (names []string) {
 	return names
 }
 
-var sloForm = regexp.MustCompile(`(?s)^([^<>=]*)([<>=]=?)(.*)$`)
-
-// ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
-func ParseSLO(expr string) (SLO, error) {
-	if expr == "none" {
-		return SLO{text: expr, none: true}, nil
-	}
-	parts := sloForm.FindStringSubmatch(expr)
-	if parts == nil {
-		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is no operator <= < >= > ==", expr)
-	}
-	s := SLO{text: expr, metric: strings.TrimSpace(parts[1]), operator: parts[2]}
-	if s.operator == "=" {
-		return SLO{}, fmt.Errorf("slo %q: expected one of <= < >= > ==, got a single =", expr)
-	}
-	err := s.parseMetric()
-	if err == nil {
-		err = s.parseLimit(strings.TrimSpace(parts[3]))
-	}
-	if err != nil {
-		return SLO{}, fmt.Errorf("slo %q: %w", expr, err)
-	}
-	return s, nil
-}
-
-// stats are the figures of a histogram.
-const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
-
-// parseMetric finds the figure that the metric names.
-func (s *SLO) parseMetric() (err error) {
-	if s.value = figures[s.metric]; s.value != nil {
-		return nil
-	}
-	name, stat, _ := strings.Cut(s.metric, ".")
-	if names := histogramNames(); !slices.Contains(names, name) {
-		known := slices.Sorted(maps.Keys(figures))
-		return fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
-			s.metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
-	}
-	read, known := map[string]func(*Histogram) float64{
-		"min": func(h *Histogram) float64 { return float64(h.Min()) }, "max": func(h *Histogram) float64 { return float64(h.Max()) }, "mean": (*Histogram).Mean,
-	}[stat]
-	if !known {
-		var q float64
-		q, err = parseQuantile(stat)
-		read = func(h *Histogram) float64 { return float64(h.Quantile(q)) }
-	}
-	s.duration = true
-	s.value = func(r *Document) (float64, bool) {
-		h := r.Histograms.Histogram(name)
-		if h == nil || h.Count() == 0 {
-			return 0, false
-		}
-		return read(h), true
-	}
-	return err
-}
-
-func (s *SLO) parseLimit(limit string) error {
-	if s.duration {
-		d, err := time.ParseDuration(limit)
-		if s.limit = float64(d); err != nil {
-			return fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
-		}
-		return nil
-	}
-	if s.bound = limits[limit]; s.bound != nil {
-		s.limitOf = limit
-		return nil
-	}
-	var err error
-	if s.limit, err = strconv.ParseFloat(limit, 64); err != nil || math.IsNaN(s.limit) || math.IsInf(s.limit, 0) {
-		return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
-			s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(limits))))
-	}
-	return nil
-}
-
-// quantileForm is p50, p99.9, or p999 for p99.9.
-var quantileForm = regexp.MustCompile(`^p(?:(\d\d?)(?:\.(\d{1,6}))?|(9\d)(\d{1,6}))$`)
-
-// parseQuantile reads p50, p99, p999 (99.9 %), p99.9 and p9999 as 0 < q < 1.
-func parseQuantile(stat string) (float64, error) {
-	if m := quantileForm.FindStringSubmatch(stat); m != nil {
-		if percent, err := strconv.ParseFloat(m[1]+m[3]+"."+m[2]+m[4]+"0", 64); err == nil && percent > 0 {
-			return percent / 100, nil
-		}
-	}
-	return 0, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
-}
-
 // String returns the objective as it was given.
 func (s SLO) String() string { return s.text }
 
 // Evaluate compares the run's figure with the limit. A figure that the run did not measure misses it.
 func (s SLO) Evaluate(r *Document) Objective {
-	o := Objective{Expr: s.text, Metric: s.metric, Limit: s.limit, LimitOf: s.limitOf}
-	limited := true
-	if s.bound != nil {
-		o.Limit, limited = s.bound(r)
+	o := Objective{Expr: s.text, Metric: s.metric, LimitOf: s.limitOf}
+	actual, limit := s.value(r), s.limit(r)
+	if Measured(limit) {
+		o.Limit = limit
 	}
-	actual, ok := s.value(r)
-	if !ok || !limited {
-		return o
+	if Measured(actual) && Measured(limit) {
+		o.Actual = &actual
+		o.Met = actual == limit && strings.HasSuffix(s.operator, "=") || actual < limit && s.operator[0] == '<' || actual > limit && s.operator[0] == '>'
 	}
-	o.Actual = &actual
-	o.Met = strings.HasSuffix(s.operator, "=") && actual == o.Limit ||
-		s.operator[0] == '<' && actual < o.Limit || s.operator[0] == '>' && actual > o.Limit
 	return o
 }
+
+// Measured reports whether a figure of a run is a number.
+func Measured(figure float64) bool { return !math.IsNaN(figure) && !math.IsInf(figure, 0) }
 
 // miss says in a few words how the objective was missed.
 func (o Objective) miss() string {
@@ -247,20 +215,21 @@ func (o Objective) miss() string {
 
 // ActualText writes the measured value in the unit of the metric, and the limit if it was measured too: "399, offered 400".
 func (o Objective) ActualText() string {
-	if o.Actual == nil {
+	switch name, _, _ := strings.Cut(o.Metric, "."); {
+	case o.Actual == nil:
 		return "not measured"
-	}
-	if name, _, _ := strings.Cut(o.Metric, "."); slices.Contains(histogramNames(), name) {
+	case slices.Contains(histogramNames(), name):
 		return FormatNs(int64(*o.Actual))
+	case o.LimitOf != "":
+		return fmt.Sprintf("%s, %s %s", number(*o.Actual), o.LimitOf, number(o.Limit))
 	}
-	in := func(v float64) string { // whole numbers in full, others with six digits
-		if v == math.Trunc(v) {
-			return strconv.FormatFloat(v, 'f', 0, 64)
-		}
-		return strconv.FormatFloat(v, 'g', 6, 64)
+	return number(*o.Actual)
+}
+
+// number writes whole numbers in full, and others with six digits.
+func number(v float64) string {
+	if v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	if o.LimitOf != "" {
-		return fmt.Sprintf("%s, %s %s", in(*o.Actual), o.LimitOf, in(o.Limit))
-	}
-	return in(*o.Actual)
+	return strconv.FormatFloat(v, 'g', 6, 64)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,62 +20,62 @@ import (
 // Expected are objectives on known faults of the system under test: each must hold, and the count it names is no
 // fault. In a run with faults, only the lost, early and pending messages that no event accounts for are faults.
 func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
-	limit, climbs := time.Second, ""
-	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool {
-		late := r.Scenario.Climb && (s.metric == "past_due.p99" || s.metric == "lateness.p99")
-		if late {
-			limit = time.Duration(s.limit)
-		}
-		return late || s.none
-	})
-	responds := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
-	r.SLO = make([]Objective, 0, len(slos)+len(expected))
+	limit, responds := time.Second, false
+	r.SLO = []Objective{}
 	for i, slo := range slices.Concat(slos, expected) {
+		if slo.none {
+			continue
+		}
 		objective := slo.Evaluate(r)
-		if slo.standard && objective.Actual == nil {
+		objective.Expected, objective.Default = i >= len(slos), slo.standard
+		switch {
+		case objective.Expected:
+		case r.Scenario.Climb && (slo.metric == "past_due.p99" || slo.metric == "lateness.p99"):
+			limit = time.Duration(objective.Limit)
+			continue
+		case slo.standard && objective.Actual == nil:
 			continue // nothing was delivered, which other counts show
 		}
-		objective.Expected, objective.Default = i >= len(slos), slo.standard
+		responds = responds || !objective.Expected && strings.HasPrefix(slo.metric, "response_time")
 		r.SLO = append(r.SLO, objective)
 	}
-	faults := r.failures()
+	faults, text := r.failures(), r.outcome()
 	if r.Scenario.Climb {
-		var held float64
-		if held, climbs = r.climbed(limit); held == 0 {
+		held, climbs := r.climbed(limit)
+		if text = climbs + " " + text; held == 0 {
 			faults = append(faults, climbs)
 		}
-	} else if text := r.heldUp(); text != "" && !responds {
-		faults = append(faults, text)
+	} else if held := r.heldUp(); held != "" && !responds {
+		faults = append(faults, held)
 	}
-	text := strings.TrimSpace(climbs + " " + r.outcome())
+	failed := strings.Join(faults, "; ") + "."
 	if len(faults) > 0 {
-		text = "Failed: " + strings.Join(faults, "; ") + "."
+		text = "Failed: " + failed
 	}
 	reasons, remedy := r.invalid()
-	r.Validity = &Validity{len(reasons) == 0, append([]string{}, reasons...)}
-	if !r.Validity.Valid {
-		text = "Invalid: " + reasons[0] + ". " + remedy
-		if len(faults) > 0 {
-			text += " Not judged: " + strings.Join(faults, "; ") + "."
+	if len(reasons) > 0 {
+		if text = "Invalid: " + reasons[0] + ". " + remedy; len(faults) > 0 {
+			text += " Not judged: " + failed
 		}
 	}
 	if r.Interrupted {
 		text = "Interrupted. " + text
 	}
+	r.Validity = &Validity{len(reasons) == 0, append([]string{}, reasons...)}
 	r.Verdict = Verdict{Passed: len(faults) == 0 && r.Validity.Valid, Text: text}
 	return r.Verdict
 }
 
 // failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses
 // failed offers.
-func (r *Document) failures() []string {
-	var faults, misses []string
+func (r *Document) failures() (failures []string) {
 	for _, f := range r.AgentFaults {
-		faults = append(faults, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))
+		failures = append(failures, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))
 	}
 	if r.Warmup != nil && r.Warmup.Lost > 0 {
-		faults = append(faults, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
+		failures = append(failures, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
 	}
+	var misses []string
 	excused := map[string]bool{"lost": r.Faults != nil, "early": r.Faults != nil}
 	for _, o := range r.SLO {
 		excused[o.Metric] = excused[o.Metric] || o.Expected || o.Metric == "offer_errors"
@@ -82,7 +83,7 @@ func (r *Document) failures() []string {
 			misses = append(misses, o.miss())
 		}
 	}
-	return slices.Concat(faults, r.faults(excused), misses)
+	return slices.Concat(failures, r.faults(excused), misses)
 }
 
 // faults says what became of messages that should not, but for the excused counts.
@@ -113,14 +114,14 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 
 // overdue is how many messages were due and not delivered, though a run that was not interrupted waited for them.
 func (r *Document) overdue() int64 {
-	n := r.Counts.Pending - r.Counts.NotDue
-	if r.Faults != nil {
-		n -= r.Faults.Postponed
-	}
-	if r.Interrupted {
+	switch n := r.Counts.Pending - r.Counts.NotDue; {
+	case r.Interrupted:
 		return 0
+	case r.Faults != nil:
+		return n - r.Faults.Postponed
+	default:
+		return n
 	}
-	return n
 }
 
 // Wrong is how many messages were treated wrongly, were not delivered although due, or could not be offered.
@@ -129,36 +130,33 @@ func (r *Document) Wrong() int64 { return r.Counts.Faults() + r.Counts.OfferErro
 // outcome is the sentence on a run without a fault.
 func (r *Document) outcome() string {
 	c := r.Counts
-	var s strings.Builder
+	text := fmt.Sprintf("%d messages delivered", c.Delivered)
 	if c.Delivered == c.Offered {
-		s.WriteString("All ")
+		text = "All " + text
 	}
-	fmt.Fprintf(&s, "%d messages delivered", c.Delivered)
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{{c.Removed, "cancelled"}, {c.NotDue, "not due yet"}, {c.Pending - c.NotDue, "still pending"}} {
-		if part.n > 0 {
-			fmt.Fprintf(&s, ", %d %s", part.n, part.what)
+	add := func(n int64, format string) {
+		if n > 0 {
+			text += fmt.Sprintf(format, n)
 		}
 	}
+	add(c.Removed, ", %d cancelled")
+	add(c.NotDue, ", %d not due yet")
+	add(c.Pending-c.NotDue, ", %d still pending")
 	if c.Faults() == 0 {
-		s.WriteString(", none lost, duplicate or early")
+		text += ", none lost, duplicate or early"
 	} else {
-		fmt.Fprintf(&s, "; as expected %s", strings.Join(r.faults(map[string]bool{"offer_errors": true}), ", "))
+		text += "; as expected " + strings.Join(r.faults(map[string]bool{"offer_errors": true}), ", ")
 	}
-	if c.OfferErrors > 0 {
-		fmt.Fprintf(&s, "; %d offers failed", c.OfferErrors)
-	}
-	if name, h := r.Late(); h != nil && h.Count() > 0 {
-		fmt.Fprintf(&s, "; %s p50 %s, %s", strings.ReplaceAll(name, "_", " "), FormatNs(h.Quantile(.5)), TailText(h))
+	add(c.OfferErrors, "; %d offers failed")
+	if name, h := r.Late(); h.Count() > 0 {
+		text += fmt.Sprintf("; %s p50 %s, %s", strings.ReplaceAll(name, "_", " "), FormatNs(h.Quantile(.5)), TailText(h))
 	}
 	for _, o := range r.SLO {
 		if o.Default {
-			fmt.Fprintf(&s, " (%s by default)", o.Expr)
+			text += fmt.Sprintf(" (%s by default)", o.Expr)
 		}
 	}
-	return s.String() + "."
+	return text + "."
 }
 
 // onTime is the share of the offers that must be on time.
@@ -186,14 +184,15 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 			}
 		}
 	}
-	limits, text := r.bottlenecks(), r.notMade()
+	ours, limits := r.processors()
 	reasons = append(reasons, limits...)
+	text := r.notMade(ours)
 	if text == "" {
 		return reasons, remedy
 	}
 	if r.machineFull() && len(limits) == 0 && r.offeredFor() >= 1 {
 		text = fmt.Sprintf("the machine was at its limit while messages were offered: %s of its processors' time was taken, %s of it by the run; %s",
-			percent(r.Machine.BusyShare), percent(r.ours()), text)
+			percent(r.Machine.BusyShare), percent(ours), text)
 	}
 	if o := r.Offers; len(reasons) == 0 && o != nil && (o.LateForMachine > o.LateForTool || r.machineFull()) {
 		remedy = "Leave the machine to the run, and run again."
@@ -201,51 +200,36 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 	return append(reasons, text), remedy
 }
 
-// bottlenecks say that what made the load was itself at its limit: dq-bench, or the program that the implementation is in.
-// Then the figures are of it, not of the queue.
-func (r *Document) bottlenecks() (all []string) {
-	for i, used := range r.makers() {
-		if used == nil || r.offeredFor() < 1 { // too short for shares to mean something
+// processors returns which share of all processors the run used, the server included, and which process that makes the load was
+// at its limit: dq-bench, or the program that the implementation is in. Then the figures are of it, not of the queue.
+func (r *Document) processors() (ours float64, limits []string) {
+	e, own := r.Environment, 1. // the share of the processors that these processes have
+	if e.GOMAXPROCS > 0 && e.GOMAXPROCS < e.CPUs {
+		own = float64(e.GOMAXPROCS) / float64(e.CPUs)
+	}
+	for i, used := range []*ToolUsage{r.ToolUsage, r.ProgramUsage} {
+		if used == nil {
 			continue
 		}
-		if used.CPUShare >= atLimit || r.machineFull() && r.ofMachine(used) >= mostOf*r.Machine.BusyShare {
-			all = append(all, fmt.Sprintf("%s was at its limit: while messages were offered it used %s of its processors' time",
-				[...]string{"dq-bench itself", "the program that made the load"}[i], percent(used.CPUShare)))
+		ours += used.CPUShare * own
+		most := r.machineFull() && used.CPUShare*own >= mostOf*r.Machine.BusyShare
+		if r.offeredFor() >= 1 && (most || used.CPUShare >= atLimit) { // else too short for shares to mean something
+			limits = append(limits, fmt.Sprintf("%s was at its limit: while messages were offered it used %s of its processors' time",
+				[]string{"dq-bench itself", "the program that made the load"}[i], percent(used.CPUShare)))
 		}
 	}
-	return all
+	if r.ServerStats != nil {
+		ours += r.ServerStats.CPUShare / float64(max(e.CPUs, 1))
+	}
+	return ours, limits
 }
-
-// makers are the processes that made the load.
-func (r *Document) makers() [2]*ToolUsage { return [2]*ToolUsage{r.ToolUsage, r.ProgramUsage} }
 
 // machineFull reports whether the processors of the machine had nothing left.
 func (r *Document) machineFull() bool { return r.Machine != nil && r.Machine.BusyShare >= atLimit }
 
-// ofMachine is the usage of a process as a share of all processors that the machine has.
-func (r *Document) ofMachine(used *ToolUsage) float64 {
-	if e := r.Environment; e.GOMAXPROCS > 0 && e.GOMAXPROCS < e.CPUs {
-		return used.CPUShare * float64(e.GOMAXPROCS) / float64(e.CPUs)
-	}
-	return used.CPUShare
-}
-
-// ours is the share of all processors that the run used, the server included.
-func (r *Document) ours() (share float64) {
-	for _, used := range r.makers() {
-		if used != nil {
-			share += r.ofMachine(used)
-		}
-	}
-	if r.ServerStats != nil {
-		share += r.ServerStats.CPUShare / float64(max(r.Environment.CPUs, 1))
-	}
-	return share
-}
-
 // notMade says that too many offers left late, or not at all, and not for the system under test; empty if they did not.
-func (r *Document) notMade() string {
-	made, held := r.attempts(), r.heldUp() != ""
+func (r *Document) notMade(ours float64) string {
+	made, held := r.Histograms.OfferRTT.Count(), r.heldUp() != ""
 	if o := r.Offers; o != nil && r.many(o.LateForTool+o.LateForMachine) {
 		whose, reached := "dq-bench", ""
 		if o.LateForMachine > o.LateForTool {
@@ -261,7 +245,7 @@ func (r *Document) notMade() string {
 		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), reached)
 	}
 	switch {
-	case held && r.machineFull() && r.Environment.CPUs > 0 && r.ours() < r.Machine.BusyShare/2:
+	case held && r.machineFull() && r.Environment.CPUs > 0 && ours < r.Machine.BusyShare/2:
 		return "answers that came late may be the machine's" // as likely as the system's
 	case !held && made > 0 && !r.Interrupted && len(r.AgentFaults) == 0 && r.many(r.Scenario.Messages-made):
 		return fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages)
@@ -280,7 +264,7 @@ func (r *Document) heldUp() string {
 	if o.Unsent > 0 {
 		text += fmt.Sprintf(" and %d were dropped", o.Unsent)
 	}
-	if h := r.Histograms.ResponseTime; h != nil && h.Count() > 0 {
+	if h := r.Histograms.ResponseTime; h.Count() > 0 {
 		text += ": response time " + TailText(h)
 	}
 	return text
@@ -288,24 +272,13 @@ func (r *Document) heldUp() string {
 
 // many reports whether so many offers are more than may fail to be on time.
 func (r *Document) many(offers int64) bool {
-	return float64(offers) > (1-onTime)*float64(max(r.Scenario.Messages, r.attempts()))
+	return float64(offers) > (1-onTime)*float64(max(r.Scenario.Messages, r.Histograms.OfferRTT.Count()))
 }
 
 // maxLag is how late an offer may leave.
 func (r *Document) maxLag() time.Duration {
-	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
-	if err != nil {
-		return plan.DefaultMaxScheduleLag
-	}
-	return limit
-}
-
-// attempts is how many offers ended, one way or another.
-func (r *Document) attempts() int64 {
-	if h := r.Histograms.OfferRTT; h != nil {
-		return h.Count()
-	}
-	return 0
+	limit, _ := time.ParseDuration(r.Scenario.MaxScheduleLag) // empty in older files
+	return cmp.Or(limit, plan.DefaultMaxScheduleLag)
 }
 
 // offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned if that is
