@@ -6,7 +6,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 func newCompare() *call {
@@ -32,7 +31,7 @@ func newCompare() *call {
 			return err
 		}
 		result, err := compare.Sets(c.Context(), sets, o)
-		if errors.As(err, new(*run.DifferenceError)) {
+		if errors.Is(err, compare.ErrDiffer) {
 			err = fmt.Errorf("%w; show them with --force", err)
 		}
 		if err != nil {

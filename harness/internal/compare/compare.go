@@ -118,7 +118,7 @@ type Estimate struct {
 	High  *float64 `json:"high,omitempty"`
 }
 
-// Sets compares two sets or more; the first is the base. Runs that differ in more than the sets do are a *run.DifferenceError,
+// Sets compares two sets or more; the first is the base. Runs that differ in more than the sets do are an ErrDiffer,
 // unless o.Force. A run that is given twice is an error too.
 func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 	if err := distinct(All(sets)); err != nil {

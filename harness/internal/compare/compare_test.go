@@ -154,6 +154,7 @@ func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 }
 
 func TestRunsThatDifferAreRefused(t *testing.T) {
+	host := run.Environment{OS: "linux", Arch: "amd64", CPUs: 2, GoVersion: "go1.26", GOMAXPROCS: 2}
 	for name, row := range map[string]struct {
 		edit func(new []*run.Document)
 		want string
@@ -163,25 +164,29 @@ func TestRunsThatDifferAreRefused(t *testing.T) {
 			new[0].Server = &run.Server{Product: "valkey", Version: "8", How: "process"}
 		}, "server"},
 		"two versions within a set": {func(new []*run.Document) { new[3].Driver.Version = "5" }, "implementation within new: dq:4.7.0 is not dq:5"},
-		"beside on one side":        {func(new []*run.Document) { new[0].Beside = &run.Beside{Block: "b", Sides: 2} }, "beside: one side at a time is not 2 sides at the same time"},
+		"machine": {func(new []*run.Document) { // the first run says nothing of it
+			new[1].Environment, new[2].Environment = host, host
+			new[2].Environment.GOMAXPROCS = 1
+		}, "configurations (machine: linux/amd64 with 2 CPUs, GOMAXPROCS 2 is not linux/amd64 with 2 CPUs, GOMAXPROCS 1), so"},
+		"beside on one side": {func(new []*run.Document) { new[0].Beside = &run.Beside{Block: "b", Sides: 2} }, "beside: one side at a time is not 2 sides at the same time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := runs(100, 6, 1), runs(1001, 6, 2)
 			row.edit(new)
 			_, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, Options{})
 			require.ErrorContains(t, err, row.want)
-			var refused *run.DifferenceError
-			require.ErrorAs(t, err, &refused)
-			o := Options{}
-			o.Force = true
-			c, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, o)
+			require.ErrorIs(t, err, ErrDiffer)
+			c, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, Options{Force: true})
 			require.NoError(t, err)
 			require.Equal(t, Inconclusive, c.Outcome)
 			require.Contains(t, c.Text, "Not judged: ")
 			require.NotEmpty(t, c.Rows)
 		})
 	}
-	old := runs(100, 6, 1)
+	old, new := runs(100, 6, 1), runs(1001, 6, 1)
+	old[0].Environment, new[0].Environment = host, host
+	new[0].Environment.GoVersion, new[0].Labels = "go1.27", map[string]string{"host": "b"}
+	judge(t, old, new) // hosts of one size are told apart by a label
 	_, err := Sets(t.Context(), []Set{{"old", old}, {"new", old[:1]}}, Options{})
 	require.ErrorContains(t, err, "is given twice")
 	_, err = Sets(t.Context(), []Set{{"old", old}}, Options{})

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -103,39 +105,55 @@ func distinct(runs []*run.Document) error {
 	return nil
 }
 
-// alike returns a *run.DifferenceError unless all runs share their configuration and their machine, and the runs of each set
-// their implementation. Servers may differ if they are compared.
+// ErrDiffer says that runs have different configurations.
+var ErrDiffer = errors.New("the runs have different configurations")
+
+// alike returns an ErrDiffer unless all runs share the plan, and the server, machine and surroundings that it ran in, and the runs
+// of each set their implementation. Servers may differ if they are compared. A run is held against the first run that has a
+// field: a run without the place or the machine of its measurement still counts. Machines of one size are the same; a label
+// distinguishes them.
 func alike(sets []Set, reference string, o Options) error {
-	var said []string
-	differ := run.Differences{}
-	add := func(lines []string) {
-		for _, line := range lines {
-			if !slices.Contains(said, line) {
-				said = append(said, line)
-			}
+	first, differences := map[string]string{}, []string{}
+	share := func(name, value string) {
+		was, known := first[name]
+		if line := fmt.Sprintf("%s: %s is not %s", name, was, value); !known {
+			first[name] = value
+		} else if was != value && !slices.Contains(differences, line) {
+			differences = append(differences, line)
 		}
 	}
 	for _, s := range sets {
-		within := run.Differences{}
 		for _, r := range s.Runs {
-			fields := r.Configuration()
-			if o.Servers || o.By == "server" {
-				fields = slices.DeleteFunc(fields, run.Field.OfServer)
+			share("scenario", r.Scenario.Name)
+			for _, f := range plan.Fields {
+				if f.Compared {
+					share(f.Key, f.Text(r.Scenario))
+				}
 			}
-			add(differ.Of(fields))
-			if r.Driver.String() == reference {
-				continue
+			if at := r.Server; at != nil && !o.Servers && o.By != "server" {
+				share("server", strings.TrimSpace(at.Product+" "+at.Version))
+				share("server_embedded", strconv.FormatBool(at.Embedded))
 			}
-			add(within.Of([]run.Field{{Name: "implementation within " + s.Name, Value: r.Driver.String()}}))
-			if o.By != "" {
-				add(differ.Of([]run.Field{{Name: "implementation", Value: r.Driver.Name}}))
+			if e := r.Environment; e.OS != "" {
+				share("machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS))
+			}
+			if r.Beside == nil {
+				share("beside", "one side at a time")
+			} else {
+				share("beside", fmt.Sprintf("%d sides at the same time", r.Beside.Sides))
+			}
+			if driver := r.Driver; driver.String() != reference {
+				share("implementation within "+s.Name, driver.String())
+				if o.By != "" {
+					share("implementation", driver.Name)
+				}
 			}
 		}
 	}
-	if said == nil {
+	if len(differences) == 0 {
 		return nil
 	}
-	return &run.DifferenceError{Differences: said}
+	return fmt.Errorf("%w (%s), so the cause of a difference is unknown", ErrDiffer, strings.Join(differences, "; "))
 }
 
 // pair puts the runs of new in the order of their partners in old; false unless each run has one partner.
