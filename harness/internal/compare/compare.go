@@ -160,14 +160,14 @@ func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
 	runs := All(given)
 	sets = given
 	if o.By != "" {
-		if sets, err = Group(runs, o.By); err != nil {
+		if sets, err = group(runs, o.By); err != nil {
 			return nil, err
 		}
 	}
 	c.Reference, c.of = findReference(runs, sets)
 	others := c.others(sets)
 	if c.Reference != "" && o.By != "" { // whose name may be that of a set
-		others, err = Group(All(others), o.By)
+		others, err = group(All(others), o.By)
 		sets = append(slices.Clone(others), Set{c.Reference, keep([]Set{{Runs: runs}}, false, c.isReference)[0].Runs})
 	}
 	if len(others) < 2 && err == nil {

@@ -240,26 +240,22 @@ func keep(sets []Set, dropEmpty bool, wanted func(*run.Document) bool) (kept []S
 
 // CheckBy refuses what runs cannot be told apart by.
 func CheckBy(by string) error {
-	if key, ok := strings.CutPrefix(by, "label:"); ok && key != "" || slices.Contains([]string{"", "implementation", "version", "commit", "server"}, by) {
+	if key, ok := strings.CutPrefix(by, "label:"); ok && key != "" || slices.Contains([]string{"", "version", "commit", "server"}, by) {
 		return nil
 	}
 	return fmt.Errorf("by: expected version, commit, server or label:KEY, got %q", by)
 }
 
-// Group makes a set of each implementation, version, commit, server or value of a label, in the order of versions, or of their first runs.
-func Group(runs []*run.Document, by string) (sets []Set, err error) {
+// group makes a set of each version, commit, server or value of a label, in the order of versions, or of their first runs.
+func group(runs []*run.Document, by string) (sets []Set, err error) {
 	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
-	at := map[string]int{}
 	for _, r := range runs {
 		name := r.Labels[strings.TrimPrefix(by, "label:")]
 		switch by {
-		case "implementation":
-			name = r.Driver.String()
 		case "version":
 			name = r.Driver.Version
 		case "server":
-			name = ""
-			if r.Server != nil {
+			if name = ""; r.Server != nil {
 				name = strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
 			}
 		case "commit":
@@ -268,11 +264,9 @@ func Group(runs []*run.Document, by string) (sets []Set, err error) {
 		if name == "" {
 			return nil, fmt.Errorf("by %s: %s has none", by, nameOf(r))
 		}
-		i, there := at[name]
-		if !there {
-			i = len(sets)
-			at[name] = i
-			sets = append(sets, Set{Name: name})
+		i := slices.IndexFunc(sets, func(s Set) bool { return s.Name == name })
+		if i < 0 {
+			i, sets = len(sets), append(sets, Set{Name: name})
 		}
 		sets[i].Runs = append(sets[i].Runs, r)
 	}

@@ -25,13 +25,13 @@ func NewStored(id string, r *run.Document) Stored {
 	o := stateOf(r)
 	_, h := r.Late()
 	return Stored{id, Row{o.state, []Cell{
-		{Choice: url.PathEscape(id)}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: SetOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
+		{Choice: url.PathEscape(id)}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: setOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
 		{Text: strings.TrimSpace(serverOf(r))}, {Text: labelsOf(r)}, {Text: o.tag, Class: "pill"}, quantile(h, .5), quantile(h, .99), count(r.Wrong(), true),
 	}}, r.Started}
 }
 
-// SetOf is the folder in which a series keeps the runs of one side, or the folder of the run.
-func SetOf(id string) string {
+// setOf is the folder in which a series keeps the runs of one side, or the folder of the run.
+func setOf(id string) string {
 	if strings.Trim(path.Base(id), "0123456789") == "" && strings.Contains(id, "/") {
 		return path.Dir(id)
 	}
@@ -50,7 +50,7 @@ func OfStored(folder string, all []Stored, unreadable []string, notice string) P
 	at := map[string]int{}
 	for _, s := range all {
 		list.Rows = append(list.Rows, s.row)
-		set := SetOf(s.ID)
+		set := setOf(s.ID)
 		i, there := at[set]
 		if !there && set != s.ID {
 			i = len(sets.Rows)

@@ -33,7 +33,7 @@ type Stored struct {
 	folder string
 
 	mu    sync.Mutex
-	known map[string]*known // by id
+	known map[string]known // by id, of the last list
 }
 
 // known is the row of a run file, valid until the file changes.
@@ -49,7 +49,7 @@ func NewStored(folder string) (*Stored, error) {
 	if _, err := os.ReadDir(folder); err != nil {
 		return nil, err
 	}
-	s := &Stored{folder: folder, ServeMux: http.NewServeMux(), known: map[string]*known{}}
+	s := &Stored{folder: folder, ServeMux: http.NewServeMux()}
 	for pattern, show := range map[string]func(*http.Request) (report.Page, error){
 		"GET /{$}":     func(q *http.Request) (report.Page, error) { return s.list(q.Context(), "") },
 		"GET /run":     s.run,
@@ -107,49 +107,48 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 	if err != nil {
 		return report.Page{}, err
 	}
-	all := make([]*known, len(ids))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]known, len(ids))
 	var reading sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, id := range ids {
 		free <- struct{}{}
 		reading.Go(func() {
-			if all[i] = s.look(id); ctx.Err() != nil {
-				all[i] = &known{err: ctx.Err()}
+			if ctx.Err() == nil {
+				all[i] = look(id, s.file(id), s.known[id])
 			}
 			<-free
 		})
 	}
 	reading.Wait()
-	fresh := map[string]*known{} // without the runs that are gone
+	if ctx.Err() != nil {
+		return report.Page{}, ctx.Err()
+	}
+	s.known = map[string]known{} // without the runs that are gone
 	var rows []report.Stored
 	var unreadable []string
 	for i, k := range all {
-		if fresh[ids[i]] = k; k.err != nil {
+		if s.known[ids[i]] = k; k.err != nil {
 			unreadable = append(unreadable, k.err.Error())
-			continue
+		} else {
+			rows = append(rows, k.row)
 		}
-		rows = append(rows, k.row)
 	}
-	s.mu.Lock()
-	s.known = fresh
-	s.mu.Unlock()
-	return report.OfStored(s.folder, rows, unreadable, notice), ctx.Err()
+	return report.OfStored(s.folder, rows, unreadable, notice), nil
 }
 
 // look reads a run file, unless it is as it was.
-func (s *Stored) look(id string) *known {
-	info, err := os.Stat(s.file(id))
+func look(id, file string, was known) known {
+	info, err := os.Stat(file)
 	if err != nil {
-		return &known{err: err}
+		return known{err: err}
 	}
-	s.mu.Lock()
-	k := s.known[id]
-	s.mu.Unlock()
-	if k != nil && k.size == info.Size() && k.at.Equal(info.ModTime()) {
-		return k
+	k := known{size: info.Size(), at: info.ModTime()}
+	if k.size == was.size && k.at.Equal(was.at) {
+		return was
 	}
-	k = &known{size: info.Size(), at: info.ModTime()}
-	r, err := run.ReadFile(s.file(id))
+	r, err := run.ReadFile(file)
 	if k.err = err; err == nil {
 		k.row = report.NewStored(id, r)
 	}
@@ -223,7 +222,7 @@ func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 		return report.Page{}, err
 	}
 	if o.By == "" {
-		sets = together(sets)
+		arrange(sets)
 	}
 	c, err := compare.Sets(q.Context(), sets, o)
 	if err != nil {
@@ -232,35 +231,19 @@ func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 	return report.OfComparison(c), nil
 }
 
-// together makes a set of each implementation of runs that were ticked one by one, or of each run if there is only one
-// implementation. The oldest set is the first, and sets are called by their implementations if that tells them apart.
-func together(chosen []compare.Set) (sets []compare.Set) {
-	var each []compare.Set
-	var runs []*run.Document
-	for _, set := range chosen {
-		if len(set.Runs) > 1 || report.SetOf(set.Name) == set.Name {
-			sets = append(sets, set)
-			continue
-		}
-		each, runs = append(each, set), append(runs, set.Runs...)
-	}
-	merged, _ := compare.Group(runs, "implementation") // which every run has
-	if len(merged) == 1 && len(sets) == 0 {
-		merged = each
-	}
-	sets = append(sets, merged...)
+// arrange puts the oldest set first, and calls sets by their implementations if that tells them apart.
+func arrange(sets []compare.Set) {
 	oldest := func(s compare.Set) time.Time {
 		return slices.MinFunc(s.Runs, func(a, b *run.Document) int { return a.Started.Compare(b.Started) }).Started
 	}
 	slices.SortStableFunc(sets, func(a, b compare.Set) int { return oldest(a).Compare(oldest(b)) })
-	names := map[string]bool{}
+	drivers := map[string]bool{}
 	for _, s := range sets {
-		names[s.Runs[0].Driver.String()] = true
+		drivers[s.Runs[0].Driver.String()] = true
 	}
 	for i, s := range sets {
-		if len(names) == len(sets) {
+		if len(drivers) == len(sets) {
 			sets[i].Name = s.Runs[0].Driver.String()
 		}
 	}
-	return sets
 }
