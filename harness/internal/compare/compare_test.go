@@ -14,14 +14,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
+
+// sample is a run of n messages with lateness around scale milliseconds.
+func sample(seed uint64, n int, scale float64) *run.Document {
+	rng, r := rand.New(rand.NewPCG(seed, 9)), &run.Document{
+		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &run.Server{Product: "redis", Version: "7.0.15", How: "external"},
+		Scenario: run.Scenario{
+			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
+		},
+		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
+		Counts: run.Counts{Offered: int64(n), Delivered: int64(n)}, Histograms: run.NewHistograms(),
+		Intervals:   []run.Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
+		ServerStats: &run.ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
+	}
+	for range n {
+		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
+		h := r.Histograms
+		h.Lateness.Record(late)
+		h.PastDue.Record(late + 300_000)
+		h.OfferRTT.Record(rtt)
+		h.ResponseTime.Record(rtt + lag)
+		h.ScheduleLag.Record(lag)
+	}
+	return r
+}
 
 // runs returns n runs of a version, two minutes apart, the later minute for odd seeds.
 func runs(seed uint64, n int, scale float64) (all []*run.Document) {
 	for i := range uint64(n) {
-		r := run.Sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
-		r.Scenario.Seed = 1
+		r := sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
 		r.Started = time.Date(2026, 1, 1, 0, int(2*i+seed%2), 0, 0, time.UTC)
 		all = append(all, r)
 	}
@@ -69,13 +93,13 @@ func TestTwoSets(t *testing.T) {
 		}, Worse, "NEW is worse"},
 		"rising and later the next day": {12, 1.2, func(old, new []*run.Document) {
 			for i, r := range new {
-				*r = *run.Sample(uint64(100+i), 20_000, 1+.1*float64(i))
-				r.Scenario.Seed, r.Started = 1, old[i].Started.AddDate(0, 0, 1)
+				*r = *sample(uint64(100+i), 20_000, 1+.1*float64(i))
+				r.Started = old[i].Started.AddDate(0, 0, 1)
 			}
 		}, Inconclusive, "Inconclusive: the sets were not measured by turns, so the hour may be what differs, for lateness p50 of NEW rises from run to run. Otherwise: NEW is worse"},
 		"noisy, the server more": {8, 1, func(old, new []*run.Document) {
 			for i, r := range slices.Concat(old, new) {
-				r.Histograms = run.Sample(uint64(300+i), 20_000, 1+.5*float64(i%2)).Histograms
+				r.Histograms = sample(uint64(300+i), 20_000, 1+.5*float64(i%2)).Histograms
 				r.ServerStats.CPUSeconds = .5 + float64(i%2)
 			}
 		}, Inconclusive, "Inconclusive: lateness p50"},
@@ -120,7 +144,7 @@ func TestTwoSets(t *testing.T) {
 func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 	short := func(seed uint64, messages int, scale float64) (all []*run.Document) {
 		for i, r := range runs(seed, 8, 1) {
-			all = append(all, run.Sample(seed+2*uint64(i), messages, scale))
+			all = append(all, sample(seed+2*uint64(i), messages, scale))
 			all[i].Scenario, all[i].Started = r.Scenario, r.Started
 		}
 		return all
@@ -145,7 +169,7 @@ func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 
 	old, new = inPairs(MinPairs, 5)
 	for i := range old {
-		a, b := run.Sample(uint64(i), 100, 1), run.Sample(uint64(50+i), 100, 5)
+		a, b := sample(uint64(i), 100, 1), sample(uint64(50+i), 100, 5)
 		old[i].Histograms, new[i].Histograms = a.Histograms, b.Histograms
 	}
 	c = judge(t, old, new)
@@ -200,9 +224,9 @@ func inPairs(pairs int, scale float64) (old, new []*run.Document) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range uint64(pairs) {
 		machine := 1 + 99*rng.Float64()
-		a, b := run.Sample(2*i, 10_000, machine), run.Sample(2*i+1, 10_000, machine*scale)
+		a, b := sample(2*i, 10_000, machine), sample(2*i+1, 10_000, machine*scale)
 		for _, r := range []*run.Document{a, b} {
-			r.Scenario.Seed, r.Beside = 1, &run.Beside{Block: fmt.Sprint(i), Sides: 2}
+			r.Beside = &run.Beside{Block: fmt.Sprint(i), Sides: 2}
 		}
 		old, new = append(old, a), append(new, b)
 	}
@@ -338,7 +362,7 @@ func TestVersionsInOrder(t *testing.T) {
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
 	for i := range 2 {
-		text, err := run.Sample(uint64(i), 100, 1).Encode()
+		text, err := sample(uint64(i), 100, 1).Encode()
 		require.NoError(t, err)
 		in := filepath.Join(folder, fmt.Sprint(i))
 		require.NoError(t, os.Mkdir(in, 0o755))

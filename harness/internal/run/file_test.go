@@ -17,7 +17,7 @@ import (
 
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	r := Sample(1, 5000, 1)
+	r := sample(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
 	r.Log = NewLatenessLog(r.Started)
 	r.Log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
@@ -56,7 +56,7 @@ func TestARunIsNotOverwritten(t *testing.T) {
 	store(t, folder, 1)
 	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
-	_, err = WriteFolder(folder, Sample(2, 20, 1))
+	_, err = WriteFolder(folder, sample(2, 20, 1))
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
 	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 }
 
 func TestUnreadableRunFiles(t *testing.T) {
-	good, err := Sample(1, 100, 1).Encode()
+	good, err := sample(1, 100, 1).Encode()
 	require.NoError(t, err)
 	for name, tc := range map[string]struct{ file, want string }{
 		"empty":            {"", "no whole JSON object"},
@@ -126,7 +126,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 // The words of a file do nothing to a terminal: the file may be from elsewhere.
 func TestWordsOfAFileAreInert(t *testing.T) {
 	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
-	r := Sample(1, 100, 1)
+	r := sample(1, 100, 1)
 	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
 	data, err := r.Encode()
@@ -139,7 +139,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := Sample(1, 100, 1).Encode()
+	good, err := sample(1, 100, 1).Encode()
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
@@ -161,7 +161,7 @@ func FuzzDecode(f *testing.F) {
 func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing, err := WriteFolder(folder, Sample(1, 10, 1))
+	missing, err := WriteFolder(folder, sample(1, 10, 1))
 	require.NoError(t, err)
 	require.Error(t, missing)
 	_, err = ReadFile(filepath.Join(folder, File))
@@ -178,7 +178,7 @@ func TestContradictionsAreDamage(t *testing.T) {
 		"ended before it began":            func(r *Document) { r.ElapsedSeconds = -3 },
 		"hiccups of more than all time":    func(r *Document) { r.Machine = &Machine{Hiccups: Hiccups{Share: 55}} },
 	} {
-		r := Sample(1, 100, 1)
+		r := sample(1, 100, 1)
 		r.Judge(nil)
 		change(r)
 		data, err := r.Encode()
@@ -186,7 +186,7 @@ func TestContradictionsAreDamage(t *testing.T) {
 		_, err = Decode(data)
 		require.ErrorContains(t, err, "damaged", name)
 	}
-	r := Sample(1, 100, 1)
+	r := sample(1, 100, 1)
 	data, err := r.Encode()
 	require.NoError(t, err)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
@@ -218,7 +218,7 @@ func TestAFolderThatIsALinkOrWithinARunIsRefused(t *testing.T) {
 
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
-	missing, err := WriteFolder(folder, Sample(seed, 10, 1))
+	missing, err := WriteFolder(folder, sample(seed, 10, 1))
 	require.NoError(t, err)
 	require.NoError(t, missing)
 }
