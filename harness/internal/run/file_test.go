@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A run is written and read, is kept, and stays although its other files cannot be written.
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	r := sample(1, 5000, 1)
@@ -24,7 +25,13 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	missing, err := WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.NoError(t, missing)
-
+	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
+	require.NoError(t, err)
+	_, err = WriteFolder(folder, sample(2, 20, 1))
+	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
+	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
+	require.NoError(t, err)
+	require.Equal(t, string(kept), string(now))
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "nothing but the run file set is left")
@@ -35,6 +42,14 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	got, err := back.Encode()
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
+
+	folder = t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
+	missing, err = WriteFolder(folder, r)
+	require.NoError(t, err)
+	require.Error(t, missing)
+	_, err = ReadFile(filepath.Join(folder, File))
+	require.NoError(t, err)
 }
 
 // A run file of an earlier version is read, and written again as it was but for the compression of its histograms.
@@ -48,22 +63,6 @@ func TestRunFilesStayReadable(t *testing.T) {
 	require.NoError(t, err)
 	packed := regexp.MustCompile(`"HIST[^"]*"`)
 	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(string(is), ""))
-}
-
-// A run is kept.
-func TestARunIsNotOverwritten(t *testing.T) {
-	folder := t.TempDir()
-	store(t, folder, 1)
-	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
-	require.NoError(t, err)
-	_, err = WriteFolder(folder, sample(2, 20, 1))
-	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
-	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
-	require.NoError(t, err)
-	require.Equal(t, string(kept), string(now))
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	require.Len(t, entries, 2)
 }
 
 // HdrHistogram's own reader finds every value again, the early ones by their tag.
@@ -95,26 +94,44 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 	require.Contains(t, string(NewHistogram().spectrum()), "TotalCount")
 }
 
+// So is a file whose figures contradict each other.
 func TestUnreadableRunFiles(t *testing.T) {
-	good, err := sample(1, 100, 1).Encode()
+	r := sample(1, 100, 1)
+	good, err := r.Encode()
 	require.NoError(t, err)
+	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
+	changed := func(change func(*Document)) string {
+		r := sample(1, 100, 1)
+		r.Judge(nil)
+		change(r)
+		text, err := r.Encode()
+		require.NoError(t, err)
+		return string(text)
+	}
 	for name, tc := range map[string]struct{ file, want string }{
-		"empty":            {"", "no whole JSON object"},
-		"half":             {string(good[:len(good)/2]), "no whole JSON object"},
-		"an array":         {"[]", "no whole JSON object"},
-		"foreign":          {`{"metrics":{}}`, `expected schema "dq-bench/run/v1", got ""`},
-		"newer":            {strings.Replace(string(good), "run/v1", "run/v2", 1), "or a newer one"},
-		"comparison":       {`{"schema":"dq-bench/comparison/v1"}`, "is it a run.json"},
-		"no histograms":    {`{"schema":"dq-bench/run/v1"}`, "is missing"},
-		"wrong type":       {strings.Replace(string(good), `"offered": 100`, `"offered": "x"`, 1), "damaged"},
-		"counts disagree":  {strings.Replace(string(good), `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
-		"negative count":   {strings.Replace(string(good), `"lost": 0`, `"lost": -1`, 1), "damaged: expected counts from 0"},
-		"negative CPU":     {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: expected server statistics from 0 to 10000000000000, got -1"},
-		"huge CPU":         {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: expected server statistics from 0 to 10000000000000, got 1e+305"},
-		"none pending":     {strings.Replace(string(good), `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
-		"lost of none":     {strings.Replace(string(good), `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
-		"no start":         {strings.Replace(string(good), `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
-		"histogram gutted": {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
+		"empty":                            {"", "no whole JSON object"},
+		"half":                             {string(good[:len(good)/2]), "no whole JSON object"},
+		"an array":                         {"[]", "no whole JSON object"},
+		"foreign":                          {`{"metrics":{}}`, `expected schema "dq-bench/run/v1", got ""`},
+		"newer":                            {strings.Replace(string(good), "run/v1", "run/v2", 1), "or a newer one"},
+		"comparison":                       {`{"schema":"dq-bench/comparison/v1"}`, "is it a run.json"},
+		"no histograms":                    {`{"schema":"dq-bench/run/v1"}`, "is missing"},
+		"wrong type":                       {strings.Replace(string(good), `"offered": 100`, `"offered": "x"`, 1), "damaged"},
+		"counts disagree":                  {strings.Replace(string(good), `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
+		"negative count":                   {strings.Replace(string(good), `"lost": 0`, `"lost": -1`, 1), "damaged: expected counts from 0"},
+		"negative CPU":                     {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: expected server statistics from 0 to 10000000000000, got -1"},
+		"huge CPU":                         {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: expected server statistics from 0 to 10000000000000, got 1e+305"},
+		"none pending":                     {strings.Replace(string(good), `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
+		"lost of none":                     {strings.Replace(string(good), `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
+		"no start":                         {strings.Replace(string(good), `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
+		"histogram gutted":                 {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
+		"another median":                   {strings.Replace(string(good), p50, `"p50": 1`, 1), "p50 says 1"},
+		"not passed, and nothing is wrong": {changed(func(r *Document) { r.Verdict.Passed = false }), "damaged"},
+		"passed, and an objective missed":  {changed(func(r *Document) { r.SLO = []Objective{{Expr: "lost<=0"}} }), "damaged"},
+		"passed, and an agent failed":      {changed(func(r *Document) { r.AgentFaults = []AgentFault{{Text: "stopped answering"}} }), "damaged"},
+		"passed, and duplicates":           {changed(func(r *Document) { r.Counts.Duplicate = 3 }), "damaged"},
+		"ended before it began":            {changed(func(r *Document) { r.ElapsedSeconds = -3 }), "damaged"},
+		"hiccups of more than all time":    {changed(func(r *Document) { r.Machine = &Machine{Hiccups: Hiccups{Share: 55}} }), "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode([]byte(tc.file))
@@ -155,43 +172,6 @@ func FuzzDecode(f *testing.F) {
 		_, err = Decode(again)
 		require.NoError(t, err)
 	})
-}
-
-// The run file is first, and is kept although the other files cannot be written.
-func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
-	folder := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing, err := WriteFolder(folder, sample(1, 10, 1))
-	require.NoError(t, err)
-	require.Error(t, missing)
-	_, err = ReadFile(filepath.Join(folder, File))
-	require.NoError(t, err)
-}
-
-// A file whose figures contradict each other is damaged.
-func TestContradictionsAreDamage(t *testing.T) {
-	for name, change := range map[string]func(*Document){
-		"not passed, and nothing is wrong": func(r *Document) { r.Verdict.Passed = false },
-		"passed, and an objective missed":  func(r *Document) { r.SLO = []Objective{{Expr: "lost<=0"}} },
-		"passed, and an agent failed":      func(r *Document) { r.AgentFaults = []AgentFault{{Text: "stopped answering"}} },
-		"passed, and duplicates":           func(r *Document) { r.Counts.Duplicate = 3 },
-		"ended before it began":            func(r *Document) { r.ElapsedSeconds = -3 },
-		"hiccups of more than all time":    func(r *Document) { r.Machine = &Machine{Hiccups: Hiccups{Share: 55}} },
-	} {
-		r := sample(1, 100, 1)
-		r.Judge(nil)
-		change(r)
-		data, err := r.Encode()
-		require.NoError(t, err)
-		_, err = Decode(data)
-		require.ErrorContains(t, err, "damaged", name)
-	}
-	r := sample(1, 100, 1)
-	data, err := r.Encode()
-	require.NoError(t, err)
-	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
-	_, err = Decode(bytes.Replace(data, []byte(p50), []byte(`"p50": 1`), 1))
-	require.ErrorContains(t, err, "p50 says 1")
 }
 
 // What a link leads to is the folder, and one within an earlier run's would be counted with it.
