@@ -24,7 +24,6 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
-		os.Args = os.Args[:1]
 		main()
 		return
 	}
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 // An empty queue holds nothing, what is due is taken and then no longer held, what is not due is held, and a closed queue
 // says so.
 func TestQueueDelivers(t *testing.T) {
-	d := asynqDriver{Check: 100 * time.Millisecond, Forward: 100 * time.Millisecond, Handlers: 2}
+	d := asynqDriver{TaskCheckInterval: 100 * time.Millisecond, DelayedTaskCheckInterval: 100 * time.Millisecond, Concurrency: 2}
 	queues, err := d.Open(t.Context(), redistest.Redis(t).URL(), "orders")
 	require.NoError(t, err)
 	q := queues[0]
@@ -102,8 +101,4 @@ func TestLoadThroughTheProgram(t *testing.T) {
 func TestOpenTellsOfAServerThatIsNotThere(t *testing.T) {
 	_, err := asynqDriver{}.Open(t.Context(), "redis://127.0.0.1:1", "orders")
 	require.ErrorContains(t, err, "127.0.0.1:1")
-}
-
-func TestIdentityNamesTheSettings(t *testing.T) {
-	require.Regexp(t, `^asynq:\d+\.\d+\.\d+,check=1s,forward=2s$`, asynqDriver{Check: time.Second, Forward: 2 * time.Second}.Identity().String())
 }
