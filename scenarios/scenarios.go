@@ -9,3 +9,9 @@ import "embed"
 //
 //go:embed conformance/*.yaml beside/*.yaml beyond/*.yaml
 var Conformance embed.FS
+
+// Load holds the scenarios of 'dq-bench run': those of load under "load", and those in which
+// something breaks under "fault".
+//
+//go:embed load/*.yaml fault/*.yaml
+var Load embed.FS

@@ -4,12 +4,17 @@
 package spec
 
 import (
+	"cmp"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Dir is the folder of the specification, from the root of the module.
@@ -111,3 +116,107 @@ func (s Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
 	}
 	return kept
 }
+
+var (
+	// written is a statement: a heading, a paragraph, a list.
+	written = regexp.MustCompile(`(?m)^### (W-[A-Z]+-[1-9][0-9]{0,3})\n\n+((?:[^-#\s].*\n)+)\n+((?:- .*\n(?:  .*\n)*)+)`)
+	item    = regexp.MustCompile(`(?m)^- (\w+): (.*\n(?:  .*\n)*)`)
+	code    = regexp.MustCompile("`([^`]+)`")
+	level   = regexp.MustCompile(`\b(?:MUST|SHOULD|MAY)(?: NOT)?\b`)
+)
+
+// Parse reads the statements of one file. A statement is
+//
+//	### W-OFFER-3
+//
+//	An offer that is due before all others MUST publish its due time.
+//
+//	- Releases: 2.8.2 to 2.15.2, 3.3.2 on
+//	- Cases: `DQ.offer/new-head-publishes`, `DQ.offer/unit`
+//	- Scripts: `offer`
+//
+// with any prose below it. Releases and Scripts may be missing. The files are part of the program: a test finds
+// their faults.
+func Parse(file, text string) (all []*Statement, err error) {
+	for _, m := range written.FindAllStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n")+"\n", -1) {
+		s := &Statement{ID: m[1], Text: line(m[2]), File: file}
+		s.Level = Level(level.FindString(s.Text))
+		releases := "all"
+		for _, m := range item.FindAllStringSubmatch(m[3], -1) {
+			switch m[1] {
+			case "Releases":
+				releases = line(m[2])
+			case "Cases":
+				s.Cases = codes(m[2])
+			case "Scripts":
+				s.Scripts = codes(m[2])
+			}
+		}
+		var wrong error
+		if s.Releases, wrong = ParseRanges(releases); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %s: %w", file, s.ID, wrong))
+		}
+		all = append(all, s)
+	}
+	return all, err
+}
+
+// line joins lines.
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// codes are the words in backticks.
+func codes(text string) (all []string) {
+	for _, m := range code.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// Ranges are the releases that a statement holds for. Two lines of releases ran in parallel, 2.x and 3.2.0 and later,
+// so that most have two parts.
+type Ranges struct {
+	text  string
+	parts []part
+}
+
+// part is a range within one line, both ends included.
+type part struct{ first, last wire.Release }
+
+// ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2, 3.3.2 on". A part may be one
+// release.
+func ParseRanges(text string) (Ranges, error) {
+	r := Ranges{text: text}
+	if text == "all" {
+		text = "2.7.0 to 2.15.2, 3.2.0 on"
+	}
+	for one := range strings.SplitSeq(text, ", ") {
+		one, open := strings.CutSuffix(one, " on")
+		first, last, _ := strings.Cut(one, " to ")
+		var p part
+		var err1, err2 error
+		p.first, err1 = wire.LookupRelease(first)
+		p.last, err2 = wire.LookupRelease(cmp.Or(last, first))
+		if err := errors.Join(err1, err2); err != nil {
+			return Ranges{}, err
+		}
+		if open {
+			p.last = wire.Release{Major: 1000}
+		}
+		r.parts = append(r.parts, p)
+	}
+	return r, nil
+}
+
+// Contain reports whether a release is among them.
+func (r Ranges) Contain(release wire.Release) bool {
+	for _, p := range r.parts {
+		sameLine := (p.first.Major == 2) == (release.Major == 2)
+		if sameLine && release.AtLeast(p.first) && p.last.AtLeast(release) {
+			return true
+		}
+	}
+	return false
+}
+
+// String returns the ranges as they are written.
+func (r Ranges) String() string { return r.text }
