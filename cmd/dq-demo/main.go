@@ -15,10 +15,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,64 +33,43 @@ import (
 )
 
 const (
-	readyTimeout    = 10 * time.Second
-	shutdownTimeout = 15 * time.Second
-	headerTimeout   = 10 * time.Second
+	// shutdownTimeout bounds the requests under way at the end, offerTimeout an offer, headerTimeout the head of a request.
+	shutdownTimeout, offerTimeout, headerTimeout = 15 * time.Second, 10 * time.Second, 10 * time.Second
+	// takePause follows a take that failed.
+	takePause = 100 * time.Millisecond
+	// maxExpire is the longest delay in ms: the longest time.Duration, 292 years.
+	maxExpire = math.MaxInt64 / int64(time.Millisecond)
+	// maxBody bounds a form.
+	maxBody = 1 << 20
+	// consumerForms lists what a consumer understands.
+	consumerForms = "take | poll-<duration> (poll-3s, poll-5s) | none"
 )
-
-// settings are the flags.
-type settings struct {
-	redis, queue, listen, release string
-	pause                         time.Duration // of the consumer: see parseConsumer
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	code := execute(ctx, os.Args[1:], os.Stderr)
+	err := run(ctx, os.Args[1:], os.Stderr)
 	stop()
-	os.Exit(code)
-}
-
-// execute returns the exit code, as dq-bench has it: 2 for wrong usage, 1 for an environment that cannot serve.
-func execute(ctx context.Context, args []string, stderr io.Writer) int {
-	code := 2
-	s, err := parse(args, stderr)
-	if err == nil {
-		code, err = 1, run(ctx, s, stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "dq-demo:", err)
+		os.Exit(1)
 	}
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	fmt.Fprintln(stderr, "dq-demo:", err)
-	return code
-}
-
-func parse(args []string, stderr io.Writer) (s settings, err error) {
-	flags := flag.NewFlagSet("dq-demo", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&s.redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://…, rediss://…")
-	flags.StringVar(&s.queue, "queue", "redisson:queue", "name of the destination queue")
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:8802", "address of the web service")
-	flags.StringVar(&s.release, "release", wire.Newest().String(), "Redisson release to be compatible with")
-	flags.Func("consumer", consumerForms, func(text string) (err error) { s.pause, err = parseConsumer(text); return err })
-	if err := flags.Parse(args); err != nil {
-		return s, err
-	}
-	if flags.NArg() > 0 {
-		return s, fmt.Errorf("expected flags only, got %q", flags.Arg(0))
-	}
-	if s.queue == "" {
-		return s, errors.New("--queue: expected a name, got an empty one")
-	}
-	_, errRelease := wire.LookupRelease(s.release)
-	_, errRedis := redis.Parse(s.redis)
-	return s, errors.Join(errRelease, errRedis)
 }
 
 // run serves until ctx ends.
-func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
-	srv, err := redis.Start(ctx, s.redis, func(line string) { fmt.Fprintln(stderr, line) })
+func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
+	flags := flag.NewFlagSet("dq-demo", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	server := flags.String("redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://…, rediss://…")
+	name := flags.String("queue", "redisson:queue", "name of the destination queue")
+	listen := flags.String("listen", "127.0.0.1:8802", "address of the web service")
+	release := flags.String("release", wire.Newest().String(), "Redisson release to be compatible with")
+	pause := time.Duration(0)
+	flags.Func("consumer", consumerForms, func(text string) (err error) { pause, err = parseConsumer(text); return err })
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	srv, err := redis.Start(ctx, *server, func(line string) { fmt.Fprintln(stderr, line) })
 	if err != nil {
 		return err
 	}
@@ -96,27 +79,54 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 		return err
 	}
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb, dq.WithRelease(s.release))
+	client, err := dq.NewClient(rdb, dq.WithRelease(*release))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	queue, err := dq.NewQueue(client, s.queue, codec.JSON[entity]{})
+	queue, err := dq.NewQueue(client, *name, codec.JSON[entity]{})
 	if err != nil {
 		return err
 	}
-	ready, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := queue.Ready(ready); err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	service := &service{queue: queue, log: slog.New(slog.NewTextHandler(stderr, nil))}
-	service.log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", s.queue)
-	return service.serve(ctx, listener, s.pause)
+	s := &service{queue, slog.New(slog.NewTextHandler(stderr, nil))}
+	s.log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", *name)
+	return s.serve(ctx, listener, pause)
+}
+
+// parseConsumer reads one of the document's ways to take due messages: blocking, which is on time, or polling, one value
+// a poll, which is late by half the pause and falls behind if more than one value is due in it. It returns the pause; 0
+// blocks, and a negative one takes nothing.
+func parseConsumer(text string) (time.Duration, error) {
+	every, polls := strings.CutPrefix(text, "poll-")
+	pause, err := time.ParseDuration(every)
+	switch {
+	case text == "take":
+		return 0, nil
+	case text == "none":
+		return -1, nil
+	case polls && err == nil && pause > 0:
+		return pause, nil
+	}
+	return 0, errors.New("expected " + consumerForms)
+}
+
+// entity is the document's RedisDataEntity: a value, its delay in ms and when it
+// was added, Unix ms. Data is an Object in Java, the two others are Longs.
+type entity struct {
+	Data   any    `json:"data"`
+	Expire *int64 `json:"expire"`
+	Time   *int64 `json:"time"`
+}
+
+// service is the document's web service: a posted value is logged after its
+// delay.
+type service struct {
+	queue *dq.Queue[entity]
+	log   *slog.Logger
 }
 
 // serve answers requests and consumes until ctx ends. Then the requests under
@@ -136,8 +146,104 @@ func (s *service) serve(ctx context.Context, listener net.Listener, pause time.D
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if err := web.Shutdown(ending); err != nil {
-		return fmt.Errorf("requests that did not end within %s: %w", shutdownTimeout, err)
+	return web.Shutdown(ending)
+}
+
+// handler has POST /redissonQueue?data=a&expire=30000, answered with "ok". The
+// parameters may be a form in the body too. Wrong ones are 400 with the reason,
+// another method is 405, and an offer that Redis did not confirm is 503.
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /redissonQueue", s.post)
+	return mux
+}
+
+func (s *service) post(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	err := r.ParseForm()
+	data, expire := "", int64(0)
+	if err == nil {
+		data, expire, err = parameters(r.Form)
 	}
-	return nil
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	added := time.Now().UnixMilli()
+	// A client that goes away must not leave open what became of its message.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), offerTimeout)
+	defer cancel()
+	if _, err := s.queue.Offer(ctx, entity{data, &expire, &added}, time.Duration(expire)*time.Millisecond); err != nil {
+		s.log.Error("not added", "data", data, "expire", expire, "error", err) // it may have been, if err is dq.ErrUncertain
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	s.log.Info("data added", "data", data, "expire", expire, "time", added)
+	_, _ = io.WriteString(w, "ok")
+}
+
+// parameters reads data, which may be empty, and expire, in ms.
+func parameters(form url.Values) (data string, expire int64, err error) {
+	expire, err = strconv.ParseInt(form.Get("expire"), 10, 64)
+	switch {
+	case !form.Has("data"):
+		return "", 0, errors.New("parameter data is missing: expected ?data=a&expire=30000")
+	case err != nil || expire < 0 || expire > maxExpire:
+		return "", 0, fmt.Errorf("parameter expire: expected the delay in ms, 0 to %d, such as expire=30000, got %.40q", maxExpire, form.Get("expire"))
+	}
+	return form.Get("data"), expire, nil
+}
+
+// consume logs due values until ctx ends, also values popped by then.
+func (s *service) consume(ctx context.Context, pause time.Duration) {
+	for pause >= 0 && ctx.Err() == nil {
+		e, err := s.next(ctx, pause)
+		var unread *dq.DecodeError
+		switch {
+		case err == nil:
+			s.log.Info("data obtained", e.attributes(time.Now())...)
+		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
+			return
+		case errors.As(err, &unread):
+			s.log.Error("a value that is no entity", "bytes", fmt.Sprintf("%q", unread.Data), "error", unread.Err)
+		case !errors.Is(err, dq.ErrEmpty):
+			s.log.Error("nothing obtained", "error", err)
+			sleep(ctx, takePause)
+		}
+	}
+}
+
+// next waits for a value, or looks for one after a pause.
+func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err error) {
+	if pause == 0 {
+		return s.queue.Take(ctx)
+	}
+	if sleep(ctx, pause); ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	values, err := s.queue.Poll(context.WithoutCancel(ctx), 1) // the end must not lose a value on its way here
+	if len(values) > 0 {
+		return values[0], nil
+	}
+	return e, err
+}
+
+func sleep(ctx context.Context, pause time.Duration) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+// attributes are the entity for a log line, and how long it took until now. What
+// another service left out is left out.
+func (e entity) attributes(now time.Time) []any {
+	list := []any{slog.Any("data", e.Data)}
+	if e.Expire != nil {
+		list = append(list, slog.Int64("expire", *e.Expire))
+	}
+	if e.Time != nil {
+		list = append(list, slog.Int64("time", *e.Time), slog.Int64("took_ms", now.UnixMilli()-*e.Time))
+	}
+	return list
 }

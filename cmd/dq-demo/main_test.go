@@ -35,14 +35,14 @@ type demo struct {
 	url    string
 	lines  chan string
 	stop   context.CancelFunc
-	ended  chan int
+	ended  chan error
 }
 
 // startDemo runs the program until the test ends, and waits until it listens.
 func startDemo(t *testing.T, srv *redis.Server, args ...string) *demo {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	d := &demo{t: t, client: redistest.Client(srv), lines: make(chan string, 10_000), stop: stop, ended: make(chan int, 1)}
+	d := &demo{t: t, client: redistest.Client(srv), lines: make(chan string, 10_000), stop: stop, ended: make(chan error, 1)}
 	t.Cleanup(func() { d.client.Close() })
 	read, write := io.Pipe()
 	go func() {
@@ -53,7 +53,7 @@ func startDemo(t *testing.T, srv *redis.Server, args ...string) *demo {
 	}()
 	args = append([]string{"--redis", srv.URL(), "--listen", "127.0.0.1:0"}, args...)
 	go func() {
-		d.ended <- execute(ctx, args, write)
+		d.ended <- run(ctx, args, write)
 		write.Close()
 	}()
 	t.Cleanup(func() { stop() })
@@ -96,8 +96,8 @@ func (d *demo) end() (lines []string) {
 	d.t.Helper()
 	d.stop()
 	select {
-	case code := <-d.ended:
-		require.Equal(d.t, 0, code)
+	case err := <-d.ended:
+		require.NoError(d.t, err)
 	case <-time.After(30 * time.Second):
 		d.t.Fatal("the program did not end")
 	}
@@ -176,27 +176,13 @@ func TestAForeignValueIsKeptInTheLog(t *testing.T) {
 	d.end()
 }
 
-func TestExitCodes(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		code int
-		text string
-	}{
-		"help":             {[]string{"-h"}, 0, "--consumer"},
-		"an unknown flag":  {[]string{"--speed", "9"}, 2, "speed"},
-		"an argument":      {[]string{"now"}, 2, "flags only"},
-		"no queue":         {[]string{"--queue", ""}, 2, "--queue"},
-		"a consumer":       {[]string{"--consumer", "poll-0s"}, 2, "poll-<duration>"},
-		"a release":        {[]string{"--release", "3.16.99"}, 2, "3.16.8"},
-		"a server":         {[]string{"--redis", "memcached"}, 2, "memcached"},
-		"no such server":   {[]string{"--redis", "redis://127.0.0.1:1"}, 1, "127.0.0.1:1"},
-		"an address twice": {[]string{"--redis", "embedded", "--listen", "127.0.0.1:x"}, 1, "--listen"},
+func TestWhatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
+	for text, args := range map[string][]string{
+		"-speed": {"--speed", "9"}, "expected a name": {"--redis", "embedded", "--queue", ""}, "poll-<duration>": {"--consumer", "poll-0s"},
+		"3.16.8": {"--redis", "embedded", "--release", "3.16.99"}, "memcached": {"--redis", "memcached"}, "127.0.0.1:1": {"--redis", "redis://127.0.0.1:1"},
+		"--listen": {"--redis", "embedded", "--listen", "127.0.0.1:x"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var stderr strings.Builder
-			require.Equal(t, test.code, execute(t.Context(), test.args, &stderr), stderr.String())
-			require.Contains(t, strings.ReplaceAll(stderr.String(), "\n  -", "\n  --"), test.text)
-		})
+		require.ErrorContains(t, run(t.Context(), args, io.Discard), text)
 	}
 }
 
@@ -280,14 +266,14 @@ func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 		"a very negative one": {"POST", "/redissonQueue?data=a&expire=-99999999999999999999", "", 400, "expected the delay in ms"},
 		"too large":           {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "0 to 9223372036854"},
 		"much too large":      {"POST", "/redissonQueue?data=a&expire=99999999999999999999", "", 400, "expected the delay in ms"},
-		"a broken query":      {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "parameters"},
+		"a broken query":      {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "invalid URL escape"},
 		"a wrong form":        {"POST", "/redissonQueue", "data=a&expire=x", 400, "expected the delay in ms"},
 		"too much":            {"POST", "/redissonQueue?expire=1", "data=" + strings.Repeat("a", maxBody), 400, "too large"},
 		"GET":                 {"GET", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
 		"PUT":                 {"PUT", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
 		"another path":        {"POST", "/", "", 404, "not found"},
-		"no Redis":            {"POST", "/redissonQueue?data=a&expire=1", "", 503, "the message was not added"},
-		"no Redis, no data":   {"POST", "/redissonQueue", "data=&expire=0", 503, "the message was not added"},
+		"no Redis":            {"POST", "/redissonQueue?data=a&expire=1", "", 503, "closed"},
+		"no Redis, no data":   {"POST", "/redissonQueue", "data=&expire=0", 503, "closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
@@ -301,11 +287,6 @@ func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAClientIsToldWhenAnOfferIsUncertain(t *testing.T) {
-	require.Contains(t, refusal(dq.ErrUncertain), "may have been added")
-	require.Contains(t, refusal(context.DeadlineExceeded), "not added")
 }
 
 func TestParseConsumer(t *testing.T) {
