@@ -95,9 +95,9 @@ func (r faultRow) behind() (cells []string) {
 		cells = append(cells, fmt.Sprintf("early: %d more than may be", n.EarlyBeyond))
 	}
 	// If all pending messages came early, the next due time is chance.
-	was, resumed := o.Resumed()
-	is, resumes := n.Resumed()
-	if resumed && o.Early == 0 && (!resumes || is > was+run.OnTime) {
+	was, again := resumption(o)
+	is, resumes := resumption(n)
+	if again && o.Early == 0 && (!resumes || is > was+run.OnTime) {
 		cells = append(cells, fmt.Sprintf("resumed: %s against %s", resumedText(n), resumedText(o)))
 	}
 	for _, d := range []*run.Document{r.old, r.new} {
@@ -108,8 +108,19 @@ func (r faultRow) behind() (cells []string) {
 	return cells
 }
 
+// resumption is the longest time from an event's end to the next delivery on time; ok is false if an event had no such delivery.
+func resumption(f *run.Faults) (longest time.Duration, ok bool) {
+	for _, e := range f.Events {
+		if e.ResumedNs == nil {
+			return 0, false
+		}
+		longest = max(longest, time.Duration(*e.ResumedNs))
+	}
+	return longest, true
+}
+
 func resumedText(f *run.Faults) string {
-	if longest, ok := f.Resumed(); ok {
+	if longest, ok := resumption(f); ok {
 		return compact(longest)
 	}
 	return "never"
@@ -128,8 +139,8 @@ func faultSection(rows []faultRow) (string, error) {
 			behind = append(behind, r.name()+": "+cell)
 		}
 		old, new := counts(r.old.Faults), counts(r.new.Faults)
-		was, again := r.old.Faults.Resumed()
-		is, also := r.new.Faults.Resumed()
+		was, again := resumption(r.old.Faults)
+		is, also := resumption(r.new.Faults)
 		if again && also && slices.Max(old) == 0 && slices.Max(new) == 0 {
 			quiet = append(quiet, r.name())
 			slowest = [2]time.Duration{max(slowest[0], was), max(slowest[1], is)}

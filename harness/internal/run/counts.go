@@ -157,17 +157,6 @@ type FaultEvent struct {
 // OnTime is how late a delivery may be that shows that deliveries have resumed.
 const OnTime = 100 * time.Millisecond
 
-// Resumed is the longest time from an event's end to the next delivery on time; ok is false if an event had no such delivery.
-func (f *Faults) Resumed() (longest time.Duration, ok bool) {
-	for _, e := range f.Events {
-		if e.ResumedNs == nil {
-			return 0, false
-		}
-		longest = max(longest, time.Duration(*e.ResumedNs))
-	}
-	return longest, true
-}
-
 // ResumedText is "after 12 ms", or "never".
 func (e FaultEvent) ResumedText() string {
 	if e.ResumedNs == nil {

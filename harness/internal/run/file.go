@@ -77,18 +77,9 @@ func WriteWhole(path string, data []byte) error {
 	return nil
 }
 
-// ReadFile reads and checks one run file. A file that is not regular, such as a FIFO without a writer, is not opened.
-func ReadFile(path string) (*Document, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: expected a regular file, got one of mode %s", path, info.Mode())
-	case info.Size() > maxRunFileSize:
-		return nil, fmt.Errorf("%s: larger than %d MiB, expected a run.json of 'dq-bench run'", path, maxRunFileSize>>20)
-	}
-	data, err := os.ReadFile(path)
+// ReadFile reads and checks one run file.
+func ReadFile(ctx context.Context, path string) (*Document, error) {
+	data, err := text.ReadFile(ctx, path, maxRunFileSize)
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +120,19 @@ func Decode(data []byte) (*Document, error) {
 func inert(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if v.CanSet() {
-			v.SetString(text.Line(v.String()))
-		}
+		v.SetString(text.Line(v.String()))
 	case reflect.Pointer:
 		if !v.IsNil() {
 			inert(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			inert(v.Field(i))
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				inert(value)
+			}
 		}
 	case reflect.Slice:
-		for i := 0; i < v.Len() && v.Type().Elem().Kind() > reflect.Complex128; i++ { // numbers are inert
+		for i := range v.Len() {
 			inert(v.Index(i))
 		}
 	case reflect.Map:
@@ -165,16 +156,24 @@ func (r *Document) check() error {
 			return fmt.Errorf("expected counts from 0 to %d, got %s %d", int64(maxCount), count.Name, n)
 		}
 	}
-	err := within("elapsed_seconds", maxCount, r.ElapsedSeconds)
-	if m := r.Machine; m != nil {
-		err = cmp.Or(err, within("shares of time", 1.01, m.Hiccups.Share, m.BusyShare))
+	m, s := *cmp.Or(r.Machine, &Machine{}), *cmp.Or(r.ServerStats, &ServerStats{})
+	for _, bound := range []struct {
+		what    string
+		most    float64
+		figures []float64
+	}{
+		{"elapsed_seconds", maxCount, []float64{r.ElapsedSeconds}},
+		{"shares of time", 1.01, []float64{m.Hiccups.Share, m.BusyShare}},
+		{"server statistics", maxCount, []float64{float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare}},
+	} {
+		for _, v := range bound.figures {
+			if v < 0 || v > bound.most {
+				return fmt.Errorf("expected %s from 0 to %.0f, got %v", bound.what, bound.most, v)
+			}
+		}
 	}
-	if s := r.ServerStats; s != nil {
-		err = cmp.Or(err, within("server statistics", maxCount, float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare))
-	}
+	failures := strings.Join(r.failures(), "; ")
 	switch values := h.Lateness.Count(); {
-	case err != nil:
-		return err
 	case c.NotDue > c.Pending:
 		return fmt.Errorf("%d messages pending, but %d of them not due", c.Pending, c.NotDue)
 	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered:
@@ -182,22 +181,12 @@ func (r *Document) check() error {
 			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
 	case values != c.Delivered:
 		return fmt.Errorf("%d messages delivered, but %d values of lateness", c.Delivered, values)
-	case r.Verdict.Passed && len(r.failures()) > 0:
-		return fmt.Errorf("the verdict is passed, though: %s", strings.Join(r.failures(), "; "))
-	case !r.Verdict.Passed && r.Verdict.Text != "" && r.Valid() && r.Faults == nil && !r.Scenario.Climb && len(r.failures()) == 0 && r.heldUp() == "":
+	case r.Verdict.Passed && failures != "":
+		return fmt.Errorf("the verdict is passed, though: %s", failures)
+	case !r.Verdict.Passed && r.Verdict.Text != "" && r.Valid() && r.Faults == nil && !r.Scenario.Climb && failures == "" && r.heldUp() == "":
 		return fmt.Errorf("the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
 	case r.Started.IsZero():
 		return errors.New("it does not say when it was started")
-	}
-	return nil
-}
-
-// within refuses figures below 0 and above a bound.
-func within(what string, most float64, figures ...float64) error {
-	for _, v := range figures {
-		if v < 0 || v > most {
-			return fmt.Errorf("expected %s from 0 to %.0f, got %v", what, most, v)
-		}
 	}
 	return nil
 }
@@ -238,8 +227,8 @@ func Find(ctx context.Context, paths ...string) (files []string, err error) {
 	return slices.Compact(files), nil
 }
 
-// NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth, or lies in the folder of
-// one: they would be counted with the new ones.
+// NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth: they would be counted with
+// the new ones.
 func NewFolder(folder string) (tidy func(), err error) {
 	tidy, err = PrepareFolder(folder)
 	if err != nil {
@@ -252,19 +241,7 @@ func NewFolder(folder string) (tidy func(), err error) {
 		}
 		return nil // what cannot be read, such as the lost+found of a volume, is passed over
 	})
-	whole, _ := filepath.Abs(folder) // fails without a working directory
-	where, unknown := filepath.EvalSymlinks(whole)
-	err = errors.Join(err, unknown)
-	for above := filepath.Dir(where); err == nil && above != where; where, above = above, filepath.Dir(above) {
-		if earlier := filepath.Join(above, File); exists(earlier) {
-			err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)
-		}
-	}
-	if err != nil {
-		tidy()
-		return nil, err
-	}
-	return tidy, nil
+	return tidy, err
 }
 
 func exists(path string) bool {
