@@ -291,10 +291,10 @@ func TestSecondsOfAPairAreTheSameSeconds(t *testing.T) {
 		new.Intervals = append(new.Intervals, second)
 	}
 	new.Intervals = new.Intervals[1:] // one side may lack one
-	require.InDelta(t, 1.1, ratioOfSeconds(old, new, "past_due"), 1e-9)
-	require.InEpsilon(t, 2e6, p99OfCalmSeconds(old, "past_due"), 1e-9, "of the three seconds with the shortest hiccups")
+	require.InDelta(t, 1.1, ratioOfSeconds(old, new, run.PastDue), 1e-9)
+	require.InEpsilon(t, 2e6, p99OfCalmSeconds(old, run.PastDue), 1e-9, "of the three seconds with the shortest hiccups")
 	new.Intervals[0].Delivered, new.Intervals[1].Delivered = 10, 10
-	require.NotEqual(t, 1.1, ratioOfSeconds(old, new, "past_due"), "too few seconds that both fill")
+	require.NotEqual(t, 1.1, ratioOfSeconds(old, new, run.PastDue), "too few seconds that both fill")
 }
 
 func TestManySets(t *testing.T) {

@@ -3,7 +3,6 @@ package compare
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -29,25 +28,25 @@ const (
 	tailOfRun, halfOfRun, tailOfSecond, fewestSeconds = 100, 10, 5, 3
 )
 
-// histograms returns the names of the histograms that runs are judged by: past due, or lateness if a run does not keep
+// histograms returns the distributions that runs are judged by: past due, or lateness if a run does not keep
 // Redisson's format; and response time, or offer RTT if a run has not measured it.
-func histograms(runs []*run.Document) (late, response string) {
+func histograms(runs []*run.Document) (late, response run.Distribution) {
 	if slices.ContainsFunc(runs, lacksResponse) {
-		return run.LateOf(runs), "offer_rtt"
+		return run.LateOf(runs...), run.OfferRTT
 	}
-	return run.LateOf(runs), "response_time"
+	return run.LateOf(runs...), run.ResponseTime
 }
 
 // figures returns the figures that all runs have: quantiles of histograms, and the server's processor time.
 func figures(runs []*run.Document) (all []figure) {
 	late, response := histograms(runs)
-	for _, histogram := range []string{late, response} {
+	for _, histogram := range []run.Distribution{late, response} {
 		for _, q := range run.Quantiles {
 			all = append(all, quantile(histogram, q))
 		}
 	}
 	all = append(all, figure{
-		name: words(late) + " p99 per second", unit: "ns", waited: true,
+		name: late.Name + " p99 per second", unit: "ns", waited: true,
 		of:    func(r *run.Document) float64 { return p99OfCalmSeconds(r, late) },
 		ratio: func(old, new *run.Document) float64 { return ratioOfSeconds(old, new, late) },
 	}, figure{name: "server CPU per message", unit: "ns", of: (*run.Document).ServerCPUPerMessage})
@@ -56,28 +55,27 @@ func figures(runs []*run.Document) (all []figure) {
 
 // lacksResponse reports whether a run has not measured the response time of every offer.
 func lacksResponse(r *run.Document) bool {
-	h := r.Histograms.ResponseTime
-	return h == nil || h.Count() != r.Histograms.OfferRTT.Count()
+	return r.Histograms.ResponseTime == nil || r.Histograms.ResponseTime.Count() != r.Histograms.OfferRTT.Count()
 }
 
-func quantile(histogram string, q float64) figure {
-	f := figure{name: words(histogram) + " " + run.QuantileName(q), unit: "ns", waited: true, needs: tailOfRun}
+func quantile(histogram run.Distribution, q float64) figure {
+	f := figure{name: histogram.Name + " " + run.QuantileName(q), unit: "ns", waited: true, needs: tailOfRun}
 	if q == .5 {
 		f.needs = halfOfRun
 	}
-	f.beyond = func(r *run.Document) float64 { return float64(r.Histograms.Histogram(histogram).Count())*(1-q) + 1e-6 }
+	f.beyond = func(r *run.Document) float64 { return float64(histogram.Of(r.Histograms).Count())*(1-q) + 1e-6 }
 	f.of = func(r *run.Document) float64 {
 		if f.beyond(r) < f.needs {
 			return math.NaN()
 		}
-		return float64(r.Histograms.Histogram(histogram).Quantile(q))
+		return float64(histogram.Of(r.Histograms).Quantile(q))
 	}
 	return f
 }
 
 // p99OfCalmSeconds returns the median p99 of the seconds whose hiccups are no longer than in the median second: a rare
 // stall does not move it.
-func p99OfCalmSeconds(r *run.Document, late string) float64 {
+func p99OfCalmSeconds(r *run.Document, late run.Distribution) float64 {
 	var hiccups, p99 []float64
 	seconds := full(r)
 	for _, i := range seconds {
@@ -96,7 +94,7 @@ func p99OfCalmSeconds(r *run.Document, late string) float64 {
 }
 
 // ratioOfSeconds returns the median, over the seconds of both runs, of the new p99 over the old one.
-func ratioOfSeconds(old, new *run.Document, late string) float64 {
+func ratioOfSeconds(old, new *run.Document, late run.Distribution) float64 {
 	of, ratios := map[float64]float64{}, []float64{}
 	for _, i := range full(old) {
 		_, p99, _ := i.Late(late)
@@ -152,10 +150,6 @@ func (f figure) times(old, new *run.Document) float64 {
 		return f.ratio(old, new)
 	}
 	return to / from
-}
-
-func words(name string) string {
-	return strings.NewReplacer("_", " ", "rtt", "RTT", "cpu", "CPU").Replace(name)
 }
 
 func logs(values []float64) (all []float64, ok bool) {

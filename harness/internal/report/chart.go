@@ -88,7 +88,7 @@ type stat struct {
 
 // runCharts are the charts of the runs of each set: percentiles, and the run over time.
 func runCharts(sets []compare.Set) []Chart {
-	late, title := lateOf(sets)
+	late := lateOf(sets)
 	quantile := func(of func(p50, p99, highest int64) int64) func(run.Interval) float64 {
 		return func(i run.Interval) float64 {
 			if i.Delivered == 0 {
@@ -97,13 +97,13 @@ func runCharts(sets []compare.Set) []Chart {
 			return float64(of(i.Late(late)))
 		}
 	}
-	charts := []Chart{percentiles(sets, late, title)}
+	charts := []Chart{percentiles(sets, late)}
 	step := (longest(sets) + mostPoints - 1) / mostPoints
 	for _, c := range []struct {
 		id, title, hint, unit string
 		stats                 []stat
 	}{
-		{"late", title + " over time", "Of the messages delivered in each second.", "ns", []stat{
+		{"late", title(late.Name) + " over time", "Of the messages delivered in each second.", "ns", []stat{
 			{"p50", "dash", quantile(func(p50, _, _ int64) int64 { return p50 }), compare.Median},
 			{"p99", "line", quantile(func(_, p99, _ int64) int64 { return p99 }), slices.Max[[]float64]},
 			{"max", "dots", quantile(func(_, _, highest int64) int64 { return highest }), slices.Max[[]float64]},
@@ -194,9 +194,9 @@ func figureOf(v float64) *figure {
 }
 
 // percentiles is the curve of each set, dotted where fewer than ten messages lie beyond.
-func percentiles(sets []compare.Set, late, title string) Chart {
+func percentiles(sets []compare.Set, late run.Distribution) Chart {
 	c := Chart{
-		ID: "percentiles", Title: title + " by percentile", XUnit: "nines", YUnit: "ns", Log: true, Wide: true,
+		ID: "percentiles", Title: title(late.Name) + " by percentile", XUnit: "nines", YUnit: "ns", Log: true, Wide: true,
 		Hint: fmt.Sprintf("Dotted where fewer than %d messages lie beyond.", run.MinTail),
 	}
 	const step = .05
@@ -231,25 +231,20 @@ func percentiles(sets []compare.Set, late, title string) Chart {
 }
 
 // merged is a histogram over all runs of a set.
-func merged(set compare.Set, name string) *run.Histogram {
+func merged(set compare.Set, d run.Distribution) *run.Histogram {
 	if len(set.Runs) == 1 {
-		if h := set.Runs[0].Histograms.Histogram(name); h != nil {
+		if h := d.Of(set.Runs[0].Histograms); h != nil {
 			return h
 		}
 	}
 	all := run.NewHistogram()
 	for _, r := range set.Runs {
-		all.Merge(r.Histograms.Histogram(name))
+		all.Merge(d.Of(r.Histograms))
 	}
 	return all
 }
 
-func lateOf(sets []compare.Set) (name, title string) {
-	if name = run.LateOf(compare.All(sets)); name == "past_due" {
-		return name, "Past due"
-	}
-	return name, "Lateness"
-}
+func lateOf(sets []compare.Set) run.Distribution { return run.LateOf(compare.All(sets)...) }
 
 func longest(sets []compare.Set) (seconds int) {
 	for _, s := range sets {

@@ -23,7 +23,7 @@ type Stored struct {
 // NewStored keeps of a run only what a list shows.
 func NewStored(id string, r *run.Document) Stored {
 	o := stateOf(r)
-	_, h := r.Late()
+	h := run.LateOf(r).Of(r.Histograms)
 	return Stored{id, Row{o.state, []Cell{
 		{Choice: url.PathEscape(id)}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: setOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
 		{Text: strings.TrimSpace(serverOf(r))}, {Text: labelsOf(r)}, {Text: o.tag, Class: "pill"}, quantile(h, .5), quantile(h, .99), count(r.Wrong(), true),

@@ -37,14 +37,14 @@ func (r Result) outcome() outcome {
 	case len(cut) > 0:
 		o = outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(cut), len(all), cut[0].Verdict.Text)}
 	default:
-		late, title := lateOf(r.Sets)
+		late := lateOf(r.Sets)
 		var tails []string
 		for _, s := range r.Sets {
 			if h := merged(s, late); h.Count() > 0 {
 				tails = append(tails, s.Name+" "+run.TailText(h))
 			}
 		}
-		o.text = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), strings.ToLower(title), strings.Join(tails, ", "))
+		o.text = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), late.Name, strings.Join(tails, ", "))
 	}
 	return o
 }

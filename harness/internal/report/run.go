@@ -204,8 +204,7 @@ func total(s compare.Set) (sum run.Counts, wrong int64) {
 // tiles are the key figures.
 func tiles(sets []compare.Set) []Tile {
 	sets = drawn(sets)
-	late, name := lateOf(sets)
-	name = strings.ToLower(name)
+	late := lateOf(sets)
 	tile := func(label, hint string, of func(compare.Set) Cell) Tile {
 		t := Tile{Label: label, Hint: hint}
 		for i, s := range sets {
@@ -220,7 +219,7 @@ func tiles(sets []compare.Set) []Tile {
 	at := func(q float64) func(compare.Set) Cell {
 		return func(s compare.Set) Cell {
 			ns := s.Median(func(r *run.Document) float64 {
-				if h := r.Histograms.Histogram(late); h.Count() > 0 {
+				if h := late.Of(r.Histograms); h.Count() > 0 {
 					return float64(h.Quantile(q))
 				}
 				return math.NaN()
@@ -232,7 +231,7 @@ func tiles(sets []compare.Set) []Tile {
 		}
 	}
 	return []Tile{
-		tile(name+" p50", "half are later", at(.5)), tile(name+" p99", "1 in 100 is later", at(.99)), tile(name+" max", "the latest message", at(1)),
+		tile(late.Name+" p50", "half are later", at(.5)), tile(late.Name+" p99", "1 in 100 is later", at(.99)), tile(late.Name+" max", "the latest message", at(1)),
 		tile("delivered", "messages", func(s compare.Set) Cell { sum, _ := total(s); return count(sum.Delivered, false) }),
 		tile("wrong", "lost, twice, early, overdue, refused", func(s compare.Set) Cell { _, wrong := total(s); return count(wrong, true) }),
 		tile("by the machine", "of the latest 1 % were late while the machine stood still", func(s compare.Set) Cell {

@@ -65,7 +65,7 @@ func quantiles(sets []compare.Set) Table {
 		}
 		said = append(said, d.Name+": "+d.Help)
 		for i, s := range sets {
-			h := merged(s, d.Metric)
+			h := merged(s, d)
 			row := Row{Cells: []Cell{{Text: rowName(d.Name, i, sets)}, quantile(h, 0)}}
 			for _, q := range run.Quantiles {
 				cell := quantile(h, q)
@@ -213,11 +213,11 @@ func faultTables(f *run.Faults) Table {
 // runs lists the runs, if there are several.
 func runs(sets []compare.Set) Table {
 	t := Table{ID: "runs", Title: "Runs", Head: []string{"set", "started, UTC", "run", "verdict", "p50", "p99", "max", "wrong"}, Words: 4, PageOnly: true}
-	late, _ := lateOf(sets)
+	late := lateOf(sets)
 	for i, s := range sets {
 		for _, r := range s.Runs {
 			o := stateOf(r)
-			h := r.Histograms.Histogram(late)
+			h := late.Of(r.Histograms)
 			_, wrong := total(compare.Set{Runs: []*run.Document{r}})
 			t.Rows = append(t.Rows, Row{o.state, []Cell{
 				{Text: s.Name, Class: fmt.Sprintf("c%d", i%mostSides)}, {Text: r.Started.UTC().Format(time.DateTime)}, {Text: r.RunID}, {Text: o.tag, Class: "pill"},

@@ -76,24 +76,6 @@ type Format string
 // RedissonFormat is the format of RDelayedQueue.
 const RedissonFormat Format = "redisson"
 
-// Late is the distribution that the run is judged by, and its name in objectives: past_due or lateness.
-func (r *Document) Late() (name string, h *Histogram) {
-	if h := r.Histograms.PastDue; r.Format == RedissonFormat && h != nil && h.Count() == r.Histograms.Lateness.Count() {
-		return "past_due", h
-	}
-	return "lateness", r.Histograms.Lateness
-}
-
-// LateOf names the distribution that judges several runs: past_due if each of them has it.
-func LateOf(runs []*Document) string {
-	for _, r := range runs {
-		if name, _ := r.Late(); name != "past_due" {
-			return name
-		}
-	}
-	return "past_due"
-}
-
 // Tool is the program that wrote the file.
 type Tool struct {
 	Name    string `json:"name"`
@@ -182,9 +164,9 @@ type Interval struct {
 	ServerCPUSeconds float64 `json:"server_cpu_seconds,omitempty"`
 }
 
-// Late returns quantiles of the distribution that LateOf names.
-func (i Interval) Late(name string) (p50, p99, highest int64) {
-	if name == "past_due" {
+// Late returns quantiles of one of LateOf's distributions.
+func (i Interval) Late(d Distribution) (p50, p99, highest int64) {
+	if d.Metric == PastDue.Metric {
 		return i.PastDueP50, i.PastDueP99, i.PastDueMax
 	}
 	return i.P50, i.P99, i.Max

@@ -248,7 +248,7 @@ func NewHistograms() Histograms {
 	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
 }
 
-// A Distribution is a row of Distributions.
+// A Distribution is a field of Histograms.
 type Distribution struct {
 	// Metric is the name in objectives and, with _seconds behind it, in metrics; Name and Help are for people.
 	Metric, Name, Help string
@@ -258,24 +258,27 @@ type Distribution struct {
 // Of returns the histogram; nil if a run lacks it.
 func (d Distribution) Of(h Histograms) *Histogram { return *d.in(&h) }
 
-// Distributions has a row for each field of Histograms, in the order that they are shown in.
-var Distributions = []Distribution{
-	{"lateness", "lateness", "delivered − due", func(h *Histograms) **Histogram { return &h.Lateness }},
-	{"past_due", "past due", "delivered − the score in Redis", func(h *Histograms) **Histogram { return &h.PastDue }},
-	{"offer_rtt", "offer RTT", "how long an offer took", func(h *Histograms) **Histogram { return &h.OfferRTT }},
-	{"response_time", "response time", "confirmed − intended send instant", func(h *Histograms) **Histogram { return &h.ResponseTime }},
-	{"schedule_lag", "schedule lag", "actual − intended send instant", func(h *Histograms) **Histogram { return &h.ScheduleLag }},
-	{"remove_rtt", "remove RTT", "how long a removal took", func(h *Histograms) **Histogram { return &h.RemoveRTT }},
-}
+// The distributions.
+var (
+	Lateness     = Distribution{"lateness", "lateness", "delivered − due", func(h *Histograms) **Histogram { return &h.Lateness }}
+	PastDue      = Distribution{"past_due", "past due", "delivered − the score in Redis", func(h *Histograms) **Histogram { return &h.PastDue }}
+	OfferRTT     = Distribution{"offer_rtt", "offer RTT", "how long an offer took", func(h *Histograms) **Histogram { return &h.OfferRTT }}
+	ResponseTime = Distribution{"response_time", "response time", "confirmed − intended send instant", func(h *Histograms) **Histogram { return &h.ResponseTime }}
+	ScheduleLag  = Distribution{"schedule_lag", "schedule lag", "actual − intended send instant", func(h *Histograms) **Histogram { return &h.ScheduleLag }}
+	RemoveRTT    = Distribution{"remove_rtt", "remove RTT", "how long a removal took", func(h *Histograms) **Histogram { return &h.RemoveRTT }}
 
-// Histogram returns a histogram by its name in objectives; nil for another name, and if the run lacks it.
-func (h *Histograms) Histogram(metric string) *Histogram {
-	for _, d := range Distributions {
-		if d.Metric == metric {
-			return *d.in(h)
+	// Distributions has all, in the order that they are shown in.
+	Distributions = []Distribution{Lateness, PastDue, OfferRTT, ResponseTime, ScheduleLag, RemoveRTT}
+)
+
+// LateOf returns the distribution that judges runs: PastDue if each of them has it, and else Lateness.
+func LateOf(runs ...*Document) Distribution {
+	for _, r := range runs {
+		if h := r.Histograms; r.Format != RedissonFormat || h.PastDue == nil || h.PastDue.Count() != h.Lateness.Count() {
+			return Lateness
 		}
 	}
-	return nil
+	return PastDue
 }
 
 // Add adds the histograms of another part of a run.

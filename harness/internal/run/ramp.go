@@ -44,10 +44,9 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 		}
 		if len(broken) > 0 {
 			at := fmt.Sprintf("at %s/s: %s", plan.FormatFloat(s.Rate), strings.Join(broken, ", "))
-			if held == 0 {
+			if then = "; then " + at; held == 0 {
 				return 0, at
 			}
-			then = "; then " + at
 			break
 		}
 		held = s.Rate
@@ -56,53 +55,46 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 }
 
 // RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second belongs to the
-// step that its middle lies in.
+// step that its middle lies in, and what was due in it to the step that its offers were in.
 func (r *Document) RateSteps() (steps []RateStep) {
-	delay, err := time.ParseDuration(r.Scenario.Delay)
+	delayed, err := time.ParseDuration(r.Scenario.Delay)
 	if r.Scenario.Ramp == "" || err != nil {
 		return nil
 	}
-	end, planned := 0., 0.
+	delay, end, planned := delayed.Seconds(), 0., 0.
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
-		var n float64
-		var length string
-		_, errForm := fmt.Sscanf(part, "%f/s for %s", &n, &length)
-		d, errLength := time.ParseDuration(length)
-		if errForm != nil || errLength != nil {
+		var s RateStep
+		var text string
+		_, err := fmt.Sscanf(part, "%f/s for %s", &s.Rate, &text)
+		length, malformed := time.ParseDuration(text)
+		if err != nil || malformed != nil {
 			return nil
 		}
 		begin := end
-		end, planned = end+d.Seconds(), planned+n*d.Seconds()
-		steps = append(steps, r.rateStep(n, begin, end, delay.Seconds(), planned))
+		end, planned = end+length.Seconds(), planned+s.Rate*length.Seconds()
+		seconds, missing := 0., planned // of the offers up to its end
+		var late []int64
+		for _, i := range r.Intervals {
+			middle := math.Ceil(i.Second) - .5
+			if middle >= begin && middle < end {
+				s.Offered += float64(i.Offered)
+				s.Dropped += i.Unsent
+				s.ServerCPU += i.ServerCPUSeconds
+				seconds++
+			}
+			if middle >= begin+delay && middle < end+delay && i.Delivered > 0 {
+				late = append(late, i.PastDueP50)
+				s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
+			}
+			if i.Second <= end+.5 {
+				missing -= float64(i.Offered)
+			}
+		}
+		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, 1), s.ServerCPU/max(seconds, 1), missing/max(s.Rate*length.Seconds(), 1)
+		if slices.Sort(late); len(late) > 0 {
+			s.PastDueP50 = late[len(late)/2]
+		}
+		steps = append(steps, s)
 	}
 	return steps
-}
-
-// rateStep reads the seconds from begin to end, and the seconds in which the offers of these seconds were due. planned messages were
-// to be offered until its end.
-func (r *Document) rateStep(rate, begin, end, delay, planned float64) RateStep {
-	s := RateStep{Rate: rate}
-	var late []int64
-	seconds := 0.
-	for _, i := range r.Intervals {
-		middle := math.Ceil(i.Second) - .5
-		if middle >= begin && middle < end {
-			s.Offered += float64(i.Offered)
-			s.Dropped += i.Unsent
-			s.ServerCPU += i.ServerCPUSeconds
-			seconds++
-		}
-		if middle >= begin+delay && middle < end+delay && i.Delivered > 0 {
-			late = append(late, i.PastDueP50)
-			s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
-		}
-		if i.Second <= end+.5 {
-			planned -= float64(i.Offered)
-		}
-	}
-	s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, 1), s.ServerCPU/max(seconds, 1), planned/max(rate*(end-begin), 1)
-	if slices.Sort(late); len(late) > 0 {
-		s.PastDueP50 = late[len(late)/2]
-	}
-	return s
 }

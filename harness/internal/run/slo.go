@@ -149,7 +149,9 @@ var quantileForm = regexp.MustCompile(`^p(?:(\d\d?)(?:\.(\d{1,6}))?|(9\d)(\d{1,6
 // ofHistogram returns the figure of a metric such as lateness.p99.
 func ofHistogram(metric string) (figure, error) {
 	name, stat, _ := strings.Cut(metric, ".")
-	if names := histogramNames(); !slices.Contains(names, name) {
+	names := histogramNames()
+	at := slices.Index(names, name)
+	if at < 0 {
 		known := slices.Sorted(maps.Keys(figures))
 		return nil, fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
 			metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
@@ -167,7 +169,7 @@ func ofHistogram(metric string) (figure, error) {
 		return nil, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
 	}
 	return func(r *Document) float64 {
-		if h := r.Histograms.Histogram(name); h.Count() > 0 {
+		if h := Distributions[at].Of(r.Histograms); h.Count() > 0 {
 			return read(h)
 		}
 		return math.NaN()

@@ -148,8 +148,9 @@ func (r *Document) outcome() string {
 		text += "; as expected " + strings.Join(r.faults(map[string]bool{"offer_errors": true}), ", ")
 	}
 	add(c.OfferErrors, "; %d offers failed")
-	if name, h := r.Late(); h.Count() > 0 {
-		text += fmt.Sprintf("; %s p50 %s, %s", strings.ReplaceAll(name, "_", " "), FormatNs(h.Quantile(.5)), TailText(h))
+	late := LateOf(r)
+	if h := late.Of(r.Histograms); h.Count() > 0 {
+		text += fmt.Sprintf("; %s p50 %s, %s", late.Name, FormatNs(h.Quantile(.5)), TailText(h))
 	}
 	for _, o := range r.SLO {
 		if o.Default {
