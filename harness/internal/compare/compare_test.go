@@ -235,11 +235,12 @@ func inPairs(pairs int, scale float64) (old, new []*run.Document) {
 }
 
 func TestPairs(t *testing.T) {
-	c := judge(t, firstOf(inPairs(MinPairs, 1.2)), secondOf(inPairs(MinPairs, 1.2)))
+	old, new := inPairs(MinPairs, 1.2)
+	c := judge(t, old, new)
 	require.True(t, c.Paired)
 	require.Equal(t, Worse, c.Outcome, c.Text)
 
-	old, new := inPairs(MinPairs-1, 2)
+	old, new = inPairs(MinPairs-1, 2)
 	c = judge(t, old, new)
 	require.Contains(t, c.Text, "needs 10 pairs, here are 9 and 9")
 	require.Contains(t, c.Next, "--beside --repeat 10")
@@ -278,9 +279,6 @@ func TestPairs(t *testing.T) {
 	require.InDelta(t, 1.5, c.Rows[0].Ratio.Value, .1)
 }
 
-func firstOf(a, _ []*run.Document) []*run.Document  { return a }
-func secondOf(_, b []*run.Document) []*run.Document { return b }
-
 // The p99 per second is compared second by second: what one second does to both is no difference.
 func TestSecondsOfAPairAreTheSameSeconds(t *testing.T) {
 	old, new := &run.Document{}, &run.Document{}
@@ -299,9 +297,7 @@ func TestSecondsOfAPairAreTheSameSeconds(t *testing.T) {
 
 func TestManySets(t *testing.T) {
 	by := func(by string, all []*run.Document) (*Comparison, error) {
-		o := Options{}
-		o.By = by
-		return Sets(t.Context(), []Set{{Runs: all}}, o)
+		return Sets(t.Context(), []Set{{Runs: all}}, Options{By: by})
 	}
 	var all []*run.Document
 	for v := range 8 {

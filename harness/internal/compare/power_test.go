@@ -137,12 +137,16 @@ func readBlocks(t *testing.T) (first, second []*run.Document) {
 	return first, partners
 }
 
-// stretched is the run with some of its latencies a fifth longer.
-func stretched(r *run.Document, histogram func(*run.Histogram, func(int64) int64) *run.Histogram, tailOnly bool) *run.Document {
-	longer := func(ns int64) int64 { return ns + ns/5 }
+func longer(ns int64) int64 { return ns + ns/5 }
+
+// stretched is the run with its latencies a fifth longer, or the latest 5 % of past due.
+func stretched(r *run.Document, tailOnly bool) *run.Document {
 	slow := *r
-	h := &slow.Histograms
-	h.PastDue = histogram(h.PastDue, longer)
+	h, bound := &slow.Histograms, int64(-1)
+	if tailOnly {
+		bound = h.PastDue.Quantile(.95)
+	}
+	h.PastDue = above(h.PastDue, bound)
 	slow.Intervals = nil
 	for _, i := range r.Intervals {
 		i.PastDueP99 = longer(i.PastDueP99)
@@ -152,7 +156,7 @@ func stretched(r *run.Document, histogram func(*run.Histogram, func(int64) int64
 		slow.Intervals = append(slow.Intervals, i)
 	}
 	if !tailOnly {
-		h.ResponseTime = histogram(h.ResponseTime, longer)
+		h.ResponseTime = above(h.ResponseTime, bound)
 		s := *r.ServerStats
 		s.CPUSeconds *= 1.2
 		slow.ServerStats = &s
@@ -161,15 +165,8 @@ func stretched(r *run.Document, histogram func(*run.Histogram, func(int64) int64
 	return &slow
 }
 
-func allLonger(h *run.Histogram, longer func(int64) int64) *run.Histogram {
-	return above(h, -1, longer)
-}
-
-func tailLonger(h *run.Histogram, longer func(int64) int64) *run.Histogram {
-	return above(h, h.Quantile(.95), longer)
-}
-
-func above(h *run.Histogram, bound int64, longer func(int64) int64) *run.Histogram {
+// above makes values above a bound longer.
+func above(h *run.Histogram, bound int64) *run.Histogram {
 	out := run.NewHistogram()
 	h.Buckets(func(_, to, count int64) {
 		if to > bound {
@@ -221,7 +218,7 @@ func TestStudyOfPairs(t *testing.T) {
 	t.Logf("without a difference: %d better, %d worse of %d", better, worse, n)
 	require.LessOrEqual(t, better+worse, 2)
 	for i := range new {
-		new[i] = stretched(new[i], tailLonger, true)
+		new[i] = stretched(new[i], true)
 	}
 	better, worse = duels(t, n, old, new)
 	t.Logf("p99 longer by a fifth: %d better, %d worse of %d", better, worse, n)
@@ -254,15 +251,13 @@ func TestStudyOfAFifthSinceAVersion(t *testing.T) {
 	first, second := readBlocks(t)
 	var slow1, slow2 []*run.Document
 	for i := range first {
-		slow1, slow2 = append(slow1, stretched(first[i], allLonger, false)), append(slow2, stretched(second[i], allLonger, false))
+		slow1, slow2 = append(slow1, stretched(first[i], false)), append(slow2, stretched(second[i], false))
 	}
 	n := studied(100)
 	for _, at := range []int{40, 20, 37} {
 		placed, seen := map[string]int{}, 0
 		for seed := range uint64(n) {
-			o := Options{}
-			o.By = "version"
-			c, err := Sets(t.Context(), []Set{{Runs: series(first, second, slow1, slow2, seed, at)}}, o)
+			c, err := Sets(t.Context(), []Set{{Runs: series(first, second, slow1, slow2, seed, at)}}, Options{By: "version"})
 			require.NoError(t, err)
 			require.Equal(t, first[0].Driver.String(), c.Reference)
 			if slices.ContainsFunc(c.Tracks, func(f *Track) bool { return len(f.Changes) > 0 }) {

@@ -77,9 +77,18 @@ func WriteWhole(path string, data []byte) error {
 	return nil
 }
 
-// ReadFile reads and checks one run file.
-func ReadFile(ctx context.Context, path string) (*Document, error) {
-	data, err := text.ReadFile(ctx, path, maxRunFileSize)
+// ReadFile reads and checks one run file. A file that is not regular, such as a FIFO without a writer, is not opened.
+func ReadFile(path string) (*Document, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: expected a regular file, got one of mode %s", path, info.Mode())
+	case info.Size() > maxRunFileSize:
+		return nil, fmt.Errorf("%s: larger than %d MiB, expected a run.json of 'dq-bench run'", path, maxRunFileSize>>20)
+	}
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "nothing but the run file set is left")
-	back, err := ReadFile(t.Context(), filepath.Join(folder, File))
+	back, err := ReadFile(filepath.Join(folder, File))
 	require.NoError(t, err)
 	want, err := r.Encode()
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	missing, err = WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.Error(t, missing)
-	_, err = ReadFile(t.Context(), filepath.Join(folder, File))
+	_, err = ReadFile(filepath.Join(folder, File))
 	require.NoError(t, err)
 }
 
@@ -57,7 +57,7 @@ func TestRunFilesStayReadable(t *testing.T) {
 	file := filepath.Join("testdata", "run-v1.json")
 	was, err := os.ReadFile(file)
 	require.NoError(t, err)
-	r, err := ReadFile(t.Context(), file)
+	r, err := ReadFile(file)
 	require.NoError(t, err)
 	is, err := r.Encode()
 	require.NoError(t, err)

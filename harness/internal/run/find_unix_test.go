@@ -24,8 +24,8 @@ func TestWhatIsNoRunFileIsNotOpened(t *testing.T) {
 	files, err := Find(t.Context(), root)
 	require.NoError(t, err)
 	require.Len(t, files, 4)
-	_, err = ReadFile(t.Context(), files[1])
-	require.ErrorContains(t, err, "no whole JSON object")
-	_, err = ReadFile(t.Context(), files[2])
+	_, err = ReadFile(files[1])
+	require.ErrorContains(t, err, "expected a regular file")
+	_, err = ReadFile(files[2])
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

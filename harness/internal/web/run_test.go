@@ -75,7 +75,7 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	b.await(`document.getElementById("objectives") !== null && document.getElementById("verdict").innerText.startsWith("Interrupted")`)
 	<-b.ended // its verdict is the machine's
 
-	r, err := run.ReadFile(t.Context(), filepath.Join(out, run.File))
+	r, err := run.ReadFile(filepath.Join(out, run.File))
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered)
@@ -137,7 +137,7 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	<-b.ended // its verdict is the machine's
 	for side, folder := range []string{"dq", "dq-3.16.6"} {
-		r, err := run.ReadFile(t.Context(), filepath.Join(out, folder, "1", run.File))
+		r, err := run.ReadFile(filepath.Join(out, folder, "1", run.File))
 		require.NoError(t, err)
 		require.True(t, r.Interrupted)
 		b.await(fmt.Sprintf("%s === %q", deliveredBy(side), strconv.FormatInt(r.Counts.Delivered, 10)))

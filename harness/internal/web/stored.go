@@ -116,7 +116,7 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 		free <- struct{}{}
 		reading.Go(func() {
 			if ctx.Err() == nil {
-				all[i] = look(ctx, id, s.file(id), s.known[id])
+				all[i] = look(id, s.file(id), s.known[id])
 			}
 			<-free
 		})
@@ -139,7 +139,7 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 }
 
 // look reads a run file, unless it is as it was.
-func look(ctx context.Context, id, file string, was known) known {
+func look(id, file string, was known) known {
 	info, err := os.Stat(file)
 	if err != nil {
 		return known{err: err}
@@ -148,7 +148,7 @@ func look(ctx context.Context, id, file string, was known) known {
 	if k.size == was.size && k.at.Equal(was.at) {
 		return was
 	}
-	r, err := run.ReadFile(ctx, file)
+	r, err := run.ReadFile(file)
 	if k.err = err; err == nil {
 		k.row = report.NewStored(id, r)
 	}
@@ -185,7 +185,7 @@ func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Se
 				continue
 			}
 			taken[one] = true
-			r, err := run.ReadFile(ctx, s.file(one))
+			r, err := run.ReadFile(s.file(one))
 			if err != nil {
 				return nil, err
 			}
