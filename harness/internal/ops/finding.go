@@ -35,58 +35,94 @@ type Finding struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// rule finds one kind of finding, and says what it is about.
-type rule struct {
-	kind string
-	is   func(*Look, *Queue) bool
-	tell func(*Look, *Queue) (state State, count int64, why, next string)
+func (q *Queue) found(kind string, state State, count int64, why, next string) {
+	q.Findings = append(q.Findings, Finding{kind, state, count, why, next})
 }
 
-// rules are in the order of their gravity.
-var rules = []rule{
-	{"wrong-type", func(_ *Look, q *Queue) bool { return len(q.wrong) > 0 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			key := text.Shell(q.wrong[0])
-			return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("", "RENAMENX "+key+" "+text.Shell(wire.PrefixName("misplaced", q.wrong[0])))
-		}},
-	{"different-slots", func(l *Look, q *Queue) bool {
-		return l.cluster && wire.Slot(q.names.TimeoutSet) != wire.Slot(q.names.Pending)
-	}, func(_ *Look, q *Queue) (State, int64, string, string) {
-		return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
-	}},
-	{"shared-keys", func(_ *Look, q *Queue) bool { return q.twin > 0 && twin(q.Name) != "" }, func(l *Look, q *Queue) (State, int64, string, string) {
-		return Yellow, q.twin, fmt.Sprintf("%s in the list %s, whose queue has the same keys: a message goes to the list of the client that transfers it. Commands mean %s; one of the queues needs another name",
-			messages(q.twin), text.Shell(twin(q.Name)), text.Shell(q.Name)), Command("queue list", twin(q.Name), append([]string{"--of", "ready"}, l.flags...)...)
-	}},
-	{"foreign-member", func(l *Look, q *Queue) bool { return l.foreign(q) > 0 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			foreign, own := l.foreign(q), ""
-			if l.release != nil {
-				own = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
-			}
-			why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(q.Layouts["dLc0"]), q.some(q.Layouts["Bc0Lc0"]), own)
-			switch {
-			case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
-				return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
-			case l.release != nil && q.Listeners <= 0:
-				return Red, foreign, why, l.next(q, "migrate", l.rewrites(q)...)
-			}
-			return Red, foreign, why, l.next(q, "guard")
-		}},
-	{"unreadable-member", func(_ *Look, q *Queue) bool { return q.Layouts["unreadable"] > 0 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			n := q.Layouts["unreadable"]
-			return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
-		}},
-	{"stuck-head", func(_ *Look, q *Queue) bool { return isNever(q.head) || isNever(q.last) },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			n, state, why := q.census().Never, Yellow, "whose due time is after the year 9999, and never comes"
-			if q.head < 0 {
-				state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
-			}
-			return state, max(n, 1), members(max(n, 1)) + " " + why, l.next(q, "queue deliver", "--where", "due=never")
-		}},
-	{"overdue", func(_ *Look, q *Queue) bool { return q.Overdue > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
+// find finds what is wrong with a queue. Kinds are in the order of their gravity.
+func (l *Look) find(q *Queue) {
+	old, recent, unreadable := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"], q.Layouts["unreadable"]
+	if len(q.wrong) > 0 {
+		key := text.Shell(q.wrong[0])
+		q.found("wrong-type", Red, int64(len(q.wrong)), key+" is of another type: each call on it fails with WRONGTYPE", l.redisCLI("", "RENAMENX "+key+" "+text.Shell(wire.PrefixName("misplaced", q.wrong[0]))))
+	}
+	if l.cluster && wire.Slot(q.names.TimeoutSet) != wire.Slot(q.names.Pending) {
+		q.found("different-slots", Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", "")
+	}
+	if other := twin(q.Name); q.twin > 0 && other != "" {
+		q.found("shared-keys", Yellow, q.twin, fmt.Sprintf("%s in the list %s, whose queue has the same keys: a message goes to the list of the client that transfers it. Commands mean %s; one of the queues needs another name",
+			messages(q.twin), text.Shell(other), text.Shell(q.Name)), Command("queue list", other, append([]string{"--of", "ready"}, l.flags...)...))
+	}
+	if foreign := l.foreign(q); foreign > 0 {
+		state, reads, next := Red, "", l.next(q, "guard")
+		if l.release != nil {
+			reads = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
+		}
+		why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(old), q.some(recent), reads)
+		switch {
+		case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
+			state, why, next = Yellow, why+"; a guard takes them out ahead", l.next(q, "doctor")
+		case l.release != nil && q.Listeners <= 0:
+			next = l.next(q, "migrate", l.rewrites(q)...)
+		}
+		q.found("foreign-member", state, foreign, why, next)
+	}
+	if unreadable > 0 {
+		q.found("unreadable-member", Red, unreadable, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(unreadable)), l.next(q, "queue repair"))
+	}
+	if isNever(q.head) || isNever(q.last) {
+		n, state, why := max(q.census().Never, 1), Yellow, "whose due time is after the year 9999, and never comes"
+		if q.head < 0 {
+			state, why = Red, "whose due time is before 1970, as of a delay that overflowed, or after 9999: Redisson transfers without a pause, or announces no later offer"
+		}
+		q.found("stuck-head", state, n, members(n)+" "+why, l.next(q, "queue deliver", "--where", "due=never"))
+	}
+	l.findStill(q)
+	if v := l.otherCodec(q); v != nil {
+		state, why, next := Note, "uses only if the code names it", ""
+		if !java.Has(*l.release, v.Codec) {
+			state, why = Red, "lacks"
+		}
+		if recodes(v.Codec, wrote(v.Codec), *l.release) != nil {
+			next = l.next(q, "migrate", l.rewrites(q)...)
+		}
+		q.found("other-codec", state, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s %s", messages(v.Count), v.Codec, l.release, why), next)
+	}
+	some := func(kind string, n int64, what func(int64) string, why, verb string, flags ...string) {
+		if n > 0 {
+			q.found(kind, Yellow, n, what(n)+" "+why, l.next(q, verb, flags...))
+		}
+	}
+	c := q.census()
+	some("ghost", c.Ghosts, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair")
+	some("orphan", c.Orphans, members, "in the timeout set and not in the pending list: a transfer delivers such an orphan, but remove() and readAll() do not see one", "queue repair")
+	some("listed-again", c.Again, members, "twice in the pending list: each leaves a ghost", "queue repair")
+	some("windows-member", c.Windows, members, "packed by a Redis for Windows, which no other Redis reads", "guard")
+	some("set-aside", q.Aside, members, "set aside, where no client reads", "queue list", "--of", "aside")
+	some("dead-letters", q.Dead, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all")
+	if !isNever(q.head) && q.head != math.Trunc(q.head) {
+		q.found("fractional-score", Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair"))
+	}
+	const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
+	if took := l.slow[q.Name]; took > 0 {
+		q.found("slow-transfer", Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor"))
+	} else if q.far {
+		q.found("slow-transfer", Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), "")
+	}
+	switch {
+	case q.Census == nil:
+	case l.release != nil && Between("3.46.0", "")(*l.release):
+		q.found("deprecated", Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 "+l.release.String())
+	case l.release == nil && old > 0 && recent == 0:
+		q.found("other-side", Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0"))
+	case l.release == nil && recent > 0 && old == 0:
+		q.found("other-side", Note, recent, "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0"))
+	}
+}
+
+// findStill finds messages that do not move.
+func (l *Look) findStill(q *Queue) {
+	if q.Overdue > 0 {
 		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
 		switch {
 		case q.Listeners == 0:
@@ -95,104 +131,42 @@ var rules = []rule{
 			why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
 				l.redisCLI("", "PUBLISH "+text.Shell(q.names.Channel)+" 0"))
 		}
-		return Red, q.Overdue, why, l.next(q, "guard")
-	}},
-	{"ahead", func(_ *Look, q *Queue) bool { return q.Ahead > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
-		if late := l.nowMS() - q.aheadDue; late > 1000 {
-			return Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(int64(late))), l.next(q, "guard")
-		}
-		return Note, q.Ahead, messages(q.Ahead) + " taken ahead by a guard, which delivers each when it is due", ""
-	}},
-	{"abandoned", func(l *Look, q *Queue) bool { return q.Leased > 0 && l.nowMS()-q.leaseDue >= 5000 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(int64(l.nowMS()-q.leaseDue))),
-				l.next(q, "queue deliver", "--of", "held,retry", "--all")
-		}},
-	{"not-taken", func(_ *Look, q *Queue) bool { return q.StillSeconds > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
-		why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds)
-		switch {
-		case q.alike:
-			return Yellow, q.Ready, messages(q.Ready) + " delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch")
-		case q.StillSeconds >= stillFor.Seconds():
-			return Red, q.Ready, why + ": no consumer takes them; start the service that does", l.next(q, "queue list", "--of", "ready")
-		}
-		return Yellow, q.Ready, why + ": is its consumer down? A longer look shows it", l.next(q, "doctor", "--watch")
-	}},
-	{"no-subscriber", func(_ *Look, q *Queue) bool { return q.Waiting > 0 && q.Listeners == 0 && q.Overdue == 0 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
-		}},
-	{"other-codec", func(l *Look, q *Queue) bool { return l.release != nil && l.otherCodec(q) != nil },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			v, next := l.otherCodec(q), ""
-			if recodes(v.Codec, wrote(v.Codec), *l.release) != nil {
-				next = l.next(q, "migrate", l.rewrites(q)...)
-			}
-			why := fmt.Sprintf("%s written by %s, which Redisson %s ", messages(v.Count), v.Codec, l.release)
-			if !java.Has(*l.release, v.Codec) {
-				return Red, v.Count, why + "lacks", next
-			}
-			return Note, v.Count, why + "uses only if the code names it", next
-		}},
-	counted("ghost", func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair"),
-	counted("orphan", func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: a transfer delivers such an orphan, but remove() and readAll() do not see one", "queue repair"),
-	counted("listed-again", func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair"),
-	counted("windows-member", func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard"),
-	counted("set-aside", func(q *Queue) int64 { return q.Aside }, members, "set aside, where no client reads", "queue list", "--of", "aside"),
-	counted("dead-letters", func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all"),
-	{"fractional-score", func(_ *Look, q *Queue) bool { return !isNever(q.head) && q.head != math.Trunc(q.head) },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
-		}},
-	{"slow-transfer", func(l *Look, q *Queue) bool { return q.far || l.slow[q.Name] > 0 },
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
-			if took := l.slow[q.Name]; took > 0 {
-				return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
-			}
-			return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
-		}},
-	{"other-side", func(l *Look, q *Queue) bool {
-		return q.Census != nil && l.release == nil && (q.Layouts["dLc0"] > 0) != (q.Layouts["Bc0Lc0"] > 0)
-	},
-		func(l *Look, q *Queue) (State, int64, string, string) {
-			if old := q.Layouts["dLc0"]; old > 0 {
-				return Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0")
-			}
-			return Note, q.Layouts["Bc0Lc0"], "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0")
-		}},
-	{"deprecated", func(l *Look, q *Queue) bool {
-		return q.Census != nil && l.release != nil && Between("3.46.0", "")(*l.release)
-	},
-		func(l *Look, _ *Queue) (State, int64, string, string) {
-			return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
-		}},
+		q.found("overdue", Red, q.Overdue, why, l.next(q, "guard"))
+	}
+	if late := int64(l.nowMS() - q.aheadDue); q.Ahead > 0 && late > 1000 {
+		q.found("ahead", Red, q.Ahead, fmt.Sprintf("%s taken ahead by a guard, the first overdue for %s: no guard runs", messages(q.Ahead), text.Span(late)), l.next(q, "guard"))
+	} else if q.Ahead > 0 {
+		q.found("ahead", Note, q.Ahead, messages(q.Ahead)+" taken ahead by a guard, which delivers each when it is due", "")
+	}
+	if late := int64(l.nowMS() - q.leaseDue); q.Leased > 0 && late >= 5000 {
+		q.found("abandoned", Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(late)), l.next(q, "queue deliver", "--of", "held,retry", "--all"))
+	}
+	switch why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds); {
+	case q.StillSeconds == 0:
+	case q.alike:
+		q.found("not-taken", Yellow, q.Ready, messages(q.Ready)+" delivered; the first values are equal, so that only a falling number would show that a consumer takes them", l.next(q, "doctor", "--watch"))
+	case q.StillSeconds >= stillFor.Seconds():
+		q.found("not-taken", Red, q.Ready, why+": no consumer takes them; start the service that does", l.next(q, "queue list", "--of", "ready"))
+	default:
+		q.found("not-taken", Yellow, q.Ready, why+": is its consumer down? A longer look shows it", l.next(q, "doctor", "--watch"))
+	}
+	if q.Waiting > 0 && q.Listeners == 0 && q.Overdue == 0 {
+		q.found("no-subscriber", Yellow, q.Waiting, messages(q.Waiting)+" waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard"))
+	}
 }
 
-// counted finds members or messages that are counted: yellow.
-func counted(kind string, of func(*Queue) int64, what func(int64) string, why, verb string, flags ...string) rule {
-	return rule{kind, func(_ *Look, q *Queue) bool { return of(q) > 0 }, func(l *Look, q *Queue) (State, int64, string, string) {
-		return Yellow, of(q), what(of(q)) + " " + why, l.next(q, verb, flags...)
-	}}
-}
-
-// judge applies the rules, and orders the queues.
+// judge finds what is wrong, and orders the queues.
 func (l *Look) judge() {
 	count := map[State]int{}
 	for _, q := range l.Queues {
-		q.State = Fine
-		for _, r := range rules {
-			if !r.is(l, q) {
-				continue
-			}
-			state, n, why, next := r.tell(l, q)
-			q.Findings = append(q.Findings, Finding{r.kind, state, n, why, next})
-			if gravity[state] > gravity[q.State] && state != Note {
-				q.State = state
-			}
-			count[state]++
-		}
+		l.find(q)
 		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
+		if q.State = Fine; len(q.Findings) > 0 && q.Findings[0].State != Note {
+			q.State = q.Findings[0].State
+		}
+		for _, f := range q.Findings {
+			count[f.State]++
+		}
 	}
 	if len(l.Queues) == 0 && len(l.Server.Databases) > 0 {
 		l.Findings = append(l.Findings, Finding{"other-database", Yellow, 1, fmt.Sprintf("database %d holds no delayed queue; these databases hold keys: %s", l.Server.Database, strings.Join(l.Server.Databases, ", ")),
@@ -249,7 +223,7 @@ func isNever(score float64) bool { return score < 0 || score > lastMS }
 // otherCodec is the first kind of values that the services do not write by default; nil if a queue has no such value.
 func (l *Look) otherCodec(q *Queue) *Value {
 	for i, v := range q.census().Values {
-		if slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) {
+		if l.release != nil && slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) {
 			return &q.Census.Values[i]
 		}
 	}
