@@ -58,11 +58,6 @@ type Migration struct {
 	Left      int64            `json:"left"`              // refused, and offered meanwhile
 	Partial   string           `json:"partial,omitempty"` // why it ended early; the same command goes on
 	Refusal   string           `json:"refusal,omitempty"` // why nothing is done
-
-	unsure bool             // the server may have rewritten a batch
-	lacked map[string]int64 // messages by the codec that MigrateOptions.Reads lacks
-	other  string           // codec of a value that seems to be of neither codec of the migration
-	named  bool             // a value seems to be of one of them
 }
 
 // Refused is a value that cannot be rewritten.
@@ -80,9 +75,10 @@ const (
 // Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
 // again, and others may offer, transfer and remove meanwhile. The Migration says what was done, also beside an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
-	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1, lacked: map[string]int64{}}
+	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
+	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}}
 	defer func() {
-		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || m.unsure]
+		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || w.unsure]
 		if err != nil {
 			*why = map[bool]string{true: "interrupted", false: err.Error()}[errors.Is(err, context.Canceled)]
 		}
@@ -90,7 +86,6 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			m.Left = max(m.Left, sum(m.Planned)-m.Count())
 		}
 	}()
-	w := &rewriter{editor: NewEditor(conn, dest), options: o, result: m, refused: map[string]bool{}}
 	if o.To != nil {
 		m.To = o.To.String()
 	}
@@ -105,19 +100,23 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if err := w.listeners(ctx); err != nil {
 		return m, err
 	}
-	if err := w.pass(ctx, false); err != nil {
-		clear(m.Planned) // a part of it is no plan
+	if err := w.begun(ctx); err != nil {
 		return m, err
 	}
-	for lacked, n := range m.lacked {
+	planned, err := w.pass(ctx, false)
+	if err != nil {
+		return m, err // a part of it is no plan
+	}
+	m.Planned = planned
+	for lacked, n := range w.lacked {
 		if m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked)); o.Force {
 			m.Refusal = ""
 		} else if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
 	}
-	if m.other != "" && !m.named && !o.Force {
-		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, m.other))
+	if w.other != "" && !w.named && !o.Force {
+		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, w.other))
 	}
 	if m.Refusal != "" || !o.Yes {
 		return m, nil
@@ -127,19 +126,14 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			return m, fmt.Errorf("DEL: %w", err)
 		}
 	}
-	for range maxPasses {
-		before := m.Count()
-		if err := w.pass(ctx, true); err != nil {
+	for passes, before := 0, int64(-1); passes < maxPasses && before < m.Count(); passes++ {
+		before = m.Count()
+		if _, err := w.pass(ctx, true); err != nil {
 			return m, err
 		}
-		if m.Count() == before {
-			break
-		}
 	}
-	planned := m.Planned
-	m.Planned = map[string]int64{}
-	err = w.pass(ctx, false)
-	m.Left, m.Planned = sum(m.Planned)+int64(len(w.refused)), planned
+	left, err := w.pass(ctx, false)
+	m.Left = sum(left) + int64(len(w.refused))
 	return m, err
 }
 
@@ -153,107 +147,115 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
+// rewriter is a migration under way.
+type rewriter struct {
+	MigrateOptions
+	editor        *Editor
+	result        *Migration
+	refused, done map[string]bool  // keys of values that stay; of values that were rewritten and could be again
+	unsure        bool             // the server may have rewritten a batch
+	lacked        map[string]int64 // messages by the codec that Reads lacks
+	other         string           // codec of a value that seems to be of neither codec of the migration
+	named         bool             // a value seems to be of one of them
+}
+
 // listeners refuses while clients listen: a Redisson of the other side stalls at a rewritten member, and another codec loses values.
 func (w *rewriter) listeners(ctx context.Context) error {
-	m, o := w.result, w.options
-	d, q := &Doctor{conn: w.editor.conn}, &Queue{names: w.editor.names, Listeners: -1}
+	m, n, conn := w.result, w.editor.names, w.editor.conn
+	d, q := &Doctor{conn: conn}, &Queue{names: n, Listeners: -1}
 	if err := d.listeners(ctx, &Look{}, []*Queue{q}); err != nil {
 		return err
 	}
-	m.Listeners = q.Listeners
-	n, err := w.editor.conn.Do(ctx, "EXISTS", GuardingKey(w.editor.names.Destination)).Int64()
+	guards, err := conn.Do(ctx, "EXISTS", GuardingKey(n.Destination)).Int64()
 	if err != nil {
 		return fmt.Errorf("EXISTS: %w", err)
 	}
-	m.Guarded = n > 0
-	who := fmt.Sprintf("%s on %s", text.Plural(m.Listeners, "listener"), w.editor.names.Channel)
+	m.Listeners, m.Guarded = q.Listeners, guards > 0
+	who := fmt.Sprintf("%s on %s", text.Plural(m.Listeners, "listener"), n.Channel)
 	if m.Listeners < 0 {
 		who = "the user may not ask who listens (+pubsub|numsub)"
 	}
 	switch {
-	case m.Listeners == 0 || o.Force:
-	case o.From != "":
+	case m.Listeners == 0 || w.Force:
+	case w.From != "":
 		m.Refusal = who + ": stop all clients, or they lose values; --force goes on"
 	case !m.Guarded:
-		m.Refusal = who + ": stop them, or run this beside them: " + Command("guard", w.editor.names.Destination, slices.Concat([]string{"--ahead", "5s"}, o.Flags)...)
+		m.Refusal = who + ": stop them, or run this beside them: " + Command("guard", n.Destination, slices.Concat([]string{"--ahead", "5s"}, w.Flags)...)
 	}
 	return nil
 }
 
-// rewriter is a migration under way.
-type rewriter struct {
-	editor  *Editor
-	options MigrateOptions
-	result  *Migration
-	refused map[string]bool // keys of values that stay
-}
-
-// pass visits all parts once, and rewrites what it finds if it may.
-func (w *rewriter) pass(ctx context.Context, write bool) error {
-	// The list first, from its tail, with the index of each entry; then the members that it lacks.
-	if write {
-		err := walk(ctx, w.editor.conn, w.editor.names.Pending, func(first int64, entries []string) error {
-			items := make([]Item, len(entries))
-			for i, e := range entries {
-				items[i] = Item{Of: "waiting", Message: messageOf(e, 0, false), key: e}
-			}
-			_, err := w.rewrite(ctx, items, first, true)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+// begun reads the journal of a migration that was killed. A value that either codec may have written is noted there, by the script
+// that rewrites it, so that it is rewritten once.
+func (w *rewriter) begun(ctx context.Context) error {
+	if w.From == "" {
+		return nil
 	}
-	parts := []string{"waiting", "ahead"}
-	if w.options.From != "" {
-		parts = []string{"waiting", "ready", "held", "retry", "dead", "ahead"}
-	}
-	for _, of := range parts {
-		if err := w.each(ctx, of, write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// each rewrites the messages of a part in batches.
-func (w *rewriter) each(ctx context.Context, of string, write bool) error {
-	var batch []Item
-	flush := func() error {
-		n, err := w.rewrite(ctx, batch, -1, write)
-		if !write {
-			w.result.Planned[of] += int64(n)
-		}
-		batch = nil
-		return err
-	}
-	err := w.editor.Each(ctx, of, nil, func(i Item) error {
-		if i.Layout == "unreadable" && !w.refused[i.key] {
-			w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.options.Flags...)+" sets it aside")
-		}
-		if o := w.options; o.From != "" && (looksLike(o.From, i.value) || looksLike(o.As, i.value)) {
-			w.result.named = true
-		} else if o.From != "" {
-			w.result.other = cmp.Or(w.result.other, i.Codec)
-		}
-		if !w.needs(i) {
-			return nil
-		}
-		if r := w.options.Reads; r != nil && w.options.From == "" && !java.Has(*r, i.Codec) {
-			w.result.lacked[i.Codec]++
-		}
-		if batch = append(batch, i); len(batch) == maxBatch {
-			return flush()
+	return scan(ctx, w.editor.conn, "SSCAN "+w.editor.journal, []any{"SSCAN", w.editor.journal}, nil, func(keys []string) error {
+		for _, key := range keys {
+			w.done[key] = true
 		}
 		return nil
 	})
-	return errors.Join(err, flush())
+}
+
+// pass visits all parts once, rewrites messages if it may, and returns how many need it. They are visited on their way, so that
+// none gets past.
+func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64, err error) {
+	found = map[string]int64{}
+	if write { // the list, from its tail, with the index of each entry; then the members that it lacks
+		err = walk(ctx, w.editor.conn, w.editor.names.Pending, func(first int64, entries []string) error {
+			var batch []Item
+			for _, e := range entries {
+				batch = append(batch, Item{Of: "waiting", Message: messageOf(e, 0, false), key: e})
+			}
+			return w.rewrite(ctx, slices.DeleteFunc(batch, func(i Item) bool { return !w.needs(i) }), first, true)
+		})
+	}
+	for _, of := range Parts[:map[bool]int{true: 2, false: 6}[w.From == ""]] {
+		var batch []Item
+		if err == nil {
+			err = w.editor.Each(ctx, of, nil, func(i Item) (err error) {
+				if w.meet(i); w.needs(i) {
+					found[of]++
+					batch = append(batch, i)
+				}
+				if len(batch) == maxBatch {
+					err, batch = w.rewrite(ctx, batch, -1, write), nil
+				}
+				return err
+			})
+			err = errors.Join(err, w.rewrite(ctx, batch, -1, write))
+		}
+	}
+	return found, err
+}
+
+// meet notes what a message shows about its queue.
+func (w *rewriter) meet(i Item) {
+	switch {
+	case i.Layout == "unreadable" && !w.refused[i.key]:
+		w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.Flags...)+" sets it aside")
+	case w.From == "":
+	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
+		w.named = true
+	default:
+		w.other = cmp.Or(w.other, i.Codec)
+	}
+	if w.From == "" && w.Reads != nil && w.repacks(i) && !java.Has(*w.Reads, i.Codec) {
+		w.lacked[i.Codec]++
+	}
 }
 
 // needs reports whether a message has the old layout, or seems to have the old codec.
-func (w *rewriter) needs(i Item) bool {
-	o := w.options
-	return i.Layout != "unreadable" && (w.repacks(i) || o.From != "" && !w.refused[i.key] && looksLike(o.From, i.value))
+func (w *rewriter) needs(i Item) bool { return w.repacks(i) || w.recodes(i) }
+
+func (w *rewriter) repacks(i Item) bool {
+	return w.To != nil && i.Layout != "value" && i.Layout != "unreadable" && i.Layout != w.To.String()
+}
+
+func (w *rewriter) recodes(i Item) bool {
+	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !w.done[i.key] && looksLike(w.From, i.value)
 }
 
 // refuse notes a message that stays as it is.
@@ -264,35 +266,11 @@ func (w *rewriter) refuse(i Item, why string) {
 	}
 }
 
-// repacks reports whether a message has the old layout.
-func (w *rewriter) repacks(i Item) bool {
-	return w.options.To != nil && i.Layout != "value" && i.Layout != w.options.To.String()
-}
-
-// rewrite rewrites some items, which were seen from an index of the list on, and returns how many need it. A value that either
-// codec may have written is noted in a journal, by the same script, so that it is rewritten once.
-func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) (int, error) {
-	o := w.options
-	items = slices.DeleteFunc(items, func(i Item) bool { return !w.needs(i) })
-	if o.From != "" && len(items) > 0 {
-		asked := make([][]any, len(items))
-		for k, i := range items {
-			asked[k] = []any{"SISMEMBER", w.editor.journal, i.key}
-		}
-		r, err := w.editor.conn.Pipe(ctx, asked...)
-		if err != nil {
-			return 0, err
-		}
-		for k := range items {
-			if is, _ := r[k].Bool(); is {
-				items[k].count = "done" // it was rewritten before
-			}
-		}
-		items = slices.DeleteFunc(items, func(i Item) bool { return i.count == "done" && !w.repacks(i) })
-	}
+// rewrite rewrites some items, which were seen from an index of the list on.
+func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) error {
 	values, err := w.recode(ctx, items)
 	if err != nil || !write {
-		return len(items), err
+		return err
 	}
 	var changes []Change
 	for k, i := range items {
@@ -303,48 +281,51 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		c := w.editor.Change(i, "replace", 0)
 		if c.New = value; i.Layout != "value" {
 			u, _ := wire.LayoutBc0Lc0.UnpackAny([]byte(i.key)) // it was read
-			if o.To != nil {
-				u.Layout = *o.To
+			if w.To != nil {
+				u.Layout = *w.To
 			}
 			c.New = u.Layout.Pack(u.ID, value)
 		}
-		if o.From != "" && !same && looksLike(o.From, value) { // it would be rewritten again
+		if w.From != "" && !same && looksLike(w.From, value) { // it would be rewritten again
 			c.Due, c.Count = "journal", "journal"
 		}
 		changes = append(changes, c)
 	}
 	results, err := w.editor.Apply(ctx, changes, first, nil)
-	w.result.unsure = err != nil && !errors.As(err, new(redis.Error))
+	w.unsure = err != nil && !errors.As(err, new(redis.Error))
 	for k, r := range results {
+		c := changes[k]
 		if r == '1' {
-			w.result.Rewritten[changes[k].Of]++
+			w.result.Rewritten[c.Of]++
+		}
+		if key := c.New; c.Count == "journal" {
+			if !isPacked(c.Of) && c.Of != "ready" {
+				key = c.Key
+			}
+			w.done[string(key)] = true
 		}
 	}
-	if o.Progress != nil {
-		o.Progress(w.result.Queue, int(w.result.Count()))
+	if w.Progress != nil {
+		w.Progress(w.result.Queue, int(w.result.Count()))
 	}
-	return len(items), err
+	return err
 }
 
-// recode returns the new value of each item, or its own if it is refused.
-func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
-	o, m := w.options, w.result
-	all := make([][]byte, len(items))
+// recode returns the new value of each item, or its own if it needs none or is refused.
+func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, err error) {
+	m := w.result
 	var requests []JavaRequest
 	var of []int
 	for k, i := range items {
-		if all[k] = i.value; o.From != "" && !w.refused[i.key] && i.count != "done" && looksLike(o.From, i.value) {
-			requests = append(requests, JavaRequest{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
+		if values = append(values, i.value); w.recodes(i) {
 			of = append(of, k)
+			requests = append(requests, JavaRequest{"verb": "recode", "codec": w.From, "to": w.As, "class": w.Class, "value": i.value})
 		}
 	}
 	if len(requests) == 0 {
-		return all, nil
+		return values, nil
 	}
-	replies, err := o.Java.Do(ctx, requests...)
-	if err != nil {
-		return nil, err
-	}
+	replies, err := w.Java.Do(ctx, requests...)
 	for n, r := range replies {
 		if r.Was != r.Becomes {
 			if len(m.Examples) < 3 {
@@ -352,13 +333,13 @@ func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
 			}
 			r.Was, r.Becomes = "", ""
 		}
-		if err := r.Err(); err != nil {
-			w.refuse(items[of[n]], err.Error())
-			continue
+		if refused := r.Err(); refused != nil {
+			w.refuse(items[of[n]], refused.Error())
+		} else {
+			values[of[n]] = r.Value
 		}
-		all[of[n]] = r.Value
 	}
-	return all, nil
+	return values, err
 }
 
 // looksLike reports whether a codec may have written a value. A codec that leaves no mark may have.
