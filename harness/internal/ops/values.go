@@ -32,8 +32,8 @@ const (
 	// opens are the packages of the JDK that codecs of older releases reflect into.
 	opens = "java.io java.lang java.lang.invoke java.lang.reflect java.math java.net java.nio java.text java.time java.util java.util.concurrent " +
 		"java.util.concurrent.atomic jdk.internal.misc sun.nio.ch"
-	// receive reads the program from stdin and runs it. The program removes its folder at the end.
-	receive = `d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
+	// receive reads the program from stdin and runs it, here or elsewhere. The program removes its folder at the end.
+	receive = `command -v "$2" >/dev/null || { echo "$2: not found" >&2; exit 127; }; d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
 )
 
 // JavaOptions choose a Java and an application.
@@ -96,19 +96,42 @@ type JavaClient struct {
 	stderr  lastOutput
 	timeout time.Duration
 	kill    context.CancelFunc
-	folder  string // of the program
-	last    int    // ID
+	java    string
+	last    int // ID
 }
 
 // StartJava starts the program until the end of ctx. It fails with ErrNoJava.
 func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
-	ctx, kill := context.WithCancel(ctx)
-	c := &JavaClient{kill: kill, timeout: cmp.Or(o.Timeout, 2*time.Minute)}
-	if err := c.start(ctx, o); err != nil {
-		kill()
-		_ = os.RemoveAll(c.folder)
-		return nil, err
+	name, runs := "JavaValues.jar", []string{"-jar"}
+	content, err := valuesProgram.ReadFile("java/" + name)
+	if err != nil {
+		name, runs = "JavaValues.java", nil
+		content, _ = valuesProgram.ReadFile("java/" + name) // embedded
 	}
+	java := o.Java
+	if home := os.Getenv("JAVA_HOME"); len(java) == 0 && home != "" {
+		java = []string{filepath.Join(home, "bin", "java")}
+	} else if len(java) == 0 {
+		java = []string{"java"}
+	}
+	command := slices.Insert(slices.Clone(java), Elsewhere(java), "sh", "-c", receive, fmt.Sprint(len(content)), name)
+	for pkg := range strings.FieldsSeq(opens) {
+		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
+	}
+	command = append(command, runs...)
+	ctx, kill := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	stdin, _ := cmd.StdinPipe() // of a fresh command
+	stdout, _ := cmd.StdoutPipe()
+	cmd.Cancel, cmd.WaitDelay = stdin.Close, 5*time.Second // it ends, and removes its files; killed after the delay
+	c := &JavaClient{cmd: cmd, stdin: bufio.NewWriter(stdin), lines: bufio.NewScanner(stdout), timeout: cmp.Or(o.Timeout, 2*time.Minute), kill: kill, java: java[0]}
+	cmd.Stderr = &c.stderr
+	c.lines.Buffer(nil, 1<<30)
+	if err := cmd.Start(); err != nil {
+		kill()
+		return nil, fmt.Errorf("%w\n%w", err, ErrNoJava)
+	}
+	_, _ = c.stdin.Write(content) // Do meets the error
 	lines := func(paths []string) string { return strings.Join(paths, "\n") }
 	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
 	if err != nil {
@@ -129,54 +152,6 @@ func Elsewhere(java []string) int {
 		at--
 	}
 	return at
-}
-
-func (c *JavaClient) start(ctx context.Context, o JavaOptions) error {
-	name, runs := "JavaValues.jar", []string{"-jar"}
-	content, err := valuesProgram.ReadFile("java/" + name)
-	if err != nil {
-		name, runs = "JavaValues.java", nil
-		content, _ = valuesProgram.ReadFile("java/" + name) // embedded
-	}
-	java := o.Java
-	if len(java) == 0 {
-		java = []string{"java"}
-		if home := os.Getenv("JAVA_HOME"); home != "" {
-			java = []string{filepath.Join(home, "bin", "java")}
-		}
-	}
-	at := Elsewhere(java)
-	command := slices.Clone(java)
-	for pkg := range strings.FieldsSeq(opens) {
-		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
-	}
-	command = append(command, runs...)
-	if at > 0 {
-		command = slices.Insert(command, at, "sh", "-c", receive, fmt.Sprint(len(content)), name)
-	} else {
-		if c.folder, err = os.MkdirTemp("", "dq-bench-values"); err != nil {
-			return err
-		}
-		command = append(command, filepath.Join(c.folder, name), c.folder)
-		if err := os.WriteFile(command[len(command)-2], content, 0o600); err != nil {
-			return err
-		}
-	}
-	c.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
-	c.cmd.WaitDelay = 5 * time.Second
-	c.cmd.Stderr = &c.stderr
-	stdin, _ := c.cmd.StdinPipe() // of a fresh command
-	stdout, _ := c.cmd.StdoutPipe()
-	c.cmd.Cancel = stdin.Close // it ends, and removes its files; killed after the delay
-	c.stdin, c.lines = bufio.NewWriter(stdin), bufio.NewScanner(stdout)
-	c.lines.Buffer(nil, 1<<30)
-	if err := c.cmd.Start(); err != nil {
-		return fmt.Errorf("%w\n%w", err, ErrNoJava)
-	}
-	if at > 0 {
-		_, _ = c.stdin.Write(content) // Do meets the error
-	}
-	return nil
 }
 
 // Do sends requests and returns their replies in the same order. After an error the program has ended.
@@ -223,8 +198,7 @@ func (c *JavaClient) failed(what string) error {
 	if err := c.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		what += fmt.Sprintf(" (%v)", err)
 	}
-	_ = os.RemoveAll(c.folder) // a killed program leaves it
-	return fmt.Errorf("%s %s: %s", c.cmd.Path, what, strings.TrimSpace(string(c.stderr)))
+	return fmt.Errorf("%s %s: %s", c.java, what, strings.TrimSpace(string(c.stderr)))
 }
 
 // Close ends the program.
