@@ -176,7 +176,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 			return err
 		}
 	}
-	d.beside(ctx, l, q)
+	d.extras(ctx, l, q)
 	return nil
 }
 
@@ -197,7 +197,7 @@ func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z)
 	})
 }
 
-// scan calls a command with one cursor after the other, and visits the items of each reply. Large items come in small parts.
+// scan calls a command with one cursor after the other, and visits the items of each reply. A call asks for fewer items if they are large.
 func scan(ctx context.Context, conn redis.Conn, name string, call, options []any, visit func(items []string) error) error {
 	seen := map[string]bool{}
 	for cursor, n, part := "0", 0, 1; ; n++ {
@@ -306,8 +306,8 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, x index, me
 	return reason, nil
 }
 
-// beside reads what is not needed for the rest: clients, memory, and where due members stand in a long list.
-func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
+// extras reads clients, memory, and the positions of due members in a long list.
+func (d *Doctor) extras(ctx context.Context, l *Look, q *Queue) {
 	if q.Listeners > 0 {
 		_ = d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
 			list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()

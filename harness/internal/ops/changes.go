@@ -38,7 +38,7 @@ type Fact struct {
 	Statements []spec.Citation `json:"statements"`
 
 	codec        string // that some releases lack
-	back         string // what it means to go to the older
+	back         string // the meaning of a way back
 	cases, meets []string
 	of           func(wire.Release) string
 }
@@ -66,9 +66,9 @@ const (
 	codecThere     = "included"
 )
 
-// factsText says what each change means for a running queue, the gravest first: "= the property", what it means to go to the newer,
-// "back:" to the older, "cases:" of the specification that show it, and "meets:" that show what a queue meets then. An id that
-// ends with a star is the beginning of ids.
+// factsText has the meaning of each change for a running queue, the gravest first: "= the property", the meaning of an upgrade,
+// "back:" of a downgrade, "cases:" of the specification that show it, and "meets:" with its effects. An id that ends with a star is a
+// prefix of ids.
 //
 //go:embed changes.txt
 var factsText string
@@ -176,7 +176,7 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 	return changed
 }
 
-// came is the first release that has what the newer of two has and the older has not.
+// came is the first release with a property of the newer of two releases that the older lacks.
 func came(a, b wire.Release, of func(wire.Release) string) string {
 	newer := map[bool]wire.Release{true: b, false: a}[b.AtLeast(a)]
 	line := slices.DeleteFunc(wire.Releases(), func(r wire.Release) bool { return !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2) })
@@ -251,8 +251,7 @@ func wrote(codec string) (r wire.Release) {
 	return r
 }
 
-// statementsOn are what the cases of a fact show: of those that show the change, as far as they
-// hold for one of the two releases only, and of those that show what a queue meets then, all.
+// statementsOn are the statements about a fact that hold for one of the two releases only, and all statements about its effects.
 func (f Fact) statementsOn(from, to wire.Release) []spec.Citation {
 	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
 		before, after := s.Releases.Contain(from), s.Releases.Contain(to)

@@ -64,7 +64,7 @@ type Desk struct {
 	undo  []string         // files of this desk
 }
 
-// deskView is what the template shows.
+// deskView is the data of the template.
 type deskView struct {
 	DeskOptions
 	Style, Script template.HTML

@@ -24,8 +24,8 @@ import (
 // Parts are the parts of a queue that hold messages.
 var Parts = []string{"waiting", "ahead", "ready", "held", "retry", "dead", "aside"}
 
-// isPacked reports whether a part holds members of a delayed queue: waiting ones, and those that a guard has taken out ahead. A change finds
-// either where the member is, and puts it back among the waiting ones.
+// isPacked reports whether a part holds members of a delayed queue: waiting ones, and members that a guard has taken out ahead. A change
+// finds a member in both parts, and its undo puts it back among the waiting ones.
 func isPacked(of string) bool { return of == "waiting" || of == "ahead" }
 
 // Item is a message in a part of a queue.
@@ -111,7 +111,7 @@ func valueOf(id, value string, score float64) Message {
 // Filter chooses messages; a nil one chooses all.
 type Filter func(ctx context.Context, e *Editor, i *Item) (bool, error)
 
-// Where reads --where: due=never, due<5m and due>1h from now, or what Match reads.
+// Where reads --where: due=never, due<5m and due>1h from now, or a condition of Match.
 func Where(text string) (Filter, error) {
 	if text == "due=never" {
 		return func(_ context.Context, _ *Editor, i *Item) (bool, error) {

@@ -19,14 +19,14 @@ type State string
 // The states.
 const (
 	Red    State = "red"    // messages are lost, late or stuck
-	Yellow State = "yellow" // they will be, or somebody should look
+	Yellow State = "yellow" // they will be, or a person should look
 	Note   State = "note"
 	Fine   State = "fine" // of a queue
 )
 
 var gravity = map[State]int{Red: 3, Yellow: 2, Note: 1, Fine: 0}
 
-// Finding is a fact about a queue or a server, with one command that comes next.
+// Finding is a fact about a queue or a server, with one next command.
 type Finding struct {
 	Kind  string `json:"kind"`
 	State State  `json:"state"`
@@ -39,7 +39,7 @@ func (q *Queue) found(kind string, state State, count int64, why, next string) {
 	q.Findings = append(q.Findings, Finding{kind, state, count, why, next})
 }
 
-// find finds what is wrong with a queue. Kinds are in the order of their gravity.
+// find adds the findings of a queue. Kinds are in the order of their gravity.
 func (l *Look) find(q *Queue) {
 	old, recent, unreadable := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"], q.Layouts["unreadable"]
 	if len(q.wrong) > 0 {
@@ -155,7 +155,7 @@ func (l *Look) findStill(q *Queue) {
 	}
 }
 
-// judge finds what is wrong, and orders the queues.
+// judge adds the findings of all queues, and orders the queues.
 func (l *Look) judge() {
 	count := map[State]int{}
 	for _, q := range l.Queues {

@@ -362,7 +362,7 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 	return done, err
 }
 
-// dueOf reads a score; one that cannot come due is never.
+// dueOf reads a score; one that is never due is never.
 func dueOf(item any) int64 {
 	score, _ := item.(string)
 	f, err := strconv.ParseFloat(score, 64)

@@ -15,10 +15,10 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is none.
+// maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is broken.
 const maxScans = 100_000
 
-// otherPrefixes are of the channel, and of keys that can outlast the others: members that a guard has taken ahead, those set aside, and
+// otherPrefixes are of the channel, and of keys that can outlast the others: members that a guard has taken ahead, members set aside, and
 // messages of a Worker of dq.
 var otherPrefixes = []string{"redisson_delay_queue_channel", "redisson_delay_queue_guard", "redisson_delay_queue_quarantine", "dq_leases", "dq_dead"}
 

@@ -95,7 +95,7 @@ type Queue struct {
 	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 without one
 }
 
-// Doctor looks at queues again and again, and remembers which values stood still.
+// Doctor looks at queues again and again, and remembers the values that did not move.
 type Doctor struct {
 	conn    redis.Conn
 	options LookOptions

@@ -19,7 +19,7 @@ import (
 // MigrationSchema names the form of a list of Migrations.
 const MigrationSchema = "dq-bench/migration/v1"
 
-// JournalKey returns the name of the SET of what a migration FROM:TO has rewritten and could rewrite again. It expires 30 days after its last change.
+// JournalKey returns the name of the SET of values that a migration FROM:TO has rewritten and could rewrite again. It expires 30 days after its last change.
 func JournalKey(dest, codecs string) string {
 	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + codecs
 }
@@ -73,7 +73,7 @@ const (
 )
 
 // Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
-// again, and others may offer, transfer and remove meanwhile. The Migration says what was done, also beside an error.
+// again, and others may offer, transfer and remove meanwhile. The Migration has the work that was done, also with an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
 	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}}
@@ -199,8 +199,8 @@ func (w *rewriter) begun(ctx context.Context) error {
 	})
 }
 
-// pass visits all parts once, rewrites messages if it may, and returns how many need it. They are visited on their way, so that
-// none gets past.
+// pass visits all parts once, rewrites messages if it may, and returns how many need it. Parts are visited in the order in
+// which messages move.
 func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64, err error) {
 	found = map[string]int64{}
 	if write { // the list, from its tail, with the index of each entry; then the members that it lacks
@@ -231,7 +231,7 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 	return found, err
 }
 
-// meet notes what a message shows about its queue.
+// meet notes properties of the queue that a message shows.
 func (w *rewriter) meet(i Item) {
 	switch {
 	case i.Layout == "unreadable" && !w.refused[i.key]:
@@ -311,7 +311,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 	return err
 }
 
-// recode returns the new value of each item, or its own if it needs none or is refused.
+// recode returns the new value of each item, or its own if it stays.
 func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, err error) {
 	m := w.result
 	var requests []JavaRequest

@@ -16,11 +16,11 @@ var (
 	//go:embed loose.lua
 	looseBody string
 
-	// guardStep takes members out of a queue that come due until the horizon, and delivers the due ones.
+	// guardStep takes members out of a queue that are due before the horizon, and delivers the due ones.
 	//
 	//	KEYS    D, T, Q, H (AheadKey), X, U1, U2, V (see scripts.Unlisting), GuardingKey
 	//	ARGV    now and horizon in Unix ms, -1 takes no member out; limit
-	//	returns [score of the first member left in T that can come due, or nil; of the first in H, or nil; how many are in H;
+	//	returns [score of the first member left in T with a possible due time, or nil; of the first in H, or nil; how many are in H;
 	//	        taken out; of these delivered before, by a transfer that failed; delivered of dLc0; of Bc0Lc0; set aside in X]
 	//	cost    O(limit × length of Q), as Redisson's: one LREM for each member
 	guardStep = redis.NewScript(scripts.Prelude() + guardBody)

@@ -17,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// server reads what INFO, CONFIG and SLOWLOG of each master say. None of them is needed for the rest.
+// server reads INFO, CONFIG and SLOWLOG of each master. The look goes on without them.
 func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 	l.Server, l.slow = Server{Address: address}, map[string]time.Duration{}
 	if at, err := redis.Parse(address); err == nil {

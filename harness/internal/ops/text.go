@@ -52,7 +52,7 @@ func (l *Look) WriteText(w io.Writer) error {
 	return err
 }
 
-// notes say what is missing.
+// notes name the missing parts.
 func (l *Look) notes() (all []string) {
 	for _, u := range l.Unseen {
 		all = append(all, "not seen: "+u)
