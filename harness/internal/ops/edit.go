@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -338,47 +337,38 @@ func (i Item) Export() Exported {
 	return x
 }
 
-// maxLine is the longest line of an export, in bytes. A line has the value up to three times, in base64.
-const maxLine = 256 << 20
-
 // Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
 // go to the destination. Unreadable members, and members that are never due, are set aside. One bad line is an error.
-func (e *Editor) Import(r io.Reader) ([]Change, error) {
-	var all []Change
-	head := bufio.NewReader(r)
-	if first, err := head.Peek(1); err == nil && first[0] != '{' {
-		return nil, errors.New("line 1: expected a line of queue export")
-	}
-	in := bufio.NewScanner(head)
-	for in.Buffer(nil, maxLine); in.Scan(); {
-		bad := func(format string, args ...any) ([]Change, error) {
-			return nil, fmt.Errorf("line %d: expected a line of queue export: "+format, append([]any{len(all) + 1}, args...)...)
-		}
+func (e *Editor) Import(r io.Reader) (all []Change, err error) {
+	for in := json.NewDecoder(r); ; {
 		var x Exported
-		if err := json.Unmarshal(in.Bytes(), &x); err != nil {
-			return bad("%w", err)
+		err := in.Decode(&x)
+		if err == io.EOF && len(all) > 0 { //nolint:errorlint // this very value
+			return all, nil
 		}
-		due, err := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
+		due, noDue := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
 		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: fmt.Sprintf("%.0f", math.Ceil(due))}
 		switch {
+		case err == io.EOF: //nolint:errorlint // this very value
+			err = errors.New("got none")
+		case err != nil:
 		case !slices.Contains(Parts, x.Of):
-			return bad("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
-		case err != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
-			return bad("got a member of %d bytes, and due %q", len(x.Member), x.Due)
+			err = fmt.Errorf("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
+		case noDue != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
+			err = fmt.Errorf("got a member of %d bytes, and due %q", len(x.Member), x.Due)
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
 		case len(x.Member) > 0:
 		case x.Value == nil:
-			return bad("it has neither a member nor a value")
+			err = errors.New("it has neither a member nor a value")
 		default:
 			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
 		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: expected a line of queue export: %w", len(all)+1, err)
+		}
 		all = append(all, c)
 	}
-	if err := in.Err(); err != nil || len(all) == 0 {
-		return nil, fmt.Errorf("line %d: %w", len(all)+1, cmp.Or(err, errors.New("expected a line of queue export, got none")))
-	}
-	return all, nil
 }
 
 // Line shows an item.
