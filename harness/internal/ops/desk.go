@@ -15,7 +15,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -90,13 +89,7 @@ var (
 	//go:embed desk.js
 	deskScript string
 
-	deskPage = template.Must(template.New("desk").Funcs(template.FuncMap{
-		"line": func(q *Queue, l *Look) string { return q.line(l.At)[8:] }, "name": text.Line, "base": filepath.Base,
-		"message": func(i Item) string { return i.Line(time.Now()) }, "fields": func(i Item) (string, error) {
-			fields, err := json.MarshalIndent(i, "", "  ")
-			return string(fields), err
-		},
-	}).Parse(deskHTML))
+	deskPage   = template.Must(template.New("desk").Funcs(views).Parse(deskHTML))
 	deskPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 		policyHash(deskStyle), policyHash(deskScript))
 )
@@ -189,7 +182,7 @@ func (d *Desk) last() (seen *Look, notes, undo []string) {
 		notes = []string{"The last look failed: " + d.err.Error()}
 	}
 	if d.seen != nil {
-		notes = append(notes, d.seen.notes()...)
+		notes = append(notes, d.seen.Notes()...)
 	}
 	return d.seen, notes, slices.Clone(d.undo)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -320,39 +319,38 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 	})
 }
 
-// again looks a second time at queues with delivered values: if the first value is the same and there are not fewer, no
-// client takes.
+// again compares delivered values with the last look, or with a second one.
 func (d *Doctor) again(ctx context.Context, l *Look) error {
-	some, now, wait := map[string]*Queue{}, map[string]*Queue{}, time.Duration(0)
+	now, unseen := map[string]*Queue{}, []string{}
 	for _, q := range l.Queues {
 		if q.Ready == 0 || len(q.wrong) > 0 {
 			continue
 		}
 		was := d.still[q.Name]
-		now[q.Name], q.since = q, l.At
-		if was != nil && was.first == q.first && q.Ready >= was.Ready {
+		if now[q.Name], q.since = q, l.At; was == nil {
+			unseen = append(unseen, q.Name)
+		} else if q.stands(was) { // else it makes progress
 			q.since, q.StillSeconds = was.since, l.At.Sub(was.since).Seconds()
-			continue
-		}
-		if some[q.Name] = q; was == nil {
-			wait = d.options.Wait // else the last look is the first of the two, and another value is progress
 		}
 	}
 	d.still = now
-	if wait == 0 {
+	if len(unseen) == 0 || d.options.Wait == 0 {
 		return nil
 	}
-	second, err := &Look{At: l.At}, pause(ctx, wait)
+	second, err := &Look{At: l.At}, pause(ctx, d.options.Wait)
 	if err == nil {
-		err = d.glances(ctx, second, slices.Sorted(maps.Keys(some)))
+		err = d.glances(ctx, second, unseen)
 	}
 	for _, q := range second.Queues {
-		if was := some[q.Name]; q.first == was.first && q.Ready >= was.Ready {
-			was.StillSeconds = wait.Seconds()
+		if was := now[q.Name]; q.stands(was) {
+			was.StillSeconds = d.options.Wait.Seconds()
 		}
 	}
 	return err
 }
+
+// stands reports whether the first delivered value is the same as before, and there are not fewer: no client takes.
+func (q *Queue) stands(was *Queue) bool { return q.first == was.first && q.Ready >= was.Ready }
 
 // Repeat looks every interval, or less often if a look takes more than a tenth of it, until ctx ends.
 func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*Look, error)) {

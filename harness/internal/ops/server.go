@@ -84,14 +84,11 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	}
 }
 
-// hasHole reports whether a version of Redis has CVE-2026-23479, which is in 7.2.0 to 8.6.2 but for mended siblings.
+// hasHole reports whether a version of Redis has CVE-2026-23479.
 func hasHole(version string) bool {
-	var v [3]int
-	_, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
-	mended := map[int]int{702: 14, 704: 9, 802: 6, 804: 3, 806: 3}
-	series := 100*v[0] + v[1]
-	patch, isMended := mended[series]
-	return err == nil && 702 <= series && series <= 806 && (!isMended || v[2] < patch)
+	v, err := wire.ParseRelease(version)
+	return err == nil && slices.ContainsFunc([][2]string{{"7.2.0", "7.2.13"}, {"7.4.0", "7.4.8"}, {"8.0.0", "8.2.5"}, {"8.4.0", "8.4.2"}, {"8.6.0", "8.6.2"}},
+		func(span [2]string) bool { return Between(span[0], span[1])(v) })
 }
 
 // redisCLI is a command of redis-cli for the server at an address; without one, for the server of the look or its master.

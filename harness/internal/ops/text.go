@@ -2,9 +2,14 @@ package ops
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -14,46 +19,37 @@ import (
 // maxFine is how many queues without a finding the text lists.
 const maxFine = 50
 
-// WriteText writes the look for people: the gravest first, a line for each queue.
+//go:embed doctor.txt
+var doctorText string
+
+// views are functions of the text and of the page.
+var views = map[string]any{
+	"finding": Finding.text, "line": (*Queue).line, "message": Message.line, "item": Item.Line, "now": time.Now, "fields": func(i Item) (string, error) {
+		fields, err := json.MarshalIndent(i, "", "  ")
+		return string(fields), err
+	},
+	"layouts": func() []string { return []string{"dLc0", "Bc0Lc0", "unreadable"} },
+	"count":   text.Count, "plural": text.Plural, "name": text.Line, "base": filepath.Base,
+}
+
+var doctorTemplate = template.Must(template.New("").Funcs(views).Parse(doctorText))
+
+// WriteText writes the look for people: the gravest queues first, in a line each, or in the long form.
 func (l *Look) WriteText(w io.Writer) error {
+	shown := l.Queues
+	if i := slices.IndexFunc(shown, func(q *Queue) bool { return q.State == Fine && q.Census == nil }); i >= 0 {
+		shown = shown[:min(len(shown), i+maxFine)] // the others are fine, too
+	}
 	var b strings.Builder
-	fmt.Fprintln(&b, l.title())
-	for _, f := range l.Findings {
-		f.write(&b, "the server")
+	err := doctorTemplate.Execute(&b, map[string]any{"Look": l, "Shown": shown, "More": int64(len(l.Queues) - len(shown))})
+	if err == nil {
+		_, err = io.WriteString(w, text.Inert(b.String()))
 	}
-	fine := 0
-	for _, q := range l.Queues {
-		if q.Census != nil {
-			q.write(&b)
-			continue
-		}
-		if q.State == Fine {
-			if fine++; fine > maxFine {
-				continue
-			}
-		}
-		fmt.Fprintln(&b, q.line(l.At))
-		for _, f := range q.Findings {
-			if f.State != Note {
-				f.write(&b, "")
-			}
-		}
-	}
-	if fine > maxFine {
-		fmt.Fprintf(&b, "and %s more without a finding\n", text.Plural(int64(fine-maxFine), "queue"))
-	}
-	if len(l.Queues) == 0 {
-		b.WriteString("no delayed queue; name one whose messages are all delivered: dq-bench doctor QUEUE\n")
-	}
-	for _, note := range l.notes() {
-		fmt.Fprintln(&b, note)
-	}
-	_, err := io.WriteString(w, text.Inert(b.String()))
 	return err
 }
 
-// notes name the missing parts.
-func (l *Look) notes() (all []string) {
+// Notes name the missing parts.
+func (l *Look) Notes() (all []string) {
 	for _, u := range l.Unseen {
 		all = append(all, "not seen: "+u)
 	}
@@ -63,7 +59,8 @@ func (l *Look) notes() (all []string) {
 	return all
 }
 
-func (l *Look) title() string {
+// Title names the server.
+func (l *Look) Title() string {
 	s := l.Server
 	return fmt.Sprintf("%s at %s, database %d, %s, %s", strings.TrimSpace(cmp.Or(s.Product, "server")+" "+s.Version), s.Address, s.Database, cmp.Or(s.Role, "role unknown"),
 		l.At.Format("2006-01-02 15:04:05 MST"))
@@ -93,47 +90,15 @@ func (q *Queue) line(now time.Time) string {
 	return fmt.Sprintf("%-7s %s  %s, %s", strings.ToUpper(string(q.State)), text.Line(q.Name), strings.Join(parts, ", "), listeners)
 }
 
-// write writes a finding, and its command in a line of its own.
-func (f Finding) write(b *strings.Builder, of string) {
+// text is a finding, and its command in a line of its own.
+func (f Finding) text(of string) string {
+	var b strings.Builder
 	lead := fmt.Sprintf("  %-7s", f.State)
-	text.WrapAt(b, 100, len(lead)+1, lead+" ", strings.TrimSpace(of+" "+f.Kind)+": "+f.Why)
+	text.WrapAt(&b, 100, len(lead)+1, lead+" ", strings.TrimSpace(of+" "+f.Kind)+": "+f.Why)
 	if f.Next != "" {
-		fmt.Fprintf(b, "  next    %s\n", f.Next)
+		fmt.Fprintf(&b, "  next    %s\n", f.Next)
 	}
-}
-
-// write is the long form of a queue.
-func (q *Queue) write(b *strings.Builder) {
-	now := time.Now()
-	fmt.Fprintf(b, "\n%s\n", q.line(now))
-	row := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "  %-10s %s\n", label, fmt.Sprintf(format, args...))
-	}
-	c := q.Census
-	row("keys", "%s in the timeout set, %s in the pending list, %s delivered; %s bytes", text.Count(q.Waiting), text.Count(q.Listed), text.Count(q.Ready), text.Count(c.Memory))
-	for _, name := range []string{"dLc0", "Bc0Lc0", "unreadable"} {
-		if n := q.Layouts[name]; n > 0 {
-			row("layout", "%-12s %9s", name, text.Count(n))
-		}
-	}
-	for _, v := range c.Values {
-		row("values", "%-12s %9s  %s", v.Codec, text.Count(v.Count), v.Class)
-	}
-	for _, d := range c.Due {
-		row("due", "%-30s %9s", d.Within, text.Count(d.Count))
-	}
-	for _, m := range c.Samples {
-		row("sample", "%s", m.line(now))
-	}
-	for _, client := range c.Listens {
-		row("listens", "%s", client)
-	}
-	if c.Unsure != "" {
-		row("unsure", "%s", c.Unsure)
-	}
-	for _, f := range q.Findings {
-		f.write(b, "")
-	}
+	return b.String()
 }
 
 // line is a message in a line.
@@ -188,7 +153,7 @@ func (l *Look) Page() report.Page {
 	in := text.Plural(int64(len(l.Queues)), "queue")
 	p := report.Page{
 		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", in),
-		Lead: []string{l.title()}, Notes: l.notes(), Tables: []report.Table{findings, queues},
+		Lead: []string{l.Title()}, Notes: l.Notes(), Tables: []report.Table{findings, queues},
 	}
 	switch {
 	case l.Red > 0:
