@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed"
-	"encoding/base64"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,42 +64,35 @@ type Desk struct {
 // deskView is the data of the template.
 type deskView struct {
 	DeskOptions
-	Style, Script template.HTML
-	Title, State  string
-	Notes, Undo   []string
-	Look          *Look
-	Queue         *Queue
-	Of, Where     string
-	Parts         []string
-	Items         []Item
-	More          bool
-	Plan          *Plan
-	PlanID        string
-	Locked        bool
-	status        int
+	Title, State string
+	Notes, Undo  []string
+	Look         *Look
+	Queue        *Queue
+	Of, Where    string
+	Items        []Item
+	More         bool
+	Plan         *Plan
+	PlanID       string
+	Locked       bool
+	status       int
 }
 
 var (
 	//go:embed desk.html
 	deskHTML string
-	//go:embed desk.css
-	deskStyle string
-	//go:embed desk.js
-	deskScript string
+	//go:embed desk.css desk.js
+	deskFiles embed.FS
 
-	deskPage   = template.Must(template.New("desk").Funcs(views).Parse(deskHTML))
-	deskPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-		policyHash(deskStyle), policyHash(deskScript))
+	deskPage = template.Must(template.New("desk").Funcs(views).Parse(deskHTML))
 )
 
-func policyHash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
+const deskPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // NewDesk returns a Desk that has seen nothing.
 func NewDesk(o DeskOptions) *Desk {
 	d := &Desk{DeskOptions: o, mux: http.NewServeMux(), plans: map[string]*Plan{}, cookie: "dq_" + rand.Text()[:8]}
+	d.mux.Handle("GET /desk.css", http.FileServerFS(deskFiles))
+	d.mux.Handle("GET /desk.js", http.FileServerFS(deskFiles))
 	d.mux.HandleFunc("GET /{$}", d.page(d.overview))
 	d.mux.HandleFunc("GET /queue", d.page(d.queue))
 	d.mux.HandleFunc("GET /export", d.export)
@@ -135,7 +126,7 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allowed := err == nil && known(cookie.Value)
 	r.Body = http.MaxBytesReader(w, r.Body, deskBody)
 	switch {
-	case !allowed && (!d.Open || r.Method == http.MethodPost):
+	case !allowed && (!d.Open || r.Method == http.MethodPost) && !strings.HasPrefix(r.URL.Path, "/desk."):
 		d.show(w, deskView{status: http.StatusUnauthorized, Title: "A token is needed", Locked: true, Notes: []string{"The command that serves this page has printed an address with the token."}}, nil)
 	case r.Method == http.MethodPost && !d.Changes:
 		d.show(w, deskView{status: http.StatusForbidden}, errors.New("this page only reads: doctor --listen --allow-changes offers changes"))
@@ -161,7 +152,7 @@ func (d *Desk) show(w http.ResponseWriter, v deskView, failed error) {
 	if failed != nil {
 		v = deskView{status: cmp.Or(v.status, http.StatusBadRequest), Title: "Not done", State: "red", Notes: []string{failed.Error()}}
 	}
-	v.DeskOptions, v.Style, v.Script, v.Parts = d.DeskOptions, template.HTML("<style>"+deskStyle+"</style>"), template.HTML("<script>"+deskScript+"</script>"), Parts
+	v.DeskOptions = d.DeskOptions
 	_, _, v.Undo = d.last()
 	var out bytes.Buffer
 	if err := deskPage.Execute(&out, v); err != nil {

@@ -28,6 +28,7 @@ var views = map[string]any{
 		fields, err := json.MarshalIndent(i, "", "  ")
 		return string(fields), err
 	},
+	"parts":   func() []string { return Parts },
 	"layouts": func() []string { return []string{"dLc0", "Bc0Lc0", "unreadable"} },
 	"count":   text.Count, "plural": text.Plural, "name": text.Line, "base": filepath.Base,
 }
