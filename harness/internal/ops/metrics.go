@@ -7,73 +7,71 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// queueGauge is a metric of one queue.
-type queueGauge struct {
+// gauge is a metric of a look.
+type gauge struct {
 	name, help, labels string
-	each               func(q *Queue, set func(value float64, labels ...string))
+	each               func(l *Look, set func(value float64, labels ...string))
 }
 
-func gaugeOf[N int64 | float64](name, help string, value func(*Queue) N) queueGauge {
-	return queueGauge{"dq_queue_" + name, help, "", func(q *Queue, set func(float64, ...string)) { set(float64(value(q))) }}
+// ofQueues is a gauge of each queue.
+func ofQueues(name, help, labels string, each func(q *Queue, set func(value float64, labels ...string))) gauge {
+	return gauge{"dq_queue_" + name, help, labels, func(l *Look, set func(float64, ...string)) {
+		for _, q := range l.Queues {
+			name := text.Valid(q.Name) // a label must be text, a key any bytes
+			each(q, func(value float64, labels ...string) { set(value, append(labels, "queue", name)...) })
+		}
+	}}
 }
 
-// The gauges of the server, and of each queue.
-var (
-	queuesUp    = queueGauge{name: "dq_queues_up", help: "1 if the last look reached the server, else 0, and there is no other metric."}
-	queuesSeen  = queueGauge{name: "dq_queues_last_seen_timestamp_seconds", help: "The last look, by the server's clock."}
-	queuesFound = queueGauge{name: "dq_queues", help: "Queues."}
+func ofQueue[N int64 | float64](name, help string, value func(*Queue) N) gauge {
+	return ofQueues(name, help, "", func(q *Queue, set func(float64, ...string)) { set(float64(value(q))) })
+}
 
-	queueGauges = []queueGauge{
-		gaugeOf("waiting_members", "Members of the timeout set.", func(q *Queue) int64 { return q.Waiting }),
-		gaugeOf("listed_entries", "Entries of the pending list.", func(q *Queue) int64 { return q.Listed }),
-		gaugeOf("delivered_values", "Values in the destination queue.", func(q *Queue) int64 { return q.Ready }),
-		gaugeOf("delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", func(q *Queue) float64 { return q.StillSeconds }),
-		gaugeOf("overdue_members", "Members that have been due for more than a second.", func(q *Queue) int64 { return q.Overdue }),
-		gaugeOf("overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", func(q *Queue) float64 { return float64(q.OldestMS) / 1000 }),
-		{"dq_queue_members", "Members by layout: of the first ones, or of all of a queue that was named.", "layout", func(q *Queue, set func(float64, ...string)) {
-			for layout, n := range q.Layouts {
-				set(float64(n), "layout", layout)
-			}
-		}},
-		gaugeOf("ahead_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Ahead }),
-		gaugeOf("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
-		gaugeOf("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
-		gaugeOf("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),
-		{"dq_queue_subscribers", "Subscriptions to the queue's channel; absent if unknown.", "", func(q *Queue, set func(float64, ...string)) {
-			if q.Listeners >= 0 {
-				set(float64(q.Listeners))
-			}
-		}},
-		{"dq_queue_findings", "Members or values of each finding; absent without one.", "kind, state", func(q *Queue, set func(float64, ...string)) {
-			for _, f := range q.Findings {
-				set(float64(f.Count), "kind", f.Kind, "state", string(f.State))
-			}
-		}},
-	}
-)
+// gauges are the metrics of a look; the first one also of a look that failed, which is nil.
+var gauges = []gauge{
+	{"dq_queues_up", "1 if the last look reached the server, else 0, and there is no other metric.", "", func(l *Look, set func(float64, ...string)) { set(float64(web.Flag(l != nil))) }},
+	{"dq_queues_last_seen_timestamp_seconds", "The last look, by the server's clock.", "", func(l *Look, set func(float64, ...string)) { set(float64(l.At.UnixNano()) / float64(time.Second)) }},
+	{"dq_queues", "Queues.", "", func(l *Look, set func(float64, ...string)) { set(float64(len(l.Queues))) }},
+	ofQueue("waiting_members", "Members of the timeout set.", func(q *Queue) int64 { return q.Waiting }),
+	ofQueue("listed_entries", "Entries of the pending list.", func(q *Queue) int64 { return q.Listed }),
+	ofQueue("delivered_values", "Values in the destination queue.", func(q *Queue) int64 { return q.Ready }),
+	ofQueue("delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", func(q *Queue) float64 { return q.StillSeconds }),
+	ofQueue("overdue_members", "Members that have been due for more than a second.", func(q *Queue) int64 { return q.Overdue }),
+	ofQueue("overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", func(q *Queue) float64 { return float64(q.OldestMS) / 1000 }),
+	ofQueues("members", "Members by layout: of the first ones, or of all of a queue that was named.", "layout", func(q *Queue, set func(float64, ...string)) {
+		for layout, n := range q.Layouts {
+			set(float64(n), "layout", layout)
+		}
+	}),
+	ofQueue("ahead_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Ahead }),
+	ofQueue("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
+	ofQueue("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
+	ofQueue("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),
+	ofQueues("subscribers", "Subscriptions to the queue's channel; absent if unknown.", "", func(q *Queue, set func(float64, ...string)) {
+		if q.Listeners >= 0 {
+			set(float64(q.Listeners))
+		}
+	}),
+	ofQueues("findings", "Members or values of each finding; absent without one.", "kind, state", func(q *Queue, set func(float64, ...string)) {
+		for _, f := range q.Findings {
+			set(float64(f.Count), "kind", f.Kind, "state", string(f.State))
+		}
+	}),
+}
 
-// WriteMetrics writes the last look: a scrape asks no server. Before the first look it writes nothing, and after a failed one only that.
+// WriteMetrics writes the last look: a scrape asks no server. Before the first look it writes nothing.
 func (d *Desk) WriteMetrics(w *web.Families) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	server := func(g queueGauge, value float64) {
-		w.Family(g.name, web.Gauge, g.help)
-		w.Sample(value)
-	}
-	if d.err != nil || d.seen != nil {
-		server(queuesUp, float64(web.Flag(d.err == nil)))
-	}
-	if d.err != nil || d.seen == nil {
+	l, known := d.seen, gauges
+	if d.err != nil {
+		l, known = nil, gauges[:1]
+	} else if l == nil {
 		return
 	}
-	server(queuesSeen, float64(d.seen.At.UnixNano())/float64(time.Second))
-	server(queuesFound, float64(len(d.seen.Queues)))
-	for _, g := range queueGauges {
+	for _, g := range known {
 		w.Family(g.name, web.Gauge, g.help)
-		for _, of := range d.seen.Queues {
-			name := text.Valid(of.Name) // a label must be text, a key any bytes
-			g.each(of, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", name)...) })
-		}
+		g.each(l, w.Sample)
 	}
 }
 

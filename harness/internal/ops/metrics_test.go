@@ -106,7 +106,7 @@ func TestTableOfGauges(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("\n|gauge|meaning|\n|---|---|\n")
-	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
+	for _, g := range gauges {
 		labels := ""
 		if g.labels != "" {
 			labels = "{" + g.labels + "}"
@@ -132,7 +132,7 @@ func TestTableOfGauges(t *testing.T) {
 func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
+	for _, g := range gauges {
 		known[g.name] = true
 	}
 	guard := NewGuard(nil, GuardOptions{})
