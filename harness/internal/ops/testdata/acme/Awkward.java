@@ -29,6 +29,7 @@ public final class Awkward {
     public static class Page<T> implements Serializable {
         T first;
         List<T> items;
+        Page<List<Long>> nested;
         Page() { }
         Page(T first, List<T> items) { this.first = first; this.items = items; }
     }
@@ -102,7 +103,7 @@ public final class Awkward {
     }
 
     /** Fields for which there are few Go types, or none. */
-    public static class Hard<T> implements Serializable {
+    public static class Hard implements Serializable {
         int x;
         Integer X;
         int _under;
@@ -122,8 +123,6 @@ public final class Awkward {
         Custom custom;
         Year year;
         Object[] any;
-        Hard<List<Long>> nested;
-        T last;
     }
 
     static Map<String, Object> values() {
