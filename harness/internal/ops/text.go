@@ -113,7 +113,7 @@ func (m Message) line(now time.Time) string {
 	default:
 		due = text.Span(-in) + " ago"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", m.ID, due, m.Layout, m.Codec, m.Class, m.Value))
+	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(m.ID, "(empty)"), due, m.Layout, m.Codec, m.Class, m.Value))
 }
 
 // Lines shows each queue in a line, for a log.
