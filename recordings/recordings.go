@@ -35,38 +35,57 @@ const Absent = "absent: "
 // NAME.monitor for each section of the conformance cases.
 //
 // A case that means the same at several releases is stored once, at the first of these: redisson/index.tsv says where.
-// Its lines were recorded there.
+// Its lines were recorded there. A release is unpacked when something in its folder is first opened.
 var Redisson = sync.OnceValue(func() fs.FS {
 	index, _ := Files.ReadFile("redisson/index.tsv") // the files are part of the program, and a test reads them
 	head, rows, _ := strings.Cut(strings.TrimSpace(string(index)), "\n")
-	releases := strings.Split(head, "\t")[1:]
-	stored := map[string]map[string][]byte{}                  // file, case, text
-	absent, lines := map[string][]byte{}, map[string][]byte{} // by file
-	for row := range strings.SplitSeq(rows, "\n") {
-		id, cells, _ := strings.Cut(row, "\t")
-		section, _, _ := strings.Cut(id, "/")
-		for i, from := range strings.Split(cells, "\t") {
-			file := releases[i] + "/" + section + ".monitor"
-			if why, ok := strings.CutPrefix(from, Absent); ok {
-				absent[file] = fmt.Appendf(absent[file], "# absent: %s: %s\n", id, why)
-			} else if from != "" {
-				form := path.Join("redisson", from, section+".monitor")
-				if stored[form] == nil {
-					text, _ := Files.ReadFile(form)
-					_, _, stored[form] = Split(text)
+	stored := map[string]func() map[string][]byte{} // file, case, text
+	files, _ := fs.Glob(Files, "redisson/*/*.monitor")
+	for _, file := range files {
+		stored[file] = sync.OnceValue(func() map[string][]byte {
+			text, _ := Files.ReadFile(file)
+			_, _, cases := Split(text)
+			return cases
+		})
+	}
+	p := packed{fstest.MapFS{}, map[string]func() fs.FS{}}
+	for column, release := range strings.Split(head, "\t")[1:] {
+		p.top[release] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
+		p.releases[release] = sync.OnceValue(func() fs.FS {
+			absent, lines := map[string][]byte{}, map[string][]byte{} // by section
+			for row := range strings.SplitSeq(rows, "\n") {
+				id, cells, _ := strings.Cut(row, "\t")
+				section, _, _ := strings.Cut(id, "/")
+				from := strings.Split(cells, "\t")[column]
+				if why, ok := strings.CutPrefix(from, Absent); ok {
+					absent[section] = fmt.Appendf(absent[section], "# absent: %s: %s\n", id, why)
+				} else if from != "" {
+					lines[section] = append(lines[section], stored[path.Join("redisson", from, section+".monitor")]()[id]...)
 				}
-				lines[file] = append(lines[file], stored[form][id]...)
 			}
-		}
+			tree := fstest.MapFS{}
+			for section, text := range lines {
+				tree[release+"/"+section+".monitor"] = &fstest.MapFile{Mode: 0o444, Data: slices.Concat(Head(section, release), absent[section], text)}
+			}
+			return tree
+		})
 	}
-	tree := fstest.MapFS{}
-	for file, text := range lines {
-		release, name := path.Split(file)
-		head := Head(strings.TrimSuffix(name, ".monitor"), path.Clean(release))
-		tree[file] = &fstest.MapFile{Mode: 0o444, Data: slices.Concat(head, absent[file], text)}
-	}
-	return tree
+	return p
 })
+
+// packed is a tree of folders, each unpacked when it is opened.
+type packed struct {
+	top      fstest.MapFS
+	releases map[string]func() fs.FS
+}
+
+func (p packed) Open(name string) (fs.File, error) {
+	release, _, _ := strings.Cut(name, "/")
+	if unpack := p.releases[release]; unpack != nil {
+		return unpack().Open(name)
+	}
+	return p.top.Open(name)
+}
 
 // Head is how a recording of a section begins.
 func Head(section, release string) []byte {
@@ -83,9 +102,8 @@ func Split(text []byte) (absent map[string]string, order []string, cases map[str
 			absent[name] = why
 			continue
 		}
-		const mark = `] "echo" "case:`
-		if i := bytes.Index(bytes.ToLower(line), []byte(mark)); i >= 0 {
-			id = string(bytes.TrimRight(line[i+len(mark):], "\"\n"))
+		if before, name, ok := bytes.Cut(line, []byte(`" "case:`)); ok && bytes.HasSuffix(bytes.ToLower(before), []byte(`] "echo`)) {
+			id = string(bytes.TrimRight(name, "\"\n"))
 			order = append(order, id)
 		}
 		if id != "" {

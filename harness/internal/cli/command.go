@@ -110,10 +110,7 @@ func ifGiven[T any](c *call, flag string, value T) (zero T) {
 // given reports whether the command line has a flag. A default from the environment is not given.
 func (c *call) given(name string) bool { return c.Flags().Changed(name) }
 
-func init() { // what all trees of commands share
-	cobra.EnableCommandSorting = false
-	cobra.AddTemplateFunc("version", version) // unpacks the recordings: not at each start
-}
+func init() { cobra.EnableCommandSorting = false }
 
 func newRootCmd() *cobra.Command {
 	root := &call{Command: &cobra.Command{
@@ -126,7 +123,7 @@ func newRootCmd() *cobra.Command {
 			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
 		},
 	}}
-	root.SetVersionTemplate("{{version}}")
+	root.SetVersionTemplate(version())
 	root.yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
