@@ -160,7 +160,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	return errors.Join(lost, doctorVerdict(last))
 }
 
-// draw draws the look in place on a terminal, and writes lines elsewhere.
+// draw replaces the look on a terminal's screen, and writes lines elsewhere.
 func (d *doctorCall) draw(seen *ops.Look) {
 	out := d.OutOrStdout()
 	terminal := out
@@ -172,23 +172,7 @@ func (d *doctorCall) draw(seen *ops.Look) {
 		fmt.Fprint(out, seen.Lines())
 		return
 	}
-	columns, rows, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		columns, rows = 80, 24
-	}
-	var all strings.Builder
-	_ = seen.WriteText(&all) // to memory
-	lines := strings.Split(strings.TrimRight(all.String(), "\n"), "\n")
-	if len(lines) >= rows && rows > 2 {
-		lines = append(lines[:rows-2], fmt.Sprintf("… %d lines more", len(lines)-rows+2))
-	}
-	const home, clearLine, clearBelow = "\x1b[H", "\x1b[K", "\x1b[J"
-	fmt.Fprint(out, home)
-	for _, line := range lines {
-		if runes := []rune(line); len(runes) > columns {
-			line = string(runes[:max(0, columns-1)]) + "…"
-		}
-		fmt.Fprint(out, line, clearLine, "\n")
-	}
-	fmt.Fprint(out, clearBelow)
+	const home, clearScreen = "\x1b[H", "\x1b[2J"
+	fmt.Fprint(out, home, clearScreen)
+	_ = seen.WriteText(out) // the printer keeps the error
 }
