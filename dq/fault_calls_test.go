@@ -109,7 +109,7 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 		err := d.Offer(ctx, "x", time.Hour)
 		return err != nil && strings.Contains(err.Error(), "refused")
 	}, testDeadline, time.Millisecond, "a connection that broke may swallow one offer, or two")
-	p.Heal()
+	require.NoError(t, p.Heal())
 	require.NoError(t, d.Offer(ctx, "y", time.Hour))
 }
 
@@ -399,7 +399,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 		}
 	})
 	require.LessOrEqual(t, p.Accepted(), 10, "connections that were dialled")
-	p.Heal()
+	require.NoError(t, p.Heal())
 	require.NoError(t, direct.RPush(t.Context(), "orders", "v").Err())
 	v, err := queue.Take(deadline(t))
 	require.NoError(t, err)
@@ -407,7 +407,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 
 	p.Set(redis.Fault{Stall: true}, nil)
 	closeWithin(t, client, time.Second+slack)
-	p.Heal()
+	require.NoError(t, p.Heal())
 	noLeak()
 }
 

@@ -127,7 +127,7 @@ func TestImportingChangesNothing(t *testing.T) {
 
 // behind is the only way to some servers: addresses that only a dialer knows.
 type behind struct {
-	proxies map[string]*redistest.Proxy
+	proxies map[string]*redis.Proxy
 }
 
 func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -142,7 +142,7 @@ func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, e
 func (b *behind) add(t *testing.T, address string, n *redis.Node) {
 	t.Helper()
 	if b.proxies == nil {
-		b.proxies = make(map[string]*redistest.Proxy)
+		b.proxies = make(map[string]*redis.Proxy)
 	}
 	b.proxies[address] = redistest.NewProxy(t, n.Addr)
 }
@@ -442,11 +442,11 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	p.Refuse()
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
-	p.Heal()
+	require.NoError(t, p.Heal())
 	p.Set(redis.Fault{Stall: true}, nil)
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
-	p.Heal()
+	require.NoError(t, p.Heal())
 	p.Reset()
 	require.NoError(t, program.Wait())
 	require.Empty(t, stderr.String())

@@ -336,7 +336,7 @@ func quick() dq.Option {
 
 // through gives a bundle whose Client reaches the server over a proxy, while its redis
 // looks at it directly.
-func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *redistest.Proxy) {
+func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *redis.Proxy) {
 	t.Helper()
 	p := redistest.NewProxy(t, s.Addr)
 	return at(t, s, "redis://"+p.Addr, options...), p

@@ -338,7 +338,7 @@ func median(states [][4]uint64, figure int) uint64 {
 }
 
 // disturbLedger does one thing to the server or the connections.
-func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server, b *bundle, p *redistest.Proxy) {
+func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server, b *bundle, p *redis.Proxy) {
 	t.Helper()
 	switch which {
 	case 0:

@@ -93,10 +93,10 @@ func numbered(n int) []string {
 // The server is away, or takes no writes, while 50 handlers acknowledge: each message is handled once.
 func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	for name, outage := range map[string]func(b *bundle, p *redistest.Proxy){
-		"away for 2 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
-		"away for 6 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
-		"READONLY for 2 s": func(b *bundle, _ *redistest.Proxy) {
+	for name, outage := range map[string]func(b *bundle, p *redis.Proxy){
+		"away for 2 s": func(_ *bundle, p *redis.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
+		"away for 6 s": func(_ *bundle, p *redis.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
+		"READONLY for 2 s": func(b *bundle, _ *redis.Proxy) {
 			b.redis.ReplicaOf(context.Background(), "127.0.0.1", "1")
 			time.Sleep(2 * time.Second)
 			b.redis.ReplicaOf(context.Background(), "NO", "ONE")
@@ -156,7 +156,7 @@ func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
 		require.Fail(t, "handled twice at the same time")
 	}
 	<-again
-	p.Heal()
+	require.NoError(t, p.Heal())
 }
 
 // The server is away for 1.3 s when leases of 6 s are extended: it is tried again, and no handler notices. DQ_THOROUGH has
@@ -189,7 +189,7 @@ func TestWorkerExtendsThroughAnOutage(t *testing.T) {
 	} else {
 		require.Eventually(t, func() bool { return events.get("ExtensionFailed") > 0 }, testDeadline, time.Millisecond)
 	}
-	p.Heal()
+	require.NoError(t, p.Heal())
 	require.Eventually(t, func() bool { return events.get("Acknowledged") == 20 }, work+testDeadline, 10*time.Millisecond, "%s", &events)
 	require.Zero(t, aborted.Load())
 	require.EqualValues(t, 20, calls.Load())

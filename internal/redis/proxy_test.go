@@ -31,7 +31,7 @@ type line struct {
 	in   *bufio.Reader
 }
 
-func dial(t *testing.T, p *redistest.Proxy) *line {
+func dial(t *testing.T, p *redis.Proxy) *line {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Addr)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func (l *line) readsNothing() {
 	require.ErrorIs(l.t, err, os.ErrDeadlineExceeded, "%q", got)
 }
 
-func proxied(t *testing.T) (*redistest.Proxy, context.Context) {
+func proxied(t *testing.T) (*redis.Proxy, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	t.Cleanup(cancel)
@@ -137,7 +137,7 @@ func TestProxyDrops(t *testing.T) {
 	require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("INCR"))) == 3 && len(one.Commands()) == 4 }))
 	a.readsNothing()
 	late.readsNothing()
-	p.Heal()
+	require.NoError(t, p.Heal())
 	late.send("GET n")
 	late.reads("$1\r\n")
 	late.reads("3\r\n")
@@ -157,7 +157,7 @@ func TestProxyStalls(t *testing.T) {
 	later.readsNothing()
 	p.Conns(nil)[0].Set(redis.Fault{})
 	a.reads(":1\r\n") // nothing was lost
-	p.Heal()
+	require.NoError(t, p.Heal())
 	later.reads("+PONG\r\n")
 }
 
@@ -187,12 +187,12 @@ func TestProxyRefusesAndComesBack(t *testing.T) {
 	_, err := net.Dial("tcp", p.Addr)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	a.ping()
-	p.Heal()
+	require.NoError(t, p.Heal())
 	dial(t, p).ping()
 	p.Refuse()
 	p.Refuse()
-	p.Heal()
-	p.Heal()
+	require.NoError(t, p.Heal())
+	require.NoError(t, p.Heal())
 	dial(t, p).ping()
 }
 
@@ -218,7 +218,7 @@ func TestProxyDelays(t *testing.T) {
 	p.Set(redis.Fault{Delay: time.Hour}, nil)
 	a.send("PING")
 	a.readsNothing()
-	p.Heal()
+	require.NoError(t, p.Heal())
 	a.reads("+PONG\r\n")
 }
 
@@ -287,7 +287,7 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 	} {
 		before := p.Accepted()
 		fault()
-		p.Heal()
+		require.NoError(t, p.Heal())
 		p.Reset()
 		require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() > before && len(p.Conns(sent("INCR"))) > 0 }))
 	}
