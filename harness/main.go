@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/dq-bench/dq-bench/harness/internal/cli"
+	_ "github.com/dq-bench/dq-bench/internal/redis/container" // --redis container
 )
 
 // Main runs one command line of dq-bench, without the program's name. It returns the exit code:

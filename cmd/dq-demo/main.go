@@ -30,6 +30,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	_ "github.com/dq-bench/dq-bench/internal/redis/container" // --redis container
 )
 
 const (

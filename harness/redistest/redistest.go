@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	_ "github.com/dq-bench/dq-bench/internal/redis/container" // DQ_REDIS=container
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 

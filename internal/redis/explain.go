@@ -62,14 +62,16 @@ func (a Address) explain(err error) error {
 		{true, "that is no Redis answer; check the port, and " + scheme},
 	} {
 		if h.holds {
-			return fmt.Errorf("expected a Redis at %s, got: %w: %s", strings.Join(a.Hosts, ","), &oneLine{err}, h.hint)
+			return fmt.Errorf("expected a Redis at %s, got: %w: %s", strings.Join(a.Hosts, ","), OneLine(err), h.hint)
 		}
 	}
 	return err
 }
 
-// oneLine keeps an error's chain and prints it on one line, shortened.
 type oneLine struct{ error }
+
+// OneLine returns an error with the chain of err and its text on one line, shortened.
+func OneLine(err error) error { return &oneLine{err} }
 
 func (e *oneLine) Unwrap() error { return e.error }
 

@@ -27,8 +27,8 @@ const (
 	killTimeout = 5 * time.Second
 	// tailLines is how many lines of a server's log an error shows.
 	tailLines = 5
-	// Redis and Valkey log readyLine once, when they accept connections; a sentinel logs sentinelReadyLine instead.
-	readyLine, sentinelReadyLine = "Ready to accept connections", "Sentinel ID is"
+	// ReadyLine is in the log of Redis and Valkey once they accept connections; a sentinel logs sentinelReadyLine instead.
+	ReadyLine, sentinelReadyLine = "Ready to accept connections", "Sentinel ID is"
 )
 
 var errPortTaken = errors.New("port taken")
@@ -81,7 +81,7 @@ func StartConfigured(ctx context.Context, path, lines string, args ...string) (*
 		Addr: n.Addr, How: "process " + bin, Product: n.process.name, Version: n.process.version,
 		address: n.address, nodes: []*Node{n}, closer: sync.OnceValue(n.close),
 	}
-	if s.Version == "" && n.ready == readyLine { // a server that logs no version
+	if s.Version == "" && n.ready == ReadyLine { // a server that logs no version
 		return identified(ctx, s)
 	}
 	return s, nil
@@ -93,7 +93,7 @@ func launch(ctx context.Context, bin, lines string, args []string) (*Node, error
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Addr: l.Addr().String(), ready: readyLine}
+	n := &Node{Addr: l.Addr().String(), ready: ReadyLine}
 	n.address.Hosts = []string{n.Addr}
 	_, port, _ := net.SplitHostPort(n.Addr)
 	_ = l.Close()

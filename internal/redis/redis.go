@@ -34,6 +34,14 @@ type Server struct {
 	closer  func() error
 }
 
+// DefaultImage is the image of "container". docker/build-local.sh builds it without a registry.
+const DefaultImage = "redis:7.0"
+
+// StartContainer starts a container, and returns host:port of its Redis and what removes it. Package container sets StartContainer.
+var StartContainer = func(_ context.Context, image string) (addr string, stop func() error, err error) {
+	return "", nil, fmt.Errorf("no container here: this program starts none of %s: choose another --redis", image)
+}
+
 // Start returns the Redis of a spec:
 //
 //	auto                        the first that works of container, process, embedded
@@ -58,7 +66,12 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	case Auto:
 		return startAuto(ctx, notice)
 	case Container:
-		return startContainer(ctx, sp.Arg)
+		image := cmp.Or(sp.Arg, DefaultImage)
+		addr, stop, err := StartContainer(ctx, image)
+		if err != nil {
+			return nil, err
+		}
+		return identified(ctx, &Server{How: "container " + image, address: Address{Hosts: []string{addr}}, closer: stop})
 	case Process:
 		return StartProcess(ctx, sp.Arg)
 	case Embedded:
@@ -90,7 +103,7 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 		case ctx.Err() != nil:
 			return nil, err
 		}
-		reason, _, _ := strings.Cut((&oneLine{err}).Error(), ": ") // the rest is for a command that asked for this kind
+		reason, _, _ := strings.Cut(OneLine(err).Error(), ": ") // the rest is for a command that asked for this kind
 		missed = append(missed, reason)
 	}
 	return nil, fmt.Errorf("no kind of Redis works here: %s", strings.Join(missed, "; "))

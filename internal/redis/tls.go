@@ -44,7 +44,7 @@ func (f Files) Load() (*tls.Config, error) {
 		key, err2 := read(f.Key)
 		pair, err3 := tls.X509KeyPair(cert, key)
 		if err := cmp.Or(err1, err2, err3); err != nil {
-			return nil, fmt.Errorf("the certificate %s with the key %s: %w", f.Cert, f.Key, &oneLine{err})
+			return nil, fmt.Errorf("the certificate %s with the key %s: %w", f.Cert, f.Key, OneLine(err))
 		}
 		trust.Certificates = []tls.Certificate{pair}
 	}

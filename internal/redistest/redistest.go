@@ -68,8 +68,8 @@ func Redisson(t testing.TB, releases ...string) {
 	}
 }
 
-// Redis returns an empty real Redis: a new process (about 20 ms), or the kind that DQ_REDIS names, such as process:/opt/valkey-server
-// or container:redis:8.0. It takes auto, embedded and an address for a process: embedded proves nothing about Redis, and a server at
+// Redis returns an empty real Redis: a new process (about 20 ms), or the kind that DQ_REDIS names, such as process:/opt/valkey-server,
+// or container:redis:8.0 in a package that imports redis/container. It takes auto, embedded and an address for a process: embedded proves nothing about Redis, and a server at
 // an address may be in use.
 func Redis(t testing.TB) *redis.Server {
 	t.Helper()

@@ -1,4 +1,6 @@
-package redis
+// Package container lets --redis start containers: a program that imports it can, and links a client of Docker, which is as large as all
+// else. Tests of other packages do without.
+package container
 
 import (
 	"context"
@@ -15,10 +17,11 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DefaultImage is the image of "container". docker/build-local.sh builds it without a registry.
-const DefaultImage = "redis:7.0"
+func init() { redis.StartContainer = start }
 
 const (
 	// daemonTimeout bounds the search for a Docker daemon.
@@ -31,26 +34,22 @@ const (
 	processLabel = "dq-bench.pid"
 )
 
-func startContainer(ctx context.Context, image string) (*Server, error) {
-	if image == "" {
-		image = DefaultImage
-	}
+func start(ctx context.Context, image string) (addr string, stop func() error, err error) {
 	provider, err := dockerProvider(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no Docker daemon here: %w: start one for container %s, or choose another --redis", &oneLine{err}, image)
+		return "", nil, fmt.Errorf("no Docker daemon here: %w: start one for container %s, or choose another --redis", redis.OneLine(err), image)
 	}
 	defer provider.Close()
 	if err := haveImage(ctx, provider.Client(), image); err != nil {
-		return nil, fmt.Errorf("no image %s here, and it cannot be pulled: %w: check the name, or build it with docker/build-local.sh", image, &oneLine{err})
+		return "", nil, fmt.Errorf("no image %s here, and it cannot be pulled: %w: check the name, or build it with docker/build-local.sh", image, redis.OneLine(err))
 	}
-	s, err := runContainer(ctx, image)
-	switch {
-	case err == nil:
-		return s, nil
-	case strings.Contains(err.Error(), "reaper"):
-		return nil, fmt.Errorf("no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without): container %s does not serve: %w", image, err)
+	if addr, stop, err = run(ctx, image); err != nil {
+		err = fmt.Errorf("container %s does not serve: %w", image, err)
 	}
-	return nil, fmt.Errorf("container %s does not serve: %w", image, err)
+	if err != nil && strings.Contains(err.Error(), "reaper") {
+		err = fmt.Errorf("no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without): %w", err)
+	}
+	return addr, stop, err
 }
 
 // hush keeps testcontainers from writing its banner to stderr between our own lines.
@@ -124,7 +123,7 @@ func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	return context.Cause(ctx)
 }
 
-func runContainer(ctx context.Context, image string) (*Server, error) {
+func run(ctx context.Context, image string) (addr string, stop func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
 	// A daemon finishes a container that it began, so the caller waits for it, to remove it.
@@ -133,24 +132,23 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 	ctr, err := testcontainers.Run(making, image,
 		testcontainers.WithNoStart(),
 		testcontainers.WithExposedPorts("6379/tcp"),
-		testcontainers.WithWaitStrategy(wait.ForLog(readyLine)),
+		testcontainers.WithWaitStrategy(wait.ForLog(redis.ReadyLine)),
 		testcontainers.WithLabels(map[string]string{processLabel: strconv.Itoa(os.Getpid())}),
 	)
-	s := &Server{How: "container " + image, closer: sync.OnceValue(func() error {
+	stop = sync.OnceValue(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), containerTimeout/2)
 		defer cancel()
 		_, err := within(ctx, func() (any, error) { return nil, testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(0)) })
 		return err
-	})}
+	})
 	if err == nil {
 		err = ctr.Start(ctx)
 	}
 	if err == nil {
-		s.Addr, err = ctr.PortEndpoint(ctx, "6379/tcp", "")
+		addr, err = ctr.PortEndpoint(ctx, "6379/tcp", "")
 	}
 	if err != nil {
-		return nil, errors.Join(&oneLine{err}, s.Close())
+		return "", nil, errors.Join(redis.OneLine(err), stop())
 	}
-	s.address.Hosts = []string{s.Addr}
-	return identified(ctx, s)
+	return addr, stop, nil
 }
