@@ -32,10 +32,10 @@ type Chart struct {
 // Series is a line of a Chart. Side chooses its colour. Style is "line", "dash", "dots", "dotted", "area", "steps", or "high"
 // and "low" for the edges of a band.
 type Series struct {
-	Label string    `json:"label"`
-	Side  int       `json:"side"`
-	Style string    `json:"style"`
-	Y     []*figure `json:"y"`
+	Label string   `json:"label"`
+	Side  int      `json:"side"`
+	Style string   `json:"style"`
+	Y     []figure `json:"y"`
 }
 
 // Mark is a vertical line at X, or a band from X to To.
@@ -58,21 +58,26 @@ func (c Chart) XText(i int) string {
 }
 
 // YText writes a value.
-func (c Chart) YText(v *figure) string {
+func (c Chart) YText(v figure) string {
 	switch {
-	case v == nil:
+	case v.none():
 		return ""
 	case c.YUnit == "ns":
-		return minus(run.FormatNs(int64(*v)))
+		return minus(run.FormatNs(int64(v)))
 	}
-	return strconv.FormatFloat(float64(*v), 'g', 4, 64)
+	return strconv.FormatFloat(float64(v), 'g', 4, 64)
 }
 
-// figure is written with six digits, more than a histogram has.
+// figure is written with six digits, more than a histogram has, or as null where it is NaN.
 type figure float64
+
+func (f figure) none() bool { return math.IsNaN(float64(f)) }
 
 // MarshalJSON implements json.Marshaler.
 func (f figure) MarshalJSON() ([]byte, error) {
+	if f.none() {
+		return []byte("null"), nil
+	}
 	return strconv.AppendFloat(nil, float64(f), 'g', 6, 64), nil
 }
 
@@ -98,7 +103,8 @@ func runCharts(sets []compare.Set) []Chart {
 		}
 	}
 	charts := []Chart{percentiles(sets, late)}
-	step := (longest(sets) + mostPoints - 1) / mostPoints
+	seconds := longest(sets)
+	step := max((seconds+mostPoints-1)/mostPoints, 1)
 	for _, c := range []struct {
 		id, title, hint, unit string
 		stats                 []stat
@@ -125,21 +131,24 @@ func runCharts(sets []compare.Set) []Chart {
 			{"processor", "line", func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }, compare.Mean},
 		}},
 	} {
-		chart := Chart{ID: c.id, Title: c.title, Hint: c.hint, XUnit: "s", YUnit: c.unit, Log: c.id == "late", Wide: c.id == "late", Marks: marks(sets)}
+		first := c.id == "late"
+		chart := Chart{ID: c.id, Title: c.title, Hint: c.hint, XUnit: "s", YUnit: c.unit, Log: first, Wide: first, Marks: marks(sets)}
 		if step > 1 {
 			chart.Hint += fmt.Sprintf(" Drawn in steps of %d s.", step)
 		}
-		for s := range (longest(sets) + step - 1) / max(step, 1) {
-			chart.X = append(chart.X, figure((s+1)*step))
+		for at := step; at < seconds+step; at += step {
+			chart.X = append(chart.X, figure(at))
 		}
+		shown := first
 		for i, set := range sets {
 			for _, st := range c.stats {
-				chart.Series = append(chart.Series, overTime(i, set, st, len(chart.X), step, len(sets) > 1)...)
+				for _, s := range overTime(i, set, st, len(chart.X), step, len(sets) > 1) {
+					chart.Series = append(chart.Series, s)
+					shown = shown || slices.ContainsFunc(s.Y, func(v figure) bool { return !v.none() && v != 0 })
+				}
 			}
 		}
-		if c.id == "late" || slices.ContainsFunc(chart.Series, func(s Series) bool {
-			return slices.ContainsFunc(s.Y, func(v *figure) bool { return v != nil && *v != 0 })
-		}) {
+		if shown {
 			charts = append(charts, chart)
 		}
 	}
@@ -147,7 +156,7 @@ func runCharts(sets []compare.Set) []Chart {
 }
 
 // overTime is the median over the runs of a set, with the band of all runs around a line.
-func overTime(side int, set compare.Set, st stat, points, step int, named bool) []Series {
+func overTime(side int, set compare.Set, st stat, points, step int, named bool) (all []Series) {
 	values := make([][]float64, points) // of each run
 	for _, r := range set.Runs {
 		steps := make([][]float64, points)
@@ -167,30 +176,23 @@ func overTime(side int, set compare.Set, st stat, points, step int, named bool) 
 	if named {
 		label = set.Name + " " + label
 	}
-	line := func(style string, of func([]float64) float64) Series {
-		s := Series{Label: label + map[string]string{"high": ", highest run", "low": ", lowest run"}[style], Side: side, Style: style}
+	add := func(style, which string, of func([]float64) float64) {
+		s := Series{Label: label + which, Side: side, Style: style}
 		for _, v := range values {
-			var y *figure
+			y := math.NaN()
 			if len(v) > 0 {
-				y = figureOf(of(v))
+				y = of(v)
 			}
-			s.Y = append(s.Y, y)
+			s.Y = append(s.Y, figure(y))
 		}
-		return s
+		all = append(all, s)
 	}
-	all := []Series{line(st.style, compare.Median)}
+	add(st.style, "", compare.Median)
 	if len(set.Runs) > 1 && st.style == "line" {
-		all = append(all, line("high", slices.Max[[]float64]), line("low", slices.Min[[]float64]))
+		add("high", ", highest run", slices.Max[[]float64])
+		add("low", ", lowest run", slices.Min[[]float64])
 	}
 	return all
-}
-
-// figureOf returns nil for what is no number.
-func figureOf(v float64) *figure {
-	if f := figure(v); !math.IsNaN(v) {
-		return &f
-	}
-	return nil
 }
 
 // percentiles is the curve of each set, dotted where fewer than ten messages lie beyond.
@@ -210,18 +212,16 @@ func percentiles(sets []compare.Set, late run.Distribution) Chart {
 	for i, set := range sets {
 		h := merged(set, late)
 		solid, dotted := Series{set.Name, i, "line", nil}, Series{set.Name + ", few messages beyond", i, "dotted", nil}
-		joined := false
-		for _, x := range c.X {
+		none := figure(math.NaN())
+		for k, x := range c.X {
 			q := 1 - math.Pow(10, -float64(x))
-			v := figureOf(float64(h.Quantile(q)))
-			var a, b *figure
-			if run.Bears(h.Count(), q) {
-				a = v
-			} else if float64(h.Count())*(1-q) >= 1-1e-6 {
-				if b = v; !joined && len(solid.Y) > 0 {
-					dotted.Y[len(dotted.Y)-1] = solid.Y[len(solid.Y)-1]
+			a, b := figure(h.Quantile(q)), none
+			if !run.Bears(h.Count(), q) {
+				if a, b = none, a; float64(h.Count())*(1-q) < 1-1e-6 {
+					b = none
+				} else if k > 0 && !solid.Y[k-1].none() { // the lines meet
+					dotted.Y[k-1] = solid.Y[k-1]
 				}
-				joined = true
 			}
 			solid.Y, dotted.Y = append(solid.Y, a), append(dotted.Y, b)
 		}
@@ -264,15 +264,13 @@ func marks(sets []compare.Set) (all []Mark) {
 		all = append(all, Mark{X: d.Seconds(), Label: "offers end"})
 	}
 	for _, s := range sets {
-		if f := s.Runs[0].Faults; f != nil {
+		if f := s.Runs[0].Faults; f != nil && (len(sets) == 1 || len(s.Runs) == 1) {
 			for _, e := range f.Events {
 				m := Mark{X: e.From, Label: e.Kind}
 				if e.To-e.From > .05 { // else done at once: a line
 					m.To = e.To
 				}
-				if len(sets) == 1 || len(s.Runs) == 1 {
-					all = append(all, m)
-				}
+				all = append(all, m)
 			}
 		}
 	}
@@ -280,13 +278,13 @@ func marks(sets []compare.Set) (all []Mark) {
 }
 
 // rateChart draws how late messages were at each rate of a ramp, and how many of the offers were made.
-func rateChart(r *run.Document) Chart {
+func rateChart(steps []run.RateStep) Chart {
 	c := Chart{ID: "rate", Title: "Past due by rate", Hint: "The median of each step's seconds, and the latest p99 of them.", XUnit: "name", YUnit: "ns", Log: true, Wide: true}
 	p50, p99 := Series{"p50", 0, "dash", nil}, Series{"p99", 0, "line", nil}
-	for i, s := range r.RateSteps() {
-		var low, high *figure
-		if s.PastDueP99 > 0 {
-			low, high = figureOf(float64(s.PastDueP50)), figureOf(float64(s.PastDueP99))
+	for i, s := range steps {
+		low, high := figure(s.PastDueP50), figure(s.PastDueP99)
+		if high == 0 {
+			low, high = figure(math.NaN()), figure(math.NaN())
 		}
 		c.X, c.Names = append(c.X, figure(i)), append(c.Names, fmt.Sprintf("%.4g/s", s.Rate))
 		p50.Y, p99.Y = append(p50.Y, low), append(p99.Y, high)
@@ -306,32 +304,27 @@ func trackCharts(c *compare.Comparison) []Chart {
 		if t.Unit == "ratio" {
 			chart.Hint = "How many times the same figure of " + c.Reference + "."
 		}
-		for _, s := range c.Sets {
-			chart.Names = append(chart.Names, s.Name)
-		}
-		dots, level := Series{"run", 0, "dots", nil}, Series{"level", 1, "steps", nil}
-		edges := []int{0}
 		for _, change := range t.Changes {
-			edges = append(edges, change.At)
 			chart.Marks = append(chart.Marks, Mark{X: float64(change.At) - .5, Label: change.Since})
 		}
+		dots, level := Series{"run", 0, "dots", nil}, Series{"level", 1, "steps", nil}
 		for p, values := range t.Values {
-			at := 0
-			for at+1 < len(edges) && edges[at+1] <= p {
-				at++
+			chart.Names = append(chart.Names, c.Sets[p].Name)
+			from, to := 0, len(t.Values)
+			for _, change := range t.Changes {
+				if change.At <= p {
+					from = change.At
+				} else {
+					to = min(to, change.At)
+				}
 			}
-			to := len(t.Values)
-			if at+1 < len(edges) {
-				to = edges[at+1]
-			}
-			l := figureOf(t.Level(edges[at], to))
 			for k, v := range values {
-				var y *figure
+				y := math.NaN()
 				if v != nil {
-					y = figureOf(*v)
+					y = *v
 				}
 				chart.X = append(chart.X, figure(float64(p)+float64(k+1)/float64(len(values)+1)-.5))
-				dots.Y, level.Y = append(dots.Y, y), append(level.Y, l)
+				dots.Y, level.Y = append(dots.Y, figure(y)), append(level.Y, figure(t.Level(from, to)))
 			}
 		}
 		if chart.Series = []Series{dots, level}; !t.Judged {

@@ -313,7 +313,7 @@ func TestPageOfAClimb(t *testing.T) {
 	c := p.Charts[0]
 	require.Equal(t, []string{"100/s", "1000/s"}, c.Names)
 	require.Equal(t, []Mark{{X: 1, Label: "offers dropped"}}, c.Marks)
-	require.Less(t, float64(*c.Series[1].Y[0]), float64(*c.Series[1].Y[1]))
+	require.Less(t, float64(c.Series[1].Y[0]), float64(c.Series[1].Y[1]))
 	require.Regexp(t, `(?m)^ *1000/s +500/s +7 +\S+ .s +\S+ ms +0 %$`, inText(t, p))
 	require.Equal(t, "12 of 50", p.Tiles[5].Values[0].Text)
 	r.Machine = nil

@@ -57,10 +57,11 @@ func OfSets(r Result) Page {
 	}
 	p.Tables = append(p.Tables, counts(sets), quantiles(sets), costs(sets), objectives(sets))
 	if len(sets) == 1 && len(sets[0].Runs) == 1 {
-		if climb := rateChart(sets[0].Runs[0]); len(climb.X) > 0 {
-			p.Charts = append([]Chart{climb}, p.Charts...)
+		steps := sets[0].Runs[0].RateSteps()
+		if steps != nil {
+			p.Charts = append([]Chart{rateChart(steps)}, p.Charts...)
 		}
-		p.Tables = append(p.Tables, rates(sets[0].Runs[0]), faultTables(sets[0].Runs[0].Faults))
+		p.Tables = append(p.Tables, rates(steps), faultTables(sets[0].Runs[0].Faults))
 	}
 	p.Tables = append(p.Tables, machines(sets), configuration(sets), runs(sets))
 	p.Tables = slices.DeleteFunc(p.Tables, func(t Table) bool { return len(t.Rows) == 0 })

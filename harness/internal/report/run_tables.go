@@ -182,9 +182,9 @@ func between(values []string) string {
 }
 
 // rates has a row for each rate of a ramp.
-func rates(r *run.Document) Table {
+func rates(steps []run.RateStep) Table {
 	t := Table{ID: "rates", Title: "Rates", Head: []string{"rate", "offered", "dropped", "past due p50", "p99", "server CPU"}}
-	for _, s := range r.RateSteps() {
+	for _, s := range steps {
 		p50, p99 := Cell{Text: "–"}, Cell{Text: "–"}
 		if s.PastDueP99 > 0 {
 			p50.Text, p99.Text = run.FormatNs(s.PastDueP50), run.FormatNs(s.PastDueP99)
