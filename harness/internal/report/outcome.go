@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,39 +19,43 @@ func (r Result) outcome() outcome {
 	if len(r.Comparisons) == 0 && len(all) == 1 {
 		return stateOf(all[0])
 	}
-	o := outcome{"ok", "passed", ""}
-	if len(r.Comparisons) > 0 {
-		o = r.compared()
+	var failed, cut []*run.Document
+	for _, d := range all {
+		if !d.Verdict.Passed {
+			failed = append(failed, d)
+		}
+		if d.Interrupted {
+			cut = append(cut, d)
+		}
 	}
-	failed := pick(all, func(r *run.Document) bool { return !r.Verdict.Passed })
-	cut := pick(all, func(r *run.Document) bool { return r.Interrupted })
-	failures := fmt.Sprintf("%d of %d runs failed; the first one: ", len(failed), len(all))
+	some := func(runs []*run.Document, what string) string {
+		return fmt.Sprintf("%d of %d runs %s", len(runs), len(all), what)
+	}
+	failures := ""
+	if len(failed) > 0 {
+		failures = some(failed, "failed; the first one: ") + failed[0].Verdict.Text
+	}
 	switch {
-	case len(r.Comparisons) > 0 && r.Verdicts && len(failed) > 0:
-		return outcome{"bad", "failed, " + o.tag, failures + failed[0].Verdict.Text + " Compared: " + o.text}
+	case len(r.Comparisons) > 0 && r.Verdicts && failures != "":
+		o := r.compared()
+		return outcome{"bad", "failed, " + o.tag, failures + " Compared: " + o.text}
 	case len(r.Comparisons) > 0:
-	case len(failed) > 0:
-		o = outcome{"bad", "failed", failures + failed[0].Verdict.Text}
-		if len(cut) > 0 {
-			o.tag, o.text = "interrupted, failed", fmt.Sprintf("%d of %d runs were interrupted, and %s", len(cut), len(all), o.text)
-		}
+		return r.compared()
+	case failures != "" && len(cut) > 0:
+		return outcome{"bad", "interrupted, failed", some(cut, "were interrupted, and ") + failures}
+	case failures != "":
+		return outcome{"bad", "failed", failures}
 	case len(cut) > 0:
-		o = outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(cut), len(all), cut[0].Verdict.Text)}
-	default:
-		late := lateOf(r.Sets)
-		var tails []string
-		for _, s := range r.Sets {
-			if h := merged(s, late); h.Count() > 0 {
-				tails = append(tails, s.Name+" "+run.TailText(h))
-			}
-		}
-		o.text = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), late.Name, strings.Join(tails, ", "))
+		return outcome{"open", "interrupted", some(cut, "were interrupted; the first one: ") + cut[0].Verdict.Text}
 	}
-	return o
-}
-
-func pick(all []*run.Document, of func(*run.Document) bool) []*run.Document {
-	return slices.DeleteFunc(slices.Clone(all), func(r *run.Document) bool { return !of(r) })
+	late := lateOf(r.Sets)
+	var tails []string
+	for _, s := range r.Sets {
+		if h := merged(s, late); h.Count() > 0 {
+			tails = append(tails, s.Name+" "+run.TailText(h))
+		}
+	}
+	return outcome{"ok", "passed", fmt.Sprintf("All %d runs passed; %s: %s.", len(all), late.Name, strings.Join(tails, ", "))}
 }
 
 // compared lets the worst comparison decide.
@@ -145,33 +150,31 @@ func (c Cases) Text() string { return c.outcome().text }
 
 // outcome is no milder than the outcome of any case.
 func (c Cases) outcome() outcome {
-	all := outcome{state: "ok"}
+	state, reason, tags := "ok", "", map[string]bool{}
 	names := map[string][]string{}
-	var tags, compared []string
-	reason := ""
+	var texts, compared []string
 	for _, one := range c.All {
 		o := one.outcome()
-		if o.state == "bad" || o.state == "open" && all.state == "ok" {
-			all.state = o.state
+		if o.state == "bad" || o.state == "open" && state == "ok" {
+			state = o.state
+		}
+		for tag := range strings.SplitSeq(o.tag, ", ") {
+			tags[tag] = true
 		}
 		became := ""
-		tags = append(tags, strings.Split(o.tag, ", ")...)
 		switch {
 		case one.failed():
-			if became = "failed"; reason == "" {
-				reason = " " + one.Name + ": " + o.text
-			}
+			became, reason = "failed", cmp.Or(reason, " "+one.Name+": "+o.text)
 		case strings.Contains(o.tag, "interrupted"):
 			became = "interrupted"
 		case one.Standing == NeverRan:
-			became, tags = NeverRan, append(tags, "interrupted")
+			became, tags["interrupted"] = NeverRan, true
 		}
 		names[became] = append(names[became], one.Name)
 		if len(one.Comparisons) > 0 {
 			compared = append(compared, one.Name+" "+one.compared().tag)
 		}
 	}
-	var texts []string
 	for _, became := range []string{"failed", "interrupted", NeverRan} {
 		if n := names[became]; n != nil {
 			texts = append(texts, fmt.Sprintf("%d of %d %ss %s: %s.", len(n), len(c.All), c.Kind, became, strings.Join(n, ", ")))
@@ -183,15 +186,11 @@ func (c Cases) outcome() outcome {
 	if compared != nil {
 		texts = append(texts, "Compared: "+strings.Join(compared, ", ")+".")
 	}
-	all.text = strings.Join(texts, " ") + reason
-	worst := slices.DeleteFunc([]string{"interrupted", "invalid", "failed", string(compare.Worse)}, func(tag string) bool { return !slices.Contains(tags, tag) })
-	switch all.tag = strings.Join(worst, ", "); {
-	case all.tag == "" && all.state == "open":
-		all.tag = string(compare.Inconclusive)
-	case all.tag == "":
-		all.tag = "passed"
+	worst := slices.DeleteFunc([]string{"interrupted", "invalid", "failed", string(compare.Worse)}, func(tag string) bool { return !tags[tag] })
+	if len(worst) == 0 {
+		worst = []string{map[string]string{"open": string(compare.Inconclusive)}[state]}
 	}
-	return all
+	return outcome{state, cmp.Or(strings.Join(worst, ", "), "passed"), strings.Join(texts, " ") + reason}
 }
 
 // Table has a row for each case.
@@ -204,48 +203,33 @@ func (c Cases) Table() Table {
 	return t
 }
 
-// OfCases is the page of all cases, with the figures of as many as have colours, failed cases first.
+// OfCases is the page of all cases, with the figures of all that ran unless they are more than have colours.
 func OfCases(c Cases) Page {
-	shown, room := map[int]bool{}, mostSides
-	for _, failed := range []bool{true, false} {
-		for i, one := range c.All {
-			if n := len(one.Sets); n > 0 && one.failed() == failed && (n <= room || len(shown) == 0) {
-				shown[i], room = true, room-n
-			}
-		}
-	}
+	o, table := c.outcome(), c.Table()
+	p := Page{Title: title(c.Kind) + "s · " + o.tag}
 	all := Result{}
 	var names []string
-	with := 0
-	var headline []Table
-	for i, one := range c.All {
+	var compared Page
+	for _, one := range c.All {
 		if len(one.Sets) > 0 {
-			with++
+			names = append(names, one.Name)
 		}
-		if !shown[i] {
-			continue
-		}
-		names = append(names, one.Name)
 		for k, s := range called(one.Result) {
 			if s.Name = one.Name + ": " + strings.Join(slices.Compact([]string{s.Name, one.Sets[k].Name}), " "); len(one.Sets) == 1 {
 				s.Name = one.Name
 			}
 			if all.Sets = append(all.Sets, s); k > 0 && k <= len(one.Comparisons) {
-				var p Page
-				p.compared(one.Comparisons[k-1], s.Name)
-				headline = append(headline, p.Headline...)
+				compared.compared(one.Comparisons[k-1], s.Name)
 			}
 		}
 	}
-	o, table := c.outcome(), c.Table()
-	if len(names) < with {
-		table.Hint = fmt.Sprintf("Below are the figures of %s; each of the others has a page of its own in its folder.", strings.Join(names, ", "))
+	switch n := len(all.Sets); {
+	case n > mostSides:
+		table.Hint, p.Data = "The figures of each are on a page of its own in its folder.", runsAsData(all.Sets)
+	case n > 0:
+		p = OfSets(all)
+		p.Title = strings.Join(names, ", ") + " · " + o.tag
 	}
-	if len(all.Sets) == 0 {
-		return Page{Title: title(c.Kind) + "s · " + o.tag, State: o.state, Tag: o.tag, Verdict: o.text, Headline: []Table{table}}
-	}
-	p := OfSets(all)
-	p.Title, p.State, p.Tag, p.Verdict = strings.Join(names, ", ")+" · "+o.tag, o.state, o.tag, o.text
-	p.Headline = append([]Table{table}, headline...)
+	p.State, p.Tag, p.Verdict, p.Headline = o.state, o.tag, o.text, append([]Table{table}, compared.Headline...)
 	return p
 }

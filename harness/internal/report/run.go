@@ -206,46 +206,46 @@ func total(s compare.Set) (sum run.Counts, wrong int64) {
 func tiles(sets []compare.Set) []Tile {
 	sets = drawn(sets)
 	late := lateOf(sets)
-	tile := func(label, hint string, of func(compare.Set) Cell) Tile {
-		t := Tile{Label: label, Hint: hint}
-		for i, s := range sets {
-			c := of(s)
-			if len(sets) == 1 {
-				i = -1
-			}
-			t.Values = append(t.Values, TileValue{i, s.Name, c.Text, c.Class})
-		}
-		return t
+	all := []Tile{
+		{late.Name + " p50", "half are later", nil}, {late.Name + " p99", "1 in 100 is later", nil}, {late.Name + " max", "the latest message", nil},
+		{"delivered", "messages", nil}, {"wrong", "lost, twice, early, overdue, refused", nil},
+		{"by the machine", "of the latest 1 % were late while the machine stood still", nil},
 	}
-	at := func(q float64) func(compare.Set) Cell {
-		return func(s compare.Set) Cell {
+	for i, s := range sets {
+		h := merged(s, late)
+		sum, wrong := total(s)
+		cells := []Cell{quantile(h, .5), quantile(h, .99), quantile(h, 1), count(sum.Delivered, false), count(wrong, true), {Text: byMachine(s)}}
+		for k, q := range []float64{.5, .99} {
 			ns := s.Median(func(r *run.Document) float64 {
 				if h := late.Of(r.Histograms); h.Count() > 0 {
 					return float64(h.Quantile(q))
 				}
 				return math.NaN()
 			})
-			if q == 1 || len(sets) == 1 || len(s.Runs) == 1 || math.IsNaN(ns) {
-				return quantile(merged(s, late), q)
+			if len(sets) > 1 && len(s.Runs) > 1 && !math.IsNaN(ns) { // as the table of a comparison
+				cells[k] = Cell{Text: minus(run.FormatNs(int64(ns)))}
 			}
-			return Cell{Text: minus(run.FormatNs(int64(ns)))} // as the table of a comparison
+		}
+		if len(sets) == 1 {
+			i = -1
+		}
+		for k, c := range cells {
+			all[k].Values = append(all[k].Values, TileValue{i, s.Name, c.Text, c.Class})
 		}
 	}
-	return []Tile{
-		tile(late.Name+" p50", "half are later", at(.5)), tile(late.Name+" p99", "1 in 100 is later", at(.99)), tile(late.Name+" max", "the latest message", at(1)),
-		tile("delivered", "messages", func(s compare.Set) Cell { sum, _ := total(s); return count(sum.Delivered, false) }),
-		tile("wrong", "lost, twice, early, overdue, refused", func(s compare.Set) Cell { _, wrong := total(s); return count(wrong, true) }),
-		tile("by the machine", "of the latest 1 % were late while the machine stood still", func(s compare.Set) Cell {
-			held, of, text := int64(0), int64(0), "–"
-			for _, r := range s.Runs {
-				if r.Machine != nil && r.Machine.Late != nil {
-					held, of, text = held+r.Machine.Late.InHiccups, of+r.Machine.Late.Messages, "none late"
-				}
-			}
-			if of > 0 {
-				text = fmt.Sprintf("%d of %d", held, of)
-			}
-			return Cell{Text: text}
-		}),
+	return all
+}
+
+// byMachine says how many of the latest messages were late because the machine stood still.
+func byMachine(s compare.Set) string {
+	held, of, text := int64(0), int64(0), "–"
+	for _, r := range s.Runs {
+		if r.Machine != nil && r.Machine.Late != nil {
+			held, of, text = held+r.Machine.Late.InHiccups, of+r.Machine.Late.Messages, "none late"
+		}
 	}
+	if of > 0 {
+		text = fmt.Sprintf("%d of %d", held, of)
+	}
+	return text
 }
