@@ -13,29 +13,21 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// field is one line of a table about runs; its text is empty if a run lacks it.
-type field struct {
-	name string
-	of   func(*run.Document) string
-}
-
 // machines says what the server, the load generator and their machine did meanwhile.
 func machines(sets []compare.Set) Table {
-	t := about("machine", "Server and machine meanwhile", sets, []field{
-		{"server", serverUse},
-		{"dq-bench", func(r *run.Document) string { return usage(r.ToolUsage) }},
-		{"program", func(r *run.Document) string { return usage(r.ProgramUsage) }},
-		{"machine", machineUse},
-		{"order", orderOf},
-		{"late offers", func(r *run.Document) string {
+	return ofWords("machine", "Server and machine meanwhile", sets, len(sets) > 1, []row{
+		{"server", each(serverUse)},
+		{"dq-bench", each(func(r *run.Document) string { return usage(r.ToolUsage) })},
+		{"program", each(func(r *run.Document) string { return usage(r.ProgramUsage) })},
+		{"machine", each(machineUse)},
+		{"order", each(orderOf)},
+		{"late offers", each(func(r *run.Document) string {
 			if o := r.Offers; o != nil && o.LateForSystem+o.LateForMachine+o.LateForTool+o.Unsent > 0 {
 				return fmt.Sprintf("%d waited for answers, %d for the machine, %d for the tool; %d were never made", o.LateForSystem, o.LateForMachine, o.LateForTool, o.Unsent)
 			}
 			return ""
-		}},
+		})},
 	})
-	t.PageOnly = len(sets) > 1
-	return t
 }
 
 func orderOf(r *run.Document) string {
@@ -104,62 +96,60 @@ func machineUse(r *run.Document) string {
 	return strings.Join(parts, "; ")
 }
 
-// settings are the settings of a plan.
-var settings = func() (all []field) {
-	for _, f := range plan.Fields {
-		all = append(all, field{f.Key, func(r *run.Document) string {
-			if text := f.Text(r.Scenario); text != "0" {
-				return text
-			}
-			return ""
-		}})
+// setting is the text of a setting of a plan; empty without one.
+func setting(f plan.Field, r *run.Document) string {
+	if text := f.Text(r.Scenario); text != "0" {
+		return text
 	}
-	return all
-}()
+	return ""
+}
 
 // configuration is the request and the servers and programs that ran.
 func configuration(sets []compare.Set) Table {
-	t := about("configuration", "Configuration", sets, slices.Concat([]field{
-		{"implementation", func(r *run.Document) string { return r.Driver.String() }},
-		{"scenario", func(r *run.Document) string { return r.Scenario.Name }},
-		{"messages planned", func(r *run.Document) string { return strconv.FormatInt(r.Scenario.Messages, 10) }},
-	}, settings, []field{
-		{"agents", func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") }},
-		{"server", (*run.Document).ServerText},
-		{"server address", (*run.Document).ServerAddress},
-		{"machine", func(r *run.Document) string {
+	rows := []row{
+		{"implementation", each(func(r *run.Document) string { return r.Driver.String() })},
+		{"scenario", each(func(r *run.Document) string { return r.Scenario.Name })},
+		{"messages planned", each(func(r *run.Document) string { return strconv.FormatInt(r.Scenario.Messages, 10) })},
+	}
+	for _, f := range plan.Fields {
+		rows = append(rows, row{f.Key, each(func(r *run.Document) string { return setting(f, r) })})
+	}
+	return ofWords("configuration", "Configuration", sets, true, append(rows, []row{
+		{"agents", each(func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") })},
+		{"server", each((*run.Document).ServerText)},
+		{"server address", each((*run.Document).ServerAddress)},
+		{"machine", each(func(r *run.Document) string {
 			if e := r.Environment; e.OS != "" {
 				return fmt.Sprintf("%s/%s, %d CPUs, %s, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GoVersion, e.GOMAXPROCS)
 			}
 			return ""
-		}},
-		{"labels", labelsOf},
-		{"tool", func(r *run.Document) string { return strings.TrimSpace(r.Tool.Name + " " + r.Tool.Version) }},
-		{"started", func(r *run.Document) string { return r.Started.UTC().Format(time.DateTime) + " UTC" }},
-		{"took", func(r *run.Document) string { return plan.FormatFloat(r.ElapsedSeconds) + " s" }},
-		{"run", func(r *run.Document) string { return r.RunID }},
-	}))
-	t.PageOnly = true
-	return t
+		})},
+		{"labels", each(labelsOf)},
+		{"tool", each(func(r *run.Document) string { return strings.TrimSpace(r.Tool.Name + " " + r.Tool.Version) })},
+		{"started", each(func(r *run.Document) string { return r.Started.UTC().Format(time.DateTime) + " UTC" })},
+		{"took", each(func(r *run.Document) string { return plan.FormatFloat(r.ElapsedSeconds) + " s" })},
+		{"run", each(func(r *run.Document) string { return r.RunID })},
+	}...))
 }
 
-// about has a row for each field, and in it the values of each set's runs.
-func about(id, title string, sets []compare.Set, fields []field) Table {
-	var rows []row
-	for _, f := range fields {
-		rows = append(rows, row{f.name, func(s compare.Set) Cell {
-			var values []string
-			for _, r := range s.Runs {
-				if v := f.of(r); v != "" && !slices.Contains(values, v) {
-					values = append(values, v)
-				}
-			}
-			return Cell{Text: between(values)}
-		}})
-	}
+// ofWords is perSet for texts.
+func ofWords(id, title string, sets []compare.Set, pageOnly bool, rows []row) Table {
 	t := perSet(id, title, drawn(sets), rows)
-	if t.Words, t.Wraps = len(t.Head), true; len(sets) == 1 {
+	if t.PageOnly, t.Wraps, t.Words = pageOnly, true, len(t.Head); len(sets) == 1 {
 		t.Head[1] = ""
 	}
 	return t
+}
+
+// each has the values of a set's runs.
+func each(of func(*run.Document) string) func(compare.Set) Cell {
+	return func(s compare.Set) Cell {
+		var values []string
+		for _, r := range s.Runs {
+			if v := of(r); v != "" && !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		return Cell{Text: between(values)}
+	}
 }

@@ -160,15 +160,15 @@ func more(r *run.Document) string {
 	if name := r.Scenario.Name; name != "" {
 		parts = append(parts, "scenario "+name)
 	}
-	for _, f := range settings {
-		text := f.of(r)
-		if steps := strings.Split(text, ", "); f.name == "ramp" && r.Scenario.Climb {
+	for _, f := range plan.Fields {
+		text := setting(f, r)
+		if steps := strings.Split(text, ", "); f.Key == "ramp" && r.Scenario.Climb {
 			first, _, _ := strings.Cut(steps[0], " for ")
 			highest, _, _ := strings.Cut(steps[len(steps)-1], " for ")
 			text = fmt.Sprintf("%s..%s in %d steps", first, highest, len(steps))
 		}
-		if slices.Contains(rare, f.name) && text != "" {
-			parts = append(parts, strings.NewReplacer("_", " ", "ramp", "rate").Replace(f.name)+" "+text)
+		if slices.Contains(rare, f.Key) && text != "" {
+			parts = append(parts, strings.NewReplacer("_", " ", "ramp", "rate").Replace(f.Key)+" "+text)
 		}
 	}
 	return strings.Join(parts, "; ")
