@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -142,10 +140,10 @@ func TestTwoSets(t *testing.T) {
 
 // A headline figure that the runs are too short for is named, with the length that they need. The median needs few messages.
 func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
-	short := func(seed uint64, messages int, scale float64) (all []*run.Document) {
-		for i, r := range runs(seed, 8, 1) {
-			all = append(all, sample(seed+2*uint64(i), messages, scale))
-			all[i].Scenario, all[i].Started = r.Scenario, r.Started
+	short := func(seed uint64, messages int, scale float64) []*run.Document {
+		all := runs(seed, 8, 1)
+		for i, r := range all {
+			r.Histograms = sample(seed+2*uint64(i), messages, scale).Histograms
 		}
 		return all
 	}
@@ -355,53 +353,24 @@ func TestVersionsInOrder(t *testing.T) {
 	require.Zero(t, compareVersions("4.0.0.Final", "v4.0.0"))
 }
 
-func TestRead(t *testing.T) {
-	folder := t.TempDir()
-	for i := range 2 {
-		text, err := sample(uint64(i), 100, 1).Encode()
-		require.NoError(t, err)
-		in := filepath.Join(folder, fmt.Sprint(i))
-		require.NoError(t, os.Mkdir(in, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
-	}
-	all, err := Read(t.Context(), filepath.Join(folder, "*"))
-	require.NoError(t, err)
-	require.Len(t, all, 2)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "1", run.File), []byte("{"), 0o600))
-	all, err = Read(t.Context(), folder)
-	require.Error(t, err)
-	require.Len(t, all, 1)
-	_, err = Read(t.Context(), filepath.Join(folder, "none"))
-	require.Error(t, err)
-}
-
-// byAllSplits is the two-sided p-value from every way to draw the first sample out of both.
-func byAllSplits(a, b []float64) float64 {
-	all := slices.Concat(a, b)
-	ranks, sum := doubledRanks(a, b)
-	slices.Sort(all)
-	mean := 0
-	for _, r := range ranks {
-		mean += r
-	}
-	far := math.Abs(float64(sum) - float64(mean)*float64(len(a))/float64(len(all)))
-	ways, asFar := 0, 0
-	for mask := range 1 << len(all) {
-		drawn, n := 0, 0
-		for i := range all {
+// chanceOf is the share of all ways, each a subset of the ranks, whose sum is as far from the mean as got.
+func chanceOf(ranks []int, drawn func(n int) bool, got int) float64 {
+	var sums []float64
+	mean := 0.
+	for mask := range 1 << len(ranks) {
+		sum, n := 0, 0
+		for i, r := range ranks {
 			if mask>>i&1 == 1 {
-				drawn, n = drawn+ranks[i], n+1
+				sum, n = sum+r, n+1
 			}
 		}
-		if n != len(a) {
-			continue
-		}
-		ways++
-		if math.Abs(float64(drawn)-float64(mean)*float64(n)/float64(len(all))) >= far-1e-9 {
-			asFar++
+		if drawn(n) {
+			sums, mean = append(sums, float64(sum)), mean+float64(sum)
 		}
 	}
-	return float64(asFar) / float64(ways)
+	mean /= float64(len(sums))
+	far := slices.DeleteFunc(slices.Clone(sums), func(s float64) bool { return math.Abs(s-mean) < math.Abs(float64(got)-mean)-1e-9 })
+	return float64(len(far)) / float64(len(sums))
 }
 
 func TestExactTestsAreOverAllCases(t *testing.T) {
@@ -413,29 +382,18 @@ func TestExactTestsAreOverAllCases(t *testing.T) {
 				s[i] = float64(rng.IntN(7)) // with ties
 			}
 		}
-		require.InDelta(t, byAllSplits(a, b), Independent(b, a, .95).P, 1e-9, "%v %v", a, b)
+		ranks, sum := doubledRanks(a, b)
+		require.InDelta(t, chanceOf(ranks, func(n int) bool { return n == len(a) }, sum), Independent(b, a, .95).P, 1e-9, "%v %v", a, b)
 
-		signs, differences := 0, []float64{1, 2, 2, -3, 4, -5, 6}
-		rng.Shuffle(7, func(i, k int) { differences[i], differences[k] = differences[k], differences[i] })
-		ranks := map[float64]float64{1: 1, 2: 2.5, 3: 4, 4: 5, 5: 6, 6: 7}
-		above := 0.
-		for _, d := range differences {
+		differences, above := []float64{1, 2, 2, -3, 4, -5, 6}, 0
+		rng.Shuffle(7, func(i, k int) { differences[i] *= float64(1 - 2*rng.IntN(2)) })
+		ranks = []int{2, 5, 5, 8, 10, 12, 14}
+		for i, d := range differences {
 			if d > 0 {
-				above += ranks[d]
+				above += ranks[i]
 			}
 		}
-		for mask := range 1 << 7 {
-			sum := 0.
-			for i, d := range differences {
-				if mask>>i&1 == 1 {
-					sum += ranks[math.Abs(d)]
-				}
-			}
-			if math.Abs(sum-14) >= math.Abs(above-14)-1e-9 {
-				signs++
-			}
-		}
-		require.InDelta(t, float64(signs)/128, Paired(differences, .95).P, 1e-9)
+		require.InDelta(t, chanceOf(ranks, func(int) bool { return true }, above), Paired(differences, .95).P, 1e-9)
 	}
 }
 
@@ -481,38 +439,28 @@ func TestTrendHolmAndAtLeast(t *testing.T) {
 	require.InDelta(t, 1e-6, AtLeast(1_000_000, 1_000_000, math.Pow(1e-6, 1e-6)), 1e-9)
 }
 
-func upToN(n int) (all []int) {
-	for i := 1; i < n; i++ {
-		all = append(all, i)
-	}
-	return all
-}
-
-// energyOf is the energy distance of two parts by its definition.
-func energyOf(a, b []float64) float64 {
-	mean := func(x, y []float64) float64 {
-		sum := 0.
+// The clearest place has the greatest energy distance of the two parts, by its definition.
+func TestEnergyIsOfTheClearestPlace(t *testing.T) {
+	mean := func(x, y []float64) (sum float64) {
 		for _, v := range x {
 			for _, w := range y {
-				sum += math.Abs(v - w)
+				sum += math.Abs(v-w) / float64(len(x)*len(y))
 			}
 		}
-		return sum / float64(len(x)*len(y))
+		return sum
 	}
-	n, m := float64(len(a)), float64(len(b))
-	return n * m / (n + m) * (2*mean(a, b) - mean(a, a) - mean(b, b))
-}
-
-func TestEnergyIsOfTheClearestPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	series := make([]float64, 20)
+	series, places := make([]float64, 20), []int(nil)
 	for i := range series {
-		series[i] = rng.NormFloat64()
+		if series[i] = rng.NormFloat64(); i > 0 {
+			places = append(places, i)
+		}
 	}
-	at, most := energy(series, upToN(20), 0, 20, 1)
+	at, most := energy(series, places, 0, 20, 1)
 	best, place := -1., 0
-	for k := 1; k < 20; k++ {
-		if e := energyOf(series[:k], series[k:]); e > best {
+	for _, k := range places {
+		a, b, n := series[:k], series[k:], float64(k)
+		if e := n * (20 - n) / 20 * (2*mean(a, b) - mean(a, a) - mean(b, b)); e > best {
 			best, place = e, k
 		}
 	}
@@ -522,24 +470,24 @@ func TestEnergyIsOfTheClearestPlace(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	series := make([]float64, 60)
+	series, all := make([]float64, 60), []int(nil)
 	for i := range series {
-		series[i] = rng.NormFloat64()
+		series[i], all = rng.NormFloat64(), append(all, i)
 		if i >= 20 && i < 40 {
 			series[i] += 5
 		}
 	}
-	found := findSteps(t.Context(), series, upToN(60), .05)
+	found := findSteps(t.Context(), series, all, .05)
 	require.Len(t, found, 2)
 	require.Equal(t, []int{20, 40}, []int{found[0].At, found[1].At})
 	require.LessOrEqual(t, found[0].P, .05)
-	require.Equal(t, found, findSteps(t.Context(), series, upToN(60), .05), "the same series gives the same result")
-	require.Empty(t, findSteps(t.Context(), series[:20], upToN(20), .05))
+	require.Equal(t, found, findSteps(t.Context(), series, all, .05), "the same series gives the same result")
+	require.Empty(t, findSteps(t.Context(), series[:20], all[:20], .05))
 	require.Empty(t, findSteps(t.Context(), series, nil, .05))
 	for _, c := range findSteps(t.Context(), series, []int{30}, .05) {
 		require.Equal(t, 30, c.At, "changes lie where sets begin")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	require.Empty(t, findSteps(ctx, series, upToN(60), .05))
+	require.Empty(t, findSteps(ctx, series, all, .05))
 }

@@ -305,18 +305,10 @@ func TestStudyOfFaultsSinceAVersion(t *testing.T) {
 				}
 				c.sets = append(c.sets, Set{fmt.Sprint(i), []*run.Document{r}})
 			}
-			for _, f := range faults {
-				if f.of(total(All(c.sets))) > 0 {
-					tr := Track{Figure: f.what, Unit: "share", Judged: true}
-					tr.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
-					c.Tracks = append(c.Tracks, &tr)
-				}
-			}
-			c.concludeTracks(t.Context(), 40)
+			c.follow(t.Context())
 			changed, firstTime := false, false
 			for _, tr := range c.Tracks {
-				if n := len(tr.Changes); n > 0 {
-					newest := tr.Changes[n-1]
+				if newest := tr.newest(); newest.Since != "" {
 					changed, firstTime = true, firstTime || newest.Before == 0
 					if newest.Outcome == Worse {
 						found++

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/csv"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -82,21 +81,20 @@ func faulty(t *testing.T) *run.Document {
 }
 
 // sets are as many sets of runs by turns; the last is later. Version names have a number for each set.
-func sets(t *testing.T, n, runs int, scale float64) (all []compare.Set) {
+func sets(t *testing.T, n, runs int, scale float64) []compare.Set {
 	t.Helper()
-	for k := range n {
-		set := compare.Set{Name: fmt.Sprintf("1.%d", k)}
-		for i := range runs {
-			by := 1.
-			if k == n-1 {
-				by = scale
-			}
-			r := sample(t, uint64(i*n+k), by)
-			r.Driver.Version = set.Name
-			r.Started = time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
-			set.Runs = append(set.Runs, r)
+	all := make([]compare.Set, n)
+	for k := range all {
+		all[k].Name = fmt.Sprintf("1.%d", k)
+		by := 1.
+		if k == n-1 {
+			by = scale
 		}
-		all = append(all, set)
+		for i := range runs {
+			r := sample(t, uint64(i*n+k), by)
+			r.Driver.Version, r.Started = all[k].Name, time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
+			all[k].Runs = append(all[k].Runs, r)
+		}
 	}
 	return all
 }
@@ -111,21 +109,19 @@ func compared(t *testing.T, all []compare.Set) *compare.Comparison {
 // tracked is forty runs over eight versions beside a reference, a fifth later since the sixth.
 func tracked(t *testing.T) *compare.Comparison {
 	t.Helper()
-	all := sets(t, 8, 5, 1)
-	reference := compare.Set{Name: "reference"}
-	for k := range all {
-		for i, r := range all[k].Runs {
+	all := append([]compare.Set{{Name: "reference"}}, sets(t, 8, 5, 1)...)
+	for k := range all[1:] {
+		for i, r := range all[k+1].Runs {
 			if k >= 5 {
-				*r = *sample(t, uint64(i*8+k), 1.4)
-				r.Driver.Version, r.Started = all[k].Name, time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
+				r.Histograms, r.Intervals = sample(t, uint64(i*8+k), 1.4).Histograms, sample(t, 0, 1.4).Intervals
 			}
-			other := *sample(t, uint64(1000+i*8+k), 1)
+			other := sample(t, uint64(1000+i*8+k), 1)
 			r.Beside = &run.Beside{Block: r.RunID, Sides: 2}
 			other.Driver.Name, other.Beside, other.Started = "redisson", r.Beside, r.Started
-			reference.Runs = append(reference.Runs, &other)
+			all[0].Runs = append(all[0].Runs, other)
 		}
 	}
-	return compared(t, append([]compare.Set{reference}, all...))
+	return compared(t, all)
 }
 
 func html(t *testing.T, p Page) string {
@@ -240,14 +236,6 @@ func TestReportsInEachForm(t *testing.T) {
 		require.NotEmpty(t, suite.Cases)
 		require.Equal(t, p.State == "bad", suite.Cases[0].Failure != nil, name)
 	}
-	folder := filepath.Join(t.TempDir(), "run")
-	require.NoError(t, os.Mkdir(folder, 0o755))
-	missing, err := run.WriteFolder(folder, sample(t, 1, 1))
-	require.NoError(t, errors.Join(missing, err, OfRun(sample(t, 1, 1)).Save(filepath.Join(folder, File))))
-	require.FileExists(t, filepath.Join(folder, File))
-	require.FileExists(t, filepath.Join(folder, run.File))
-	_, err = run.WriteFolder(folder, sample(t, 1, 1))
-	require.Error(t, err, "a folder with a run")
 }
 
 // hostile is a name that tries to leave text, attribute, script and style.

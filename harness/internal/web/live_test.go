@@ -290,61 +290,34 @@ func TestAddressesAndHalfARequest(t *testing.T) {
 	require.NoError(t, err, "the server ends it")
 }
 
-// fixed is a source that does not change.
-type fixed []load.Running
-
-func (f fixed) Running() []load.Running { return f }
-
-// serve starts a server on a free port and ends it with the test.
-func serve(t *testing.T, source fixed) *httptest.Server {
+// scrape reads the metrics of a source by Prometheus' own parser.
+func scrape(t *testing.T, source web.Source) map[string]*dto.MetricFamily {
 	t.Helper()
-	s := httptest.NewServer(web.MetricsHandler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, web.LoadMetrics{source}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-func fetch(t *testing.T, url string) (string, http.Header) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
-	return string(body), response.Header
-}
-
-// scrape reads the text format by Prometheus' own parser.
-func scrape(t *testing.T, s *httptest.Server) map[string]*dto.MetricFamily {
-	t.Helper()
-	body, header := fetch(t, s.URL+"/metrics")
-	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", header.Get("Content-Type"))
+	out := httptest.NewRecorder()
+	web.MetricsHandler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, web.LoadMetrics{source}).ServeHTTP(out, nil)
+	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", out.Header().Get("Content-Type"))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	families, err := parser.TextToMetricFamilies(out.Body)
 	require.NoError(t, err)
 	return families
 }
 
-func scraped() load.Running {
-	h := run.NewHistogram()
-	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
-		h.Record(int64(ms * 1e6))
-	}
-	return load.Running{Phase: plan.Measured, Planned: 100, Document: &run.Document{
-		RunID: "0000abcd", Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "q", Name: "steady"},
-		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
-		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
-	}}
-}
-
 // Prometheus' own parser reads what is written. Names and units follow its conventions; a label is any text.
 func TestMetricsOfARunUnderWay(t *testing.T) {
-	state := scraped()
-	state.Document.Scenario.Queue = "a\"b\\c\nd\xff"
-	s := serve(t, fixed{state})
-	families := scrape(t, s)
+	late := run.NewHistogram()
+	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
+		late.Record(int64(ms * 1e6))
+	}
+	source := &fake{}
+	families := scrape(t, source) // before the run
+	require.NotContains(t, families, "dq_bench_offered_total")
+	require.Contains(t, families, "dq_bench_build_info")
+	source.set(load.Running{Phase: plan.Measured, Planned: 100, Document: &run.Document{
+		RunID: "0000abcd", Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "a\"b\\c\nd\xff", Name: "steady"},
+		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
+		Histograms: run.Histograms{Lateness: late, OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
+	}})
+	families = scrape(t, source)
 	for name, family := range families {
 		if !strings.HasPrefix(name, "dq_bench_") {
 			continue
@@ -375,18 +348,11 @@ func TestMetricsOfARunUnderWay(t *testing.T) {
 	}
 	require.Len(t, buckets, 21)
 	require.Equal(t, []uint64{2, 3, 5, 6}, []uint64{buckets[0], buckets[.0005], buckets[.005], buckets[math.Inf(1)]})
-	require.Contains(t, families, "dq_bench_build_info")
-	families = scrape(t, serve(t, nil)) // before the run
-	require.NotContains(t, families, "dq_bench_offered_total")
-	require.Contains(t, families, "dq_bench_build_info")
 }
 
-// Scrapes during a run take nothing away from its result, and the last one is the
-// result.
+// Scrapes during a run take nothing away from its result, and the last one is the result.
 func TestScrapesOfARun(t *testing.T) {
 	live := &load.Live{}
-	s := httptest.NewServer(web.MetricsHandler(run.Tool{}, web.LoadMetrics{live}))
-	defer s.Close()
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Producers, p.Rate, p.Duration, p.Warmup, p.Queue, p.Name = 5, 1000, 1500*time.Millisecond, 0, "q", "short"
@@ -401,7 +367,7 @@ func TestScrapesOfARun(t *testing.T) {
 				return
 			default:
 			}
-			if family := scrape(t, s)["dq_bench_delivered_total"]; family != nil {
+			if family := scrape(t, live)["dq_bench_delivered_total"]; family != nil {
 				now := family.GetMetric()[0].GetCounter().GetValue()
 				require.GreaterOrEqual(t, now, last, "a counter never falls")
 				last = now
@@ -415,7 +381,7 @@ func TestScrapesOfARun(t *testing.T) {
 	require.Equal(t, run.Counts{Offered: 1500, Delivered: 1500}, result.Counts)
 	require.EqualValues(t, 1500, result.Histograms.OfferRTT.Count())
 	require.EqualValues(t, 1500, result.Histograms.ScheduleLag.Count())
-	families := scrape(t, s)
+	families := scrape(t, live)
 	require.EqualValues(t, 1500, families["dq_bench_delivered_total"].GetMetric()[0].GetCounter().GetValue())
 	require.EqualValues(t, 1500, families["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
 	require.EqualValues(t, 1, families["dq_bench_done"].GetMetric()[0].GetGauge().GetValue())

@@ -102,7 +102,7 @@ func TestBrowserShowsEachKindOfPage(t *testing.T) {
 	}
 }
 
-// Values are read by keyboard over all charts of time at once, figures are taken away as CSV, and the theme lasts.
+// Values are read by keyboard over all charts of time at once, figures are taken away as CSV.
 func TestBrowserReadsAndTakesFigures(t *testing.T) {
 	t.Parallel()
 	b := openPage(t, report.OfRun(faulty(t)))
@@ -123,14 +123,6 @@ func TestBrowserReadsAndTakesFigures(t *testing.T) {
 	taken := eval[[]string](b, "taken.sort()")
 	require.Contains(t, taken[0], "image/png")
 	require.Contains(t, taken[1], "text/csv x,p50,p99,max\n1,100000,")
-
-	background := `getComputedStyle(document.body).backgroundColor`
-	light := eval[string](b, background)
-	b.do(chromedp.Click(chromedp.CSS("#theme")))
-	dark := eval[string](b, background)
-	require.NotEqual(t, light, dark)
-	b.do(chromedp.Reload())
-	require.Equal(t, dark, eval[string](b, background))
 }
 
 // A list of 5,000 runs is sorted and filtered; of 500, unless the test is thorough.

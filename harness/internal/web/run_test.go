@@ -63,29 +63,6 @@ func deliveredBy(side int) string {
 	return fmt.Sprintf(`document.querySelectorAll("#counts tbody tr")[%d]?.cells[[...document.querySelectorAll("#counts th")].findIndex((h) => h.innerText === "delivered")].innerText`, side)
 }
 
-// A run that is watched and stopped in the browser drains, is stored, and says there what
-// the stored page and the run file say.
-func TestRunIsStoppedFromThePage(t *testing.T) {
-	t.Parallel()
-	out := filepath.Join(t.TempDir(), "out")
-	b := watch(t, out, "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
-		"--slo", "delivered==offered", "--label", "host=here")
-	b.await(`document.getElementById("tag").textContent === "running" && Number(` + deliveredBy(0) + `) > 0`)
-	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
-	b.await(`document.getElementById("objectives") !== null && document.getElementById("verdict").innerText.startsWith("Interrupted")`)
-	<-b.ended // its verdict is the machine's
-
-	r, err := run.ReadFile(filepath.Join(out, run.File))
-	require.NoError(t, err)
-	require.True(t, r.Interrupted)
-	require.Equal(t, r.Counts.Offered, r.Counts.Delivered)
-	require.Equal(t, r.Verdict.Text, eval[string](b.browser, verdict))
-	require.Equal(t, strconv.FormatInt(r.Counts.Delivered, 10), eval[string](b.browser, deliveredBy(0)))
-	const texts = `[...document.querySelectorAll("h1, h2, section p, td, .scroll th")].map(e => e.textContent)`
-	stored := open(t, "file://"+filepath.Join(out, report.File))
-	require.Equal(t, eval[[]string](stored, texts), eval[[]string](b.browser, texts))
-}
-
 // Of several variants the page says which one runs and how the others stand, and in the end what stderr and the stored
 // page of all say; those that never ran are named.
 func TestVariantsAreWatched(t *testing.T) {
@@ -119,6 +96,12 @@ variants:
 		require.Equal(t, []string{"slow failed", "fast interrupted", "last never ran"}, eval[[]string](seen, rows))
 		require.Equal(t, []string{"slow", "fast"}, eval[[]string](seen, `[...document.querySelectorAll("#counts tbody td:first-child")].map(e => e.innerText)`))
 	}
+	const texts = `[...document.querySelectorAll("h1, h2, section p, td, .scroll th")].map(e => e.textContent)`
+	require.Equal(t, eval[[]string](stored, texts), eval[[]string](b.browser, texts))
+	r, err := run.ReadFile(filepath.Join(out, "fast", run.File))
+	require.NoError(t, err)
+	require.True(t, r.Interrupted)
+	require.Equal(t, r.Counts.Offered, r.Counts.Delivered, "it drained")
 }
 
 // Of runs at the same time the page shows each, and stops all.
@@ -265,6 +248,8 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#theme")))
 	dark := eval[string](b, background)
 	require.NotEqual(t, light, dark)
+	b.do(chromedp.Reload())
+	require.Equal(t, dark, eval[string](b, background), "the theme lasts")
 
 	const visible = `[...document.querySelectorAll("#stored tbody tr")].filter((r) => !r.hidden).length`
 	b.do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "4.7.0 dq\r"))
@@ -275,7 +260,6 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 
 	const one = "r/dq-4.7.0/3"
 	follow("#configuration", chromedp.Click(chromedp.CSS(`a[href$="dq-4.7.0%2F3"]`)))
-	require.Equal(t, dark, eval[string](b, background), "the theme goes along")
 	require.Equal(t, runs[one].Verdict.Text, eval[string](b, verdict))
 
 	follow("#stored", chromedp.Click(chromedp.CSS(".brand a")))

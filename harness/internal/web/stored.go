@@ -31,17 +31,14 @@ import (
 type Stored struct {
 	*http.ServeMux
 	folder string
-
-	mu    sync.Mutex
-	known map[string]known // by id, of the last list
+	rows   sync.Map // report.Stored by state of a run file
 }
 
-// known is the row of a run file, valid until the file changes.
-type known struct {
+// state says which run file it is, and when it was written.
+type state struct {
+	id   string
 	size int64
-	at   time.Time
-	row  report.Stored
-	err  error
+	at   int64
 }
 
 // NewStored serves the runs below a folder. It fails if the folder cannot be read.
@@ -107,52 +104,47 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 	if err != nil {
 		return report.Page{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]known, len(ids))
+	rows, errs := make([]report.Stored, len(ids)), make([]error, len(ids))
 	var reading sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, id := range ids {
 		free <- struct{}{}
 		reading.Go(func() {
-			if ctx.Err() == nil {
-				all[i] = look(id, s.file(id), s.known[id])
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				rows[i], errs[i] = s.row(id)
 			}
 			<-free
 		})
 	}
 	reading.Wait()
-	if ctx.Err() != nil {
-		return report.Page{}, ctx.Err()
-	}
-	s.known = map[string]known{} // without the runs that are gone
-	var rows []report.Stored
+	var readable []report.Stored
 	var unreadable []string
-	for i, k := range all {
-		if s.known[ids[i]] = k; k.err != nil {
-			unreadable = append(unreadable, k.err.Error())
+	for i, err := range errs {
+		if err != nil {
+			unreadable = append(unreadable, err.Error())
 		} else {
-			rows = append(rows, k.row)
+			readable = append(readable, rows[i])
 		}
 	}
-	return report.OfStored(s.folder, rows, unreadable, notice), nil
+	return report.OfStored(s.folder, readable, unreadable, notice), ctx.Err()
 }
 
-// look reads a run file, unless it is as it was.
-func look(id, file string, was known) known {
-	info, err := os.Stat(file)
+// row reads a run file, unless it is as it was.
+func (s *Stored) row(id string) (row report.Stored, err error) {
+	info, err := os.Stat(s.file(id))
 	if err != nil {
-		return known{err: err}
+		return row, err
 	}
-	k := known{size: info.Size(), at: info.ModTime()}
-	if k.size == was.size && k.at.Equal(was.at) {
-		return was
+	is := state{id, info.Size(), info.ModTime().UnixNano()}
+	if row, read := s.rows.Load(is); read {
+		return row.(report.Stored), nil
 	}
-	r, err := run.ReadFile(file)
-	if k.err = err; err == nil {
-		k.row = report.NewStored(id, r)
+	r, err := run.ReadFile(s.file(id))
+	if err == nil {
+		row = report.NewStored(id, r)
+		s.rows.Store(is, row)
 	}
-	return k
+	return row, err
 }
 
 // run shows one run.
