@@ -3,11 +3,11 @@ package dq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // durability says how many servers an offer waits for.
@@ -43,24 +43,18 @@ func (d *durability) commands(within time.Duration) (all [][]any) {
 }
 
 // sendDurably sends an offer and waits as WithDurability says.
-func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command []any) error {
+func (q *Queue[T]) sendDurably(ctx context.Context, r conn.Request) error {
 	c, d := q.client, q.client.durable
-	if err := c.usable(ctx); err != nil {
-		return err
-	}
 	if !c.waits.Load() {
-		for _, reply := range c.conns.Send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
-			if err, failed := reply.(error); failed {
-				return fmt.Errorf("WithDurability: nothing was offered: %w", c.explain(err))
-			}
+		if _, err := c.send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}); err != nil {
+			return fmt.Errorf("WithDurability: nothing was offered: %w", err)
 		}
 		c.waits.Store(true)
 	}
-	r := c.scriptRequest(script, append([][]any{command}, d.commands(d.within)...))
-	r.Key, r.Alone, r.Whole = q.Name(), true, true
+	r.Alone, r.Commands = true, append(slices.Clip(r.Commands), d.commands(d.within)...)
 	replies := c.conns.Send(ctx, r)
 	if err, failed := replies[0].(error); failed {
-		return c.explain(err)
+		return err
 	}
 	for i, reply := range replies[1:] {
 		if err := d.confirms(r.Commands[i+1], reply); err != nil {

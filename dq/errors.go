@@ -47,15 +47,19 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // sortError sorts the failure of an offer: the server refused it, it was never
 // sent, or its fate is unknown.
 func sortError(call, queue string, err error) error {
-	var reply resp.Error
-	switch {
-	case errors.Is(err, ErrUncertain): // of WithDurability
-	case errors.Is(err, conn.ErrLost), errors.As(err, &reply) && mayHaveWritten(reply):
-		return fmt.Errorf("dq: %s %q: %w: %w", call, queue, ErrUncertain, err)
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
+	if err = uncertain(err); err == ErrClosed { //nolint:errorlint // this very value: nothing was sent
 		return err
 	}
 	return fmt.Errorf("dq: %s %q: %w", call, queue, err)
+}
+
+// uncertain marks an error after which a value may be queued.
+func uncertain(err error) error {
+	var reply resp.Error
+	if !errors.Is(err, ErrUncertain) && (errors.Is(err, conn.ErrLost) || errors.As(err, &reply) && mayHaveWritten(reply)) {
+		return fmt.Errorf("%w: %w", ErrUncertain, err)
+	}
+	return err
 }
 
 // passes reports whether an error, after which a command has certainly not run, is one that time may cure.

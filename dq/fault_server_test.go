@@ -93,10 +93,17 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--lua-time-limit", "50", "--appendonly", "yes", "--appendfsync", "always")
 	rdb, ctx := connect(t, s.URL()), deadline(t)
-	masters := [][]any{{"REPLICAOF", "NO", "ONE"}, {"PING"}, {"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}, {"PING"}} // after each offer
+	events := 0
 	b := setupOn(t, s, "orders", on(func(dq.Offered) {
-		_ = rdb.Do(ctx, masters[0]...).Err()
-		masters = masters[1:]
+		if events++; events != 3 {
+			return
+		}
+		_ = rdb.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err()
+		go func() {
+			for errorStats(t, s.Nodes()[0], "READONLY") == 0 && ctx.Err() == nil {
+			}
+			_ = rdb.Do(ctx, "REPLICAOF", "NO", "ONE").Err()
+		}()
 	}))
 	d, node := b.delayed(t), s.Nodes()[0]
 	require.NoError(t, node.Kill())

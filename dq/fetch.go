@@ -164,7 +164,7 @@ func (w *Worker) block(q *leased) {
 	ctx, stop := context.WithCancel(w.taking)
 	q.stop = stop
 	w.fetching.Go(func() {
-		_, err := w.client.block(ctx, q.queue, "BLMOVE", q.queue, q.keys.Staged, "LEFT", "RIGHT")
+		_, err := w.client.conns.Block(ctx, q.queue, "BLMOVE", q.queue, q.keys.Staged, "LEFT", "RIGHT")
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case strings.HasPrefix(err.Error(), "ERR unknown command"): // before Redis 6.2

@@ -23,7 +23,8 @@ type Queue[T any] struct {
 	codec     codec.Codec[T]
 	task      *task // nil without transfers
 	closed    atomic.Bool
-	offerHead []any // what each offer's command begins with
+	offers    conn.Request // without a command
+	offerHead []any        // what each offer's command begins with
 }
 
 // QueueOption changes how a Queue behaves.
@@ -50,7 +51,8 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 		}
 		option(&o)
 	}
-	q := &Queue[T]{client: c, names: wire.NamesOf(name), codec: values, offerHead: offerHeadOf(c, wire.NamesOf(name))}
+	q := &Queue[T]{client: c, names: wire.NamesOf(name), codec: values}
+	q.prepareOffers()
 	if err := c.checkSlots(q.names); err != nil {
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
 // decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
 func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 	for {
-		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name())
+		reply, err := q.client.conns.Block(ctx, q.Name(), "BLPOP", q.Name())
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
 			reply = pair[1]
 			q.client.tell(Taken{Queue: q.Name(), Messages: 1})

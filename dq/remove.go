@@ -75,7 +75,7 @@ func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember
 			if n, known := place.(int64); known { // Redis before 6.0.6 has no LPOS, and a user may lack it
 				all[i].place = n
 			} else if err, failed := place.(error); failed && !forbidden(err) && !strings.HasPrefix(err.Error(), "ERR unknown command") {
-				return nil, q.client.explain(err)
+				return nil, err
 			}
 		}
 		slices.SortStableFunc(all, func(a, b waitingMember) int { return cmp.Compare(a.place, b.place) })

@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Redisson runs any script of the Client's release, as that release sends it: its EVAL with the whole text before
@@ -24,9 +22,8 @@ func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []st
 	}
 	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
 		reply, err := c.run(ctx, conn.Calls, "EVALSHA", script, keys, args)
-		var refused resp.Error
-		if script == wire.ScriptOffer && (errors.Is(err, conn.ErrLost) || errors.As(err, &refused) && mayHaveWritten(refused)) {
-			err = fmt.Errorf("%w: %w", ErrUncertain, err)
+		if script == wire.ScriptOffer {
+			err = uncertain(err)
 		}
 		return reply, err
 	}
@@ -47,18 +44,18 @@ var readScripts = []wire.ScriptName{
 
 // run runs a script of the client's release.
 func (c *Client) run(ctx context.Context, at conn.Lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
-	script, err := c.script(name)
-	if err != nil {
-		return nil, err
+	script, ok := c.release.Script(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
 	}
-	r := c.scriptRequest(script, [][]any{c.scriptCommand(bySHA, script, keys, args)})
-	r.Lane, r.Key = at, keys[0]
+	r := c.scriptRequest(script, keys[0])
+	r.Lane, r.Commands = at, [][]any{c.scriptCommand(bySHA, script, keys, args)}
 	return c.one(ctx, r)
 }
 
-// scriptRequest returns a request of commands that run one script.
-func (c *Client) scriptRequest(script *wire.Script, commands [][]any) conn.Request {
-	r := conn.Request{Commands: commands}
+// scriptRequest returns a request of commands that run a script, without the commands.
+func (c *Client) scriptRequest(script *wire.Script, key string) conn.Request {
+	r := conn.Request{Key: key}
 	if c.release.CachesScripts() {
 		r.Script = script.Body
 	}
@@ -71,15 +68,6 @@ func (c *Client) scriptCommand(bySHA string, script *wire.Script, keys []string,
 		return evalCommand(bySHA, script.SHA1, keys, args)
 	}
 	return evalCommand("EVAL", script.Body, keys, args)
-}
-
-// script returns the variant that the client's release sends.
-func (c *Client) script(name wire.ScriptName) (*wire.Script, error) {
-	script, ok := c.release.Script(name)
-	if !ok {
-		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
-	}
-	return script, nil
 }
 
 func evalCommand(command, script string, keys []string, args []any) []any {

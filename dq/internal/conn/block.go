@@ -63,7 +63,7 @@ func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, err
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, ErrClosed):
-			return nil, ErrClosed
+			return nil, ErrClosed // also if it was sent
 		case !failed && c.Strict:
 			return nil, nil
 		case !failed: // the turn is over
@@ -306,7 +306,7 @@ func (c *Conns) pushBack(key string, command []any) error {
 	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(putBackGrace, cancel) })()
 	var retry Backoff
 	for {
-		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]
+		reply := c.send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]
 		err, failed := reply.(error)
 		switch {
 		case !failed:

@@ -36,11 +36,9 @@ type Request struct {
 	// waited for a little longer than ctx, and a late reply goes back.
 	Pops   bool
 	blocks bool // and waits for them, and lacks its time-out: see Block
-	// Alone gives it its own connection, and no bound but ctx.
+	// Alone gives it its own connection, and no bound but ctx. If the first command has to be sent again, all are, and the
+	// others never without it.
 	Alone bool
-	// Whole has the commands run on one connection, one behind the other: the others are sent again with the first, and never
-	// without it.
-	Whole bool
 }
 
 // target is the receiver of a command.
@@ -66,15 +64,34 @@ type sending struct {
 	taught bool // by the last try
 }
 
-// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. A command that is known
-// not to have run goes to the server of the redirection, or is tried again if that helps; a command that may have run is never
-// sent again.
+// Send runs a request. Each reply is a value, a resp.Error, an error that wraps ErrLost or ErrUnsent, or, of a command that was
+// not sent, ErrClosed after Stop, or the error of a context that has ended before. A command that is known not to have run goes
+// to the server of the redirection, or is tried again if that helps; a command that may have run is never sent again.
 func (c *Conns) Send(ctx context.Context, r Request) []any {
+	switch {
+	case c.ctx.Err() != nil:
+		return same(ErrClosed, len(r.Commands))
+	case ctx.Err() != nil:
+		return same(ctx.Err(), len(r.Commands))
+	}
+	replies := c.send(ctx, r)
+	for i, reply := range replies {
+		switch err, failed := reply.(error); {
+		case failed && c.ctx.Err() != nil && errors.Is(err, ErrUnsent):
+			replies[i] = ErrClosed
+		case failed && ctx.Err() != nil && isNoScript(err):
+			replies[i] = fmt.Errorf("%w: %w", ErrUnsent, ctx.Err()) // there was no time to load it
+		}
+	}
+	return replies
+}
+
+// send is Send, also after Stop: values still go back.
+func (c *Conns) send(ctx context.Context, r Request) []any {
 	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
 	s.all(ErrUnsent)
 	if r.Pops {
 		if !c.hold() {
-			s.all(fmt.Errorf("%w: %w", ErrUnsent, ErrClosed))
 			return s.replies
 		}
 		defer c.work.Done()
@@ -211,9 +228,9 @@ func (s *sending) sort(ctx context.Context, replies []any) (next target, again b
 	}
 	s.todo = rest
 	switch {
-	case len(rest) == 0, s.Whole && rest[0] > 0:
+	case len(rest) == 0, s.Alone && rest[0] > 0:
 		return target{}, false
-	case s.Whole:
+	case s.Alone:
 		s.all(s.replies[0].(error))
 	}
 	if s.teach && next.server == nil && !s.hold {
@@ -228,7 +245,7 @@ func another(err error) bool {
 	return errors.Is(err, ErrUnsent) && (errors.Is(err, errBroken) || errors.Is(err, errRetired))
 }
 
-func isNoScript(reply resp.Error) bool { return redis.HasErrorPrefix(reply, "NOSCRIPT") }
+func isNoScript(reply error) bool { return redis.HasErrorPrefix(reply, "NOSCRIPT") }
 
 // redirect reports whether an error reply says that the command was not run and can be: by which server, and whether the
 // server asks for time first.
