@@ -18,11 +18,12 @@ import (
 // aside has a client use another queue beside, and judges what comes while nothing goes wrong: each once, in order and in time.
 func (w *world) aside(c *client, handled chan string) {
 	var q *dq.Queue[string]
-	open := func() {
+	open := func() bool {
 		var err error
-		if q, err = dq.NewQueue(c.dq, c.name+"-aside", codec.String{}); err != nil {
+		if q, err = dq.NewQueue(c.dq, c.name+"-aside", codec.String{}); err != nil && !c.closing.Load() {
 			w.violate("%s has no other queue: %v", c.name, err)
 		}
+		return err == nil
 	}
 	take, most := func(ctx context.Context) (string, error) { return q.Take(ctx) }, lateBy
 	if handled != nil {
@@ -54,8 +55,11 @@ func (w *world) aside(c *client, handled chan string) {
 					w.net.slowDown(c.name, 30*time.Millisecond) // what it takes to connect
 					_ = sleep(c.ctx, time.Duration(c.draw(120))*time.Millisecond)
 				}
-				open()
+				opened := open()
 				w.net.slowDown(c.name, 0)
+				if !opened {
+					return // just when the client was closed
+				}
 				ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 				if err := q.Ready(ctx); err != nil && !c.closing.Load() && c.ctx.Err() == nil && !w.refuses && w.calm(10*time.Second) {
 					w.violate("another queue of %s is not ready: %v", c.name, err)
