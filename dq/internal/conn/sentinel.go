@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"sync"
 	"time"
@@ -138,38 +137,26 @@ func (t *sentinel) watch() {
 	}
 }
 
-// holdFor is how long one WAIT lasts, and so how long a closed Client may keep the connection; a server that does not answer
-// may take as long again.
-const holdFor = time.Second
+const (
+	// heldPause is the pause between two PINGs, and heldTimeout how long one may take.
+	heldPause, heldTimeout = 200 * time.Millisecond, 2 * time.Second
+)
 
-// hold returns when the connection breaks: it blocks in WAIT for more replicas than there can be, which names no key and
-// changes nothing. If the user may not, it pings. No command is tried again: the pauses between the tries, on a connection
-// that is broken, are when offers are lost.
+// hold returns when the connection breaks. No PING is tried again: the pauses between the tries, on a connection that is
+// broken, are when offers are lost.
 func (t *sentinel) hold() {
-	conn := t.rdb.WithTimeout(2 * holdFor).Conn()
+	conn := t.rdb.WithTimeout(heldTimeout).Conn()
 	defer conn.Close()
-	ask := func(args ...any) error {
-		ctx := t.conns.ctx
-		err := conn.Process(ctx, once{redis.NewCmd(ctx, args...)})
+	for ctx, isNew := t.conns.ctx, true; ; isNew = false {
+		err := conn.Process(ctx, once{redis.NewCmd(ctx, "PING")})
 		if errors.Is(err, redis.ErrClosed) {
 			t.end(ErrRedisClosed)
 		}
-		return err
-	}
-	if ask("PING") != nil {
-		return
-	}
-	t.ask() // what happened before there was a connection to break
-	for command := []any{"WAIT", math.MaxInt32, holdFor.Milliseconds()}; t.conns.ctx.Err() == nil; {
-		err := ask(command...)
-		var refused redis.Error
-		switch {
-		case err != nil && (!errors.As(err, &refused) || len(command) == 1 || redis.HasErrorPrefix(refused, "UNBLOCKED")):
+		if isNew && err == nil {
+			t.ask() // what happened before there was a connection to break
+		}
+		if err != nil || Pause(ctx, heldPause) != nil {
 			return
-		case err != nil:
-			command = []any{"PING"}
-		case len(command) == 1:
-			_ = Pause(t.conns.ctx, holdFor/10)
 		}
 	}
 }

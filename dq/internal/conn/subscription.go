@@ -26,9 +26,8 @@ type Subscription struct {
 
 	mu       sync.Mutex
 	channels []string
-	socket   *socket              // nil if there is no socket
-	awaiting []string             // channels whose SUBSCRIBE is not answered yet, and pings, in order
-	refused  map[string]time.Time // when SUBSCRIBE is sent again
+	socket   *socket  // nil if there is no socket
+	awaiting []string // channels whose SUBSCRIBE is not answered yet, and pings, in order
 	changed  chan struct{}
 }
 
@@ -37,7 +36,7 @@ const ping = ""
 
 // NewSubscription returns one without channels.
 func (c *Conns) NewSubscription() *Subscription {
-	return &Subscription{conns: c, changed: make(chan struct{}, 1), refused: make(map[string]time.Time)}
+	return &Subscription{conns: c, changed: make(chan struct{}, 1)}
 }
 
 // Add subscribes to a channel, at once or with the next connection.
@@ -57,7 +56,6 @@ func (s *Subscription) Remove(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.channels = slices.DeleteFunc(s.channels, func(c string) bool { return c == channel })
-	delete(s.refused, channel)
 	if s.socket != nil {
 		s.send("UNSUBSCRIBE", channel)
 	}
@@ -118,7 +116,6 @@ func (s *Subscription) serve(ctx context.Context, attempt int) (established bool
 		s.mu.Unlock()
 	}()
 	for pinged := false; ; {
-		s.retryRefused()
 		one.begun, one.readFor = one.received.Load(), s.conns.Quiet
 		err := one.frames.Wait()
 		if errors.Is(err, os.ErrDeadlineExceeded) && !pinged {
@@ -186,21 +183,20 @@ func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error
 	defer s.mu.Unlock()
 	s.socket, s.awaiting = one, nil
 	for _, channel := range s.channels {
-		if time.Now().After(s.refused[channel]) {
-			s.subscribe(channel)
-		}
+		s.subscribe(channel)
 	}
 	return one, nil
 }
 
-// answered strikes a channel from the list of channels without an answer.
-func (s *Subscription) answered(channel string) {
+// answered strikes a channel from the list of channels without an answer, if it is the next.
+func (s *Subscription) answered(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.awaiting) > 0 && s.awaiting[0] == channel {
+	isNext := len(s.awaiting) > 0 && s.awaiting[0] == channel
+	if isNext {
 		s.awaiting = s.awaiting[1:]
 	}
-	delete(s.refused, channel)
+	return isNext
 }
 
 // refuse handles an error reply, which answers the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to
@@ -208,31 +204,24 @@ func (s *Subscription) answered(channel string) {
 // concern the others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as
 // there is another one.
 func (s *Subscription) refuse(reply resp.Error) error {
-	s.mu.Lock()
-	if len(s.awaiting) > 0 && s.awaiting[0] == ping {
-		s.awaiting = s.awaiting[1:]
-		s.mu.Unlock()
+	if s.answered(ping) {
 		return nil
 	}
+	s.mu.Lock()
 	if len(s.awaiting) == 0 || !redis.HasErrorPrefix(reply, "NOPERM") {
 		s.mu.Unlock()
 		return fmt.Errorf("the server answered %w", reply)
 	}
-	channel := s.awaiting[0]
+	channel, one := s.awaiting[0], s.socket
 	s.awaiting = s.awaiting[1:]
-	s.refused[channel] = time.Now().Add(s.conns.Refused)
 	s.mu.Unlock()
-	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
-	return nil
-}
-
-// retryRefused sends SUBSCRIBE again that was refused some time ago. It is called at least once per Quiet.
-func (s *Subscription) retryRefused() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for channel, again := range s.refused {
-		if time.Now().After(again) && !slices.Contains(s.awaiting, channel) {
+	time.AfterFunc(s.conns.Refused, func() { // rights can change
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.socket == one && slices.Contains(s.channels, channel) {
 			s.subscribe(channel)
 		}
-	}
+	})
+	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
+	return nil
 }
