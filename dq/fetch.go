@@ -65,7 +65,7 @@ func (w *Worker) wake(q *leased) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q.wakeAt = time.Time{}
-	if !q.woken && w.fetches {
+	if !q.woken && w.taking.Err() == nil {
 		q.woken = true
 		w.fetching.Go(func() { w.fetch(q) })
 	}

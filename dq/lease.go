@@ -44,7 +44,6 @@ type delivery struct {
 	value []byte
 	ctx   context.Context
 	end   context.CancelCauseFunc
-	lost  atomic.Bool
 
 	// The Worker's mu guards the rest.
 	until    time.Time // the lease's end, at the earliest
@@ -130,7 +129,7 @@ func (w *Worker) run(d *delivery, places int) {
 	err := w.handle(d)
 	w.places.release(places)
 	runtime.Gosched() // the next take is sent first: a handler waits for it
-	w.settle(d, err)
+	w.settle(d, w.verdict(d, err))
 }
 
 // handle calls the handler.
@@ -147,23 +146,34 @@ func (w *Worker) handle(d *delivery) error {
 	return err
 }
 
-// settle says what becomes of a message.
-func (w *Worker) settle(d *delivery, err error) {
+// verdict says what becomes of a message after its handler.
+func (w *Worker) verdict(d *delivery, err error) verdict {
 	var wants *verdict
 	switch most := w.options.MaxAttempts; {
 	case err == nil:
-		w.settleAs(d, ack, "", nil)
+		return verdict{how: ack}
 	case errors.As(err, &wants) && wants.how != retry:
-		w.settleAs(d, wants.how, reasonOf(err), err)
+		return verdict{wants.how, 0, err}
 	case w.handling.Err() != nil:
-		w.settleAs(d, release, "", err)
+		return verdict{release, 0, err}
 	case most > 0 && d.Attempt >= most:
-		w.settleAs(d, bury, reasonOf(err), err)
+		return verdict{bury, 0, err}
 	case wants != nil:
-		w.retry(d, wants.wait, err)
-	default:
-		w.retry(d, w.backoff(d), err)
+		return verdict{retry, wants.wait, err}
 	}
+	return verdict{retry, w.backoff(d), err}
+}
+
+// arg is what the script is told with the outcome.
+func (v verdict) arg() string {
+	switch {
+	case v.how == retry:
+		return strconv.FormatInt(v.wait.Milliseconds(), 10)
+	case v.how == release || v.error == nil:
+		return ""
+	}
+	text := v.Error()
+	return strings.ToValidUTF8(text[:min(len(text), mostReason)], "")
 }
 
 // valueKey is the key of a delivery's value in its handler's context.
@@ -176,10 +186,10 @@ var errNotBegun = errors.New("dq: the handler was not called: the lease was over
 // know its attempts.
 func (w *Worker) giveBack(d *delivery) {
 	if d.alone {
-		w.retry(d, 0, errNotBegun)
+		w.settle(d, verdict{retry, 0, errNotBegun})
 		return
 	}
-	w.settleAs(d, release, "", nil)
+	w.settle(d, verdict{how: release})
 }
 
 // call runs the handler, whose end no panic and no runtime.Goexit prevents. An error whose methods panic is one, too.
@@ -215,17 +225,6 @@ func (w *Worker) backoff(d *delivery) (wait time.Duration) {
 	return max(w.options.Backoff(d.Attempt), 0)
 }
 
-func (w *Worker) retry(d *delivery, wait time.Duration, err error) {
-	if w.settleAs(d, retry, strconv.FormatInt(wait.Milliseconds(), 10), err) {
-		w.wakeIn(d.of, wait)
-	}
-}
-
-func reasonOf(err error) string {
-	text := err.Error()
-	return strings.ToValidUTF8(text[:min(len(text), mostReason)], "")
-}
-
 func (w *Worker) forget(d *delivery) {
 	w.mu.Lock()
 	delete(w.held, d)
@@ -248,9 +247,9 @@ func byQueue(all []*delivery) map[*leased][]*delivery {
 	return m
 }
 
-// settleAs settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
+// settle settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
 // is: to send it twice does no harm.
-func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) bool {
+func (w *Worker) settle(d *delivery, v verdict) {
 	w.mu.Lock()
 	d.settling = true
 	w.mu.Unlock()
@@ -260,7 +259,7 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 	var err error
 	for sent := false; ; {
 		var answers []any
-		if answers, err = w.settleOnce(ctx, d.of, how, arg, []*delivery{d}); err == nil {
+		if answers, err = w.settleOnce(ctx, d.of, v.how, v.arg(), []*delivery{d}); err == nil {
 			if answers[0] == handedAgain || answers[0] == notHeld && !sent { // else an earlier try was done, and not answered
 				err = ErrLeaseLost
 			}
@@ -273,21 +272,20 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 		}
 	}
 	if err != nil {
-		w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(how), d.Queue, err)})
-		return false
+		w.client.tell(AckFailed{Delivery: d.Delivery, Err: in(string(v.how), d.Queue, err)})
+		return
 	}
-	switch how {
+	switch v.how {
 	case ack:
 		w.client.tell(Acknowledged{d.Delivery})
 	case release:
 		w.client.tell(GivenBack{d.Delivery})
 	case bury:
-		w.client.tell(Dead{Delivery: d.Delivery, Reason: arg})
+		w.client.tell(Dead{Delivery: d.Delivery, Reason: v.arg()})
 	case retry:
-		ms, _ := strconv.ParseInt(arg, 10, 64)
-		w.client.tell(Retry{Delivery: d.Delivery, At: time.Now().Add(time.Duration(ms) * time.Millisecond), Err: cause})
+		w.client.tell(Retry{Delivery: d.Delivery, At: time.Now().Add(v.wait.Truncate(time.Millisecond)), Err: v.error})
+		w.wakeIn(d.of, v.wait)
 	}
-	return true
 }
 
 // hasNoRoom reports whether the server takes no writes for want of memory, disk or replicas: time may cure that.
@@ -328,7 +326,7 @@ func (w *Worker) keep() {
 			switch left := w.left(d); {
 			case left <= w.options.Lease/20:
 				w.loseLease(d)
-			case left < w.options.Lease*2/3 && w.handles(d):
+			case left < w.options.Lease*2/3 && w.handles(d, nil):
 				due = append(due, d)
 			}
 		}
@@ -363,15 +361,18 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 }
 
 func (w *Worker) loseLease(d *delivery) {
-	if w.handles(d) && d.lost.CompareAndSwap(false, true) {
-		d.end(ErrLeaseLost)
+	if w.handles(d, ErrLeaseLost) {
 		w.client.tell(LeaseLost{d.Delivery})
 	}
 }
 
-// handles reports whether a message is in its handler.
-func (w *Worker) handles(d *delivery) bool {
+// handles reports whether a message is in its handler, whose context it ends if there is a cause.
+func (w *Worker) handles(d *delivery, cause error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !d.settling && d.ctx.Err() == nil
+	is := !d.settling && d.ctx.Err() == nil
+	if is && cause != nil {
+		d.end(cause)
+	}
+	return is
 }

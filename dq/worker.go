@@ -94,7 +94,6 @@ type Worker struct {
 	err     error // a mistake in the options or a Handle
 	started bool  // by Run, or never to be
 	ran     bool
-	fetches bool
 	held    map[*delivery]struct{}
 }
 
@@ -175,7 +174,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		err = errors.New("dq: Run: no queue; call Handle first")
 	}
 	if err == nil && !shut {
-		w.started, w.ran, w.fetches = true, true, true
+		w.started, w.ran = true, true
 	}
 	w.mu.Unlock()
 	switch {
@@ -199,9 +198,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.fetching.Go(w.poll)
 	}
 	<-w.taking.Done()
-	w.mu.Lock()
-	w.fetches = false
-	w.mu.Unlock()
+	w.mu.Lock()   // after the last wake
+	w.mu.Unlock() //nolint:staticcheck // nothing to guard
 	w.fetching.Wait()
 	settled := make(chan struct{})
 	go func() { w.holding.Wait(); close(settled) }()
