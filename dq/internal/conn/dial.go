@@ -25,13 +25,9 @@ const (
 
 const (
 	defaultDialTimeout = 5 * time.Second
-	// mostDialTimeouts is the number of dial time-outs after which a connection is given up. Its callers wait for one: a handshake
+	// mostDialTimeouts is the number of dial time-outs after which an attempt is given up. Its callers wait for one: a handshake
 	// over a slow network takes as long as it takes, and the next callers find the connection.
 	mostDialTimeouts = 6
-	// firstRedial and mostRedial bound the pauses, growing, after which another attempt at a connection begins in parallel with
-	// the attempts under way. The kernel repeats packets that a network in an outage swallowed only after 1 s, 3 s, 7 s, and something
-	// that takes connections in an outage never answers on them.
-	firstRedial, mostRedial = time.Second, 5 * time.Second
 )
 
 func (s *server) dialTimeout() time.Duration {
@@ -39,46 +35,6 @@ func (s *server) dialTimeout() time.Duration {
 		return s.opt.DialTimeout
 	}
 	return defaultDialTimeout
-}
-
-// connect makes a connection, by as many attempts as it takes, until ctx or the server ends. What attempts still
-// bring forth behind the first success is closed.
-func (s *server) connect(ctx context.Context, as use) (*socket, error) {
-	ctx, cancel := context.WithTimeout(ctx, mostDialTimeouts*s.dialTimeout())
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	made := make(chan dialed)
-	attempt := func() {
-		one, err := s.greet(ctx, as)
-		select {
-		case made <- dialed{one, err}:
-		case <-ctx.Done():
-			if err == nil {
-				_ = one.Close()
-			}
-		}
-	}
-	wait := firstRedial
-	again := time.NewTimer(wait)
-	defer again.Stop()
-	go attempt()
-	for underWay := 1; ; {
-		select {
-		case d := <-made:
-			if underWay--; d.err == nil {
-				return d.socket, s.takeIn(d.socket, as)
-			} else if underWay == 0 {
-				return nil, s.unconnected(d.err)
-			}
-		case <-again.C:
-			underWay++
-			go attempt()
-			wait = min(2*wait, mostRedial)
-			again.Reset(wait)
-		case <-ctx.Done():
-			return nil, s.unconnected(fmt.Errorf("no connection to %s: %w", s.opt.Addr, ctx.Err()))
-		}
-	}
 }
 
 // unconnected is the error of a connection that was not made.
@@ -95,7 +51,7 @@ func (s *server) unconnected(err error) error {
 
 // takeIn takes note of a new socket, and notices that it leads to another server than before: then a
 // fail-over has moved the name.
-func (s *server) takeIn(one *socket, as use) error {
+func (s *server) takeIn(one *socket) error {
 	s.mu.Lock()
 	if s.remote == "" {
 		s.remote = one.remote
@@ -110,12 +66,10 @@ func (s *server) takeIn(one *socket, as use) error {
 	}
 	if retired != nil {
 		one.fail(retired)
-		return fmt.Errorf("%w: %w", ErrUnsent, retired)
-	}
-	if one.id == 0 && as != listening {
+	} else if one.id == 0 && one.use != listening {
 		s.cannotUnblock.Store(true)
 	}
-	return nil
+	return retired
 }
 
 // errGreeted ends what go-redis is needed for.
@@ -143,7 +97,7 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	}
 	_ = conn.SetDeadline(time.Time{})
 	one.onEnd = func() { s.gone(one) }
-	return one, nil
+	return one, s.takeIn(one)
 }
 
 // greeting returns the options of a client that greets over a connection, and leaves it: only the options for a handshake.

@@ -24,8 +24,16 @@ const (
 	lanes
 )
 
-// mostIdle is how many sockets wait for the next command that blocks, and mostLeft how many dials go on whose callers are gone.
-const mostIdle, mostLeft = 16, 4
+const (
+	// mostIdle is how many sockets wait for the next command that blocks.
+	mostIdle = 16
+	// mostLeft is how many more attempts at a connection may be under way than there are callers.
+	mostLeft = 4
+	// firstRedial and mostRedial bound the pauses, growing, after which another attempt at a connection begins in parallel with
+	// the attempts under way. The kernel repeats packets that a network in an outage swallowed only after 1 s, 3 s, 7 s, and something
+	// that takes connections in an outage never answers on them.
+	firstRedial, mostRedial = time.Second, 5 * time.Second
+)
 
 var (
 	// errRetired is why the sockets of a server end that is no longer the master.
@@ -46,8 +54,9 @@ type server struct {
 	// cannotUnblock is set when the server or the user's rights have no CLIENT UNBLOCK.
 	cannotUnblock atomic.Bool
 
-	lanes [lanes]courier
-	alone pool // for commands on their own socket
+	lanes     [lanes]courier
+	alone     pool // for commands on their own socket
+	listening pool // for the subscription
 
 	mu      sync.Mutex
 	open    map[*socket]bool
@@ -56,16 +65,11 @@ type server struct {
 	absent  time.Time // since when the table of slots does not name it; guarded by the cluster
 }
 
-// dialed is the result of a dial.
-type dialed struct {
-	socket *socket
-	err    error
-}
-
 func newServer(c *Conns, opt *redis.Options) *server {
 	s := &server{opt: opt, conns: c, open: make(map[*socket]bool)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.alone = pool{server: s, use: dedicated, idle: make(chan *socket, mostIdle)}
+	s.listening = pool{server: s, use: listening, idle: make(chan *socket, 1)}
 	for i, most := range [lanes]int{Calls: 2, Background: 1} {
 		s.lanes[i].most, s.lanes[i].sockets = most, pool{server: s, use: shared, idle: make(chan *socket, most)}
 	}
@@ -74,62 +78,73 @@ func newServer(c *Conns, opt *redis.Options) *server {
 
 // pool holds sockets to a server, all for one use.
 type pool struct {
-	server *server
-	use    use
-	idle   chan *socket // watched
-	left   atomic.Int32 // dials under way without a caller
+	server  *server
+	use     use
+	idle    chan *socket // watched
+	callers atomic.Int32 // that wait for a socket
+	dialing atomic.Int32 // attempts at a connection under way
 }
 
-// get returns a socket: an idle one, or a new one. When ctx ends before, the dial goes on, for the next
-// callers, but no more than mostLeft such dials at a time.
+// get returns an idle socket. If there is none, it attempts to connect, again and again, and takes what is idle first. Attempts
+// go on when their caller is gone: the next one finds the socket.
 func (p *pool) get(ctx context.Context) (*socket, error) {
-	s := p.server
-	patience := time.NewTimer(s.dialTimeout())
+	p.callers.Add(1)
+	defer p.callers.Add(-1)
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	s, made := p.server, make(chan error)
+	patience, again := time.NewTimer(s.dialTimeout()), time.NewTimer(0)
 	defer patience.Stop()
-	var dial chan dialed
-	defer func() { p.leave(dial) }()
-	for {
+	defer again.Stop()
+	for underWay, wait := 0, firstRedial; ; {
 		var one *socket
 		select {
 		case one = <-p.idle:
 		default:
-			if dial == nil && p.left.Load() < mostLeft {
-				dial = make(chan dialed, 1)
-				go func() {
-					made, err := s.connect(s.ctx, p.use)
-					dial <- dialed{made, err}
-				}()
-			}
 			select {
 			case one = <-p.idle:
-			case d := <-dial:
-				dial = nil
-				return d.socket, d.err
+			case <-again.C:
+				if p.dialing.Load() < p.callers.Load()+mostLeft {
+					underWay++
+					p.dialing.Add(1)
+					go func() {
+						err := p.connect()
+						select {
+						case made <- err:
+						case <-ctx.Done():
+						}
+					}()
+				}
+				again.Reset(wait)
+				wait = min(2*wait, mostRedial)
+			case err := <-made:
+				if underWay--; underWay == 0 && err != nil {
+					return nil, s.unconnected(err)
+				}
 			case <-patience.C:
 				return nil, s.unconnected(fmt.Errorf("no connection to %s within %s", s.opt.Addr, s.dialTimeout()))
 			case <-ctx.Done():
 				return nil, fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 			}
 		}
-		if one.unwatch() {
+		if one != nil && one.unwatch() {
 			return one, nil
 		}
 	}
 }
 
-// leave keeps the result of a dial.
-func (p *pool) leave(dial chan dialed) {
-	if dial == nil {
-		return
+// connect makes one attempt at a connection, until the server ends.
+func (p *pool) connect() error {
+	defer p.dialing.Add(-1)
+	s := p.server
+	ctx, cancel := context.WithTimeout(s.ctx, mostDialTimeouts*s.dialTimeout())
+	defer cancel()
+	one, err := s.greet(ctx, p.use)
+	if err != nil {
+		return err
 	}
-	p.left.Add(1)
-	go func() {
-		d := <-dial
-		p.left.Add(-1)
-		if d.err == nil {
-			p.put(d.socket)
-		}
-	}()
+	p.put(one)
+	return nil
 }
 
 // put puts a socket away for the next caller.

@@ -175,7 +175,7 @@ func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error
 	if err != nil {
 		return nil, err
 	}
-	one, err := owner.connect(ctx, listening)
+	one, err := owner.listening.get(ctx)
 	if err != nil {
 		return nil, err
 	}
