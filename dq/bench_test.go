@@ -210,7 +210,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	}
 	var group sync.WaitGroup
 	for range takers {
-		group.Go(func() { takeSome(ctx, on.queue, note) })
+		group.Go(func() { _ = consume(ctx, on.queue, 1, func(v string) { note(v) }) })
 	}
 	group.Wait()
 	d.rate = float64(came) / max(last.Sub(first).Seconds(), 1e-3)
@@ -220,17 +220,6 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 		if call.Args[0] == "EVALSHA" {
 			d.longest = max(d.longest, call.Duration)
 		}
-	}
-}
-
-// takeSome takes one value, and what else is there, until ctx ends.
-func takeSome(ctx context.Context, queue *dq.Taker[string], note func(...string)) {
-	for {
-		one, err := queue.Take(ctx)
-		if err != nil {
-			return
-		}
-		note(one)
 	}
 }
 

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -168,7 +165,7 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.Sender[string]) {
 	t.Helper()
 	ctx := deadline(t)
-	ticket, err := d.OfferTicket(ctx, "moved", time.Hour)
+	ticket, err := d.Queue.Offer(ctx, "moved", time.Hour)
 	require.NoError(t, err)
 	ticket, err = d.Reschedule(ctx, ticket, 2*time.Hour)
 	require.NoError(t, err)
@@ -401,67 +398,10 @@ func takeLoop(ctx context.Context, q *dq.Taker[string]) (string, error) {
 	}
 }
 
-// counted is values that came, each with how often.
-type counted struct {
-	mu   sync.Mutex
-	seen map[string]int
-	all  chan struct{} // closed when want different ones have come
-	want int
-}
-
-func (c *counted) add(values ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range values {
-		c.seen[v]++
-		if c.seen[v] == 1 && len(c.seen) == c.want {
-			close(c.all)
-		}
-	}
-}
-
-// requireOnce fails unless every value has come by the end of ctx, each once.
-func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
-	t.Helper()
-	select {
-	case <-c.all:
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var missing, twice []string
-	for i := range c.want {
-		switch n := c.seen[fmt.Sprint(i)]; {
-		case n == 0:
-			missing = append(missing, fmt.Sprint(i))
-		case n > 1:
-			twice = append(twice, fmt.Sprint(i))
-		}
-	}
-	require.Empty(t, missing, "lost")
-	require.Empty(t, twice, "came twice")
-}
-
 // observeReturned has the values that go back to a queue told on a channel.
 func observeReturned() (dq.Option, <-chan dq.Requeued) {
 	returned := make(chan dq.Requeued, 10)
 	return on(func(e dq.Requeued) { returned <- e }), returned
-}
-
-// alone marks a test that counts goroutines: it does not run beside others.
-func alone(t *testing.T) (noLeak func()) {
-	t.Helper()
-	before := runtime.NumGoroutine()
-	return func() {
-		t.Helper()
-		for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(until) {
-				var now strings.Builder
-				_ = pprof.Lookup("goroutine").WriteTo(&now, 1)
-				require.Fail(t, "goroutines leak", "%d before, now:\n%s", before, &now)
-			}
-		}
-	}
 }
 
 // The two releases pack members in different layouts, and send scripts by their text

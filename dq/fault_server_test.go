@@ -43,15 +43,7 @@ func (b *bundle) announced(t *testing.T, ctx context.Context, value string, due 
 // taken takes values in the background, over failures as a caller would.
 func (b *bundle) taken(ctx context.Context) <-chan string {
 	got := make(chan string, 100)
-	go func() {
-		for {
-			v, err := takeLoop(ctx, b.queue)
-			if err != nil {
-				return
-			}
-			got <- v
-		}
-	}()
+	go func() { _ = consume(ctx, b.queue, 1, func(v string) { got <- v }) }()
 	return got
 }
 
@@ -504,10 +496,14 @@ type taken struct {
 	more   chan struct{}
 }
 
+func newTaken() *taken {
+	return &taken{values: make(map[string]time.Time), more: make(chan struct{}, 1)}
+}
+
 // consume takes until the test ends.
 func (f *follower) consume(t *testing.T, workers int) *taken {
 	t.Helper()
-	k := &taken{values: make(map[string]time.Time), more: make(chan struct{}, 1)}
+	k := newTaken()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -590,7 +586,7 @@ func labelled(name string) string {
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
 	var own []string
 	for _, stack := range strings.Split(b.String(), "\n\n") {
-		if strings.Contains(stack, fmt.Sprintf("%q:%q", "fault", name)) && strings.Contains(stack, "dq-bench/dq.") {
+		if strings.Contains(stack, fmt.Sprintf("%q:%q", "fault", name)) && strings.Contains(stack, "dq-bench/dq") {
 			own = append(own, stack)
 		}
 	}

@@ -132,9 +132,6 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 			defer cancel()
 			_, _ = q.Take(ctx)
 		},
-		"PollWithin": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
-			_, _ = q.PollWithin(ctx, 200*time.Millisecond)
-		},
 		"in its second turn": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
 			ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 			defer cancel()

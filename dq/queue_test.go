@@ -255,35 +255,6 @@ func TestPartitionsAreSpread(t *testing.T) {
 	}
 }
 
-// Every partition of every name lies where it should, and says which it is.
-func FuzzPartitionName(f *testing.F) {
-	f.Add("orders", uint16(0))
-	f.Add("app:Zürich ✓", uint16(1023))
-	f.Add("}", uint16(7))
-	f.Fuzz(func(t *testing.T, name string, number uint16) {
-		i := int(number) % 1024
-		got := dq.PartitionName(name, i)
-		var k int
-		_, err := fmt.Sscanf(strings.TrimPrefix(got, fmt.Sprintf("%s-%d-", name, i)), "%d", &k)
-		if err != nil || got != fmt.Sprintf("%s-%d-%d", name, i, k) {
-			t.Fatalf("partition %d of %q is called %q", i, name, got)
-		}
-		if strings.Contains(name, "{") {
-			return
-		}
-		off := (wire.Slot(got) - 14736 - 6258*i + 1024*wire.Slots) % wire.Slots
-		if off > 32 && off < wire.Slots-32 {
-			t.Fatalf("partition %d of %q, %q, is %d off its place", i, name, got, off)
-		}
-		for earlier := range k {
-			off := (wire.Slot(fmt.Sprintf("%s-%d-%d", name, i, earlier)) - 14736 - 6258*i + 1024*wire.Slots) % wire.Slots
-			if off <= 32 || off >= wire.Slots-32 {
-				t.Fatalf("partition %d of %q is %q, but %d would do", i, name, got, earlier)
-			}
-		}
-	})
-}
-
 // stored returns the ticket after a way through JSON, as callers store tickets.
 func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	t.Helper()
@@ -302,7 +273,7 @@ func TestCancelWithFewRights(t *testing.T) {
 	const keys = "~orders ~redisson_delay_queue:* ~redisson_delay_queue_timeout:* ~redisson_delay_queue_channel:* &* "
 	s := redistest.Redis(t)
 	b := setupOn(t, s, "orders")
-	ticket, err := dq.NewSender(b.queue).OfferTicket(t.Context(), "v", time.Hour)
+	ticket, err := dq.NewSender(b.queue).Queue.Offer(t.Context(), "v", time.Hour)
 	require.NoError(t, err)
 	for _, command := range []string{"lrem", "zrem"} {
 		user := as(t, s, "reset on >secret "+keys+"+@all -"+command)

@@ -54,20 +54,6 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	require.ErrorIs(t, err, dq.ErrClosed)
 }
 
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	require.ErrorIs(t, b.delayed(t).Offer(t.Context(), "x", -1), dq.ErrNegativeDelay)
-	_, err := dq.NewClient(b.redis, dq.WithRelease("3.16.9"))
-	var unknown *wire.ReleaseError
-	require.ErrorAs(t, err, &unknown)
-	require.Equal(t, "3.16.8", unknown.Nearest.String())
-	ring := goredis.NewRing(&goredis.RingOptions{})
-	t.Cleanup(func() { require.NoError(t, ring.Close()) })
-	_, err = dq.NewClient(ring)
-	require.ErrorContains(t, err, "*redis.Ring")
-}
-
 // testDeadline bounds every wait for something that must happen.
 const testDeadline = 20 * time.Second
 

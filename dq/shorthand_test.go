@@ -42,11 +42,6 @@ func (q *Taker[T]) Poll(ctx context.Context) (v T, err error) {
 	return v, err
 }
 
-// Size is the length of the LIST.
-func (q *Taker[T]) Size(ctx context.Context) (int, error) {
-	return q.client.length(ctx, q.Name())
-}
-
 // Offer puts a value straight into the LIST.
 func (q *Taker[T]) Offer(ctx context.Context, value T) error {
 	data, err := encodeOffered(q.codec, value)
@@ -54,17 +49,6 @@ func (q *Taker[T]) Offer(ctx context.Context, value T) error {
 		_, err = q.client.do(ctx, q.Name(), "RPUSH", q.Name(), data)
 	}
 	return err
-}
-
-// PollWithin is a Take that ends.
-func (q *Taker[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
-	short, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	v, err := q.Take(short)
-	if err != nil && short.Err() != nil && ctx.Err() == nil {
-		return v, ErrEmpty
-	}
-	return v, err
 }
 
 // Sender offers and transfers.
@@ -85,16 +69,6 @@ func (d *Sender[T]) Offer(ctx context.Context, value T, delay time.Duration) err
 	return err
 }
 
-// OfferTicket offers.
-func (d *Sender[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
-	return d.Queue.Offer(ctx, value, delay)
-}
-
-// Size is the length of the pending list.
-func (d *Sender[T]) Size(ctx context.Context) (int, error) {
-	return d.client.length(ctx, d.names.Pending)
-}
-
 // ReadAll returns the values that wait, in the order of their offers.
 func (d *Sender[T]) ReadAll(ctx context.Context) (all []T, err error) {
 	reply, err := d.client.do(ctx, d.names.Pending, "LRANGE", d.names.Pending, 0, -1)
@@ -111,9 +85,4 @@ func (d *Sender[T]) ReadAll(ctx context.Context) (all []T, err error) {
 		all = append(all, v)
 	}
 	return all, err
-}
-
-func (c *Client) length(ctx context.Context, key string) (int, error) {
-	n, err := replyInt(c.do(ctx, key, "LLEN", key))
-	return int(n), in("size", key, err)
 }

@@ -140,20 +140,6 @@ func TestEveryReleaseHasOneVariantOfEachScript(t *testing.T) {
 	}
 }
 
-func FuzzUnpack(f *testing.F) {
-	f.Add([]byte("\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""))
-	f.Add(wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("x")))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, l := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
-			for _, size := range []int{wire.LengthSize, wire.WindowsLengthSize} {
-				if m, err := l.UnpackSized(b, size); err == nil {
-					require.Equal(t, b, m.Bytes())
-				}
-			}
-		}
-	})
-}
-
 func FuzzLookupRelease(f *testing.F) {
 	f.Add("3.16.6")
 	f.Fuzz(func(t *testing.T, text string) {
