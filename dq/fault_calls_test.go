@@ -385,7 +385,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	leaks(t, 10*time.Second, func() { takesWhileItStalls(t, direct, rdb, p) })
 }
 
-func takesWhileItStalls(t *testing.T, direct, rdb *goredis.Client, p *redistest.Proxy) {
+func takesWhileItStalls(t *testing.T, direct, rdb *goredis.Client, p *redis.Proxy) {
 	t.Helper()
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
