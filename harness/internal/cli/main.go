@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -102,6 +103,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	go func() {
 		awaitInterrupts(signals, cancel)
 		fmt.Fprintln(os.Stderr, "\ndq-bench: interrupted twice, stopping without a report")
+		program.KillAll()
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }

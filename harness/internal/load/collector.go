@@ -44,6 +44,7 @@ type collector struct {
 
 	counts      run.Counts
 	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
+	untold      int64 // items of which it is not known, in the end, whether they were offered
 	failed      int64
 	accepted    int64
 	dropped     int64 // samples
@@ -315,14 +316,17 @@ func (c *collector) offersBegun() int64 { return c.accepted + c.unsure() }
 // unsure is how many offers were not confirmed, though they may have been accepted.
 func (c *collector) unsure() int64 { return c.failed + c.unanswered }
 
-// keepHeld notes a message that is still held at the end.
-func (c *collector) keepHeld(index uint32, due, now int64) {
-	if i := int64(index); i < c.n && c.state[i]&handed != 0 {
-		c.state[i] |= held
-		if due > now {
-			c.state[i] |= notDue
-		}
+// keepHeld notes a message that is still held at the end. Its error is as add's.
+func (c *collector) keepHeld(s program.Sample, now int64) error {
+	i := int64(s.Index)
+	if s.Kind != program.Held || i >= c.n || c.state[i]&handed == 0 {
+		return wrong(s, "index", i, "a message that was handed out, as a sample h")
 	}
+	c.state[i] |= held
+	if s.A > now {
+		c.state[i] |= notDue
+	}
+	return c.dueIs(i, s.A, s)
 }
 
 // balance strikes the counts: delivered before cancelled before held before lost. unread says that the held messages could not be
@@ -349,6 +353,9 @@ func (c *collector) balance(unread bool) run.Counts {
 			c.message(int64(i)).Pending = true
 		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
+			if s&(tried|confirmed) == 0 {
+				c.untold++
+			}
 			item := c.item(int64(i))
 			due := int((cmp.Or(c.due[i], item.DueAt(item.At)) - c.start) / int64(time.Second))
 			c.intervals[max(min(due, len(c.intervals)-1), 0)].Unknown++ // of the second in which it was due, or of the last one

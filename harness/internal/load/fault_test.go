@@ -344,7 +344,7 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 		}
 		for i, h := range all {
 			if h.kept {
-				c.keepHeld(uint32(i), 0, end)
+				require.NoError(t, c.keepHeld(program.Sample{Kind: program.Held, Index: uint32(i), A: cmp.Or(c.due[i], end)}, end))
 			}
 		}
 		c.close(end, true)

@@ -315,6 +315,7 @@ var lies = map[string]struct {
 	"the same offer twice":    {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
 	"another due instant":     {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
 	"a removal of nothing":    {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
+	"an item left open":       {program.Offered, func(program.Sample) []program.Sample { return nil }, "left 1 item open"},
 	"no such kind":            {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -42,8 +43,10 @@ func (e *engine) look(ctx context.Context) look {
 			continue
 		}
 		var now program.Usage
-		result, err := m.call(ctx, askTimeout, "load.usage", nil)
-		if err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
+		result, err := m.call(ctx, e.Silence, "load.usage", nil)
+		if errors.Is(err, errSilent) {
+			m.fail(err)
+		} else if err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
 			l.programs[m.link] = now
 		}
 	}

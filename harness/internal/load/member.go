@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // member is an agent of the fleet.
@@ -133,14 +135,15 @@ func (m *member) open(ctx context.Context) error {
 	}
 	sent := time.Now()
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)
-	if errors.Is(err, errors.ErrUnsupported) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		err = fmt.Errorf("expected an answer to load.open within %s, got none", openTimeout)
+	case errors.Is(err, errors.ErrUnsupported):
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make this load (" + err.Error() + ")"}
 	}
 	var opened program.Opened
-	if err == nil {
-		if err = json.Unmarshal(result, &opened); err == nil && opened.Handle == "" {
-			err = fmt.Errorf(`expected a "handle" in answer to load.open, got %.120s`, result)
-		}
+	if err == nil && (json.Unmarshal(result, &opened) != nil || opened.Handle == "") {
+		err = fmt.Errorf(`expected a "handle" and "now" in answer to load.open, got %.120s`, result)
 	}
 	if err == nil {
 		err = m.checkClock(opened, sent)
@@ -190,6 +193,9 @@ func (m *member) onEvent(line json.RawMessage) {
 		Errors  map[string]string `json:"errors"`
 	}
 	err := json.Unmarshal(line, &told)
+	if err != nil {
+		err = fmt.Errorf(`expected "samples" in base64, got %.120s`, line)
+	}
 	e := m.engine
 	e.mu.Lock()
 	m.heard = time.Now()
@@ -197,7 +203,8 @@ func (m *member) onEvent(line json.RawMessage) {
 		err = program.Decode(told.Samples, func(s program.Sample) error { return e.add(m, s) })
 	}
 	for _, call := range program.Failing {
-		e.errs[call] = cmp.Or(e.errs[call], told.Errors[call])
+		first := told.Errors[call]
+		e.errs[call] = cmp.Or(e.errs[call], strings.ToValidUTF8(first[:min(len(first), mostError)], ""))
 	}
 	e.mu.Unlock()
 	if err != nil {
@@ -222,8 +229,11 @@ func (m *member) fail(err error) {
 
 var errSilent = errors.New("stopped answering")
 
-// mostItems bounds a line of items, in bytes.
-const mostItems = 10_000 * 32
+const (
+	// mostItems bounds a line of items, in bytes, and mostError the text of an agent's error.
+	mostItems = 10_000 * 32
+	mostError = 500
+)
 
 // handOver hands items over, a line at a time, and ends a member that says nothing. It reports whether the member is over.
 func (m *member) handOver() bool {
@@ -284,13 +294,20 @@ func (m *member) end(ctx context.Context) {
 	_, err := m.call(ctx, m.engine.Silence, "load.end", nil)
 	ended()
 	unblocking.Wait()
-	switch {
-	case err == nil:
-	case errors.Is(err, errSilent) || closed(m.link.Ended()):
+	if errors.Is(err, errSilent) || closed(m.link.Ended()) {
 		m.fail(err)
 		m.link.Kill()
-	default:
-		m.engine.note("%s: %v", m.identity(), err)
+		return
+	}
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	for _, p := range m.engine.phases {
+		if n := p.open[m.number]; n > 0 && err == nil {
+			m.broken, err = true, fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item"))
+		}
+	}
+	if err != nil {
+		m.engine.fault(m, time.Now(), err.Error())
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -383,7 +384,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 		e.notes = append(e.notes, fmt.Sprintf("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds))
 	}
 	if n := p.unsure(); n > 0 {
-		e.notes = append(e.notes, fmt.Sprintf("%d offers of the warm-up failed, the first: %s", n, e.errs["offer"]))
+		e.notes = append(e.notes, fmt.Sprintf("%d offers of the warm-up failed, the first: %s", n, cmp.Or(e.errs["offer"], "without an error")))
 	}
 	return nil
 }

@@ -266,7 +266,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
-	p.offers.Unsent = p.n - p.offersBegun()
+	p.offers.Unsent = p.n - p.offersBegun() - p.untold
 	e.tellMachine(out, p, meter, looks)
 	e.tellServer(out, p, looks)
 	e.explain(out, p)
@@ -322,7 +322,7 @@ const setBy = 500 * time.Microsecond
 // explain adds notes that the counts do not show. The engine's lock is held.
 func (e *engine) explain(out *run.Document, p *phase) {
 	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
-	if left := p.n - p.offersBegun(); left > 0 && !out.Interrupted {
+	if left := p.offers.Unsent; left > 0 && !out.Interrupted {
 		killed := ""
 		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
 			killed = ", or a process was killed before"

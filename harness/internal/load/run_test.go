@@ -221,8 +221,32 @@ func TestTakeThatIgnoresItsContextIsGivenUp(t *testing.T) {
 		release := make(chan struct{})
 		out := runVirtual(t.Context(), t, wrapped{memory(), func(q driver.Queue) driver.Queue { return deafQueue{q, release} }}, testPlan())
 		require.Equal(t, run.Counts{Offered: 1000, Lost: 1000}, out.Counts)
-		require.Contains(t, fmt.Sprint(out.Notes), "offers or takes did not end")
+		require.Contains(t, fmt.Sprint(out.AgentFaults), "offers or takes did not end")
 		close(release)
+	})
+}
+
+// liar keeps nothing, and says of a message that it is held and not due.
+type liar struct{ driver.Queue }
+
+func (liar) Offer(context.Context, []byte, time.Duration) error { return nil }
+
+func (liar) Held(context.Context) (int64, error) { return 1, nil }
+
+func (liar) Values(_ context.Context, each func([]byte)) error {
+	each(program.Payload(0xabcd, 0, time.Now().Add(time.Hour).UnixNano(), plan.MinPayload))
+	return nil
+}
+
+func TestHeldMessagesAreThoseThatWereOffered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := Run(t.Context(), Options{
+			Plan: testPlan(), Driver: wrapped{memory(), func(q driver.Queue) driver.Queue { return liar{q} }}, RunID: 0xabcd, Clock: clock.Runtime(),
+		})
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(out.AgentFaults), "load.held: h.a: expected due = sent + its delay")
+		require.EqualValues(t, 999, out.Counts.Unknown)
+		require.False(t, out.Judge(nil).Passed)
 	})
 }
 

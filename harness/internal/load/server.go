@@ -211,8 +211,8 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 }
 
 // holding reads the keys of a queue on the server, or the queues of an agent: it calls each with every message of the run that is
-// held, or with nil counts the messages, due or not.
-type holding func(ctx context.Context, each func(index uint32, due int64)) (held int64, err error)
+// held, to the first error of an agent's, or with nil counts the messages, due or not.
+type holding func(ctx context.Context, each func(program.Sample) error) (held int64, err error)
 
 // Stored reports whether an implementation of the plan keeps its messages on a server.
 func (o Options) Stored() bool {
@@ -249,13 +249,13 @@ func (e *engine) holdings() (all []holding) {
 		if kept.Guessed && asked {
 			continue
 		}
-		all = append(all, func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
+		all = append(all, func(ctx context.Context, each func(program.Sample) error) (int64, error) {
 			if each == nil {
 				return kept.Held(ctx)
 			}
 			return 0, kept.Values(ctx, func(value []byte) {
 				if index, due, ok := program.FindPayload(value, e.RunID); ok {
-					each(index, due)
+					_ = each(program.Sample{Kind: program.Held, Index: index, A: due})
 				}
 			})
 		})
@@ -265,19 +265,26 @@ func (e *engine) holdings() (all []holding) {
 
 // holding has the member list its messages.
 func (m *member) holding() holding {
-	return func(ctx context.Context, each func(index uint32, due int64)) (int64, error) {
-		var h program.HeldBy
+	return func(ctx context.Context, each func(program.Sample) error) (int64, error) {
 		result, err := m.call(ctx, askTimeout, "load.held", nil)
-		if err == nil {
-			err = json.Unmarshal(result, &h)
+		if err != nil {
+			return 0, err
 		}
-		if err != nil || each == nil {
-			return h.Held, err
+		h := program.HeldBy{Held: -1}
+		if err = json.Unmarshal(result, &h); err == nil && h.Held < 0 {
+			err = fmt.Errorf("held: expected 0 or more, got %.60s", result)
 		}
-		return h.Held, program.Decode(h.Samples, func(s program.Sample) error {
-			each(s.Index, s.A)
-			return nil
-		})
+		if err == nil && each != nil {
+			err = program.Decode(h.Samples, each)
+		}
+		if err != nil {
+			err = fmt.Errorf("reported what cannot be: load.held: %w", err)
+			m.engine.mu.Lock()
+			defer m.engine.mu.Unlock()
+			m.broken = true
+			m.engine.fault(m, m.heard, err.Error())
+		}
+		return h.Held, err
 	}
 }
 
@@ -317,12 +324,14 @@ func (e *engine) keepHeld() (unread bool) {
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
 	for _, messages := range all {
-		_, err := messages(reading, func(index uint32, due int64) {
+		_, err := messages(reading, func(s program.Sample) error {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if p, i := e.phaseOf(index); p != nil {
-				p.keepHeld(i, due, now)
+			var p *phase
+			if p, s.Index = e.phaseOf(s.Index); p == nil {
+				return wrong(s, "index", s.Index, "a message that was handed out")
 			}
+			return p.keepHeld(s, now)
 		})
 		if err != nil && e.server.Err() != nil {
 			err = context.Cause(e.server)

@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
@@ -137,4 +142,175 @@ func (a answer) value(op string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s: %w", op, a.Error)
 	}
 	return a.Result, nil
+}
+
+var units = map[string]time.Duration{
+	"ns": 1, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
+	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+// Millis converts n of a unit of docs/protocol.md to whole milliseconds, cut off as Java's TimeUnit does.
+func Millis(n int64, unit string) (int64, error) {
+	of, ok := units[unit]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("unit %q: expected ns, us, ms, s, m, h or d", unit)
+	case of < time.Millisecond:
+		return n / int64(time.Millisecond/of), nil
+	}
+	return n * int64(of/time.Millisecond), nil
+}
+
+// order is the class demo.Order of the Redisson driver program.
+type order struct {
+	_     struct{} `java:"demo.Order,serialVersionUID=1"`
+	ID    int32    `json:"id"`
+	Name  *string  `json:"name"`
+	Total *int64   `json:"total"`
+}
+
+// Value reads a typed value of docs/protocol.md into the Go type that the codecs of NamedCodec know it by.
+func Value(raw json.RawMessage) (any, error) {
+	var typed struct {
+		T     string
+		V     json.RawMessage
+		ID    int32
+		Name  *string
+		Total *string
+	}
+	if err := json.Unmarshal(raw, &typed); err != nil {
+		return nil, fmt.Errorf("expected a typed value, got %s: %w", raw, err)
+	}
+	text := strings.Trim(string(typed.V), `"`)
+	switch typed.T {
+	case "string":
+		var s string
+		err := json.Unmarshal(typed.V, &s)
+		return s, err
+	case "int":
+		n, err := strconv.ParseInt(text, 10, 32)
+		return int32(n), err
+	case "long":
+		return strconv.ParseInt(text, 10, 64)
+	case "double":
+		return strconv.ParseFloat(text, 64)
+	case "bool":
+		return strconv.ParseBool(text)
+	case "bytes":
+		return base64.StdEncoding.DecodeString(text)
+	case "pojo":
+		o := order{ID: typed.ID, Name: typed.Name}
+		if typed.Total != nil {
+			total, err := strconv.ParseInt(*typed.Total, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("total of a pojo: expected a whole number, got %q", *typed.Total)
+			}
+			o.Total = &total
+		}
+		return o, nil
+	}
+	return nil, fmt.Errorf("value type %q: expected string, int, long, double, bool, bytes or pojo", typed.T)
+}
+
+// Typed is the reverse of Value: what to encode as JSON. It fails for a type that has no form in the protocol.
+func Typed(value any) (any, error) {
+	form := func(t string, v any) (any, error) { return map[string]any{"t": t, "v": v}, nil }
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return form("string", v)
+	case int32:
+		return form("int", v)
+	case int64:
+		return form("long", strconv.FormatInt(v, 10))
+	case float64:
+		return form("double", v)
+	case bool:
+		return form("bool", v)
+	case []byte:
+		return form("bytes", v) // base64
+	case order:
+		typed := map[string]any{"t": "pojo", "id": v.ID, "name": v.Name, "total": nil}
+		if v.Total != nil {
+			typed["total"] = strconv.FormatInt(*v.Total, 10)
+		}
+		return typed, nil
+	}
+	return nil, fmt.Errorf("a value of type %T has no form in the protocol", value)
+}
+
+// CodecNames returns the names of docs/protocol.md that work at a release.
+func CodecNames(release wire.Release) []string {
+	all := []string{"string", "bytes", "long", "json", "typed-json", "kryo5", "marshalling", "serialization"}
+	if java.Default(release) != "fst" {
+		all = append(all, "default")
+	}
+	return all
+}
+
+// NamedCodec returns a codec by its name of docs/protocol.md; valueType is one of its types of values, for the codec that
+// needs one. It fails with errors.ErrUnsupported for an unknown name.
+func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
+	if name == "default" {
+		name = java.Default(release)
+	}
+	pojo := java.Class{Of: order{}}
+	switch name {
+	case "string":
+		return funcs{asText, func(data []byte) (any, error) { return string(data), nil }}, nil
+	case "long":
+		return funcs{asText, func(data []byte) (any, error) { return codec.Long{}.Decode(data) }}, nil
+	case "bytes":
+		return funcs{asBytes, func(data []byte) (any, error) { return codec.Bytes{}.Decode(data) }}, nil
+	case "json":
+		return java.NewJackson[any](java.JSONForm{BareUUIDs: !release.AtLeast(wire.Release{Major: 4, Minor: 2})}, pojo)
+	case "typed-json":
+		if valueType != "pojo" {
+			return codec.JSON[any]{}, nil // the value that its text shows
+		}
+		orders, err := java.NewJackson[*order](java.JSONForm{Plain: true})
+		return funcs{codec.JSON[any]{}.Encode, func(data []byte) (any, error) {
+			o, err := orders.Decode(data)
+			if err != nil || o == nil {
+				return nil, err
+			}
+			return *o, nil
+		}}, err
+	case "kryo5":
+		return java.NewKryo5[any](pojo)
+	case "marshalling":
+		return java.NewMarshalling[any](pojo)
+	case "serialization":
+		return java.NewSerialization[any](pojo)
+	}
+	return nil, fmt.Errorf("codec %q: expected default or one of %s: %w", name, strings.Join(CodecNames(release), ", "), errors.ErrUnsupported)
+}
+
+// funcs is a codec of two functions.
+type funcs struct {
+	encode func(any) ([]byte, error)
+	decode func([]byte) (any, error)
+}
+
+func (f funcs) Encode(value any) ([]byte, error) { return f.encode(value) }
+func (f funcs) Decode(data []byte) (any, error)  { return f.decode(data) }
+
+// asText writes scalars as Java's toString does.
+func asText(value any) ([]byte, error) {
+	switch value := value.(type) {
+	case string:
+		return []byte(value), nil
+	case int32, int64, bool, float64:
+		data, err := codec.JSON[any]{}.Encode(value)
+		return bytes.Trim(data, `"`), err // NaN is quoted
+	}
+	return nil, fmt.Errorf("a value of %T: expected a scalar, whose text is the same in Java", value)
+}
+
+func asBytes(value any) ([]byte, error) {
+	if data, ok := value.([]byte); ok {
+		return data, nil
+	}
+	return nil, fmt.Errorf("a value of %T: expected bytes, as ByteArrayCodec does", value)
 }
