@@ -30,6 +30,19 @@ type loads struct {
 // capabilities are the options of a load, for hello.
 var capabilities = []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(held)"}
 
+// left fails if a load was not closed.
+func (l *loads) left() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.agents) > 0 {
+		return errors.New("the run left in the middle of a load: it gave this agent up, or was killed")
+	}
+	return nil
+}
+
 // do runs one op. event gets the fields of each event "samples".
 func (l *loads) do(ctx context.Context, r request, event func(fields map[string]any)) (any, error) {
 	switch {

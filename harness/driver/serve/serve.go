@@ -100,12 +100,11 @@ func (s *server) serve(in io.Reader) error {
 	for range 2 {
 		select {
 		case <-answered:
-			return nil
 		case <-time.After(lastAnswers):
 			stop()
 		}
 	}
-	return nil
+	return s.loads.left()
 }
 
 // start runs a request concurrently. It can be cancelled once start has returned.

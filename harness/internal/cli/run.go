@@ -203,10 +203,8 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		Force: r.options.Load.Force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
 		About: load.About{Tool: tool(), Labels: labels},
 	}
-	if r.options.Beside {
-		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
-			return err
-		}
+	if err := series.CheckBeside(r.cases, r.options.Redis); err != nil && r.options.Beside {
+		return err
 	}
 	if err := r.checkListen(); err != nil {
 		return err

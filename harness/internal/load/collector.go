@@ -269,7 +269,9 @@ func (c *collector) taken(i int64, s program.Sample) error {
 	second.h.Lateness.Record(late)
 	second.h.PastDue.Record(a.length())
 	second.Delivered++
-	second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
+	if s.B >= c.start+c.closed*int64(time.Second) { // else its second has been put in order
+		second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
+	}
 	c.lastCame = max(c.lastCame, s.B)
 	if a.length() > int64(run.LateBound) {
 		if c.latest = append(c.latest, a); len(c.latest) >= 2*c.keeps() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -137,29 +135,22 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 		return err
 	}
 	request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {upgrade}, "Authorization": {"Bearer " + token}}
-	var there atomic.Bool
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Timeout: headTimeout}).DialContext(ctx, network, address)
-		there.Store(err == nil)
-		return conn, err
-	}
 	transport := &http.Transport{
-		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
+		DialContext: (&net.Dialer{Timeout: headTimeout}).DialContext, TLSClientConfig: config, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
 	}
-	began := time.Now()
+	began, untrusted := time.Now(), false
 	var answer *http.Response // when a run begins
 	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
-		return err == nil || there.Load() || time.Since(began) > patience || ctx.Err() != nil
+		untrusted = errors.As(err, new(*tls.CertificateVerificationError))
+		return err == nil || untrusted || errors.As(err, new(tls.RecordHeaderError)) || time.Since(began) > patience || ctx.Err() != nil
 	})
 	switch {
 	case err == nil:
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
-	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return fmt.Errorf("%s is not to be trusted: %w; name its authority: --join '%s?tls_ca=FILE'", at, err, at)
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return fmt.Errorf("%s is not to be trusted: %w; replace the certificate that --listen of the run names", at, err)
+	case untrusted:
+		return fmt.Errorf("%[1]s is not to be trusted: %[2]w; name its authority by --join '%[1]s?tls_ca=FILE', or replace the certificate of --listen", at, err)
 	default:
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}

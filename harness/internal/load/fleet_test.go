@@ -185,18 +185,6 @@ func TestManyQueuesShareTheMessages(t *testing.T) {
 	require.Equal(t, 7, out.Scenario.Queues)
 }
 
-func TestEveryMessageAtOneInstant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Delay = plan.Delay{Spans: []plan.Span{{Min: 5 * time.Second, Max: 5 * time.Second}}, Together: true}
-		start := time.Now()
-		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
-		require.Zero(t, out.Histograms.Lateness.Max())
-		require.InEpsilon(t, 5*time.Second, time.Since(start), .03)
-	})
-}
-
 func TestDriverThatLacksWhatThePlanNeeds(t *testing.T) {
 	for _, change := range []func(*plan.Plan){
 		func(p *plan.Plan) { p.Poll = time.Second }, func(p *plan.Plan) { p.Cancel.Share = .5 },

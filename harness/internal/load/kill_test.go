@@ -494,6 +494,8 @@ func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
 	r, err := wrongClock(t, "dq", false, 0)
 	require.NoError(t, err)
 	require.Equal(t, run.Counts{Offered: 600, Delivered: 600}, r.Counts)
+	_, err = wrongClock(t, "redis-list", false, 0)
+	require.ErrorContains(t, err, "cannot be given another clock", "refused before the first offer")
 }
 
 // A real Redisson follows its clock.
@@ -507,10 +509,4 @@ func TestARedissonWhoseClockIsWrong(t *testing.T) {
 	require.Zero(t, r.Counts.Lost+r.Counts.Duplicate+r.Counts.Pending)
 	require.GreaterOrEqual(t, r.Counts.Early, int64(100))
 	require.Less(t, r.Counts.Early, int64(600))
-}
-
-// A driver without a clock that can be moved is refused before the first offer.
-func TestWhoCannotBeGivenAClock(t *testing.T) {
-	_, err := wrongClock(t, "redis-list", false, 0)
-	require.ErrorContains(t, err, "cannot be given another clock")
 }

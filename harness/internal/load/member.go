@@ -103,10 +103,6 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	return result, err
 }
 
-// The most senders of a member, as a multiple of its share of the producers: what waits for answers beyond them is the
-// system's lateness.
-const growth = 4
-
 // open opens the queues of the member, and has it take.
 func (m *member) open(ctx context.Context) error {
 	e, p := m.engine, m.engine.Plan
@@ -165,9 +161,6 @@ func (m *member) open(ctx context.Context) error {
 	}()
 	return e.shareConsumers(ctx)
 }
-
-// clockTolerance is how far the clock of an agent may be off: its figures are compared with others'.
-const clockTolerance = time.Second
 
 // checkClock states the difference of the clocks of an agent on another host.
 func (m *member) checkClock(opened program.Opened, sent time.Time) error {
@@ -233,6 +226,11 @@ const (
 	// mostItems bounds a line of items, in bytes, and mostError the text of an agent's error.
 	mostItems = 10_000 * 32
 	mostError = 500
+	// growth bounds the senders of a member, as a multiple of its share of the producers: what waits for answers beyond them is
+	// the system's lateness.
+	growth = 4
+	// clockTolerance is how far the clock of an agent may be off: its figures are compared with others'.
+	clockTolerance = time.Second
 )
 
 // handOver hands items over, a line at a time, and ends a member that says nothing. It reports whether the member is over.

@@ -113,18 +113,13 @@ func (e *engine) phaseOf(index uint32) (*phase, uint32) {
 // add counts a sample of a member in its phase. The engine's lock is held.
 func (e *engine) add(m *member, s program.Sample) error {
 	var p *phase
-	p, s.Index = e.phaseOf(s.Index)
-	ofNone := slices.Contains([]program.Kind{program.Foreign, program.Corrupt, program.TakeFail, program.Dropped}, s.Kind)
-	if p == nil && ofNone {
-		p = e.phases[plan.Warmup] // which counts for nothing
+	if p, s.Index = e.phaseOf(s.Index); p == nil {
+		p = e.phases[plan.Warmup] // before the measured phase no message of it is handed out, and a sample of none counts for nothing
 	}
-	switch {
-	case p != nil:
-		return p.add(m, s)
-	case ofNone:
+	if p == nil {
 		return nil
 	}
-	return wrong(s, "index", s.Index, "a message that was handed out")
+	return p.add(m, s)
 }
 
 // allOut reports whether no more is to be handed out.
@@ -377,9 +372,6 @@ func (e *engine) warmUp(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.broke() {
-		return fmt.Errorf("in the warm-up, before anything was measured, %s %s", e.faults[0].Agent, e.faults[0].Text)
-	}
 	if e.Plan.WarmupEnds && !e.warmup.Warm {
 		e.notes = append(e.notes, fmt.Sprintf("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds))
 	}

@@ -365,11 +365,6 @@ func TestOrderAndEqualValues(t *testing.T) {
 	b.offer(t, q, "short", 0)
 	require.EqualValues(t, 2, b.held(t))
 	require.Equal(t, "short same", b.take(t, q)+" "+b.take(t, q))
-}
-
-func TestZSetCancelsAMessage(t *testing.T) {
-	b := newBench(t, Redis{zset: true})
-	q := b.open(t)
 	b.offer(t, q, "order 7", time.Hour)
 	for _, want := range []bool{true, false} {
 		removed, err := q.(driver.Remover).Remove(b.ctx, []byte("order 7"))
