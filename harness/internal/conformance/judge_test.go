@@ -342,7 +342,7 @@ func FuzzParseBaseline(f *testing.F) {
 	})
 }
 
-// Two implementations at one queue, as people deploy them; a real Redisson where there is one.
+// Two implementations at one queue, as people deploy them, and one beside a real Redisson.
 func TestTwoAtOneQueue(t *testing.T) {
 	t.Parallel()
 	pairs := [][2]string{{"dq:2.15.2", "dq:3.16.6"}, {"dq:3.21.1", "dq:4.7.0"}, {"dq:4.7.0", "redisson:4.7.0"}}
@@ -359,7 +359,7 @@ func TestTwoAtOneQueue(t *testing.T) {
 			beside, err := spec.ParseProgram(pair[1])
 			require.NoError(t, err)
 			if strings.HasPrefix(pair[1], "redisson:") {
-				javaOrSkip(t)
+				redistest.Redisson(t)
 			}
 			plan := &Plan{
 				Spec: driver, Beside: &beside, Redis: "process", Cases: cases, Level: State,

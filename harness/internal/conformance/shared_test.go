@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -262,16 +261,6 @@ func TestServerWithAFault(t *testing.T) {
 // it may be more than there are processors.
 const lanes = 8
 
-// javaOrSkip skips a test of a real Redisson if Java or Maven is missing and DQ_REQUIRE does not list redisson.
-func javaOrSkip(t *testing.T) {
-	t.Helper()
-	for _, name := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(name); err != nil && !redistest.Required("redisson") {
-			t.Skipf("no %s here, so no real Redisson runs: %v", name, err)
-		}
-	}
-}
-
 // batch is a part of the work that has a server and a program of its own.
 type batch struct {
 	name    string
@@ -422,8 +411,8 @@ var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 func TestRedisson(t *testing.T) {
 	t.Parallel()
 	cases, oracle := loaded()
-	all, names, required := len(cases), realReleases, redistest.Required("redisson")
-	javaOrSkip(t)
+	all, names := len(cases), realReleases
+	redistest.Redisson(t)
 	if !redistest.Thorough() {
 		cases, names = sampleOf(cases), realReleases[len(realReleases)-1:]
 		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), all, names[0], realReleases)
@@ -433,9 +422,6 @@ func TestRedisson(t *testing.T) {
 			spec, err := spec.ParseProgram("redisson:" + name)
 			require.NoError(t, err)
 			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
-			if err != nil && !required {
-				t.Skipf("this Redisson cannot be had here: %v", err)
-			}
 			require.NoError(t, err)
 			release := spec.Release
 			// A real Redisson has time-outs of its own on a busy machine, and to 3.45.0

@@ -101,7 +101,7 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 // poll asks again and again until ok, on the harness's own connection.
 func poll(ctx context.Context, event string, ok func() (bool, error)) error {
 	began := time.Now()
-	for ticker := time.NewTicker(2 * time.Millisecond); ; {
+	for ticker := time.NewTicker(5 * time.Millisecond); ; {
 		met, err := ok()
 		switch {
 		case err != nil && ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded): // a read can end just before its context

@@ -66,7 +66,7 @@ func (s *shared) use(t *testing.T, binary string) context.Context {
 		require.NoError(t, err)
 		allocator, release := chromedp.NewExecAllocator(context.Background(),
 			chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-			chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
+			chromedp.Flag("in-process-gpu", true), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
 			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 			chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900), chromedp.Env("TMPDIR="+profile))
 		ctx, quit := chromedp.NewContext(allocator)
