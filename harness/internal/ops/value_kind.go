@@ -72,30 +72,25 @@ func detectValue(data []byte) ValueKind {
 	case len(data) == 0:
 		return ValueKind{Codec: "string|bytes"}
 	case bytes.HasPrefix(data, []byte("\xac\xed\x00\x05")):
-		o, err := decodeValue("serialization", data)
-		if err != nil {
-			return ValueKind{Codec: "serialization"}
-		}
-		return ValueKind{"serialization", o.Class()}
+		_, class, _ := decodeValue("serialization", data)
+		return ValueKind{"serialization", class}
 	case data[0] < ' ':
 		unknown, other := new(java.ClassError), new(java.ValueError)
-		o, err := decodeValue("marshalling", data)
-		if err == nil {
-			return ValueKind{"marshalling", o.Class()}
-		} else if errors.As(err, &other) {
-			return ValueKind{Codec: "marshalling"}
+		_, class, err := decodeValue("marshalling", data)
+		if err == nil || errors.As(err, &other) {
+			return ValueKind{"marshalling", class}
 		}
-		o, err = decodeValue("kryo5", data)
-		class := kryoClass(data)
+		_, class, err = decodeValue("kryo5", data)
+		first := kryoClass(data)
 		switch {
-		case err == nil && o.Class() == "null":
+		case err == nil && class == "null":
 			return ValueKind{Codec: "kryo5"}
 		case err == nil:
-			return ValueKind{"kryo5", o.Class()}
+			return ValueKind{"kryo5", class}
 		case data[0] == 3 && errors.As(err, &other):
 			return ValueKind{"kryo5", stringType}
-		case isClassName(class) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
-			return ValueKind{"kryo5", class}
+		case isClassName(first) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
+			return ValueKind{"kryo5", first}
 		}
 	case json.Valid(data):
 		return detectJSON(data)
@@ -153,8 +148,8 @@ func detectJSON(data []byte) ValueKind {
 	return ValueKind{Codec: scalarJSON}
 }
 
-// decodeValue reads a value without Go types for its classes.
-func decodeValue(name string, data []byte) (java.Object, error) {
+// decodeValue reads a value without Go types for its classes, and names its class.
+func decodeValue(name string, data []byte) (o java.Object, class string, err error) {
 	var values codec.Codec[java.Object]
 	switch name {
 	case "kryo5":
@@ -164,7 +159,10 @@ func decodeValue(name string, data []byte) (java.Object, error) {
 	default:
 		values, _ = java.NewSerialization[java.Object]()
 	}
-	return values.Decode(data)
+	if o, err = values.Decode(data); err == nil {
+		class = o.Class()
+	}
+	return o, class, err
 }
 
 // ShowValue returns a value of a codec as JSON for people: objects with "@class" and their fields, and scalars as Java's text. It
@@ -185,16 +183,14 @@ func ShowValue(name string, data []byte) (string, error) {
 	switch name {
 	case "json", "json3", "typed-json", "typed-json3":
 		_, err = codec.JSON[any]{}.Decode(data)
-		var form *java.FormatError
-		var value *java.ValueError
-		if errors.As(err, &form) {
+		if form, ok := errors.AsType[*java.FormatError](err); ok {
 			form.Codec = name
-		} else if errors.As(err, &value) {
+		} else if value, ok := errors.AsType[*java.ValueError](err); ok {
 			value.Codec = name
 		}
 		return string(data), err
 	case "kryo5", "marshalling", "serialization":
-		shown, err = decodeValue(name, data)
+		shown, _, err = decodeValue(name, data)
 	case "long":
 		shown, err = codec.Long{}.Decode(data)
 	case "string":

@@ -161,18 +161,12 @@ func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaRep
 	defer context.AfterFunc(ctx, c.kill)()
 	late := time.AfterFunc(c.timeout, c.kill)
 	defer late.Stop()
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		lines := json.NewEncoder(c.stdin)
-		for i, r := range requests {
-			r["id"] = first + i
-			if lines.Encode(r) != nil {
-				return // the program has ended
-			}
-		}
-		_ = c.stdin.Flush()
-	}()
+	lines := json.NewEncoder(c.stdin) // the program reads while it answers
+	for i, r := range requests {
+		r["id"] = first + i
+		_ = lines.Encode(r) // one that has ended sends no answer
+	}
+	_ = c.stdin.Flush()
 	replies := make([]JavaReply, len(requests))
 	for i := range replies {
 		switch met, inTime := c.lines.Scan(), late.Reset(c.timeout); {
@@ -188,7 +182,6 @@ func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaRep
 			return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", first+i, c.lines.Bytes()))
 		}
 	}
-	<-sent
 	return replies, nil
 }
 
