@@ -87,9 +87,7 @@ func TestFindings(t *testing.T) {
 			c.make(b)
 			o := ops.LookOptions{Wait: 10 * time.Millisecond, Address: "unix:///s?db=3"}
 			if c.release != "" {
-				r, err := wire.LookupRelease(c.release)
-				require.NoError(t, err)
-				o.Release = &r
+				o.Release = new(release(t, c.release))
 			}
 			l := b.look(o)
 			require.Len(t, l.Queues, 1)
@@ -205,8 +203,7 @@ func TestSlowTransfer(t *testing.T) {
 	b.do("RENAME", b.names.Pending, "orders")
 	b.offer(bc0Lc0, time.Hour, "c")
 	absent := ops.Change{Of: "ready", Action: "cancel", Key: []byte("absent")}
-	_, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, slices.Repeat([]ops.Change{absent}, 20), -1, nil)
-	require.NoError(t, err)
+	b.apply(slices.Repeat([]ops.Change{absent}, 20))
 	require.Empty(t, slow(ops.LookOptions{}), "a cancellation is no transfer")
 }
 
@@ -283,8 +280,7 @@ func TestCluster(t *testing.T) {
 	_, _, end := b.guard(ops.GuardOptions{})
 	b.eventually(func() bool { return b.look(ops.LookOptions{}).Red == 0 }, "all overdue messages are delivered")
 	end()
-	to := bc0Lc0
-	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: &to, Yes: true, Cluster: true})
+	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: new(bc0Lc0), Yes: true, Cluster: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, m.Rewritten["waiting"])
 	b.do("SET", "orders8", "x")

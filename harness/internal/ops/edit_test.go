@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -102,8 +101,7 @@ func (b *bench) undo(file string) (made, unsure int) {
 	require.NoError(b.t, err)
 	undone, left, err := u.Plan(b.ctx, b.conn)
 	require.NoError(b.t, err)
-	results, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, undone, -1, nil)
-	require.NoError(b.t, err)
+	results, _ := b.apply(undone)
 	return strings.Count(results, "1"), len(left)
 }
 
@@ -134,19 +132,17 @@ func TestActionsAndTheirUndo(t *testing.T) {
 		{"waiting", "cancel"}, {"waiting", "deliver"}, {"waiting", "reschedule"}, {"ready", "cancel"}, {"held", "deliver"}, {"retry", "cancel"}, {"dead", "deliver"}, {"dead", "cancel"}, {"aside", "cancel"},
 	} {
 		before := b.content()
-		var undo bytes.Buffer
 		var changes []ops.Change
 		for _, i := range b.items(c.of, nil) {
 			changes = append(changes, e.Change(i, c.action, time.Now().Add(2*time.Hour).UnixMilli()))
 		}
-		results, err := e.Apply(b.ctx, changes, -1, &undo)
-		require.NoError(t, err, "%v", c)
+		results, undo := b.apply(changes)
 		require.Equal(t, strings.Repeat("1", counts[c.of]), results, "%v", c)
 		require.NotEqual(t, before, b.content(), "%v", c)
 		if c.of == "waiting" || c.of == "dead" || c.of == "aside" { // the queue shows if it was made
-			undo.Truncate(len(cut(undo.String())))
+			undo = cut(undo)
 		}
-		made, unsure := b.undo(undo.String())
+		made, unsure := b.undo(undo)
 		require.Equal(t, []int{counts[c.of], 0}, []int{made, unsure}, "%v", c)
 		after := b.content()
 		if c.of == "retry" {
@@ -182,12 +178,10 @@ func TestTakenAhead(t *testing.T) {
 			}
 			changes := []ops.Change{e.Change(b.items(of, nil)[0], action, time.Now().Add(2*time.Hour).UnixMilli())}
 			take(member)
-			var undo bytes.Buffer
-			results, err := e.Apply(b.ctx, changes, -1, &undo)
-			require.NoError(t, err)
+			results, undo := b.apply(changes)
 			require.Equal(t, "1", results, "%s %s", action, of)
 			require.Zero(t, b.count("ZCARD", ops.AheadKey("orders")))
-			made, _ := b.undo(cut(undo.String()))
+			made, _ := b.undo(cut(undo))
 			require.Equal(t, 1, made, "%s %s", action, of)
 			require.Equal(t, before, b.content())
 		}
@@ -207,13 +201,11 @@ func TestRepair(t *testing.T) {
 	before := b.content()
 	changes, err := e.Repairs(b.ctx)
 	require.NoError(t, err)
-	var undo bytes.Buffer
-	results, err := e.Apply(b.ctx, changes, -1, &undo)
-	require.NoError(t, err)
+	results, undo := b.apply(changes)
 	require.Equal(t, "111111", results)
 	l := b.look(ops.LookOptions{Queues: []string{"orders"}})
 	require.Equal(t, []string{"yellow:no-subscriber", "yellow:set-aside"}, kinds(l.Queues[0]))
-	undone, _ := b.undo(cut(undo.String())) // its last batch sets a member aside
+	undone, _ := b.undo(cut(undo)) // its last batch sets a member aside
 	require.Equal(t, 6, undone)
 	require.Equal(t, before, b.content())
 }
@@ -225,11 +217,7 @@ func TestUndoFiles(t *testing.T) {
 	site := ops.Site{Address: b.srv.URL(), Folder: t.TempDir()}
 	do := func(o *ops.Order) (p *ops.Plan, err error) {
 		o.Queue, o.Site = "orders", site
-		require.NoError(t, o.Check())
-		if p, err = o.Plan(b.ctx, ops.NewEditor(b.conn, o.Queue)); err == nil {
-			err = p.Apply(b.ctx, b.conn)
-		}
-		return p, err
+		return b.order(b.conn, o)
 	}
 	cancelled := func() (file, text string) {
 		b.do("FLUSHALL")
@@ -311,8 +299,7 @@ func TestExportIntoImport(t *testing.T) {
 	b.do("FLUSHALL")
 	changes, err := e.Import(strings.NewReader(lines.String()))
 	require.NoError(t, err)
-	results, err := e.Apply(b.ctx, changes, -1, nil)
-	require.NoError(t, err)
+	results, _ := b.apply(changes)
 	require.Equal(t, "1111", results)
 	require.Equal(t, before, b.content())
 
@@ -354,9 +341,7 @@ func TestRandomChanges(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	r, err := wire.LookupRelease("4.7.0")
-	require.NoError(t, err)
-	offer, _ := r.Script(wire.ScriptOffer)
+	offer, _ := release(t, "4.7.0").Script(wire.ScriptOffer)
 	send := redis.NewScript(offer.Body)
 	e := ops.NewEditor(b.conn, "orders")
 	both := redis.NewScript(`local set, list = redis.call('zrange', KEYS[1], 0, -1), redis.call('lrange', KEYS[2], 0, -1) table.sort(set) table.sort(list) return {set, list}`)
@@ -420,8 +405,7 @@ func TestRandomChanges(t *testing.T) {
 		if len(changes) == 0 {
 			continue
 		}
-		results, err := e.Apply(b.ctx, changes, -1, nil)
-		require.NoError(t, err)
+		results, _ := b.apply(changes)
 		changed += strings.Count(results, "1")
 		for i, r := range results {
 			if action == "cancel" && r == '1' {
@@ -472,8 +456,11 @@ func (q *quoting) Do(_ context.Context, requests ...ops.JavaRequest) (all []ops.
 	return all, nil
 }
 
-func (b *bench) migrate(o ops.MigrateOptions) (*ops.Migration, error) {
-	return ops.Migrate(b.ctx, b.conn, "orders", o)
+func (b *bench) migrate(o ops.MigrateOptions) *ops.Migration {
+	b.t.Helper()
+	m, err := ops.Migrate(b.ctx, b.conn, "orders", o)
+	require.NoError(b.t, err)
+	return m
 }
 
 // Members go to the other layout and back, and no byte tells.
@@ -489,13 +476,10 @@ func TestMigrateThereAndBack(t *testing.T) {
 	b.do("SADD", scripts.UnlistingOf("orders").Unlisted[0], unlisted)
 	b.do("ZADD", ops.AheadKey("orders"), time.Now().Add(time.Hour).UnixMilli(), b.member(dLc0, "held"))
 	before, order := b.content(), fmt.Sprint(b.list(b.names.Pending))
-	recent, old := bc0Lc0, dLc0
-	plan, err := b.migrate(ops.MigrateOptions{To: &recent})
-	require.NoError(t, err)
+	plan := b.migrate(ops.MigrateOptions{To: new(bc0Lc0)})
 	require.Equal(t, map[string]int64{"waiting": 300, "ahead": 1}, plan.Planned)
 	require.Equal(t, before, b.content(), "a plan changes nothing")
-	done, err := b.migrate(ops.MigrateOptions{To: &recent, Yes: true})
-	require.NoError(t, err)
+	done := b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 	require.Equal(t, plan.Planned, done.Rewritten)
 	require.Zero(t, done.Left)
 	require.EqualValues(t, 1, b.count("SCARD", scripts.UnlistingOf("orders").Unlisted[0]))
@@ -504,8 +488,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, wire.LayoutBc0Lc0, u.Layout)
 	}
-	_, err = b.migrate(ops.MigrateOptions{To: &old, Yes: true})
-	require.NoError(t, err)
+	b.migrate(ops.MigrateOptions{To: new(dLc0), Yes: true})
 	require.Equal(t, before, b.content())
 	require.Equal(t, order, fmt.Sprint(b.list(b.names.Pending)))
 }
@@ -515,25 +498,19 @@ func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 	b := setup(t)
 	b.offer(dLc0, time.Hour, "a")
 	b.listen()
-	to := bc0Lc0
-	done, err := b.migrate(ops.MigrateOptions{To: &to, Yes: true})
-	require.NoError(t, err)
+	done := b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 	require.Contains(t, done.Refusal, "dq-bench guard orders --ahead 5s")
 	require.Empty(t, done.Rewritten)
 	_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}, AlwaysAhead: true})
 	b.eventually(func() bool { return b.count("EXISTS", ops.GuardingKey("orders")) == 1 }, "the guard says so")
-	done, err = b.migrate(ops.MigrateOptions{To: &to, Yes: true})
-	require.NoError(t, err)
+	done = b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 	require.EqualValues(t, 1, done.Rewritten["waiting"])
 	end()
 	b.do("DEL", ops.GuardingKey("orders"))
-	to = dLc0
-	done, err = b.migrate(ops.MigrateOptions{To: &to, Yes: true, Force: true})
-	require.NoError(t, err)
+	done = b.migrate(ops.MigrateOptions{To: new(dLc0), Yes: true, Force: true})
 	require.EqualValues(t, 1, done.Rewritten["waiting"])
-	to = bc0Lc0
 	b.do("SET", ops.AheadKey("orders"), "of another type")
-	done, err = b.migrate(ops.MigrateOptions{To: &to, Force: true})
+	done, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: new(bc0Lc0), Force: true})
 	require.ErrorContains(t, err, "WRONGTYPE")
 	require.Empty(t, done.Planned, "a part of it is no plan")
 }
@@ -545,24 +522,17 @@ func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
 	b.offer(dLc0, time.Hour, "\x04>\x05hello") // of Marshalling
 	b.offer(dLc0, time.Hour, "text")
 	b.do("RPUSH", "orders", "a value") // not of this migration
-	release, err := wire.LookupRelease("4.7.0")
-	require.NoError(t, err)
-	layout := release.Layout()
+	reads := release(t, "4.7.0")
 	before := b.content()
 	for _, yes := range []bool{false, true} {
-		plan, err := b.migrate(ops.MigrateOptions{To: &layout, Reads: &release, Yes: yes})
-		require.NoError(t, err)
+		plan := b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: yes})
 		require.Equal(t, "Redisson 4.7.0 lacks the codec of 1 message: marshalling; add --codec marshalling:kryo5 --release 3.18.1:4.7.0", plan.Refusal)
 		require.Equal(t, before, b.content())
 	}
-	done, err := b.migrate(ops.MigrateOptions{To: &layout, Reads: &release, Yes: true, Force: true})
-	require.NoError(t, err)
+	done := b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true, Force: true})
 	require.EqualValues(t, 2, done.Rewritten["waiting"])
-	old, err := wire.LookupRelease("3.16.6") // which has both codecs
-	require.NoError(t, err)
-	layout = old.Layout()
-	done, err = b.migrate(ops.MigrateOptions{To: &layout, Reads: &old, Yes: true})
-	require.NoError(t, err)
+	reads = release(t, "3.16.6") // which has both codecs
+	done = b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true})
 	require.EqualValues(t, 2, done.Rewritten["waiting"])
 }
 
@@ -578,17 +548,14 @@ func TestMigrateCodec(t *testing.T) {
 	l := scripts.LeaseNamesOf("orders")
 	b.do("ZADD", l.Leases, 1, "id1")
 	b.do("HSET", l.Bodies, "id1", "42")
-	to := bc0Lc0
-	o := ops.MigrateOptions{To: &to, From: "string", As: "json", Yes: true, Java: &quoting{left: 60}}
-	_, err := b.migrate(o)
+	o := ops.MigrateOptions{To: new(bc0Lc0), From: "string", As: "json", Yes: true, Java: &quoting{left: 60}}
+	_, err := ops.Migrate(b.ctx, b.conn, "orders", o)
 	require.ErrorContains(t, err, "killed")
 	o.Java = &quoting{left: 1000}
-	done, err := b.migrate(o)
-	require.NoError(t, err)
+	done := b.migrate(o)
 	require.Len(t, done.Refused, 1)
 	require.EqualValues(t, 1, done.Left)
-	again, err := b.migrate(o)
-	require.NoError(t, err)
+	again := b.migrate(o)
 	require.Empty(t, again.Rewritten)
 	require.ElementsMatch(t, []string{`"7"`, `"text"`}, b.list("orders"))
 	require.Equal(t, `"42"`, b.do("HGET", l.Bodies, "id1"))
@@ -602,7 +569,6 @@ func TestMigrateCodec(t *testing.T) {
 	require.Len(t, seen, 41)
 	require.True(t, seen[`"39"`] && seen["no"])
 	o.From, o.As = "marshalling", "serialization"
-	wrong, err := b.migrate(o)
-	require.NoError(t, err)
+	wrong := b.migrate(o)
 	require.Contains(t, wrong.Refusal, "no value seems to be written by marshalling")
 }

@@ -100,15 +100,39 @@ func (b *bench) offer(l wire.Layout, in time.Duration, value string) string {
 }
 
 // transfer is that of a Redisson.
-func (b *bench) transfer(release string) error {
-	r, err := wire.LookupRelease(release)
-	require.NoError(b.t, err)
-	s, _ := r.Script(wire.ScriptTransfer)
-	err = b.conn.Run(b.ctx, redis.NewScript(s.Body), []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
+func (b *bench) transfer(version string) error {
+	s, _ := release(b.t, version).Script(wire.ScriptTransfer)
+	err := b.conn.Run(b.ctx, redis.NewScript(s.Body), []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
 	if err == redis.Nil { //nolint:errorlint // this very value
 		return nil
 	}
 	return err
+}
+
+func release(t *testing.T, version string) wire.Release {
+	t.Helper()
+	r, err := wire.LookupRelease(version)
+	require.NoError(t, err)
+	return r
+}
+
+// order carries out an order.
+func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
+	b.t.Helper()
+	require.NoError(b.t, o.Check())
+	if p, err = o.Plan(b.ctx, ops.NewEditor(conn, o.Queue)); err == nil {
+		err = p.Apply(b.ctx, conn)
+	}
+	return p, err
+}
+
+// apply makes changes, and returns their results and the undo file.
+func (b *bench) apply(changes []ops.Change) (results, undo string) {
+	b.t.Helper()
+	var file strings.Builder
+	results, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, changes, -1, &file)
+	require.NoError(b.t, err)
+	return results, file.String()
 }
 
 func (b *bench) eventually(met func() bool, what string) {
@@ -123,12 +147,7 @@ func TestEachCommandIsRefused(t *testing.T) {
 	leases := scripts.LeaseNamesOf("orders")
 	order := func(verb, of, to string) func(redis.Conn) error {
 		return func(conn redis.Conn) error {
-			o := &ops.Order{Verb: verb, Queue: "orders", Of: []string{of}, All: true, To: to, Site: ops.Site{Folder: t.TempDir()}}
-			require.NoError(t, o.Check())
-			plan, err := o.Plan(b.ctx, ops.NewEditor(conn, "orders"))
-			if err == nil {
-				err = plan.Apply(b.ctx, conn)
-			}
+			_, err := b.order(conn, &ops.Order{Verb: verb, Queue: "orders", Of: []string{of}, All: true, To: to, Site: ops.Site{Folder: t.TempDir()}})
 			return err
 		}
 	}
@@ -145,8 +164,7 @@ func TestEachCommandIsRefused(t *testing.T) {
 		"cancel": order("cancel", "waiting", ""), "deliver": order("deliver", "waiting", ""), "reschedule": order("reschedule", "waiting", "2h"), "deliver held": order("deliver", "held", ""),
 		"doctor": doctor(), "doctor orders": doctor("orders"),
 		"migrate": func(conn redis.Conn) error {
-			to := bc0Lc0
-			m, err := ops.Migrate(b.ctx, conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
+			m, err := ops.Migrate(b.ctx, conn, "orders", ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 			if err == nil && m.Refusal != "" {
 				err = errors.New(m.Refusal)
 			}

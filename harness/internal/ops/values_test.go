@@ -22,7 +22,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -34,9 +33,7 @@ var update = flag.Bool("update-types", false, "write types_test.go anew")
 func jarsOf(t *testing.T, version string) []string {
 	t.Helper()
 	redistest.Redisson(t, version)
-	release, err := wire.LookupRelease(version)
-	require.NoError(t, err)
-	jars, err := redisson.Jars(t.Context(), release, func(line string) { t.Log(line) })
+	jars, err := redisson.Jars(t.Context(), release(t, version), func(line string) { t.Log(line) })
 	if err != nil {
 		redistest.Missing(t, "redisson", err)
 	}
