@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -73,6 +75,8 @@ const (
 //go:embed changes.txt
 var factsText string
 
+var labelled = regexp.MustCompile(`(?m)^(back|cases|meets): (.*)$`)
+
 // properties are the facts of a release, by name. Each was watched on real releases.
 var properties = map[string]func(wire.Release) string{
 	layoutFact:                   func(r wire.Release) string { return r.Layout().String() },
@@ -110,21 +114,13 @@ func Between(from, to string) func(wire.Release) bool {
 // facts are all of them, in the order of the text, with one for each codec that some releases lack.
 func facts() (all []Fact) {
 	for _, block := range strings.Split("\n\n"+factsText, "\n\n= ")[1:] {
-		var f Fact
-		f.What, block, _ = strings.Cut(block, "\n")
-		for line := range strings.Lines(block) {
-			head, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			switch head {
-			case "back":
-				f.back = rest
-			case "cases":
-				f.cases = strings.Fields(rest)
-			case "meets":
-				f.meets = strings.Fields(rest)
-			default:
-				f.Means = strings.TrimSpace(f.Means + " " + strings.TrimSpace(line))
-			}
+		what, block, _ := strings.Cut(block, "\n")
+		said := map[string]string{}
+		for _, m := range labelled.FindAllStringSubmatch(block, -1) {
+			said[m[1]] = m[2]
 		}
+		means := strings.Fields(labelled.ReplaceAllString(block, ""))
+		f := Fact{What: what, Means: strings.Join(means, " "), back: said["back"], cases: strings.Fields(said["cases"]), meets: strings.Fields(said["meets"])}
 		if f.of = properties[f.What]; f.of != nil {
 			all = append(all, f)
 			continue
@@ -151,8 +147,7 @@ func factsBetween(from, to wire.Release) []Fact {
 		f.Stops = f.What == layoutFact || f.What == codecByDefault || f.codec != "" && f.To != codecThere
 		changed = append(changed, f)
 	}
-	rank := map[bool]int{false: 1}
-	slices.SortStableFunc(changed, func(a, b Fact) int { return cmp.Compare(rank[a.Stops], rank[b.Stops]) })
+	slices.SortStableFunc(changed, func(a, b Fact) int { return cmp.Compare(web.Flag(b.Stops), web.Flag(a.Stops)) })
 	return changed
 }
 
