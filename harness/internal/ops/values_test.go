@@ -200,26 +200,18 @@ func TestSpringBootJar(t *testing.T) {
 	jars := jarsOf(t, "3.16.6")
 	classes := classesOf(t, jars)
 	temp := t.TempDir()
-	boot := filepath.Join(temp, "app.jar")
+	boot, content := filepath.Join(temp, "app.jar"), t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(content, "BOOT-INF/classes"), os.DirFS(classes)))
+	require.NoError(t, os.Mkdir(filepath.Join(content, "BOOT-INF/lib"), 0o700))
+	for _, library := range jars {
+		data, err := os.ReadFile(library)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(content, "BOOT-INF/lib", filepath.Base(library)), data, 0o600))
+	}
 	file, err := os.Create(boot)
 	require.NoError(t, err)
 	jar := zip.NewWriter(file)
-	add := func(name, from string) {
-		content, err := os.ReadFile(from)
-		require.NoError(t, err)
-		w, err := jar.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		require.NoError(t, err)
-		_, err = w.Write(content)
-		require.NoError(t, err)
-	}
-	inside, err := filepath.Glob(filepath.Join(classes, "acme", "*.class"))
-	require.NoError(t, err)
-	for _, class := range inside {
-		add("BOOT-INF/classes/acme/"+filepath.Base(class), class)
-	}
-	for _, library := range jars {
-		add("BOOT-INF/lib/"+filepath.Base(library), library)
-	}
+	require.NoError(t, jar.AddFS(os.DirFS(content)))
 	require.NoError(t, jar.Close())
 	require.NoError(t, file.Close())
 
