@@ -21,17 +21,17 @@ import (
 
 // Census is the content of a queue, member by member.
 type Census struct {
-	Values  []Value   `json:"values"` // by codec and class
-	Samples []Message `json:"samples"`
-	Due     []Bucket  `json:"due"` // by the time until they are due
-	Never   int64     `json:"never_due"`
-	Ghosts  int64     `json:"ghosts"`
-	Orphans int64     `json:"orphans"`
-	Again   int64     `json:"listed_again"`
-	Windows int64     `json:"of_windows"`
-	Listens []string  `json:"listens,omitempty"` // all clients with a subscription: the server does not name the channel
-	Memory  int64     `json:"memory_bytes"`
-	Unsure  string    `json:"unsure,omitempty"`
+	Values  []Value  `json:"values"` // by codec and class
+	Samples []Item   `json:"samples"`
+	Due     []Bucket `json:"due"` // by the time until they are due
+	Never   int64    `json:"never_due"`
+	Ghosts  int64    `json:"ghosts"`
+	Orphans int64    `json:"orphans"`
+	Again   int64    `json:"listed_again"`
+	Windows int64    `json:"of_windows"`
+	Listens []string `json:"listens,omitempty"` // all clients with a subscription: the server does not name the channel
+	Memory  int64    `json:"memory_bytes"`
+	Unsure  string   `json:"unsure,omitempty"`
 }
 
 // Value counts values of one kind.
@@ -49,39 +49,40 @@ type Bucket struct {
 	end int64 // in ms from now
 }
 
-// Message is a member for people.
-type Message struct {
+// Item is a message in a part of a queue.
+type Item struct {
+	Of     string  `json:"of"`
 	ID     string  `json:"id"` // hex
 	DueMS  float64 `json:"due_ms"`
 	Layout string  `json:"layout"`
 	Codec  string  `json:"codec,omitempty"`
 	Class  string  `json:"class,omitempty"`
 	Value  string  `json:"value,omitempty"`
+	Index  int64   `json:"index,omitempty"` // in the destination
 
+	key   string // the member, the id of a lease, or the value
+	count string // of hand-outs
 	value []byte
 }
 
-// messageOf takes a member apart.
-func messageOf(raw string, score float64, redact bool) Message {
-	m := Message{ID: hex.EncodeToString([]byte(raw[:min(len(raw), 8)])), DueMS: score, Layout: "unreadable"}
-	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
+// memberOf takes a member apart.
+func memberOf(of, member string, score float64) Item {
+	i := Item{Of: of, ID: hex.EncodeToString([]byte(member[:min(len(member), 8)])), DueMS: score, Layout: "unreadable", key: member}
+	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
 	if err != nil {
-		return m
+		return i
 	}
-	m.ID, m.Layout = hex.EncodeToString(u.ID[:]), u.Layout.String()
+	i.ID, i.Layout = hex.EncodeToString(u.ID[:]), u.Layout.String()
 	if u.LengthSize == wire.WindowsLengthSize {
-		m.Layout += "-windows"
+		i.Layout += "-windows"
 	}
-	return m.of(u.Value, redact)
+	return i.with(u.Value)
 }
 
-// of is the message of a value, shown in a line of at most 200 bytes.
-func (m Message) of(value []byte, redact bool) Message {
+// with has a value, shown in a line of at most 200 bytes.
+func (i Item) with(value []byte) Item {
 	const most = 200
 	kind := DetectValue(value)
-	if m.value, m.Codec, m.Class = value, kind.Codec, kind.Class; redact {
-		return m
-	}
 	shown, err := ShowValue(kind.Likeliest(), value)
 	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
 		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
@@ -89,8 +90,8 @@ func (m Message) of(value []byte, redact bool) Message {
 	if len(shown) > most {
 		shown = strings.ToValidUTF8(shown[:most], "") + "…"
 	}
-	m.Value = shown
-	return m
+	i.value, i.Codec, i.Class, i.Value = value, kind.Codec, kind.Class, shown
+	return i
 }
 
 var seed = maphash.MakeSeed()
@@ -123,7 +124,7 @@ const (
 
 // census reads all members of a queue, in calls of about a millisecond.
 func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
-	c := &Census{Values: []Value{}, Samples: []Message{}, Due: []Bucket{}}
+	c := &Census{Values: []Value{}, Samples: []Item{}, Due: []Bucket{}}
 	q.Census = c
 	if len(q.wrong) > 0 {
 		return nil
@@ -131,7 +132,10 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	x, kinds := index{}, map[Value]int64{}
 	q.Layouts, c.Due = map[string]int64{}, slices.Clone(buckets)
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
-		m := messageOf(z.Member, z.Score, d.options.Redact)
+		m := memberOf("waiting", z.Member, z.Score)
+		if d.options.Redact {
+			m.Value = ""
+		}
 		if len(x) < maxCensus {
 			x.add(z.Member)
 		}
@@ -165,7 +169,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	slices.SortFunc(c.Values, func(a, b Value) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))
 	})
-	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
+	slices.SortFunc(c.Samples, func(a, b Item) int { return cmp.Compare(a.DueMS, b.DueMS) })
 	if len(x) >= maxCensus {
 		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
 	} else {

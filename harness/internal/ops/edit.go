@@ -27,16 +27,6 @@ var Parts = []string{"waiting", "ahead", "ready", "held", "retry", "dead", "asid
 // finds a member in both parts, and its undo puts it back among the waiting ones.
 func isPacked(of string) bool { return of == "waiting" || of == "ahead" }
 
-// Item is a message in a part of a queue.
-type Item struct {
-	Of string `json:"of"`
-	Message
-	Index int64 `json:"index,omitempty"` // in the destination
-
-	key   string // the member, the id of a lease, or the value
-	count string // of hand-outs
-}
-
 // Editor changes messages of one queue.
 type Editor struct {
 	conn  redis.Conn
@@ -76,7 +66,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		return walk(ctx, e.conn, e.names.Destination, func(first int64, entries []string) error {
 			for i, entry := range slices.Backward(entries) {
 				at := first + int64(i)
-				if err := try(Item{Of: of, Message: valueOf("#"+strconv.FormatInt(at, 10), entry, 0), Index: at, key: entry}); err != nil {
+				if err := try(Item{Of: of, ID: "#" + strconv.FormatInt(at, 10), Layout: "value", Index: at, key: entry}.with([]byte(entry))); err != nil {
 					return err
 				}
 			}
@@ -86,7 +76,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	leases := scripts.LeaseNamesOf(e.names.Destination)
 	return zscan(ctx, e.conn, e.set(of), func(z redis.Z) error {
 		if isPacked(of) || of == "aside" {
-			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
+			return try(memberOf(of, z.Member, z.Score))
 		}
 		r, _ := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
 		value, err := r[0].Text()
@@ -98,13 +88,8 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		if of != "dead" && (of == "retry") != (failed != "" && failed == given) {
 			return nil
 		}
-		return try(Item{Of: of, Message: valueOf(z.Member, value, z.Score), key: z.Member, count: cmp.Or(given, "1")})
+		return try(Item{Of: of, ID: z.Member, DueMS: z.Score, Layout: "value", key: z.Member, count: cmp.Or(given, "1")}.with([]byte(value)))
 	})
-}
-
-// valueOf is a Message of a value outside of a member.
-func valueOf(id, value string, score float64) Message {
-	return Message{ID: id, DueMS: score, Layout: "value"}.of([]byte(value), false)
 }
 
 // Filter chooses messages; a nil one chooses all.
@@ -295,7 +280,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 	var all []Change
 	add := func(action, member string, score float64, due int64) {
-		all = append(all, e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due))
+		all = append(all, e.Change(Item{Of: "waiting", DueMS: score, key: member}, action, due))
 	}
 	x := index{}
 	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
@@ -372,18 +357,13 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 }
 
 // Line shows an item.
-func (i Item) Line(now time.Time) string {
-	if i.Layout != "value" {
-		return fmt.Sprintf("%-7s %s", i.Of, i.line(now))
-	}
-	return strings.TrimSpace(fmt.Sprintf("%-7s %s  %s %s  %s", i.Of, i.ID, i.Codec, i.Class, i.Value))
-}
+func (i Item) Line(now time.Time) string { return fmt.Sprintf("%-7s %s", i.Of, i.line(now)) }
 
 // Shown names the message of a change.
 func (c Change) Shown() string {
 	if !isPacked(c.Of) && c.Of != "aside" {
 		return fmt.Sprintf("%.80q", c.Key)
 	}
-	m := messageOf(string(c.Key), 0, false)
+	m := memberOf(c.Of, string(c.Key), 0)
 	return strings.TrimSpace(m.ID + " " + m.Value)
 }

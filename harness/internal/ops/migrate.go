@@ -207,7 +207,7 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 		err = walk(ctx, w.editor.conn, w.editor.names.Pending, func(first int64, entries []string) error {
 			var batch []Item
 			for _, e := range entries {
-				batch = append(batch, Item{Of: "waiting", Message: messageOf(e, 0, false), key: e})
+				batch = append(batch, memberOf("waiting", e, 0))
 			}
 			return w.rewrite(ctx, slices.DeleteFunc(batch, func(i Item) bool { return !w.needs(i) }), first, true)
 		})

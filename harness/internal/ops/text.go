@@ -25,7 +25,7 @@ var doctorText string
 
 // views are functions of the text and of the page.
 var views = map[string]any{
-	"finding": Finding.text, "line": (*Queue).line, "message": Message.line, "item": Item.Line, "now": time.Now, "fields": func(i Item) (string, error) {
+	"finding": Finding.text, "line": (*Queue).line, "message": Item.line, "item": Item.Line, "now": time.Now, "fields": func(i Item) (string, error) {
 		fields, err := json.MarshalIndent(i, "", "  ")
 		return string(fields), err
 	},
@@ -103,17 +103,19 @@ func (f Finding) text(of string) string {
 	return b.String()
 }
 
-// line is a message in a line.
-func (m Message) line(now time.Time) string {
-	due, in := "never", int64(m.DueMS)-now.UnixMilli()
+// line is a message in a line, without its part.
+func (i Item) line(now time.Time) string {
+	due, in := "never", int64(i.DueMS)-now.UnixMilli()
 	switch {
-	case isNever(m.DueMS):
+	case i.Layout == "value":
+		return strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", i.ID, i.Codec, i.Class, i.Value))
+	case isNever(i.DueMS):
 	case in >= 0:
 		due = "in " + text.Span(in)
 	default:
 		due = text.Span(-in) + " ago"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(m.ID, "(empty)"), due, m.Layout, m.Codec, m.Class, m.Value))
+	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(i.ID, "(empty)"), due, i.Layout, i.Codec, i.Class, i.Value))
 }
 
 // Lines shows each queue in a line, for a log.
