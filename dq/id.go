@@ -10,11 +10,15 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// newID is the 8 random bytes that make equal values different members. Releases since 3.21.1 send them raw; earlier
-// ones send them as a signed 64-bit little-endian number in decimal.
-func (c *config) newID() (id [8]byte) {
-	binary.LittleEndian.PutUint64(id[:], c.random())
-	return id
+// newID draws the 8 random bytes that make equal values different members, and returns the argument of the offer script that
+// has them packed. Releases since 3.21.1 send them raw; earlier ones send a signed 64-bit number in decimal.
+func (c *config) newID() (argument []byte, id [8]byte) {
+	random := c.random()
+	if c.release.Layout() == wire.LayoutDLc0 {
+		return strconv.AppendInt(nil, int64(random), 10), wire.DoubleID(int64(random))
+	}
+	binary.LittleEndian.PutUint64(id[:], random)
+	return id[:], id
 }
 
 // below draws a duration from 0 to n.
@@ -31,14 +35,3 @@ func lockedSource(s rand.Source) func() uint64 {
 		return s.Uint64()
 	}
 }
-
-// idArgument returns an id in the form that the layout's offer script takes.
-func idArgument(l wire.Layout, id [8]byte) []byte {
-	if l == wire.LayoutDLc0 {
-		return strconv.AppendInt(nil, idNumber(id), 10)
-	}
-	return id[:]
-}
-
-// idNumber returns an id as the number that earlier releases send.
-func idNumber(id [8]byte) int64 { return int64(binary.LittleEndian.Uint64(id[:])) }

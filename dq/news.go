@@ -76,15 +76,7 @@ func (s *scheduler) offered(t *task, due int64) {
 	if s.client.strict || due >= t.known.Load() {
 		return
 	}
-	due = max(due, s.now()+ownGrace.Milliseconds())
-	for {
-		known := t.known.Load()
-		if due >= known {
-			return
-		}
-		if t.known.CompareAndSwap(known, due) {
-			s.post(func() { s.announce(t, due) })
-			return
-		}
+	if due = max(due, s.now()+ownGrace.Milliseconds()); due < t.known.Load() {
+		s.post(func() { s.announce(t, due) })
 	}
 }

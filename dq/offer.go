@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
@@ -81,11 +82,11 @@ func (q *Queue[T]) offer(ctx context.Context, delay time.Duration, values ...T) 
 		if err != nil {
 			return Ticket{}, 0, fmt.Errorf("dq: offer to %q: %w", q.Name(), err)
 		}
-		id := q.client.newID()
+		argument, id := q.client.newID()
 		if i == 0 {
-			first = q.client.ticketOf(due, id)
+			first = Ticket{due: due, id: id}
 		}
-		r.Commands = append(r.Commands, q.offerCommand(due, id, data))
+		r.Commands = append(r.Commands, append(slices.Clip(q.offerHead), due, argument, data))
 	}
 	for retry := (conn.Backoff{}); ; {
 		var n int
@@ -145,10 +146,4 @@ func (q *Queue[T]) prepareOffers() {
 	script, _ := q.client.release.Script(wire.ScriptOffer)
 	q.offers = q.client.scriptRequest(script, n.Destination)
 	q.offerHead = q.client.scriptCommand("EVALSHA", script, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, nil)
-}
-
-// offerCommand returns the command that runs the offer script.
-func (q *Queue[T]) offerCommand(due int64, id [8]byte, data []byte) []any {
-	command := append(make([]any, 0, len(q.offerHead)+3), q.offerHead...)
-	return append(command, due, idArgument(q.client.release.Layout(), id), data)
 }

@@ -13,8 +13,7 @@ import (
 func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	t.running = false
 	s.observe(t, m, err, took)
-	announced := t.due
-	s.setDue(t, announced)
+	s.place(t)
 	switch {
 	case err != nil:
 		s.failedTransfer(t, err)

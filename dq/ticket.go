@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // ErrNotWaiting is wrapped by the error of a late Cancel: the message has been
@@ -55,12 +53,4 @@ func ParseTicket(text string) (Ticket, error) {
 		return Ticket{}, fmt.Errorf("dq: expected a ticket such as %q, got %.60q", "1795329218107-08af82252204180b", text)
 	}
 	return t, nil
-}
-
-// ticketOf returns the ticket of a member that is offered with this id.
-func (c *Client) ticketOf(due int64, id [8]byte) Ticket {
-	if c.release.Layout() == wire.LayoutDLc0 {
-		id = wire.DoubleID(idNumber(id))
-	}
-	return Ticket{due: due, id: id}
 }

@@ -121,9 +121,6 @@ func (s *scheduler) parseScore(reply any) (int64, error) {
 	if !ok {
 		return noDue, fmt.Errorf("expected a score from the server, got %T", reply)
 	}
-	if due, err := strconv.ParseInt(score, 10, 64); err == nil {
-		return due, nil
-	}
 	due, err := strconv.ParseFloat(score, 64)
 	if err != nil {
 		return noDue, fmt.Errorf("expected a score in milliseconds, got %q", score)

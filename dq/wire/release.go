@@ -35,11 +35,7 @@ var releasesText string
 var releases = func() []Release {
 	var all []Release
 	for line := range strings.Lines(releasesText) {
-		r, err := ParseRelease(strings.TrimSpace(line))
-		if err != nil {
-			panic("wire: releases.txt: " + err.Error())
-		}
-		all = append(all, r)
+		all = append(all, must(ParseRelease(strings.TrimSpace(line))))
 	}
 	return all
 }()

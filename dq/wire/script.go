@@ -3,7 +3,6 @@ package wire
 import (
 	"embed"
 	"encoding/csv"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -87,15 +86,7 @@ func (s *Script) SentBy(r Release) bool {
 // loadScripts reads the embedded catalogue. Its files are part of the program,
 // so that a fault in them is a fault of the build.
 func loadScripts() []Script {
-	f, err := scriptFiles.Open("scripts/variants.csv")
-	if err != nil {
-		panic("wire: " + err.Error())
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		panic("wire: scripts/variants.csv: " + err.Error())
-	}
+	rows := must(csv.NewReader(must(scriptFiles.Open("scripts/variants.csv"))).ReadAll())
 	column := make(map[string]int)
 	for i, name := range rows[0] {
 		column[name] = i
@@ -103,32 +94,31 @@ func loadScripts() []Script {
 	var all []Script
 	for _, row := range rows[1:] {
 		get := func(name string) string { return row[column[name]] }
-		body, err := scriptFiles.ReadFile("scripts/" + get("file"))
-		if err != nil {
-			panic("wire: " + err.Error())
-		}
-		variant := get("variant")
+		body, variant := must(scriptFiles.ReadFile("scripts/"+get("file"))), get("variant")
 		all = append(all, Script{
 			Name: ScriptName(strings.TrimSuffix(strings.TrimRight(variant, "0123456789"), "-v")), Variant: variant, Object: get("object"), Method: get("method"),
 			SHA1: get("sha1"), Body: string(body), Keys: get("keys"), Args: get("args"),
 			Reply: get("reply"), Cost: get("cost"), File: get("file"), RecordedFrom: get("recorded_from"),
 			ranges: [2]releaseRange{
-				mustRange(get("first_2x"), get("last_2x")),
-				mustRange(get("first_3x"), get("last_3x")),
+				rangeOf(get("first_2x"), get("last_2x")),
+				rangeOf(get("first_3x"), get("last_3x")),
 			},
 		})
 	}
 	return all
 }
 
-func mustRange(first, last string) releaseRange {
+func rangeOf(first, last string) releaseRange {
 	if first == "" {
 		return releaseRange{}
 	}
-	f, err1 := ParseRelease(first)
-	l, err2 := ParseRelease(last)
-	if err1 != nil || err2 != nil {
-		panic(fmt.Sprintf("wire: scripts/variants.csv: bad range %q to %q", first, last))
+	return releaseRange{must(ParseRelease(first)), must(ParseRelease(last))}
+}
+
+// must panics at a fault of an embedded file.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("wire: " + err.Error())
 	}
-	return releaseRange{f, l}
+	return v
 }

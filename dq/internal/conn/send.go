@@ -147,18 +147,14 @@ func (s *sending) goOn(ctx context.Context, next target) bool {
 	return Pause(ctx, s.wait) == nil
 }
 
-// find sees to it that there is a server to send to.
-func (s *sending) find(ctx context.Context) (err error) {
-	if s.to.server == nil {
-		s.to.server, err = s.conns.topology.owner(ctx, s.Key)
-	}
-	return err
-}
-
 // try sends the remaining commands, keeps their results, and returns the target of the rest.
 func (s *sending) try(ctx context.Context) (next target, again bool) {
-	if err := s.find(ctx); err != nil {
-		return s.fail(err)
+	if s.to.server == nil {
+		owner, err := s.conns.topology.owner(ctx, s.Key)
+		if err != nil {
+			return s.fail(err)
+		}
+		s.to.server = owner
 	}
 	commands := s.wrap()
 	if s.Pops || s.Alone {
