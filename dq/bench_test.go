@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -225,14 +224,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 
 func benchmarkOn(b *testing.B, s *redis.Server, options ...dq.Option) *bundle {
 	b.Helper()
-	opt, err := goredis.ParseURL(s.URL())
-	require.NoError(b, err)
-	on := &bundle{server: s, redis: goredis.NewClient(opt), names: wire.NamesOf("orders")}
-	b.Cleanup(func() { _ = on.redis.Close() })
-	on.client, err = dq.NewClient(on.redis, options...)
-	require.NoError(b, err)
-	on.queue = dq.NewTaker(on.client, "orders", codec.String{})
-	return on
+	return bundleOf(b, s, clientOf(b, connect(b, s.URL()), options...), "orders")
 }
 
 // offered is what each offer of the benchmarks offers.
@@ -387,7 +379,7 @@ func BenchmarkTakeover(b *testing.B) {
 	defer offers.Close()
 	var latest time.Duration
 	for range kills {
-		other := process(b, s)
+		other := process(b, s.URL(), nil, transfers).Process
 		listen(b, on.redis, 2)
 		for i := range messages {
 			delay := 100*time.Millisecond + time.Duration(i)*apart

@@ -135,13 +135,8 @@ func TestFaultCloseCutsNoPoll(t *testing.T) {
 			for round := range rounds {
 				b := setupOn(t, s, "orders")
 				ctx := deadline(t)
-				texts := make([]string, values)
-				for i := range texts {
-					texts[i] = string(rune('a' + i))
-				}
-				for _, v := range texts {
-					require.NoError(t, b.redis.RPush(ctx, "orders", v).Err())
-				}
+				texts := numbered(values)
+				b.push(t, texts...)
 				q, err := dq.NewQueue(b.client, "orders", codec.String{})
 				require.NoError(t, err)
 				var mu sync.Mutex
@@ -378,7 +373,6 @@ func TestFaultCloseIsBounded(t *testing.T) {
 
 // A server that accepts and says nothing, as one whose process stands still.
 func TestFaultTakesDoNotPileUpDials(t *testing.T) {
-	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
 	direct, rdb := connect(t, s.URL()), connect(t, "redis://"+p.Addr)
@@ -387,8 +381,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 
 func takesWhileItStalls(t *testing.T, direct, rdb *goredis.Client, p *redis.Proxy) {
 	t.Helper()
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
+	client := clientOf(t, rdb)
 	queue := dq.NewTaker(client, "orders", codec.String{})
 	p.Set(redis.Fault{Stall: true}, nil)
 	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,9 +36,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	p.Set(redis.Fault{Delay: 480 * time.Millisecond}, nil)
 	rdb := connect(t, "redis://"+p.Addr+"?dial_timeout=1s")
 	observe, returned := observeReturned()
-	client, err := dq.NewClient(rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	client := clientOf(t, rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
 	direct, ctx := connect(t, s.URL()), deadline(t)
 	short, cancel := context.WithCancel(ctx)
 	taken := make(chan error, takes)
@@ -50,7 +47,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 		}()
 	}
 	require.Eventually(t, func() bool { return strings.Count(direct.ClientList(ctx).Val(), "flags=b ") == takes }, testDeadline, time.Millisecond)
-	_, err = direct.Pipelined(ctx, func(p goredis.Pipeliner) error {
+	_, err := direct.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i := range takes {
 			p.RPush(ctx, fmt.Sprint("orders", i), "v")
 		}
@@ -94,11 +91,9 @@ func TestFaultAReplyWithoutEnd(t *testing.T) {
 		}
 		return ":1\r\n"
 	})
-	client, err := dq.NewClient(connect(t, "redis://"+address), dq.WithMostReply(1<<20))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	client := clientOf(t, connect(t, "redis://"+address), dq.WithMostReply(1<<20))
 	q := dq.NewTaker(client, "orders", codec.String{})
-	_, err = client.Redisson(deadline(t), wire.ScriptReadAll, []string{"T"})
+	_, err := client.Redisson(deadline(t), wire.ScriptReadAll, []string{"T"})
 	require.ErrorContains(t, err, "without end")
 	_, err = q.Take(deadline(t))
 	require.ErrorContains(t, err, "without end")
@@ -251,9 +246,6 @@ func named(t *testing.T, nodes []*redis.Node, name string) (n int) {
 // Close in the middle of a fail-over returns in time and leaves nothing behind.
 func TestFaultCloseDuringAFailover(t *testing.T) {
 	t.Parallel()
-	type set struct {
-		nodes func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient)
-	}
 	sentinel := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
 		s := redistest.Sentinel(t, 1)
 		rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{
@@ -266,7 +258,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 		rdb := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
 		return c.Nodes(), func() *redis.Node { return ownerOf(t, c, "orders") }, rdb
 	}
-	for name, s := range map[string]set{"sentinel": {sentinel}, "cluster": {cluster}} {
+	for name, set := range map[string]func(*testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient){"sentinel": sentinel, "cluster": cluster} {
 		for fault, end := range map[string]func(*redis.Node) error{
 			"killed": (*redis.Node).Kill,
 			"paused": (*redis.Node).Pause,
@@ -274,11 +266,10 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 		} {
 			t.Run(name+" "+fault, func(t *testing.T) {
 				t.Parallel()
-				nodes, owner, rdb := s.nodes(t)
+				nodes, owner, rdb := set(t)
 				defer rdb.Close()
 				leaks(t, 5*time.Second, func() {
-					client, err := dq.NewClient(rdb)
-					require.NoError(t, err)
+					client := clientOf(t, rdb)
 					queue := dq.NewTaker(client, "orders", codec.String{})
 					delayed := dq.NewSender(queue)
 					require.NoError(t, delayed.Ready(deadline(t)))
@@ -320,8 +311,7 @@ func TestFaultCloseAtAnyMoment(t *testing.T) {
 
 func closeAtSomeMoment(t *testing.T, rdb *goredis.Client) {
 	t.Helper()
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
+	client := clientOf(t, rdb)
 	queue := dq.NewTaker(client, "orders", codec.String{})
 	d := dq.NewSender(queue)
 	var calls sync.WaitGroup
@@ -384,9 +374,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	defer ring.Close()
 	_, err = dq.NewClient(ring)
 	require.ErrorContains(t, err, "*redis.Ring")
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	defer client.Close()
+	client := clientOf(t, rdb)
 	requireRefused := func(want string, c *dq.Client, name string, values codec.Codec[string]) {
 		t.Helper()
 		q, err := dq.NewQueue(c, name, values)
@@ -406,9 +394,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	}
 	away := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer away.Close()
-	cluster, err := dq.NewClient(away)
-	require.NoError(t, err)
-	defer cluster.Close()
+	cluster := clientOf(t, away)
 	for _, name := range []string{"{}", "}{", "a{b"} {
 		requireRefused("must share a slot", cluster, name, codec.String{})
 	}
@@ -432,24 +418,13 @@ func (c mapCodec) Decode(data []byte) (string, error)  { return c[""].Decode(dat
 func (c chanCodec) Encode(v string) ([]byte, error)    { return (<-c).Encode(v) }
 func (c chanCodec) Decode(data []byte) (string, error) { return (<-c).Decode(data) }
 
-// logProgram names the variable under which the test below runs itself as a program.
-const logProgram = "DQ_TEST_LOG_ADDR"
-
 // A server that is away is no reason to write to stderr, which is what go-redis does with lines of its log.
 func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	t.Parallel()
-	if addr := os.Getenv(logProgram); addr != "" {
-		logWhileAway(t, addr)
-		return
-	}
 	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
-	ctx := deadline(t)
-	program := exec.CommandContext(ctx, os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$")
-	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
 	var stderr bytes.Buffer
-	program.Stderr = &stderr
-	require.NoError(t, program.Start())
-	_, err := p.Wait(ctx, waiting("BLPOP"))
+	program := process(t, "redis://"+p.Addr, &stderr)
+	_, err := p.Wait(deadline(t), waiting("BLMOVE"))
 	require.NoError(t, err)
 	p.Refuse()
 	p.Reset()
@@ -460,25 +435,8 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	<-time.After(500 * time.Millisecond)
 	require.NoError(t, p.Heal())
 	p.Reset()
-	require.NoError(t, program.Wait())
+	<-time.After(500 * time.Millisecond)
+	require.NoError(t, program.Process.Kill())
+	require.Error(t, program.Wait())
 	require.Empty(t, stderr.String())
-}
-
-// logWhileAway is the program: it uses a server that goes away and comes back.
-func logWhileAway(t *testing.T, addr string) {
-	rdb := goredis.NewClient(&goredis.Options{Addr: addr})
-	defer rdb.Close()
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	defer client.Close()
-	queue := dq.NewTaker(client, "orders", codec.String{})
-	d := dq.NewSender(queue)
-	ctx := deadline(t)
-	require.NoError(t, d.Ready(ctx))
-	for range 4 {
-		ctx, cancel := context.WithTimeout(ctx, 600*time.Millisecond)
-		_, _ = takeLoop(ctx, queue)
-		cancel()
-		_ = d.Offer(t.Context(), "v", time.Hour)
-	}
 }

@@ -114,11 +114,9 @@ func TestFaultAHandshakeThatFails(t *testing.T) {
 	for want, url := range map[string]string{
 		"DB index is out of range": "redis://:secret@" + s.Addr + "/99", "WRONGPASS": "redis://:wrong@" + s.Addr, "refused": "redis://127.0.0.1:1",
 	} {
-		client, err := dq.NewClient(connect(t, url), dq.WithOfferRetryTimeout(100*time.Millisecond))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, client.Close()) })
+		client := clientOf(t, connect(t, url), dq.WithOfferRetryTimeout(100*time.Millisecond))
 		taker := dq.NewTaker(client, "orders", codec.String{})
-		_, err = taker.Take(deadline(t))
+		_, err := taker.Take(deadline(t))
 		require.ErrorContains(t, err, want)
 		sender := dq.NewSender(taker)
 		err = sender.Offer(deadline(t), "v", 0)
@@ -342,13 +340,7 @@ func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *red
 // at gives a bundle whose Client uses that URL.
 func at(t *testing.T, s *redis.Server, url string, options ...dq.Option) *bundle {
 	t.Helper()
-	b := &bundle{server: s, redis: connect(t, s.URL()), names: wire.NamesOf("orders")}
-	client, err := dq.NewClient(connect(t, url), options...)
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	b.client = client
-	b.queue = dq.NewTaker(client, "orders", codec.String{})
-	return b
+	return bundleOf(t, s, clientOf(t, connect(t, url), options...), "orders")
 }
 
 // as gives a bundle whose Client is a user with these rights, as ACL SETUSER takes them.
@@ -363,13 +355,13 @@ func as(t *testing.T, s *redis.Server, rights string, options ...dq.Option) *bun
 	return at(t, s, "redis://app:secret@"+s.Addr, options...)
 }
 
-func closeWithin(t *testing.T, c *dq.Client, bound time.Duration) {
+func closeWithin(t testing.TB, c *dq.Client, bound time.Duration) {
 	t.Helper()
 	within(t, bound, "Close", func() { require.NoError(t, c.Close()) })
 }
 
 // within runs f and fails if that takes longer than bound.
-func within(t *testing.T, bound time.Duration, what string, f func()) {
+func within(t testing.TB, bound time.Duration, what string, f func()) {
 	t.Helper()
 	began := time.Now()
 	f()

@@ -149,9 +149,7 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 			t.Parallel()
 			s := redistest.Process(t)
 			b := setupOn(t, s, "orders")
-			client, err := dq.NewClient(connect(t, s.URL()), quick())
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = client.Close() })
+			client := clientOf(t, connect(t, s.URL()), quick())
 			q := dq.NewTaker(client, "orders", codec.String{})
 			ctx := deadline(t)
 			for range 2 { // the second time, with connections that are there already
@@ -221,8 +219,7 @@ func TestFaultAClusterIsBackWithoutScripts(t *testing.T) {
 			return "$-1\r\n"
 		})
 		rdb := goredis.NewClient(&goredis.Options{Addr: address})
-		client, err := dq.NewClient(rdb, dq.WithClockStepDetection(false))
-		require.NoError(t, err)
+		client := clientOf(t, rdb, dq.WithClockStepDetection(false))
 		d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 		require.NoError(t, d.Offer(deadline(t), "m", 1e12), "down for %d", down)
 		require.NoError(t, client.Close())

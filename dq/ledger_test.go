@@ -139,6 +139,9 @@ func (l *ledger) missing() (n int) {
 // ledgerAt is the variable that makes the test binary a Worker, which prints what it does, of the queue "orders".
 const ledgerAt = "DQ_TEST_LEDGER_AT"
 
+// transfers, as a variable with its value, has it take nothing and only transfer.
+const transfers = "DQ_TEST_TRANSFERS=1"
+
 // observeLedger has told called with the kind and the id of each Event of a delivery.
 func observeLedger(told func(kind, id string)) dq.Option {
 	return dq.WithObserver(func(e dq.Event) {
@@ -178,6 +181,9 @@ func workInProcess(url string) error {
 	q, err := dq.NewQueue(client, "orders", codec.String{})
 	if err != nil {
 		return err
+	}
+	if slices.Contains(os.Environ(), transfers) {
+		select {}
 	}
 	o := dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease}
 	if os.Getenv(poison) != "" {

@@ -58,15 +58,8 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 const testDeadline = 20 * time.Second
 
 // TestMain has more tests at a time than processors: they wait for servers, pauses and due times.
-// A test that needs another process runs this binary with transfersAt or ledgerAt.
+// A test that needs another process runs this binary with ledgerAt.
 func TestMain(m *testing.M) {
-	if url := os.Getenv(transfersAt); url != "" {
-		if err := transferInProcess(url); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	if url := os.Getenv(ledgerAt); url != "" {
 		if err := workInProcess(url); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -100,17 +93,21 @@ func setup(t *testing.T, options ...dq.Option) *bundle {
 
 func setupOn(t *testing.T, s *redis.Server, queue string, options ...dq.Option) *bundle {
 	t.Helper()
-	rdb := connect(t, s.URL())
+	return bundleOf(t, s, clientOf(t, connect(t, s.URL()), options...), queue)
+}
+
+func bundleOf(t testing.TB, s *redis.Server, client *dq.Client, queue string) *bundle {
+	t.Helper()
+	return &bundle{server: s, redis: connect(t, s.URL()), client: client, queue: dq.NewTaker(client, queue, codec.String{}), names: wire.NamesOf(queue)}
+}
+
+// clientOf returns a client that ends with the test, and in time.
+func clientOf(t testing.TB, rdb goredis.UniversalClient, options ...dq.Option) *dq.Client {
+	t.Helper()
 	client, err := dq.NewClient(rdb, options...)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	return &bundle{
-		server: s,
-		redis:  rdb,
-		client: client,
-		queue:  dq.NewTaker(client, queue, codec.String{}),
-		names:  wire.NamesOf(queue),
-	}
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	return client
 }
 
 func connect(t testing.TB, url string) *goredis.Client {

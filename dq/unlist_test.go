@@ -3,13 +3,12 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,10 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -52,26 +49,6 @@ func (b *bundle) fillInOrder(t testing.TB, layout wire.Layout, order []int, due 
 	}
 }
 
-// passes collects the passes that a client makes.
-type passes struct {
-	mu  sync.Mutex
-	all []dq.Unlisted
-}
-
-func (p *passes) observer() dq.Option {
-	return on(func(e dq.Unlisted) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.all = append(p.all, e)
-	})
-}
-
-func (p *passes) made() []dq.Unlisted {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.all)
-}
-
 // takeAll takes values until n have come.
 func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []string {
 	t.Helper()
@@ -98,13 +75,13 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var p passes
-			b := setup(t, append(given.options, p.observer())...)
+			var passes atomic.Int64
+			b := setup(t, append(given.options, on(func(dq.Unlisted) { passes.Add(1) }))...)
 			start := time.Now().Add(time.Second).UnixMilli()
 			b.fill(t, wire.LayoutBc0Lc0, given.n, func(i int) int64 { return start + int64(i)*given.spread.Milliseconds()/int64(given.n) })
 			b.delayed(t)
 			takeAll(t, deadline(t), b.queue, min(given.n, 2))
-			require.Empty(t, p.made())
+			require.Zero(t, passes.Load())
 			require.Equal(t, []bool{false}, b.redis.ScriptExists(t.Context(), scripts.Unlist().SHA1).Val())
 		})
 	}
@@ -115,8 +92,8 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 func TestShortDelaysInALongQueue(t *testing.T) {
 	t.Parallel()
 	const long, short = 12_000, 40
-	var p passes
-	b := setup(t, p.observer())
+	var passes atomic.Int64
+	b := setup(t, on(func(dq.Unlisted) { passes.Add(1) }))
 	later := time.Now().Add(time.Hour).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, long, func(int) int64 { return later })
 	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
@@ -127,7 +104,7 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 		require.NoError(t, d.Offer(t.Context(), want[i], 2*time.Second+time.Duration(i)*20*time.Millisecond))
 	}
 	require.Equal(t, want, takeAll(t, deadline(t), b.queue, short))
-	require.Empty(t, p.made())
+	require.Zero(t, passes.Load())
 	require.Equal(t, []bool{true}, b.redis.ScriptExists(t.Context(), scripts.Transfer().SHA1).Val())
 	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
 }
@@ -212,7 +189,7 @@ func TestFaultAKilledClientIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	b := setupOn(t, s, "orders")
-	other := process(t, s)
+	other := process(t, s.URL(), nil, transfers).Process
 	listen(t, b.redis, 1)
 	d := b.delayed(t)
 	listen(t, b.redis, 2)
@@ -239,31 +216,12 @@ func TestFaultAKilledClientIsReplaced(t *testing.T) {
 	t.Logf("at most %s past due", longest)
 }
 
-// transfersAt is the variable that makes the test binary a client that only transfers, of the
-// queue "orders" of that server.
-const transfersAt = "DQ_TEST_TRANSFERS_AT"
-
-// process runs such a client in a process of its own.
-func process(t testing.TB, s *redis.Server) *os.Process {
+// process runs the program of ledgerAt for the queue "orders" of a server, and kills it at the end of the test.
+func process(t testing.TB, url string, stderr io.Writer, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // killed by the test
-	cmd.Env = append(os.Environ(), transfersAt+"="+s.URL())
+	cmd.Env, cmd.Stderr = append(os.Environ(), append(env, ledgerAt+"="+url)...), stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process
-}
-
-// transferInProcess is what that process does, until its parent kills it.
-func transferInProcess(url string) error {
-	opt, err := goredis.ParseURL(url)
-	if err != nil {
-		return err
-	}
-	client, err := dq.NewClient(goredis.NewClient(opt))
-	if err != nil {
-		return err
-	}
-	dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
-	<-time.After(time.Minute)
-	return client.Close()
+	return cmd
 }
