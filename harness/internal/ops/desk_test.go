@@ -27,17 +27,16 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
-// desk serves the page of a server, which has been looked at; look looks again.
-func (b *bench) desk(o ops.DeskOptions) (page string, look func()) {
+// desk serves the page of a server, which has been looked at.
+func (b *bench) desk(o ops.DeskOptions) (page string) {
 	b.t.Helper()
 	o.Conn, o.Token, o.Folder = b.conn, "secret", b.t.TempDir()
 	desk, doctor := ops.NewDesk(o), ops.NewDoctor(b.conn, ops.LookOptions{Wait: time.Millisecond})
 	s, err := web.Serve(b.t.Context(), "127.0.0.1:0", desk, nil, nil)
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { require.NoError(b.t, s.Close()) })
-	look = func() { desk.Set(doctor.Look(b.ctx)) }
-	look()
-	return s.URL(), look
+	desk.Set(doctor.Look(b.ctx))
+	return s.URL()
 }
 
 // asks returns a client of the page, with a token as a person who opened the address; a form is posted.
@@ -80,7 +79,7 @@ func TestDeskGuards(t *testing.T) {
 		{ops.DeskOptions{Changes: true}, "secret", 200, 200},
 		{ops.DeskOptions{Open: true}, "secret", 200, 403},
 	} {
-		page, _ := b.desk(c.options)
+		page := b.desk(c.options)
 		ask := asks(t, page, c.token)
 		status, _ := ask("", nil)
 		require.Equal(t, c.get, status, "%+v", c)
@@ -89,7 +88,7 @@ func TestDeskGuards(t *testing.T) {
 		status, _ = ask("plan?name=orders", cancel)
 		require.Equal(t, c.set, status, "%+v", c)
 	}
-	page, _ := b.desk(ops.DeskOptions{Open: true, Changes: true})
+	page := b.desk(ops.DeskOptions{Open: true, Changes: true})
 	require.EqualValues(t, 1, b.count("ZCARD", b.names.TimeoutSet))
 	_, text := asks(t, page, "secret")("plan?name=orders", url.Values{"verb": {"import"}, "lines": {strings.Repeat("a", 9<<20)}})
 	require.Contains(t, text, "a form of at most 8 MiB")
@@ -103,7 +102,7 @@ func TestDeskVerbs(t *testing.T) {
 	b := setup(t)
 	b.offer(bc0Lc0, time.Hour, `{"orderId":7}`)
 	b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "ghost"))
-	page, _ := b.desk(ops.DeskOptions{Open: true, Changes: true})
+	page := b.desk(ops.DeskOptions{Open: true, Changes: true})
 	ask := asks(t, page, "secret")
 	do := func(form url.Values) {
 		t.Helper()
@@ -160,7 +159,7 @@ func TestDeskRedacts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.offer(bc0Lc0, time.Hour, `{"secretValue":7}`)
-	page, _ := b.desk(ops.DeskOptions{Open: true, Changes: true, Redact: true})
+	page := b.desk(ops.DeskOptions{Open: true, Changes: true, Redact: true})
 	for path, form := range map[string]url.Values{"": nil, "queue?name=orders": nil, "export?name=orders": nil, "plan?name=orders": {"verb": {"cancel"}, "all": {"1"}}} {
 		_, body := asks(t, page, "secret")(path, form)
 		require.NotContains(t, body, "secretValue")

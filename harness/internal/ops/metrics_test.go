@@ -82,28 +82,22 @@ func TestServerHole(t *testing.T) {
 // The table of gauges in the documentation is that of the code.
 func TestTableOfGauges(t *testing.T) {
 	t.Parallel()
-	var table strings.Builder
-	table.WriteString("\n|gauge|meaning|\n|---|---|\n")
+	table := "\n|gauge|meaning|\n|---|---|\n"
 	for _, g := range gauges {
-		labels := ""
-		if g.labels != "" {
-			labels = "{" + g.labels + "}"
-		}
-		fmt.Fprintf(&table, "|`%s%s`|%s|\n", g.name, labels, g.help)
+		labels := strings.TrimSuffix("{"+g.labels+"}", "{}")
+		table += fmt.Sprintf("|`%s%s`|%s|\n", g.name, labels, g.help)
 	}
-	table.WriteString("\n")
-	const file, begin, end = "../../../docs/operate.md", "<!-- gauges: go test ./harness/internal/ops -run Gauges -update -->\n", "<!-- /gauges -->\n"
+	const file = "../../../docs/operate.md"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(data), begin)
-	require.True(t, ok)
-	have, after, ok := strings.Cut(rest, end)
-	require.True(t, ok)
+	section := regexp.MustCompile(`(?s)(<!-- gauges: .*? -->\n).*(<!-- /gauges -->\n)`)
+	require.True(t, section.Match(data))
+	want := section.ReplaceAllString(string(data), "${1}"+table+"\n${2}")
 	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		return
 	}
-	require.Equal(t, table.String(), have, "run 'go test ./harness/internal/ops -run Gauges -update' and look at what changed")
+	require.Equal(t, want, string(data), "run 'go test ./harness/internal/ops -run Gauges -update' and look at what changed")
 }
 
 // Dashboard and alerts ask for nothing but what is served.
