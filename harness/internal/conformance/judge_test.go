@@ -26,17 +26,14 @@ import (
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
-// crashing is a program that is gone when an op is called.
-type crashing struct {
+// altered is a program with another function around its calls, which are made by next.
+type altered struct {
 	program.Program
-	op string
+	call func(op string, params any, next func() (json.RawMessage, error)) (json.RawMessage, error)
 }
 
-func (p crashing) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	if op == p.op {
-		return nil, errors.New("driver program has ended")
-	}
-	return p.Program.Call(ctx, op, params)
+func (p altered) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
+	return p.call(op, params, func() (json.RawMessage, error) { return p.Program.Call(ctx, op, params) })
 }
 
 func parsed(t *testing.T, text string) *Case {
@@ -93,7 +90,12 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		runner := newTestRunner(t, crashing{spec.DQ{Release: release}.Link(true), op}, release)
+		runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), func(called string, _ any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+			if called == op {
+				return nil, errors.New("driver program has ended")
+			}
+			return next()
+		}}, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
 		require.Contains(t, result.Detail, "driver program has ended", op)
@@ -188,17 +190,6 @@ func TestReportForms(t *testing.T) {
 	require.Equal(t, "DQ.offer", suite.Cases[1].Class)
 }
 
-// wrongSize is a program whose dq.size is wrong.
-type wrongSize struct{ program.Program }
-
-func (p wrongSize) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	answer, err := p.Program.Call(ctx, op, params)
-	if op == "dq.size" && err == nil {
-		return json.RawMessage("7"), nil
-	}
-	return answer, err
-}
-
 // A failure names the statements that the case shows of the release, in every form of the report. Only the one that it
 // contradicts is broken.
 func TestAFailureCitesStatements(t *testing.T) {
@@ -206,7 +197,14 @@ func TestAFailureCitesStatements(t *testing.T) {
 	cases, err := Matching(all, "^DQ.(read/(size|foreign-member)|offer/(equal-values-are-two|negative-delay-taken)|poll/foreign-member-is-destroyed)$")
 	require.NoError(t, err)
 	release := wire.Newest()
-	runner := newTestRunner(t, wrongSize{spec.DQ{Release: release}.Link(true)}, release)
+	wrongSize := func(op string, _ any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+		answer, err := next()
+		if op == "dq.size" && err == nil {
+			return json.RawMessage("7"), nil
+		}
+		return answer, err
+	}
+	runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), wrongSize}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))

@@ -24,7 +24,6 @@ import (
 
 	statements "github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -86,7 +85,12 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t)
-	program := &throughProxy{spec.DQ{Release: r}.Link(true), proxy.url}
+	program := altered{spec.DQ{Release: r}.Link(true), func(op string, params any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+		if op == "open" {
+			params.(map[string]any)["redis"] = proxy.url
+		}
+		return next()
+	}}
 	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)
 	proxy.to.Store(runner.senders.proxy.Addr)
@@ -125,19 +129,6 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string, broken func() bo
 		}
 	}
 	return ""
-}
-
-// throughProxy has a program connect to a proxy.
-type throughProxy struct {
-	program.Program
-	url string
-}
-
-func (p *throughProxy) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	if open, ok := params.(map[string]any); ok && op == "open" {
-		open["redis"] = p.url
-	}
-	return p.Program.Call(ctx, op, params)
 }
 
 // each changes every command; f may return it as it is.
