@@ -57,11 +57,15 @@ func TestEveryStatementIsRead(t *testing.T) {
 	}
 }
 
-// Numbers of an area count from 1 in one file. Each statement has one level, and the words of RFC 2119 are for statements.
+// Numbers of an area count from 1 in one file. Each statement has one level, and the words of RFC 2119 are for statements. A
+// statement is what can be tested: a sentence or two, and no essay.
 func TestStatementsAreWellFormed(t *testing.T) {
 	last, file := map[string]int{}, map[string]string{}
-	words := map[string]int{}
+	words, sentence := map[string]int{}, regexp.MustCompile(`[.:] [A-Z]`)
 	for _, s := range All() {
+		require.True(t, strings.HasSuffix(s.Text, "."), "%s ends without a full stop", s.ID)
+		require.LessOrEqual(t, len(sentence.FindAllString(s.Text, -1)), 1, "%s has more than two sentences", s.ID)
+		require.LessOrEqual(t, len(strings.Fields(s.Text)), 50, "%s is long", s.ID)
 		parts := strings.Split(s.ID, "-")
 		last[parts[1]]++
 		require.Equal(t, fmt.Sprint(last[parts[1]]), parts[2], s.ID)

@@ -159,6 +159,10 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		}
 		require.Equal(t, want, got, name)
 	}
+	_, whole := loaded()
+	nearest, err := whole.source(parsed(t, strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/new-head-publishes")), wire.Release{Major: 3, Minor: 99})
+	require.NoError(t, err)
+	require.Equal(t, "3.52.0", nearest.release.String(), "of a release that the catalogue does not know")
 	cases := oracle.cases[wire.Release{Major: 3, Minor: 16, Patch: 6}]()
 	from := wire.Release{Major: 3, Minor: 16, Patch: 6}
 	require.True(t, sameScripts(cases[c.ID], from, wire.Release{Major: 3, Minor: 19, Patch: 0}))
@@ -170,8 +174,14 @@ func TestReportForms(t *testing.T) {
 	for i, status := range []Status{Pass, Fail, Skip, FailedAsExpected, Error} {
 		judged.Add(Result{ID: "DQ.offer/" + string(rune('a'+i)), Status: status, Requirement: "It works.", Source: "3.21.0", Detail: "because\x00"})
 	}
+	judged.Cases[0].JudgedBy = "3.52.0"
+	unknown, err := spec.ParseProgram("redisson:3.99.0")
+	require.NoError(t, err)
+	judged.StandsIn = unknown.Notice()
 	require.Equal(t, Counts{1, 1, 1, 1, 1}, judged.Counts)
 	require.Contains(t, judged.Text(), "required  It works.")
+	require.True(t, strings.HasSuffix(strings.Join(strings.Fields(judged.Text()), " "),
+		"judged: 1 by the recordings of 3.52.0. Redisson 3.99.0 is not in the catalogue: 3.52.0, the nearest that is, stands for it"), judged.Text())
 
 	var document, junit bytes.Buffer
 	require.NoError(t, judged.WriteJSON(&document))
