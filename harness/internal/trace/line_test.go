@@ -264,6 +264,7 @@ func TestReadToleratesHowLogsAreSaved(t *testing.T) {
 	require.Empty(t, want.Field("absent"))
 	require.Len(t, want.Lines, 3)
 	require.Equal(t, 4, want.Lines[0].Number)
+	require.Equal(t, []Case{{"", want.Lines[:1]}, {"DQ.offer/first", want.Lines[2:]}}, want.Cases())
 
 	for name, text := range map[string]string{
 		"CR LF":         strings.ReplaceAll(sample, "\n", "\r\n"),
@@ -298,16 +299,6 @@ func TestReadNamesTheBadLine(t *testing.T) {
 	}
 }
 
-func TestCases(t *testing.T) {
-	rec, err := Read([]byte(sample), "a.monitor")
-	require.NoError(t, err)
-	cases := rec.Cases()
-	require.Len(t, cases, 2)
-	require.Empty(t, cases[0].ID)
-	require.Equal(t, "DQ.offer/first", cases[1].ID)
-	require.Equal(t, "rpush", cases[1].Lines[0].Name())
-}
-
 func TestWriteFileIsWhole(t *testing.T) {
 	rec, err := Read([]byte(sample), "a.monitor")
 	require.NoError(t, err)
@@ -324,25 +315,6 @@ func TestWriteFileIsWhole(t *testing.T) {
 	require.Error(t, rec.WriteFile(filepath.Join(dir, "absent", "b.monitor")))
 	_, err = ReadFile(t.Context(), filepath.Join(dir, "absent.monitor"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func FuzzRecording(f *testing.F) {
-	f.Add(sample)
-	f.Add("OK\r\n#\n#x\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := Read([]byte(text), "f")
-		if err != nil {
-			return
-		}
-		var out bytes.Buffer
-		require.NoError(t, rec.Write(&out))
-		again, err := Read(out.Bytes(), "f")
-		require.NoError(t, err)
-		require.Len(t, again.Lines, len(rec.Lines))
-		for i := range rec.Lines {
-			require.Equal(t, rec.Lines[i].Args, again.Lines[i].Args)
-		}
-	})
 }
 
 func TestReadTree(t *testing.T) {

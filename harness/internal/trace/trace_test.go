@@ -222,11 +222,11 @@ func TestOrderAcrossRoles(t *testing.T) {
 }
 
 func TestCasesAreComparedById(t *testing.T) {
-	left := read(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
+	left := parse(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
 2.000000 [0 1.1.1.1:1] "LLEN" "x"
 3.000000 [0 1.1.1.1:1] "ECHO" "case:b"
 `)
-	right := read(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
+	right := parse(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
 2.000000 [0 1.1.1.1:9] "LLEN" "x"
 `)
 	outcomes, err := trace.Diff(left, right, 0)
@@ -237,36 +237,6 @@ func TestCasesAreComparedById(t *testing.T) {
 
 	_, err = trace.Diff(left, &trace.Recording{Path: "empty.monitor"}, 0)
 	require.ErrorContains(t, err, "empty.monitor: the recording has no commands")
-}
-
-func read(t *testing.T, text string) *trace.Recording {
-	t.Helper()
-	rec, err := trace.Read([]byte(text), "x.monitor")
-	require.NoError(t, err)
-	return rec
-}
-
-// FuzzDiff holds that no recording breaks the normal form and that each is the
-// same as itself.
-func FuzzDiff(f *testing.F) {
-	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {
-		text, err := recordings.Files.ReadFile("documents/" + name)
-		require.NoError(f, err)
-		f.Add(string(text))
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := trace.Read([]byte(text), "f")
-		if err != nil {
-			return
-		}
-		outcomes, err := trace.Diff(rec, rec, 0)
-		if err != nil {
-			return
-		}
-		for _, o := range outcomes {
-			require.Nil(t, o.Finding)
-		}
-	})
 }
 
 // A case that a side declares absent, or not the same each time, is not compared, and is no
@@ -300,10 +270,8 @@ func TestDiffGoesOnAtWhatIsDeclared(t *testing.T) {
 
 func keyspaceOf(t *testing.T, text string) *trace.Keyspace {
 	t.Helper()
-	rec, err := trace.Read([]byte(text), "x.monitor")
-	require.NoError(t, err)
 	m := trace.NewKeyspace()
-	for _, c := range trace.Group(rec.Lines) {
+	for _, c := range trace.Group(parse(t, text).Lines) {
 		m.Apply(c.Line, c.Inner)
 	}
 	return m
@@ -334,21 +302,6 @@ func TestASortedSetIsInOrder(t *testing.T) {
 	require.Equal(t, map[trace.Key]string{{DB: 1, Name: "z"}: "ZADD"}, m.Unknown)
 }
 
-func FuzzKeyspace(f *testing.F) {
-	f.Add(`1.000000 [0 1.1.1.1:1] "BLPOP" "q" "0"` + "\n" + `1.000000 [0 1.1.1.1:1] "lrem" "q" "-9" "x"`)
-	f.Fuzz(func(_ *testing.T, text string) {
-		rec, err := trace.Read([]byte(text), "f")
-		if err != nil {
-			return
-		}
-		timeline := trace.NewTimeline()
-		for _, l := range rec.Lines {
-			timeline.Add(l, true)
-		}
-		timeline.End()
-	})
-}
-
 // A client with a subscription transfers at the subscription, and when the head comes due.
 func TestLiveness(t *testing.T) {
 	const set, channel = "redisson_delay_queue_timeout:{orders}", "redisson_delay_queue_channel:{orders}"
@@ -366,12 +319,10 @@ func TestLiveness(t *testing.T) {
 		"300 ms late":         {subscribe + transfer(1.1, "") + offer + transfer(3.3, ""), "W-TIMER-1"},
 		"without subscribers": {offer, ""},
 	} {
-		rec, err := trace.Read([]byte(c.text), name)
-		require.NoError(t, err)
 		timeline := trace.NewTimeline(wire.NamesOf("orders"))
 		timeline.Live = true
 		var broken []trace.Breach
-		for _, l := range rec.Lines {
+		for _, l := range parse(t, c.text).Lines {
 			broken = append(broken, timeline.Add(l, true)...)
 		}
 		broken = append(broken, timeline.Until(6_000_000)...)
