@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -53,8 +52,6 @@ func TestMain(m *testing.M) {
 //	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
 //	offer QUEUE LAYOUT VALUE DELAY  puts a value into a queue of $REDIS; DELAY may be negative
 //	subscribe QUEUE              listens on $REDIS as a client with that delayed queue does
-//	disturb                      sets keys on $REDIS as soon as somebody else has set one
-//	undisturb                    ends that, and checks that every one of its keys is there
 //	build FOLDER FILE            builds a Go program of the repository, with the caches that a script has not
 //	$RECORDINGS                  the recordings of the repository
 //	$GUIDES                      its docs/guides
@@ -79,7 +76,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": taking(2, many, exits), "together": taking(1, 1, together), "json": taking(0, 0, oneDocument), "fields": taking(2, many, fields),
 			"serve": taking(0, 1, serve), "offer": taking(4, 4, offer), "redis": redisDo, "subscribe": taking(1, 1, subscribe),
-			"leased": taking(2, 2, leased), "next": taking(1, many, next), "disturb": taking(0, 0, disturb), "undisturb": taking(0, 0, undisturb),
+			"leased": taking(2, 2, leased), "next": taking(1, many, next),
 			"occupy": taking(0, 0, occupy), "limit": taking(1, many, limit), "build": taking(2, 2, buildProgram),
 		},
 	})
@@ -277,14 +274,6 @@ func callsOnly() {
 	}
 }
 
-// disturbance is somebody who sets keys on $REDIS while dq-bench uses it.
-type disturbance struct {
-	stop context.CancelFunc
-	done chan struct{}
-	keys []string // by turns of database 0 and 3
-	err  error
-}
-
 // occupy connects a client that stays.
 func occupy(ts *testscript.TestScript, _ []string) {
 	client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "till-7"})
@@ -302,69 +291,6 @@ func limit(ts *testscript.TestScript, args []string) {
 	ts.Check(client.Do(context.Background(), user...).Err())
 	ts.Check(client.Close())
 	ts.Setenv("LIMITED", "redis://limited:pw@"+ts.Getenv("REDIS_ADDR"))
-}
-
-// disturb begins once there are keys, with a connection for each SET, and goes on until undisturb, which looks
-// whether every key is still there.
-func disturb(ts *testscript.TestScript, _ []string) {
-	ctx, stop := context.WithCancel(context.Background())
-	d := &disturbance{stop: stop, done: make(chan struct{})}
-	addr := ts.Getenv("REDIS_ADDR")
-	go func() {
-		defer close(d.done)
-		d.err = d.run(ctx, addr)
-	}()
-	ts.Defer(func() { stop(); <-d.done })
-	disturbances[ts.Getenv("REDIS_ADDR")] = d
-}
-
-// disturbances are by server; scripts that run at once have servers of their own,
-// and only one of them disturbs.
-var disturbances = map[string]*disturbance{}
-
-func (d *disturbance) run(ctx context.Context, addr string) error {
-	for begun := false; !begun; time.Sleep(50 * time.Millisecond) { // who is always connected is a client beside the run
-		probe := goredis.NewClient(&goredis.Options{Addr: addr})
-		keyspace, err := probe.Info(ctx, "keyspace").Result()
-		probe.Close()
-		if err != nil {
-			return err
-		}
-		begun = strings.Contains(keyspace, "keys=")
-	}
-	for ctx.Err() == nil {
-		key := fmt.Sprintf("foreign:%d", len(d.keys))
-		client := goredis.NewClient(&goredis.Options{Addr: addr, DB: len(d.keys) % 2 * 3})
-		err := client.Set(context.WithoutCancel(ctx), key, "theirs", 0).Err()
-		client.Close()
-		if err != nil {
-			return err
-		}
-		d.keys = append(d.keys, key)
-		select {
-		case <-time.After(rand.N(10 * time.Millisecond)):
-		case <-ctx.Done():
-		}
-	}
-	return nil
-}
-
-func undisturb(ts *testscript.TestScript, _ []string) {
-	d := disturbances[ts.Getenv("REDIS_ADDR")]
-	d.stop()
-	<-d.done
-	ts.Check(d.err)
-	for i, key := range d.keys {
-		client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR"), DB: i % 2 * 3})
-		value, err := client.Get(context.Background(), key).Result()
-		client.Close()
-		if err != nil || value != "theirs" {
-			ts.Fatalf("%s of %d keys is gone: %v", key, len(d.keys), err)
-		}
-	}
-	if len(d.keys) == 0 {
-		ts.Fatalf("nothing was set")
-	}
 }
 
 // fakeJava answers as JavaValues does, of texts between StringCodec and JsonJacksonCodec; it refuses the text refuse.
