@@ -198,13 +198,13 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 		{"run", "-f", plan}, {"agent", "--join", silent.Addr().String(), "--token-file", token},
 		{"run", "--driver", "memory", "--redis", "redis://127.0.0.1:1", "--listen", "127.0.0.1:0", "--agents", "1", "--token-file", token, "--out", filepath.Join(folder, "out")},
 	} {
-		cmd := command(t, 10*time.Second, args)
+		cmd := command(t, 20*time.Second, args)
 		require.NoError(t, cmd.Start())
 		time.AfterFunc(500*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 		_ = cmd.Wait()
 		require.NotEqual(t, "signal: killed", cmd.ProcessState.String(), "%v: ended by the deadline of the test", args)
 	}
-	state, said := ended(t, 5*time.Second, []string{"agent", "--join", endless.Addr().String(), "--token-file", token})
+	state, said := ended(t, 15*time.Second, []string{"agent", "--join", endless.Addr().String(), "--token-file", token})
 	require.Equal(t, 1, state.ExitCode(), said)
 	requireLittleMemory(t, state)
 }
