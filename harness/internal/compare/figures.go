@@ -9,9 +9,9 @@ import (
 
 // A figure is a number of a run that sets are judged by.
 type figure struct {
-	// name is "past due p99", unit "ns".
-	name, unit string
-	// of reads the figure; NaN where the run lacks it, or has too few messages for it.
+	// name is "past due p99".
+	name string
+	// of reads the figure in ns; NaN where the run lacks it, or has too few messages for it.
 	of func(*run.Document) float64
 	// ratio, if set, compares two runs of one instant second by second; NaN where it cannot.
 	ratio func(old, new *run.Document) float64
@@ -46,10 +46,10 @@ func figures(runs []*run.Document) (all []figure) {
 		}
 	}
 	all = append(all, figure{
-		name: late.Name + " p99 per second", unit: "ns", waited: true,
+		name: late.Name + " p99 per second", waited: true,
 		of:    func(r *run.Document) float64 { return p99OfCalmSeconds(r, late) },
 		ratio: func(old, new *run.Document) float64 { return ratioOfSeconds(old, new, late) },
-	}, figure{name: "server CPU per message", unit: "ns", of: (*run.Document).ServerCPUPerMessage})
+	}, figure{name: "server CPU per message", of: (*run.Document).ServerCPUPerMessage})
 	return slices.DeleteFunc(all, func(f figure) bool { return f.values(runs, nil) == nil })
 }
 
@@ -59,7 +59,7 @@ func lacksResponse(r *run.Document) bool {
 }
 
 func quantile(histogram run.Distribution, q float64) figure {
-	f := figure{name: histogram.Name + " " + run.QuantileName(q), unit: "ns", waited: true, needs: tailOfRun}
+	f := figure{name: histogram.Name + " " + run.QuantileName(q), waited: true, needs: tailOfRun}
 	if q == .5 {
 		f.needs = halfOfRun
 	}

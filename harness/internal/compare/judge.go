@@ -69,7 +69,7 @@ func (c *Comparison) pairUp(old, new Set) (a, b []*run.Document) {
 
 // row estimates how a figure differs; false if a run lacks it.
 func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
-	r := Row{Figure: f.name, Unit: f.unit, Old: Median(f.values(old, nil)), New: Median(f.values(new, nil))}
+	r := Row{Figure: f.name, Unit: "ns", Old: Median(f.values(old, nil)), New: Median(f.values(new, nil))}
 	from, to := f.values(old, c.of), f.values(new, c.of)
 	if from == nil || to == nil {
 		return r, false

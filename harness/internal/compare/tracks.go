@@ -42,7 +42,7 @@ type Change struct {
 func (c *Comparison) follow(ctx context.Context) {
 	runs := All(c.sets)
 	for _, f := range figures(slices.AppendSeq(slices.Clone(runs), maps.Values(c.of))) {
-		t := &Track{Figure: f.name, Unit: f.unit, Judged: c.of != nil}
+		t := &Track{Figure: f.name, Unit: "ns", Judged: c.of != nil}
 		if t.Judged {
 			t.Unit = "ratio"
 		}
@@ -107,27 +107,20 @@ func (c *Comparison) concludeTracks(ctx context.Context, runs int) {
 // divide finds where the track changes by more than matters.
 func (t *Track) divide(ctx context.Context, sets []Set, level float64) {
 	var series []float64
-	var at, may []int
-	total := 0
+	var at, may []int // the set of each value, and where sets begin
+	long := 0
 	for _, of := range t.Values {
-		total += len(of)
+		long += len(of)
 	}
 	for i, of := range t.Values {
-		var values []float64
-		for _, v := range of {
-			if v != nil {
-				values = append(values, *v)
-			}
-		}
-		if total > mostOfTrack && len(values) > 0 {
+		values := given(of)
+		if long > mostOfTrack && len(values) > 0 {
 			values = []float64{t.level(values)}
 		}
-		for k, v := range values {
-			if k == 0 && len(series) > 0 {
-				may = append(may, len(series))
-			}
-			series, at = append(series, v), append(at, i)
+		if len(values) > 0 && len(series) > 0 {
+			may = append(may, len(series))
 		}
+		series, at = append(series, values...), append(at, slices.Repeat([]int{i}, len(values))...)
 	}
 	scaled, ok := logs(series)
 	for _, v := range series {
@@ -161,16 +154,16 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64) {
 }
 
 // Level returns the median of some sets, of shares the mean; NaN without a value.
-func (t *Track) Level(from, to int) float64 {
-	var all []float64
-	for _, values := range t.Values[from:to] {
-		for _, v := range values {
-			if v != nil {
-				all = append(all, *v)
-			}
+func (t *Track) Level(from, to int) float64 { return t.level(given(t.Values[from:to]...)) }
+
+// given are the values that there are.
+func given(all ...[]*float64) (values []float64) {
+	for _, v := range slices.Concat(all...) {
+		if v != nil {
+			values = append(values, *v)
 		}
 	}
-	return t.level(all)
+	return values
 }
 
 func (t *Track) level(values []float64) float64 {

@@ -82,10 +82,7 @@ var (
 )
 
 func asset(name string) string {
-	data, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded above
-	}
+	data, _ := assets.ReadFile("assets/" + name) // embedded
 	return string(data)
 }
 

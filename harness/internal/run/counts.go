@@ -7,12 +7,10 @@ import "time"
 type Count struct {
 	// In points to the count.
 	In func(*Counts) *int64
-	// Name is the name in the run file, in objectives and, with _total behind a Total, in metrics: "offer_errors".
+	// Name is the name in the run file, in objectives and, with _total behind all that only grow, in metrics: "offer_errors".
 	Name string
 	// Title heads a column that people read, and Help is a sentence for a monitoring system.
 	Title, Help string
-	// Kind says how the count moves while a run goes on.
-	Kind Kind
 	// Effect is the verdict's reading of a value above 0; the verdict prints Fault after the number.
 	Effect Effect
 	Fault  string
@@ -22,16 +20,6 @@ type Count struct {
 
 // Of reads the count.
 func (c Count) Of(counts Counts) int64 { return *c.In(&counts) }
-
-// Kind is how a count moves.
-type Kind int
-
-// A Total only grows, a Level rises and falls, and a Part is contained in another count and known at the end.
-const (
-	Total Kind = iota
-	Level
-	Part
-)
 
 // Effect is a count's meaning for the verdict.
 type Effect int
@@ -48,27 +36,27 @@ const (
 // AllCounts is the table of counts, in the order that they are shown in. Whether pending messages fail a run depends on how it
 // ended: Document.Judge.
 var AllCounts = []Count{
-	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Total, Harmless, "", false},
-	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Total, Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.Lost }, "lost", "lost",
-		"Messages that were accepted, never delivered and are in no key; known at the end of the run.", Total, Wrong, "lost", false},
+		"Messages that were accepted, never delivered and are in no key; known at the end of the run.", Wrong, "lost", false},
 	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown",
-		"Messages that were accepted and not delivered, while the server could not be asked for its messages; known at the end of the run.", Total, Wrong, "of unknown fate", true},
+		"Messages that were accepted and not delivered, while the server could not be asked for its messages; known at the end of the run.", Wrong, "of unknown fate", true},
 	{func(c *Counts) *int64 { return &c.Duplicate }, "duplicate", "duplicate",
-		"Deliveries beyond the first of a message.", Total, Wrong, "delivered more than once", false},
+		"Deliveries beyond the first of a message.", Wrong, "delivered more than once", false},
 	{func(c *Counts) *int64 { return &c.Early }, "early", "early",
-		"Messages delivered more than 1 ms before they were due.", Total, Wrong, "delivered early", false},
-	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Level, Harmless, "", false},
+		"Messages delivered more than 1 ms before they were due.", Wrong, "delivered early", false},
+	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.NotDue }, "not_due", "of it not due",
-		"Pending messages that were not due at the end of a run that does not wait for all.", Part, Harmless, "", true},
+		"Pending messages that were not due at the end of a run that does not wait for all.", Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed",
-		"Messages that were cancelled and not delivered; known at the end of the run.", Total, Harmless, "", true},
+		"Messages that were cancelled and not delivered; known at the end of the run.", Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived",
-		"Messages delivered although they had been cancelled.", Total, Wrong, "delivered although cancelled", true},
-	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Total, Refused, "offers failed", true},
+		"Messages delivered although they had been cancelled.", Wrong, "delivered although cancelled", true},
+	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Refused, "offers failed", true},
 	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt",
-		"Deliveries of a message of this run with other bytes than were offered.", Total, Wrong, "delivered with other bytes than were offered", true},
-	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Total, Odd, "", true},
+		"Deliveries of a message of this run with other bytes than were offered.", Wrong, "delivered with other bytes than were offered", true},
+	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Odd, "", true},
 }
 
 // Counts is the exact accounting of the measured phase, as AllCounts explains it. At its end

@@ -109,11 +109,12 @@ func (l LoadMetrics) WriteMetrics(w *Families) {
 	one("done", Gauge, "1 once the run has ended and all counts are final.", Flag(s.Ended))
 	one("take_errors_total", Counter, "Takes that failed.", s.TakeErrors)
 	for _, c := range run.AllCounts {
-		switch c.Kind {
-		case run.Total:
-			one(c.Name+"_total", Counter, c.Help, c.Of(d.Counts))
-		case run.Level:
+		switch c.Name {
+		case "pending": // rises and falls
 			one(c.Name, Gauge, c.Help, c.Of(d.Counts))
+		case "not_due": // is known at the end
+		default:
+			one(c.Name+"_total", Counter, c.Help, c.Of(d.Counts))
 		}
 	}
 	for _, each := range run.Distributions {
