@@ -27,7 +27,8 @@ type leased struct {
 	moved     *task // whose transfers wake the queue
 	handle    Handler
 	extending atomic.Bool
-	timer     *time.Timer // wakes the queue
+	wake      func()
+	timer     *time.Timer // calls wake
 
 	// The Worker's mu guards the rest.
 	woken  bool

@@ -78,27 +78,17 @@ func (w *Worker) look(batch []*leased) {
 	}
 }
 
-// watch has queues woken by transfers, of this Client and of others that announce theirs.
-func (w *Worker) watch() (stop func()) {
-	s := w.client.scheduler
+// watch has queues woken by transfers, of this Client and of others that announce theirs, or no more.
+func (s *scheduler) watch(queues []*leased, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, q := range w.queues {
-		if q.moved == nil {
-			continue
-		}
-		if q.moved.watchers == nil {
-			q.moved.watchers = map[*leased]func(){}
-		}
-		q.moved.watchers[q] = func() { w.wake(q) }
-	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, q := range w.queues {
-			if q.moved != nil {
-				delete(q.moved.watchers, q)
-			}
+	for _, q := range queues {
+		switch {
+		case q.moved == nil:
+		case on:
+			q.moved.watchers[q] = struct{}{}
+		default:
+			delete(q.moved.watchers, q)
 		}
 	}
 }
@@ -107,7 +97,7 @@ func (w *Worker) watch() (stop func()) {
 func (s *scheduler) wakeWatchers(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, wake := range t.watchers {
-		wake()
+	for q := range t.watchers {
+		q.wake()
 	}
 }

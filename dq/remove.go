@@ -43,7 +43,12 @@ func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 	}
 	all, err := q.equal(ctx, data)
 	for _, m := range all {
-		if removed, err := q.cancelMember(ctx, m); removed || err != nil {
+		var removed bool
+		unpacked, err := q.client.release.Layout().UnpackAny([]byte(m.member))
+		if err == nil {
+			removed, err = q.cancel(ctx, m.due, string(unpacked.ID[:]))
+		}
+		if removed || err != nil {
 			return removed, in("remove", q.Name(), err)
 		}
 	}
@@ -61,8 +66,13 @@ type waitingMember struct {
 func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember, err error) {
 	var places [][]any
 	for at, more := (scripts.Place{}), true; more; {
+		reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Find(), []string{q.names.TimeoutSet},
+			q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10), value)
 		var found []string
-		if at, found, more, err = q.find(ctx, at, value); err != nil {
+		if err == nil {
+			at, found, more, err = scripts.ReadFound(reply)
+		}
+		if err != nil {
 			return nil, err
 		}
 		for i := 0; i+1 < len(found); i += 2 {
@@ -81,14 +91,6 @@ func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember
 		slices.SortStableFunc(all, func(a, b waitingMember) int { return cmp.Compare(a.place, b.place) })
 	}
 	return all, nil
-}
-
-func (q *Queue[T]) cancelMember(ctx context.Context, m waitingMember) (bool, error) {
-	unpacked, err := q.client.release.Layout().UnpackAny([]byte(m.member))
-	if err != nil {
-		return false, err
-	}
-	return q.cancel(ctx, m.due, string(unpacked.ID[:]))
 }
 
 // RemoveFunc removes the waiting messages whose values satisfy is, and returns their number. A message that
@@ -111,16 +113,6 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 		}
 	}
 	return n, nil
-}
-
-// find makes one call of a search: see scripts.Find.
-func (q *Queue[T]) find(ctx context.Context, at scripts.Place, value []byte) (next scripts.Place, found []string, more bool, err error) {
-	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Find(), []string{q.names.TimeoutSet},
-		q.client.release.Layout().String(), at.Score, strconv.FormatInt(at.Seen, 10), value)
-	if err != nil {
-		return at, nil, false, err
-	}
-	return scripts.ReadFound(reply)
 }
 
 // Reschedule has the message of a ticket wait for delay from now on, in one step, and returns its new ticket. An error that

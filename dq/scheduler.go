@@ -1,10 +1,10 @@
 package dq
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +31,11 @@ type scheduler struct {
 
 	mu      sync.Mutex // guards tasks, and of each task usage
 	tasks   map[string]*task
+	opened  int // tasks
 	started bool
 	closed  bool
 
-	waiting dueHeap // of the goroutine
+	waiting []*task // those with something to do, in its order; of the goroutine
 }
 
 func newScheduler(c *Client) *scheduler {
@@ -64,7 +65,8 @@ func (s *scheduler) open(names wire.Names) *task {
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
-		t = newTask(names)
+		s.opened++
+		t = newTask(names, s.opened)
 		for _, channel := range s.channels(t) {
 			s.tasks[channel] = t
 			s.subscription.Add(channel)
@@ -209,19 +211,18 @@ func (s *scheduler) setLook(t *task, at int64) {
 	s.place(t)
 }
 
-// place moves a task in the heap. The transfer of a running one has its place when it ends.
+// place moves a task among those that wait. The transfer of a running one has its place when it ends.
 func (s *scheduler) place(t *task) {
+	if i, found := slices.BinarySearchFunc(s.waiting, t, (*task).compare); found {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
 	t.at = t.lookAt
 	if !t.running {
 		t.at = min(t.at, t.due)
 	}
-	switch wanted := t.at != noDue; {
-	case wanted && t.index < 0:
-		heap.Push(&s.waiting, t)
-	case wanted:
-		heap.Fix(&s.waiting, t.index)
-	case t.index >= 0:
-		heap.Remove(&s.waiting, t.index)
+	if t.at != noDue {
+		i, _ := slices.BinarySearchFunc(s.waiting, t, (*task).compare)
+		s.waiting = slices.Insert(s.waiting, i, t)
 	}
 }
 

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +12,7 @@ import (
 // task is the transfer task of one queue name.
 type task struct {
 	names  wire.Names
+	number int // no other task of the scheduler has it
 	usage  int
 	failed atomic.Pointer[error] // what went wrong last
 	ready  chan struct{}         // closed after the first transfer behind a subscription
@@ -19,7 +21,7 @@ type task struct {
 	refused     chan struct{} // closed when the server forbids the subscription
 	refusal     error         // why, set before refused is closed
 	// watchers are called after transfers. The scheduler's mu guards them.
-	watchers map[*leased]func()
+	watchers map[*leased]struct{}
 
 	// known is the earliest due time that the task knows of.
 	known atomic.Int64
@@ -28,7 +30,6 @@ type task struct {
 	at        int64 // Unix ms of the next transfer or look, noDue without one
 	due       int64 // Unix ms of the next transfer, noDue if there is none planned
 	since     int64 // the earliest that was due and is not transferred, noDue without one
-	index     int   // in the heap, -1 outside
 	running   bool
 	again     bool // a transfer was asked for while one ran
 	gone      bool
@@ -41,39 +42,17 @@ type task struct {
 	retry     conn.Backoff
 }
 
-func newTask(names wire.Names) *task {
+func newTask(names wire.Names, number int) *task {
 	t := &task{
-		names: names, ready: make(chan struct{}), refused: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, index: -1,
-		unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
+		names: names, ready: make(chan struct{}), refused: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
+		watchers: map[*leased]struct{}{}, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
 	}
 	t.becomeReady = sync.OnceFunc(func() { close(t.ready) })
 	t.known.Store(noDue)
 	return t
 }
 
-// dueHeap orders tasks by the next instant at which there is something to do for them.
-type dueHeap []*task
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) {
-	t := x.(*task)
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	t.index = -1
-	*h = old[:len(old)-1]
-	return t
+// compare orders tasks by the next instant at which there is something to do for them.
+func (t *task) compare(other *task) int {
+	return cmp.Or(cmp.Compare(t.at, other.at), cmp.Compare(t.number, other.number))
 }

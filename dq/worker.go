@@ -160,7 +160,8 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 		}
 		return handler(ctx, &Message[T]{Delivery: d, Value: v})
 	})
-	l.timer = time.AfterFunc(time.Hour, func() { w.wake(l) })
+	l.wake = func() { w.wake(l) }
+	l.timer = time.AfterFunc(time.Hour, l.wake)
 	l.timer.Stop()
 	w.queues = append(w.queues, l)
 }
@@ -194,7 +195,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.wake(q)
 	}
 	if w.polls() {
-		defer w.watch()()
+		w.client.scheduler.watch(w.queues, true)
+		defer w.client.scheduler.watch(w.queues, false)
 		w.fetching.Go(w.poll)
 	}
 	<-w.taking.Done()
