@@ -2,7 +2,6 @@ package dq_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -87,28 +86,6 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 	}
 }
 
-// What comes due at the end of a long list, a few at a time, is looked for there: no pass pays for it,
-// and a walk through the whole list for each would.
-func TestShortDelaysInALongQueue(t *testing.T) {
-	t.Parallel()
-	const long, short = 12_000, 40
-	var passes atomic.Int64
-	b := setup(t, on(func(dq.Unlisted) { passes.Add(1) }))
-	later := time.Now().Add(time.Hour).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, long, func(int) int64 { return later })
-	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
-	d := b.delayed(t)
-	var want []string
-	for i := range short {
-		want = append(want, fmt.Sprintf("short %d", i))
-		require.NoError(t, d.Offer(t.Context(), want[i], 2*time.Second+time.Duration(i)*20*time.Millisecond))
-	}
-	require.Equal(t, want, takeAll(t, deadline(t), b.queue, short))
-	require.Zero(t, passes.Load())
-	require.Equal(t, []bool{true}, b.redis.ScriptExists(t.Context(), scripts.Transfer().SHA1).Val())
-	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
-}
-
 // turnsChannel is where clients of the queue "orders" hear each other.
 const turnsChannel = "redisson_delay_queue_turns:{orders}"
 
@@ -182,38 +159,6 @@ func TestStrictClientsTakeNoTurns(t *testing.T) {
 	listen(t, b.redis, 0)
 	setupOn(t, b.server, "orders").delayed(t)
 	listen(t, b.redis, 1)
-}
-
-// A process that transfers is killed, and what comes due later is transferred by another.
-func TestFaultAKilledClientIsReplaced(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	b := setupOn(t, s, "orders")
-	other := process(t, s.URL(), nil, transfers).Process
-	listen(t, b.redis, 1)
-	d := b.delayed(t)
-	listen(t, b.redis, 2)
-	ctx := deadline(t)
-	const each = 20
-	var offered [each]time.Time
-	var longest time.Duration
-	for round := range 3 {
-		for i := range each {
-			offered[i] = time.Now()
-			require.NoError(t, d.Offer(ctx, fmt.Sprint(round, " ", i), time.Duration(50+20*i)*time.Millisecond))
-		}
-		for i := range each {
-			v, err := b.queue.Take(ctx)
-			require.NoError(t, err)
-			require.Equal(t, fmt.Sprint(round, " ", i), v)
-			longest = max(longest, time.Since(offered[i])-time.Duration(50+20*i)*time.Millisecond)
-			if i == each/2 && other != nil {
-				require.NoError(t, other.Kill())
-				other = nil
-			}
-		}
-	}
-	t.Logf("at most %s past due", longest)
 }
 
 // process runs the program of ledgerAt for the queue "orders" of a server, and kills it at the end of the test.
