@@ -47,20 +47,19 @@ func OfStored(folder string, all []Stored, unreadable []string, notice string) P
 	slices.SortStableFunc(all, func(a, b Stored) int { return b.at.Compare(a.at) })
 	sets := Table{ID: "sets", Title: "Sets", Head: []string{"", "set", "newest, UTC", "implementation", "runs"}, Words: 4}
 	list := Table{ID: "stored", Title: "Runs", Head: []string{"", "started, UTC", "set", "implementation", "scenario", "server", "labels", "", "p50", "p99", "wrong"}, Words: 8}
-	at := map[string]int{}
 	for _, s := range all {
 		list.Rows = append(list.Rows, s.row)
 		set := setOf(s.ID)
-		i, there := at[set]
-		if !there && set != s.ID {
+		if set == s.ID {
+			continue
+		}
+		i := slices.IndexFunc(sets.Rows, func(r Row) bool { return r.Cells[1].Text == set })
+		if i < 0 {
 			i = len(sets.Rows)
-			at[set] = i
 			sets.Rows = append(sets.Rows, Row{"", []Cell{{Choice: url.PathEscape(set)}, {Text: set}, s.row.Cells[1], s.row.Cells[3], count(0, false)}})
 		}
-		if set != s.ID {
-			cell := &sets.Rows[i].Cells[4]
-			*cell = count(int64(*cell.Raw)+1, false)
-		}
+		runs := &sets.Rows[i].Cells[4]
+		*runs = count(int64(*runs.Raw)+1, false)
 	}
 	for _, t := range []Table{sets, list} {
 		if len(t.Rows) > 0 {
@@ -68,13 +67,11 @@ func OfStored(folder string, all []Stored, unreadable []string, notice string) P
 		}
 	}
 	const most = 20
-	for i, u := range unreadable {
-		if i == most {
-			u = fmt.Sprintf("%d more", len(unreadable)-most)
-		}
-		if i <= most {
-			p.Banners = append(p.Banners, Banner{false, "Not readable.", u})
-		}
+	if n := len(unreadable); n > most {
+		unreadable = append(slices.Clone(unreadable[:most]), fmt.Sprintf("%d more", n-most))
+	}
+	for _, u := range unreadable {
+		p.Banners = append(p.Banners, Banner{false, "Not readable.", u})
 	}
 	return p
 }

@@ -58,13 +58,11 @@ func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 	steal := .5
 	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}, StealSeconds: &steal}
 	r.ToolUsage = &run.ToolUsage{CPUSeconds: 1.5, CPUShare: .1, GCPauseSeconds: .001}
-	var objectives []run.SLO
-	for _, text := range []string{"past_due.p99<=20ms", "lost<=0"} {
-		slo, err := run.ParseSLO(text)
-		require.NoError(t, err)
-		objectives = append(objectives, slo)
-	}
-	r.Judge(objectives)
+	late, err := run.ParseSLO("past_due.p99<=20ms")
+	require.NoError(t, err)
+	lost, err := run.ParseSLO("lost<=0")
+	require.NoError(t, err)
+	r.Judge([]run.SLO{late, lost})
 	return r
 }
 

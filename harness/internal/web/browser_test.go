@@ -171,13 +171,19 @@ func (b *browser) fits() {
 		})
 		require.NoError(b.t, err)
 		for _, width := range []int64{400, 1280} {
-			b.do(chromedp.EmulateViewport(width, 900))
-			require.LessOrEqual(b.t, eval[int64](b, "document.documentElement.scrollWidth"), width)
-			require.Empty(b.t, eval[[]string](b, overlaps), "at %d px, %s", width, theme)
+			b.fitsAt(width)
 		}
 		backgrounds[eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 	}
 	require.Len(b.t, backgrounds, 2)
+}
+
+// fitsAt requires that the page fits a window of this width, and that no text covers another.
+func (b *browser) fitsAt(width int64) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, 900))
+	require.LessOrEqual(b.t, eval[int64](b, "document.documentElement.scrollWidth"), width)
+	require.Empty(b.t, eval[[]string](b, overlaps), "at %d px", width)
 }
 
 // await waits for a JavaScript expression to come true.

@@ -129,9 +129,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	require.Equal(t, zoomed, eval[[]float64](b, ticks), "the zoom is kept")
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#late .tools button").click()`))
 	require.InDelta(t, 20, eval[[]float64](b, ticks)[1], .1)
-	b.do(chromedp.EmulateViewport(400, 900))
-	require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), 400)
-	require.Empty(t, eval[[]string](b, overlaps))
+	b.fitsAt(400)
 
 	// A second side begins, and the server of the first does not answer.
 	silent, other := measuring(21), measuring(5)

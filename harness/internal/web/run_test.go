@@ -83,9 +83,7 @@ variants:
 	const rows = `[...document.querySelectorAll("#cases tbody tr")].map(e => e.cells[0].innerText + " " + e.cells[1].innerText)`
 	b.await(verdict + `.startsWith("Variant 2 of 3: fast. Running: ")`)
 	require.Equal(t, []string{"slow failed", "fast running", "last to come"}, eval[[]string](b.browser, rows))
-	b.do(chromedp.EmulateViewport(400, 900))
-	require.LessOrEqual(t, eval[int](b.browser, "document.documentElement.scrollWidth"), 400)
-	require.Empty(t, eval[[]string](b.browser, overlaps))
+	b.fitsAt(400)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	require.Equal(t, 99, <-b.ended)
 	b.await(verdict + `.startsWith("1 of 3 variants failed: slow. 1 of 3 variants interrupted: fast. 1 of 3 variants never ran: last. slow: Failed: ")`)
@@ -114,9 +112,7 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 	require.Regexp(t, `^Run 1 of 1\. dq:4\.7\.0: Running: \d+ of 60000 messages offered, .* dq:3\.16\.6: Running: \d+ of 60000 messages offered`,
 		eval[string](b.browser, verdict))
 	require.Equal(t, []string{"dq:4.7.0", "dq:3.16.6"}, eval[[]string](b.browser, `[...document.querySelectorAll("#counts tbody td:first-child")].map(e => e.innerText)`))
-	b.do(chromedp.EmulateViewport(400, 900))
-	require.LessOrEqual(t, eval[int](b.browser, "document.documentElement.scrollWidth"), 400)
-	require.Empty(t, eval[[]string](b.browser, overlaps))
+	b.fitsAt(400)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
 	<-b.ended // its verdict is the machine's
 	for side, folder := range []string{"dq", "dq-3.16.6"} {
