@@ -1,19 +1,17 @@
 package conformance
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -26,120 +24,67 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// TestMain makes the test binary, called with port and a fault, a driver program that is dq
-// but for that.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[1] != "port" {
-		_ = os.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") // a JVM lives for seconds here
-		redistest.Main(m)
-	}
-	servePort(os.Args[2])
+	_ = os.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC") // a JVM lives for seconds here
+	redistest.Main(m)
 }
 
-// servePort answers the ops of the driver protocol by dq.
-func servePort(fault string) {
-	dq := spec.DQ{Release: wire.Newest()}.Link(true)
-	defer dq.Close()
-	var writing sync.Mutex
-	say := func(line map[string]any) {
-		writing.Lock()
-		defer writing.Unlock()
-		text, _ := json.Marshal(line)
-		fmt.Println(string(text))
-	}
-	offers := 0
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var request map[string]any
-		if json.Unmarshal(lines.Bytes(), &request) != nil {
-			return
-		}
-		id, op := request["id"], request["op"].(string)
-		delete(request, "id")
-		delete(request, "op")
-		if op == "dq.offer" {
-			offers++
-		}
-		switch {
-		case op != "hello" && fault == "deaf":
-			continue
-		case op == "hello":
-			hello := dq.Introduction()
-			if fault == "lists nothing" {
-				hello.Capabilities = []string{}
-			}
-			hello.Protocol = program.Protocol
-			say(map[string]any{"id": id, "ok": true, "result": hello})
-			continue
-		case op == "open" && fault == "misspells":
-			request["queue"] = fmt.Sprint(request["queue"], "s")
-		case op == "dq.offer" && fault == "capitals":
-			value := request["value"].(map[string]any)
-			value["v"] = strings.ToUpper(fmt.Sprint(value["v"]))
-		case op == "dq.offer" && offers == 3 && fault == "panics":
-			panic("the third offer")
-		}
-		go func() {
-			result, err := dq.Call(context.Background(), op, request)
-			var remote *program.RemoteError
-			if errors.As(err, &remote) {
-				say(map[string]any{"id": id, "ok": false, "error": remote})
-				return
-			}
-			say(map[string]any{"id": id, "ok": true, "result": result})
-		}()
-	}
+// deaf answers nothing.
+func deaf(ctx context.Context, _ string, _ any, _ program.Program) (json.RawMessage, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
-// verifyPort judges such a program by all cases. first bounds its first call, wait the waits of cases; 0 is the default.
-func verifyPort(t *testing.T, fault string, maxFailures int, first, wait time.Duration) (*Report, error) {
+// misspells opens another queue.
+func misspells(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+	if op == "open" {
+		params.(map[string]any)["queue"] = fmt.Sprint(params.(map[string]any)["queue"], "s")
+	}
+	return next.Call(ctx, op, params)
+}
+
+// shouts offers values in capitals.
+func shouts(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+	if op == "dq.offer" {
+		value := maps.Clone(params.(map[string]any)["value"].(map[string]any))
+		value["v"] = strings.ToUpper(fmt.Sprint(value["v"]))
+		params.(map[string]any)["value"] = value
+	}
+	return next.Call(ctx, op, params)
+}
+
+// listless is a program that lists no capability.
+type listless struct{ program.Program }
+
+func (listless) Introduction() program.Hello { return program.Hello{Capabilities: []string{}} }
+
+// verifyPort judges dq with a fault by all cases. first bounds its first call, wait the waits of cases; 0 is the default.
+func verifyPort(t *testing.T, fault func(program.Program) program.Program, first, wait time.Duration) (*Report, error) {
 	t.Helper()
 	redistest.Redis(t) // skips where there is none
-	self, err := os.Executable()
-	require.NoError(t, err)
-	spec, err := spec.ParseProgram(fmt.Sprintf("exec:'%s' port '%s'", self, fault))
-	require.NoError(t, err)
-	cases, oracle := loaded()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	plan := &Plan{
-		Spec: spec, Redis: "process", Cases: cases, Oracle: oracle, MaxFailures: maxFailures,
-		Notice: func(string) {}, Finished: func(Result) {}, first: first, wait: wait,
+	cases, _ := loaded()
+	plan := plansOf(t, "dq:"+wire.Newest().String(), Wire, cases, 1)[0]
+	plan.Start = func(context.Context) (program.Program, error) {
+		return fault(spec.DQ{Release: wire.Newest()}.Link(true)), nil
 	}
-	return plan.Run(ctx)
-}
-
-// A program that ends in the middle of a case fails that case, with what it said last, and
-// is started anew for the next.
-func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
-	t.Parallel()
-	report, err := verifyPort(t, "panics", 3, 0, 0)
-	require.NoError(t, err)
-	require.Zero(t, report.Counts.Error)
-	require.Positive(t, report.Counts.Pass)
-	require.Contains(t, report.Stopped, "in 3 cases the program failed")
-	for _, r := range report.Cases {
-		if r.Status == Fail {
-			require.Contains(t, r.Detail, "panic: the third offer")
-		}
-	}
+	plan.MaxFailures, plan.first, plan.wait = 3, first, wait
+	return plan.Run(t.Context())
 }
 
 func TestAProgramThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
-	for fault, text := range map[string]string{
-		"deaf":          "the driver cannot be used: open was not answered within 1s: the program hangs, or reads no more",
-		"lists nothing": `expected the "capabilities" in its answer to hello to list operations that the cases call, such as "`,
-	} {
-		_, err := verifyPort(t, fault, 10, time.Second, 0)
-		require.ErrorAs(t, err, new(*ProgramError))
-		require.ErrorContains(t, err, text)
-	}
+	_, err := verifyPort(t, around(deaf).as, time.Second, 0)
+	require.ErrorAs(t, err, new(*ProgramError))
+	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 1s: the program hangs, or reads no more")
+	_, err = verifyPort(t, func(dq program.Program) program.Program { return listless{dq} }, 0, 0)
+	require.ErrorAs(t, err, new(*ProgramError))
+	require.ErrorContains(t, err, `expected the "capabilities" in its answer to hello to list operations that the cases call, such as "`)
 }
 
 // Cases that fail alike in a row are not all waited for.
 func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, "misspells", 3, 0, time.Second)
+	report, err := verifyPort(t, around(misspells).as, 0, time.Second)
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike")
 	text := report.Text()
@@ -154,7 +99,7 @@ func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 
 func TestAnAlteredValueBreaksStatementsOnCodecs(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, "capitals", 3, 0, time.Second)
+	report, err := verifyPort(t, around(shouts).as, 0, time.Second)
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, `W-CODEC-1: the value "A" was written`)
 	for _, v := range report.Verdicts() {

@@ -26,14 +26,18 @@ import (
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
-// altered is a program with another function around its calls, which are made by next.
+// altered is a program with another function around its calls, which next makes.
 type altered struct {
 	program.Program
-	call func(op string, params any, next func() (json.RawMessage, error)) (json.RawMessage, error)
+	call around
 }
 
+type around func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error)
+
+func (f around) as(dq program.Program) program.Program { return altered{dq, f} }
+
 func (p altered) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
-	return p.call(op, params, func() (json.RawMessage, error) { return p.Program.Call(ctx, op, params) })
+	return p.call(ctx, op, params, p.Program)
 }
 
 func parsed(t *testing.T, text string) *Case {
@@ -90,11 +94,11 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), func(called string, _ any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+		runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), func(ctx context.Context, called string, params any, next program.Program) (json.RawMessage, error) {
 			if called == op {
 				return nil, errors.New("driver program has ended")
 			}
-			return next()
+			return next.Call(ctx, called, params)
 		}}, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
@@ -207,8 +211,8 @@ func TestAFailureCitesStatements(t *testing.T) {
 	cases, err := Matching(all, "^DQ.(read/(size|foreign-member)|offer/(equal-values-are-two|negative-delay-taken)|poll/foreign-member-is-destroyed)$")
 	require.NoError(t, err)
 	release := wire.Newest()
-	wrongSize := func(op string, _ any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
-		answer, err := next()
+	wrongSize := func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+		answer, err := next.Call(ctx, op, params)
 		if op == "dq.size" && err == nil {
 			return json.RawMessage("7"), nil
 		}

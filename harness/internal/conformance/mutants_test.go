@@ -24,6 +24,7 @@ import (
 
 	statements "github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -85,11 +86,11 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t)
-	program := altered{spec.DQ{Release: r}.Link(true), func(op string, params any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+	program := altered{spec.DQ{Release: r}.Link(true), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		if op == "open" {
 			params.(map[string]any)["redis"] = proxy.url
 		}
-		return next()
+		return next.Call(ctx, op, params)
 	}}
 	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)

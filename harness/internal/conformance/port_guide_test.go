@@ -62,11 +62,37 @@ func TestAPortFailsWireWithOneCause(t *testing.T) {
 	require.Contains(t, text, "and also")
 }
 
+// faulty writes the port with a fault.
+func faulty(t *testing.T, old, new string) string {
+	t.Helper()
+	text, err := os.ReadFile(guide)
+	require.NoError(t, err)
+	require.Contains(t, string(text), old)
+	port := filepath.Join(t.TempDir(), "port.py")
+	require.NoError(t, os.WriteFile(port, []byte(strings.ReplaceAll(string(text), old, new)), 0o600))
+	return port
+}
+
+// A program that ends in the middle of a case fails that case, with what it said last, and is started anew for the next.
+func TestAProgramThatEndsFailsItsCases(t *testing.T) {
+	const sends = `self.client.run("EVAL", OFFER, 3`
+	const third = `Client.offers = getattr(Client, "offers", 0) + 1
+        if Client.offers == 3: print("panic: the third offer", file=sys.stderr, flush=True); os._exit(1)
+        `
+	report := verify(t, faulty(t, sends, third+sends), conformance.State, "^DQ.(offer|poll|read)/")
+	require.Zero(t, report.Counts.Error)
+	require.Positive(t, report.Counts.Pass)
+	require.Contains(t, report.Stopped, "in 3 cases the program failed")
+	for _, r := range report.Cases {
+		if r.Status == conformance.Fail {
+			require.Contains(t, r.Detail, "panic: the third offer")
+		}
+	}
+}
+
 // A fault breaks the statements about what differs, and no others that its cases show.
 func TestAFaultBreaksItsStatements(t *testing.T) {
 	const transfers = "DQ.(transfer/(one|equal)|names/braces-stay|start/delivers)"
-	text, err := os.ReadFile(guide)
-	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		old, new, run, broken string
 		level                 conformance.Level
@@ -83,10 +109,9 @@ func TestAFaultBreaksItsStatements(t *testing.T) {
 		"an answer of a probe":    {`"LLEN", self.pending`, `"LLEN", self.name`, "DQ.transfer/(one|wrong)", "", conformance.State},
 	} {
 		t.Run(name, func(t *testing.T) {
-			port := filepath.Join(t.TempDir(), "port.py")
-			require.NoError(t, os.WriteFile(port, []byte(strings.ReplaceAll(string(text), c.old, c.new)), 0o600))
-			if c.old == "" {
-				port = guide
+			port := guide
+			if c.old != "" {
+				port = faulty(t, c.old, c.new)
 			}
 			report := verify(t, port, c.level, "^(?:"+c.run+")")
 			require.Positive(t, report.Counts.Fail)

@@ -92,7 +92,7 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 	plan, offers := sharedPlan(t, srv, "^DQ.(offer|poll|read|remove)/"), 0
 	plan.Start = func(ctx context.Context) (program.Program, error) {
 		dq, err := plan.Spec.Start(ctx, plan.Notice, nil)
-		return altered{dq, func(op string, _ any, next func() (json.RawMessage, error)) (json.RawMessage, error) {
+		return altered{dq, func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 			if op == "dq.offer" {
 				offers++
 			}
@@ -103,7 +103,7 @@ func TestForeignKeysSurviveARun(t *testing.T) {
 					client.Close()
 				}
 			}
-			return next()
+			return next.Call(ctx, op, params)
 		}}, err
 	}
 	report, err := plan.Run(t.Context())
