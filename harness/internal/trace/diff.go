@@ -50,21 +50,29 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 		}
 	}
 	reasons := declared(left, right)
-	lefts, rights := casesOf(left), casesOf(right)
+	order, lefts := casesOf(left)
+	others, rights := casesOf(right)
 	var outcomes []Outcome
-	for _, c := range append(lefts, slices.DeleteFunc(slices.Clone(rights), func(r keyedCase) bool { return r.in(lefts) >= 0 })...) {
+	for _, c := range append(order, slices.DeleteFunc(others, func(c caseKey) bool { return lefts[c] != nil })...) {
 		o := Outcome{Case: c.id, Declared: reasons[c.id]}
-		l, r := c.in(lefts), c.in(rights)
 		switch {
 		case o.Declared != "":
-		case r < 0:
-			o = onlyIn(c.id, "left", left.Path)
-		case l < 0:
-			o = onlyIn(c.id, "right", right.Path)
+		case rights[c] == nil:
+			o.Finding = onlyIn(c.id, "left", left.Path)
+		case lefts[c] == nil:
+			o.Finding = onlyIn(c.id, "right", right.Path)
 		default:
-			var err error
-			if o, err = diffCase(left, right, lefts[l], rights[r], tolerance); err != nil {
-				return nil, err
+			l, err1 := Normalise(left, "left", lefts[c].Lines)
+			r, err2 := Normalise(right, "right", rights[c].Lines)
+			switch {
+			case err1 != nil:
+				return nil, fmt.Errorf("%s: %w", left.Path, err1)
+			case err2 != nil:
+				return nil, fmt.Errorf("%s: %w", right.Path, err2)
+			}
+			o.Left, o.Right, o.Finding = len(l.Events), len(r.Events), Compare(l, r, tolerance)
+			if o.Finding != nil {
+				o.Finding.Case = c.id
 			}
 		}
 		outcomes = append(outcomes, o)
@@ -72,51 +80,31 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// keyedCase is one case of a recording, in which an id may come several times.
-type keyedCase struct {
+// caseKey is a case of a recording, in which an id may come several times.
+type caseKey struct {
 	id    string
 	times int
-	lines []Line
 }
 
-// in returns the index of the same case in a list, or -1.
-func (c keyedCase) in(list []keyedCase) int {
-	return slices.IndexFunc(list, func(other keyedCase) bool { return other.id == c.id && other.times == c.times })
-}
-
-func casesOf(rec *Recording) (all []keyedCase) {
-	seen := map[string]int{}
-	for i, c := range rec.Cases() {
+func casesOf(rec *Recording) (order []caseKey, cases map[caseKey]*Case) {
+	seen, all := map[string]int{}, rec.Cases()
+	cases = map[caseKey]*Case{}
+	for i, c := range all {
 		// A client that connects before the first case is no case.
-		if i == 0 && c.ID == "" && len(rec.Cases()) > 1 && len(dropSetUp(Group(c.Lines))) == 0 {
+		if i == 0 && c.ID == "" && len(all) > 1 && len(dropSetUp(Group(c.Lines))) == 0 {
 			continue
 		}
-		all = append(all, keyedCase{c.ID, seen[c.ID], c.Lines})
+		key := caseKey{c.ID, seen[c.ID]}
 		seen[c.ID]++
+		order, cases[key] = append(order, key), &c
 	}
-	return all
+	return order, cases
 }
 
-func diffCase(left, right *Recording, lc, rc keyedCase, tolerance time.Duration) (Outcome, error) {
-	l, err := Normalise(left, "left", lc.lines)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("%s: %w", left.Path, err)
-	}
-	r, err := Normalise(right, "right", rc.lines)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("%s: %w", right.Path, err)
-	}
-	o := Outcome{Case: lc.id, Left: len(l.Events), Right: len(r.Events), Finding: Compare(l, r, tolerance)}
-	if o.Finding != nil {
-		o.Finding.Case = lc.id
-	}
-	return o, nil
-}
-
-func onlyIn(id, side, path string) Outcome {
+func onlyIn(id, side, path string) *Finding {
 	what := fmt.Sprintf("the case %s is", id)
 	if id == "" {
 		what = "commands outside any case are"
 	}
-	return Outcome{Case: id, Finding: &Finding{Case: id, Meaning: fmt.Sprintf("%s only on the %s, in %s", what, side, path)}}
+	return &Finding{Case: id, Meaning: fmt.Sprintf("%s only on the %s, in %s", what, side, path)}
 }
