@@ -19,7 +19,7 @@
 //     command: a pool gives any connection to any command.
 //
 // Within a role all calls must be equal in order, byte for byte. Across roles the order counts where one call depends on
-// another: see order.go. Nothing is matched by similarity.
+// another: see dependencies. Nothing is matched by similarity.
 //
 // Replay asks whether a server does what a recording shows. It sends the commands of clients, one connection for each recorded
 // peer, in the recorded order and case, and compares what MONITOR shows line by line, then the keys and the subscriptions with a
