@@ -16,7 +16,12 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	s.place(t)
 	switch {
 	case err != nil:
-		s.failedTransfer(t, err)
+		t.failed.Store(&err)
+		if errors.Is(err, ErrForeignMember) {
+			s.announce(t, s.now()+foreignRetry.Milliseconds())
+		} else {
+			s.setDue(t, s.now()+t.retry.Next().Milliseconds())
+		}
 	default:
 		t.since = noDue
 		t.retry = conn.Backoff{}
@@ -39,16 +44,6 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 // foreignRetry is how soon a transfer is tried again that met a member of the other layout. It has pushed the values before
 // that one, and does so at each try.
 const foreignRetry = 5 * time.Second
-
-// failedTransfer arranges the next try.
-func (s *scheduler) failedTransfer(t *task, err error) {
-	t.failed.Store(&err)
-	if errors.Is(err, ErrForeignMember) {
-		s.announce(t, s.now()+foreignRetry.Milliseconds())
-		return
-	}
-	s.setDue(t, s.now()+t.retry.Next().Milliseconds())
-}
 
 func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 	queue := t.names.Destination

@@ -166,20 +166,19 @@ func situations() []situation {
 	}
 }
 
-func TestTransfer(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for _, s := range situations() {
-		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
-	}
+// servers are a Redis, and the imitation that stands in where there is no Redis, which knows all that the scripts use.
+var servers = map[string]func(t *testing.T) *bundle{
+	"redis":    func(t *testing.T) *bundle { return setup(t) },
+	"embedded": func(t *testing.T) *bundle { return setupOn(t, redistest.Embedded(t)) },
 }
 
-// The imitation that stands in where there is no Redis knows all the scripts use.
-func TestTransferEmbedded(t *testing.T) {
+func TestTransfer(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, redistest.Embedded(t))
-	for _, s := range situations() {
-		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
+	for name, on := range servers {
+		b := on(t)
+		for _, s := range situations() {
+			t.Run(name+"/"+s.name, func(t *testing.T) { checkSituation(t, b, s) })
+		}
 	}
 }
 
@@ -242,10 +241,7 @@ func values(members []string) []string {
 // the head, and that nearer the head where there is none near either.
 func TestTransferFromBothEnds(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]func(t *testing.T) *bundle{
-		"redis":    func(t *testing.T) *bundle { return setup(t) },
-		"embedded": func(t *testing.T) *bundle { return setupOn(t, redistest.Embedded(t)) },
-	} {
+	for name, s := range servers {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range []struct {
 				name               string

@@ -289,11 +289,7 @@ func (u *unlisting) pass() {
 		u.count = []int{1, 2, 5, 20}[u.random.IntN(4)]
 		horizon = fmt.Sprint(u.horizon)
 	}
-	reply, err := u.run(scripts.Unlist(), []string{
-		u.names.TimeoutSet, u.names.Pending, u.keys.State, u.keys.Pass, u.keys.Next, u.keys.Leaving, u.keys.Unlisted[0], u.keys.Unlisted[1],
-	}, u.token, horizon, u.count, 600_000, 600_000)
-	require.NoError(u.t, err)
-	stage, n, err := scripts.ReadUnlisted(reply)
+	stage, n, err := scripts.ReadUnlisted(u.unlist(u.token, horizon, u.count))
 	require.NoError(u.t, err)
 	u.stages[stage]++
 	switch stage {
