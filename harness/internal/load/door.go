@@ -129,8 +129,7 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	if err != nil {
 		return err
 	}
-	scheme := map[bool]string{false: "http://", true: "https://"}[at.TLS]
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+at.String()+"/agent", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, map[bool]string{false: "http://", true: "https://"}[at.TLS]+at.String()+"/agent", nil)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,8 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
 		untrusted = errors.As(err, new(*tls.CertificateVerificationError))
-		return err == nil || untrusted || errors.As(err, new(tls.RecordHeaderError)) || time.Since(began) > patience || ctx.Err() != nil
+		endless := err != nil && strings.Contains(err.Error(), "server response headers exceeded") // not a door, now or later
+		return err == nil || untrusted || endless || errors.As(err, new(tls.RecordHeaderError)) || time.Since(began) > patience || ctx.Err() != nil
 	})
 	switch {
 	case err == nil:
