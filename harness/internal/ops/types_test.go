@@ -40,20 +40,11 @@ type Circle struct {
 	Name   *string  `json:"name"`
 }
 
-// PageOfList is the class acme.Awkward$Page,java.util.List<java.lang.Long>.
-type PageOfList struct {
-	_      struct{}    `java:"acme.Awkward$Page,serialVersionUID=2605189663018768025,of=java.util.List<java.lang.Long>"`
-	First  []*int64    `json:"first"`
-	Items  [][]*int64  `json:"items"`
-	Nested *PageOfList `json:"nested"`
-}
-
 // Page is the class acme.Awkward$Page,java.lang.Object.
 type Page struct {
-	_      struct{}    `java:"acme.Awkward$Page,serialVersionUID=2605189663018768025"`
-	First  any         `json:"first"`
-	Items  []any       `json:"items"`
-	Nested *PageOfList `json:"nested"`
+	_     struct{} `java:"acme.Awkward$Page,serialVersionUID=-6008351876909131776"`
+	First any      `json:"first"`
+	Items []any    `json:"items"`
 }
 
 // Custom is the class acme.Awkward$Custom, whose own method writes it: Marshalling and Serialization refuse to.
@@ -61,28 +52,37 @@ type Custom struct {
 	_ struct{} `java:"acme.Awkward$Custom"`
 }
 
+// PageOfList is the class acme.Awkward$Page,java.util.List<java.lang.Long>.
+type PageOfList struct {
+	_     struct{}   `java:"acme.Awkward$Page,serialVersionUID=-6008351876909131776,of=java.util.List<java.lang.Long>"`
+	First []*int64   `json:"first"`
+	Items [][]*int64 `json:"items"`
+}
+
 // Hard is the class acme.Awkward$Hard.
 type Hard struct {
-	_        struct{}   `java:"acme.Awkward$Hard,serialVersionUID=4041468265076597680"`
-	X        int32      `json:"x"`
-	X_       *int32     `json:"X"`
-	X_under  int32      `json:"_under"`
-	Grid     any        `json:"grid" java:"[[I,final"`
-	Shapes   any        `json:"shapes" java:"[Lacme.Awkward$Shape;"`
-	States   []*State   `json:"states" java:"array"`
-	Number   any        `json:"number" java:"java.util.OptionalInt,final"`
-	Counts   any        `json:"counts" java:"java.util.EnumMap"`
-	ByNumber any        `json:"byNumber" java:"java.util.Map,final"`
-	ByItem   any        `json:"byItem" java:"java.util.Map,final"`
-	ByList   any        `json:"byList" java:"java.util.Map,final"`
-	Sets     any        `json:"sets" java:"java.util.List,final"`
-	Arrays   any        `json:"arrays" java:"java.util.List,final"`
-	Numbers  any        `json:"numbers" java:"java.util.List,final"`
-	List     any        `json:"list" java:"java.util.Optional,final"`
-	Tags     any        `json:"tags" java:"acme.Awkward$Tags"`
-	Custom   *Custom    `json:"custom"`
-	Year     *java.Year `json:"year"`
-	Any      []any      `json:"any" java:"array"`
+	_        struct{}    `java:"acme.Awkward$Hard,serialVersionUID=1307151018449078487"`
+	X        int32       `json:"x"`
+	X_       *int32      `json:"X"`
+	X_under  int32       `json:"_under"`
+	Grid     any         `json:"grid" java:"[[I,final"`
+	Shapes   any         `json:"shapes" java:"[Lacme.Awkward$Shape;"`
+	States   []*State    `json:"states" java:"array"`
+	Number   any         `json:"number" java:"java.util.OptionalInt,final"`
+	Counts   any         `json:"counts" java:"java.util.EnumMap"`
+	ByNumber any         `json:"byNumber" java:"java.util.Map,final"`
+	ByItem   any         `json:"byItem" java:"java.util.Map,final"`
+	ByList   any         `json:"byList" java:"java.util.Map,final"`
+	Sets     any         `json:"sets" java:"java.util.List,final"`
+	Arrays   any         `json:"arrays" java:"java.util.List,final"`
+	Numbers  any         `json:"numbers" java:"java.util.List,final"`
+	List     any         `json:"list" java:"java.util.Optional,final"`
+	Tags     any         `json:"tags" java:"acme.Awkward$Tags"`
+	Custom   *Custom     `json:"custom"`
+	Year     *java.Year  `json:"year"`
+	Any      []any       `json:"any" java:"array"`
+	Page     *PageOfList `json:"page"`
+	Nested   *Hard       `json:"nested"`
 }
 
 // Classes are what the constructor of a codec takes.
@@ -92,8 +92,8 @@ var Classes = []java.Class{
 	{Of: State(""), Name: "acme.Awkward$State", Constants: []string{"NEW", "PAID"}, Bodies: true},
 	{Of: Order{}},
 	{Of: Circle{}},
-	{Of: PageOfList{}},
 	{Of: Page{}},
 	{Of: Custom{}},
+	{Of: PageOfList{}},
 	{Of: Hard{}},
 }

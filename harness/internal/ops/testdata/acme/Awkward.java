@@ -29,7 +29,6 @@ public final class Awkward {
     public static class Page<T> implements Serializable {
         T first;
         List<T> items;
-        Page<List<Long>> nested;
         Page() { }
         Page(T first, List<T> items) { this.first = first; this.items = items; }
     }
@@ -123,6 +122,8 @@ public final class Awkward {
         Custom custom;
         Year year;
         Object[] any;
+        Page<List<Long>> page;
+        Hard nested;
     }
 
     static Map<String, Object> values() {
