@@ -221,51 +221,34 @@ func TestOrderAcrossRoles(t *testing.T) {
 	require.Contains(t, f.Meaning, "after the subscription on the left, before the subscription on the right")
 }
 
-func TestCasesAreComparedById(t *testing.T) {
-	left := parse(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
-2.000000 [0 1.1.1.1:1] "LLEN" "x"
-3.000000 [0 1.1.1.1:1] "ECHO" "case:b"
-`)
-	right := parse(t, `1.000000 [0 1.1.1.1:1] "ECHO" "case:a"
-2.000000 [0 1.1.1.1:9] "LLEN" "x"
-`)
-	outcomes, err := trace.Diff(left, right, 0)
-	require.NoError(t, err)
-	require.Len(t, outcomes, 2)
-	require.Nil(t, outcomes[0].Finding)
-	require.Contains(t, outcomes[1].Finding.Meaning, "the case b is only on the left")
-
-	_, err = trace.Diff(left, &trace.Recording{Path: "empty.monitor"}, 0)
-	require.ErrorContains(t, err, "empty.monitor: the recording has no commands")
-}
-
-// A case that a side declares absent, or not the same each time, is not compared, and is no
+// Each case is compared with that of its id. A case that a side declares absent, or not the same each time, is not compared, and is no
 // difference; the others are.
-func TestDiffGoesOnAtWhatIsDeclared(t *testing.T) {
-	line := func(at int64, args ...string) trace.Line {
-		return trace.Line{Time: at, Peer: "127.0.0.1:1", Args: args}
+func TestCasesAreComparedById(t *testing.T) {
+	recorded := func(head string, cases ...string) *trace.Recording {
+		for _, c := range cases { // an id, and what is asked for
+			head += fmt.Sprintf("1.000000 [0 1.1.1.1:1] \"ECHO\" \"case:%c\"\n2.000000 [0 1.1.1.1:%d] \"GET\" \"%c\"\n", c[0], len(cases), c[1])
+		}
+		return parse(t, head)
 	}
-	left := &trace.Recording{Path: "left", Lines: []trace.Line{
-		line(1, "ECHO", "case:a"), line(2, "GET", "x"), line(3, "ECHO", "case:b"), line(4, "GET", "x"), line(5, "ECHO", "case:c"), line(6, "GET", "x"),
-	}}
-	right := &trace.Recording{
-		Path:   "right",
-		Fields: []trace.Field{{Key: trace.AbsentKey, Value: "a: it has no x: none"}, {Key: trace.UncomparedKey, Value: "b: by chance"}},
-		Lines:  []trace.Line{line(1, "ECHO", "case:b"), line(2, "GET", "y"), line(3, "ECHO", "case:c"), line(4, "GET", "y")},
-	}
-	for _, sides := range [][2]*trace.Recording{{left, right}, {right, left}} {
+	left := recorded("", "ax", "bx", "cx", "dx", "ex")
+	right := recorded("# absent: a: it has no x: none\n# uncompared: b: by chance\n", "by", "cy", "dx")
+	for side, sides := range map[string][2]*trace.Recording{"left": {left, right}, "right": {right, left}} {
 		outcomes, err := trace.Diff(sides[0], sides[1], trace.DefaultTolerance)
 		require.NoError(t, err)
 		found := map[string]trace.Outcome{}
 		for _, o := range outcomes {
 			found[o.Case] = o
 		}
-		require.Len(t, found, 3)
+		require.Len(t, found, 5)
 		require.Equal(t, "it has no x: none", found["a"].Declared)
-		require.Nil(t, found["a"].Finding)
-		require.Nil(t, found["b"].Finding)
+		for _, same := range []string{"a", "b", "d"} {
+			require.Nil(t, found[same].Finding, same)
+		}
 		require.NotNil(t, found["c"].Finding)
+		require.Contains(t, found["e"].Finding.Meaning, "the case e is only on the "+side)
 	}
+	_, err := trace.Diff(left, &trace.Recording{Path: "empty.monitor"}, 0)
+	require.ErrorContains(t, err, "empty.monitor: the recording has no commands")
 }
 
 func keyspaceOf(t *testing.T, text string) *trace.Keyspace {
