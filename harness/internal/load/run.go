@@ -248,7 +248,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	endChanges()
 	changes.Wait()
 	p.settle(ctx)
-	elapsed := time.Since(start)
+	elapsed := max(time.Since(start), 0)
 	meter.end()
 	looks[after] = e.look(ctx)
 	for _, m := range e.members {

@@ -169,8 +169,9 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			}
 			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
 				when := "before the load began"
-				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
-					when = answered.Sub(p.start).Round(100*time.Millisecond).String() + " after the load began"
+				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.collector.start {
+					last := time.Duration(max(e.epoch.Wall(answered), p.lastCame) - p.collector.start)
+					when = last.Round(100*time.Millisecond).String() + " after the load began"
 				}
 				e.serverGone = fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)
