@@ -54,7 +54,8 @@ func newReplay() *call {
 	})
 }
 
-// replayPlans reads every file before a server is started, and names each file that cannot be used.
+// replayPlans reads every file before a server is started, and names each file that cannot be used. Each case of a recording begins on
+// an empty server.
 func replayPlans(ctx context.Context, files []string) ([]*trace.ReplayPlan, error) {
 	var plans []*trace.ReplayPlan
 	var errs []error
@@ -62,7 +63,10 @@ func replayPlans(ctx context.Context, files []string) ([]*trace.ReplayPlan, erro
 		tree, err := trace.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if recording := tree[name]; recording != nil {
+			if tree[name] == nil {
+				continue
+			}
+			for _, recording := range tree[name].Apart() {
 				plan, err := trace.NewReplayPlan(recording)
 				plans, errs = append(plans, plan), append(errs, err)
 			}

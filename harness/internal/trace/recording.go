@@ -88,6 +88,19 @@ func (r *Recording) Cases() []Case {
 	return cases
 }
 
+// Apart is the recording, or a recording of each case if it has several.
+func (r *Recording) Apart() []*Recording {
+	cases := r.Cases()
+	if len(cases) < 2 {
+		return []*Recording{r}
+	}
+	all := make([]*Recording, len(cases))
+	for i, c := range cases {
+		all[i] = &Recording{Path: r.Path + " " + c.ID, Fields: r.Fields, Lines: c.Lines}
+	}
+	return all
+}
+
 // FileError is a fault of a recording, or of a file of cases or scenarios, with its place.
 type FileError struct {
 	File string
