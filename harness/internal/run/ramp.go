@@ -54,8 +54,9 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s%s.", limit, plan.FormatFloat(held), then)
 }
 
-// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second belongs to the
-// step that its middle lies in, and messages that were due in it to the step of their offers.
+// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second counts for a step by
+// the part that lies in the step; what is no sum belongs to the step that its middle lies in, and messages that were due in it
+// to the step of their offers.
 func (r *Document) RateSteps() (steps []RateStep) {
 	delayed, err := time.ParseDuration(r.Scenario.Delay)
 	if r.Scenario.Ramp == "" || err != nil {
@@ -75,22 +76,22 @@ func (r *Document) RateSteps() (steps []RateStep) {
 		seconds, missing := 0., planned // of the offers up to its end
 		var late []int64
 		for _, i := range r.Intervals {
-			middle := math.Ceil(i.Second) - .5
+			middle, starts := math.Ceil(i.Second)-.5, math.Ceil(i.Second)-1
+			until := func(at float64) float64 { return min(max(at-starts, 0), i.Second-starts) } // of it
+			part := until(end) - until(begin)
+			seconds += part
+			s.Offered += float64(i.Offered) * part / (i.Second - starts)
+			s.ServerCPU += i.ServerCPUSeconds * part / (i.Second - starts)
+			missing -= float64(i.Offered) * until(end) / (i.Second - starts)
 			if middle >= begin && middle < end {
-				s.Offered += float64(i.Offered)
 				s.Dropped += i.Unsent
-				s.ServerCPU += i.ServerCPUSeconds
-				seconds++
 			}
 			if middle >= begin+delay && middle < end+delay && i.Delivered > 0 {
 				late = append(late, i.PastDueP50)
 				s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 			}
-			if i.Second <= end+.5 {
-				missing -= float64(i.Offered)
-			}
 		}
-		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, 1), s.ServerCPU/max(seconds, 1), missing/max(s.Rate*length.Seconds(), 1)
+		s.Offered, s.ServerCPU, s.behind = s.Offered/max(seconds, .1), s.ServerCPU/max(seconds, .1), missing/max(s.Rate*length.Seconds(), 1)
 		if slices.Sort(late); len(late) > 0 {
 			s.PastDueP50 = late[len(late)/2]
 		}
