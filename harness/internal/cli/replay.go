@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // replayDocument is what `replay --json` prints.
@@ -63,10 +69,10 @@ func replayPlans(ctx context.Context, files []string) ([]*trace.ReplayPlan, erro
 		tree, err := trace.ReadTree(ctx, file)
 		errs = append(errs, err)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			if tree[name] == nil {
-				continue
-			}
 			for _, recording := range tree[name].Apart() {
+				if recording == nil {
+					continue
+				}
 				plan, err := trace.NewReplayPlan(recording)
 				plans, errs = append(plans, plan), append(errs, err)
 			}
@@ -90,4 +96,50 @@ func replayAll(ctx context.Context, address string, notice func(string), plans [
 		results = append(results, result)
 	}
 	return srv, results, nil
+}
+
+// recordedPrefix begins an argument that stands for a recording of this program:
+// recorded:RELEASE for all sections of a Redisson release, recorded:RELEASE/SECTION or
+// recorded:RELEASE/CASE for one of them.
+const recordedPrefix = "recorded:"
+
+// unpacks is does with files: the recordings that arguments name are written into a temporary folder.
+func (c *call) unpacks(run func(paths []string) error) *call {
+	return c.does(func(args []string) error {
+		folder, err := os.MkdirTemp("", "dq-bench-")
+		defer os.RemoveAll(folder)
+		for i, path := range args {
+			if name, ok := strings.CutPrefix(path, recordedPrefix); ok && err == nil {
+				args[i], err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return run(args)
+	})
+}
+
+func unpackOne(folder, name string) (string, error) {
+	release, id, _ := strings.Cut(name, "/")
+	if _, err := fs.Stat(recordings.Redisson(), release); err != nil {
+		known, _ := fs.Glob(recordings.Redisson(), "*") // a right pattern
+		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, known)))
+	}
+	files, _ := fs.Sub(recordings.Redisson(), release) // which is there
+	folder = filepath.Join(folder, recordedPrefix+release)
+	section, _, ofCase := strings.Cut(id, "/")
+	whole, err := fs.ReadFile(files, section+".monitor")
+	switch {
+	case id == "":
+		return folder, os.CopyFS(folder, files)
+	case err == nil && !ofCase:
+		return filepath.Join(folder, section+".monitor"), os.CopyFS(folder, files)
+	}
+	_, order, cases := recordings.Split(whole)
+	if err != nil || cases[id] == nil {
+		return "", usageError(fmt.Errorf("%s%s: Redisson %s was not recorded with this case%s", recordedPrefix, name, release, text.DidYouMean(id, order)))
+	}
+	file := filepath.Join(folder, filepath.FromSlash(id)+".monitor")
+	return file, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(recordings.Head(section, release), cases[id]...), 0o644))
 }

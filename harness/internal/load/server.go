@@ -170,8 +170,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
 				when := "before the load began"
 				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.collector.start {
-					last := time.Duration(max(e.epoch.Wall(answered), p.lastCame) - p.collector.start)
-					when = last.Round(100*time.Millisecond).String() + " after the load began"
+					when = fmt.Sprintf("%.1fs after the load began", float64(max(e.epoch.Wall(answered), p.lastCame)-p.collector.start)/1e9)
 				}
 				e.serverGone = fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)

@@ -88,15 +88,13 @@ func (r *Recording) Cases() []Case {
 	return cases
 }
 
-// Apart is the recording, or a recording of each case if it has several.
-func (r *Recording) Apart() []*Recording {
-	cases := r.Cases()
-	if len(cases) < 2 {
+// Apart is the recording, or one of each case if it has several.
+func (r *Recording) Apart() (all []*Recording) {
+	if r == nil || len(r.Cases()) < 2 {
 		return []*Recording{r}
 	}
-	all := make([]*Recording, len(cases))
-	for i, c := range cases {
-		all[i] = &Recording{Path: r.Path + " " + c.ID, Fields: r.Fields, Lines: c.Lines}
+	for _, c := range r.Cases() {
+		all = append(all, &Recording{Path: r.Path + " " + c.ID, Fields: r.Fields, Lines: c.Lines})
 	}
 	return all
 }
