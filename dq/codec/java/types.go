@@ -2,9 +2,13 @@ package java
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Class gives the Java class of a Go struct, or the enum of a Go string type. A struct can name its class in a blank field:
@@ -184,4 +188,99 @@ func (c *class) index(f member) int {
 		at = slices.IndexFunc(c.fields, func(own field) bool { return own.name == f.name })
 	}
 	return at
+}
+
+// TypeError reports a Go type that a codec does not support. It wraps errors.ErrUnsupported.
+type TypeError struct {
+	Codec  string
+	Type   reflect.Type
+	Reason string // the problem, and the type to use
+}
+
+func (e *TypeError) Error() string {
+	if e.Type == nil {
+		return fmt.Sprintf("codec %s: %s", e.Codec, e.Reason)
+	}
+	return fmt.Sprintf("codec %s: %v: %s", e.Codec, e.Type, e.Reason)
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (e *TypeError) Unwrap() error { return errors.ErrUnsupported }
+
+// ValueError reports a value that the codec, or the Go type to read it into, cannot represent.
+type ValueError struct {
+	Codec  string
+	Reason string
+}
+
+func (e *ValueError) Error() string { return fmt.Sprintf("codec %s: %s", e.Codec, e.Reason) }
+
+// ClassError reports a value of a Java class that has no Go type.
+type ClassError struct {
+	Codec string
+	Class string
+}
+
+func (e *ClassError) Error() string {
+	return fmt.Sprintf("codec %s: the value holds the Java class %.200q; pass a Class with a Go type for it to the constructor", e.Codec, e.Class)
+}
+
+// FormatError reports bytes that the codec does not write.
+type FormatError struct {
+	Codec     string
+	Offset    int
+	Truncated bool // the bytes end before the value does
+	Problem   string
+}
+
+func (e *FormatError) Error() string {
+	cut := ""
+	if e.Truncated {
+		cut = "the value is cut off: "
+	}
+	return fmt.Sprintf("codec %s: byte %d: %s%s", e.Codec, e.Offset, cut, e.Problem)
+}
+
+// comings are the codecs that some releases lack, with the first and last release that have each, as the classes in their
+// jars show. Kryo5 and Marshalling need a library of their own in releases before they are a default.
+var comings = []struct {
+	name        string
+	first, last wire.Release
+}{
+	{"kryo5", wire.Release{Major: 3, Minor: 11, Patch: 5}, wire.Newest()},
+	{"marshalling", wire.Release{Major: 3, Minor: 11, Patch: 3}, wire.Release{Major: 4}},
+	{"fst", wire.Release{Major: 2, Minor: 7}, wire.Release{Major: 4}},
+}
+
+// Default returns the name of the codec that a release of Redisson uses if its configuration names no codec: kryo5, marshalling,
+// fst or json.
+func Default(r wire.Release) string {
+	newer := func(major, minor int) bool { return r.AtLeast(wire.Release{Major: major, Minor: minor}) }
+	switch {
+	case newer(3, 19):
+		return "kryo5"
+	case newer(3, 13):
+		return "marshalling"
+	case newer(3, 10), newer(2, 15) && !newer(3, 0):
+		return "fst"
+	}
+	return "json"
+}
+
+// Optional returns the names of the codecs that some releases lack.
+func Optional() (all []string) {
+	for _, c := range comings {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// Has reports whether a release of Redisson has the codec of a name.
+func Has(r wire.Release, name string) bool {
+	for _, c := range comings {
+		if c.name == name {
+			return r.AtLeast(c.first) && c.last.AtLeast(r)
+		}
+	}
+	return true
 }

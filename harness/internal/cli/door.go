@@ -3,11 +3,24 @@ package cli
 import (
 	_ "embed"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"regexp"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // doorText has the texts of each command and of each flag, in the order of help and docs/reference.md.
@@ -60,4 +73,146 @@ func rowOf(name string) (flagRow, bool) {
 		return flagTable[i], true
 	}
 	return flagRow{}, false
+}
+
+// helpWidth is the widest line of help, in columns.
+const helpWidth = 100
+
+// writeHelp prints the help of a command: text, usage, examples, and flags by group.
+func writeHelp(w io.Writer, cmd *cobra.Command) {
+	fmt.Fprintf(w, "%s\n", cmd.Short)
+	if cmd.Long != "" {
+		for paragraph := range strings.SplitSeq(cmd.Long, "\n\n") {
+			fmt.Fprint(w, "\n", columns("", paragraph))
+		}
+	}
+	usage := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		usage = cmd.CommandPath() + " COMMAND"
+	}
+	fmt.Fprintf(w, "\nUsage:  %s\n", usage)
+	for i, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		if sub.GroupID != "" && (i == 0 || sub.GroupID != cmd.Commands()[i-1].GroupID) {
+			fmt.Fprintf(w, "\n%s\n", sub.GroupID)
+		}
+		fmt.Fprint(w, columns(fmt.Sprintf("  %-10s ", sub.Name()), sub.Short))
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.Example)
+	}
+	head := "\n"
+	group := ""
+	for _, row := range flagTable {
+		f := cmd.Flags().Lookup(row.name)
+		if f == nil {
+			continue
+		}
+		title := ""
+		if row.group != group {
+			title, group = row.group, row.group
+		}
+		name := "--" + row.name
+		if row.short != "" {
+			name = "-" + row.short + ", " + name
+		}
+		usage := f.Usage
+		if def := strings.Trim(f.DefValue, "[]"); def != "" && def != "false" && def != "0s" && !strings.Contains(usage, "(default") && !strings.HasPrefix(usage, def) {
+			usage += " (default " + def + ")"
+		}
+		fmt.Fprint(w, head, columns(fmt.Sprintf("%-8s %-21s ", title, strings.TrimSpace(name+" "+row.arg)), usage))
+		head = ""
+	}
+	if !cmd.HasParent() {
+		fmt.Fprint(w, "\nAn environment twin gives the default of a flag: DQ_REDIS for --redis.\n"+
+			"Exit codes: 0 fine; 1 environment or input file; 2 wrong usage; 99 the thing under test failed.\n")
+	}
+}
+
+// columns puts a text behind its head, with each further line below the first.
+func columns(head, words string) string {
+	var out strings.Builder
+	text.WrapAt(&out, helpWidth, len(head), head, strings.Join(strings.Fields(words), " "))
+	return out.String()
+}
+
+// envName returns the environment twin of a flag: payload-size → DQ_PAYLOAD_SIZE.
+func envName(flag string) string {
+	return "DQ_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// flagsFromEnv makes environment twins the defaults of the flags that the command line left out. Such a flag does not count as given,
+// so an exported twin conflicts with no other flag. An empty variable counts as unset. A flag that may be repeated takes one value from
+// the environment. --help, --version, --list, --force and --yes have no twin: an exported DQ_FORCE would lift the checks of every command.
+func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stderr io.Writer) error {
+	var firstErr error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || slices.Contains([]string{"help", "version", "list", "force", "yes", "allow-changes"}, f.Name) || firstErr != nil {
+			return
+		}
+		value, _ := lookup(envName(f.Name))
+		if value == "" || ignored(f, value, stderr) {
+			return
+		}
+		if err := f.Value.Set(value); err != nil {
+			if f.Value.Type() == "bool" {
+				err = fmt.Errorf("expected true or false, got %q", value)
+			}
+			firstErr = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))
+		}
+	})
+	return firstErr
+}
+
+// ignored reports, also to the user, whether DQ_REDIS names a kind of server that the command does not take.
+func ignored(f *pflag.Flag, server string, stderr io.Writer) bool {
+	spec, err := redis.Parse(server)
+	if err != nil || !slices.Contains(f.Annotations[ignoredKinds], string(spec.Kind)) {
+		return false
+	}
+	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command takes no such server, it uses %s\n", server, f.DefValue)
+	return true
+}
+
+// namingTwin has wrong usage name the environment twin that the wrong value came from.
+func namingTwin(flags *pflag.FlagSet, err error) error {
+	flags.VisitAll(func(f *pflag.Flag) {
+		twin := envName(f.Name)
+		value := os.Getenv(twin)
+		if value == "" || f.Changed || strings.Contains(err.Error(), twin) {
+			return
+		}
+		for _, mention := range []string{f.Name + ": ", strings.ReplaceAll(f.Name, "-", " ") + ": ", "--" + f.Name + " " + value, strconv.Quote(value)} {
+			if strings.Contains(err.Error(), mention) {
+				err = fmt.Errorf("%s: %w", twin, err)
+				return
+			}
+		}
+	})
+	return err
+}
+
+// version returns the text of 'dq-bench --version': the module's version, the commit if this program was built
+// in a checkout, and the Redisson releases that the program knows.
+func version() string {
+	built := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			built[s.Key] = s.Value
+		}
+	}
+	commit := "unknown: not built in a checkout"
+	if built["vcs.revision"] != "" {
+		commit = built["vcs.revision"] + " of " + built["vcs.time"]
+	}
+	if built["vcs.modified"] == "true" {
+		commit += ", with changes"
+	}
+	known := wire.Releases()
+	recorded, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
+	return fmt.Sprintf("dq-bench  %s\ncommit    %s\ngo        %s %s/%s\nredisson  %s to %s: %d releases known, %d recorded\n",
+		tool().Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		known[0], wire.Newest(), len(known), len(recorded))
 }

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,12 +69,13 @@ func (s *side) run(ctx context.Context, t *testing.T, conn redis.Conn, queues []
 
 // fleet is 20 queues on a server that keeps everything on disk, two guards of all queues, and what services sent.
 type fleet struct {
-	t              *testing.T
-	ctx            context.Context
-	srv            *redis.Server
-	conn           redis.Conn
-	queues         []string
-	steady, killed *exec.Cmd // guards
+	t         *testing.T
+	ctx       context.Context
+	srv       *redis.Server
+	conn      redis.Conn
+	queues    []string
+	guards    sync.WaitGroup
+	killGuard func() // one of the two
 }
 
 func newFleet(t *testing.T, limit time.Duration) *fleet {
@@ -84,28 +86,35 @@ func newFleet(t *testing.T, limit time.Duration) *fleet {
 	for i := range 20 {
 		f.queues = append(f.queues, "queue-"+strconv.Itoa(i))
 	}
-	f.steady, f.killed = f.start("guard", "--all"), f.start("guard", "--all")
-	t.Cleanup(func() { f.kill(f.steady); f.kill(f.killed); _ = f.conn.Close() })
+	_, f.killGuard = f.guard(), f.guard()
+	t.Cleanup(func() { cancel(); f.guards.Wait(); _ = f.conn.Close() })
 	return f
 }
 
-func (f *fleet) start(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(f.ctx, "dq-bench", append(args, "--redis", f.srv.URL())...)
-	require.NoError(f.t, cmd.Start())
-	return cmd
+// guard keeps a guard of all queues running, as a supervisor does: one that finds no server at its start ends.
+func (f *fleet) guard() (kill func()) {
+	var running atomic.Pointer[exec.Cmd]
+	f.guards.Go(func() {
+		for f.ctx.Err() == nil {
+			cmd := exec.CommandContext(f.ctx, "dq-bench", "guard", "--all", "--redis", f.srv.URL())
+			if cmd.Start() == nil {
+				running.Store(cmd)
+				_ = cmd.Wait()
+			}
+		}
+	})
+	return func() {
+		if cmd := running.Load(); cmd != nil {
+			_ = cmd.Process.Kill()
+		}
+	}
 }
 
-func (f *fleet) kill(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // killed, or done before
-}
-
-// killGuards kills one guard at random instants, and starts it again. Any instant: there is no event to wait for.
+// killGuards kills one guard at random instants. Any instant: there is no event to wait for.
 func (f *fleet) killGuards(length time.Duration, kills int, half func()) {
 	for i := range kills {
 		time.Sleep(time.Duration(rand.Int64N(int64(length) / int64(kills))))
-		f.kill(f.killed)
-		f.killed = f.start("guard", "--all")
+		f.killGuard()
 		if i == kills/2 {
 			half()
 		}
@@ -114,11 +123,13 @@ func (f *fleet) killGuards(length time.Duration, kills int, half func()) {
 
 // migrate is killed at a random instant, and goes on.
 func (f *fleet) migrate(release string) {
-	migrate := []string{"migrate", "--all", "--to", release, "--yes"}
-	half := f.start(migrate...)
-	time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
-	f.kill(half)
-	output, err := exec.CommandContext(f.ctx, "dq-bench", append(migrate, "--redis", f.srv.URL())...).CombinedOutput()
+	migrate := func(ctx context.Context) *exec.Cmd {
+		return exec.CommandContext(ctx, "dq-bench", "migrate", "--all", "--to", release, "--yes", "--redis", f.srv.URL())
+	}
+	half, cancel := context.WithTimeout(f.ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond))))
+	defer cancel()
+	_ = migrate(half).Run() // killed, or done before
+	output, err := migrate(f.ctx).CombinedOutput()
 	require.NoError(f.t, err, string(output))
 }
 

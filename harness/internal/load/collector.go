@@ -44,7 +44,7 @@ type collector struct {
 
 	counts      run.Counts
 	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
-	untold      int64 // items of which it is not known, in the end, whether they were offered
+	untold      int64 // items that may have been offered, at the end
 	failed      int64
 	accepted    int64
 	dropped     int64 // samples

@@ -74,7 +74,7 @@ func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 //
 //	implementation ──▶ proxy ──▶ server ◀── commands and signals
 //
-// deeds.go has a row for each kind of faults.
+// deeds has a row for each kind of faults.
 type Injector struct {
 	plan   plan.Plan
 	server *redis.Server

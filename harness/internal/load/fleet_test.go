@@ -177,14 +177,6 @@ func TestPollingConsumersAreLate(t *testing.T) {
 	require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
 }
 
-func TestManyQueuesShareTheMessages(t *testing.T) {
-	p := testPlan()
-	p.Queues, p.Consumers = 7, 9
-	out := virtual(t, memory(), p)
-	require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
-	require.Equal(t, 7, out.Scenario.Queues)
-}
-
 func TestDriverThatLacksWhatThePlanNeeds(t *testing.T) {
 	for _, change := range []func(*plan.Plan){
 		func(p *plan.Plan) { p.Poll = time.Second }, func(p *plan.Plan) { p.Cancel.Share = .5 },

@@ -114,7 +114,7 @@ func (e *engine) phaseOf(index uint32) (*phase, uint32) {
 func (e *engine) add(m *member, s program.Sample) error {
 	var p *phase
 	if p, s.Index = e.phaseOf(s.Index); p == nil {
-		p = e.phases[plan.Warmup] // before the measured phase no message of it is handed out, and a sample of none counts for nothing
+		p = e.phases[plan.Warmup] // before the measured phase no message of it is handed out
 	}
 	if p == nil {
 		return nil

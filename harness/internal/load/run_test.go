@@ -94,7 +94,7 @@ func memory() spec.Memory { return spec.Memory{Clock: clock.Runtime()} }
 func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Warmup = time.Second
+		p.Warmup, p.Queues, p.Consumers = time.Second, 7, 9
 		p.Delay = plan.Between(500*time.Millisecond, 1500*time.Millisecond)
 		var last Progress
 		out, err := Run(t.Context(), Options{

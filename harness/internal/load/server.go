@@ -211,7 +211,7 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 }
 
 // holding reads the keys of a queue on the server, or the queues of an agent: it calls each with every message of the run that is
-// held, to the first error of an agent's, or with nil counts the messages, due or not.
+// held until each fails, or with nil counts the messages, due or not.
 type holding func(ctx context.Context, each func(program.Sample) error) (held int64, err error)
 
 // Stored reports whether an implementation of the plan keeps its messages on a server.

@@ -55,7 +55,7 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 }
 
 // RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second counts for a step by
-// the part that lies in it, or where its middle lies; messages that were due in it belong to the step of their offers.
+// its part in the step, dropped offers by its middle; messages that were due in it belong to the step of their offers.
 func (r *Document) RateSteps() (steps []RateStep) {
 	delayed, err := time.ParseDuration(r.Scenario.Delay)
 	if r.Scenario.Ramp == "" || err != nil {

@@ -101,7 +101,7 @@ func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error)
 		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, helloTimeout, l.quote())
 	case err != nil:
 		err = fmt.Errorf("driver program %s: %w", l.name, err)
-	case json.Unmarshal(result, &l.hello) != nil || l.hello.Name == "" || len(l.hello.Identity.String()) > maxName:
+	case json.Unmarshal(result, &l.hello) != nil || l.hello.Name == "" || len(l.hello.String()) > maxName:
 		err = fmt.Errorf("driver program %s: expected a name and a version in answer to hello, got %.120s", l.name, result)
 	case l.hello.Protocol != Protocol:
 		err = fmt.Errorf("driver program %s speaks version %d of the protocol, expected %d", l.name, l.hello.Protocol, Protocol)
