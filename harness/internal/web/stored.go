@@ -80,16 +80,22 @@ func answer(w http.ResponseWriter, status int, p report.Page) {
 	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
 }
 
-// ids are the folders of all runs, from the folder on.
-func (s *Stored) ids(ctx context.Context) ([]string, error) {
+// ids are the folders of all runs, from the folder on. A link that leads out of the folder is none: its target is not shown.
+func (s *Stored) ids(ctx context.Context) (ids []string, err error) {
 	files, err := run.Find(ctx, s.folder)
 	if errors.Is(err, run.ErrNoneFound) {
 		return nil, nil
 	}
-	ids := make([]string, len(files))
-	for i, file := range files {
-		id, _ := filepath.Rel(s.folder, filepath.Dir(file)) // which is below it
-		ids[i] = filepath.ToSlash(id)
+	root, failed := os.OpenRoot(s.folder)
+	if failed != nil {
+		return nil, failed
+	}
+	defer root.Close()
+	for _, file := range files {
+		file, _ = filepath.Rel(s.folder, file) // which is below it
+		if _, err := root.Stat(file); err == nil {
+			ids = append(ids, filepath.ToSlash(filepath.Dir(file)))
+		}
 	}
 	return ids, err
 }
