@@ -43,7 +43,10 @@ func (w *world) aside(c *client, handled chan string) {
 			if c.busy+1 > c.most || c.alone {
 				w.violateLocked("%s has %d handlers at a time, of %d, and one more; one alone: %t", c.name, c.busy, c.most, c.alone)
 			}
-			handled <- m.Value
+			select {
+			case handled <- m.Value:
+			default: // nobody reads them any more
+			}
 			return nil
 		})
 	}
@@ -65,6 +68,9 @@ func (w *world) aside(c *client, handled chan string) {
 					w.violate("another queue of %s is not ready: %v", c.name, err)
 				}
 				cancel()
+			}
+			for len(handled) > 0 { // what came too late
+				<-handled
 			}
 			quiet, dues := w.quiet(), map[string]time.Time{}
 			for i := range 1 + c.draw(5) {
