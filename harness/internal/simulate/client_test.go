@@ -231,12 +231,12 @@ func (w *world) took(c *client, v string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.taken[v]++; w.taken[v] > 1 {
-		w.report.Again++
+		w.report.Kinds["again"]++
 		if w.plan.Reliable && !w.excused[v] && !torn {
 			w.violateLocked("%s was handled again by %s, and no event said that it might be", v, c.name)
 		}
 	}
-	w.report.Taken++
+	w.report.Kinds["taken"]++
 }
 
 // begun counts the calls of a handler for a message.
@@ -324,14 +324,10 @@ func (w *world) consume(c *client, workers int) {
 		}
 		if err := sleep(ctx, work); err != nil {
 			if errors.Is(context.Cause(ctx), errShutDown) {
-				w.mu.Lock()
-				c.shut[m.ID] = true
-				w.mu.Unlock()
+				w.locked(func() { c.shut[m.ID] = true })
 			}
 			if errors.Is(context.Cause(ctx), dq.ErrLeaseLost) {
-				w.mu.Lock()
-				w.report.LeasesLost++
-				w.mu.Unlock()
+				w.locked(func() { w.report.Kinds["leases lost"]++ })
 			}
 			return err
 		}
@@ -418,7 +414,7 @@ func (w *world) offer(c *client, e Event) {
 		w.offers[v] = "?"
 		w.expect[v], w.spans[v] = c.clock.Now().Add(e.Span).UnixMilli(), e.Span
 	}
-	w.report.Offered += len(values)
+	w.report.Kinds["offered"] += len(values)
 	w.mu.Unlock()
 	confirmed, uncertain := 0, false
 	w.call(c, e, "Offer", func(ctx context.Context) (err error) {
@@ -445,9 +441,7 @@ func (w *world) offer(c *client, e Event) {
 			}
 		})
 		if err == nil || errors.Is(err, dq.ErrUncertain) {
-			w.mu.Lock()
-			w.tickets[e.Text] = ticket.String()
-			w.mu.Unlock()
+			w.locked(func() { w.tickets[e.Text] = ticket.String() })
 		}
 		return err
 	})
@@ -461,7 +455,7 @@ func (w *world) offer(c *client, e Event) {
 			w.offers[v] = "no"
 		}
 	}
-	w.report.Refused += len(values) - confirmed
+	w.report.Kinds["unconfirmed"] += len(values) - confirmed
 }
 
 // patient finds the errors after which an offer is tried again.
@@ -479,9 +473,7 @@ func (w *world) cancel(c *client, e Event) {
 	if e.Text = cmp.Or(e.Text, w.pick(c)); e.Text == "" {
 		return
 	}
-	w.mu.Lock()
-	w.asking[e.Text]++
-	w.mu.Unlock()
+	w.locked(func() { w.asking[e.Text]++ })
 	ticket, ticketed := w.ticket(e.Text)
 	result := "no"
 	w.call(c, e, "Cancel", func(ctx context.Context) (err error) {
@@ -525,7 +517,7 @@ func (w *world) cancel(c *client, e Event) {
 		return
 	case result == "yes":
 		w.cancels[e.Text] = "yes"
-		w.report.Cancelled++
+		w.report.Kinds["cancelled"]++
 	case w.cancels[e.Text] == "":
 		w.cancels[e.Text] = "no"
 	}
@@ -564,9 +556,7 @@ func (w *world) reschedule(c *client, e Event) {
 	if !ticketed {
 		return
 	}
-	w.mu.Lock()
-	w.expect[e.Text] = 0
-	w.mu.Unlock()
+	w.locked(func() { w.expect[e.Text] = 0 })
 	w.call(c, e, "Reschedule", func(ctx context.Context) error {
 		least := c.clock.Now().Add(e.Span).UnixMilli()
 		moved, err := c.queue.Reschedule(ctx, ticket, e.Span)
@@ -574,9 +564,7 @@ func (w *world) reschedule(c *client, e Event) {
 		case errors.Is(err, dq.ErrNotWaiting):
 			return nil
 		case err == nil || errors.Is(err, dq.ErrUncertain):
-			w.mu.Lock()
-			w.tickets[e.Text] = moved.String()
-			w.mu.Unlock()
+			w.locked(func() { w.tickets[e.Text] = moved.String() })
 		}
 		if err == nil && moved.Due().UnixMilli() < least && w.steady() {
 			w.violate("%s was rescheduled for %s, before %d", e.Text, moved, least)
@@ -624,9 +612,7 @@ func (w *world) lookAt(c *client, e Event) {
 					w.violate("the walk of %s sees %s due at %d behind %d, and it is at %d", c.name, m.Value, due.UnixMilli(), last.UnixMilli(), before[m.Value])
 				}
 				last = m.Ticket.Due()
-				w.mu.Lock()
-				w.tickets[m.Value] = m.Ticket.String()
-				w.mu.Unlock()
+				w.locked(func() { w.tickets[m.Value] = m.Ticket.String() })
 			}
 		}
 		after := w.waiting()
@@ -705,9 +691,7 @@ func (w *world) revive(c *client, e Event) {
 				return err
 			}
 			if undecodable || e.Kind == Look && e.N == 1 {
-				w.mu.Lock()
-				w.asking[letter.Value]++
-				w.mu.Unlock()
+				w.locked(func() { w.asking[letter.Value]++ })
 				_, err = c.queue.Drop(ctx, letter.ID)
 			} else {
 				_, err = c.queue.Replay(ctx, letter.ID)
@@ -729,9 +713,7 @@ func (w *world) clear(c *client, e Event) {
 	w.call(c, e, "Clear", func(ctx context.Context) error {
 		_, err := c.queue.Clear(ctx)
 		if err == nil {
-			w.mu.Lock()
-			w.clearing--
-			w.mu.Unlock()
+			w.locked(func() { w.clearing-- })
 		}
 		return err
 	})

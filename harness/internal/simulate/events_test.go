@@ -43,9 +43,7 @@ func (w *world) observe(c *client, event dq.Event) {
 	case dq.GivenBack:
 		id = e.ID
 	case dq.Acknowledged:
-		w.mu.Lock()
-		delete(c.handled, e.ID)
-		w.mu.Unlock()
+		w.locked(func() { delete(c.handled, e.ID) })
 		return
 	case dq.Requeued:
 		if e.Err != nil {

@@ -119,7 +119,7 @@ func (w *world) judge() {
 			w.violate("%s came %d times", v, w.taken[v])
 		}
 	}
-	if w.plan.Reliable && w.report.Faults == 0 && w.report.LeasesLost > 0 {
-		w.violate("%d leases were lost though nothing went wrong", w.report.LeasesLost)
+	if w.plan.Reliable && w.report.Kinds["faults"] == 0 && w.report.Kinds["leases lost"] > 0 {
+		w.violate("%d leases were lost though nothing went wrong", w.report.Kinds["leases lost"])
 	}
 }

@@ -60,7 +60,7 @@ func (w *world) strike(client string, args []string, ran bool) string {
 	}
 	e := w.traps[at]
 	w.traps = slices.Delete(w.traps, at, at+1)
-	w.report.Faults++
+	w.report.Kinds["faults"]++
 	w.excuse(e.Span, w.recovery)
 	if e.Span > lateBy || e.N != delayed {
 		w.bad(e.Span)

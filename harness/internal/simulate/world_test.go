@@ -45,36 +45,8 @@ type Report struct {
 	Violations []string
 	// Trace has every event and command, if it was asked for.
 	Trace []string
-
-	Offered, Refused, Cancelled, Taken, Again, LeasesLost, Faults, Commands int
-	// Kinds counts commands and events.
+	// Kinds counts what happened, and commands and events of each kind.
 	Kinds map[string]int
-	// Passes took members out of the pending list before they were due.
-	Passes int
-	// LostReplies are messages whose taker's connection broke, which at most once allows.
-	LostReplies int
-}
-
-// Add adds the counts of another report.
-func (r *Report) Add(o Report) {
-	r.Offered += o.Offered
-	r.Refused += o.Refused
-	r.Cancelled += o.Cancelled
-	r.Taken += o.Taken
-	r.Again += o.Again
-	r.LeasesLost += o.LeasesLost
-	r.Faults += o.Faults
-	r.Passes += o.Passes
-	r.Commands += o.Commands
-	r.LostReplies += o.LostReplies
-	for kind, n := range o.Kinds {
-		r.Kinds[kind] += n
-	}
-}
-
-func (r Report) String() string {
-	return fmt.Sprintf("%d offered (%d unconfirmed), %d cancelled, %d taken (%d again), %d lost with a taker's reply, %d faults, %d passes, %d commands",
-		r.Offered, r.Refused, r.Cancelled, r.Taken, r.Again, r.LostReplies, r.Faults, r.Passes, r.Commands)
 }
 
 // Options of a Run.
@@ -174,7 +146,7 @@ func Run(plan Plan, options Options) Report {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.LostReplies = len(w.net.lost)
+	w.report.Kinds["lost with a taker's reply"] = len(w.net.lost)
 	return w.report
 }
 
@@ -284,8 +256,8 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 		return
 	}
 	w.strike(client, args, true)
-	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+time.Minute).Seconds() && !w.flood {
-		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: a client sends command after command: %d so far", time.Since(w.began), w.report.Commands))
+	if w.report.Kinds["commands"]++; float64(w.report.Kinds["commands"]) > commandsPerSecond*(time.Since(w.began)+time.Minute).Seconds() && !w.flood {
+		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: a client sends command after command: %d so far", time.Since(w.began), w.report.Kinds["commands"]))
 		w.broken = brokenCommands
 	}
 	if len(w.report.Violations) > 0 {
@@ -314,6 +286,13 @@ func (w *world) trace(format string, args ...any) {
 	}
 }
 
+// locked calls f with mu held.
+func (w *world) locked(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
 func (w *world) violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -332,7 +311,7 @@ func (w *world) violateLocked(format string, args ...any) {
 func (w *world) unlisted() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.Passes++
+	w.report.Kinds["passes"]++
 }
 
 func (w *world) mayBeCancelled(value string) bool {
@@ -616,7 +595,7 @@ func (w *world) do(e Event) {
 		}
 		w.bad(lasts)
 		w.excuse(lasts, recovery)
-		w.report.Faults++
+		w.report.Kinds["faults"]++
 	}
 	takes := false
 	for name := range w.clients {
@@ -650,9 +629,7 @@ func (w *world) do(e Event) {
 	case Shut:
 		w.shut(c)
 	case Trap:
-		w.mu.Lock()
-		w.traps = append(w.traps, e)
-		w.mu.Unlock()
+		w.locked(func() { w.traps = append(w.traps, e) })
 	case Cut:
 		w.net.each(e.Client, half(e, (*link).cut))
 	case LoseReplies:
