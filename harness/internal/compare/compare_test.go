@@ -12,38 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
-
-// sample is a run of n messages with lateness around scale milliseconds.
-func sample(seed uint64, n int, scale float64) *run.Document {
-	rng, r := rand.New(rand.NewPCG(seed, 9)), &run.Document{
-		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &run.Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: run.Scenario{
-			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
-		},
-		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Counts: run.Counts{Offered: int64(n), Delivered: int64(n)}, Histograms: run.NewHistograms(),
-		Intervals:   []run.Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
-		ServerStats: &run.ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
-	}
-	for range n {
-		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
-		h := r.Histograms
-		h.Lateness.Record(late)
-		h.PastDue.Record(late + 300_000)
-		h.OfferRTT.Record(rtt)
-		h.ResponseTime.Record(rtt + lag)
-		h.ScheduleLag.Record(lag)
-	}
-	return r
-}
 
 // runs returns n runs of a version, two minutes apart, the later minute for odd seeds.
 func runs(seed uint64, n int, scale float64) (all []*run.Document) {
 	for i := range uint64(n) {
-		r := sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
+		r := run.Sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
 		r.Started = time.Date(2026, 1, 1, 0, int(2*i+seed%2), 0, 0, time.UTC)
 		all = append(all, r)
 	}
@@ -91,13 +66,13 @@ func TestTwoSets(t *testing.T) {
 		}, Worse, "NEW is worse"},
 		"rising and later the next day": {12, 1.2, func(old, new []*run.Document) {
 			for i, r := range new {
-				*r = *sample(uint64(100+i), 20_000, 1+.1*float64(i))
+				*r = *run.Sample(uint64(100+i), 20_000, 1+.1*float64(i))
 				r.Started = old[i].Started.AddDate(0, 0, 1)
 			}
 		}, Inconclusive, "Inconclusive: the sets were not measured by turns, so the hour may be what differs, for lateness p50 of NEW rises from run to run. Otherwise: NEW is worse"},
 		"noisy, the server more": {8, 1, func(old, new []*run.Document) {
 			for i, r := range slices.Concat(old, new) {
-				r.Histograms = sample(uint64(300+i), 20_000, 1+.5*float64(i%2)).Histograms
+				r.Histograms = run.Sample(uint64(300+i), 20_000, 1+.5*float64(i%2)).Histograms
 				r.ServerStats.CPUSeconds = .5 + float64(i%2)
 			}
 		}, Inconclusive, "Inconclusive: lateness p50"},
@@ -143,7 +118,7 @@ func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 	short := func(seed uint64, messages int, scale float64) []*run.Document {
 		all := runs(seed, 8, 1)
 		for i, r := range all {
-			r.Histograms = sample(seed+2*uint64(i), messages, scale).Histograms
+			r.Histograms = run.Sample(seed+2*uint64(i), messages, scale).Histograms
 		}
 		return all
 	}
@@ -167,7 +142,7 @@ func TestShortRunsNameWhatTheyCannotJudge(t *testing.T) {
 
 	old, new = inPairs(MinPairs, 5)
 	for i := range old {
-		a, b := sample(uint64(i), 100, 1), sample(uint64(50+i), 100, 5)
+		a, b := run.Sample(uint64(i), 100, 1), run.Sample(uint64(50+i), 100, 5)
 		old[i].Histograms, new[i].Histograms = a.Histograms, b.Histograms
 	}
 	c = judge(t, old, new)
@@ -222,7 +197,7 @@ func inPairs(pairs int, scale float64) (old, new []*run.Document) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range uint64(pairs) {
 		machine := 1 + 99*rng.Float64()
-		a, b := sample(2*i, 10_000, machine), sample(2*i+1, 10_000, machine*scale)
+		a, b := run.Sample(2*i, 10_000, machine), run.Sample(2*i+1, 10_000, machine*scale)
 		for _, r := range []*run.Document{a, b} {
 			r.Beside = &run.Beside{Block: fmt.Sprint(i), Sides: 2}
 		}

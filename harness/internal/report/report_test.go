@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,38 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// little is a run of n messages with lateness around scale milliseconds.
-func little(seed uint64, n int, scale float64) *run.Document {
-	rng, r := rand.New(rand.NewPCG(seed, 9)), &run.Document{
-		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &run.Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: run.Scenario{
-			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
-		},
-		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Format: run.RedissonFormat, Counts: run.Counts{Offered: int64(n), Delivered: int64(n)}, Histograms: run.NewHistograms(),
-		ServerStats: &run.ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
-	}
-	for range n {
-		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
-		h := r.Histograms
-		h.Lateness.Record(late)
-		h.PastDue.Record(late + 300_000)
-		h.OfferRTT.Record(rtt)
-		h.ResponseTime.Record(rtt + lag)
-		h.ScheduleLag.Record(lag)
-	}
-	return r
-}
-
 // sample is a run in Redisson's format with objectives, seconds, a machine and a verdict.
 func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 	t.Helper()
-	r := little(seed, 5000, scale)
+	r := run.Sample(seed, 5000, scale)
+	r.Format, r.Intervals = run.RedissonFormat, nil
 	for s := range 12 {
 		late := int64(scale * 1e5 * float64(s+1))
 		r.Intervals = append(r.Intervals, run.Interval{
@@ -308,10 +284,10 @@ func TestPageOfAClimb(t *testing.T) {
 
 // A run that delivered nothing, or has no server and no second, still has a page.
 func TestPageOfLittle(t *testing.T) {
-	empty := little(1, 0, 1)
+	empty := run.Sample(1, 0, 1)
 	empty.Server, empty.ServerStats = nil, nil
 	empty.Judge(nil)
-	one := little(2, 1, 1)
+	one := run.Sample(2, 1, 1)
 	one.ServerStats.CPUSeconds = math.SmallestNonzeroFloat64
 	one.Judge(nil)
 	one.Validity = &run.Validity{Reasons: []string{"late"}}

@@ -2,8 +2,7 @@ package run
 
 import "time"
 
-// Count is one row of the table of counts. From it derive the verdict, the names in objectives, the text, the page
-// and the metrics.
+// Count is one row of the table of counts, from which the verdict, objectives, text, page and metrics derive.
 type Count struct {
 	// In points to the count.
 	In func(*Counts) *int64
@@ -33,8 +32,7 @@ const (
 	Wrong
 )
 
-// AllCounts is the table of counts, in the order that they are shown in. Whether pending messages fail a run depends on how it
-// ended: Document.Judge.
+// AllCounts is the table of counts, in the order of display. Document.Judge says when pending messages fail a run.
 var AllCounts = []Count{
 	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Harmless, "", false},

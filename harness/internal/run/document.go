@@ -7,6 +7,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -296,4 +297,25 @@ type Verdict struct {
 	// Passed is the answer, Text the judgement in one sentence.
 	Passed bool   `json:"passed"`
 	Text   string `json:"text"`
+}
+
+// Sample is a run of n messages with lateness around scale milliseconds, for tests of what compares, judges and shows runs.
+func Sample(seed uint64, n int, scale float64) *Document {
+	rng, all := rand.New(rand.NewPCG(seed, 9)), int64(n)
+	r := &Document{
+		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
+		Scenario: Scenario{Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: all},
+		Started:  time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15, Counts: Counts{Offered: all, Delivered: all},
+		Histograms: NewHistograms(), Intervals: []Interval{{Second: 1, Offered: all, Delivered: all, P50: 1, P99: 2, Max: 3}},
+		ServerStats: &ServerStats{TransferCalls: all, TransferCallsPerMessage: 1, Commands: 10 * all, CPUSeconds: .5},
+	}
+	for h := r.Histograms; n > 0; n-- {
+		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
+		h.Lateness.Record(late)
+		h.PastDue.Record(late + 300_000)
+		h.OfferRTT.Record(rtt)
+		h.ResponseTime.Record(rtt + lag)
+		h.ScheduleLag.Record(lag)
+	}
+	return r
 }

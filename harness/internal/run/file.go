@@ -94,17 +94,15 @@ func ReadFile(path string) (*Document, error) {
 	}
 	r, err := Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return r, nil
+	return r, err
 }
 
 // Decode reads and checks one run file. Unknown fields are ignored, so that a newer program may add some under the same
 // schema. The words of the file are made inert: it may be from elsewhere.
 func Decode(data []byte) (*Document, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
+	var head struct{ Schema string }
 	err := json.Unmarshal(data, &head)
 	switch {
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 // A run is written and read, is kept, and stays although its other files cannot be written.
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	r := sample(1, 5000, 1)
+	r := Sample(1, 5000, 1)
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
 	r.Log = NewLatenessLog(r.Started)
 	r.Log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
@@ -28,7 +28,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	require.NoError(t, missing)
 	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
-	_, err = WriteFolder(folder, sample(2, 20, 1))
+	_, err = WriteFolder(folder, Sample(2, 20, 1))
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
 	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
@@ -97,12 +97,12 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 
 // So is a file whose figures contradict each other.
 func TestUnreadableRunFiles(t *testing.T) {
-	r := sample(1, 100, 1)
+	r := Sample(1, 100, 1)
 	good, err := r.Encode()
 	require.NoError(t, err)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
 	changed := func(change func(*Document)) string {
-		r := sample(1, 100, 1)
+		r := Sample(1, 100, 1)
 		r.Judge(nil)
 		change(r)
 		text, err := r.Encode()
@@ -144,7 +144,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 // The words of a file do nothing to a terminal: the file may be from elsewhere.
 func TestWordsOfAFileAreInert(t *testing.T) {
 	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
-	r := sample(1, 100, 1)
+	r := Sample(1, 100, 1)
 	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
 	data, err := r.Encode()
@@ -157,7 +157,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := sample(1, 100, 1).Encode()
+	good, err := Sample(1, 100, 1).Encode()
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
@@ -194,7 +194,7 @@ func TestAFolderWithRunsIsRefused(t *testing.T) {
 
 func store(t *testing.T, folder string, seed uint64) {
 	t.Helper()
-	missing, err := WriteFolder(folder, sample(seed, 10, 1))
+	missing, err := WriteFolder(folder, Sample(seed, 10, 1))
 	require.NoError(t, err)
 	require.NoError(t, missing)
 }

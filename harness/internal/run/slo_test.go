@@ -2,7 +2,6 @@ package run
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 func mustSLO(t *testing.T, text string) SLO {
@@ -22,33 +19,9 @@ func mustSLO(t *testing.T, text string) SLO {
 	return slo
 }
 
-// sample is a run of n messages with lateness around scale milliseconds.
-func sample(seed uint64, n int, scale float64) *Document {
-	rng, r := rand.New(rand.NewPCG(seed, 9)), &Document{
-		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: Scenario{
-			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
-		},
-		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Counts: Counts{Offered: int64(n), Delivered: int64(n)}, Histograms: NewHistograms(),
-		Intervals:   []Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
-		ServerStats: &ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
-	}
-	for range n {
-		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
-		h := r.Histograms
-		h.Lateness.Record(late)
-		h.PastDue.Record(late + 300_000)
-		h.OfferRTT.Record(rtt)
-		h.ResponseTime.Record(rtt + lag)
-		h.ScheduleLag.Record(lag)
-	}
-	return r
-}
-
 // A limit that names a count or a setting is that of the run. An objective on a figure that was not measured is missed.
 func TestObjectives(t *testing.T) {
-	r := sample(1, 1, 1)
+	r := Sample(1, 1, 1)
 	h := NewHistogram()
 	for i := 1; i <= 1000; i++ {
 		h.Record(int64(i) * int64(time.Millisecond))
@@ -86,7 +59,7 @@ func TestTheDefaultObjective(t *testing.T) {
 		"delivered==offered": "past_due.p99<=1s missed (2.00 s), the default objective; an --slo on lateness or past_due replaces it",
 		"lateness.p50<=1h":   "", "past_due.max<=1h": "", "none": "",
 	} {
-		r := sample(1, 1, 1)
+		r := Sample(1, 1, 1)
 		r.Histograms.PastDue = NewHistogram()
 		r.Histograms.PastDue.Record(2e9)
 		verdict := r.Judge(WithDefault([]SLO{mustSLO(t, text)}, nil))
@@ -111,7 +84,7 @@ func FuzzParseSLO(f *testing.F) {
 	f.Add("transfer_calls_per_message <= 1.1")
 	f.Add("lost==0")
 	f.Add("delivered==offered")
-	r := sample(1, 10, 1)
+	r := Sample(1, 10, 1)
 	f.Fuzz(func(t *testing.T, text string) {
 		slo, err := ParseSLO(text)
 		if err != nil {
@@ -268,7 +241,7 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 		"for 20 ms of a second":                       {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := sample(1, 100, 1)
+			r := Sample(1, 100, 1)
 			for _, change := range tc.changes {
 				change(r)
 			}
@@ -316,14 +289,14 @@ func TestVerdicts(t *testing.T) {
 		"a fault that was not":   {func(r *Document) { r.Faults = &Faults{Events: []FaultEvent{{Error: "refused"}}} }, false, 0},
 		"somebody else's values": {func(r *Document) { r.Counts.Foreign = 1 }, true, 0},
 	} {
-		r := sample(1, 100, 1)
+		r := Sample(1, 100, 1)
 		tc.change(r)
 		require.Equal(t, tc.passed, r.Judge(nil).Passed, name)
 		require.Equal(t, tc.wrong, r.Wrong(), name)
 	}
 
 	// An invalid run says what was not reached, and what to do.
-	r := sample(1, 100, 1)
+	r := Sample(1, 100, 1)
 	late(r, 50)
 	r.Scenario.MaxScheduleLag = "50ms"
 	r.Intervals = []Interval{{Second: 1, Offered: 40}, {Second: 2, Offered: 60}, {Second: 3}}
@@ -332,7 +305,7 @@ func TestVerdicts(t *testing.T) {
 	require.False(t, r.Valid())
 
 	// What failed is said once, also beside a loss that is expected.
-	r = sample(1, 100, 1)
+	r = Sample(1, 100, 1)
 	r.Counts.OfferErrors, r.Counts.Lost = 3, 2
 	v := r.Judge([]SLO{mustSLO(t, "offer_errors<=3"), mustSLO(t, "none")}, mustSLO(t, "lost>0"), mustSLO(t, "none"))
 	require.True(t, v.Passed, v.Text)

@@ -98,10 +98,9 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 			add(count.Name, count.Of(r.Counts), count.Fault)
 		}
 	}
-	if f := r.Faults; f != nil {
-		add("", f.LostBeyond, "lost that no fault accounts for")
-		add("", f.EarlyBeyond, "early that no fault accounts for")
-	}
+	f := cmp.Or(r.Faults, &Faults{})
+	add("", f.LostBeyond, "lost that no fault accounts for")
+	add("", f.EarlyBeyond, "early that no fault accounts for")
 	add("pending", r.overdue(), "still pending after the drain timeout of "+r.Scenario.DrainTimeout)
 	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
 		add("foreign", r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
@@ -114,14 +113,10 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 
 // overdue is how many messages were due and not delivered, though a run that was not interrupted waited for them.
 func (r *Document) overdue() int64 {
-	switch n := r.Counts.Pending - r.Counts.NotDue; {
-	case r.Interrupted:
+	if r.Interrupted {
 		return 0
-	case r.Faults != nil:
-		return n - r.Faults.Postponed
-	default:
-		return n
 	}
+	return r.Counts.Pending - r.Counts.NotDue - cmp.Or(r.Faults, &Faults{}).Postponed
 }
 
 // Wrong is how many messages were treated wrongly, were not delivered although due, or could not be offered.
@@ -177,12 +172,10 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 		return []string{r.ServerGone}, "Look at the server's log, and run again."
 	}
 	remedy = "Lower --rate, or spread the load over more hosts with --listen and --agents."
-	if r.Faults != nil {
-		for _, e := range r.Faults.Events {
-			if e.Error != "" {
-				reasons = append(reasons, fmt.Sprintf("the fault %q was not made: %s", e.Text, e.Error))
-				remedy = "Give the server that --redis process starts, and run again."
-			}
+	for _, e := range cmp.Or(r.Faults, &Faults{}).Events {
+		if e.Error != "" {
+			reasons = append(reasons, fmt.Sprintf("the fault %q was not made: %s", e.Text, e.Error))
+			remedy = "Give the server that --redis process starts, and run again."
 		}
 	}
 	ours, limits := r.processors()
@@ -237,11 +230,7 @@ func (r *Document) notMade(ours float64) string {
 			whose = "the machine, which stalled,"
 		}
 		if last := r.offeredFor(); last >= 1 && r.Scenario.Rate > 0 {
-			var offered int64
-			for _, i := range r.Intervals {
-				offered += i.Offered
-			}
-			reached = fmt.Sprintf("; of %s offers a second about %.0f were made", plan.FormatFloat(r.Scenario.Rate), float64(offered)/last)
+			reached = fmt.Sprintf("; of %s offers a second about %.0f were made", plan.FormatFloat(r.Scenario.Rate), float64(made)/last)
 		}
 		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), reached)
 	}

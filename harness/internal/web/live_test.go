@@ -63,7 +63,7 @@ func (f *fake) set(states ...load.Running) {
 
 // second is a run after so many seconds.
 func second(n int) *run.Document {
-	r := sample(1, 1000*n, 1)
+	r := run.Sample(1, 1000*n, 1)
 	r.Intervals, r.ElapsedSeconds, r.Verdict = nil, float64(n), run.Verdict{}
 	for s := range n {
 		r.Intervals = append(r.Intervals, run.Interval{Second: float64(s + 1), Offered: 1000, Delivered: 1000, P50: 1e5, P99: int64(1e6 * (s + 1)), Max: 1e8, HiccupNs: 1e6})

@@ -53,7 +53,7 @@ func tracked() (sets []compare.Set) {
 	for k := range 8 {
 		set := compare.Set{Name: fmt.Sprintf("1.%d-SNAPSHOT", k)}
 		for i := range 5 {
-			r, other := sample(uint64(i*8+k), 5000, 1+float64(k/5)), sample(uint64(1000+i*8+k), 5000, 1)
+			r, other := run.Sample(uint64(i*8+k), 5000, 1+float64(k/5)), run.Sample(uint64(1000+i*8+k), 5000, 1)
 			r.Driver.Version, r.Beside = set.Name, &run.Beside{Block: r.RunID, Sides: 2}
 			other.Driver.Name, other.Beside = "redisson", r.Beside
 			for _, one := range []*run.Document{r, other} {
@@ -132,7 +132,7 @@ func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
 	if redistest.Thorough() {
 		count = 5000
 	}
-	r := sample(1, 10, 1)
+	r := run.Sample(1, 10, 1)
 	var all []report.Stored
 	for i := range count {
 		r.Driver.Version, r.Started = fmt.Sprintf("1.%d", i), time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)

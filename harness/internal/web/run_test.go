@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,7 +20,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/cli"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -154,30 +152,6 @@ func TestBrowserShowsVerifyAndAnalyze(t *testing.T) {
 	}
 }
 
-// sample is a run of n messages with lateness around scale milliseconds.
-func sample(seed uint64, n int, scale float64) *run.Document {
-	rng, r := rand.New(rand.NewPCG(seed, 9)), &run.Document{
-		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &run.Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: run.Scenario{
-			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
-		},
-		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Counts: run.Counts{Offered: int64(n), Delivered: int64(n)}, Histograms: run.NewHistograms(),
-		Intervals:   []run.Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
-		ServerStats: &run.ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
-	}
-	for range n {
-		late, rtt, lag := int64(scale*1e6*rng.ExpFloat64())-200_000, int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
-		h := r.Histograms
-		h.Lateness.Record(late)
-		h.PastDue.Record(late + 300_000)
-		h.OfferRTT.Record(rtt)
-		h.ResponseTime.Record(rtt + lag)
-		h.ScheduleLag.Record(lag)
-	}
-	return r
-}
-
 // store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as
 // late.
 func store(t *testing.T, versions ...string) (folder string, runs map[string]*run.Document) {
@@ -189,7 +163,7 @@ func store(t *testing.T, versions ...string) (folder string, runs map[string]*ru
 			if k == len(versions)-1 {
 				scale *= 3
 			}
-			r := sample(uint64(i*len(versions)+k), 10_000, scale)
+			r := run.Sample(uint64(i*len(versions)+k), 10_000, scale)
 			r.Driver.Version = version
 			place := k
 			if i%2 == 1 { // there and back
@@ -281,7 +255,7 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	folder := t.TempDir()
 	names := []string{"a\nb", "c\r\nd", "e\rf", `"><b>&é`, "plain\n/1"}
 	for i, name := range names {
-		r := sample(uint64(i), 10_000, 1)
+		r := run.Sample(uint64(i), 10_000, 1)
 		r.Judge(nil)
 		write(t, folder, name, r)
 	}
