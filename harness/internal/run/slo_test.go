@@ -321,9 +321,7 @@ func TestRateSteps(t *testing.T) {
 	for k, second := range []struct{ offered, p50, p99 int64 }{
 		{100, 0, 0}, {100, 1e5, 2e5}, {1000, 2e5, 3e5}, {500, 5e6, 9e6}, {100, 7e6, 8e6}, {0, 1e5, 1e6},
 	} {
-		r.Intervals = append(r.Intervals, Interval{
-			Second: float64(k + 1), Offered: second.offered, Delivered: second.offered + 1, PastDueP50: second.p50, PastDueP99: second.p99,
-		})
+		r.Intervals = append(r.Intervals, Interval{Second: float64(k + 1), Offered: second.offered, Delivered: second.offered + 1, PastDueP50: second.p50, PastDueP99: second.p99})
 	}
 	steps := r.RateSteps()
 	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0, 0}, {1000, 750, 7e6, 9e6, 0, 0, .25}, {100, 100, 1e5, 1e6, 0, 0, 5}}, steps)
@@ -332,8 +330,10 @@ func TestRateSteps(t *testing.T) {
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 750/s offered.", text)
 	r.Scenario.Delay = "1200ms" // no second is one step's alone
 	require.Equal(t, steps, r.RateSteps())
-	r.Scenario.Delay = "1s..2s"
-	require.Nil(t, r.RateSteps())
-	r.Scenario.Ramp, r.Scenario.Delay = "fast for ever", "1s"
-	require.Nil(t, r.RateSteps())
+	for _, s := range []Scenario{{Ramp: r.Scenario.Ramp, Delay: "1s..2s"}, {Ramp: "fast for ever", Delay: "1s"}} {
+		require.Nil(t, (&Document{Scenario: s, Intervals: r.Intervals}).RateSteps())
+	}
+	r.Scenario.Ramp, r.Intervals = "50/s for 1300ms, 100/s for 1300ms", []Interval{{Second: 1, Offered: 50}, {Second: 2, Offered: 85}, {Second: 2.6, Offered: 60}}
+	held, _ = r.climbed(time.Second)
+	require.InEpsilon(t, 100, held, 1e-9, "a step takes its part of a second")
 }
