@@ -165,7 +165,7 @@ func (w *Worker) verdict(d *delivery, err error) verdict {
 	return verdict{retry, w.backoff(d), err}
 }
 
-// arg is what the script is told with the outcome.
+// arg is the argument of the script for the outcome.
 func (v verdict) arg() string {
 	switch {
 	case v.how == retry:

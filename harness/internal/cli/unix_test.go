@@ -188,7 +188,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 	go func() {
 		for conn, err := endless.Accept(); err == nil; conn, err = endless.Accept() {
 			go func() {
-				_, err := conn.Read(make([]byte, 1)) // an answer before the request is none to the agent, which tries again
+				_, err := conn.Read(make([]byte, 1)) // the agent ignores an answer before its request, and tries again
 				for line := bytes.Repeat([]byte("a"), 1<<20); err == nil; _, err = conn.Write(line) {
 				}
 			}()

@@ -61,7 +61,7 @@ func (listless) Introduction() program.Hello { return program.Hello{Capabilities
 // verifyPort judges dq with a fault by all cases. first bounds its first call, wait the waits of cases; 0 is the default.
 func verifyPort(t *testing.T, fault func(program.Program) program.Program, first, wait time.Duration) (*Report, error) {
 	t.Helper()
-	redistest.Redis(t) // skips where there is none
+	redistest.Redis(t) // skips without a Redis
 	cases, _ := loaded()
 	plan := plansOf(t, "dq:"+wire.Newest().String(), Wire, cases, 1)[0]
 	plan.Start = func(context.Context) (program.Program, error) {

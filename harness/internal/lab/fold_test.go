@@ -25,7 +25,7 @@ import (
 
 var adopted = flag.String("fold", "", "RELEASE=FOLDER, a release that 'dq-bench record' recorded in a folder: pack it into recordings/redisson")
 
-// TestFold packs the recordings of -fold, which is what 'make adopt' asks for. Packing a release that is packed already changes no byte.
+// TestFold packs the recordings of -fold, for 'make adopt'. Packing a release that is packed already changes no byte.
 func TestFold(t *testing.T) {
 	if release, folder, ok := strings.Cut(*adopted, "="); ok {
 		t.Chdir("../../..")

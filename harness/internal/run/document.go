@@ -299,7 +299,7 @@ type Verdict struct {
 	Text   string `json:"text"`
 }
 
-// Sample is a run of n messages with lateness around scale milliseconds, for tests of what compares, judges and shows runs.
+// Sample is a run of n messages with lateness around scale milliseconds, for tests that compare, judge and show runs.
 func Sample(seed uint64, n int, scale float64) *Document {
 	rng, all := rand.New(rand.NewPCG(seed, 9)), int64(n)
 	r := &Document{

@@ -19,7 +19,7 @@ func mustSLO(t *testing.T, text string) SLO {
 	return slo
 }
 
-// A limit that names a count or a setting is that of the run. An objective on a figure that was not measured is missed.
+// A limit may name a count or a setting of the run. An objective on a figure that was not measured is missed.
 func TestObjectives(t *testing.T) {
 	r := Sample(1, 1, 1)
 	h := NewHistogram()

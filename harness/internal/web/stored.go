@@ -80,7 +80,7 @@ func answer(w http.ResponseWriter, status int, p report.Page) {
 	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
 }
 
-// ids are the folders of all runs, from the folder on. A link that leads out of the folder is none: its target is not shown.
+// ids are the folders of all runs, from the folder on. A link that leads out of the folder is left out.
 func (s *Stored) ids(ctx context.Context) (ids []string, err error) {
 	files, err := run.Find(ctx, s.folder)
 	if errors.Is(err, run.ErrNoneFound) {
