@@ -200,7 +200,7 @@ func (w *world) twins(ctx context.Context, c *client) error {
 	if errors.Is(err, dq.ErrNotWaiting) {
 		_, err = twins.Clear(ctx)
 	}
-	if err == nil && c.draw(4) == 0 && w.quiet() {
+	if err == nil && c.draw(2) == 0 && w.quiet() {
 		err = w.bulk(ctx, c, twins)
 	}
 	return err

@@ -118,6 +118,9 @@ func (w *world) start(e Event) {
 	c.calls.Go(func() {
 		w.call(c, e, "Ready", func(ctx context.Context) error {
 			err := c.queue.Ready(ctx)
+			if ctx.Err() != nil && err != nil && !c.idle && !w.refuses && w.calm(15*time.Second) {
+				w.violate("%s is not ready after %s: %v", c.name, time.Since(c.began), err)
+			}
 			w.server.Exclusive(func() {
 				if said := w.model.said[c.name]; err == nil && !c.idle && (!said["SUBSCRIBE"] || !said["transfer"] && !said["Redisson"]) {
 					w.violate("%s is ready, and has not subscribed and transferred: %v", c.name, said)
@@ -128,7 +131,7 @@ func (w *world) start(e Event) {
 	})
 	if c.draw(4) == 0 {
 		other, _ := dq.NewQueue(c.dq, queue, codec.String{})
-		c.calls.Go(func() { _ = sleep(c.ctx, 5*time.Second); _ = other.Close() })
+		c.calls.Go(func() { _ = sleep(c.ctx, 5*time.Second); _ = errors.Join(other.Close(), other.Close()) })
 	}
 	if c.draw(8) == 0 {
 		w.mistakes(c)
@@ -386,7 +389,7 @@ func (w *world) consume(c *client, workers int) {
 	if c.draw(2) == 0 {
 		options.Backoff = func(int) time.Duration { return 5 * time.Second }
 	}
-	if c.draw(3) == 0 {
+	if c.draw(3) == 0 || w.plan.Scenes && c.idle {
 		if options.PollEvery = 200 * time.Millisecond; !c.idle && !w.plan.Strict && c.draw(3) > 0 {
 			options.PollEvery, c.polls = 4*time.Second, true
 		}
@@ -420,7 +423,9 @@ func (w *world) offer(c *client, e Event) {
 	w.call(c, e, "Offer", func(ctx context.Context) (err error) {
 		defer func() { uncertain = errors.Is(err, dq.ErrUncertain) }()
 		if e.N > 0 {
-			confirmed, err = c.queue.OfferAll(ctx, e.Span, values...)
+			if confirmed, err = c.queue.OfferAll(ctx, e.Span, values...); err == nil && confirmed < len(values) {
+				w.violate("OfferAll of %s confirms %d of %d, and has no error", c.name, confirmed, len(values))
+			}
 			return err
 		}
 		began := time.Now()
@@ -575,11 +580,16 @@ func (w *world) reschedule(c *client, e Event) {
 
 func (w *world) poll(c *client, e Event) {
 	w.call(c, e, "Poll", func(ctx context.Context) error {
+		polls := w.polls(c)
 		values, err := c.queue.Poll(ctx, e.N)
 		for _, v := range values {
 			w.took(c, v)
 		}
-		if errors.As(err, new(*dq.DecodeError)) {
+		undecodable := strings.Count(fmt.Sprint(err), "expected a message")
+		if after := w.polls(c); len(after) == len(polls)+1 && len(values)+undecodable > 0 && len(values)+undecodable != after[len(polls)] {
+			w.violate("Poll of %s popped %d, and returns %v, %v", c.name, after[len(polls)], values, err)
+		}
+		if undecodable > 0 {
 			return nil
 		}
 		if len(values) > e.N || len(values) == 0 && err == nil {
@@ -597,8 +607,18 @@ func (w *world) poll(c *client, e Event) {
 	})
 }
 
+// polls are how many values each Poll of a client popped.
+func (w *world) polls(c *client) (all []int) {
+	w.server.Exclusive(func() { all = w.model.polls[c.name] })
+	return all
+}
+
 // lookAt compares what the queue reports with what the server has, if that stays the same meanwhile.
 func (w *world) lookAt(c *client, e Event) {
+	if e.N == 3 {
+		w.call(c, e, "Remove", func(ctx context.Context) error { return w.twins(ctx, c) })
+		return
+	}
 	w.call(c, e, "Waiting", func(ctx context.Context) error {
 		before, writes := w.waiting(), w.server.Writes()
 		seen, last := map[string]int{}, time.Time{}
@@ -759,6 +779,7 @@ func (w *world) leave(c *client) {
 	if w.net.each(c.name, func(*link) { open++ }); open > 24 && w.calm(40*time.Second) {
 		w.violate("%s has %d connections", c.name, open)
 	}
+	came := time.Now()
 	if c.worker != nil {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
 		err := c.worker.Shutdown(ctx)
@@ -784,13 +805,13 @@ func (w *world) leave(c *client) {
 		}
 		c.work.Wait()
 	}
-	if w.plan.Reliable && w.calm(w.recovery) {
+	if w.plan.Reliable && !w.lacks && w.net.well(c.name, came.Add(-w.recovery)) {
 		w.server.Exclusive(func() {
 			if others := w.model.elements("LRANGE", scripts.LeaseNamesOf(c.name+"-aside").Staged, "0", "-1"); len(others) > 0 {
 				w.violate("%s has ended, and %q stay staged", c.name, others)
 			}
 			for _, v := range w.model.elements("LRANGE", w.model.leases.Staged, "0", "-1") {
-				if w.free() == 0 || w.model.staged[ending(v)] == c.name {
+				if w.model.staged[ending(v)] == c.name || w.free() == 0 && w.calm(w.recovery) {
 					w.violate("%s has ended, and %q stays staged", c.name, v)
 				}
 			}
@@ -808,6 +829,9 @@ func (w *world) leave(c *client) {
 	c.stop()
 	c.work.Wait()
 	c.calls.Wait()
+	if took := time.Since(began); took > 8*time.Second {
+		w.violate("a call of %s ends %s after its Close", c.name, took)
+	}
 	w.mu.Lock()
 	w.excuse(0, w.recovery)
 	w.left = append(w.left, c)

@@ -64,7 +64,7 @@ func (l *link) write(w *way, p []byte) (int, error) {
 		return n, nil
 	}
 	if lose || half {
-		l.network.breaks()
+		l.network.breaks(l.host)
 	}
 	if lose {
 		l.network.lose(p)

@@ -36,6 +36,7 @@ type model struct {
 	buried  map[string]burial          // dead letters, by id
 	said    map[string]map[string]bool // what clients have sent
 	alones  map[string]bool            // messages that were last handed out to be handled alone, by id
+	polls   map[string][]int           // how many values each LPOP of a client popped
 	pops    int
 	ready   []string             // in the destination
 	torn    time.Time            // Redisson's script has stopped half-way: see look
@@ -43,7 +44,7 @@ type model struct {
 	writes  uint64               // after which it looked last
 	wrote   map[string]bool      // connections that have written since their last WAIT
 	staged  map[string]string    // by which client's BLMOVE
-	moved   map[string]time.Time // by a transfer of ours into the destination, where it still is
+	moved   map[string]time.Time // by a transfer of ours into the destination, and not handed out
 	silent  bool                 // the offer that runs is not announced
 	forgets int                  // after how many writing scripts the server forgets all
 }
@@ -70,7 +71,7 @@ type message struct {
 	// the README of dq).
 	torn    bool
 	arrived time.Time // in the destination
-	by      string    // the client that offered it
+	by      string    // the client that offered or rescheduled it
 	// unheard is the client whose offer the server did not announce: a foreign member was due first, or it failed half-way.
 	unheard string
 }
@@ -115,6 +116,9 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	}
 	switch {
 	case command == "BLPOP" || command == "LPOP":
+		if command == "LPOP" {
+			m.polls[name] = append(m.polls[name], len(texts(reply)))
+		}
 		for _, v := range valuesIn(reply) {
 			msg := m.message(v)
 			m.pops++
@@ -151,7 +155,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	m.look(client)
 	m.silent = false
 	moved := map[string]time.Time{}
-	for _, v := range m.ready {
+	for _, v := range append(m.elements("LRANGE", m.leases.Staged, "0", "-1"), m.ready...) {
 		_, was := m.moved[v]
 		if msg := m.message(ending(v)); was || ours && msg.arrived.Equal(time.Now()) {
 			moved[v] = msg.arrived
@@ -281,9 +285,11 @@ func (m *model) look(client string) {
 	for member, due := range pending {
 		waits[ending(member)] = true
 		msg := m.message(ending(member))
+		if !msg.offered || msg.due != due {
+			msg.by, _, _ = strings.Cut(client, ":")
+		}
 		if !msg.offered {
 			m.world.offered(ending(member), due)
-			msg.by, _, _ = strings.Cut(client, ":")
 			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' || m.silent || m.message(ending(first[0])).unheard != "" {
 				msg.unheard = msg.by
 			}

@@ -40,6 +40,7 @@ type host struct {
 	slow    time.Duration // added to each arrival
 	stalled time.Time     // nothing arrives before
 	noticed time.Time     // until when a client may give up connections for having stalled
+	hurt    time.Time     // until when something befalls it
 }
 
 func newNetwork(seed uint64) *network {
@@ -160,11 +161,30 @@ func (n *network) setDown(down bool) {
 // anyMessage finds the messages in what a server sends.
 var anyMessage = regexp.MustCompile(`m-\d{6}`)
 
-// breaks takes note that a write breaks a link.
-func (n *network) breaks() {
+// breaks takes note that a write breaks a link of the host.
+func (n *network) breaks(h *host) {
+	n.hurt(h.name, 0)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.broke = time.Now()
+}
+
+// hurt takes note that something befalls a client for that time, or all for "".
+func (n *network) hurt(name string, d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, h := range n.hosts {
+		if until := time.Now().Add(d); (name == "" || h.name == name) && until.After(h.hurt) {
+			h.hurt = until
+		}
+	}
+}
+
+// well reports whether nothing has befallen a client since then.
+func (n *network) well(name string, since time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.host(name).hurt.Before(since) && n.host(name).slow == 0 && n.host(name).noticed.Before(since)
 }
 
 func (n *network) lastBreak() time.Time {

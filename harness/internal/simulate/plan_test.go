@@ -122,6 +122,8 @@ type Plan struct {
 	Strict bool
 	// Lone has the first client of three alone transfer what all offer.
 	Lone bool
+	// Scenes are all that happens: see there.
+	Scenes bool
 	// Length is when events end. What is pending then is waited for.
 	Length time.Duration
 	Events []Event
@@ -160,6 +162,9 @@ func Draw(seed uint64, length time.Duration) Plan {
 	d.meet(rand.New(rand.NewPCG(seed, 0x6472)))
 	d.strike(rand.New(rand.NewPCG(seed, 0x6473)))
 	d.lay(rand.New(rand.NewPCG(seed, 0x6474)))
+	if seed%7 == 4 {
+		d.play(rand.New(rand.NewPCG(seed, 0x6475)))
+	}
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }

@@ -62,6 +62,7 @@ func (w *world) strike(client string, args []string, ran bool) string {
 	w.traps = slices.Delete(w.traps, at, at+1)
 	w.report.Kinds["faults"]++
 	w.excuse(e.Span, w.recovery)
+	w.net.hurt(name, e.Span)
 	if e.Span > lateBy || e.N != delayed {
 		w.bad(e.Span)
 		w.net.excuse(name, e.Span+10*time.Second) // Close does not wait for ever
@@ -78,7 +79,7 @@ func (w *world) strike(client string, args []string, ran bool) string {
 			l.toClient.change(func() { l.toClient.lag, l.toClient.lags = e.Span, time.Now().Add(time.Hour) })
 		default:
 			l.set(func() { l.hushed = true })
-			time.AfterFunc(e.Span, func() { w.net.breaks(); l.cut() })
+			time.AfterFunc(e.Span, func() { w.net.breaks(l.host); l.cut() })
 		}
 	})
 	if ran {

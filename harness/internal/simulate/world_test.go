@@ -120,7 +120,7 @@ func Run(plan Plan, options Options) Report {
 	w.report.Kinds = map[string]int{}
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
-		seen: map[string]*message{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
+		seen: map[string]*message{}, polls: map[string][]int{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
 		leased: map[string]lease{}, settled: map[string]string{}, did: map[string]bool{}, buried: map[string]burial{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
 	}
 	if w.recovery = soon; plan.Unlists {
@@ -414,9 +414,8 @@ func (w *world) overdue() {
 				}
 			}
 		}
-		for _, v := range w.model.ready {
-			at, ours := w.model.moved[v]
-			if ours && w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{"", at}) {
+		for v, at := range w.model.moved {
+			if w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{w.model.staged[ending(v)], at}) {
 				w.violate("%s was transferred %s ago, and a Worker has a place", ending(v), time.Since(at))
 			}
 		}
@@ -594,6 +593,7 @@ func (w *world) do(e Event) {
 			}
 		}
 		w.bad(lasts)
+		w.net.hurt(e.Client, lasts)
 		w.excuse(lasts, recovery)
 		w.report.Kinds["faults"]++
 	}

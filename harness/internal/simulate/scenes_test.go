@@ -1,0 +1,84 @@
+package simulate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// scenes are histories that chance draws too seldom: of any life, of one without Workers, and of one with. An event is its
+// pause, kind, client, text, N and span; ~ adds a random part, & makes it follow the Trap before it, m is the next message,
+// = the last. Clients 1, 4 and 7 transfer. A pause comes at the end, and then all stop.
+var scenes = [3][]string{{
+	// a Client that is closed before its subscription is answered
+	"0s start 1; 0s trap 1 SUBSCRIBE 1 20s; 1s~3s stop 1; 25s",
+	// a call that deals with more than it does at a time, while nothing goes wrong
+	"0s start 1; 25s look 1 - 3; 5s",
+	// a server that refuses the second part of an OfferAll
+	"0s start 1; 3s offer 1 m 19 1s; 0s~600us refuse 1 LOADING_it 0 200ms; 12s offer 1 m 19 1s; 0s~600us refuse 1 LOADING_it 0 12s; 25s",
+	// a client whose subscription is dead reschedules what another offered
+	"0s start 1; 0s start 2; 8s offer 2 m 0 30s; 1s hush 1; 0s~2s reschedule 1 = 0 1s; 25s",
+	// a client that subscribes while it transfers what it offered
+	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
+	// a client that is killed when its transfer did not see what another offered
+	"0s start 1; 0s start 2; 0s start 4; 2s offer 2 m 0 1s; 0s trap 1 transfer 0 8ms; &0s offer 2 m 0 6s; 2s kill 1; 15s",
+}, {
+	// a Poll that takes values, and between them one that cannot be decoded
+	"0s start 1; 1s offer 1 m 1 0s; 1s foreign - g 2; 1s offer 1 m 1 0s; 1s poll 1 - 5; 1s",
+}, {
+	// a Worker that stops just as messages come
+	"0s start 1; 0s start 4 - 2; 3s offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 999ms~1ms stop 4; 8s",
+	// a message that comes while a take is under way that finds nothing
+	"0s start 1; 0s start 4 - 3; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s",
+	// a holder that is killed, and nobody but a Worker that polls is there
+	"0s start 1; 0s start 2 - 1; 0s start 4 - 1; 1s offer 1 m 0 1s; 0s trap 4 take 0 5s; 3s kill 4; 55s",
+}}
+
+// play has a life be a chain of scenes, each with clients of its own.
+func (d *drawing) play(rng *rand.Rand) {
+	p := d.plan
+	p.Events, p.Strict, p.Lone, p.Scenes, p.Visibility = nil, false, true, true, 10*time.Second
+	mine := append(scenes[0][:len(scenes[0]):len(scenes[0])], scenes[map[bool]int{false: 1, true: 2}[p.Reliable]]...)
+	for at, n := time.Duration(0), 1; at < p.Length-time.Minute; at, n = at+5*time.Second, n+1 {
+		stops := []Event{}
+		for text := range strings.SplitSeq(mine[rng.IntN(len(mine))], "; ") {
+			words := append(strings.Fields(text), "-", "-", "-", "0", "0s")
+			least, more, random := strings.Cut(strings.TrimPrefix(words[0], "&"), "~")
+			pause, _ := time.ParseDuration(least)
+			if most, _ := time.ParseDuration(more); random {
+				pause += time.Duration(rng.Int64N(int64(most)))
+			}
+			e := Event{Kind: Kind(words[1]), Client: fmt.Sprintf("s%d-%s", n, words[2]), Text: strings.ReplaceAll(words[3], "_", " ")}
+			e.N, _ = strconv.Atoi(words[4])
+			e.Span, _ = time.ParseDuration(words[5])
+			switch {
+			case e.Kind == Start:
+				e.Text = "4.7.0"
+				stops = append(stops, Event{Kind: Stop, Client: e.Client})
+			case e.Kind == Foreign:
+				d.foreign++
+				e.Client, e.Text = "", fmt.Sprintf("g-%06d", d.foreign)
+			case e.Text == "m":
+				e.Text = valueOf(d.values + 1)
+				d.values += 1 + e.N
+			case e.Text == "=":
+				e.Text = valueOf(d.values)
+			}
+			if last := len(p.Events) - 1; words[0][0] == '&' {
+				e.At = pause
+				p.Events[last].Then = append(p.Events[last].Then, e)
+				continue
+			}
+			if at += pause; words[1] != "-" {
+				e.At = at
+				d.add(e)
+			}
+		}
+		for _, e := range stops {
+			e.At = at
+			d.add(e)
+		}
+	}
+}
