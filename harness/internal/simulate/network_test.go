@@ -207,6 +207,10 @@ func (n *network) heal() {
 	n.mu.Lock()
 	for _, h := range n.hosts {
 		h.slow, h.stalled = 0, time.Time{}
+		for _, l := range h.links {
+			l.toServer.hurry()
+			l.toClient.hurry()
+		}
 	}
 	n.mu.Unlock()
 	n.each("", func(l *link) { l.set(func() { l.loseReply, l.loseHalf, l.several = false, false, false }) })
