@@ -94,8 +94,8 @@ empty :=
 DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
 
 .PHONY: topologies
-topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults, into docs/results.md; also on DQ_REDIS_SERVERS
-	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) test ./harness/internal/lab -run '^$$' -bench Topologies -benchtime 1x -timeout 30m
+topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults, into docs/results.md; also on DQ_REDIS_SERVERS; ONLY='redis 7.*: Cluster' for some
+	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) test ./harness/internal/lab -run TestTopologies -parallel 4 -timeout 30m -v -args -only '$(or $(ONLY),.)'
 
 .PHONY: servers
 servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap

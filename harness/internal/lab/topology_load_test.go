@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -24,9 +24,9 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Queue is the name of the queue that is offered to and taken from. Beside it goes one that a
+// queue is the name of the queue that is offered to and taken from. Beside it goes one that a
 // Worker takes from.
-const Queue = "orders"
+const queue = "orders"
 
 const (
 	// producers offer to each queue, one message every pace, due leastDelay to mostDelay later.
@@ -103,23 +103,17 @@ func (l *ledger) missing() (n int, since time.Time) {
 	return n, since
 }
 
-// Load runs a load of two services, one that offers and one that takes, has the fault happen after and before
-// some calm, and accounts for every message. The error says that the fault could not be done, or the services could
-// not begin.
-func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Outcome, err error) {
+// load runs a load of two services, one that offers and one that takes, has the fault happen after and before some calm, and accounts
+// for every message.
+func (s *topology) load(t *testing.T, f fault, calm time.Duration) *outcome {
+	t.Helper()
 	var plain, kept ledger
-	offering, err := t.serve(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, offering.close()) }()
-	taking, err := t.serve(ctx, &kept)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, taking.close()) }()
+	offering, closeOffering := s.serve(t, nil)
+	defer closeOffering()
+	taking, closeTaking := s.serve(t, &kept)
+	defer closeTaking()
 
-	consuming, stopTakes := context.WithCancel(ctx)
+	consuming, stopTakes := context.WithCancel(t.Context())
 	var takers sync.WaitGroup
 	for range consumers {
 		takers.Go(func() { take(consuming, taking.orders, &plain) })
@@ -128,8 +122,7 @@ func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Ou
 	defer takers.Wait()
 	defer stopTakes()
 	began := time.Now()
-	producing, stopOffers := context.WithCancel(ctx)
-	defer stopOffers()
+	producing, stopOffers := context.WithCancel(t.Context())
 	var offers sync.WaitGroup
 	for range producers {
 		offers.Go(func() { offer(producing, offering.orders, &plain) })
@@ -138,75 +131,53 @@ func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Ou
 	defer offers.Wait()
 	defer stopOffers()
 
-	if err := sleep(ctx, calm); err != nil {
-		return nil, err
-	}
+	time.Sleep(calm)
 	from := time.Now()
-	failing, cancel := context.WithTimeout(ctx, faultTimeout)
+	failing, cancel := context.WithTimeout(t.Context(), faultTimeout)
 	defer cancel()
-	if err := f.do(failing); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name, err)
-	}
+	require.NoError(t, f.do(failing), f.name)
 	to := time.Now()
-	if err := sleep(ctx, calm); err != nil {
-		return nil, err
-	}
+	time.Sleep(calm)
 	stopOffers()
 	offers.Wait()
 	ended := time.Now()
-	if err := errors.Join(drained(ctx, &plain, quiet), drained(ctx, &kept, quietKept)); err != nil {
-		return nil, err
-	}
+	drained(&plain, quiet)
+	drained(&kept, quietKept)
 	stopTakes()
 	takers.Wait()
-	span := span{began: began, from: from, to: to, ended: ended}
-	return account(f.Loses, span, plain.all, kept.all), nil
+	return account(f.loses, span{began: began, from: from, to: to, ended: ended}, plain.all, kept.all)
 }
 
-// drained waits until all has come, or nothing any more.
-func drained(ctx context.Context, l *ledger, quiet time.Duration) error {
-	for {
-		n, since := l.missing()
-		if n == 0 || time.Since(since) > quiet {
-			// What was uncertain, or is a duplicate, comes hardly later than the rest.
-			return sleep(ctx, mostDelay)
-		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
+// drained waits until all has come, or nothing any more, and for what was uncertain or is a duplicate: it comes hardly later than the rest.
+func drained(l *ledger, quiet time.Duration) {
+	for n, since := l.missing(); n > 0 && time.Since(since) <= quiet; n, since = l.missing() {
+		time.Sleep(20 * time.Millisecond)
 	}
+	time.Sleep(mostDelay)
 }
 
 // service is a client of both queues.
 type service struct {
 	orders, kept *dq.Queue[string]
 	worker       *dq.Worker
-	close        func() error
 }
 
 // serve makes a service, whose worker notes in kept.
-func (t *Topology) serve(ctx context.Context, kept *ledger) (*service, error) {
-	rdb := t.dial()
+func (s *topology) serve(t *testing.T, kept *ledger) (service, func()) {
+	t.Helper()
+	rdb := s.dial()
 	client, err := dq.NewClient(rdb)
-	if err != nil {
-		return nil, errors.Join(err, rdb.Close())
-	}
-	s := &service{}
-	var errs [2]error
-	s.orders, errs[0] = dq.NewQueue(client, Queue, codec.String{})
-	s.kept, errs[1] = dq.NewQueue(client, t.kept, codec.String{})
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, errors.Join(err, client.Close(), rdb.Close())
-	}
-	s.worker = dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
-	dq.Handle(s.worker, s.kept, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
-	s.close = func() error { return errors.Join(client.Close(), rdb.Close()) }
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	require.NoError(t, err)
+	orders, err := dq.NewQueue(client, queue, codec.String{})
+	require.NoError(t, err)
+	lasting, err := dq.NewQueue(client, s.kept, codec.String{})
+	require.NoError(t, err)
+	worker := dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
+	dq.Handle(worker, lasting, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
 	defer cancel()
-	if err := errors.Join(s.orders.Ready(ctx), s.kept.Ready(ctx)); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
+	require.NoError(t, errors.Join(orders.Ready(ctx), lasting.Ready(ctx)))
+	return service{orders, lasting, worker}, func() { assert.NoError(t, errors.Join(client.Close(), rdb.Close())) }
 }
 
 func offer(ctx context.Context, queue *dq.Queue[string], l *ledger) {
@@ -230,22 +201,18 @@ func offer(ctx context.Context, queue *dq.Queue[string], l *ledger) {
 	}
 }
 
-// again is the pause after a call that failed.
-const again = 5 * time.Millisecond
-
 func take(ctx context.Context, queue *dq.Queue[string], l *ledger) {
 	for ctx.Err() == nil {
-		value, err := queue.Take(ctx)
-		if err == nil {
+		if value, err := queue.Take(ctx); err == nil {
 			l.took(value)
 			continue
 		}
-		_ = sleep(ctx, again)
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// Outcome is what became of the messages of both queues.
-type Outcome struct {
+// outcome is what became of the messages of both queues.
+type outcome struct {
 	Offered, Acknowledged int
 	// MayBeLost were acknowledged and never came, and Redis itself accounts for it; LostBeyond by nothing.
 	MayBeLost, LostBeyond int
@@ -260,7 +227,7 @@ type Outcome struct {
 }
 
 // Faults says what of an outcome is dq's fault; nothing if all is well.
-func (o *Outcome) Faults() (faults []string) {
+func (o *outcome) Faults() (faults []string) {
 	for _, f := range []struct {
 		n    int
 		what string
@@ -282,8 +249,8 @@ type span struct{ began, from, to, ended time.Time }
 // when takes that it broke are carried out.
 const aroundFault = time.Second
 
-func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
-	o := &Outcome{}
+func account(loses loss, s span, plain, kept map[string]*message) *outcome {
+	o := &outcome{}
 	near := func(t time.Time) bool { return !t.Before(s.from.Add(-aroundFault)) && !t.After(s.to.Add(aroundFault)) }
 	popped := 0
 	for i, queue := range []map[string]*message{plain, kept} {
@@ -298,14 +265,14 @@ func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
 			if len(m.came) > 0 && m.came[0].Before(m.due.Add(-time.Millisecond)) {
 				o.Early++
 			}
-			if n := len(m.came) - 1; isPlain && n > 0 && (loses < Unreplicated || !near(m.came[0])) {
+			if n := len(m.came) - 1; isPlain && n > 0 && (loses < losesUnreplicated || !near(m.came[0])) {
 				o.TwiceBeyond += n
 			}
 			switch {
 			case m.err != nil || len(m.came) > 0:
-			case loses >= Unreplicated && near(m.answered):
+			case loses >= losesUnreplicated && near(m.answered):
 				o.MayBeLost++
-			case isPlain && loses >= Popped && !m.due.After(s.to.Add(aroundFault)) && popped < consumers: // one for each blocked take
+			case isPlain && loses >= losesPopped && !m.due.After(s.to.Add(aroundFault)) && popped < consumers: // one for each blocked take
 				popped++
 				o.MayBeLost++
 			default:
@@ -364,25 +331,25 @@ func sent(ms int64, err error, came ...int64) *message {
 func TestLossesAreAccountedFor(t *testing.T) {
 	refused, uncertain := errors.New("no"), dq.ErrUncertain
 	for name, tc := range map[string]struct {
-		loses Loss
+		loses loss
 		plain []*message
 		kept  []*message
-		want  Outcome
+		want  outcome
 		bad   string
 	}{
-		"all well":             {Nothing, []*message{sent(0, nil, 100)}, nil, Outcome{Offered: 1, Acknowledged: 1}, ""},
-		"refused, uncertain":   {Nothing, []*message{sent(0, refused), sent(0, uncertain, 100), sent(0, uncertain)}, nil, Outcome{Offered: 3}, "nothing was acknowledged"},
-		"lost":                 {Nothing, []*message{sent(2000, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"on the way":           {Popped, []*message{sent(1950, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, MayBeLost: 1}, ""},
-		"too many for that":    {Popped, []*message{sent(1950, nil), sent(1951, nil), sent(1952, nil), sent(1953, nil)}, nil, Outcome{Offered: 4, Acknowledged: 4, MayBeLost: 3, LostBeyond: 1}, "1 lost beyond"},
-		"too late for that":    {Popped, []*message{sent(4500, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"reserved is not lost": {Popped, nil, []*message{sent(1950, nil)}, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"unreplicated":         {Unreplicated, []*message{sent(1500, nil)}, []*message{sent(2500, nil)}, Outcome{Offered: 2, Acknowledged: 2, MayBeLost: 2}, ""},
-		"replicated long ago":  {Unreplicated, nil, []*message{sent(800, nil), sent(4500, nil)}, Outcome{Offered: 2, Acknowledged: 2, LostBeyond: 2}, "2 lost beyond"},
-		"twice":                {Popped, []*message{sent(2000, nil, 2100, 3000)}, nil, Outcome{Offered: 1, Acknowledged: 1, TwiceBeyond: 1}, "1 delivered twice"},
-		"twice, unreplicated":  {Unreplicated, []*message{sent(2000, nil, 2100, 3000)}, nil, Outcome{Offered: 1, Acknowledged: 1}, ""},
-		"again":                {Nothing, nil, []*message{sent(2000, nil, 2100, 3000)}, Outcome{Offered: 1, Acknowledged: 1}, ""},
-		"early":                {Nothing, []*message{sent(0, nil, 98)}, nil, Outcome{Offered: 1, Acknowledged: 1, Early: 1}, "1 early"},
+		"all well":             {losesNothing, []*message{sent(0, nil, 100)}, nil, outcome{Offered: 1, Acknowledged: 1}, ""},
+		"refused, uncertain":   {losesNothing, []*message{sent(0, refused), sent(0, uncertain, 100), sent(0, uncertain)}, nil, outcome{Offered: 3}, "nothing was acknowledged"},
+		"lost":                 {losesNothing, []*message{sent(2000, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
+		"on the way":           {losesPopped, []*message{sent(1950, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, MayBeLost: 1}, ""},
+		"too many for that":    {losesPopped, []*message{sent(1950, nil), sent(1951, nil), sent(1952, nil), sent(1953, nil)}, nil, outcome{Offered: 4, Acknowledged: 4, MayBeLost: 3, LostBeyond: 1}, "1 lost beyond"},
+		"too late for that":    {losesPopped, []*message{sent(4500, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
+		"reserved is not lost": {losesPopped, nil, []*message{sent(1950, nil)}, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
+		"unreplicated":         {losesUnreplicated, []*message{sent(1500, nil)}, []*message{sent(2500, nil)}, outcome{Offered: 2, Acknowledged: 2, MayBeLost: 2}, ""},
+		"replicated long ago":  {losesUnreplicated, nil, []*message{sent(800, nil), sent(4500, nil)}, outcome{Offered: 2, Acknowledged: 2, LostBeyond: 2}, "2 lost beyond"},
+		"twice":                {losesPopped, []*message{sent(2000, nil, 2100, 3000)}, nil, outcome{Offered: 1, Acknowledged: 1, TwiceBeyond: 1}, "1 delivered twice"},
+		"twice, unreplicated":  {losesUnreplicated, []*message{sent(2000, nil, 2100, 3000)}, nil, outcome{Offered: 1, Acknowledged: 1}, ""},
+		"again":                {losesNothing, nil, []*message{sent(2000, nil, 2100, 3000)}, outcome{Offered: 1, Acknowledged: 1}, ""},
+		"early":                {losesNothing, []*message{sent(0, nil, 98)}, nil, outcome{Offered: 1, Acknowledged: 1, Early: 1}, "1 early"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := func(messages []*message) map[string]*message {
@@ -411,10 +378,10 @@ func TestGap(t *testing.T) {
 	plain := map[string]*message{
 		"a": sent(0, nil, 1900), "late": sent(2400, nil, 3200), "b": sent(3300, nil, 3410), "end": sent(4800, nil, 4900),
 	}
-	require.Equal(t, 1500*time.Millisecond, account(Nothing, spanOfTest, plain, plain).Gap, "from 0.4 s, when the first could be due")
+	require.Equal(t, 1500*time.Millisecond, account(losesNothing, spanOfTest, plain, plain).Gap, "from 0.4 s, when the first could be due")
 	delete(plain, "b")
 	delete(plain, "end")
-	o := account(Nothing, spanOfTest, plain, plain)
+	o := account(losesNothing, spanOfTest, plain, plain)
 	require.Equal(t, 1800*time.Millisecond, o.Gap, "to the last offer")
 	require.Equal(t, []string{"2 queues of which nothing came after the fault"}, o.Faults())
 }
@@ -422,59 +389,65 @@ func TestGap(t *testing.T) {
 // calm is how long a load lasts before a fault, and after it.
 const calm = 2 * time.Second
 
-// lanes is how many topologies run at a time.
-const lanes = 4
+var only = flag.String("only", "", "the topologies that run: a regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
 
-var only = flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-
-// BenchmarkTopologies writes the section of docs/results.md: see make topologies.
-func BenchmarkTopologies(b *testing.B) {
-	b.Chdir("../../..")
-	for range b.N {
-		section, err := runTopologies(b.Context(), os.Getenv("DQ_REDIS_SERVERS"), *only)
-		require.NoError(b, err)
-		require.NoError(b, writeSection(filepath.Join("docs", "results.md"), "topologies", section))
+// TestTopologies writes the section of docs/results.md: see make topologies.
+func TestTopologies(t *testing.T) {
+	if *only == "" {
+		t.Skip("make topologies takes minutes")
 	}
-}
-
-// runTopologies runs all there is. Its error says what failed.
-func runTopologies(ctx context.Context, servers, only string) (string, error) {
-	keep, err := regexp.Compile(only)
-	if err != nil {
-		return "", fmt.Errorf("-only: %w", err)
-	}
-	text, err := os.ReadFile(filepath.Join("dq", "README.md"))
-	if err != nil {
-		return "", err
-	}
-	rules, err := Rules(string(text))
-	if err != nil {
-		return "", fmt.Errorf("dq/README.md: %w", err)
-	}
-	programs, err := find(ctx, servers)
-	if err != nil {
-		return "", err
-	}
-	var jobs []*job
-	for i, p := range programs {
-		for _, k := range Kinds(rules) {
-			if j := (&job{program: p, kind: k}); (i == 0 || k.Everywhere) && keep.MatchString(j.String()) {
-				jobs = append(jobs, j)
+	keep, err := regexp.Compile(*only)
+	require.NoError(t, err, "-only")
+	programs, all := find(t, os.Getenv("DQ_REDIS_SERVERS")), kinds(t)
+	rows := make([]row, len(all))
+	var said []string
+	t.Run("", func(t *testing.T) {
+		for i, p := range programs {
+			said = append(said, p.String())
+			for at, k := range all {
+				if i > 0 && !k.everywhere || !keep.MatchString(p.String()+": "+k.name) || k.unfit(p.version) {
+					continue
+				}
+				rows[at].servers++
+				t.Run(p.String()+": "+k.name, func(t *testing.T) {
+					t.Parallel()
+					s := k.start(t, p.path)
+					for _, f := range s.faults {
+						o := s.load(t, f, calm)
+						t.Logf("%s: %d acknowledged, %d lost beyond what Redis may lose", f.name, o.Acknowledged, o.LostBeyond)
+						assert.Empty(t, o.Faults(), f.name)
+						rows[at].add(o)
+					}
+				})
 			}
 		}
+	})
+	var cells [][]string
+	for at := range rows {
+		if r := &rows[at]; r.servers > 0 {
+			cells = append(cells, []string{all[at].name, fmt.Sprint(r.servers), fmt.Sprint(r.faults), text.Count(int64(r.sum.Acknowledged)),
+				text.Count(int64(r.sum.MayBeLost)), fmt.Sprint(r.sum.LostBeyond), run.FormatNs(int64(r.sum.Gap))})
+		}
 	}
-	var doing sync.WaitGroup
-	lane := make(chan struct{}, lanes)
-	for _, j := range jobs {
-		lane <- struct{}{}
-		doing.Go(func() {
-			j.err = j.do(ctx)
-			fmt.Fprintf(os.Stderr, "%s: done, %d faults\n", j, len(j.faults()))
-			<-lane
-		})
-	}
-	doing.Wait()
-	return section(jobs)
+	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}
+	require.NoError(t, writeSection(results, "topologies", "On "+strings.Join(said, ", ")+".\n\n"+asTable(head, cells)))
+}
+
+// row is what became of a topology's loads on all servers.
+type row struct {
+	mu              sync.Mutex
+	servers, faults int
+	sum             outcome
+}
+
+func (r *row) add(o *outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults++
+	r.sum.Acknowledged += o.Acknowledged
+	r.sum.MayBeLost += o.MayBeLost
+	r.sum.LostBeyond += o.LostBeyond
+	r.sum.Gap = max(r.sum.Gap, o.Gap)
 }
 
 // server is a program, with what it says of itself, as "redis" and "7.0.15".
@@ -486,117 +459,23 @@ func (p server) String() string { return p.name + " " + p.version }
 var versionLine = regexp.MustCompile(`(?i)^(\w+) server v=([0-9.]+)`)
 
 // find returns the programs to run, each version once: the first one on PATH, and those named, between colons.
-func find(ctx context.Context, more string) (found []server, err error) {
+func find(t *testing.T, more string) (found []server) {
+	t.Helper()
 	paths := strings.FieldsFunc(more, func(r rune) bool { return r == ':' })
-	for _, name := range []string{"redis-server", "valkey-server"} {
+	for _, name := range []string{"valkey-server", "redis-server"} {
 		if at, err := exec.LookPath(name); err == nil {
 			paths = append([]string{at}, paths...)
-			break
 		}
 	}
 	for _, path := range paths {
-		said, err := exec.CommandContext(ctx, path, "--version").Output()
+		said, err := exec.CommandContext(t.Context(), path, "--version").Output()
 		m := versionLine.FindStringSubmatch(string(said))
-		if m == nil {
-			return nil, errors.Join(fmt.Errorf("%s --version: expected a Redis or Valkey server, got %.80q", path, said), err)
-		}
+		require.NotNil(t, m, "%s --version: expected a Redis or Valkey server, got %.80q, %v", path, said, err)
 		p := server{path, strings.ToLower(m[1]), m[2]}
 		if !slices.ContainsFunc(found, func(other server) bool { return other.String() == p.String() }) {
 			found = append(found, p)
 		}
 	}
-	if len(found) == 0 {
-		return nil, errors.New("expected redis-server or valkey-server on PATH, found neither: install one, or name it in DQ_REDIS_SERVERS")
-	}
-	return found, nil
-}
-
-// job is one topology on one program.
-type job struct {
-	program server
-	kind    Kind
-
-	outcomes []outcome
-	err      error
-}
-
-type outcome struct {
-	fault Fault
-	*Outcome
-}
-
-func (j *job) String() string { return j.program.String() + ": " + j.kind.Name }
-
-// faults says what went wrong.
-func (j *job) faults() (all []string) {
-	if j.err != nil {
-		all = append(all, j.err.Error())
-	}
-	for _, o := range j.outcomes {
-		for _, f := range o.Faults() {
-			all = append(all, o.fault.Name+": "+f)
-		}
-	}
-	return all
-}
-
-// do starts the servers and runs a load for each fault.
-func (j *job) do(ctx context.Context) (err error) {
-	if j.kind.Unfit(j.program.version) != "" {
-		return nil
-	}
-	t, err := j.kind.start(ctx, j.program.path)
-	if err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	for _, f := range t.Faults {
-		o, err := t.Load(ctx, f, calm)
-		if err != nil {
-			return err
-		}
-		j.outcomes = append(j.outcomes, outcome{f, o})
-		fmt.Fprintf(os.Stderr, "%s: %s: %d acknowledged, %d lost beyond what Redis may lose\n", j, f.Name, o.Acknowledged, o.LostBeyond)
-	}
-	return nil
-}
-
-// section has a row for each  Its error says what failed.
-func section(jobs []*job) (string, error) {
-	var kinds, programs []string
-	for _, j := range jobs {
-		if !slices.Contains(kinds, j.kind.Name) {
-			kinds = append(kinds, j.kind.Name)
-		}
-		if !slices.Contains(programs, j.program.String()) {
-			programs = append(programs, j.program.String())
-		}
-	}
-	var failed []error
-	var rows [][]string
-	for _, kind := range kinds {
-		servers := 0
-		var sum Outcome
-		faults := 0
-		for _, j := range jobs {
-			if j.kind.Name != kind || j.kind.Unfit(j.program.version) != "" {
-				continue
-			}
-			servers++
-			for _, f := range j.faults() {
-				failed = append(failed, fmt.Errorf("%s: %s", j, f))
-			}
-			for _, o := range j.outcomes {
-				faults++
-				sum.Acknowledged += o.Acknowledged
-				sum.MayBeLost += o.MayBeLost
-				sum.LostBeyond += o.LostBeyond
-				sum.Gap = max(sum.Gap, o.Gap)
-			}
-		}
-		rows = append(rows, []string{kind, fmt.Sprint(servers), fmt.Sprint(faults), text.Count(int64(sum.Acknowledged)),
-			text.Count(int64(sum.MayBeLost)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
-	}
-	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}
-	return "On " + strings.Join(programs, ", ") + ".\n\n" + asTable(head, rows), errors.Join(failed...)
+	require.NotEmpty(t, found, "expected redis-server or valkey-server on PATH, or in DQ_REDIS_SERVERS")
+	return found
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -21,61 +23,25 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func rules(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile("../../../dq/README.md")
-	require.NoError(t, err)
-	rules, err := Rules(string(text))
-	require.NoError(t, err)
-	return rules
-}
-
-func start(t *testing.T, name string) *Topology {
-	t.Helper()
-	for _, k := range Kinds(rules(t)) {
-		if k.Name != name {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		s, err := k.start(ctx, "")
-		if err != nil {
-			redistest.Missing(t, "redis", err)
-		}
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		return s
-	}
-	require.Fail(t, "no such topology", name)
-	return nil
-}
-
 // A short load on each topology that starts in an instant, with what happens there in an instant and costs no message; make
 // topologies has the other faults.
 func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
-	for name, faults := range map[string]int{
-		"RESP2": 0, "database 5": 0, "Unix socket": 0, "TLS": 0, "ACL": 0, "Sentinel": 0, "Cluster": 2, "replicas": 1,
-	} {
-		t.Run(name, func(t *testing.T) {
+	instant := map[string]int{"Cluster": 2, "replicas": 1}
+	for _, k := range kinds(t) {
+		if k.name == "one server" {
+			continue // as database 5
+		}
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, name)
-			for _, f := range append(s.Faults[:faults:faults], Fault{do: func(context.Context) error { return nil }}) {
-				o, err := s.Load(t.Context(), f, 300*time.Millisecond)
-				require.NoError(t, err)
-				require.Empty(t, o.Faults(), f.Name)
-				require.Equal(t, o.Offered, o.Acknowledged, f.Name)
+			s := k.start(t, "")
+			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{do: func(context.Context) error { return nil }}) {
+				o := s.load(t, f, 300*time.Millisecond)
+				require.Empty(t, o.Faults(), f.name)
+				require.Equal(t, o.Offered, o.Acknowledged, f.name)
 			}
 		})
 	}
-}
-
-func FuzzRules(f *testing.F) {
-	f.Add("x\n    ACL SETUSER app on >secret ~orders +blpop\nand\nACL SETUSER app ~dq_*:{orders} +time\n")
-	f.Add("ACL SETUSER app \nACL SETUSER app \n")
-	f.Fuzz(func(t *testing.T, text string) {
-		rules, err := Rules(text)
-		require.Equal(t, err == nil, len(rules) == 2)
-	})
 }
 
 // The topologies have dq keep its word wherever Redis runs, as real processes on 127.0.0.1: they account for the
@@ -84,18 +50,23 @@ func FuzzRules(f *testing.F) {
 // first redis-server or valkey-server on PATH runs all; others, named by DQ_REDIS_SERVERS, run alone, under
 // Sentinel and as a Cluster.
 
-// Kind is a way in which servers stand together, and in which a client reaches them.
-type Kind struct {
-	Name string
-	// Everywhere says that it is worth while on each version of a server.
-	Everywhere bool
-
-	start func(ctx context.Context, path string) (*Topology, error)
+// kind is a way in which servers stand together, and in which a client reaches them.
+type kind struct {
+	name string
+	// everywhere says that it is worth while on each version of a server.
+	everywhere bool
+	// start starts the program at path until the test ends.
+	start func(t *testing.T, path string) *topology
 }
 
-// Kinds are all there are, in the order of a report. The rules are those that Rules gives.
-func Kinds(rules []string) []Kind {
-	return []Kind{
+// kinds are all there are, in the order of a report.
+func kinds(t *testing.T) []kind {
+	t.Helper()
+	text, err := os.ReadFile("../../../dq/README.md")
+	require.NoError(t, err)
+	rules := rulesOf(string(text))
+	require.Len(t, rules, 2, "dq/README.md: the lines %q", ruleStart)
+	return []kind{
 		{"one server", true, by(goredis.Options{Protocol: 3})},
 		{"RESP2", false, by(goredis.Options{Protocol: 2})},
 		{"database 5", false, by(goredis.Options{DB: 5})},
@@ -108,57 +79,44 @@ func Kinds(rules []string) []Kind {
 	}
 }
 
-// Unfit says why servers of a version, as "7.0.15", cannot be started so, or "".
-func (k Kind) Unfit(version string) string {
-	if k.Name == "Cluster" && strings.HasPrefix(version, "6.") {
-		return "the harness forms a Cluster by settings that Redis has since 7.0"
-	}
-	return ""
+// unfit reports whether servers of a version, as "7.0.15", cannot be started so: the harness forms a Cluster by settings that Redis has
+// since 7.0.
+func (k kind) unfit(version string) bool {
+	return k.name == "Cluster" && strings.HasPrefix(version, "6.")
 }
 
-// Topology is servers that run.
-type Topology struct {
-	Version string // of the servers
-	// Faults are what may happen to them, one after the other.
-	Faults []Fault
+// topology is servers that run.
+type topology struct {
+	version string // of the servers
+	// faults are what may happen to them, one after the other.
+	faults []fault
 
 	// kept is the name of the queue that is taken from reliably.
 	kept string
 	// dial gives a client as a service would have it.
-	dial    func() goredis.UniversalClient
-	closers []func() error
+	dial func() goredis.UniversalClient
 }
 
-// Close stops the servers and removes their files.
-func (t *Topology) Close() error {
-	var errs []error
-	for _, c := range t.closers {
-		errs = append(errs, c())
-	}
-	return errors.Join(errs...)
-}
-
-// Fault is something that happens to servers under load.
-type Fault struct {
-	Name string
-	// Loses is what Redis itself may lose by it.
-	Loses Loss
+// fault is something that happens to servers under load.
+type fault struct {
+	name  string
+	loses loss // by Redis itself
 
 	do func(ctx context.Context) error
 }
 
-// Loss is what Redis itself may lose.
-type Loss int
+// loss is what Redis itself may lose.
+type loss int
 
 const (
-	// Nothing is lost of what was acknowledged.
-	Nothing Loss = iota
-	// Popped is what was popped for a consumer whose connection broke: a Take hands it over at
+	// losesNothing of what was acknowledged.
+	losesNothing loss = iota
+	// losesPopped is what was popped for a consumer whose connection broke: a Take hands it over at
 	// most once. What was reserved comes again.
-	Popped
-	// Unreplicated is that, and what a master acknowledged and its successor never got, for
+	losesPopped
+	// losesUnreplicated is that, and what a master acknowledged and its successor never got, for
 	// replication does not wait; what it had given out comes again.
-	Unreplicated
+	losesUnreplicated
 )
 
 // The user and the password of the rules, and the start of a rule's line.
@@ -168,48 +126,39 @@ const (
 	ruleStart    = "ACL SETUSER " + ruleUser + " "
 )
 
-// Rules are the lines of a text, dq/README.md, that say as commands to the server which rights a user
+// rulesOf are the lines of a text, dq/README.md, that say as commands to the server which rights a user
 // of the queue "orders" needs: first those for offers and takes, then those that a Worker
-// needs besides. The error says that there are not just these two.
-func Rules(text string) ([]string, error) {
-	var rules []string
+// needs besides.
+func rulesOf(text string) (rules []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, ruleStart) {
 			rules = append(rules, line)
 		}
 	}
-	if len(rules) != 2 || !strings.Contains(rules[0], " >"+rulePassword+" ") {
-		return nil, fmt.Errorf("expected two lines %q with the password %q in the first, found %d", ruleStart+"…", rulePassword, len(rules))
-	}
-	return rules, nil
+	return rules
 }
 
 // grant sends the rules as they are written, for both queues, and has the server keep them.
-func (t *Topology) grant(ctx context.Context, s *redis.Server, rules []string) error {
-	if len(rules) != 2 {
-		return errors.New("a user with the least rights needs the rules of dq/README.md")
-	}
-	admin := redistest.Client(s)
+func (s *topology) grant(t *testing.T, server *redis.Server, rules []string) {
+	t.Helper()
+	admin := redistest.Client(server)
 	defer admin.Close()
 	lines := []string{rules[0]}
 	for _, rule := range rules {
-		lines = append(lines, strings.ReplaceAll(rule, Queue, t.kept))
+		lines = append(lines, strings.ReplaceAll(rule, queue, s.kept))
 	}
 	for _, line := range append(lines, "ACL SAVE") {
 		var args []any
 		for _, word := range strings.Fields(line) {
-			if strings.HasPrefix(t.Version, "6.0.") {
+			if strings.HasPrefix(s.version, "6.0.") {
 				if word = ofRedis60(word); word == "" {
 					continue
 				}
 			}
 			args = append(args, word)
 		}
-		if err := admin.Do(ctx, args...).Err(); err != nil {
-			return fmt.Errorf("%s: %w", line, err)
-		}
+		require.NoError(t, admin.Do(soon(t), args...).Err(), line)
 	}
-	return nil
 }
 
 // ofRedis60 is what a word of a rule is under Redis 6.0, as dq/README.md says: it knows no rights to channels, and
@@ -230,28 +179,40 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 // downFor is how long a server that is killed is away.
 const downFor = 300 * time.Millisecond
 
-// startOne starts one server with more arguments, which clients reach by options.
-func startOne(ctx context.Context, path string, options goredis.Options, args ...string) (*Topology, *redis.Server, error) {
-	s, err := redis.StartProcess(ctx, path, append(args, durable...)...)
+// soon is a context for a start.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// started has what was started run until the test ends.
+func started[S interface{ Close() error }](t *testing.T, s S, err error) S {
+	t.Helper()
 	if err != nil {
-		return nil, nil, err
+		redistest.Missing(t, "redis", err)
 	}
-	return around(s, options), s, nil
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+// one starts one server with more arguments, which clients reach by options.
+func one(t *testing.T, path string, options goredis.Options, args ...string) (*topology, *redis.Server) {
+	t.Helper()
+	s, err := redis.StartProcess(soon(t), path, append(args, durable...)...)
+	s = started(t, s, err)
+	return around(s, options), s
 }
 
 // around is a server that clients reach by options.
-func around(s *redis.Server, options goredis.Options) *Topology {
-	if options.Addr == "" {
-		options.Addr = s.Addr
-	}
+func around(s *redis.Server, options goredis.Options) *topology {
+	options.Addr = cmp.Or(options.Addr, s.Addr)
 	n := s.Nodes()[0]
-	return &Topology{
-		Version: s.Version, kept: "kept", closers: []func() error{s.Close},
-		dial: func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
-		Faults: []Fault{{
-			Name:  "kill",
-			Loses: Popped, do: func(ctx context.Context) error { return killed(ctx, n) },
-		}},
+	return &topology{
+		version: s.Version, kept: "kept",
+		dial:   func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
+		faults: []fault{{"kill", losesPopped, func(ctx context.Context) error { return killed(ctx, n) }}},
 	}
 }
 
@@ -259,105 +220,52 @@ func killed(ctx context.Context, n *redis.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
-	if err := sleep(ctx, downFor); err != nil {
-		return err
-	}
+	time.Sleep(downFor)
 	return n.Restart(ctx)
 }
 
 // by starts one server that clients reach by options.
-func by(options goredis.Options) func(context.Context, string) (*Topology, error) {
-	return func(ctx context.Context, path string) (*Topology, error) {
-		t, _, err := startOne(ctx, path, options)
-		return t, err
+func by(options goredis.Options) func(*testing.T, string) *topology {
+	return func(t *testing.T, path string) *topology {
+		s, _ := one(t, path, options)
+		return s
 	}
 }
 
-func socket(ctx context.Context, path string) (*Topology, error) {
-	return inFolder(func(folder string) (*Topology, error) {
-		at := filepath.Join(folder, "redis.sock")
-		t, _, err := startOne(ctx, path, goredis.Options{Network: "unix", Addr: at}, "--unixsocket", at)
-		return t, err
-	})
+func socket(t *testing.T, path string) *topology {
+	at := filepath.Join(t.TempDir(), "redis.sock")
+	s, _ := one(t, path, goredis.Options{Network: "unix", Addr: at}, "--unixsocket", at)
+	return s
 }
 
-func secured(ctx context.Context, path string) (*Topology, error) {
-	return inFolder(func(folder string) (*Topology, error) {
-		s, address, err := redistest.StartTLS(ctx, path, folder, durable...)
-		if err != nil {
-			return nil, err
-		}
-		client, err := redis.NewClient(address)
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		defer client.Close()
-		return around(s, *client.(*goredis.Client).Options()), nil
-	})
+func secured(t *testing.T, path string) *topology {
+	s, address, err := redistest.StartTLS(soon(t), path, t.TempDir(), durable...)
+	s = started(t, s, err)
+	client, err := redis.NewClient(address)
+	require.NoError(t, err)
+	defer client.Close()
+	return around(s, *client.(*goredis.Client).Options())
 }
 
 // restricted has a user with the rights of rules, for both queues.
-func restricted(rules []string) func(ctx context.Context, path string) (*Topology, error) {
-	return func(ctx context.Context, path string) (*Topology, error) {
-		return inFolder(func(folder string) (*Topology, error) {
-			file := filepath.Join(folder, "users.acl")
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				return nil, err
-			}
-			t, s, err := startOne(ctx, path, goredis.Options{Username: ruleUser, Password: rulePassword}, "--aclfile", file)
-			if err != nil {
-				return nil, err
-			}
-			if err := t.grant(ctx, s, rules); err != nil {
-				return nil, errors.Join(err, t.Close())
-			}
-			return t, nil
-		})
+func restricted(rules []string) func(*testing.T, string) *topology {
+	return func(t *testing.T, path string) *topology {
+		file := filepath.Join(t.TempDir(), "users.acl")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		s, server := one(t, path, goredis.Options{Username: ruleUser, Password: rulePassword}, "--aclfile", file)
+		s.grant(t, server, rules)
+		return s
 	}
 }
 
-// inFolder gives start a folder that goes with what it starts.
-func inFolder(start func(folder string) (*Topology, error)) (*Topology, error) {
-	folder, err := os.MkdirTemp("", "dq-topology-")
-	if err != nil {
-		return nil, err
-	}
-	t, err := start(folder)
-	if err != nil {
-		_ = os.RemoveAll(folder)
-		return nil, err
-	}
-	t.closers = append(t.closers, func() error { return os.RemoveAll(folder) })
-	return t, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func replicated(ctx context.Context, path string) (*Topology, error) {
-	t, _, err := startOne(ctx, path, goredis.Options{}, "--repl-diskless-sync-delay", "0")
-	if err != nil {
-		return nil, err
-	}
-	master := t.dial()
-	defer master.Close()
-	host, port, _ := net.SplitHostPort(master.(*goredis.Client).Options().Addr)
+func replicated(t *testing.T, path string) *topology {
+	s, server := one(t, path, goredis.Options{}, "--repl-diskless-sync-delay", "0")
+	host, port, err := net.SplitHostPort(server.Addr)
+	require.NoError(t, err)
 	var replicas []*redis.Node
 	for range 2 {
-		s, err := redis.StartProcess(ctx, path, "--replicaof", host, port)
-		if err != nil {
-			return nil, errors.Join(err, t.Close())
-		}
-		t.closers = append(t.closers, s.Close)
-		replicas = append(replicas, s.Nodes()[0])
+		replica, err := redis.StartProcess(soon(t), path, "--replicaof", host, port)
+		replicas = append(replicas, started(t, replica, err).Nodes()[0])
 	}
 	linked := func(ctx context.Context) error {
 		for _, n := range replicas {
@@ -367,46 +275,42 @@ func replicated(ctx context.Context, path string) (*Topology, error) {
 		}
 		return nil
 	}
-	if err := linked(ctx); err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	t.Faults = append([]Fault{{
-		Name: "replica killed",
-		do: func(ctx context.Context) error {
-			for _, n := range replicas {
-				if err := killed(ctx, n); err != nil {
-					return err
-				}
+	require.NoError(t, linked(soon(t)))
+	s.faults = append([]fault{{"replica killed", losesNothing, func(ctx context.Context) error {
+		for _, n := range replicas {
+			if err := killed(ctx, n); err != nil {
+				return err
 			}
-			return linked(ctx)
-		},
-	}}, t.Faults...)
-	return t, nil
+		}
+		return linked(ctx)
+	}}}, s.faults...)
+	return s
 }
 
 // inStep waits until a replica has all that its master has.
 func inStep(ctx context.Context, n *redis.Node) error {
 	c := redistest.Client(n)
 	defer c.Close()
-	return until(ctx, n.Addr+" is in step with its master", func() (bool, error) {
+	return redis.Until(ctx, n.Addr+" is in step with its master", func() error {
 		info, err := c.Info(ctx, "replication").Result()
-		return redis.Fields(info)["master_link_status"] == "up", err
+		if err == nil && redis.Fields(info)["master_link_status"] != "up" {
+			err = errors.New("the link is not up")
+		}
+		return err
 	})
 }
 
-func watched(ctx context.Context, path string) (*Topology, error) {
-	s, err := redistest.StartSentinel(ctx, path, 2, 3)
-	if err != nil {
-		return nil, err
-	}
-	return &Topology{
-		Version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
-		Faults: []Fault{
-			{"fail-over", Unreplicated, func(ctx context.Context) error {
+func watched(t *testing.T, path string) *topology {
+	s, err := redistest.StartSentinel(soon(t), path, 2, 3)
+	s = started(t, s, err)
+	return &topology{
+		version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) },
+		faults: []fault{
+			{"fail-over", losesUnreplicated, func(ctx context.Context) error {
 				_, err := s.Failover(ctx)
 				return errors.Join(err, s.Settle(ctx))
 			}},
-			{"master killed", Unreplicated, func(ctx context.Context) error {
+			{"master killed", losesUnreplicated, func(ctx context.Context) error {
 				old, err := s.Master(ctx)
 				if err != nil {
 					return err
@@ -417,11 +321,9 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 				_, err = s.WaitFailover(ctx, old)
 				return errors.Join(err, old.Restart(ctx), s.Settle(ctx))
 			}},
-			{"rolling restart", Unreplicated, func(ctx context.Context) error {
-				return rollSentinel(ctx, s)
-			}},
+			{"rolling restart", losesUnreplicated, func(ctx context.Context) error { return rollSentinel(ctx, s) }},
 		},
-	}, nil
+	}
 }
 
 func rollSentinel(ctx context.Context, s *redistest.SentinelSet) error {
@@ -451,29 +353,23 @@ func rollSentinel(ctx context.Context, s *redistest.SentinelSet) error {
 	return nil
 }
 
-func clustered(ctx context.Context, path string) (*Topology, error) {
-	c, err := redistest.StartCluster(ctx, path, 3, 1)
-	if err != nil {
-		return nil, err
-	}
-	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfSlot(ctx, wire.Slot(Queue)) }
-	return &Topology{
-		Version: c.Version, kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
-		Faults: []Fault{
-			{"fail-over", Nothing, func(ctx context.Context) error {
+func clustered(t *testing.T, path string) *topology {
+	c, err := redistest.StartCluster(soon(t), path, 3, 1)
+	c = started(t, c, err)
+	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfSlot(ctx, wire.Slot(queue)) }
+	return &topology{
+		version: c.Version, kept: "{" + queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) },
+		faults: []fault{
+			{"fail-over", losesNothing, func(ctx context.Context) error {
 				n, err := owner(ctx)
 				if err != nil {
 					return err
 				}
 				return handOver(ctx, c, n)
 			}},
-			{"resharding", Nothing, func(ctx context.Context) error {
-				return reshard(ctx, c)
-			}},
-			{"rolling restart", Nothing, func(ctx context.Context) error {
-				return rollCluster(ctx, c)
-			}},
-			{"master killed", Unreplicated, func(ctx context.Context) error {
+			{"resharding", losesNothing, func(ctx context.Context) error { return reshard(ctx, c) }},
+			{"rolling restart", losesNothing, func(ctx context.Context) error { return rollCluster(ctx, c) }},
+			{"master killed", losesUnreplicated, func(ctx context.Context) error {
 				old, err := owner(ctx)
 				if err != nil {
 					return err
@@ -481,11 +377,11 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 				if err := old.Kill(); err != nil {
 					return err
 				}
-				_, err = c.WaitFailover(ctx, wire.Slot(Queue), old)
+				_, err = c.WaitFailover(ctx, wire.Slot(queue), old)
 				return errors.Join(err, old.Restart(ctx), c.Settle(ctx))
 			}},
 		},
-	}, nil
+	}
 }
 
 // handOver has a replica of a master take its place, while both live.
@@ -501,7 +397,7 @@ func handOver(ctx context.Context, c *redistest.ClusterSet, master *redis.Node) 
 }
 
 func reshard(ctx context.Context, c *redistest.ClusterSet) error {
-	slot := wire.Slot(Queue)
+	slot := wire.Slot(queue)
 	from, err := c.NodeOfSlot(ctx, slot)
 	if err != nil {
 		return err
@@ -539,15 +435,12 @@ func rollCluster(ctx context.Context, c *redistest.ClusterSet) error {
 	return nil
 }
 
-// until asks again until it holds, or ctx ends.
-func until(ctx context.Context, what string, holds func() (bool, error)) error {
-	for {
-		ok, err := holds()
-		if ok {
-			return nil
+func FuzzRules(f *testing.F) {
+	f.Add("x\n    ACL SETUSER app on >secret ~orders +blpop\nand\nACL SETUSER app ~dq_*:{orders} +time\n")
+	f.Add("ACL SETUSER app \nACL SETUSER app \n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, rule := range rulesOf(text) {
+			require.Contains(t, text, rule)
 		}
-		if sleep(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
-		}
-	}
+	})
 }
