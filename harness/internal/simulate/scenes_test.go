@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ var scenes = [3][]string{{
 func (d *drawing) play(rng *rand.Rand) {
 	p := d.plan
 	p.Events, p.Strict, p.Lone, p.Scenes, p.Visibility = nil, false, true, true, 10*time.Second
-	mine := append(scenes[0][:len(scenes[0]):len(scenes[0])], scenes[map[bool]int{false: 1, true: 2}[p.Reliable]]...)
+	mine := slices.Concat(scenes[0], scenes[map[bool]int{false: 1, true: 2}[p.Reliable]])
 	for at, n := time.Duration(0), 1; at < p.Length-time.Minute; at, n = at+5*time.Second, n+1 {
 		stops := []Event{}
 		for text := range strings.SplitSeq(mine[rng.IntN(len(mine))], "; ") {
