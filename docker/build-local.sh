@@ -3,14 +3,11 @@
 #
 #   docker/build-local.sh                            redis:7.0, what `--redis container` runs
 #   docker/build-local.sh redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9
-#   docker/build-local.sh redisson-3.16.6            dq-bench/redisson:3.16.6, the driver of any Redisson release
 #   docker/build-local.sh dq-bench                   dq-bench itself, which compose.yaml and k8s-job.yaml run
 #
 # A version that is installed on this machine is packed as it is, with its libraries and busybox: 20 MB in a second.
 # Every other one comes from its Debian suite through mmdebstrap: 10 s and about 150 MB. The images carry the names
 # they have in a registry, and the label dq-bench.built-from says where they come from.
-# The drivers stand on dq-bench/java:17, Debian's Java, which is made with the first of them; their classes and jars come
-# from Maven, which has to be on this machine, but not on the one that runs the image.
 # A mirror other than the default of mmdebstrap goes into DEBIAN_MIRROR; DEBIAN_STALE=1 accepts one that has stopped
 # following Debian, whose index of sid expires after a week.
 set -eu
@@ -76,43 +73,6 @@ build() {
     fi
 }
 
-# java makes the image that all drivers stand on, once.
-java() {
-    docker image inspect dq-bench/java:17 >/dev/null 2>&1 && return
-    need mmdebstrap mmdebstrap
-    mmdebstrap --quiet --variant=apt --include=openjdk-17-jre-headless \
-        ${DEBIAN_STALE:+"--aptopt=Acquire::Check-Valid-Until \"false\""} \
-        --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/usr/share/doc/* "$1"/usr/share/locale/*' \
-        bookworm "$work/suite.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
-    docker import --change 'LABEL dq-bench.built-from="Debian bookworm, openjdk-17-jre-headless"' \
-        "$work/suite.tar" dq-bench/java:17 >/dev/null
-    rm -f "$work/suite.tar"
-}
-
-# redisson RELEASE
-redisson() {
-    need mvn 'maven openjdk-17-jdk-headless'
-    java
-    driver=$work/driver
-    mkdir "$driver"
-    cp -R "$here/../internal/redisson/pom.xml" "$here/../internal/redisson/jvm.args" \
-        "$here/../internal/redisson/src" "$driver"
-    (cd "$driver" && mvn --quiet --batch-mode -Dstyle.color=never -Dredisson.version="$1" \
-        compiler:compile dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=target/lib)
-    # The second stage of redisson/Dockerfile.
-    cat >"$driver/Dockerfile" <<'END'
-FROM dq-bench/java:17
-WORKDIR /driver
-COPY jvm.args ./
-COPY target/lib lib
-COPY target/classes classes
-ENTRYPOINT ["java", "@/driver/jvm.args", "-cp", "/driver/classes:/driver/lib/*", "io.github.dqbench.redisson.Main"]
-END
-    docker build --quiet --tag "dq-bench/redisson:$1" "$driver" >/dev/null
-    rm -rf "$driver"
-    echo "build-local: dq-bench/redisson:$1 from Maven, on Debian's openjdk-17-jre-headless"
-}
-
 # dqbench makes the second stage of dq-bench/Dockerfile.
 dqbench() {
     need go golang
@@ -137,9 +97,8 @@ for what in "$@"; do
     valkey-8) build valkey-server 8.1 trixie valkey/valkey:8.1 ;;
     valkey-9) build valkey-server 9 sid valkey/valkey:9 ;;
     dq-bench) dqbench ;;
-    redisson-[0-9]*.[0-9]*.[0-9]*) redisson "${what#redisson-}" ;;
     *)
-        echo "build-local: $what is none of redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9 dq-bench redisson-<release>" >&2
+        echo "build-local: $what is none of redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9 dq-bench" >&2
         exit 2
         ;;
     esac

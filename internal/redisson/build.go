@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,45 +25,30 @@ import (
 //go:embed pom.xml jvm.args src
 var sources embed.FS
 
-const (
-	mainClass = "io.github.dqbench.redisson.Main"
-	// imageName is the image of docker/redisson and docker/build-local.sh.
-	imageName = "dq-bench/redisson"
-	// dockerTimeout bounds a question to the Docker daemon.
-	dockerTimeout = 20 * time.Second
-)
-
-// ErrToolchain says that Java or Maven is missing, and the image as well.
-var ErrToolchain = errors.New("no Java or no Maven here")
+const mainClass = "io.github.dqbench.redisson.Main"
 
 // Build returns the driver program for a release of org.redisson:redisson, with its arguments: it needs no shell, no working directory and no
 // network. On first use Maven downloads the release and compiles the program, which takes seconds to minutes; progress gets lines about it.
-// Later calls only look into the cache. Without Java or Maven the program is the release's image, if Docker has the image. A wrapped
-// ErrToolchain says what to install.
+// Later calls only look into the cache. Without Java or Maven the error says what to install.
 func Build(ctx context.Context, release wire.Release, progress func(string)) (command []string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
 	}
-	b := builder{filepath.Join(cache, "dq-bench", "redisson"), progress}
-	if command, err = b.build(ctx, release); errors.Is(err, ErrToolchain) {
-		return b.findImage(ctx, release, err)
-	}
-	return command, err
+	return builder{filepath.Join(cache, "dq-bench", "redisson"), progress}.build(ctx, release)
 }
 
-// Jars returns the jars of a release and of its dependencies. It builds as Build does, and takes no image.
+// Jars returns the jars of a release and of its dependencies, built as Build does.
 func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]string, error) {
 	command, err := Build(ctx, release, progress)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.Index(command, "-cp")
-	if at < 0 {
-		return nil, fmt.Errorf("%w: an image keeps its jars", ErrToolchain)
-	}
-	return strings.Split(command[at+1], string(os.PathListSeparator))[1:], nil
+	return filepath.SplitList(command[classPathAt])[1:], nil
 }
+
+// classPathAt is the place of the class path in a command of Build: the driver's classes, then the jars.
+const classPathAt = 3
 
 type builder struct {
 	root     string
@@ -76,8 +60,7 @@ func (b builder) build(ctx context.Context, release wire.Release) ([]string, err
 	dir := filepath.Join(b.root, version+"-"+sourceHash())
 	classPath, err := readClassPath(dir)
 	if err != nil {
-		err = b.compile(ctx, version, dir)
-		if err == nil {
+		if err = b.compile(ctx, version, dir); err == nil {
 			classPath, err = readClassPath(dir)
 		}
 		if err != nil {
@@ -130,33 +113,14 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 	return nil
 }
 
-// findImage returns the release's image if Docker has it, without a pull. The container shares the host's network, so that addresses mean the
-// same servers. missing is the error without an image.
-func (b builder) findImage(ctx context.Context, release wire.Release, missing error) ([]string, error) {
-	image := imageName + ":" + release.String()
-	docker, err := exec.LookPath("docker")
-	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
-		defer cancel()
-		err = exec.CommandContext(ctx, docker, "image", "inspect", "--format", "{{.Id}}", image).Run()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; or, with Docker, have the image %s: docker/build-local.sh redisson-%s, or docker/redisson/Dockerfile",
-			missing, image, release)
-	}
-	b.progress(fmt.Sprintf("no Java or no Maven here: Redisson %s runs from the image %s", release, image))
-	return []string{docker, "run", "--interactive", "--rm", "--network", "host", image}, nil
-}
-
 // readClassPath returns a build's class path, its own classes first. It fails if the build or one of its jars is gone.
 func readClassPath(dir string) (string, error) {
 	jars, err := os.ReadFile(filepath.Join(dir, "target", "classpath"))
 	if err != nil {
 		return "", err
 	}
-	separator := string(os.PathListSeparator)
-	classPath := filepath.Join(dir, "target", "classes") + separator + strings.TrimSpace(string(jars))
-	for _, entry := range append(strings.Split(classPath, separator), filepath.Join(dir, "jvm.args")) {
+	classPath := filepath.Join(dir, "target", "classes") + string(os.PathListSeparator) + strings.TrimSpace(string(jars))
+	for _, entry := range append(filepath.SplitList(classPath), filepath.Join(dir, "jvm.args")) {
 		if _, err := os.Stat(entry); err != nil {
 			return "", err
 		}
@@ -200,9 +164,8 @@ func findTools(version string, names ...string) (map[string]string, error) {
 	if len(missing) == 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("%w: redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
-		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven)",
-		ErrToolchain, version, strings.Join(missing, ", "))
+	return nil, fmt.Errorf("redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
+		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven)", version, strings.Join(missing, ", "))
 }
 
 // sourceHash names a state of the sources, so that a newer binary does not run an older build.
