@@ -249,10 +249,9 @@ func Subscribers(ctx context.Context, server Conn, channel string) (int64, error
 func Silence() { logging.Disable() }
 
 const (
-	// maxReply bounds a reply, in bytes; each element of a list counts elementCost as well.
-	maxReply, elementCost = 256 << 20, 16
-	// maxDepth bounds the nesting of lists.
-	maxDepth = 32
+	// maxReply bounds a reply, in bytes; each element of a list counts elementCost as well, and each list listCost: nested lists take
+	// a client's stack.
+	maxReply, elementCost, listCost = 256 << 20, 16, 1 << 10
 )
 
 // errReply ends a connection.
@@ -264,14 +263,14 @@ type bounded struct {
 	net.Conn
 	most int64
 
-	left int64   // of the current reply
-	bulk int64   // bytes to come of a string and its CR LF
-	head []byte  // the line's beginning
-	open []int64 // elements to come, of each list around the current value
-	err  error
+	left   int64  // of the current reply; less than 0 if it is too large, or none
+	values int64  // to come of it
+	bulk   int64  // bytes to come of a string and its CR LF
+	head   []byte // the line's beginning
+	err    error
 }
 
-func newBounded(c net.Conn, most int64) *bounded { return &bounded{Conn: c, most: most, left: most} }
+func newBounded(c net.Conn, most int64) *bounded { return &bounded{Conn: c, most: most} }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil {
@@ -300,76 +299,47 @@ func (b *bounded) Write(p []byte) (int, error) {
 // pass follows the replies in bytes.
 func (b *bounded) pass(p []byte) error {
 	for len(p) > 0 {
-		if b.bulk > 0 {
-			n := min(int64(len(p)), b.bulk)
-			p, b.bulk, b.left = p[n:], b.bulk-n, b.left-n
-			if b.bulk == 0 {
-				b.ended()
-			}
-			continue
+		if b.values == 0 && b.bulk == 0 {
+			b.values, b.left = 1, b.most
 		}
-		c := p[0]
-		p, b.left = p[1:], b.left-1
+		n := min(int64(len(p)), max(b.bulk, 1))
+		b.left -= n
+		switch {
+		case b.bulk > 0:
+			b.bulk -= n
+		case p[0] == '\n':
+			b.header()
+			b.head = b.head[:0]
+		case len(b.head) < 24: // the type and a number
+			b.head = append(b.head, p[0])
+		}
 		if b.left < 0 {
 			return fmt.Errorf("%w: expected at most %d bytes", errReply, b.most)
 		}
-		if c == '\n' {
-			if err := b.header(); err != nil {
-				return err
-			}
-			b.head = b.head[:0]
-		} else if len(b.head) < 24 { // the type and a number
-			b.head = append(b.head, c)
-		}
+		p = p[n:]
 	}
 	return nil
 }
 
-// header follows a whole line.
-func (b *bounded) header() error {
-	if len(b.head) == 0 {
-		return errReply
-	}
-	width := int64(0)
-	switch b.head[0] {
-	case '$', '=', '!':
-	case '*', '~', '>':
-		width = 1
-	case '%', '|':
-		width = 2
-	default: // a reply of one line
-		b.ended()
-		return nil
-	}
-	n, err := strconv.ParseInt(strings.TrimSuffix(string(b.head[1:]), "\r"), 10, 64)
+// header follows a whole line: a value, or what comes before a string or the elements of a list.
+func (b *bounded) header() {
+	b.values--
+	kind := string(b.head[:min(len(b.head), 1)])
+	n, err := strconv.ParseInt(strings.TrimSuffix(string(b.head[len(kind):]), "\r"), 10, 64)
+	isString, isList, isMap := strings.Contains("$=!", kind), strings.Contains("*~>", kind), strings.Contains("%|", kind)
 	switch {
-	case err != nil, len(b.open) == maxDepth:
-		return errReply
-	case n < 0 || n == 0 && width > 0:
-		b.ended()
-	case width == 0 && n+2 > b.left, width > 0 && n > b.left/(width*elementCost):
-		return fmt.Errorf("%w: expected at most %d bytes, its header says %d", errReply, b.most, n)
-	case width == 0:
+	case kind == "", (isString || isList || isMap) && (err != nil || n+2 > b.left):
+		b.left = -1
+	case n < 0: // null, or a number
+	case isString:
 		b.bulk = n + 2
-	default:
-		b.left -= n * width * elementCost
-		n *= width
-		if b.head[0] == '|' {
-			n++ // the value that the attribute describes
+	case isList, isMap:
+		if isMap { // keys and values
+			n *= 2
 		}
-		b.open = append(b.open, n)
-	}
-	return nil
-}
-
-// ended counts a whole value, and the lists that end with it.
-func (b *bounded) ended() {
-	for len(b.open) > 0 {
-		last := len(b.open) - 1
-		if b.open[last]--; b.open[last] > 0 {
-			return
+		b.values, b.left = b.values+n, b.left-listCost-n*elementCost
+		if kind == "|" { // it describes a value
+			b.values++
 		}
-		b.open = b.open[:last]
 	}
-	b.left = b.most
 }
