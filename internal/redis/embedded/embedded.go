@@ -7,10 +7,11 @@
 // server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls, and
 // commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
 //
-// Differences from Redis: scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
-// math.random and the texts of Lua's own errors follow gopher-lua; a list that is rotated by RPOPLPUSH loses its time to live; GT and
-// LT of an expiry take two times within 3 ms for different ones; pcall(redis.call) gives an error as a table; ARGV[n] as the limit of a for
-// is read as a number in a quoted text too.
+// Differences from Redis: MULTI queues commands that Redis refuses; numbers out of range and options that exclude each other, such as
+// NX with XX, are taken; a list that is rotated by RPOPLPUSH loses its time to live; scores above 1e17 and fractions are written with the
+// fewest digits; numbers as text, patterns, math.random and the texts of Lua's own errors follow gopher-lua; GT and LT of an expiry take two
+// times within 3 ms for different ones; pcall(redis.call) gives an error as a table; ARGV[n] as the limit of a for is read as a number in a
+// quoted text too.
 package embedded
 
 import (
@@ -18,10 +19,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,22 +183,23 @@ func (e *Server) command(c *client, args []string) *waiter {
 			return nil
 		}
 	}
-	if c.tx != nil && !endsTx[name] {
-		c.send(e.enqueue(c, args))
+	if c.inTx && !endsTx[name] {
+		c.queued = append(c.queued, args)
+		c.send([]byte("+QUEUED\r\n"))
 		return nil
 	}
 	switch {
 	case name == "MULTI" && len(args) == 1:
 		reply := "-ERR MULTI calls can not be nested\r\n"
-		if c.tx == nil {
-			c.tx, reply = &transaction{}, "+OK\r\n"
+		if !c.inTx {
+			c.inTx, reply = true, "+OK\r\n"
 		}
 		c.send([]byte(reply))
 		e.feed(c, args)
-	case name == "EXEC" && len(args) == 1 && c.tx != nil:
+	case name == "EXEC" && len(args) == 1 && c.inTx:
 		e.exec(c, args)
-	case name == "DISCARD" && len(args) == 1 && c.tx != nil:
-		c.tx = nil
+	case name == "DISCARD" && len(args) == 1 && c.inTx:
+		c.inTx, c.queued = false, nil
 		c.send([]byte("+OK\r\n"))
 		e.feed(c, args)
 	default:
@@ -286,16 +286,11 @@ func (e *Server) Do(args ...string) []byte {
 	return e.aside(nil, args)
 }
 
-// dispatch hands a command to miniredis, or refuses it.
+// dispatch hands a command to miniredis.
 func (e *Server) dispatch(p *mini.Peer, args []string) {
-	if refused := refusal(args); refused != "" {
-		p.WriteError(refused)
+	if name := strings.ToUpper(args[0]); lacking[name] {
+		p.WriteError("ERR the embedded server has no " + name)
 		return
-	}
-	// A single element that is moved to its own list leaves the list as it is, with its time to live. miniredis makes the list anew.
-	if want := map[string]int{"RPOPLPUSH": 3, "LMOVE": 5}[strings.ToUpper(args[0])]; len(args) == want && args[1] == args[2] &&
-		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }) && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" {
-		args = []string{"LINDEX", args[1], "0"}
 	}
 	e.srv.Dispatch(p, args)
 }
@@ -316,14 +311,13 @@ func isRejection(reply []byte) bool {
 
 // unknownCommand is Redis 7's refusal, with the first 128 bytes of arguments.
 func unknownCommand(args []string) string {
-	var b strings.Builder
+	some := ""
 	for _, a := range args[1:] {
-		if b.Len() >= 128 {
-			break
+		if len(some) < 128 {
+			some += "'" + a[:min(len(a), 128-len(some))] + "' "
 		}
-		fmt.Fprintf(&b, "'%s' ", a[:min(len(a), 128-b.Len())])
 	}
-	return oneLineText.Replace(fmt.Sprintf("-ERR unknown command '%s', with args beginning with: %s", args[0][:min(len(args[0]), 128)], b.String())) + "\r\n"
+	return oneLineText.Replace(fmt.Sprintf("-ERR unknown command '%.128s', with args beginning with: %s", args[0], some)) + "\r\n"
 }
 
 // oneLineText keeps an argument from breaking the protocol's error line.
@@ -334,28 +328,6 @@ var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 var lacking = map[string]bool{
 	"BITFIELD": true, "BLMPOP": true, "BZMPOP": true, "BZPOPMAX": true, "BZPOPMIN": true, "COMMAND": true, "DUMP": true, "HRANDFIELD": true, "RESTORE": true,
 	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZINCRBY": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
-}
-
-// refusal is the error of a command that miniredis lacks, or takes where Redis refuses its arguments; "" for others.
-func refusal(args []string) string {
-	name := strings.ToUpper(args[0])
-	has := func(option string) bool {
-		return slices.ContainsFunc(args[min(3, len(args)):], func(a string) bool { return strings.EqualFold(a, option) })
-	}
-	n, err := strconv.Atoi(args[len(args)-1])
-	switch {
-	case lacking[name]:
-		return "ERR the embedded server has no " + name
-	case name == "SELECT" && len(args) == 2 && err == nil && (n < 0 || n > 15):
-		return "ERR DB index is out of range"
-	case name == "SET" && has("NX") && has("XX"):
-		return "ERR syntax error"
-	case name == "ZADD" && slices.ContainsFunc(args, func(a string) bool { f, err := strconv.ParseFloat(a, 64); return err == nil && math.IsNaN(f) }):
-		return "ERR value is not a valid float"
-	case (name == "LPOP" || name == "RPOP") && len(args) == 3 && (err != nil || n < 0):
-		return "ERR value is out of range, must be positive"
-	}
-	return ""
 }
 
 // exponent finds a whole score of less than 1e17, such as a time in ms, that miniredis writes with an exponent.

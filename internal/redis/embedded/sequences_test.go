@@ -315,7 +315,7 @@ func (g *generator) plain() []string {
 	}
 	end := oneOf(g, []string{"LEFT", "RIGHT"})
 	return oneOf(g, [][]string{
-		{"LPUSH", list, g.due() + ":" + g.value()}, {"RPUSH", list, g.value(), g.member()}, {"LPOP", list}, {"RPOP", list}, {"LPOP", list, g.number()},
+		{"LPUSH", list, g.due() + ":" + g.value()}, {"RPUSH", list, g.value(), g.member()}, {"LPOP", list}, {"RPOP", list}, {"LPOP", list, "2"},
 		{"RPOPLPUSH", list, "{d}:temp"}, oneOf(g, [][]string{{"PING"}, {"PING"}, {"PING"}, {"BRPOPLPUSH", list, "{d}:temp", "0.001"}, {"BLPOP", list, "0.001"}, {"BRPOP", list, "d", "0.001"}, {"BLMOVE", list, "d", end, end, "0.001"}}), {"LMOVE", list, "d", end, end},
 		{"LREM", list, g.number(), g.value()}, {"LREM", list, "-1", g.member()}, {"LRANGE", list, g.number(), "-1"}, {"LINDEX", list, g.number()}, {"LLEN", list},
 		{"LTRIM", list, g.number(), g.number()}, {"LPOS", list, g.value()}, {"LPOS", list, g.member(), "RANK", "-1", "MAXLEN", "1000"}, {"LSET", list, g.number(), g.value()},
@@ -327,7 +327,7 @@ func (g *generator) plain() []string {
 		{"ZRANK", set, g.value()}, {"ZPOPMIN", set}, {"ZPOPMAX", set, "2"}, {"ZSCAN", set, "0", "COUNT", "1000"}, {"ZREMRANGEBYSCORE", set, "0", g.due()}, {"ZREMRANGEBYRANK", set, "0", "0"},
 		{"HSET", "k3", g.value(), g.number()}, {"HGET", any, g.value()}, {"HINCRBY", "k3", g.value(), g.number()}, {"HDEL", "k3", g.value()}, {"HLEN", any}, {"HMGET", "k3", "a", "b"},
 		{"SADD", "k4", g.member()}, {"SREM", "k4", g.member()}, {"SCARD", any}, {"SISMEMBER", "k4", g.value()},
-		{"SET", any, g.value()}, {"SET", any, g.value(), "NX"}, {"SET", any, g.value(), "XX", "GET"}, {"SET", any, "5", "PX", "4000000000"}, {"SET", any, "5", "NX", "XX"}, {"GET", any}, {"INCR", any}, {"INCRBY", any, g.number()},
+		{"SET", any, g.value()}, {"SET", any, g.value(), "NX"}, {"SET", any, g.value(), "XX", "GET"}, {"SET", any, "5", "PX", "4000000000"}, {"GET", any}, {"INCR", any}, {"INCRBY", any, g.number()},
 		{"EXISTS", "d", any, any}, {"DEL", any}, {"UNLINK", list, any}, {"RENAME", any, "o"}, {"TYPE", any}, {"PEXPIRE", any, "4000000000"}, {"PEXPIREAT", any, "4102444800000"}, {"PERSIST", any}, {"PTTL", any},
 		{"PUBLISH", "c", g.due()}, {"PUBSUB", "NUMSUB", "c"}, {"PING"}, {"ECHO", g.value()}, {"WAIT", "0", "0"}, {"SCRIPT", "EXISTS", scripts.Transfer().SHA1},
 		g.call(zsetMove, sha(zsetMove), []string{set, "{d}:temp"}, g.due()),
