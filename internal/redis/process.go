@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -98,7 +97,7 @@ func launch(ctx context.Context, bin, lines string, args []string) (*Node, error
 	n.address.Hosts = []string{n.Addr}
 	_, port, _ := net.SplitHostPort(n.Addr)
 	_ = l.Close()
-	if n.Dir, err = newFolder(); err != nil {
+	if n.Dir, err = os.MkdirTemp("", "dq-redis-"); err != nil {
 		return nil, err
 	}
 	for i, arg := range args[:max(0, len(args)-1)] {
@@ -121,25 +120,6 @@ func launch(ctx context.Context, bin, lines string, args []string) (*Node, error
 		return nil, errors.Join(err, os.RemoveAll(n.Dir))
 	}
 	return n, nil
-}
-
-// newFolder makes a folder whose name has this machine and this process. It removes the folders of processes that were killed.
-func newFolder() (string, error) {
-	host, _ := os.Hostname() // a container has process ids of its own, and perhaps this folder
-	of := "dq-redis-" + host + "-"
-	all, _ := filepath.Glob(filepath.Join(os.TempDir(), of+"*"))
-	for _, folder := range all {
-		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), of), "-")
-		if pid, err := strconv.Atoi(owner); err == nil && hasEnded(pid) {
-			_ = os.RemoveAll(folder)
-		}
-	}
-	return os.MkdirTemp("", of+strconv.Itoa(os.Getpid())+"-")
-}
-
-func hasEnded(pid int) bool {
-	p, err := os.FindProcess(pid)
-	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // process is one run of a server program.
