@@ -168,10 +168,9 @@ func (a Address) loaded() (_ Address, err error) {
 
 // Load reads the files.
 func (f Files) Load() (*tls.Config, error) {
-	read := func(name string) ([]byte, error) { return text.ReadFile(context.Background(), name, mostPEM) }
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
-		authorities, err := read(f.CA)
+		authorities, err := text.ReadFile(context.Background(), f.CA, mostPEM)
 		if err != nil {
 			return nil, fmt.Errorf("the authority's certificate: %w", err)
 		}
@@ -181,10 +180,8 @@ func (f Files) Load() (*tls.Config, error) {
 		}
 	}
 	if f.Cert != "" {
-		cert, err1 := read(f.Cert)
-		key, err2 := read(f.Key)
-		pair, err3 := tls.X509KeyPair(cert, key)
-		if err := cmp.Or(err1, err2, err3); err != nil {
+		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		if err != nil {
 			return nil, fmt.Errorf("the certificate %s with the key %s: %w", f.Cert, f.Key, OneLine(err))
 		}
 		trust.Certificates = []tls.Certificate{pair}

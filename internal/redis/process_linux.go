@@ -11,6 +11,8 @@ import (
 	"syscall"
 )
 
+const pauseSignal, resumeSignal = syscall.SIGSTOP, syscall.SIGCONT
+
 // starter runs functions on one OS thread that lives as long as this process. Linux sends the parent-death signal at the end of the
 // thread that forked, not of the process, and Go ends idle threads.
 var starter = sync.OnceValue(func() chan<- func() {

@@ -27,11 +27,5 @@ func Main(m *testing.M) { os.Exit(Waiting{m}.Run()) }
 
 // MainWithoutLeaks is Main, and fails if a goroutine runs a second after the last test.
 func MainWithoutLeaks(m *testing.M) {
-	code := Waiting{m}.Run()
-	startsServers := goleak.IgnoreTopFunction("github.com/dq-bench/dq-bench/internal/redis.runOnThread")
-	if err := goleak.Find(startsServers); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "goroutines that still run:", err)
-		code = 1
-	}
-	os.Exit(code)
+	goleak.VerifyTestMain(Waiting{m}, goleak.IgnoreTopFunction("github.com/dq-bench/dq-bench/internal/redis.runOnThread"))
 }

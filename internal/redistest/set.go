@@ -17,13 +17,11 @@ type Set struct {
 	*redis.Server
 	nodes    []*redis.Node
 	password string
-	clients  map[*redis.Node]goredis.UniversalClient
 	members  []*redis.Server
 }
 
 // formed runs start within half a minute, and stops the servers if start fails.
 func (s *Set) formed(ctx context.Context, start func(context.Context) error) error {
-	s.clients = map[*redis.Node]goredis.UniversalClient{}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout/2)
 	defer cancel()
 	if err := start(ctx); err != nil {
@@ -47,7 +45,7 @@ func (s *Set) start(ctx context.Context, path, lines string, args ...string) (*r
 		return nil, err
 	}
 	n := server.Nodes()[0]
-	s.members, s.clients[n] = append(s.members, server), Client(n)
+	s.members = append(s.members, server)
 	if !sentinel {
 		s.nodes = append(s.nodes, n)
 	}
@@ -79,18 +77,17 @@ func (s *Set) Nodes() []*redis.Node { return slices.Clone(s.nodes) }
 // Close stops all servers of the set. A second call does nothing.
 func (s *Set) Close() error {
 	var errs []error
-	for _, c := range s.clients {
-		errs = append(errs, c.Close())
-	}
 	for _, m := range s.members {
 		errs = append(errs, m.Close())
 	}
-	s.clients, s.members = nil, nil
+	s.members = nil
 	return errors.Join(errs...)
 }
 
 func (s *Set) do(ctx context.Context, n *redis.Node, args ...any) *goredis.Cmd {
-	return s.clients[n].Do(ctx, args...)
+	client := Client(n)
+	defer client.Close()
+	return client.Do(ctx, args...)
 }
 
 // running returns the nodes that run and are not paused.
@@ -105,6 +102,6 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 
 // replication returns a node's INFO replication.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
-	info, err := s.clients[n].Info(ctx, "replication").Result()
+	info, err := s.do(ctx, n, "INFO", "replication").Text()
 	return redis.Fields(info), err
 }

@@ -10,7 +10,7 @@
 // Differences from Redis: MULTI queues commands that Redis refuses; numbers out of range and options that exclude each other, such as
 // NX with XX, are taken; a list that is rotated by RPOPLPUSH loses its time to live; scores above 1e17 and fractions are written with the
 // fewest digits; numbers as text, patterns, math.random and the texts of Lua's own errors follow gopher-lua; GT and LT of an expiry take two
-// times within 3 ms for different ones; pcall(redis.call) gives an error as a table; ARGV[n] as the limit of a for is read as a number in a
+// times within 3 ms for different ones; pcall(redis.call) gives an error as a table; scripts may replace globals and functions that there are; ARGV[n] as the limit of a for is read as a number in a
 // quoted text too.
 package embedded
 

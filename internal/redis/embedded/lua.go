@@ -25,12 +25,11 @@ const (
 	deepest       = 7000     // depth of a returned table, about as in Redis
 )
 
-// machine runs the scripts of one server, one at a time, in one Lua state. Scripts see read-only tables.
+// machine runs the scripts of one server, one at a time, in one Lua state. Scripts add nothing to its tables.
 type machine struct {
 	server  *Server
 	state   *lua.LState
-	known   *lua.LTable       // the globals
-	globals *lua.LTable       // shows known to scripts
+	globals *lua.LTable
 	bodies  map[string]string // by SHA-1
 	peer    *peer             // for the commands of scripts
 	limit   time.Duration     // of one script; 0 is for ever
@@ -46,7 +45,7 @@ var absent = []string{"_printregs", "bit", "cjson", "cmsgpack", "collectgarbage"
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
-	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, bodies: map[string]string{}, peer: newPeer(nil)}
+	m := &machine{server: e, state: l, globals: l.G.Global, limit: limit, bodies: map[string]string{}, peer: newPeer(nil)}
 	for name, open := range map[string]lua.LGFunction{
 		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
 	} {
@@ -55,11 +54,11 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		l.Call(1, 0)
 	}
 	for _, name := range absent {
-		m.known.RawSetString(name, lua.LNil)
+		m.globals.RawSetString(name, lua.LNil)
 	}
-	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
-	tonumber := m.known.RawGetString("tonumber").(*lua.LFunction)
-	m.known.RawSetString("tonumber", l.NewFunction(func(l *lua.LState) int { return luaToNumber(l, tonumber) }))
+	m.globals.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
+	tonumber := m.globals.RawGetString("tonumber").(*lua.LFunction)
+	m.globals.RawSetString("tonumber", l.NewFunction(func(l *lua.LState) int { return luaToNumber(l, tonumber) }))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call": m.call, "pcall": m.pcall,
 		"acl_check_cmd": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 }, // every user may run every command
@@ -68,44 +67,29 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		"status_reply":  func(l *lua.LState) int { l.Push(replyTable(l, "ok", l.CheckString(1))); return 1 },
 	})
 	redis.RawSetString("REDIS_VERSION", lua.LString(emulatedVersion))
-	m.known.RawSetString("redis", redis)
-	m.known.RawSetString("struct", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack}))
+	m.globals.RawSetString("redis", redis)
+	m.globals.RawSetString("struct", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack}))
 
 	for _, library := range []string{"math", "redis", "string", "struct", "table"} {
-		t := m.known.RawGetString(library).(*lua.LTable)
-		t.Metatable = m.missing(func(name string) string { return "the embedded server has no " + library + "." + name })
-		m.known.RawSetString(library, m.shown(t))
+		m.globals.RawGetString(library).(*lua.LTable).Metatable = m.missing(func(name string) string { return "the embedded server has no " + library + "." + name })
 	}
-	m.known.Metatable = m.missing(func(name string) string {
+	m.globals.Metatable = m.missing(func(name string) string {
 		if slices.Contains(absent, name) {
 			return "the embedded server has no " + name
 		}
 		return "Script attempted to access nonexistent global variable '" + name + "'"
 	})
-	m.globals = m.shown(m.known)
-	m.known.RawSetString("_G", m.globals)
 	return m
 }
 
-// missing returns a metatable that refuses each name that a table lacks.
+// missing returns a metatable that refuses to read or write a name that a table lacks.
 func (m *machine) missing(text func(name string) string) *lua.LTable {
-	return m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__index": func(l *lua.LState) int {
-		l.RaiseError("%s", text(l.ToStringMeta(l.Get(2)).String()))
-		return 0
-	}})
-}
-
-// shown returns a read-only view of t.
-func (m *machine) shown(t *lua.LTable) *lua.LTable {
-	meta := m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__newindex": func(l *lua.LState) int {
-		l.RaiseError("Attempt to modify a readonly table")
-		return 0
-	}})
-	meta.RawSetString("__index", t)
-	meta.RawSetString("__metatable", lua.LFalse)
-	shown := m.state.NewTable()
-	shown.Metatable = meta
-	return shown
+	t := m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{
+		"__index":    func(l *lua.LState) int { l.RaiseError("%s", text(l.ToStringMeta(l.Get(2)).String())); return 0 },
+		"__newindex": func(l *lua.LState) int { l.RaiseError("Attempt to modify a readonly table"); return 0 },
+	})
+	t.RawSetString("__metatable", lua.LFalse)
+	return t
 }
 
 // compiled has the programs of all servers of this process by their text.
@@ -141,8 +125,8 @@ func (m *machine) run(p *peer, program *lua.FunctionProto, keys, args []string) 
 	if m.db != "0" {
 		m.server.ask(m.peer, []string{"SELECT", m.db})
 	}
-	m.known.RawSetString("KEYS", list(l, keys))
-	m.known.RawSetString("ARGV", list(l, args))
+	m.globals.RawSetString("KEYS", list(l, keys))
+	m.globals.RawSetString("ARGV", list(l, args))
 	if m.limit > 0 {
 		ctx, end := context.WithTimeoutCause(context.Background(), m.limit, fmt.Errorf("the embedded server ended the script after %s", m.limit))
 		defer end()
@@ -155,9 +139,7 @@ func (m *machine) run(p *peer, program *lua.FunctionProto, keys, args []string) 
 		}()
 	}
 	defer l.SetTop(0)
-	f := l.NewFunctionFromProto(program)
-	f.Env = m.globals
-	l.Push(f)
+	l.Push(l.NewFunctionFromProto(program))
 	if err := l.PCall(0, 1, nil); err != nil {
 		return err
 	}

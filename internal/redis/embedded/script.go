@@ -32,15 +32,8 @@ var notFromScripts = map[string]bool{
 // eval answers EVAL, EVALSHA and their _RO forms.
 func (m *machine) eval(c *client, name string, args []string) {
 	keys, err := strconv.Atoi(args[2])
-	switch {
-	case err != nil:
-		c.peer.WriteError("ERR value is not an integer or out of range")
-		return
-	case keys > len(args)-3:
+	if err != nil || keys < 0 || keys > len(args)-3 {
 		c.peer.WriteError("ERR Number of keys can't be greater than number of args")
-		return
-	case keys < 0:
-		c.peer.WriteError("ERR Number of keys can't be negative")
 		return
 	}
 	body, sha := args[1], strings.ToLower(args[1])
