@@ -204,13 +204,11 @@ func Scores(reply *goredis.Cmd) (members []Z, err error) {
 
 // Time returns the server's clock.
 func Time(ctx context.Context, c Conn) (time.Time, error) {
-	parts, err := c.Do(ctx, "TIME").StringSlice()
+	parts, err := c.Do(ctx, "TIME").Int64Slice()
 	if err != nil || len(parts) != 2 {
 		return time.Time{}, err
 	}
-	seconds, err1 := strconv.ParseInt(parts[0], 10, 64)
-	micros, err2 := strconv.ParseInt(parts[1], 10, 64)
-	return time.Unix(seconds, micros*1000), errors.Join(err1, err2)
+	return time.Unix(parts[0], parts[1]*1000), nil
 }
 
 // Script is a Lua script, for Conn.Run.

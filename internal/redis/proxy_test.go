@@ -250,18 +250,6 @@ func TestProxyPassesOnWhatBecomesOfTheServer(t *testing.T) {
 	dial(t, p).ping()
 }
 
-func TestProxyWaitSaysWhatItSaw(t *testing.T) {
-	t.Parallel()
-	p, ctx := proxied(t)
-	a := dial(t, p)
-	a.ping()
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	_, err := p.Wait(ctx, sent("BLPOP"))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, `"PING"`)
-}
-
 func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 	t.Parallel()
 	p, ctx := proxied(t)

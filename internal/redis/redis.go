@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,7 +78,11 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	case Process:
 		return StartProcess(ctx, sp.Arg)
 	case Embedded:
-		e, err := embedded.Start(ctx)
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
+		}
+		e, err := embedded.Serve(l, embedded.Hooks{}, embedded.ScriptLimit)
 		if err != nil {
 			return nil, err
 		}

@@ -47,8 +47,6 @@ const (
 	maxElements = 64 << 20
 	maxDepth    = 32
 	maxLine     = 64 << 10
-	// readAhead bounds the memory for a header's promise.
-	readAhead = 64 << 10
 )
 
 // Reader reads replies, or commands, from a connection.
@@ -185,17 +183,9 @@ func (r *Reader) bulk(kind byte, size string) (any, error) {
 
 // body reads n bytes into a buffer that grows with them: a header alone costs a hostile server nothing.
 func (r *Reader) body(n int) ([]byte, error) {
-	body := make([]byte, min(n, readAhead))
-	for got := 0; ; {
-		m, err := io.ReadFull(r.r, body[got:])
-		if err != nil {
-			return nil, err
-		}
-		if got += m; got == n {
-			return body, nil
-		}
-		body = append(body, make([]byte, min(n-got, got))...)
-	}
+	var body bytes.Buffer
+	_, err := io.CopyN(&body, r.r, int64(n))
+	return body.Bytes(), err
 }
 
 // ReadLine reads a line of at most about limit bytes, such as a line of MONITOR: its type byte and the text after it. After an error of the

@@ -98,21 +98,6 @@ func TestMeant(t *testing.T) {
 	require.Empty(t, DidYouMean("kafka", known))
 }
 
-func FuzzSlips(f *testing.F) {
-	f.Add("verify", "vrify")
-	f.Add("ab", "ba")
-	f.Add("", "x")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if len(a) > longestWord || len(b) > longestWord {
-			return
-		}
-		n := slips(a, b)
-		require.Equal(t, n, slips(b, a))
-		require.Equal(t, a == b, n == 0)
-		require.LessOrEqual(t, n, max(len(a), len(b)))
-	})
-}
-
 func TestNumbers(t *testing.T) {
 	require.Equal(t, "-1,234,567", Count(-1_234_567))
 	require.Equal(t, "1 queue", Plural(1, "queue"))

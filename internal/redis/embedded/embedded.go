@@ -16,7 +16,6 @@ package embedded
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -72,17 +71,8 @@ type Hooks struct {
 	Answer func(client string, args []string) string
 }
 
-// Start listens on a free port of 127.0.0.1. The server runs until Close; ctx bounds only the start.
-func Start(ctx context.Context) (*Server, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
-	}
-	return Serve(l, Hooks{}, scriptLimit)
-}
-
-// scriptLimit bounds the run time of a script. Redis lets it run, and replies BUSY to other clients.
-const scriptLimit = 5 * time.Second
+// ScriptLimit bounds the run time of a script. Redis lets it run, and replies BUSY to other clients.
+const ScriptLimit = 5 * time.Second
 
 // Serve serves the connections of l, which Close closes. A limit of 0 lets scripts run for ever, as in testing/synctest, whose clock does
 // not advance while a script runs.
