@@ -247,7 +247,7 @@ func named(t *testing.T, nodes []*redis.Node, name string) (n int) {
 func TestFaultCloseDuringAFailover(t *testing.T) {
 	t.Parallel()
 	sentinel := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
-		s := redistest.Sentinel(t, 1)
+		s := redistest.Sentinel(t)
 		rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{
 			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
 		})

@@ -304,7 +304,7 @@ func master(t *testing.T, s *redistest.SentinelSet) *redis.Node {
 // sentinelSet starts a set. With a dialer, its addresses are known to nobody else.
 func sentinelSet(t *testing.T, dialer bool) (*redistest.SentinelSet, *goredis.Client) {
 	t.Helper()
-	s := redistest.Sentinel(t, 1, "--requirepass", "owner")
+	s := redistest.Sentinel(t, "--requirepass", "owner")
 	onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 	o := &goredis.FailoverOptions{MasterName: "mymaster", Username: "app", Password: "secret"}
 	for _, n := range s.Sentinels() {

@@ -114,22 +114,16 @@ func (a *Address) parseTail(u *url.URL) error {
 	var database string
 	known := a.parameters(&database)
 	for key := range query {
-		switch at := known[key]; {
-		case at != nil:
-			*at = query.Get(key)
-		case key == "addr" || key == "master_name":
-			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
-		default:
+		if known[key] == nil {
 			return errors.New("it has an unknown parameter") // perhaps the end of a password with an & in it
 		}
+		*known[key] = query.Get(key)
 	}
 	switch path := strings.Trim(u.Path, "/"); {
 	case a.Files != Files{} && !a.TLS:
 		return errors.New("files for TLS need rediss://, rediss+cluster:// or rediss+sentinel://")
 	case (a.Files.Cert == "") != (a.Files.Key == ""):
 		return errors.New("a client's certificate and its key belong together, one of them is missing")
-	case a.Unix && query.Has("db") && database == "":
-		return errors.New("the parameter db is not a number")
 	case a.Unix:
 	case a.Topology == Single:
 		database = path

@@ -35,16 +35,11 @@ var errPortTaken = errors.New("port taken")
 
 // findServer returns the path of a server program: by default the first of redis-server and valkey-server on PATH.
 func findServer(path string) (string, error) {
-	if path != "" {
-		p, err := exec.LookPath(path)
-		if err != nil {
-			return "", fmt.Errorf("expected a Redis server program at %s, found no executable: %w", path, err)
-		}
-		return p, nil
-	}
-	for _, name := range []string{"redis-server", "valkey-server"} {
+	for _, name := range []string{cmp.Or(path, "redis-server"), cmp.Or(path, "valkey-server")} {
 		if p, err := exec.LookPath(name); err == nil {
 			return p, nil
+		} else if path != "" {
+			return "", fmt.Errorf("expected a Redis server program at %s, found no executable: %w", path, err)
 		}
 	}
 	return "", errors.New("neither redis-server nor valkey-server is on PATH: install one (apt-get install redis-server), or name it with process:/path")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -172,11 +171,7 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			var last []string
-			for _, c := range p.Conns(nil) {
-				last = append(last, c.String())
-			}
-			return fmt.Errorf("proxy %s: %w; %d connections so far, open: [%s]", p.Addr, ctx.Err(), p.Accepted(), strings.Join(last, "; "))
+			return fmt.Errorf("proxy %s: %w; %d connections so far, open: %s", p.Addr, ctx.Err(), p.Accepted(), p.Conns(nil))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -121,16 +120,11 @@ func (c *ProxyConn) forget() {
 	})
 }
 
-// connectTimeout bounds Dial.
-const connectTimeout = 10 * time.Second
-
 // serve carries both ways until both have ended.
 func (c *ProxyConn) serve() {
 	defer c.forget()
 	defer c.client.Close()
-	ctx, cancel := context.WithTimeout(c.proxy.ctx, connectTimeout)
-	server, err := c.proxy.dial(ctx)
-	cancel()
+	server, err := c.proxy.dial(c.proxy.ctx)
 	if err != nil {
 		reset(c.client) // the nearest to a refusal
 		return

@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,11 +43,8 @@ func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]s
 	if err != nil {
 		return nil, err
 	}
-	return filepath.SplitList(command[classPathAt])[1:], nil
+	return filepath.SplitList(command[3])[1:], nil // the class path: the driver's classes, then the jars
 }
-
-// classPathAt is the place of the class path in a command of Build: the driver's classes, then the jars.
-const classPathAt = 3
 
 type builder struct {
 	root     string
@@ -178,5 +174,5 @@ func sourceHash() string {
 		}
 		return nil
 	})
-	return hex.EncodeToString(sum.Sum(nil))[:12]
+	return fmt.Sprintf("%x", sum.Sum(nil))[:12]
 }

@@ -222,11 +222,7 @@ func (c *ClusterSet) MigrateKeys(ctx context.Context, slot int, from, to *redis.
 		}
 	}
 	host, port, _ := net.SplitHostPort(to.Addr)
-	call := []any{"MIGRATE", host, port, "", 0, 5000}
-	if c.password != "" {
-		call = append(call, "AUTH", c.password)
-	}
-	call = append(call, "KEYS")
+	call := []any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}
 	for _, key := range keys {
 		call = append(call, key)
 	}

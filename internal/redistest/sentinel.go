@@ -23,11 +23,11 @@ type SentinelSet struct {
 	sentinels []*redis.Node
 }
 
-// Sentinel returns a master, a replica and sentinels, one by default. They stop with the test.
-func Sentinel(t testing.TB, sentinels int, args ...string) *SentinelSet {
+// Sentinel returns a master, a replica and a sentinel. They stop with the test.
+func Sentinel(t testing.TB, args ...string) *SentinelSet {
 	t.Helper()
 	return start(t, "redis", func(ctx context.Context) (*SentinelSet, error) {
-		return StartSentinel(ctx, "", 1, cmp.Or(sentinels, 1), args...)
+		return StartSentinel(ctx, "", 1, 1, args...)
 	})
 }
 

@@ -91,13 +91,8 @@ func (s *Set) do(ctx context.Context, n *redis.Node, args ...any) *goredis.Cmd {
 }
 
 // running returns the nodes that run and are not paused.
-func running(nodes []*redis.Node) (up []*redis.Node) {
-	for _, n := range nodes {
-		if n.Running() {
-			up = append(up, n)
-		}
-	}
-	return up
+func running(nodes []*redis.Node) []*redis.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *redis.Node) bool { return !n.Running() })
 }
 
 // replication returns a node's INFO replication.

@@ -25,31 +25,18 @@ func (r *Reader) ReadCommand() ([]string, error) {
 	if err != nil || n > maxArgs {
 		return nil, fmt.Errorf("%w: expected a number of arguments up to %d, got %.64q", ErrProtocol, maxArgs, count)
 	}
-	args := make([]string, 0, min(max(n, 0), 64))
-	for range n {
-		arg, err := r.argument()
-		if err != nil {
-			return nil, err
+	all, err := r.elements(strconv.Itoa(max(n, 0)), 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]string, len(all))
+	for i, arg := range all {
+		text, ok := arg.(string)
+		if args[i] = text; !ok {
+			return nil, fmt.Errorf("%w: expected a string as an argument, got %T", ErrProtocol, arg)
 		}
-		args = append(args, arg)
 	}
 	return args, nil
-}
-
-func (r *Reader) argument() (string, error) {
-	kind, size, err := r.ReadLine(maxLine)
-	if err != nil {
-		return "", err
-	}
-	if kind != '$' {
-		return "", fmt.Errorf("%w: expected '$', got %q", ErrProtocol, kind)
-	}
-	arg, err := r.bulk(kind, size)
-	text, ok := arg.(string)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: an argument is null", ErrProtocol)
-	}
-	return text, err
 }
 
 // AppendCommand appends a command as an array of bulk strings. An argument is a string, a []byte, an integer, or any value with a text.

@@ -53,7 +53,7 @@ const (
 type Reader struct {
 	r     *bufio.Reader
 	begun []byte // the beginning of a line
-	short string // the last short line
+	last  string // the last line
 }
 
 // NewReader returns a Reader with a buffer of size bytes; 0 means 32 KiB.
@@ -198,14 +198,10 @@ func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return 0, "", fmt.Errorf("%w: expected a line, got %.64q", ErrProtocol, line)
 	}
-	// Most values of a list are as long as the one before.
-	if short := line[1 : len(line)-2]; len(short) > len("1000000") {
-		rest = string(short)
-	} else if rest = r.short; rest != string(short) {
-		rest = string(short)
-		r.short = rest
+	if text := line[1 : len(line)-2]; r.last != string(text) { // most values of a list are as long as the one before
+		r.last = string(text)
 	}
-	return line[0], rest, nil
+	return line[0], r.last, nil
 }
 
 // line reads to the next line feed. The bytes are valid until the next read.

@@ -235,7 +235,7 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 // Server figures need the same server throughout; without them no objective on them is met.
 func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	t.Parallel()
-	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
+	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t)
 	busy(t, sentinels)
 	for name, tc := range map[string]struct {
 		srv    *redis.Server

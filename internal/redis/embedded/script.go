@@ -3,7 +3,6 @@ package embedded
 import (
 	"crypto/sha1"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -14,10 +13,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-const (
-	noScript   = "NOSCRIPT No matching script. Please use EVAL."
-	uncompiled = "ERR Error compiling script (new function): "
-)
+const uncompiled = "ERR Error compiling script (new function): "
 
 var scriptCommands = map[string]bool{"EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true}
 
@@ -40,7 +36,7 @@ func (m *machine) eval(c *client, name string, args []string) {
 	if strings.HasPrefix(name, "EVALSHA") {
 		var known bool
 		if body, known = m.bodies[sha]; !known {
-			c.peer.WriteError(noScript)
+			c.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
 			return
 		}
 	} else {
@@ -127,10 +123,7 @@ func (m *machine) script(c *client, args []string) {
 	}
 }
 
-func sha1Hex(s string) string {
-	sum := sha1.Sum([]byte(s))
-	return hex.EncodeToString(sum[:])
-}
+func sha1Hex(s string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) }
 
 // sizes has the supported options of Redis's Lua library struct, in little-endian order: unsigned integers, a double, and c0, a string
 // whose length is the value before it.
