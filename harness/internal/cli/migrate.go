@@ -111,13 +111,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			return err
 		}
 	}
-	last := time.Now()
-	o.Progress = func(queue string, done int) {
-		if time.Since(last) >= 2*time.Second {
-			last = time.Now()
-			c.notice("queue %q: %d rewritten", queue, done)
-		}
-	}
+	o.Progress = c.progress("rewritten")
 	all := []*ops.Migration{}
 	var failed error
 	for _, name := range queues {
@@ -233,4 +227,15 @@ func newChanges() *call {
 		changes := ops.ChangesBetween(from, to)
 		return c.says(changes, changes.Text())
 	})
+}
+
+// progress returns a function that says every two seconds how much was done.
+func (c *call) progress(what string) func(queue string, done int) {
+	last := time.Now()
+	return func(queue string, done int) {
+		if time.Since(last) >= 2*time.Second {
+			last = time.Now()
+			c.notice("queue %q: %d %s", queue, done, what)
+		}
+	}
 }

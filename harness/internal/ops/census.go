@@ -286,8 +286,8 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, x index, me
 			return "", err
 		}
 	}
-	if most := int64(20_000_000); entries*int64(len(ghosts)+len(orphans)) > most { // LPOS walks the list
-		keep := int(most / entries)
+	keep := int(min(maxAsked, 20_000_000/max(entries, 1))) // LPOS walks the list
+	if max(len(ghosts), len(orphans)) >= keep {
 		reason = fmt.Sprintf("of %d ghosts and %d orphans that were met, %d each were asked for again", len(ghosts), len(orphans), keep)
 		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
 	}

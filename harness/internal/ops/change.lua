@@ -1,6 +1,6 @@
 local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
-local action, first, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local count, nobody = (#ARGV - 3) / 3, 'dq-bench: no such member'
+local action, first, last, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local count, nobody = (#ARGV - 4) / 3, 'dq-bench: no such member'
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
 for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do
@@ -14,11 +14,11 @@ local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody
   or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '')
 if wrong then return wrong end
 
--- Where the entries are: the caller saw them from `first` on; removals since have moved them towards the head.
+-- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
 local index, reach = {}, 64
-if first >= 0 then
+if last >= 0 then
   local from = math.max(0, first - reach)
-  for i, entry in ipairs(redis.call('lrange', Q, from, first + count - 1)) do index[entry] = from + i - 1 end
+  for i, entry in ipairs(redis.call('lrange', Q, from, last)) do index[entry] = from + i - 1 end
 end
 local function place(member)
   if index[member] then return index[member] end
@@ -82,7 +82,7 @@ if not change[action] then return redis.error_reply('ERR no such change: ' .. ac
 -- Before the first write, too: what is no score.
 local dated = { reschedule = true, restore = true, takeback = true, unaside = true }
 for i = 1, dated[action] and count or 0 do
-  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 3], nobody)
+  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 4], nobody)
   if wrong then return wrong end
 end
 
@@ -106,7 +106,7 @@ end
 local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 for i = 1, count do
-  local old, new, due = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
+  local old, new, due = ARGV[3 * i + 2], ARGV[3 * i + 3], ARGV[3 * i + 4]
   local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
   local result = fits(old, new, score, due)
   if result == '1' then change[action](old, new, due, score) end

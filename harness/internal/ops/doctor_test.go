@@ -132,7 +132,7 @@ func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 func (b *bench) apply(changes []ops.Change) (results, undo string) {
 	b.t.Helper()
 	var file strings.Builder
-	results, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, changes, -1, &file)
+	results, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, changes, 0, -1, &file)
 	require.NoError(b.t, err)
 	return results, file.String()
 }

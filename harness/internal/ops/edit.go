@@ -36,6 +36,8 @@ type Editor struct {
 	Redact  bool
 	journal string    // of a migration of values
 	marks   io.Writer // the undo file whose changes are undone
+	// Progress, if set, hears how many changes of its queue Apply has tried.
+	Progress func(queue string, done int)
 }
 
 // NewEditor returns an Editor of the queue with that destination.
@@ -220,14 +222,27 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 	return c
 }
 
-// maxBatch is how many changes one call makes: some milliseconds.
-const maxBatch = 128
+// due is when a waiting message is due; 0 for another.
+func (c Change) due() (ms float64) {
+	if isPacked(c.Of) {
+		ms, _ = strconv.ParseFloat(c.Score, 64)
+	}
+	return ms
+}
+
+const (
+	// maxBatch is how many changes one call makes.
+	maxBatch = 128
+	// longCall is how long a call should not hold up the server: the next one makes half as many changes.
+	longCall = 20 * time.Millisecond
+)
 
 // Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
-// their results. It returns a digit for each that was tried: 1 if it was made.
-func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (results string, err error) {
-	for len(changes) > 0 {
-		batch, lines := changes[:batchOf(changes)], []int{}
+// their results. It returns a digit for each that was tried: 1 if it was made. Waiting members were seen in the pending list from index
+// first to last; -1 is nowhere.
+func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64, undo io.Writer) (results string, err error) {
+	for most := 16; len(changes) > 0; {
+		batch, lines := changes[:batchOf(changes, most)], []int{}
 		changes = changes[len(batch):]
 		for _, c := range batch {
 			lines = append(lines, c.line)
@@ -235,11 +250,17 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 		if err := errors.Join(write(undo, batch...), write(e.marks, Change{Undoing: lines})); err != nil {
 			return results, err
 		}
-		done, err := e.call(ctx, batch, first)
+		began := time.Now()
+		done, err := e.call(ctx, batch, first, last)
 		if err != nil {
 			return results, err
 		}
-		results += done
+		if most = min(2*most, maxBatch); time.Since(began) > longCall {
+			most = max(most/4, 1)
+		}
+		if results += done; e.Progress != nil {
+			e.Progress(e.names.Destination, len(results))
+		}
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return results, err
 		}
@@ -248,15 +269,15 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo 
 }
 
 // batchOf is how many changes go into the next call: of one part and one action, and of a bounded size.
-func batchOf(changes []Change) (n int) {
+func batchOf(changes []Change, most int) (n int) {
 	first := changes[0]
-	for bytes := 0; n < min(len(changes), maxBatch) && bytes < 256<<10 && changes[n].Of == first.Of && changes[n].Action == first.Action; n++ {
+	for bytes := 0; n < min(len(changes), most) && bytes < 256<<10 && changes[n].Of == first.Of && changes[n].Action == first.Action; n++ {
 		bytes += len(changes[n].Key) + len(changes[n].New)
 	}
 	return n
 }
 
-func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
+func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (string, error) {
 	dest := e.names.Destination
 	if !isPacked(batch[0].Of) {
 		args := []any{batch[0].Action, batch[0].Of}
@@ -266,7 +287,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 		l := scripts.LeaseNamesOf(dest)
 		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
 	}
-	args := []any{batch[0].Action, first, e.names.Channel}
+	args := []any{batch[0].Action, first, last, e.names.Channel}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
 	}
@@ -276,14 +297,13 @@ func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string,
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,
-// unreadable members are set aside, and due times get whole milliseconds.
-func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
-	var all []Change
+// unreadable members are set aside, and due times get whole milliseconds. rest says why there may be more.
+func (e *Editor) Repairs(ctx context.Context) (all []Change, rest string, err error) {
 	add := func(action, member string, score float64, due int64) {
 		all = append(all, e.Change(Item{Of: "waiting", DueMS: score, key: member}, action, due))
 	}
 	x := index{}
-	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
+	err = zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
 		x.add(z.Member)
 		switch {
 		case layoutOf(z.Member) == 0:
@@ -294,11 +314,11 @@ func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	_, err = differences(ctx, e.conn, e.names, x, func(action, member string) { add(action, member, 0, 0) })
+	rest, err = differences(ctx, e.conn, e.names, x, func(action, member string) { add(action, member, 0, 0) })
 	slices.Reverse(all) // the list first: a member set aside leaves it
-	return all, err
+	return all, rest, err
 }
 
 // Exported is a line of queue export.

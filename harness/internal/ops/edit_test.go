@@ -169,6 +169,35 @@ func TestActionsAndTheirUndo(t *testing.T) {
 	require.ErrorContains(t, e.Each(b.ctx, "held", nil, func(ops.Item) error { return nil }), "HGET dq_", "a value that was not read is not empty")
 }
 
+// Many messages are delivered in the order in which they are due, and come back in it. A migration knows where each stands: LPOS reads
+// the list, and holds up the server for minutes.
+func TestManyInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var values, told []string
+	for i := range 300 {
+		values = append(values, strconv.Itoa(i))
+		b.offer(dLc0, time.Hour+time.Duration(i)*time.Second, values[i])
+	}
+	before := b.list(b.names.Pending)
+	o := &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"waiting"}, All: true, Site: ops.Site{Folder: t.TempDir()}}
+	plan, err := o.Plan(b.ctx, ops.NewEditor(b.conn, "orders"))
+	require.NoError(t, err)
+	plan.Progress = func(queue string, done int) { told = append(told, fmt.Sprint(queue, done)) }
+	require.NoError(t, plan.Apply(b.ctx, b.conn))
+	require.Equal(t, values, b.list("orders"))
+	require.Contains(t, told, "orders300")
+	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: plan.Undo, Site: o.Site})
+	require.NoError(t, err)
+	require.Equal(t, before, b.list(b.names.Pending))
+	b.do("CONFIG", "RESETSTAT")
+	to := bc0Lc0
+	m, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 300, m.Count())
+	require.NotContains(t, b.do("INFO", "commandstats"), "cmdstat_lpos")
+}
+
 // What repair mends, and its undo.
 func TestRepair(t *testing.T) {
 	t.Parallel()
@@ -180,8 +209,9 @@ func TestRepair(t *testing.T) {
 	b.do("ZADD", b.names.TimeoutSet, time.Now().UnixMilli()+9e6, "unreadable")
 	b.do("RPUSH", b.names.Pending, "unreadable", "unreadable")
 	before := b.content()
-	changes, err := e.Repairs(b.ctx)
+	changes, rest, err := e.Repairs(b.ctx)
 	require.NoError(t, err)
+	require.Empty(t, rest)
 	results, undo := b.apply(changes)
 	require.Equal(t, "111111", results)
 	l := b.look(ops.LookOptions{Queues: []string{"orders"}})
@@ -189,6 +219,13 @@ func TestRepair(t *testing.T) {
 	undone, _ := b.undo(cut(undo)) // its last batch sets a member aside
 	require.Equal(t, 6, undone)
 	require.Equal(t, before, b.content())
+
+	for range 1001 {
+		b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "ghost"))
+	}
+	plan, err := b.order(b.conn, &ops.Order{Verb: "repair", Queue: "orders", Site: ops.Site{Folder: t.TempDir()}})
+	require.NoError(t, err)
+	require.Contains(t, plan.Text(false), "Not all: of 1000 ghosts and 1 orphans that were met, 1000 each were asked for again. Repair again after this.")
 }
 
 // An undo file undoes its changes once, on their server.
@@ -307,7 +344,7 @@ func TestExportIntoImport(t *testing.T) {
 	require.Equal(t, "1995799939480", whole[0].Score)
 	b.do("FLUSHALL")
 	changes[1].Score = "nan"
-	_, err = e.Apply(b.ctx, changes, -1, nil)
+	_, err = e.Apply(b.ctx, changes, 0, -1, nil)
 	require.ErrorContains(t, err, "not a valid float")
 	require.Empty(t, b.do("KEYS", "*"))
 }

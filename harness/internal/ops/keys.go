@@ -146,8 +146,8 @@ var (
 	// change does one thing to some members.
 	//
 	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey
-	//	ARGV    action; the index in Q from which on the members were seen, or -1; channel; for each member: the member, its
-	//	        new bytes or its value, a due time
+	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; for
+	//	        each member: the member, its new bytes or its value, a due time
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
 	change = redis.NewScript(scripts.Prelude() + changeBody)

@@ -209,7 +209,7 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 			for _, e := range entries {
 				batch = append(batch, memberOf("waiting", e, 0))
 			}
-			return w.rewrite(ctx, slices.DeleteFunc(batch, func(i Item) bool { return !w.needs(i) }), first, true)
+			return w.rewrite(ctx, slices.DeleteFunc(batch, func(i Item) bool { return !w.needs(i) }), first, first+int64(len(entries))-1, true)
 		})
 	}
 	for _, of := range Parts[:map[bool]int{true: 2, false: 6}[w.From == ""]] {
@@ -221,11 +221,11 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 					batch = append(batch, i)
 				}
 				if len(batch) == maxBatch {
-					err, batch = w.rewrite(ctx, batch, -1, write), nil
+					err, batch = w.rewrite(ctx, batch, 0, -1, write), nil
 				}
 				return err
 			})
-			err = errors.Join(err, w.rewrite(ctx, batch, -1, write))
+			err = errors.Join(err, w.rewrite(ctx, batch, 0, -1, write))
 		}
 	}
 	return found, err
@@ -266,8 +266,8 @@ func (w *rewriter) refuse(i Item, why string) {
 	}
 }
 
-// rewrite rewrites some items, which were seen from an index of the list on.
-func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) error {
+// rewrite rewrites some items; first and last are as of Editor.Apply.
+func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64, write bool) error {
 	values, err := w.recode(ctx, items)
 	if err != nil || !write {
 		return err
@@ -291,7 +291,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write
 		}
 		changes = append(changes, c)
 	}
-	results, err := w.editor.Apply(ctx, changes, first, nil)
+	results, err := w.editor.Apply(ctx, changes, first, last, nil)
 	w.unsure = err != nil && !errors.As(err, new(redis.Error))
 	for k, r := range results {
 		c := changes[k]

@@ -109,7 +109,10 @@ type Plan struct {
 	Made int    // changes, by Apply
 	Undo string // the file that undoes them; empty if nothing was changed
 
+	Progress func(queue string, done int) // as an Editor's
+
 	undo *Undo
+	rest string // why a repair may leave some
 }
 
 // Plan returns the changes that an order makes.
@@ -121,13 +124,17 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 			err = fmt.Errorf("%s: %w", o.File, err)
 		}
 	case "repair":
-		p.Changes, err = e.Repairs(ctx)
+		p.Changes, p.rest, err = e.Repairs(ctx)
 	case "import":
 		p.Changes, err = e.Import(o.Lines)
 	default:
 		err = o.Each(ctx, e, func(i Item) error {
 			p.Changes = append(p.Changes, e.Change(i, o.Verb, o.due))
 			return nil
+		})
+		// In the order in which they are due: consumers expect it, and the pending list mostly has it.
+		slices.SortStableFunc(p.Changes, func(a, b Change) int {
+			return cmp.Or(slices.Index(o.Of, a.Of)-slices.Index(o.Of, b.Of), cmp.Compare(a.due(), b.due()))
 		})
 	}
 	return p, err
@@ -176,6 +183,9 @@ func (p *Plan) Text(redact bool) string {
 	if len(p.Unsure) > 0 {
 		show(p.Unsure, "uncertain if made, and left:", maxBatch)
 	}
+	if p.rest != "" {
+		fmt.Fprintf(&b, "  Not all: %s. Repair again after this.\n", p.rest)
+	}
 	return b.String()
 }
 
@@ -195,6 +205,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		return nil
 	}
 	editor := NewEditor(conn, p.Queue)
+	editor.Progress = p.Progress
 	if p.undo != nil {
 		marks, err := p.undo.open(p.File)
 		if err != nil {
@@ -213,7 +224,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	results := ""
 	if err = write(file, Change{Server: p.Site.server()}); err == nil {
-		results, err = editor.Apply(ctx, p.Changes, -1, file)
+		results, err = editor.Apply(ctx, p.Changes, 0, -1, file)
 	}
 	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
@@ -360,7 +371,7 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 			undone = append(undone, c.undone())
 		}
 	}
-	for from, to := 0, 0; from < len(undone); from = to { // changes of one kind keep their order: the list is filled from its head
+	for from, to := 0, 0; from < len(undone); from = to { // changes of one kind keep their order: a list is filled from its head
 		for to = from; to < len(undone) && undone[to].Action == undone[from].Action; to++ {
 		}
 		slices.Reverse(undone[from:to])
