@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
@@ -111,7 +110,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			return err
 		}
 	}
-	o.Progress = c.progress("rewritten")
+	o.Progress = ops.Progress(c.notice, "rewritten")
 	all := []*ops.Migration{}
 	var failed error
 	for _, name := range queues {
@@ -227,15 +226,4 @@ func newChanges() *call {
 		changes := ops.ChangesBetween(from, to)
 		return c.says(changes, changes.Text())
 	})
-}
-
-// progress returns a function that says every two seconds how much was done.
-func (c *call) progress(what string) func(queue string, done int) {
-	last := time.Now()
-	return func(queue string, done int) {
-		if time.Since(last) >= 2*time.Second {
-			last = time.Now()
-			c.notice("queue %q: %d %s", queue, done, what)
-		}
-	}
 }

@@ -131,7 +131,7 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
 	done, err := nothingChanged, error(nil)
 	if q.apply {
-		plan.Progress = q.progress("changed")
+		plan.Progress = ops.Progress(q.notice, "changed")
 		err = plan.Apply(q.Context(), conn)
 		done = plan.Result()
 	}

@@ -255,3 +255,14 @@ func (g *Guard) WriteMetrics(w *web.Families) {
 	one("failed_calls_total", web.Counter, "Scripts that failed.", func(q GuardCounts) int64 { return q.FailedCalls })
 	one("failing", web.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Error != "") })
 }
+
+// Progress returns a function that says every two seconds how many messages of a queue are done.
+func Progress(say func(format string, args ...any), what string) func(queue string, done int) {
+	last := time.Now()
+	return func(queue string, done int) {
+		if time.Since(last) >= 2*time.Second {
+			last = time.Now()
+			say("queue %q: %d %s", queue, done, what)
+		}
+	}
+}
