@@ -34,7 +34,7 @@
 //	time.Time              time.Instant           the same
 //	time.Duration          time.Duration          the same
 //	LocalDate and the like time.LocalDate         the same, as the text of its toString
-//	URI, Currency, Locale  net.URI, Currency, …   the same, as the text of its toString
+//	URI, Currency, Locale  net.URI, Currency, …   the same, as the text of its toString; only read
 //
 // The tag of a slice or map names the class: Collection, ArrayList, LinkedList, Set, HashSet, LinkedHashSet, TreeSet,
 // HashMap, LinkedHashMap or TreeMap. Reading accepts every class of collection in java.util; writing uses the tag's class.

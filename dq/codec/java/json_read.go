@@ -28,8 +28,8 @@ func (f JSONForm) decode(g *registry, data []byte, t *typ) (any, error) {
 
 // parse reads one JSON document.
 func (r *jsonReader) parse(data []byte) (document any) {
-	if bytes.Contains(data, []byte(`\u`)) {
-		data = r.halves(data)
+	if bytes.Contains(data, []byte(`\u`)) && slices.ContainsFunc(escapes.FindAllSubmatch(data, -1), func(found [][]byte) bool { return found[1] != nil }) {
+		r.refuse(halfPair)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -53,24 +53,8 @@ func (r *jsonReader) parse(data []byte) (document any) {
 	return document
 }
 
-// half precedes the digits of a char that is half of a surrogate pair. It is a noncharacter.
-const half = "\ufdd0"
-
-var escapes = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|"\\u([dD][89a-fA-F]..)"(\s*:)?|\\u[dD][89a-fA-F]..`)
-
-// halves marks each such char, for which encoding/json has no text. It refuses one within a text.
-func (r *jsonReader) halves(data []byte) []byte {
-	return escapes.ReplaceAllFunc(data, func(found []byte) []byte {
-		parts := escapes.FindSubmatch(found)
-		switch {
-		case found[0] == '\\' && (found[1] != 'u' || len(found) > 6):
-			return found
-		case r.form.Plain || parts[1] == nil || parts[2] != nil:
-			r.refuse(halfPair)
-		}
-		return fmt.Appendf(nil, `"%s%s"`, half, parts[1])
-	})
-}
+// escapes finds escapes, and in its group half of a surrogate pair, for which encoding/json has no text.
+var escapes = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD]([89a-fA-F])`)
 
 // jsonReader turns a document into a tree, guided by the classes in it and the declared types.
 type jsonReader struct {
@@ -220,12 +204,6 @@ func (r *jsonReader) text(s string, t *typ) any {
 			r.refuse("expected base64, got %.40q: %v", s, err)
 		}
 		return data
-	case strings.HasPrefix(s, half) && len(s) == len(half)+4:
-		unit, err := strconv.ParseUint(s[len(half):], 16, 16)
-		if t.kind != charKind || err != nil {
-			r.refuse(halfPair)
-		}
-		return uint16(unit)
 	case t.kind == charKind:
 		if units := utf16.Encode([]rune(s)); len(units) == 1 {
 			return units[0]

@@ -71,11 +71,10 @@ func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
 	case longKind:
 		w.wrap(primitives[t.kind].class, bare && (!declared.boxed || w.form.Jackson3), strconv.FormatInt(v.Int(), 10))
 	case charKind:
-		text := quote(string(rune(v.Uint())), !w.form.Jackson3)
-		if utf16.IsSurrogate(rune(v.Uint())) { // half of a character
-			text = fmt.Sprintf(`"\u%04X"`, v.Uint())
+		if utf16.IsSurrogate(rune(v.Uint())) {
+			w.refuse(halfPair)
 		}
-		w.wrap(primitives[t.kind].class, bare, text)
+		w.wrap(primitives[t.kind].class, bare, quote(string(rune(v.Uint())), !w.form.Jackson3))
 	case floatKind, doubleKind:
 		text := number(v.Float(), primitives[t.kind].goType.Bits())
 		w.wrap(primitives[t.kind].class, bare || text[0] != '"' && t.kind == doubleKind, text)

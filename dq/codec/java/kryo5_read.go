@@ -411,17 +411,12 @@ var kryoTypes, kryoByID = func() (map[string]*typ, map[uint64]*typ) {
 }()
 
 // The next functions distinguish the forms of collections and maps.
-func withoutNulls(class string) bool {
-	return strings.HasPrefix(class, "java.util.ImmutableCollections$")
-}
-func isSorted(class string) bool { return strings.HasPrefix(class, "java.util.Tree") }
-func isEmpty(class string) bool  { return strings.HasPrefix(class, "java.util.Collections$Empty") }
-func isSingleton(class string) bool {
-	return strings.HasPrefix(class, "java.util.Collections$Singleton")
-}
-func isSet(class string) bool {
-	return strings.Contains(class[strings.LastIndexByte(class, '.')+1:], "Set")
-}
+func withoutNulls(class string) bool { return isOf(class, "ImmutableCollections$") }
+func isSorted(class string) bool     { return isOf(class, "Tree") }
+func isEmpty(class string) bool      { return isOf(class, "Collections$Empty") }
+func isSingleton(class string) bool  { return isOf(class, "Collections$Singleton") }
+func isOf(class, kind string) bool   { return strings.HasPrefix(class, "java.util."+kind) }
+func isSet(class string) bool        { return strings.Contains(class[strings.LastIndexByte(class, '.')+1:], "Set") }
 
 // hasOwnNull reports whether the serializer of a type writes null itself. Other types have a byte before the value.
 func (t *typ) hasOwnNull() bool {

@@ -183,7 +183,7 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 		return
 	default:
 		w.class(one)
-		w.bool(hasNull)
+		w.byte(map[bool]byte{true: 1}[hasNull])
 	}
 	for i := range n {
 		w.orNull(v.Index(i), one, hasNull, elem)
@@ -296,17 +296,7 @@ func (w *kryoWriter) scalar(v reflect.Value, s *scalar) {
 		w.buf = le.AppendUint64(w.buf, uint64(seconds))
 		w.varint(uint64(nanos))
 	case URI, Currency, Locale:
-		if problem := textProblem(s, v.String()); problem != "" {
-			w.refuse("got the %s %.60q, which Java does not read back: %s", s.class, v.String(), problem)
-		}
-		if s.class != "java.util.Locale" {
-			w.text(v.String())
-			return
-		}
-		parts := append(strings.SplitN(v.String(), "_", 3), "", "")
-		for _, part := range parts[:3] {
-			w.text(part)
-		}
+		w.refuse("got a %s, which is not a plain value: Java reads only some texts of it; use a string in both services, or let Java write it", s.class)
 	default: // a UUID or another array of 16 bytes
 		var id UUID
 		reflect.Copy(reflect.ValueOf(&id).Elem(), v)

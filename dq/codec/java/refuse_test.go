@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// A Go string holds no half of a surrogate pair; a char is one.
+// A Go string holds no half of a surrogate pair, and JSON none that Go reads.
 func TestHalfOfAPair(t *testing.T) {
 	for name, data := range map[string]string{
 		"kryo5": "0382eda0bd", "marshalling": "043e01eda0bd", "serialization": "aced0005740003eda0bd", "json": hex.EncodeToString([]byte(`"a\uD83D"`)),
@@ -72,10 +72,12 @@ func TestHalfOfAPair(t *testing.T) {
 	}
 	c, err := java.NewJackson[charField](java.JSONForm{})
 	require.NoError(t, err)
-	got, err := c.Decode([]byte(`{"@class":"demo.Char","c":"\uD83D","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
+	got, err := c.Decode([]byte(`{"@class":"demo.Char","c":"c","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
 	require.NoError(t, err)
-	require.Equal(t, charField{C: 0xd83d, S: `\uD83D 😀 "é`}, got)
-	for _, bad := range []string{`"c":"x","s":"\uD83D"`, `"\uD83D" : "x"`} {
+	require.Equal(t, charField{C: 'c', S: `\uD83D 😀 "é`}, got)
+	_, err = c.Encode(charField{C: 0xd83d})
+	require.ErrorContains(t, err, "surrogate")
+	for _, bad := range []string{`"c":"\uD83D"`, `"c":"x","s":"\uD83D"`, `"\uD83D" : "x"`} {
 		_, err = c.Decode([]byte(`{"@class":"demo.Char",` + bad + `}`))
 		require.ErrorContains(t, err, "surrogate")
 	}
@@ -141,8 +143,7 @@ func TestNumbersAreBounded(t *testing.T) {
 func TestKryo5RefusesWhatJavaLacks(t *testing.T) {
 	c := byName(t, "kryo5")
 	for _, value := range []any{
-		java.Currency("XYZ"), java.Currency("eur"), java.Currency("D A"), java.Locale("DE_de"), java.Locale("zh_CN_#Hans"), java.Locale("de_"), java.URI("a b"), java.URI("http://"),
-		java.URI("://x"), java.URI("1:2"), java.URI("%zz"), java.URI("http://[::g]/"), java.URI("http://h/\u00a0"), java.URI("mailto:"), java.Timestamp{Time: time.Unix(1<<60, 0)},
+		java.Currency("EUR"), java.Locale("de_DE"), java.URI("http://h/"), java.Timestamp{Time: time.Unix(1<<60, 0)},
 		time.Unix(31_556_889_864_403_200, 0), time.Unix(-31_557_014_167_219_201, 0),
 	} {
 		data, err := c.Encode(value)
@@ -150,8 +151,7 @@ func TestKryo5RefusesWhatJavaLacks(t *testing.T) {
 		require.Nil(t, data)
 	}
 	for _, value := range []any{
-		java.Currency("SLE"), java.Locale("th_TH_a_b"), java.Locale("_DE"), java.Locale(""), java.URI(""), java.URI("mailto:a@b"), java.URI("http://u@[::1]:80/\u00e4?q=%20#f"), java.URI("../a;b"),
-		java.URI("file:///a"), java.URI("urn:isbn:1"), time.Duration(math.MinInt64), time.Duration(math.MaxInt64), time.Unix(31_556_889_864_403_199, 0).UTC(),
+		time.Duration(math.MinInt64), time.Duration(math.MaxInt64), time.Unix(31_556_889_864_403_199, 0).UTC(),
 		java.Timestamp{Time: time.Unix(5, 123_000_000).UTC()},
 	} {
 		data, err := c.Encode(value)

@@ -41,12 +41,10 @@ func bind[T any](codec string, f form, classes []Class) (bound[T], error) {
 	return bound[T]{g, g.types[reflect.TypeFor[T]()], f}, err
 }
 
-var errZero = errors.New("codec: got a zero value: make it with its constructor, such as java.NewKryo5")
-
 // Check fails for a zero value, which can neither encode nor decode.
 func (b bound[T]) Check() error {
 	if b.g == nil {
-		return errZero
+		return errors.New("codec: got a zero value: make it with its constructor, such as java.NewKryo5")
 	}
 	return nil
 }

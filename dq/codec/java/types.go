@@ -241,17 +241,6 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("codec %s: byte %d: %s%s", e.Codec, e.Offset, cut, e.Problem)
 }
 
-// comings are the codecs that some releases lack, with the first and last release that have each, as the classes in their
-// jars show. Kryo5 and Marshalling need a library of their own in releases before they are a default.
-var comings = []struct {
-	name        string
-	first, last wire.Release
-}{
-	{"kryo5", wire.Release{Major: 3, Minor: 11, Patch: 5}, wire.Newest()},
-	{"marshalling", wire.Release{Major: 3, Minor: 11, Patch: 3}, wire.Release{Major: 4}},
-	{"fst", wire.Release{Major: 2, Minor: 7}, wire.Release{Major: 4}},
-}
-
 // Default returns the name of the codec that a release of Redisson uses if its configuration names no codec: kryo5, marshalling,
 // fst or json.
 func Default(r wire.Release) string {
@@ -268,19 +257,19 @@ func Default(r wire.Release) string {
 }
 
 // Optional returns the names of the codecs that some releases lack.
-func Optional() (all []string) {
-	for _, c := range comings {
-		all = append(all, c.name)
-	}
-	return all
-}
+func Optional() []string { return []string{"kryo5", "marshalling", "fst"} }
 
-// Has reports whether a release of Redisson has the codec of a name.
+// Has reports whether a release of Redisson has the codec of a name, as the classes in its jars show. Kryo5 and Marshalling need a
+// library of their own in releases before they are a default.
 func Has(r wire.Release, name string) bool {
-	for _, c := range comings {
-		if c.name == name {
-			return r.AtLeast(c.first) && c.last.AtLeast(r)
-		}
+	last := wire.Release{Major: 4}
+	switch name {
+	case "kryo5":
+		return r.AtLeast(wire.Release{Major: 3, Minor: 11, Patch: 5})
+	case "marshalling":
+		return r.AtLeast(wire.Release{Major: 3, Minor: 11, Patch: 3}) && last.AtLeast(r)
+	case "fst":
+		return last.AtLeast(r)
 	}
 	return true
 }

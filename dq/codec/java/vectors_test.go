@@ -421,7 +421,7 @@ func TestFields(t *testing.T) {
 			}
 			again, err := c.Encode(got)
 			switch {
-			case name != "kryo5" && err != nil:
+			case err != nil && (name != "kryo5" || strings.Contains(err.Error(), "a java.util.Locale")):
 				require.ErrorContains(t, err, "not a plain value")
 			case name != "kryo5" && class == "demo.ListBean" || isOtherClass(class, number):
 				require.NoError(t, err)

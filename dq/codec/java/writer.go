@@ -46,8 +46,6 @@ func (w *writer) ordinal(t *typ, v reflect.Value) int {
 
 func (w *writer) byte(b ...byte) { w.buf = append(w.buf, b...) }
 
-func (w *writer) bool(b bool) { w.byte(map[bool]byte{true: 1}[b]) }
-
 // fixed writes a primitive in its own size. Every NaN is Java's.
 func (w *writer) fixed(order binary.ByteOrder, t *typ, v reflect.Value) {
 	if v.CanFloat() && math.IsNaN(v.Float()) {
