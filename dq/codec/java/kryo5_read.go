@@ -416,7 +416,9 @@ func isSorted(class string) bool     { return isOf(class, "Tree") }
 func isEmpty(class string) bool      { return isOf(class, "Collections$Empty") }
 func isSingleton(class string) bool  { return isOf(class, "Collections$Singleton") }
 func isOf(class, kind string) bool   { return strings.HasPrefix(class, "java.util."+kind) }
-func isSet(class string) bool        { return strings.Contains(class[strings.LastIndexByte(class, '.')+1:], "Set") }
+func isSet(class string) bool {
+	return strings.Contains(class[strings.LastIndexByte(class, '.')+1:], "Set")
+}
 
 // hasOwnNull reports whether the serializer of a type writes null itself. Other types have a byte before the value.
 func (t *typ) hasOwnNull() bool {
