@@ -324,7 +324,7 @@ func (b *bounded) header() {
 	b.values--
 	kind := string(b.head[:min(len(b.head), 1)])
 	n, err := strconv.ParseInt(strings.TrimSuffix(string(b.head[len(kind):]), "\r"), 10, 64)
-	isString, isList, isMap := strings.Contains("$=!", kind), strings.Contains("*~>", kind), strings.Contains("%|", kind)
+	isString, isList, isMap := strings.ContainsAny(kind, "$=!"), strings.ContainsAny(kind, "*~>"), strings.ContainsAny(kind, "%|")
 	switch {
 	case kind == "", (isString || isList || isMap) && (err != nil || n+2 > b.left):
 		b.left = -1
