@@ -40,24 +40,19 @@ type releaseRange struct{ first, last Release }
 //go:embed scripts
 var scriptFiles embed.FS
 
-var (
-	scripts      = loadScripts()
-	scriptBySHA1 = func() map[string]*Script {
-		m := make(map[string]*Script, len(scripts))
-		for i := range scripts {
-			m[scripts[i].SHA1] = &scripts[i]
-		}
-		return m
-	}()
-)
+var scripts = loadScripts()
 
 // Scripts returns the whole catalogue, in the order of scripts/variants.csv.
 func Scripts() []Script { return slices.Clone(scripts) }
 
 // ScriptBySHA1 finds the script that a lower-case SHA-1 names.
 func ScriptBySHA1(sha1 string) (*Script, bool) {
-	s, ok := scriptBySHA1[sha1]
-	return s, ok
+	for i := range scripts {
+		if scripts[i].SHA1 == sha1 {
+			return &scripts[i], true
+		}
+	}
+	return nil, false
 }
 
 // Script returns the variant of the named script that the release sends, and
