@@ -54,19 +54,15 @@ func (s *scheduler) heard(t *task, payload string) {
 	case words[0] == "here" && len(words) == 2:
 		t.turns.others = true
 	case words[0] == "moved" && len(words) == 4:
-		if until, next, ok := parseMoved(words[2], words[3]); ok {
+		until, err := strconv.ParseInt(words[2], 10, 64)
+		next, noNext := strconv.ParseInt(words[3], 10, 64)
+		if words[3] == "-" {
+			next, noNext = noDue, nil
+		}
+		if err == nil && noNext == nil {
 			s.heardMoved(t, words[1], until, next)
 		}
 	}
-}
-
-func parseMoved(untilText, nextText string) (until, next int64, ok bool) {
-	until, err := strconv.ParseInt(untilText, 10, 64)
-	if err == nil && nextText != "-" {
-		next, err = strconv.ParseInt(nextText, 10, 64)
-		return until, next, err == nil
-	}
-	return until, noDue, err == nil
 }
 
 // heardMoved takes note of a transfer of another client's. Of the two, the one with the lower
