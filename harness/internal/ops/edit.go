@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
@@ -36,8 +37,9 @@ type Editor struct {
 	Redact  bool
 	journal string    // of a migration of values
 	marks   io.Writer // the undo file whose changes are undone
-	// Progress, if set, hears how many changes of its queue Apply has tried.
-	Progress func(queue string, done int)
+	// Progress, if set, hears how many changes were tried.
+	Progress func(queue string, tried int)
+	tried    int
 }
 
 // NewEditor returns an Editor of the queue with that destination.
@@ -205,6 +207,7 @@ type Change struct {
 	Undoing []int  `json:"undoing,omitempty"` // lines of changes that an undo begins with
 	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
 
+	due  float64
 	line int
 	made byte // the digit; 0 without one
 	half int  // it undoes another, and had begun by the mark in this line
@@ -212,7 +215,7 @@ type Change struct {
 
 // Change is an action's change to an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
-	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count}
+	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count, due: i.DueMS}
 	if i.Of == "ready" {
 		c.Score = strconv.FormatInt(i.Index, 10)
 	}
@@ -222,20 +225,8 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 	return c
 }
 
-// due is when a waiting message is due; 0 for another.
-func (c Change) due() (ms float64) {
-	if isPacked(c.Of) {
-		ms, _ = strconv.ParseFloat(c.Score, 64)
-	}
-	return ms
-}
-
-const (
-	// maxBatch is how many changes one call makes.
-	maxBatch = 128
-	// longCall is how long a call should not hold up the server: the next one makes half as many changes.
-	longCall = 20 * time.Millisecond
-)
+// maxBatch is how many changes one call makes.
+const maxBatch = 128
 
 // Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
 // their results. It returns a digit for each that was tried: 1 if it was made. Waiting members were seen in the pending list from index
@@ -255,17 +246,50 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		if err != nil {
 			return results, err
 		}
-		if most = min(2*most, maxBatch); time.Since(began) > longCall {
+		if most = min(2*most, maxBatch); time.Since(began) > 20*time.Millisecond { // it holds up the server
 			most = max(most/4, 1)
 		}
-		if results += done; e.Progress != nil {
-			e.Progress(e.names.Destination, len(results))
+		results += done
+		if e.tried += len(done); e.Progress != nil {
+			e.Progress(e.names.Destination, e.tried)
 		}
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return results, err
 		}
 	}
 	return results, nil
+}
+
+// applyAll makes changes. Where many waiting messages are cancelled, it follows the pending list, so that the server finds each at once.
+func (e *Editor) applyAll(ctx context.Context, changes []Change, undo io.Writer) (results string, err error) {
+	cancels, rest := map[string]Change{}, []Change{}
+	for _, c := range changes {
+		if c.Of == "waiting" && c.Action == "cancel" && len(changes) > maxBatch {
+			cancels[string(c.Key)] = c
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	for from, part, entries := int64(0), 1, []string{""}; len(cancels) > 0 && len(entries) > 0; part = grown(part, maxBatch, entries) {
+		last := from + int64(part) - 1
+		if entries, err = e.conn.Do(ctx, "LRANGE", e.names.Pending, from, last).StringSlice(); err != nil {
+			return results, err
+		}
+		var some []Change
+		for _, entry := range entries {
+			if c, ok := cancels[entry]; ok {
+				some = append(some, c)
+				delete(cancels, entry)
+			}
+		}
+		done, err := e.Apply(ctx, some, from, last, undo)
+		if results += done; err != nil {
+			return results, err
+		}
+		from += int64(len(entries) - len(some))
+	}
+	done, err := e.Apply(ctx, slices.AppendSeq(rest, maps.Values(cancels)), 0, -1, undo)
+	return results + done, err
 }
 
 // batchOf is how many changes go into the next call: of one part and one action, and of a bounded size.

@@ -169,8 +169,8 @@ func TestActionsAndTheirUndo(t *testing.T) {
 	require.ErrorContains(t, e.Each(b.ctx, "held", nil, func(ops.Item) error { return nil }), "HGET dq_", "a value that was not read is not empty")
 }
 
-// Many messages are delivered in the order in which they are due, and come back in it. A migration knows where each stands: LPOS reads
-// the list, and holds up the server for minutes.
+// Many messages are delivered in the order in which they are due, and come back in it. A migration and what cancels many know where each stands:
+// LPOS reads the list, and holds up the server for minutes.
 func TestManyInTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -191,6 +191,11 @@ func TestManyInTheirOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, b.list(b.names.Pending))
 	b.do("CONFIG", "RESETSTAT")
+	cancel, err := b.order(b.conn, &ops.Order{Verb: "cancel", Queue: "orders", Of: o.Of, Where: "2", Site: o.Site})
+	require.NoError(t, err)
+	require.Equal(t, 138, cancel.Made)
+	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: cancel.Undo, Site: o.Site})
+	require.NoError(t, err)
 	to := bc0Lc0
 	m, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
 	require.NoError(t, err)

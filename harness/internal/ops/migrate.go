@@ -77,6 +77,7 @@ const (
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
 	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}}
+	w.editor.Progress = o.Progress
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || w.unsure]
 		if err != nil {
@@ -304,9 +305,6 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 			}
 			w.done[string(key)] = true
 		}
-	}
-	if w.Progress != nil {
-		w.Progress(w.result.Queue, int(w.result.Count()))
 	}
 	return err
 }

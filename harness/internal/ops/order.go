@@ -134,7 +134,7 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 		})
 		// In the order in which they are due: consumers expect it, and the pending list mostly has it.
 		slices.SortStableFunc(p.Changes, func(a, b Change) int {
-			return cmp.Or(slices.Index(o.Of, a.Of)-slices.Index(o.Of, b.Of), cmp.Compare(a.due(), b.due()))
+			return cmp.Or(slices.Index(o.Of, a.Of)-slices.Index(o.Of, b.Of), cmp.Compare(a.due, b.due))
 		})
 	}
 	return p, err
@@ -224,7 +224,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	results := ""
 	if err = write(file, Change{Server: p.Site.server()}); err == nil {
-		results, err = editor.Apply(ctx, p.Changes, 0, -1, file)
+		results, err = editor.applyAll(ctx, p.Changes, file)
 	}
 	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
