@@ -206,6 +206,24 @@ func FuzzNoPassword(f *testing.F) {
 	})
 }
 
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range []string{"auto", "container:x", "redis://u:p@h:1/2", "redis+cluster://a:1,b:2", "redis+sentinel://a/m/1?sentinel_password=x", "redis://[::1]:1", "unix://u:p@/run/r.sock?db=2"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		spec, err := Parse(in)
+		if err != nil {
+			require.ErrorAs(t, err, new(*SpecError))
+			return
+		}
+		if spec.Kind == External {
+			again, err := ParseAddress(spec.Address.String())
+			require.NoError(t, err)
+			require.Equal(t, spec.Address, again)
+		}
+	})
+}
+
 func init() { probeTimeout = time.Second } // a silent server is found out sooner
 
 // Serving has each connection to addr served, and closed after that, until the test ends.

@@ -88,7 +88,7 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 			return err
 		}
 	}
-	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out}
+	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out, Progress: ops.Progress(q.notice, "changed")}
 	editor := ops.NewEditor(conn, q.Queue)
 	editor.Redact = q.redact
 	if q.java.given() {
@@ -131,7 +131,6 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
 	done, err := nothingChanged, error(nil)
 	if q.apply {
-		plan.Progress = ops.Progress(q.notice, "changed")
 		err = plan.Apply(q.Context(), conn)
 		done = plan.Result()
 	}

@@ -227,8 +227,7 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", key, err)
 	}
-	part := 1
-	for end := length; end > 0; {
+	for end, part := length, 1; end > 0; {
 		first := max(0, end-int64(part))
 		entries, err := conn.Do(ctx, "LRANGE", key, first, end-1).StringSlice()
 		if err != nil {

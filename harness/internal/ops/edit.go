@@ -33,12 +33,11 @@ type Editor struct {
 	conn  redis.Conn
 	names wire.Names
 	// Decode, if set, shows a value that Go does not; it may ask Java.
-	Decode  func(ctx context.Context, codec string, value []byte) (string, error)
-	Redact  bool
-	journal string    // of a migration of values
-	marks   io.Writer // the undo file whose changes are undone
-	// Progress, if set, hears how many changes were tried.
-	Progress func(queue string, tried int)
+	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
+	Redact   bool
+	journal  string                        // of a migration of values
+	marks    io.Writer                     // the undo file whose changes are undone
+	Progress func(queue string, tried int) // nil: nobody asks
 	tried    int
 }
 

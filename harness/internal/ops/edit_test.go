@@ -183,7 +183,7 @@ func TestManyInTheirOrder(t *testing.T) {
 	o := &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"waiting"}, All: true, Site: ops.Site{Folder: t.TempDir()}}
 	plan, err := o.Plan(b.ctx, ops.NewEditor(b.conn, "orders"))
 	require.NoError(t, err)
-	plan.Progress = func(queue string, done int) { told = append(told, fmt.Sprint(queue, done)) }
+	plan.Site.Progress = func(queue string, done int) { told = append(told, fmt.Sprint(queue, done)) }
 	require.NoError(t, plan.Apply(b.ctx, b.conn))
 	require.Equal(t, values, b.list("orders"))
 	require.Contains(t, told, "orders300")

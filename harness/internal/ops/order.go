@@ -22,9 +22,10 @@ import (
 
 // Site is the server and the folder of an order.
 type Site struct {
-	Address string   // of the server
-	Flags   []string // of the address, for printed commands
-	Folder  string   // of undo files
+	Address  string                        // of the server
+	Flags    []string                      // of the address, for printed commands
+	Folder   string                        // of undo files
+	Progress func(queue string, tried int) // as an Editor's
 }
 
 func (s Site) server() string {
@@ -108,8 +109,6 @@ type Plan struct {
 
 	Made int    // changes, by Apply
 	Undo string // the file that undoes them; empty if nothing was changed
-
-	Progress func(queue string, done int) // as an Editor's
 
 	undo *Undo
 	rest string // why a repair may leave some
@@ -205,7 +204,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		return nil
 	}
 	editor := NewEditor(conn, p.Queue)
-	editor.Progress = p.Progress
+	editor.Progress = p.Site.Progress
 	if p.undo != nil {
 		marks, err := p.undo.open(p.File)
 		if err != nil {

@@ -71,17 +71,11 @@ func (l *Look) Title() string {
 // line is a queue in a line.
 func (q *Queue) line(now time.Time) string {
 	parts := []string{fmt.Sprintf("%s waiting", text.Count(q.Waiting))}
-	add := func(n int64, what string) {
+	for i, n := range []int64{q.Overdue, q.Ready, q.Ahead, q.Leased, q.Dead, q.Aside} {
 		if n > 0 {
-			parts = append(parts, text.Count(n)+" "+what)
+			parts = append(parts, text.Count(n)+" "+[]string{"overdue", "delivered, not taken", "taken ahead by a guard", "leased", "dead letters", "set aside"}[i])
 		}
 	}
-	add(q.Overdue, "overdue")
-	add(q.Ready, "delivered, not taken")
-	add(q.Ahead, "taken ahead by a guard")
-	add(q.Leased, "leased")
-	add(q.Dead, "dead letters")
-	add(q.Aside, "set aside")
 	if q.NextMS > 0 {
 		parts = append(parts, "next in "+text.Span(q.NextMS-now.UnixMilli()))
 	}
