@@ -37,7 +37,7 @@ type Editor struct {
 	Redact   bool
 	journal  string                        // of a migration of values
 	marks    io.Writer                     // the undo file whose changes are undone
-	Progress func(queue string, tried int) // nil: nobody asks
+	Progress func(queue string, tried int) // or nil
 	tried    int
 }
 
@@ -259,7 +259,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 	return results, nil
 }
 
-// applyAll makes changes. Where many waiting messages are cancelled, it follows the pending list, so that the server finds each at once.
+// applyAll makes changes. Many cancelled messages are taken in the order of the pending list: the server finds each at once.
 func (e *Editor) applyAll(ctx context.Context, changes []Change, undo io.Writer) (results string, err error) {
 	cancels, rest := map[string]Change{}, []Change{}
 	for _, c := range changes {

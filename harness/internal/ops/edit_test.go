@@ -169,7 +169,7 @@ func TestActionsAndTheirUndo(t *testing.T) {
 	require.ErrorContains(t, e.Each(b.ctx, "held", nil, func(ops.Item) error { return nil }), "HGET dq_", "a value that was not read is not empty")
 }
 
-// Many messages are delivered in the order in which they are due, and come back in it. A migration and what cancels many know where each stands:
+// Many messages are delivered in the order of their due times, and undone in it. A migration and a cancel of many pass positions:
 // LPOS reads the list, and holds up the server for minutes.
 func TestManyInTheirOrder(t *testing.T) {
 	t.Parallel()
