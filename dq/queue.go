@@ -174,7 +174,7 @@ func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 
 // Poll takes up to most values that are there, without waiting: LPOP, with a count if most is above 1. It returns
 // ErrEmpty if there is no value. Values that the codec cannot decode are out of the queue: the error then holds a
-// *DecodeError for each, and the other values are returned.
+// *DecodeError for each, and the other values are returned. Ask for few large values: a reply of more than 1 GiB is given up.
 func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	if most < 1 {
 		return nil, fmt.Errorf("dq: poll of %q: expected 1 or more, got %d", q.Name(), most)
