@@ -22,7 +22,7 @@ if last >= 0 then
 end
 local function place(member)
   if index[member] then return index[member] end
-  local at = redis.pcall('lpos', Q, member)
+  local at = redis.pcall('lpos', Q, member, 'rank', action == 'replace' and -1 or 1) -- a migration meets new ones, at the tail
   if type(at) ~= 'table' then return at or nil end
   for i, entry in ipairs(redis.call('lrange', Q, 0, -1)) do -- LPOS is refused, or unknown before 6.0.6
     if entry == member then return i - 1 end
