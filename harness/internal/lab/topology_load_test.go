@@ -211,7 +211,7 @@ func take(ctx context.Context, queue *dq.Queue[string], l *ledger) {
 	}
 }
 
-// outcome is what became of the messages of both queues.
+// outcome counts the fates of the messages of both queues.
 type outcome struct {
 	Offered, Acknowledged int
 	// MayBeLost were acknowledged and never came, and Redis itself accounts for it; LostBeyond by nothing.
@@ -433,7 +433,7 @@ func TestTopologies(t *testing.T) {
 	require.NoError(t, writeSection(results, "topologies", "On "+strings.Join(said, ", ")+".\n\n"+asTable(head, cells)))
 }
 
-// row is what became of a topology's loads on all servers.
+// row sums the loads of a topology on all servers.
 type row struct {
 	mu              sync.Mutex
 	servers, faults int

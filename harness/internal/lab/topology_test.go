@@ -88,7 +88,7 @@ func (k kind) unfit(version string) bool {
 // topology is servers that run.
 type topology struct {
 	version string // of the servers
-	// faults are what may happen to them, one after the other.
+	// faults happen one after the other.
 	faults []fault
 
 	// kept is the name of the queue that is taken from reliably.
@@ -105,16 +105,16 @@ type fault struct {
 	do func(ctx context.Context) error
 }
 
-// loss is what Redis itself may lose.
+// loss is the messages that Redis itself may lose.
 type loss int
 
 const (
 	// losesNothing of what was acknowledged.
 	losesNothing loss = iota
-	// losesPopped is what was popped for a consumer whose connection broke: a Take hands it over at
+	// losesPopped: values popped for a consumer whose connection broke: a Take hands each over at
 	// most once. What was reserved comes again.
 	losesPopped
-	// losesUnreplicated is that, and what a master acknowledged and its successor never got, for
+	// losesUnreplicated: these, and offers that a master acknowledged and its successor never got, for
 	// replication does not wait; what it had given out comes again.
 	losesUnreplicated
 )
