@@ -110,7 +110,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			return err
 		}
 	}
-	o.Progress = ops.Progress(c.notice, "rewritten")
+	o.Progress = ops.Every2s(c.notice)
 	all := []*ops.Migration{}
 	var failed error
 	for _, name := range queues {

@@ -88,9 +88,9 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 			return err
 		}
 	}
-	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out, Progress: ops.Progress(q.notice, "changed")}
+	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out, Progress: ops.Every2s(q.notice)}
 	editor := ops.NewEditor(conn, q.Queue)
-	editor.Redact = q.redact
+	editor.Redact, editor.Progress = q.redact, q.Site.Progress
 	if q.java.given() {
 		java, err := q.java.start(q.call)
 		if err != nil {

@@ -94,29 +94,13 @@ func (i Item) with(value []byte) Item {
 	return i
 }
 
-var seed = maphash.MakeSeed()
-
-// index has the hash of each member of the set, and whether the list has it.
-type index map[uint64]bool
-
-func (x index) add(member string) { x[maphash.String(seed, member)] = false }
-
-// see marks a member as listed, and reports whether the set has it, and whether it was marked before.
-func (x index) see(member string) (known, again bool) {
-	hash := maphash.String(seed, member)
-	if again, known = x[hash]; known {
-		x[hash] = true
-	}
-	return known, again
-}
-
 var buckets = []Bucket{
 	{"overdue for more than an hour", 0, -3600e3}, {"overdue for more than a second", 0, -1e3}, {"due now", 0, 1}, {"in a minute", 0, 60e3},
 	{"in an hour", 0, 3600e3}, {"in a day", 0, 24 * 3600e3}, {"in 30 days", 0, 30 * 24 * 3600e3}, {"later", 0, lastMS},
 }
 
 const (
-	maxCensus  = 5_000_000 // members; beyond, 100 MB of hashes
+	maxCensus  = 5_000_000 // members that are looked for in the list: 100 MB of hashes
 	maxAsked   = 1000      // ghosts and orphans that are asked for one by one
 	maxKinds   = 1000
 	eachSample = 2
@@ -129,15 +113,12 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if len(q.wrong) > 0 {
 		return nil
 	}
-	x, kinds := index{}, map[Value]int64{}
+	kinds, n := map[Value]int64{}, map[string]int64{}
 	q.Layouts, c.Due = map[string]int64{}, slices.Clone(buckets)
-	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
+	unsure, err := differences(ctx, d.conn, q.names, func(z redis.Z) {
 		m := memberOf("waiting", z.Member, z.Score)
 		if d.options.Redact {
 			m.Value = ""
-		}
-		if len(x) < maxCensus {
-			x.add(z.Member)
 		}
 		q.Layouts[strings.TrimSuffix(m.Layout, "-windows")]++
 		if strings.HasSuffix(m.Layout, "-windows") {
@@ -155,11 +136,11 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		if kinds[kind]++; kinds[kind] <= eachSample && len(c.Samples) < 20 {
 			c.Samples = append(c.Samples, m)
 		}
-		return nil
-	})
-	if err != nil {
+	}, func(action, _ string) { n[action]++ })
+	if err != nil && !l.refused("ZSCAN, MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
 		return err
 	}
+	c.Unsure, c.Ghosts, c.Orphans, c.Again = unsure, n["ghost"], n["list"], n["once"]
 	c.Due = slices.DeleteFunc(c.Due, func(b Bucket) bool { return b.Count == 0 })
 	for kind, n := range kinds {
 		if kind.Count = n; kind.Codec != "" { // of a member that was read
@@ -170,22 +151,11 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))
 	})
 	slices.SortFunc(c.Samples, func(a, b Item) int { return cmp.Compare(a.DueMS, b.DueMS) })
-	if len(x) >= maxCensus {
-		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
-	} else {
-		n := map[string]int64{}
-		c.Unsure, err = differences(ctx, d.conn, q.names, x, func(action, _ string) { n[action]++ })
-		c.Ghosts, c.Orphans, c.Again = n["ghost"], n["list"], n["once"]
-		if err != nil && !l.refused("MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
-			return err
-		}
-	}
 	d.extras(ctx, l, q)
 	return nil
 }
 
-// zscan visits each member of a sorted set that is there from the beginning to the end, at least once. An infinite score becomes
-// the greatest number: JSON has no infinity.
+// zscan visits each member of a sorted set at least once. It bounds infinite scores: JSON has none.
 func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
 	return scan(ctx, conn, "ZSCAN "+key, []any{"ZSCAN", key}, nil, func(items []string) error {
 		for i := 0; i+1 < len(items); i += 2 {
@@ -253,37 +223,47 @@ func grown(part, most int, last []string) int {
 	return min(2*part, most)
 }
 
-// differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
-// others change both all the time. met gets each with the action that mends it. reason says
-// why not all suspects were asked for.
-func differences(ctx context.Context, conn redis.Conn, n wire.Names, x index, met func(action, member string)) (reason string, err error) {
+// differences visits each member of the set, and finds the ones that only the list, or only the set has, by one MULTI each: others change
+// both all the time. met gets each with the action that mends it. reason says why more may be there.
+func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(redis.Z), met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
-	entries := int64(0)
-	err = walk(ctx, conn, n.Pending, func(_ int64, some []string) error {
-		for _, e := range some {
-			entries++
-			switch known, again := x.see(e); {
-			case !known && len(ghosts) < maxAsked:
-				ghosts = append(ghosts, e)
-			case again:
-				met("once", e)
-			}
+	entries, seed, listed := int64(0), maphash.MakeSeed(), map[uint64]bool{} // by the hash of a member of the set
+	err = zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
+		if visit(z); len(listed) < maxCensus {
+			listed[maphash.String(seed, z.Member)] = false
 		}
 		return nil
 	})
-	if err != nil {
-		return "", err
+	if err == nil && len(listed) == maxCensus {
+		return fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus)), nil
 	}
-	if slices.Contains(slices.Collect(maps.Values(x)), false) {
-		err := zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
-			if known, again := x.see(z.Member); known && !again && len(orphans) < maxAsked {
+	if err == nil {
+		err = walk(ctx, conn, n.Pending, func(_ int64, some []string) error {
+			for _, e := range some {
+				hash := maphash.String(seed, e)
+				switch again, known := listed[hash]; {
+				case known && again:
+					met("once", e)
+				case known:
+					listed[hash] = true
+				case len(ghosts) < maxAsked:
+					ghosts = append(ghosts, e)
+				}
+				entries++
+			}
+			return nil
+		})
+	}
+	if err == nil && slices.Contains(slices.Collect(maps.Values(listed)), false) {
+		err = zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
+			if again, known := listed[maphash.String(seed, z.Member)]; known && !again && len(orphans) < maxAsked {
 				orphans = append(orphans, z.Member)
 			}
 			return nil
 		})
-		if err != nil {
-			return "", err
-		}
+	}
+	if err != nil {
+		return "", err
 	}
 	keep := int(min(maxAsked, 20_000_000/max(entries, 1))) // LPOS walks the list
 	if max(len(ghosts), len(orphans)) >= keep {

@@ -29,6 +29,12 @@ local function place(member)
   end
 end
 
+local function relist(old, new)
+  local at = place(old)
+  if at then redis.call('lset', Q, at, new) end
+  index[old] = nil -- it may be listed twice
+end
+
 local marked, low = 0, nil
 local function unlist(member)
   local at = place(member)
@@ -57,8 +63,7 @@ local change = {
       redis.call('sadd', J, new)
       redis.call('expire', J, 2592000)
     end
-    local at = place(old)
-    if at then redis.call('lset', Q, at, new) end
+    relist(old, new)
     for _, key in ipairs({ U1, U2 }) do
       if redis.call('srem', key, old) == 1 then redis.call('sadd', key, new) end
     end
@@ -110,6 +115,9 @@ for i = 1, count do
   local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
   local result = fits(old, new, score, due)
   if result == '1' then change[action](old, new, due, score) end
+  if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice
+    relist(old, new)
+  end
   results[i] = result
 end
 if marked > 0 then

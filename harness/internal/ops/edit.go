@@ -35,10 +35,11 @@ type Editor struct {
 	// Decode, if set, shows a value that Go does not; it may ask Java.
 	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
 	Redact   bool
-	journal  string                        // of a migration of values
-	marks    io.Writer                     // the undo file whose changes are undone
-	Progress func(queue string, tried int) // or nil
-	tried    int
+	journal  string    // of a migration of values
+	marks    io.Writer // the undo file whose changes are undone
+	Progress Progress  // or nil
+
+	read, changed int
 }
 
 // NewEditor returns an Editor of the queue with that destination.
@@ -55,6 +56,9 @@ func (e *Editor) set(of string) string {
 // Each visits the messages of a part that a Filter chooses, in the order of the key.
 func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(Item) error) error {
 	try := func(i Item) error {
+		if e.read++; e.Progress != nil {
+			e.Progress(e.names.Destination, e.read, "read")
+		}
 		if match != nil {
 			if ok, err := match(ctx, e, &i); err != nil || !ok {
 				return err
@@ -205,6 +209,7 @@ type Change struct {
 	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
 	Undoing []int  `json:"undoing,omitempty"` // lines of changes that an undo begins with
 	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
+	End     bool   `json:"end,omitempty"`     // behind all changes
 
 	due  float64
 	line int
@@ -212,9 +217,17 @@ type Change struct {
 	half int  // it undoes another, and had begun by the mark in this line
 }
 
+// scoreOf is the text of a score of zscan, which bounds infinite ones.
+func scoreOf(ms float64) string {
+	if math.Abs(ms) == math.MaxFloat64 {
+		ms *= 2
+	}
+	return strconv.FormatFloat(ms, 'f', -1, 64)
+}
+
 // Change is an action's change to an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
-	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count, due: i.DueMS}
+	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: scoreOf(i.DueMS), Count: i.count, due: i.DueMS}
 	if i.Of == "ready" {
 		c.Score = strconv.FormatInt(i.Index, 10)
 	}
@@ -249,8 +262,8 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 			most = max(most/4, 1)
 		}
 		results += done
-		if e.tried += len(done); e.Progress != nil {
-			e.Progress(e.names.Destination, e.tried)
+		if e.changed += len(done); e.Progress != nil {
+			e.Progress(e.names.Destination, e.changed, "changed")
 		}
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return results, err
@@ -325,21 +338,14 @@ func (e *Editor) Repairs(ctx context.Context) (all []Change, rest string, err er
 	add := func(action, member string, score float64, due int64) {
 		all = append(all, e.Change(Item{Of: "waiting", DueMS: score, key: member}, action, due))
 	}
-	x := index{}
-	err = zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
-		x.add(z.Member)
+	rest, err = differences(ctx, e.conn, e.names, func(z redis.Z) {
 		switch {
 		case layoutOf(z.Member) == 0:
 			add("aside", z.Member, z.Score, 0)
 		case !isNever(z.Score) && z.Score != math.Trunc(z.Score):
 			add("reschedule", z.Member, z.Score, int64(math.Ceil(z.Score)))
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	rest, err = differences(ctx, e.conn, e.names, x, func(action, member string) { add(action, member, 0, 0) })
+	}, func(action, member string) { add(action, member, 0, 0) })
 	slices.Reverse(all) // the list first: a member set aside leaves it
 	return all, rest, err
 }
@@ -360,7 +366,7 @@ type Exported struct {
 func (i Item) Export() Exported {
 	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value}
 	if i.Layout != "value" {
-		x.Member, x.Due = []byte(i.key), strconv.FormatFloat(i.DueMS, 'f', -1, 64)
+		x.Member, x.Due = []byte(i.key), scoreOf(i.DueMS)
 	}
 	return x
 }

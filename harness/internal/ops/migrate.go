@@ -35,7 +35,7 @@ type MigrateOptions struct {
 	Force    bool          // although clients listen
 	Cluster  bool
 	Flags    []string // of the address, for printed commands
-	Progress func(queue string, done int)
+	Progress Progress
 }
 
 // Asker asks Java about values: *values.Client.

@@ -22,10 +22,10 @@ import (
 
 // Site is the server and the folder of an order.
 type Site struct {
-	Address  string                        // of the server
-	Flags    []string                      // of the address, for printed commands
-	Folder   string                        // of undo files
-	Progress func(queue string, tried int) // as an Editor's
+	Address  string   // of the server
+	Flags    []string // of the address, for printed commands
+	Folder   string   // of undo files
+	Progress Progress
 }
 
 func (s Site) server() string {
@@ -111,7 +111,7 @@ type Plan struct {
 	Undo string // the file that undoes them; empty if nothing was changed
 
 	undo *Undo
-	rest string // why a repair may leave some
+	rest string // why more may be left than the plan has
 }
 
 // Plan returns the changes that an order makes.
@@ -151,8 +151,14 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if p.undo, err = ReadUndo(data); err != nil {
 		return err
 	}
-	if is := p.Site.server(); p.undo.server != "" && p.undo.server != is {
+	switch is := p.Site.server(); {
+	case p.undo.server == "":
+		return errors.New("expected a first line that names the server, as undo files have: the file was cut off")
+	case p.undo.server != is:
 		return fmt.Errorf("expected the server of its changes, %s, got %s: name it by --redis", p.undo.server, is)
+	}
+	if !p.undo.ended {
+		p.rest = "the file has no last line, since its run was killed or the file was cut off. Changes that it lacks stay"
 	}
 	p.Queue = p.undo.queue
 	p.Changes, p.Unsure, err = p.undo.Plan(ctx, conn)
@@ -183,7 +189,7 @@ func (p *Plan) Text(redact bool) string {
 		show(p.Unsure, "uncertain if made, and left:", maxBatch)
 	}
 	if p.rest != "" {
-		fmt.Fprintf(&b, "  Not all: %s. Repair again after this.\n", p.rest)
+		fmt.Fprintf(&b, "  Not all: %s.%s\n", p.rest, map[string]string{"repair": " Repair again after this."}[p.Verb])
 	}
 	return b.String()
 }
@@ -223,7 +229,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	results := ""
 	if err = write(file, Change{Server: p.Site.server()}); err == nil {
-		results, err = editor.applyAll(ctx, p.Changes, file)
+		if results, err = editor.applyAll(ctx, p.Changes, file); err == nil {
+			err = write(file, Change{End: true})
+		}
 	}
 	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
@@ -290,6 +298,7 @@ type Undo struct {
 	server, queue string
 	changes       []*Change
 	used          bool // some changes were undone
+	ended         bool // it has all lines
 	whole, size   int  // bytes: of whole lines, of all
 }
 
@@ -306,8 +315,8 @@ func ReadUndo(data []byte) (*Undo, error) {
 			for i := range c.Done {
 				u.changes[from-len(c.Done)+i].made = c.Done[i]
 			}
-		case known && c.Server != "":
-			u.server = c.Server
+		case known && (c.Server != "" || c.End):
+			u.server, u.ended = cmp.Or(c.Server, u.server), c.End
 		case known && len(c.Undoing)+len(c.Undone) > 0:
 			u.used = true
 			for _, line := range slices.Concat(c.Undoing, c.Undone) {

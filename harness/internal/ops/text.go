@@ -250,13 +250,16 @@ func (g *Guard) WriteMetrics(w *web.Families) {
 	one("failing", web.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Error != "") })
 }
 
-// Progress returns a function that says every two seconds how many messages of a queue are done.
-func Progress(say func(format string, args ...any), what string) func(queue string, done int) {
+// Progress gets the number of messages that were read or changed.
+type Progress func(queue string, n int, done string)
+
+// Every2s returns a Progress that speaks every two seconds.
+func Every2s(say func(format string, args ...any)) Progress {
 	last := time.Now()
-	return func(queue string, done int) {
+	return func(queue string, n int, done string) {
 		if time.Since(last) >= 2*time.Second {
 			last = time.Now()
-			say("queue %q: %d %s", queue, done, what)
+			say("queue %q: %d %s", queue, n, done)
 		}
 	}
 }
