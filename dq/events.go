@@ -154,27 +154,18 @@ type ClockSet struct {
 	Err error
 }
 
-func (Offered) event()         {}
-func (Taken) event()           {}
-func (Handled) event()         {}
-func (Held) event()            {}
-func (Extended) event()        {}
-func (ExtensionFailed) event() {}
-func (LeaseLost) event()       {}
-func (Acknowledged) event()    {}
-func (AckFailed) event()       {}
-func (GivenBack) event()       {}
-func (Retry) event()           {}
-func (Dead) event()            {}
-func (TakeFailed) event()      {}
-func (Transferred) event()     {}
-func (Subscribed) event()      {}
-func (Disconnected) event()    {}
-func (Requeued) event()        {}
-func (Quarantined) event()     {}
-func (Unlisted) event()        {}
-func (ClockSet) event()        {}
-func (Restricted) event()      {}
+func (Offered) event()      {}
+func (Taken) event()        {}
+func (Delivery) event()     {} // and each event that embeds one
+func (TakeFailed) event()   {}
+func (Transferred) event()  {}
+func (Subscribed) event()   {}
+func (Disconnected) event() {}
+func (Requeued) event()     {}
+func (Quarantined) event()  {}
+func (Unlisted) event()     {}
+func (ClockSet) event()     {}
+func (Restricted) event()   {}
 
 // tell calls the observers.
 func (c *Client) tell(e Event) {

@@ -19,6 +19,9 @@ import (
 // transferLimit is the number of members one transfer moves, in all releases.
 const transferLimit = 100
 
+// mostArmed is how long the timer waits at most: a clock that is set, and not guarded, is looked at so often.
+const mostArmed = 10 * time.Second
+
 // noDue is the due time of a task with nothing to wait for.
 const noDue = math.MaxInt64
 
@@ -162,7 +165,7 @@ func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 	case noDue:
 		timer.Stop()
 	default:
-		timer.Reset(time.UnixMilli(next))
+		timer.Reset(time.UnixMilli(min(next, s.now()+mostArmed.Milliseconds())))
 	}
 	return next
 }

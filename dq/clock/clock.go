@@ -26,11 +26,10 @@ type Clock interface {
 // Timer wakes one receiver at an instant of its Clock. All methods may be called
 // from any goroutine.
 type Timer interface {
-	// C delivers a value at the instant. A value may be left over
-	// from an earlier instant: look at the clock, and wait on if it is too early.
+	// C delivers a value at the instant. One may be early, or left over: look at the clock, and wait on.
 	C() <-chan struct{}
 	// Reset sets the instant, in place of any earlier one. An instant that has
-	// passed is delivered at once.
+	// passed is delivered at once. If the wall clock is set meanwhile, the timer keeps to the time that was left.
 	Reset(at time.Time)
 	// Stop unsets the instant.
 	Stop()

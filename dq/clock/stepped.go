@@ -3,7 +3,6 @@ package clock
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 )
@@ -20,8 +19,6 @@ const (
 	askFirst, askLast = 50 * time.Millisecond, time.Second
 	// Within sure the two clocks count as equal.
 	sure = stepBeyond / 5
-	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
-	spareAfter = 10 * time.Millisecond
 )
 
 // ErrCannotTell reports that a StepFilter has no clock to ask: it then follows the wall
@@ -46,7 +43,7 @@ type StepFilter struct {
 	ahead  time.Duration // added to the clock under it; 0 if it is followed
 	step   time.Duration // by which that was set, not yet reported
 	asking bool
-	timers map[*filtered]struct{}
+	timers map[Timer]struct{} // of the clock under it
 }
 
 // StepEvent reports a clock that was stepped.
@@ -65,7 +62,7 @@ type StepEvent struct {
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,
-		was: wall(c), looked: time.Now(), timers: map[*filtered]struct{}{},
+		was: wall(c), looked: time.Now(), timers: map[Timer]struct{}{},
 	}
 	f.work.Go(func() {
 		tick := time.NewTicker(lookEvery)
@@ -109,7 +106,6 @@ func (f *StepFilter) look() (under time.Time) {
 		f.looked, f.was = looked, under
 		f.ahead -= step
 		f.step += step
-		f.setTimers()
 		if !f.asking {
 			f.asking = true
 			f.work.Go(f.settle)
@@ -118,12 +114,6 @@ func (f *StepFilter) look() (under time.Time) {
 		f.looked, f.was = looked, under
 	}
 	return under
-}
-
-func (f *StepFilter) setTimers() {
-	for t := range f.timers {
-		t.set()
-	}
 }
 
 // settle asks until the wall clock is followed.
@@ -160,7 +150,9 @@ func (f *StepFilter) decide(other time.Time, err error) bool {
 			e.By = -f.ahead // it was put right in parts
 		}
 		f.ahead, f.asking = 0, false
-		f.setTimers()
+		for t := range f.timers {
+			t.Reset(time.Time{}) // its owner sets it anew
+		}
 	}
 	f.mu.Unlock()
 	if e.By != 0 {
@@ -169,54 +161,31 @@ func (f *StepFilter) decide(other time.Time, err error) bool {
 	return e.Followed
 }
 
-// NewTimer returns a stopped timer of the filtered clock.
+// NewTimer returns a stopped timer of the filtered clock. Once the wall clock is followed again it delivers a value too early.
 func (f *StepFilter) NewTimer() Timer {
-	t := &filtered{Timer: f.clock.NewTimer(), filter: f}
-	t.spare = time.AfterFunc(time.Hour, func() { f.Now() })
-	t.spare.Stop()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.timers[t] = struct{}{}
+	t := filtered{f.clock.NewTimer(), f}
+	f.timers[t.Timer] = struct{}{}
 	return t
 }
 
-// filtered is a timer of a StepFilter. The one under it waits for the clock to show an instant, and for
-// long if that is set back: spare has the clock be looked at then.
+// filtered is a timer of a StepFilter. The timer under it counts by the monotonic clock, so that a step does not move it.
 type filtered struct {
 	Timer
 	filter *StepFilter
-	at     time.Time // zero while it is stopped
-	spare  *time.Timer
 }
 
-// set sets the timer under it by how far that clock is behind.
-func (t *filtered) set() {
-	if !t.at.IsZero() {
-		t.Timer.Reset(t.at.Add(-t.filter.ahead))
-	}
-}
-
-func (t *filtered) Reset(at time.Time) {
+func (t filtered) Reset(at time.Time) {
 	t.filter.mu.Lock()
 	defer t.filter.mu.Unlock()
-	now := t.filter.look().Add(t.filter.ahead)
-	t.at = at
-	t.set()
-	t.spare.Reset(min(max(at.Sub(now), 0), math.MaxInt64-spareAfter) + spareAfter)
+	t.filter.look()
+	t.Timer.Reset(at.Add(-t.filter.ahead))
 }
 
-func (t *filtered) Stop() {
+func (t filtered) Close() {
 	t.filter.mu.Lock()
 	defer t.filter.mu.Unlock()
-	t.at = time.Time{}
-	t.Timer.Stop()
-	t.spare.Stop()
-}
-
-func (t *filtered) Close() {
-	t.Stop()
-	t.filter.mu.Lock()
-	defer t.filter.mu.Unlock()
-	delete(t.filter.timers, t)
+	delete(t.filter.timers, t.Timer)
 	t.Timer.Close()
 }

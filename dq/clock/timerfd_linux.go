@@ -17,7 +17,7 @@ type timerfd struct {
 // newSystemTimer falls back to Go's own timer if the kernel gives no
 // descriptor, for example at the limit of open files.
 func newSystemTimer() Timer {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return newRuntimeTimer()
 	}
@@ -39,25 +39,21 @@ func (t *timerfd) read() {
 
 func (t *timerfd) C() <-chan struct{} { return t.c }
 
-// Reset asks for an absolute instant of the wall clock, so that the timer stays
-// right when the clock is set.
-func (t *timerfd) Reset(at time.Time) {
-	// A zero value would disarm the timer.
-	t.set(max(at.UnixNano(), 1))
-}
+// Reset counts by the monotonic clock, as Go's own timers do. A zero value would disarm the timer.
+func (t *timerfd) Reset(at time.Time) { t.set(max(time.Until(at), 1)) }
 
 func (t *timerfd) Stop() { t.set(0) }
 
 // set goes through the raw connection, so that the descriptor cannot be closed,
 // and its number used again, in between.
-func (t *timerfd) set(unixNano int64) {
+func (t *timerfd) set(wait time.Duration) {
 	raw, err := t.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(unixNano)}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil)
+		_ = unix.TimerfdSettime(int(fd), 0, &spec, nil)
 	})
 }
 
