@@ -15,33 +15,34 @@ import (
 // Progress is the state of a run, once a second.
 type Progress struct {
 	Phase plan.Phase
-	// Planned, Offered (confirmed), Delivered and Pending are messages of the phase. Planned is 0 for a warm-up that ends by
-	// itself.
-	Planned, Offered, Delivered, Pending, OfferErrors int64
-	// Left is how long the phase will take still: to its last due instant. Last is true in the last report of the phase.
-	Left time.Duration
+	// Offered (confirmed) and Delivered are messages of the phase.
+	Offered, Delivered int64
+	// Text is the progress in one line, with the p99 of the last second, or of the whole phase in its last report.
+	Text string
 	Last bool
-	// Lateness and OfferRTT are of the last second; in the last report Lateness is of the whole phase.
-	Lateness, OfferRTT *run.Histogram
 }
 
-// String is the progress in one line.
-func (p Progress) String() string {
-	phase, planned, p99, failed := "load", "", "-", ""
-	if p.Phase == plan.Warmup {
-		phase = "warm-up"
+// progress is the progress at the end of a second. The engine's lock is held.
+func (p *phase) progress(s *second, last bool) Progress {
+	name, planned, p99, failed, late := "load", fmt.Sprintf("/%d", p.n), "-", "", s.h.Lateness
+	if p.which == plan.Warmup {
+		name = "warm-up"
 	}
-	if p.Planned > 0 {
-		planned = fmt.Sprintf("/%d", p.Planned)
+	if p.which == plan.Warmup && p.plan.WarmupEnds {
+		planned = ""
 	}
-	if p.Lateness != nil && p.Lateness.Count() > 0 {
-		p99 = run.FormatNs(p.Lateness.Quantile(.99))
+	if last {
+		late = p.histograms.Lateness
 	}
-	if p.OfferErrors > 0 {
-		failed = fmt.Sprintf("  failed %d", p.OfferErrors)
+	if late.Count() > 0 {
+		p99 = run.FormatNs(late.Quantile(.99))
 	}
-	return fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
-		phase, p.Offered, planned, p.Delivered, p.Pending, failed, p99, p.Left.Round(time.Second))
+	if p.failed > 0 {
+		failed = fmt.Sprintf("  failed %d", p.failed)
+	}
+	delivered, left := p.histograms.Lateness.Count(), max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0)
+	return Progress{p.which, p.accepted, delivered, fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
+		name, p.accepted, planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second)), last}
 }
 
 // ProgressWriter returns the callback that writes progress to w: one line that is rewritten every second, for a terminal, or else
@@ -52,9 +53,9 @@ func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 		seconds++
 		switch {
 		case rewrite:
-			fmt.Fprintf(w, "\r%s\x1b[K%s", p, map[bool]string{true: "\n"}[p.Last]) // erases the rest of a longer line before
+			fmt.Fprintf(w, "\r%s\x1b[K%s", p.Text, map[bool]string{true: "\n"}[p.Last]) // erases the rest of a longer line before
 		case p.Last || seconds%10 == 0:
-			fmt.Fprintln(w, p)
+			fmt.Fprintln(w, p.Text)
 		}
 		if p.Last {
 			seconds = 0

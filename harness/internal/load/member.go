@@ -261,18 +261,6 @@ func (m *member) handOver() bool {
 	}
 }
 
-// takeBack skips the items that have not been handed over, as the agent would report it, once no item is on its way.
-func (m *member) takeBack() {
-	m.sending.Lock()
-	defer m.sending.Unlock()
-	m.engine.mu.Lock()
-	defer m.engine.mu.Unlock()
-	_ = program.Decode(m.outbox, func(item program.Item) error { // which handOut has encoded
-		return m.engine.add(m, program.Sample{Kind: program.Skipped, Index: item.Index})
-	})
-	m.outbox = nil
-}
-
 // end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value that it meets; one that
 // the server unblocks does not.
 func (m *member) end(ctx context.Context) {

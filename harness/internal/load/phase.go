@@ -20,7 +20,7 @@ type phase struct {
 	*collector
 	which plan.Phase
 	start time.Time
-	told  func(Progress)
+	each  func(*second) // of each second, once it is over
 
 	next       int64 // the first message that was not handed out
 	stopped    bool
@@ -41,8 +41,8 @@ const (
 )
 
 // begin starts a phase: its items go out, and its seconds are closed.
-func (e *engine) begin(which plan.Phase, start time.Time, told func(Progress)) *phase {
-	p := &phase{which: which, start: start, told: told, collector: e.newCollector(which, start), over: make(chan struct{})}
+func (e *engine) begin(which plan.Phase, start time.Time, each func(*second)) *phase {
+	p := &phase{which: which, start: start, each: each, collector: e.newCollector(which, start), over: make(chan struct{})}
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()
@@ -87,18 +87,12 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	seconds := p.close(e.epoch.Wall(now), last)
 	all := make([]Progress, len(seconds))
 	for i, s := range seconds {
-		all[i] = Progress{
-			Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
-			Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last && i == len(seconds)-1,
-			Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
-		}
-		if all[i].Last {
-			all[i].Lateness = p.histograms.Lateness
-		}
+		all[i] = p.progress(s, last && i == len(seconds)-1)
 	}
 	e.mu.Unlock()
-	for _, progress := range all {
-		p.told(progress)
+	for i, s := range seconds {
+		p.each(s)
+		e.Progress(all[i])
 	}
 }
 
@@ -190,8 +184,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 	p.stopped = true
 	e.mu.Unlock()
 	for _, m := range e.members {
-		if m.Offers && m.there() {
-			m.takeBack()
+		if m.Offers && m.there() && !m.handOver() {
 			if _, err := m.call(ctx, e.Silence, "load.halt", map[string]any{"abandon": abandon}); err != nil {
 				m.fail(err)
 			}
@@ -269,11 +262,11 @@ func (p *phase) drain(ctx context.Context) {
 // settle waits until the implementation holds nothing that is waited for, so that a second copy of a message is taken and
 // counted too. The consumers still take.
 func (p *phase) settle(ctx context.Context) {
-	e, all := p.engine, p.engine.holdings()
+	e := p.engine
 	e.mu.Lock()
 	outstanding, unsure := p.outstanding, p.unsure()
 	e.mu.Unlock()
-	if e.server.Err() != nil || len(all) == 0 || outstanding > 0 || p.plan.Horizon > 0 {
+	if e.server.Err() != nil || outstanding > 0 || p.plan.Horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)
@@ -283,15 +276,8 @@ func (p *phase) settle(ctx context.Context) {
 	every(tick, nil, func() bool {
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		still := false
-		for _, held := range all {
-			n, err := held(asking, nil)
-			if err != nil {
-				return true
-			}
-			still = still || n > 0
-		}
-		return !still || !time.Now().Before(limit)
+		n, err := e.held(asking, nil)
+		return err != nil || n == 0 || !time.Now().Before(limit)
 	})
 }
 
@@ -307,20 +293,19 @@ const (
 )
 
 // still reports whether nothing falls any more in the last seconds of a warm-up.
-func still(seconds []Progress) bool {
+func still(seconds []*second) bool {
 	n := len(seconds)
 	if n < 2*stillSeconds {
 		return false
 	}
-	window := func(of func(Progress) *run.Histogram, from int) *run.Histogram {
+	window := func(of run.Distribution, from int) *run.Histogram {
 		all := run.NewHistogram()
 		for _, s := range seconds[n-from:][:stillSeconds] {
-			all.Merge(of(s))
+			all.Merge(of.Of(s.h))
 		}
 		return all
 	}
-	late := func(p Progress) *run.Histogram { return p.Lateness }
-	for _, figure := range []func(Progress) *run.Histogram{late, func(p Progress) *run.Histogram { return p.OfferRTT }} {
+	for _, figure := range []run.Distribution{run.Lateness, run.OfferRTT} {
 		before, after := window(figure, 2*stillSeconds), window(figure, stillSeconds)
 		if min(before.Count(), after.Count()) < stillMessages {
 			return false
@@ -346,18 +331,14 @@ func (e *engine) warmUp(ctx context.Context) error {
 	}
 	until, isWarm := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer isWarm()
-	var seconds []Progress
-	p := e.begin(plan.Warmup, time.Now().Add(readyBefore), func(p Progress) {
-		if e.Plan.WarmupEnds {
-			p.Planned = 0
-			if p.Lateness.Count() > 0 && p.OfferRTT.Count() > 0 { // seconds without deliveries do not count
-				seconds = append(seconds, p)
-			}
-			if still(seconds) {
-				isWarm()
-			}
+	var seconds []*second
+	p := e.begin(plan.Warmup, time.Now().Add(readyBefore), func(s *second) {
+		if s.h.Lateness.Count() > 0 && s.h.OfferRTT.Count() > 0 { // seconds without deliveries do not count
+			seconds = append(seconds, s)
 		}
-		e.Progress(p)
+		if e.Plan.WarmupEnds && still(seconds) {
+			isWarm()
+		}
 	})
 	ends := until.Done()
 	if !e.Plan.WarmupEnds {

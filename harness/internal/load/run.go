@@ -228,7 +228,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.mu.Lock()
 	e.meter = meter
 	e.mu.Unlock()
-	p := e.begin(plan.Measured, start, e.Progress)
+	p := e.begin(plan.Measured, start, func(*second) {})
 	changing, endChanges := context.WithCancel(ctx)
 	var events []Event
 	var changes, meanwhile sync.WaitGroup

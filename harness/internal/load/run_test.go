@@ -96,9 +96,9 @@ func TestFaultlessRun(t *testing.T) {
 		p := testPlan()
 		p.Warmup, p.Queues, p.Consumers = time.Second, 7, 9
 		p.Delay = plan.Between(500*time.Millisecond, 1500*time.Millisecond)
-		var last Progress
+		last := map[plan.Phase]Progress{}
 		out, err := Run(t.Context(), Options{
-			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
+			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last[p.Phase] = p },
 		})
 		require.NoError(t, err)
 		require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
@@ -107,8 +107,8 @@ func TestFaultlessRun(t *testing.T) {
 		require.EqualValues(t, 1000, out.Histograms.OfferRTT.Count())
 		require.Zero(t, out.Histograms.ScheduleLag.Max())
 		require.Empty(t, out.Notes)
-		require.EqualValues(t, 1000, last.Delivered)
-		require.True(t, last.Last)
+		require.Equal(t, Progress{plan.Measured, 1000, 1000, "load  offered 1000/1000  delivered 1000  pending 0  p99 0 ns  left 0s", true}, last[plan.Measured])
+		require.Equal(t, "warm-up  offered 500/500  delivered 500  pending 0  p99 0 ns  left 0s", last[plan.Warmup].Text)
 		var offered, delivered int64
 		for _, i := range out.Intervals {
 			offered, delivered = offered+i.Offered, delivered+i.Delivered
@@ -320,14 +320,6 @@ func TestWarmUpEndsWhenItIsWarm(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestProgressLines(t *testing.T) {
-	p := Progress{Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, Left: 6400 * time.Millisecond, Lateness: run.NewHistogram()}
-	p.Lateness.Record(1_500_000)
-	require.Equal(t, "load  offered 40/100  delivered 30  pending 10  p99 1.50 ms  left 6s", p.String())
-	p.Phase, p.Lateness, p.OfferErrors = plan.Warmup, nil, 3
-	require.Equal(t, "warm-up  offered 40/100  delivered 30  pending 10  failed 3  p99 -  left 6s", p.String())
 }
 
 // A terminal gets one line that is rewritten, a file one every ten seconds and the last.

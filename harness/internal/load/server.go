@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,10 +211,6 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 	return text
 }
 
-// holding reads the keys of a queue on the server, or the queues of an agent: it calls each with every message of the run that is
-// held until each fails, or with nil counts the messages, due or not.
-type holding func(ctx context.Context, each func(program.Sample) error) (held int64, err error)
-
 // Stored reports whether an implementation of the plan keeps its messages on a server.
 func (o Options) Stored() bool {
 	return slices.ContainsFunc(o.Plan.Members(), func(m plan.Member) bool {
@@ -237,55 +234,66 @@ func (o Options) stores() (all []spec.Keys) {
 	return all
 }
 
-// holdings are the open members that can list their messages, if their keys are not known, and the stores on the server.
-func (e *engine) holdings() (all []holding) {
+// held calls each with every message of the run that is held, until it fails, or with nil counts the messages, due or not. It asks the
+// open members that can list their messages, if their keys are not known, and reads the stores on the server. It fails with
+// errors.ErrUnsupported if nothing can be asked.
+func (e *engine) held(ctx context.Context, each func(program.Sample) error) (held int64, err error) {
+	asked := false
 	for _, m := range e.members {
-		if kept, known := spec.KeysOf(m.driver, nil, ""); (!known || kept.Guessed) && m.there() && m.link.Introduction().Can("load(held)") {
-			all = append(all, m.holding())
-		}
-	}
-	asked := len(all) > 0
-	for _, kept := range e.stores() {
-		if kept.Guessed && asked {
+		if kept, known := spec.KeysOf(m.driver, nil, ""); known && !kept.Guessed || !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		all = append(all, func(ctx context.Context, each func(program.Sample) error) (int64, error) {
-			if each == nil {
-				return kept.Held(ctx)
-			}
-			return 0, kept.Values(ctx, func(value []byte) {
+		n, err := m.held(ctx, each)
+		if err != nil {
+			return 0, err
+		}
+		held, asked = held+n, true
+	}
+	stores := e.stores()
+	for _, kept := range stores {
+		n, err := int64(0), error(nil)
+		switch {
+		case kept.Guessed && asked:
+		case each == nil:
+			n, err = kept.Held(ctx)
+		default:
+			err = kept.Values(ctx, func(value []byte) {
 				if index, due, ok := program.FindPayload(value, e.RunID); ok {
 					_ = each(program.Sample{Kind: program.Held, Index: index, A: due})
 				}
 			})
-		})
-	}
-	return all
-}
-
-// holding has the member list its messages.
-func (m *member) holding() holding {
-	return func(ctx context.Context, each func(program.Sample) error) (int64, error) {
-		result, err := m.call(ctx, askTimeout, "load.held", nil)
-		if err != nil {
+		}
+		if held += n; err != nil {
 			return 0, err
 		}
-		h := program.HeldBy{Held: -1}
-		if err = json.Unmarshal(result, &h); err == nil && h.Held < 0 {
-			err = fmt.Errorf("held: expected 0 or more, got %.60s", result)
-		}
-		if err == nil && each != nil {
-			err = program.Decode(h.Samples, each)
-		}
-		if err != nil {
-			err = fmt.Errorf("reported what cannot be: load.held: %w", err)
-			m.engine.mu.Lock()
-			defer m.engine.mu.Unlock()
-			m.broken = true
-			m.engine.fault(m, m.heard, err.Error())
-		}
-		return h.Held, err
 	}
+	if !asked && len(stores) == 0 {
+		err = errors.ErrUnsupported
+	}
+	return held, err
+}
+
+// held has the member list its messages.
+func (m *member) held(ctx context.Context, each func(program.Sample) error) (int64, error) {
+	result, err := m.call(ctx, askTimeout, "load.held", nil)
+	if err != nil {
+		return 0, err
+	}
+	h := program.HeldBy{Held: -1}
+	if err = json.Unmarshal(result, &h); err == nil && h.Held < 0 {
+		err = fmt.Errorf("held: expected 0 or more, got %.60s", result)
+	}
+	if err == nil && each != nil {
+		err = program.Decode(h.Samples, each)
+	}
+	if err != nil {
+		err = fmt.Errorf("reported what cannot be: load.held: %w", err)
+		m.engine.mu.Lock()
+		defer m.engine.mu.Unlock()
+		m.broken = true
+		m.engine.fault(m, m.heard, err.Error())
+	}
+	return h.Held, err
 }
 
 func (o Options) refuseBusy(ctx context.Context) error {
@@ -306,7 +314,6 @@ func (o Options) refuseBusy(ctx context.Context) error {
 
 // keepHeld reads the held messages, if any message is missing. Unread says that it could not be read.
 func (e *engine) keepHeld() (unread bool) {
-	const cannotTell = "driver cannot list the messages that it holds: missing messages count as lost"
 	e.mu.Lock()
 	missing := e.broke() || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
 	for _, p := range e.phases {
@@ -316,36 +323,26 @@ func (e *engine) keepHeld() (unread bool) {
 	if !missing {
 		return false
 	}
-	all := e.holdings()
-	if len(all) == 0 {
-		e.note(cannotTell)
-	}
 	reading, cancel := context.WithTimeout(e.server, readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
-	for _, messages := range all {
-		_, err := messages(reading, func(s program.Sample) error {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			var p *phase
-			if p, s.Index = e.phaseOf(s.Index); p == nil {
-				return wrong(s, "index", s.Index, "a message that was handed out")
-			}
-			return p.keepHeld(s, now)
-		})
-		if err != nil && e.server.Err() != nil {
-			err = context.Cause(e.server)
+	_, err := e.held(reading, func(s program.Sample) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		var p *phase
+		if p, s.Index = e.phaseOf(s.Index); p == nil {
+			return wrong(s, "index", s.Index, "a message that was handed out")
 		}
-		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			e.note(cannotTell)
-			return false
-		case err != nil:
-			e.note("the queue could not be read at the end, so that the fate of missing messages is unknown: %v", err)
-			return true
-		}
+		return p.keepHeld(s, now)
+	})
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		e.note("driver cannot list the messages that it holds: missing messages count as lost")
+		return false
+	case err != nil:
+		e.note("the queue could not be read at the end, so that the fate of missing messages is unknown: %v", cmp.Or(context.Cause(e.server), err))
 	}
-	return false
+	return err != nil
 }
 
 // cleanUp removes the queues of this run from the server, unless messages are pending in them.
