@@ -258,7 +258,7 @@ func (a *agent) held(ctx context.Context) (all program.HeldBy, err error) {
 	for _, q := range a.queues {
 		holder, can := q.(driver.Inspector)
 		if !can {
-			return all, a.cannot("tell what it holds")
+			return all, a.cannot("list its messages")
 		}
 		n, err := holder.Held(ctx)
 		if err != nil {

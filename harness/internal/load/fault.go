@@ -306,7 +306,7 @@ func (in *Injector) counted(e *Event, verdict redis.Verdict) deed {
 	return deed{enough: enough, do: sure(func() { in.proxy.OnCommand(judge) }), undo: func(context.Context) error {
 		in.proxy.OnCommand(nil)
 		if e.Times == 0 {
-			return fmt.Errorf("no such command came within %s", e.For)
+			return fmt.Errorf("no such command arrived within %s", e.For)
 		}
 		return nil
 	}}

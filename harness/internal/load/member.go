@@ -133,7 +133,7 @@ func (m *member) open(ctx context.Context) error {
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		err = fmt.Errorf("expected an answer to load.open within %s, got none", openTimeout)
+		err = fmt.Errorf("expected an answer to load.open within %s, got no answer", openTimeout)
 	case errors.Is(err, errors.ErrUnsupported):
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make this load (" + err.Error() + ")"}
 	}

@@ -63,7 +63,7 @@ func (h *Histogram) note(n, low, high int64, sum float64) {
 	h.sum += sum
 }
 
-// Count returns the number of values; a nil histogram has none.
+// Count returns the number of values; 0 of a nil histogram.
 func (h *Histogram) Count() int64 {
 	if h == nil {
 		return 0

@@ -45,7 +45,7 @@ type Options struct {
 }
 
 // run makes a run of a side: it starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one
-// of its own, which is removed at the end. beside is nil for a run that has the machine to itself.
+// of its own, which is removed at the end. A run that has the machine to itself has no beside.
 func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
 	options := o.Load
 	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()

@@ -60,7 +60,7 @@ func (asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-// Open starts an asynq server for each name, whose only handler waits until a taker comes.
+// Open starts an asynq server for each name, whose only handler waits for a consumer.
 func (d asynqDriver) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
 		opt, err := redis.ParseURL(redisURL)

@@ -48,7 +48,7 @@ const (
 	Failed   Kind = 'f' // the same, by an error
 	Refused  Kind = 'x' // the same, by an error which says that nothing was queued
 	Skipped  Kind = 's' // not offered, after load.halt or load.end; each item ends by one of these four
-	Taken    Kind = 't' // A due, B came
+	Taken    Kind = 't' // A due, B received
 	Removed  Kind = 'r' // A began, B ended
 	TooLate  Kind = 'l' // the same, and nothing was found
 	Unmoved  Kind = 'm' // the same, by an error
