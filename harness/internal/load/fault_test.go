@@ -155,7 +155,7 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 func TestAFaultThatDoesNotHappenSaysSo(t *testing.T) {
 	t.Parallel()
 	in, _, ctx := prepared(t, "embedded", plan.Fault{Kind: plan.LoseReplies, For: 100 * time.Millisecond, Count: 1})
-	require.ErrorContains(t, in.run(ctx, time.Now())[0].Err, "no such command came within 100ms")
+	require.ErrorContains(t, in.run(ctx, time.Now())[0].Err, "no such command arrived within 100ms")
 }
 
 // usage.txt of the command has the servers that cannot.
