@@ -1,9 +1,7 @@
 package serve_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,125 +48,88 @@ func TestMain(m *testing.M) {
 	_ = serve.Serve(os.Stdin, os.Stdout, spec.Memory{})
 }
 
-// client talks to a Serve in this process.
-type client struct {
-	t     *testing.T
-	in    io.WriteCloser
-	lines *bufio.Scanner
-	ended chan error
-}
-
-func start(t *testing.T) *client {
+// link links to an implementation that is served in this process.
+func link(t *testing.T, run func(in io.Reader, out io.Writer) error) *program.Link {
 	t.Helper()
-	requests, in := io.Pipe()
-	out, answers := io.Pipe()
-	c := &client{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
-	c.lines.Buffer(nil, 16<<20)
-	go func() {
-		c.ended <- serve.Serve(requests, answers, spec.Memory{})
-		requests.Close()
-		answers.Close()
-	}()
-	t.Cleanup(func() { in.Close() })
-	return c
+	l, err := program.Local(t.Context(), "served", run)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
-func (c *client) send(line string) {
-	c.t.Helper()
-	_, err := io.WriteString(c.in, line+"\n")
-	require.NoError(c.t, err)
-}
+// memory serves the queue in memory.
+func memory(in io.Reader, out io.Writer) error { return serve.Serve(in, out, spec.Memory{}) }
 
-// next returns the next line that is no event.
-func (c *client) next() map[string]any {
-	c.t.Helper()
-	for c.lines.Scan() {
-		var line map[string]any
-		require.NoError(c.t, json.Unmarshal(c.lines.Bytes(), &line))
-		if line["event"] == nil {
-			return line
-		}
+// asked calls an op with arguments in JSON, and returns the result, or the error's class and text.
+func asked(t *testing.T, l *program.Link, op, arguments string) (result string) {
+	t.Helper()
+	answer, err := l.Call(t.Context(), op, json.RawMessage(arguments))
+	if failure, ok := errors.AsType[*program.RemoteError](err); ok {
+		return failure.Error()
 	}
-	c.t.Fatal("no answer")
-	return nil
+	require.NoError(t, err)
+	return string(answer)
 }
 
 func TestServeAnswersErrors(t *testing.T) {
-	for name, test := range map[string]struct{ request, class, message string }{
-		"an op it has not": {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
-		"an op of a load":  {`{"id":1,"op":"load.fly","handle":"load-1"}`, "*errors.errorString", "not open"},
-		"no queues":        {`{"id":1,"op":"load.open","run_id":"0000abcd","senders":1,"most_senders":1}`, "*errors.errorString", "queues"},
-		"no run id":        {`{"id":1,"op":"load.open","queues":["q"],"senders":1,"most_senders":1}`, "*errors.errorString", "run_id"},
+	l := link(t, memory)
+	for _, wrong := range [][4]string{
+		{"dq.offer", `{}`, "unsupported", `op "dq.offer"`},
+		{"load.fly", `{"handle":"load-1"}`, "*errors.errorString", "not open"},
+		{"load.open", `{"run_id":"0000abcd","senders":1,"most_senders":1}`, "*errors.errorString", "queues"},
+		{"load.open", `{"queues":["q"],"senders":1,"most_senders":1}`, "*errors.errorString", "run_id"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c := start(t)
-			c.send(test.request)
-			answer := c.next()
-			require.Equal(t, false, answer["ok"])
-			failure, _ := answer["error"].(map[string]any)
-			require.Equal(t, test.class, failure["class"])
-			require.Contains(t, failure["message"], test.message)
-		})
+		got := asked(t, l, wrong[0], wrong[1])
+		require.True(t, strings.HasPrefix(got, wrong[2]), got)
+		require.Contains(t, got, wrong[3])
 	}
 }
 
 func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	for _, line := range []string{"hello", `{"op":"hello"}`, `{"id":[],"op":"hello"}`, `{"id":"x","op":"hello"}`} {
-		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, spec.Memory{}), line)
+		require.Error(t, memory(strings.NewReader(line+"\n"), io.Discard), line)
 	}
 }
 
-// A plan of 300 queues with names of 4,000 bytes is one line.
-func TestServeReadsLongLines(t *testing.T) {
-	c := start(t)
-	names := slices.Repeat([]string{strings.Repeat("q", 4000)}, 300)
-	queues, err := json.Marshal(names)
-	require.NoError(t, err)
-	c.send(fmt.Sprintf(`{"id":1,"op":"load.open","queues":%s,"run_id":"0000abcd","payload_size":49,"senders":1,"most_senders":1}`, queues))
-	require.Equal(t, true, c.next()["ok"])
-}
-
-// An agent follows its orders, and each item has one answer.
+// An agent follows its orders, and each item has one answer. A plan of 300 queues with names of 4,000 bytes is one line.
 func TestServeIsAnAgent(t *testing.T) {
-	c := start(t)
-	c.send(`{"id":"1","op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)
+	l := link(t, memory)
+	samples := make(chan program.Sample, 100)
+	setup := program.Setup{Queues: slices.Repeat([]string{strings.Repeat("q", 4000)}, 300), RunID: "0000abcd", PayloadSize: program.HeaderSize, Senders: 2, MostSenders: 2}
+	_, err := l.CallEvents(t.Context(), "load.open", setup, func(line json.RawMessage) {
+		var event struct{ Samples []byte }
+		require.NoError(t, json.Unmarshal(line, &event))
+		require.NoError(t, program.Decode(event.Samples, func(s program.Sample) error { samples <- s; return nil }))
+	})
+	require.NoError(t, err)
 	counts := map[program.Kind]int{}
-	answered := map[string]bool{}
 	read := func(until func() bool) {
 		for !until() {
-			require.True(t, c.lines.Scan())
-			var line map[string]any
-			require.NoError(t, json.Unmarshal(c.lines.Bytes(), &line))
-			encoded, isSamples := line["samples"].(string)
-			if !isSamples {
-				require.Equal(t, true, line["ok"], line)
-				answered[fmt.Sprint(line["id"])] = true
-				continue
-			}
-			samples, err := base64.StdEncoding.DecodeString(encoded)
-			require.NoError(t, err)
-			require.NoError(t, program.Decode(samples, func(s program.Sample) error {
-				counts[s.Kind]++
-				return nil
-			}))
+			counts[(<-samples).Kind]++
 		}
 	}
-	read(func() bool { return answered["1"] })
 	var items []byte
-	for i := range 10 {
-		items = program.Append(items, program.Item{Index: uint32(i), At: time.Now().UnixNano()})
+	for i := range uint32(15) {
+		item := program.Item{Index: i * 300, At: time.Now().UnixNano()} // all to the first queue
+		if i >= 10 {
+			item.At += int64(time.Hour)
+		}
+		items = program.Append(items, item)
 	}
-	for i := range 5 {
-		items = program.Append(items, program.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
+	handle := map[string]any{"handle": "load-1", "items": items, "consumers": []int{0}}
+	call := func(op string) {
+		result, err := l.Call(t.Context(), op, handle)
+		require.NoError(t, err)
+		require.Equal(t, "null", string(result))
 	}
-	c.send(fmt.Sprintf(`{"id":2,"op":"load.offer","handle":"load-1","items":%q}`, base64.StdEncoding.EncodeToString(items)))
-	c.send(`{"id":3,"op":"load.take","handle":"load-1","consumers":[0]}`)
+	call("load.offer")
+	call("load.take")
 	read(func() bool { return counts[program.Offered] == 10 && counts[program.Taken] == 10 })
-	c.send(`{"id":4,"op":"load.halt","handle":"load-1"}`)
+	call("load.halt")
 	read(func() bool { return counts[program.Skipped] == 5 })
-	c.send(`{"id":5,"op":"load.end","handle":"load-1"}`)
-	read(func() bool { return answered["5"] })
-	require.Equal(t, map[program.Kind]int{program.Offered: 10, program.Taken: 10, program.Skipped: 5}, counts)
+	call("load.end")
+	call("load.close")
+	require.Empty(t, samples)
 }
 
 // loadPlan is a short load of 50 messages.
@@ -220,7 +181,7 @@ func FuzzServe(f *testing.F) {
 	f.Add(`{"id":1,"op":"load.open","plan":{"run_id":"0000abcd"}}`)
 	f.Add(`{"id":1,"op":"cancel","target":"1"}`)
 	f.Fuzz(func(_ *testing.T, line string) {
-		_ = serve.Serve(strings.NewReader(line), io.Discard, spec.Memory{})
+		_ = memory(strings.NewReader(line), io.Discard)
 	})
 }
 
@@ -228,15 +189,11 @@ func FuzzLoad(f *testing.F) {
 	f.Add("load.offer", []byte{0}, 0)
 	f.Add("load.take", []byte{}, -1)
 	f.Fuzz(func(t *testing.T, op string, items []byte, consumer int) {
-		c := start(t)
-		c.send(`{"id":1,"op":"load.open","queues":["q"],"run_id":"00000001","senders":1,"most_senders":1}`)
-		require.Equal(t, true, c.next()["ok"])
-		line, err := json.Marshal(map[string]any{"id": 2, "op": op, "handle": "load-1", "items": items, "consumers": []int{consumer}})
+		l := link(t, memory)
+		_, err := l.Call(t.Context(), "load.open", program.Setup{Queues: []string{"q"}, RunID: "00000001", Senders: 1, MostSenders: 1})
 		require.NoError(t, err)
-		c.send(string(line))
-		c.next()
-		c.send(`{"id":3,"op":"load.end","handle":"load-1"}`)
-		c.next()
+		_, _ = l.Call(t.Context(), op, map[string]any{"handle": "load-1", "items": items, "consumers": []int{consumer}})
+		_, _ = l.Call(t.Context(), "load.end", map[string]any{"handle": "load-1"})
 	})
 }
 
@@ -297,93 +254,63 @@ func shelves(made map[string]*shelf) serve.Port[*shelf, *[][]byte] {
 	}
 }
 
-// lines sends requests, each after the one before was answered, and returns the answers.
-func lines(t *testing.T, run func(in io.Reader, out io.Writer) error, requests ...string) (answers []map[string]any) {
-	t.Helper()
-	in, ask := io.Pipe()
-	told, out := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(in, out)
-		out.Close()
-	}()
-	decoder := json.NewDecoder(told)
-	for _, request := range requests {
-		_, err := io.WriteString(ask, request+"\n")
-		require.NoError(t, err)
-		for answered := false; !answered; {
-			var line map[string]any
-			require.NoError(t, decoder.Decode(&line))
-			_, answered = line["ok"]
-			answers = append(answers, line)
-		}
-	}
-	require.NoError(t, ask.Close())
-	require.NoError(t, <-ended)
-	return answers
-}
-
 func TestPortAnswersInTheValuesOfTheCodec(t *testing.T) {
 	made := map[string]*shelf{}
-	answers := lines(t, shelves(made).Serve,
-		`{"id":1,"op":"open","redis":"redis://a","queue":"q","codec":"long","client":"c"}`,
-		`{"id":2,"op":"q.addAll","handle":"handle-1","values":[{"t":"long","v":"7"},{"t":"long","v":"8"}]}`,
-		`{"id":3,"op":"q.readAll","handle":"handle-1"}`,
-		`{"id":4,"op":"q.subscribeOnElements","handle":"handle-1"}`,
-		`{"id":5,"op":"q.poll","handle":"handle-1"}`,
-		`{"id":6,"op":"q.poll","handle":"handle-1","limit":2}`,
-		`{"id":7,"op":"dq.offer","handle":"handle-1","value":{"t":"long","v":"7"},"delay":"2","unit":"h"}`,
-		`{"id":8,"op":"codec.encode","codec":"long","value":{"t":"long","v":"7"}}`,
-		`{"id":9,"op":"codec.decode","codec":"string","bytes":"aGk="}`,
-		`{"id":10,"op":"q.size","handle":"handle-1"}`,
-		`{"id":11,"op":"open","redis":"redis://b","queue":"q","codec":"fst"}`,
-		`{"id":12,"op":"close","client":"c"}`,
-		`{"id":13,"op":"q.readAll","handle":"handle-1"}`,
-	)
-	seven, eight := map[string]any{"t": "long", "v": "7"}, map[string]any{"t": "long", "v": "8"}
-	require.Equal(t, map[string]any{"handle": "handle-1", "client": "c"}, answers[0]["result"])
-	require.Equal(t, []any{seven, eight}, answers[2]["result"])
-	require.Equal(t, "element", answers[3]["event"])
-	require.Equal(t, seven, answers[3]["value"])
-	require.Equal(t, eight, answers[4]["value"])
-	require.EqualValues(t, 1, answers[5]["result"])
-	require.Equal(t, seven, answers[6]["result"])
-	require.Equal(t, "unsupported", answers[7]["error"].(map[string]any)["class"])
-	require.EqualValues(t, 7_200_000, answers[8]["result"])
-	require.Equal(t, map[string]any{"bytes": "Nw=="}, answers[9]["result"], "a long in decimal digits")
-	require.Equal(t, map[string]any{"t": "string", "v": "hi"}, answers[10]["result"])
-	require.Equal(t, "unsupported", answers[11]["error"].(map[string]any)["class"])
-	require.Equal(t, "unsupported", answers[12]["error"].(map[string]any)["class"])
+	l := link(t, shelves(made).Serve)
+	require.True(t, l.Introduction().Can("load(poll)"))
+	for _, row := range [][3]string{
+		{"open", `{"redis":"redis://a","queue":"q","codec":"long","client":"c"}`, `{"client":"c","handle":"handle-1"}`},
+		{"q.addAll", `{"handle":"handle-1","values":[{"t":"long","v":"7"},{"t":"long","v":"8"}]}`, `true`},
+		{"q.readAll", `{"handle":"handle-1"}`, `[{"t":"long","v":"7"},{"t":"long","v":"8"}]`},
+	} {
+		require.Equal(t, row[2], asked(t, l, row[0], row[1]), row)
+	}
+	var events []string
+	result, err := l.CallEvents(t.Context(), "q.subscribeOnElements", map[string]string{"handle": "handle-1"}, func(line json.RawMessage) {
+		var event struct {
+			Event string
+			Value json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal(line, &event))
+		events = append(events, event.Event+" "+string(event.Value))
+	})
+	require.NoError(t, err)
+	require.Equal(t, "1", string(result))
+	require.Equal(t, []string{`element {"t":"long","v":"7"}`, `element {"t":"long","v":"8"}`}, events)
+	for _, row := range [][3]string{
+		{"q.poll", `{"handle":"handle-1"}`, `{"t":"long","v":"7"}`},
+		{"q.poll", `{"handle":"handle-1","limit":2}`, `unsupported: poll with a limit`},
+		{"dq.offer", `{"handle":"handle-1","value":{"t":"long","v":"7"},"delay":"2","unit":"h"}`, `7200000`},
+		{"codec.encode", `{"codec":"long","value":{"t":"long","v":"7"}}`, `{"bytes":"Nw=="}`}, // in decimal digits
+		{"codec.decode", `{"codec":"string","bytes":"aGk="}`, `{"t":"string","v":"hi"}`},
+		{"q.size", `{"handle":"handle-1"}`, `unsupported: op "q.size"`},
+		{"open", `{"redis":"redis://b","queue":"q","codec":"fst"}`, `unsupported: codec "fst"`},
+		{"close", `{"client":"c"}`, `null`},
+		{"q.readAll", `{"handle":"handle-1"}`, `*errors.errorString: handle "handle-1" is not open`},
+	} {
+		got := asked(t, l, row[0], row[1])
+		require.Equal(t, row[2], got[:min(len(got), len(row[2]))], got)
+	}
 	require.True(t, made["redis://a"].closed)
-	require.Contains(t, answers[14]["error"].(map[string]any)["message"], "is not open")
 }
 
 // Requests sent before the end of stdin are answered.
 func TestPortAnswersWhatWasAskedBeforeTheEnd(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, shelves(map[string]*shelf{}).Serve(strings.NewReader(
-		`{"id":1,"op":"hello"}`+"\n"+`{"id":2,"op":"codec.decode","codec":"string","bytes":"aGk="}`), &out))
-	require.Contains(t, out.String(), `"load(poll)"`)
+	require.NoError(t, shelves(map[string]*shelf{}).Serve(strings.NewReader(`{"id":2,"op":"codec.decode","codec":"string","bytes":"aGk="}`), &out))
 	require.Contains(t, out.String(), `"v":"hi"`)
 }
 
 // dq under the protocol answers the same ops as in this process.
 func TestServeHasAllOpsOfTheLibrary(t *testing.T) {
-	srv := redistest.Redis(t)
-	d := spec.DQ{Release: wire.Newest()}
-	answers := lines(t, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, d) },
-		`{"id":1,"op":"hello"}`,
-		`{"id":2,"op":"open","redis":"`+srv.URL()+`","queue":"q","codec":"json"}`,
-		`{"id":3,"op":"dq.offer","handle":"handle-1","value":{"t":"string","v":"a"},"delay":3600000}`,
-		`{"id":4,"op":"dq.readAll","handle":"handle-1"}`,
-		`{"id":5,"op":"close"}`,
-	)
-	capabilities := answers[0]["result"].(map[string]any)["capabilities"]
+	l := link(t, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, spec.DQ{Release: wire.Newest()}) })
 	for _, op := range []string{"load", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
-		require.Contains(t, capabilities, op)
+		require.True(t, l.Introduction().Can(op), op)
 	}
-	require.Equal(t, []any{map[string]any{"t": "string", "v": "a"}}, answers[3]["result"])
-	require.Equal(t, true, answers[4]["ok"])
+	asked(t, l, "open", `{"redis":"`+redistest.Redis(t).URL()+`","queue":"q","codec":"json"}`)
+	require.Equal(t, "null", asked(t, l, "dq.offer", `{"handle":"handle-1","value":{"t":"string","v":"a"},"delay":3600000}`))
+	require.Equal(t, `[{"t":"string","v":"a"}]`, asked(t, l, "dq.readAll", `{"handle":"handle-1"}`))
+	require.Equal(t, "null", asked(t, l, "close", `{}`))
 }
 
 func FuzzPort(f *testing.F) {
