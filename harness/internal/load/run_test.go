@@ -250,43 +250,32 @@ func TestHeldMessagesAreThoseThatWereOffered(t *testing.T) {
 	})
 }
 
-func TestInterruptStopsOffersAndDrains(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(readyBefore+1001*time.Millisecond, cancel)
-		out := runVirtual(ctx, t, memory(), testPlan())
-		require.Equal(t, run.Counts{Offered: 501, Delivered: 501}, out.Counts)
-		require.True(t, out.Interrupted)
-		require.True(t, out.Verdict.Passed)
-		require.Contains(t, out.Verdict.Text, "Interrupted")
-	})
-}
+// An interrupted run stops its offers and drains, but does not wait for messages that are due after the drain timeout.
+func TestInterrupt(t *testing.T) {
+	for delay, want := range map[time.Duration]run.Counts{
+		time.Second: {Offered: 501, Delivered: 501}, time.Hour: {Offered: 501, Pending: 501, NotDue: 501},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := testPlan()
+			p.Delay = plan.Fixed(delay)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(readyBefore+1001*time.Millisecond, cancel)
+			start := time.Now()
+			out := runVirtual(ctx, t, memory(), p)
+			require.Equal(t, want, out.Counts)
+			require.True(t, out.Interrupted)
+			require.True(t, out.Verdict.Passed, out.Verdict.Text)
+			require.Contains(t, out.Verdict.Text, "Interrupted")
+			require.Less(t, time.Since(start), 3*time.Second)
 
-// An interrupted run does not wait for messages that are due after the drain timeout.
-func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Delay = plan.Fixed(time.Hour)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(readyBefore+1001*time.Millisecond, cancel)
-		start := time.Now()
-		out := runVirtual(ctx, t, memory(), p)
-		require.Equal(t, run.Counts{Offered: 501, Pending: 501, NotDue: 501}, out.Counts)
-		require.True(t, out.Verdict.Passed, out.Verdict.Text)
-		require.Less(t, time.Since(start), 2*time.Second)
-	})
-}
-
-func TestInterruptDuringWarmup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := testPlan()
-		p.Warmup = time.Second
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(100*time.Millisecond, cancel)
-		_, err := Run(ctx, Options{Plan: p, Driver: memory(), Clock: clock.Runtime()})
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "nothing was measured")
-	})
+			p.Warmup = time.Second
+			ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := Run(ctx, Options{Plan: p, Driver: memory(), Clock: clock.Runtime()})
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorContains(t, err, "nothing was measured")
+		})
+	}
 }
 
 // A warm-up that ends by itself ends as soon as nothing falls any more.

@@ -415,16 +415,32 @@ func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
 	})
 }
 
-func TestStoreReadsAndClears(t *testing.T) {
-	onRedis(t, func(t *testing.T, b *bench) {
-		b.offer(t, b.open(t), "later", time.Hour)
-		var values []string
-		require.NoError(t, b.keys().Values(b.ctx, func(v []byte) { values = append(values, string(v)) }))
-		require.NotEmpty(t, values)
-		require.Contains(t, values[0], "later")
-		require.NoError(t, b.keys().Clear(b.ctx))
-		require.Zero(t, b.held(t))
-	})
+// All that is held is read, of more than a page, and cleared: of Redisson's keys too.
+func TestKeysReadAndClear(t *testing.T) {
+	const waiting, due = 700, 1300
+	srv := redistest.Redis(t)
+	conn := srv.Conn()
+	defer conn.Close()
+	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}, DQ{}} {
+		keys, _ := KeysOf(d, conn, "q {1} ü")
+		for i := range waiting + due {
+			if keys.Set != "" && i < waiting {
+				require.NoError(t, conn.Do(t.Context(), "ZADD", keys.Set, i, i).Err())
+			} else {
+				require.NoError(t, conn.Do(t.Context(), "RPUSH", keys.Lists[i%len(keys.Lists)], i).Err())
+			}
+		}
+		held, err := keys.Held(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, waiting+due, held)
+		seen := map[string]bool{}
+		require.NoError(t, keys.Values(t.Context(), func(value []byte) { seen[string(value)] = true }))
+		require.Len(t, seen, waiting+due)
+		require.NoError(t, keys.Clear(t.Context()))
+		left, err := conn.Do(t.Context(), "KEYS", "*").StringSlice()
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
 }
 
 func FuzzRead(f *testing.F) {
