@@ -197,7 +197,7 @@ func TestNextCommandsMend(t *testing.T) {
 	hour := in(time.Hour)
 	for kind, broken := range map[string][][]any{
 		"overdue":           offer(a, in(-time.Minute)),
-		"foreign-member":    append(offer(a, in(3*time.Second)), offer(old, in(3*time.Second))...),
+		"foreign-member":    append(offer(a, in(time.Second)), offer(old, in(time.Second))...),
 		"ahead":             {{"ZADD", ahead, 5, old}},
 		"unreadable-member": offer("x", hour),
 		"ghost":             {{"RPUSH", names.Pending, a}},
@@ -234,15 +234,23 @@ func TestNextCommandsMend(t *testing.T) {
 				require.Empty(t, find())
 				return
 			}
-			args := strings.Fields(next)[1:]
-			if args[0] == "guard" {
-				args = append(args, "--for", "4s")
-			} else {
+			cmd, args := newRootCmd(), strings.Fields(next)[1:]
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			ended, guards := make(chan error, 1), args[0] == "guard"
+			if !guards {
 				args = append(args, "--yes", "--out", t.TempDir())
 			}
-			var out strings.Builder
-			require.Zero(t, Execute(args, nil, &out, &out), "%s: %s", next, &out)
-			require.Empty(t, find(), "%s: %s", next, &out)
+			cmd.SetArgs(args)
+			go func() { ended <- cmd.ExecuteContext(ctx) }()
+			for ; guards && find() != ""; time.Sleep(10 * time.Millisecond) {
+				require.NoError(t, ctx.Err())
+			}
+			if guards {
+				cancel() // it has mended the queue
+			}
+			require.NoError(t, <-ended, next)
+			require.Empty(t, find(), next)
 		})
 	}
 }

@@ -259,6 +259,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 // Where a release was not recorded another one judges it, but for a few cases, most of them of
 // codecs, that no release near it could be made to record.
 func TestLittleIsLeftToRepliesAlone(t *testing.T) {
+	t.Parallel()
 	cases, oracle := loaded()
 	for _, release := range wire.Releases() {
 		left := 0
@@ -315,6 +316,7 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 
 // What a baseline lists must fail; what it does not list is a failure as ever.
 func TestBaselineMustFail(t *testing.T) {
+	t.Parallel()
 	bench := newMutantBench(t, "3.21.0")
 	bench.proxy.use(inScript("offer", "if v[1] == value then", "if false then")())
 	bench.runner.Baseline = Baseline{"DQ.offer/new-head-publishes": "it is silent", "DQ.offer/negative-delay-refused": "it takes them", "DQ.offer/unit": "issue 12, W-OFFER-4",
@@ -514,6 +516,7 @@ func TestRandomHistoryOfAFault(t *testing.T) {
 
 // Real Redissons test the rules: none may speak on any recorded case of a release for which its statement holds.
 func TestRulesAreSilentOnRecordings(t *testing.T) {
+	t.Parallel()
 	cases, oracle := loaded()
 	judged, seen := 0, map[string]int{}
 	for _, release := range oracle.Releases() {
