@@ -75,21 +75,25 @@ func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 		return nil, err
 	}
 	for _, v := range variants {
-		given := map[string]string{}
-		maps.Copy(given, c.Defaults)
-		maps.DeleteFunc(given, func(key, _ string) bool { return slices.Contains(v.given, key) })
-		maps.Copy(given, c.Settings)
-		r, err := v.With(given)
-		if err != nil {
+		settings := map[string]string{}
+		maps.Copy(settings, c.Defaults)
+		maps.DeleteFunc(settings, func(key, _ string) bool { return slices.Contains(v.given, key) })
+		maps.Copy(settings, c.Settings)
+		var errs []error
+		for _, key := range slices.Sorted(maps.Keys(settings)) {
+			errs = append(errs, v.Plan.Set(key, settings[key]))
+		}
+		if err := cmp.Or(errors.Join(errs...), v.Plan.Validate()); err != nil {
 			return nil, err
 		}
-		r.SLO = slices.Concat(r.SLO, more)
-		runs = append(runs, r)
+		v.SLO = slices.Concat(v.SLO, more)
+		runs = append(runs, v.Run)
 	}
 	return runs, nil
 }
 
-// variants are the variants of all scenarios that are chosen, or one for the settings.
+// variants are the variants of all scenarios that are chosen, or one for the settings. A name is meant for the scenarios that have it;
+// of any other one all variants are chosen that are not Full.
 func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 	switch {
 	case len(c.Files) == 0 && len(c.Variants) > 0:
@@ -97,46 +101,36 @@ func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 	case len(c.Files) == 0:
 		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
 	}
+	var known []string
 	for _, file := range c.Files {
 		s, err := FindScenario(ctx, file)
 		if err != nil {
 			return nil, err
 		}
-		names := c.Variants
-		if len(c.Files) > 1 { // a variant is meant for the scenarios that have it
-			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.has(name) })
+		names, before := s.names(), len(all)
+		meant := slices.ContainsFunc(c.Variants, func(name string) bool { return slices.Contains(names, name) })
+		for _, v := range s.Variants {
+			if meant && slices.Contains(c.Variants, v.Name) || !meant && !v.Full {
+				all = append(all, v)
+			}
 		}
-		some, err := s.Select(names)
-		if err != nil {
-			return nil, err
+		if len(all) == before {
+			return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, strings.Join(names, ", "))
 		}
-		all = append(all, some...)
+		known = append(known, names...)
 	}
 	for _, name := range c.Variants {
-		if !slices.ContainsFunc(all, func(v Variant) bool { return v.Name == name }) {
-			return nil, fmt.Errorf("no scenario has a variant %q", name)
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no scenario has a variant %q, expected one of: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return all, nil
 }
 
-// With is the run of a variant with settings, by their keys, laid over it, the later ones above the earlier ones. Its error is
-// wrong usage.
-func (v Variant) With(settings map[string]string) (Run, error) {
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		errs = append(errs, v.Plan.Set(key, settings[key]))
-	}
-	return v.Run, cmp.Or(errors.Join(errs...), v.Plan.Validate())
-}
-
 // check refuses what can never be right.
 func (v *Variant) check() error {
 	err := v.Plan.Validate()
-	if v.Driver != "" && err == nil {
-		_, err = spec.Parse(v.Driver)
-	}
-	for _, m := range v.Plan.Fleet {
+	for _, m := range append([]plan.Member{{Driver: v.Driver}}, v.Plan.Fleet...) {
 		if m.Driver != "" && err == nil {
 			_, err = spec.Parse(m.Driver)
 		}
@@ -155,32 +149,14 @@ func objectives(texts []string) (all []run.SLO, err error) {
 	return all, nil
 }
 
-// Select returns the variants of the names, or the ones that are not Full if no name is given.
-func (s *Scenario) Select(names []string) (chosen []Variant, err error) {
-	var known []string
+// names are the names of the variants; a file without variants has none.
+func (s *Scenario) names() (all []string) {
 	for _, v := range s.Variants {
-		if slices.Contains(names, v.Name) || len(names) == 0 && !v.Full {
-			chosen = append(chosen, v)
-		}
-		known = append(known, v.Name)
-	}
-	all := strings.Join(known, ", ")
-	if all == "" {
-		all = "(it has no variants)"
-	}
-	for _, name := range names {
-		if !s.has(name) {
-			return nil, fmt.Errorf("scenario %s has no variant %q, expected one of: %s", s.Name, name, all)
+		if v.Name != "" {
+			all = append(all, v.Name)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, all)
-	}
-	return chosen, nil
-}
-
-func (s *Scenario) has(name string) bool {
-	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
+	return all
 }
 
 func nameOf(file string) string {

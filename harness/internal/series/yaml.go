@@ -39,9 +39,10 @@ func parse(file string, content []byte) (*Scenario, error) {
 	var variants []*yaml.Node
 	common := Variant{line: 1, Run: Run{Plan: plan.DefaultPlan()}}
 	common.Plan.Name = s.Name
-	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": list(&variants, func(item *yaml.Node) ([]*yaml.Node, error) {
-		return []*yaml.Node{item}, nil
-	})})
+	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": func(node *yaml.Node) error {
+		variants = node.Content
+		return list(node, func(*yaml.Node) error { return nil })
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func parse(file string, content []byte) (*Scenario, error) {
 		switch {
 		case !variantName.MatchString(v.Name):
 			return nil, atLine(v.line, fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name))
-		case s.has(v.Name):
+		case slices.Contains(s.names(), v.Name):
 			return nil, atLine(v.line, fmt.Errorf("variant %q is there already", v.Name))
 		}
 		s.Variants = append(s.Variants, v)
@@ -98,19 +99,23 @@ func document(content []byte) (*yaml.Node, error) {
 func (v *Variant) read(node *yaml.Node, more keys) error {
 	known := keys{
 		"driver": &v.Driver, "slo": &v.SLO, "expect": &v.Expected,
-		"cancel": func(node *yaml.Node) error {
-			_, err := keys{"share": &v.Plan.Cancel.Share, "after": &v.Plan.Cancel.After}.read(node)
-			return err
+		"cancel": keys{"share": &v.Plan.Cancel.Share, "after": &v.Plan.Cancel.After},
+		"fleet": func(node *yaml.Node) error {
+			v.Plan.Fleet = nil
+			return list(node, v.readMember)
 		},
-		"fleet": list(&v.Plan.Fleet, members),
-		"faults": list(&v.Plan.Faults, func(item *yaml.Node) ([]plan.Fault, error) {
-			var f plan.Fault
-			_, err := keys{
-				"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
-				"aof": &f.AOF, "member": &f.Member, "by": &f.By,
-			}.read(item)
-			return []plan.Fault{f}, err
-		}),
+		"faults": func(node *yaml.Node) error {
+			v.Plan.Faults = nil
+			return list(node, func(item *yaml.Node) error {
+				var f plan.Fault
+				_, err := keys{
+					"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
+					"aof": &f.AOF, "member": &f.Member, "by": &f.By,
+				}.read(item)
+				v.Plan.Faults = append(v.Plan.Faults, f)
+				return err
+			})
+		},
 	}
 	maps.Copy(known, more)
 	for _, f := range plan.Fields {
@@ -123,25 +128,28 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	return err
 }
 
-// maxCount bounds the processes that one member of a fleet means.
-const maxCount = 1000
+// maxCount bounds the processes that one member of a fleet means, and maxMembers all of them.
+const maxCount, maxMembers = 1000, 10_000
 
-// members reads one process, or count of the same.
-func members(node *yaml.Node) ([]plan.Member, error) {
+// readMember reads one process, or count of the same.
+func (v *Variant) readMember(node *yaml.Node) error {
 	m, count := plan.Member{}, 1
 	_, err := keys{"driver": &m.Driver, "count": &count, "offers": &m.Offers, "takes": &m.Takes, "from": &m.From, "to": &m.To, "kill": &m.Kill}.read(node)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case count < 1 || count > maxCount:
-		return nil, &trace.FileError{Line: node.Line, Err: fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
+		return atLine(node.Line, fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count))
+	case len(v.Plan.Fleet)+count > maxMembers:
+		return atLine(node.Line, fmt.Errorf("expected at most %d items", maxMembers))
 	case !m.Offers && !m.Takes:
 		m.Offers, m.Takes = true, true
 	}
-	return slices.Repeat([]plan.Member{m}, count), nil
+	v.Plan.Fleet = append(v.Plan.Fleet, slices.Repeat([]plan.Member{m}, count)...)
+	return nil
 }
 
-// keys has a variable for each key of a mapping that is one text or a list of texts, and a function for any other.
+// keys has a variable for each key of a mapping that is one text or a list of texts, and keys or a function for any other.
 type keys map[string]any
 
 // read reads a mapping strictly, in the order of its lines, and returns its keys.
@@ -172,9 +180,13 @@ func (k keys) assign(key string, value *yaml.Node) error {
 	case value.ShortTag() == "!!null":
 		return fmt.Errorf("%s: expected a value", key)
 	}
+	set := func(text string) error { return plan.Assign(key, to, text) }
 	switch to := to.(type) {
 	case func(*yaml.Node) error:
 		return to(value)
+	case keys:
+		_, err := to.read(value)
+		return err
 	case *[]string:
 		if value.Decode(to) != nil {
 			return fmt.Errorf("%s: expected a list of texts", key)
@@ -188,40 +200,25 @@ func (k keys) assign(key string, value *yaml.Node) error {
 		}
 		return err
 	case plan.Value:
-		return scalar(key, value, to.Set)
-	default:
-		return scalar(key, value, func(text string) error { return plan.Assign(key, to, text) })
+		set = to.Set
 	}
-}
-
-func scalar(key string, node *yaml.Node, set func(text string) error) error {
-	if node.Kind != yaml.ScalarNode {
+	if value.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: expected one value", key)
 	}
-	return set(node.Value)
+	return set(value.Value)
 }
 
-// maxItems bounds a list, also one that is long by a count or an alias.
-const maxItems = 10_000
-
-// list reads a list; an item may mean several.
-func list[T any, S ~[]T](to *S, read func(*yaml.Node) ([]T, error)) func(*yaml.Node) error {
-	return func(node *yaml.Node) error {
-		*to = nil
-		if node.Kind != yaml.SequenceNode {
-			return errors.New("expected a list")
-		}
-		for _, item := range node.Content {
-			more, err := read(item)
-			if err != nil {
-				return err
-			}
-			if *to = append(*to, more...); len(*to) > maxItems {
-				return &trace.FileError{Line: item.Line, Err: fmt.Errorf("expected at most %d items", maxItems)}
-			}
-		}
-		return nil
+// list reads each item of a list.
+func list(node *yaml.Node, read func(item *yaml.Node) error) error {
+	if node.Kind != yaml.SequenceNode {
+		return errors.New("expected a list")
 	}
+	for _, item := range node.Content {
+		if err := read(item); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func aliased(node *yaml.Node) *yaml.Node {
