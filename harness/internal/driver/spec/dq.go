@@ -116,7 +116,7 @@ func connect(d DQ, a serve.Args) (_ *client, err error) {
 	}
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
 	if d.clock != nil {
-		options = append(options, dq.WithClock(d.clock), dq.WithClockStepDetection(true))
+		options = append(options, dq.WithClock(d.clock), dq.WithClockStepDetection(!d.Faithful))
 	}
 	if d.strict || d.Faithful || a.Options["faithful"] == true {
 		options = append(options, dq.WithRedissonCommands())

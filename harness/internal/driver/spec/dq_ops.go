@@ -2,6 +2,8 @@ package spec
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -131,17 +133,32 @@ func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
 		return nil, fmt.Errorf("offer without a delay: %w", dq.ErrUnsupported)
 	case !a.Has("value"):
 		return nil, errors.New(`argument "value" is missing`)
-	case q.faithful != nil:
-		err = q.faithful.offer(ctx, a.Value, int64(a.Delay))
 	case d.Milliseconds() == int64(a.Delay) && (d >= 0 || q.release.RefusesNegativeDelay()):
 		_, err = q.Offer(ctx, a.Value, d)
 	default:
-		err = offerOnce(ctx, q.client.Client, time.Now(), q.release, q.names, a.Value, int64(a.Delay))
+		err = q.offerAny(ctx, a.Value, int64(a.Delay))
 	}
 	if err != nil && !errors.Is(err, dq.ErrUncertain) {
 		err = fmt.Errorf("%w: %w", driver.ErrRefused, err)
 	}
 	return nil, err
+}
+
+// offerAny sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
+// due time of a huge delay is negative.
+func (q *queue) offerAny(ctx context.Context, value []byte, delay int64) error {
+	if delay < 0 && q.release.RefusesNegativeDelay() {
+		return fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, delay)
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:])
+	id := any(random[:])
+	if q.release.Layout() == wire.LayoutDLc0 {
+		id = int64(binary.LittleEndian.Uint64(random[:]))
+	}
+	n := q.names
+	_, err := q.client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, time.Now().UnixMilli()+delay, id, value)
+	return err
 }
 
 func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {

@@ -4,12 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,11 +22,9 @@ const (
 	pushWithin    = 10 * time.Millisecond
 	retryAfter    = 5 * time.Second
 	transferLimit = 100
-	offerRetry    = 5 * time.Second
-	offerPause    = 100 * time.Millisecond
 )
 
-// faithful offers and transfers as Redisson does, unlike dq: a head that is due within 10 ms is transferred at once,
+// faithful transfers as Redisson does, unlike dq: a head that is due within 10 ms is transferred at once,
 // again and again until it is due; a timer fires on the ticks of a coarse wheel; a later announcement replaces an earlier
 // timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
 type faithful struct {
@@ -63,50 +56,6 @@ func openFaithful(c *client, d DQ, queue string) *faithful {
 	f.heard = c.by.Subscribe(ctx, f.names.Channel)
 	go f.run(ctx)
 	return f
-}
-
-// offer is offerOnce, for about as long as Redisson tries, as long as nothing is queued.
-func (f *faithful) offer(ctx context.Context, value []byte, delay int64) error {
-	for now, began := f.clock.Now(), time.Now(); ; {
-		err := offerOnce(ctx, f.client, now, f.release, f.names, value, delay)
-		if err == nil || !passes(err) || time.Since(began) > offerRetry {
-			return err
-		}
-		select {
-		case <-time.After(offerPause):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// offerOnce sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
-// due time of a huge delay is negative.
-func offerOnce(ctx context.Context, client *dq.Client, now time.Time, release wire.Release, n wire.Names, value []byte, delay int64) error {
-	if delay < 0 && release.RefusesNegativeDelay() {
-		return fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, delay)
-	}
-	var random [8]byte
-	_, _ = rand.Read(random[:])
-	id := any(random[:])
-	if release.Layout() == wire.LayoutDLc0 {
-		id = int64(binary.LittleEndian.Uint64(random[:]))
-	}
-	_, err := client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, now.UnixMilli()+delay, id, value)
-	return err
-}
-
-// passes reports whether an error, after which an offer is not queued, is one that time may cure.
-func passes(err error) bool {
-	var reply redis.Error
-	if errors.Is(err, dq.ErrNegativeDelay) || errors.Is(err, dq.ErrUncertain) || errors.Is(err, dq.ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	if !errors.As(err, &reply) {
-		return true
-	}
-	code, _, _ := strings.Cut(reply.Error(), " ")
-	return slices.Contains([]string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN"}, code)
 }
 
 func (f *faithful) run(ctx context.Context) {
