@@ -187,28 +187,12 @@ func TestFieldsAreWhole(t *testing.T) {
 	require.ErrorContains(t, new(Plan).Set("fleet", "all"), "no such setting")
 	require.EqualError(t, new(Plan).Set("delay", "2s..1s"), `delay: expected SHORTEST..LONGEST, got "2s..1s"; swap the two`)
 	require.Empty(t, Value{}.String())
-}
 
-// Assign reads the other values of a scenario file.
-func TestAssign(t *testing.T) {
-	var share float64
-	var kill bool
-	require.NoError(t, Assign("share", &share, ".5"))
-	require.NoError(t, Assign("kill", &kill, "true"))
-	require.Equal(t, []any{.5, true}, []any{share, kill})
-	require.EqualError(t, Assign("share", &share, "half"), `share: expected a number, got "half"`)
-	require.EqualError(t, Assign("kill", &kill, "perhaps"), `kill: expected true or false, got "perhaps"`)
-	require.Panics(t, func() { _ = Assign("x", new(int8), "1") })
-}
-
-func TestAWarmupEndsByItselfUnlessItIsFixed(t *testing.T) {
 	p := DefaultPlan()
-	require.Equal(t, "until still, at most 30s", p.Scenario().Warmup)
 	require.NoError(t, p.Set("warmup", "0s"))
 	require.Equal(t, "0s", p.Scenario().Warmup)
 	require.NoError(t, p.Set("warmup", ""))
-	require.True(t, p.WarmupEnds)
-	require.Equal(t, MaxWarmup, p.Warmup)
+	require.Equal(t, DefaultPlan(), p, "it ends by itself unless it is fixed")
 }
 
 // fullPlan has every setting.

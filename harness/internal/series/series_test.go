@@ -2,6 +2,7 @@ package series_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -305,83 +306,58 @@ func TestARunWithAFault(t *testing.T) {
 	require.EqualValues(t, f.Uncertain, r.Counts.OfferErrors)
 }
 
-// named are runs of plans of these names.
-func named(names ...string) []series.Run {
-	runs := make([]series.Run, len(names))
-	for i, name := range names {
-		runs[i] = shortCase()
-		runs[i].Plan.Name = name
-	}
-	return runs
-}
-
-func TestEachDriverRunsOnEachServer(t *testing.T) {
-	cases, _, err := series.Cases(named(""), []string{"memory", "dq"}, []string{"embedded", "auto"})
-	require.NoError(t, err)
-	require.Len(t, cases, 1)
-	require.Empty(t, cases[0].Folder)
-	var sides [][2]string
-	for _, s := range cases[0].Sides {
-		require.NotNil(t, s.Driver)
-		sides = append(sides, [2]string{s.Spec, s.Redis})
-	}
-	require.Equal(t, [][2]string{{"memory", "embedded"}, {"memory", "auto"}, {"dq", "embedded"}, {"dq", "auto"}}, sides)
-
-	cases, _, err = series.Cases(named(""), []string{"memory"}, []string{"embedded"})
-	require.NoError(t, err)
-	require.Empty(t, cases[0].Sides[0].Redis, "one server is that of all runs")
-
-	_, _, err = series.Cases(named(""), []string{"nothing"}, []string{"auto"})
-	require.ErrorContains(t, err, `--driver "nothing"`)
-	_, _, err = series.Cases(named(""), nil, []string{"nonsense"})
-	require.ErrorContains(t, err, "nonsense")
-}
-
-func TestADriverThatIsGivenReplacesTheScenarios(t *testing.T) {
-	runs := named("a", "b")
-	runs[0].Driver = "memory"
-	cases, _, err := series.Cases(runs, nil, []string{"auto"})
-	require.NoError(t, err)
-	require.Equal(t, "memory", cases[0].Sides[0].Spec)
-	require.Equal(t, series.DefaultDriver, cases[1].Sides[0].Spec)
-	cases, _, err = series.Cases(runs, []string{"redis-list"}, []string{"auto"})
-	require.NoError(t, err)
-	require.Equal(t, "redis-list", cases[0].Sides[0].Spec)
-}
-
-// With each of the drivers it would be the same run, under another name.
-func TestAFleetThatNamesItsDriversTakesNone(t *testing.T) {
-	runs := named("a/mixed", "a/plain")
-	runs[0].Plan.Fleet = []plan.Member{{Driver: "memory"}, {Driver: "dq"}}
-	runs[1].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
-	cases, left, err := series.Cases(runs, []string{"dq"}, []string{"auto"})
-	require.NoError(t, err)
-	require.Len(t, cases, 1)
-	require.Equal(t, "a/plain", cases[0].Plan.Name)
-	require.Equal(t, []string{"a/mixed"}, left)
-
-	_, _, err = series.Cases(runs[:1], []string{"memory", "dq"}, []string{"auto"})
-	require.ErrorContains(t, err, "a/mixed names the driver of each member of its fleet")
-	cases, left, err = series.Cases(runs, nil, []string{"auto"})
-	require.NoError(t, err)
-	require.Len(t, cases, 2)
-	require.Empty(t, left)
-}
-
-func TestFoldersOfCases(t *testing.T) {
-	for _, tc := range []struct{ names, folders []string }{
-		{[]string{"a/x"}, []string{""}},
-		{[]string{"a/x", "a/y"}, []string{"x", "y"}},
-		{[]string{"a/x", "b", "b/x"}, []string{filepath.Join("a", "x"), "b", filepath.Join("b", "x")}},
+// Each driver runs on each server, with a name of a folder for each case. With a driver that is given, a fleet that names all of its
+// own would be the same run under another name.
+func TestCases(t *testing.T) {
+	for _, tc := range []struct {
+		names, drivers, servers []string
+		want                    string // folder: sides, for each case, and what is left
+		wrong                   string
+	}{
+		{[]string{""}, []string{"memory", "dq"}, []string{"embedded", "auto"}, ": memory@embedded memory@auto dq@embedded dq@auto; ", ""},
+		{[]string{""}, []string{"memory"}, []string{"embedded"}, ": memory@; ", ""}, // one server is of all runs
+		{[]string{"a/x"}, nil, []string{"auto"}, ": dq@; ", ""},
+		{[]string{"a/x", "a/memory"}, nil, []string{"auto"}, "x: dq@; memory: memory@; ", ""},
+		{[]string{"a/x", "b", "b/x"}, []string{"redis-list"}, []string{"auto"}, "a/x: redis-list@; b: redis-list@; b/x: redis-list@; ", ""},
+		{[]string{"a/mixed", "a/plain"}, []string{"dq"}, []string{"auto"}, ": dq@; [a/mixed]", ""},
+		{[]string{"a/mixed", "a/plain"}, nil, []string{"auto"}, "mixed: dq@; plain: dq@; ", ""},
+		{[]string{"a/mixed"}, []string{"memory", "dq"}, []string{"auto"}, "", "a/mixed names the driver of each member of its fleet"},
+		{[]string{"a/x", "b", "a/x"}, nil, []string{"auto"}, "", "a/x is there twice"},
+		{[]string{""}, []string{"nothing"}, []string{"auto"}, "", `--driver "nothing"`},
+		{[]string{""}, nil, []string{"nonsense"}, "", "nonsense"},
 	} {
-		cases, _, err := series.Cases(named(tc.names...), nil, []string{"auto"})
-		require.NoError(t, err)
-		for i, c := range cases {
-			require.Equal(t, tc.folders[i], c.Folder)
+		runs := make([]series.Run, len(tc.names))
+		for i, name := range tc.names {
+			runs[i] = shortCase()
+			switch runs[i].Plan.Name = name; name {
+			case "a/memory":
+				runs[i].Driver = "memory"
+			case "a/mixed":
+				runs[i].Plan.Fleet = []plan.Member{{Driver: "memory"}, {Driver: "dq"}}
+			case "a/plain":
+				runs[i].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
+			}
 		}
+		cases, left, err := series.Cases(runs, tc.drivers, tc.servers)
+		if tc.wrong != "" {
+			require.ErrorContains(t, err, tc.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		got := ""
+		for _, c := range cases {
+			got += filepath.ToSlash(c.Folder) + ":"
+			for _, s := range c.Sides {
+				require.NotNil(t, s.Driver)
+				got += " " + s.Spec + "@" + s.Redis
+			}
+			got += "; "
+		}
+		if left != nil {
+			got += fmt.Sprint(left)
+		}
+		require.Equal(t, tc.want, got)
 	}
-	_, _, err := series.Cases(named("a/x", "b", "a/x"), nil, []string{"auto"})
-	require.ErrorContains(t, err, "a/x is there twice")
 }
 
 func TestStoredScenarios(t *testing.T) {
@@ -555,79 +531,49 @@ variants:
     full: true
 `
 
-func names(runs []series.Run) []string {
-	var all []string
-	for _, r := range runs {
-		all = append(all, r.Plan.Name)
-	}
-	return all
-}
-
-func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
-	runs, err := series.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs(t.Context())
-	require.NoError(t, err)
-	want := plan.DefaultPlan()
-	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Between(time.Second, 2*time.Second), 0, false
-	require.Len(t, runs, 1)
-	require.Equal(t, want, runs[0].Plan)
-	require.Equal(t, "lost<=0", runs[0].SLO[0].String())
-
-	_, err = series.Choice{Variants: []string{"a"}}.Runs(t.Context())
-	require.ErrorContains(t, err, "variant: expected a scenario beside it")
-	for text, settings := range map[string]map[string]string{
-		"producers: expected 1 to": {"producers": "0"}, "rate: expected": {"rate": "fast"}, "no such setting": {"colour": "red"},
-	} {
-		_, err := series.Choice{Settings: settings}.Runs(t.Context())
-		require.ErrorContains(t, err, text)
-	}
-	_, err = series.Choice{SLO: []string{"lost"}}.Runs(t.Context())
-	require.ErrorContains(t, err, "expected METRIC")
-}
-
-func TestVariantsAreChosen(t *testing.T) {
+func TestChoices(t *testing.T) {
 	file := write(t, "some.yaml", variants)
+	settings := func(of ...string) map[string]string { return map[string]string{of[0]: of[1]} }
 	for _, tc := range []struct {
 		choice series.Choice
-		want   []string
+		want   []string // names, and rates
 		wrong  string
 	}{
-		{choice: series.Choice{}, want: []string{"some/quick", "some/climbs"}},
-		{choice: series.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
-		{choice: series.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, climbs, slow"},
+		{choice: series.Choice{}, want: []string{" 1000/s"}},
+		{choice: series.Choice{Files: []string{file}}, want: []string{"some/quick 10/s", "some/climbs 1/s"}},
+		{choice: series.Choice{Files: []string{file}, Variants: []string{"slow"}}, want: []string{"some/slow 10/s"}},
+		{choice: series.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}, want: []string{"steady 1000/s", "some/quick 10/s"}},
+		{choice: series.Choice{Files: []string{file}, Settings: settings("rate", "7/s")}, want: []string{"some/quick 7/s", "some/climbs 7/s"}},
+		{choice: series.Choice{Files: []string{file}, Variants: []string{"slow"}, Defaults: settings("rate", "7/s")}, want: []string{"some/slow 10/s"}},
+		{choice: series.Choice{Defaults: settings("rate", "7/s")}, want: []string{" 7/s"}},
+
+		{choice: series.Choice{Files: []string{file}, Variants: []string{"none"}}, wrong: `no scenario has a variant "none", expected one of: quick, climbs, slow`},
+		{choice: series.Choice{Files: []string{write(t, "full.yaml", "about: x\nvariants: [{name: a, full: true}]\n")}}, wrong: "scenario full runs on demand only: choose with --variant from a"},
+		{choice: series.Choice{Variants: []string{"a"}}, wrong: "variant: expected a scenario beside it"},
+		{choice: series.Choice{Settings: settings("producers", "0")}, wrong: "producers: expected 1 to"},
+		{choice: series.Choice{Settings: settings("rate", "fast")}, wrong: "rate: expected"},
+		{choice: series.Choice{Settings: settings("colour", "red")}, wrong: "no such setting"},
+		{choice: series.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
 	} {
-		tc.choice.Files = []string{file}
 		runs, err := tc.choice.Runs(t.Context())
 		if tc.wrong != "" {
 			require.ErrorContains(t, err, tc.wrong)
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, tc.want, names(runs))
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.Plan.Name+" "+r.Plan.Rate.String())
+			require.Equal(t, r.Plan.Name == "some/climbs" && r.Plan.Rate == 1, r.Plan.Scenario().Climb, "a rate takes the place of a climb")
+		}
+		require.Equal(t, tc.want, got)
 	}
-	// A variant is meant for the scenarios that have it.
-	runs, err := series.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
-	_, err = series.Choice{Files: []string{"steady", file}, Variants: []string{"quick", "nosuch"}}.Runs(t.Context())
-	require.ErrorContains(t, err, `no scenario has a variant "nosuch"`)
-}
 
-func TestSettingsLieOverAScenario(t *testing.T) {
 	runs, err := series.Choice{
-		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
+		Files: []string{file}, Settings: map[string]string{"delay": "1s..2s", "queue": "orders", "warmup": "0s"}, SLO: []string{"duplicate<=0"},
 	}.Runs(t.Context())
 	require.NoError(t, err)
 	quick := runs[0].Plan
-	require.Equal(t, plan.Rate(10), quick.Rate)
-	require.Equal(t, plan.Fixed(3*time.Second), quick.Delay)
-	require.Equal(t, "orders", quick.Queue)
-	require.Len(t, runs[0].SLO, 2)
-	require.True(t, runs[1].Plan.Scenario().Climb)
-
-	// A rate takes the place of a climb.
-	runs, err = series.Choice{
-		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"climbs"}, Settings: map[string]string{"rate": "7/s"},
-	}.Runs(t.Context())
-	require.NoError(t, err)
-	require.False(t, runs[0].Plan.Scenario().Climb)
+	require.Equal(t, []any{plan.Between(time.Second, 2*time.Second), "orders", false}, []any{quick.Delay, quick.Queue, quick.WarmupEnds})
+	require.Equal(t, []string{"lost<=0", "duplicate<=0"}, []string{runs[0].SLO[0].String(), runs[0].SLO[1].String()})
 }
