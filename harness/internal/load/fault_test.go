@@ -181,44 +181,32 @@ func is(err error, want string) bool {
 // stalling is a virtual clock of a machine that stands still from time to time: what is to wake in a stall wakes at its end.
 type stalling struct {
 	clock.Clock
-	stalls []stall
+	wakes func(at time.Time) time.Time
 }
 
-type stall struct{ from, to time.Time }
-
-func (s stalling) NewTimer() clock.Timer { return stallingTimer{s.Clock.NewTimer(), s.stalls} }
+func (s stalling) NewTimer() clock.Timer { return stallingTimer{s.Clock.NewTimer(), s} }
 
 type stallingTimer struct {
 	clock.Timer
-	stalls []stall
+	stalling
 }
 
-func (t stallingTimer) Reset(at time.Time) {
-	for _, s := range t.stalls {
-		if !at.Before(s.from) && at.Before(s.to) {
-			at = s.to
-		}
-	}
-	t.Timer.Reset(at)
-}
-
-// stallsOf stand still for a length each, a time after now.
-func stallsOf(lengths map[time.Duration]time.Duration) stalling {
-	s := stalling{Clock: clock.Runtime()}
-	now := time.Now()
-	for after, length := range lengths {
-		s.stalls = append(s.stalls, stall{now.Add(after), now.Add(after + length)})
-	}
-	return s
-}
+func (t stallingTimer) Reset(at time.Time) { t.Timer.Reset(t.wakes(at)) }
 
 func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := stallsOf(map[time.Duration]time.Duration{
-			100 * time.Millisecond: 30 * time.Millisecond, 500 * time.Millisecond: 5 * time.Millisecond,
-			900*time.Millisecond + 500*time.Microsecond: time.Millisecond, // the wake in it is 0.5 ms late only
-		})
 		start := time.Now()
+		k := stalling{clock.Runtime(), func(at time.Time) time.Time {
+			for after, length := range map[time.Duration]time.Duration{
+				100 * time.Millisecond: 30 * time.Millisecond, 500 * time.Millisecond: 5 * time.Millisecond,
+				900*time.Millisecond + 500*time.Microsecond: time.Millisecond, // the wake in it is 0.5 ms late only
+			} {
+				if from := start.Add(after); !at.Before(from) && at.Before(from.Add(length)) {
+					return from.Add(length)
+				}
+			}
+			return at
+		}}
 		m := startMeter(k, program.NewEpoch())
 		time.Sleep(time.Second)
 		soFar := []run.Interval{{Second: .12}}
