@@ -370,19 +370,17 @@ func TestNeedsANewerJava(t *testing.T) {
 }
 
 func TestRecordsSurviveTheirWay(t *testing.T) {
-	item := Item{Index: Warm | 7, CancelAfter: 3, At: 1 << 60, Delay: 5, Due: -1}
-	var items []Item
-	keepItem := func(i Item) error { items = append(items, i); return nil }
-	require.NoError(t, Decode(Append(nil, item), keepItem))
-	require.Equal(t, []Item{item}, items)
-	require.ErrorContains(t, Decode(make([]byte, 33), keepItem), "records of 32 bytes, got 33")
+	survives(t, 32, Item{Index: Warm | 7, CancelAfter: 3, At: 1 << 60, Delay: 5, Due: -1})
+	survives(t, SampleSize, Sample{Kind: Taken, Waited: 1<<32 - 1, Index: 7, A: -1, B: 1 << 60})
+}
 
-	sample := Sample{Kind: Taken, Waited: 1<<32 - 1, Index: 7, A: -1, B: 1 << 60}
-	var got []Sample
-	keep := func(s Sample) error { got = append(got, s); return nil }
-	require.NoError(t, Decode(Append(nil, sample), keep))
-	require.Equal(t, []Sample{sample}, got)
-	require.ErrorContains(t, Decode(make([]byte, SampleSize+1), keep), "records of 25 bytes")
+func survives[T Item | Sample](t *testing.T, size int, record T) {
+	t.Helper()
+	var got []T
+	keep := func(r T) error { got = append(got, r); return nil }
+	require.NoError(t, Decode(Append(nil, record), keep))
+	require.Equal(t, []T{record}, got)
+	require.ErrorContains(t, Decode(make([]byte, size+1), keep), fmt.Sprintf("records of %d bytes, got %d", size, size+1))
 }
 
 func TestDueAt(t *testing.T) {

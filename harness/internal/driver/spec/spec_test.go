@@ -216,24 +216,6 @@ func TestMemoryTakersThatGiveUpLoseNothing(t *testing.T) {
 	})
 }
 
-func TestMemoryClosedQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := openMemory(t)
-		ctx := context.Background()
-		require.NoError(t, q.Offer(ctx, []byte("x"), time.Hour))
-		took := make(chan error, 1)
-		go func() {
-			_, err := q.Take(ctx)
-			took <- err
-		}()
-		synctest.Wait()
-		require.NoError(t, q.Close())
-		require.NoError(t, q.Close())
-		require.ErrorIs(t, <-took, driver.ErrClosed)
-		require.ErrorIs(t, q.Offer(ctx, []byte("y"), 0), driver.ErrClosed)
-	})
-}
-
 // A restart loses everything: the other drivers are compared with that.
 func TestMemoryStartsEmpty(t *testing.T) {
 	for range 2 {
@@ -375,7 +357,8 @@ func TestOrderAndEqualValues(t *testing.T) {
 }
 
 func TestPollsAndCloses(t *testing.T) {
-	onRedis(t, func(t *testing.T, b *bench) {
+	polls := func(t *testing.T, b *bench) {
+		t.Helper()
 		q := b.open(t)
 		poller, ok := q.(driver.Poller)
 		require.True(t, ok)
@@ -392,14 +375,20 @@ func TestPollsAndCloses(t *testing.T) {
 		_, err = q.Take(ended)
 		require.ErrorIs(t, err, context.Canceled)
 
+		took := make(chan error, 1)
+		go func() {
+			_, err := q.Take(b.ctx)
+			took <- err
+		}()
 		require.NoError(t, q.Close())
 		require.NoError(t, q.Close())
+		require.ErrorIs(t, <-took, driver.ErrClosed)
 		require.ErrorIs(t, q.Offer(b.ctx, []byte("v"), 0), driver.ErrClosed)
-		_, err = q.Take(b.ctx)
-		require.ErrorIs(t, err, driver.ErrClosed)
 		_, _, err = poller.Poll(b.ctx)
 		require.ErrorIs(t, err, driver.ErrClosed)
-	})
+	}
+	onRedis(t, polls)
+	polls(t, &bench{d: Memory{}, ctx: t.Context()})
 }
 
 // Messages that a process moved, but did not deliver, are held, and the next process that opens the queue delivers them.
