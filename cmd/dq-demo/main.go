@@ -1,11 +1,9 @@
-// Command dq-demo is the web service of document 000 in Go: it logs a posted value
-// after its delay.
+// Command dq-demo is the web service of document 000 in Go: it logs a posted value after its delay.
 //
 //	go run ./cmd/dq-demo
 //	curl -X POST 'http://127.0.0.1:8802/redissonQueue?data=a&expire=30000'
 //
-// It shares its queue with any Redisson whose RDelayedQueue has the same name, a JSON
-// codec and the same side of release 3.21.1.
+// It shares its queue with any Redisson whose RDelayedQueue has the same name, a JSON codec and the same side of release 3.21.1.
 package main
 
 import (
@@ -22,7 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,14 +34,12 @@ import (
 const (
 	// shutdownTimeout bounds the requests under way at the end, offerTimeout an offer, headerTimeout the head of a request.
 	shutdownTimeout, offerTimeout, headerTimeout = 15 * time.Second, 10 * time.Second, 10 * time.Second
-	// takePause follows a take that failed.
-	takePause = 100 * time.Millisecond
+	// errorPause follows a look for a value that failed.
+	errorPause = 100 * time.Millisecond
 	// maxExpire is the longest delay in ms: the longest time.Duration, 292 years.
 	maxExpire = math.MaxInt64 / int64(time.Millisecond)
 	// maxBody bounds a form.
 	maxBody = 1 << 20
-	// consumerForms lists what a consumer understands.
-	consumerForms = "take | poll-<duration> (poll-3s, poll-5s) | none"
 )
 
 func main() {
@@ -65,8 +61,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
 	name := flags.String("queue", "redisson:queue", "name of the destination queue")
 	listen := flags.String("listen", "127.0.0.1:8802", "address of the web service")
 	release := flags.String("release", wire.Newest().String(), "Redisson release to be compatible with")
-	pause := time.Duration(0)
-	flags.Func("consumer", consumerForms, func(text string) (err error) { pause, err = parseConsumer(text); return err })
+	pause := flags.Duration("poll", 0, "look for a value after each pause, as 3s or 5s; 0 waits for it")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -95,64 +90,44 @@ func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
 	}
 	s := &service{queue, slog.New(slog.NewTextHandler(stderr, nil))}
 	s.log.Info("listening", "url", "http://"+listener.Addr().String()+"/redissonQueue", "redis", srv.Addr, "queue", *name)
-	return s.serve(ctx, listener, pause)
+	return s.serve(ctx, listener, *pause)
 }
 
-// parseConsumer reads one of the document's ways to take due messages: blocking, which is on time, or polling, one value
-// a poll, which is late by half the pause and falls behind if more than one value is due in it. It returns the pause; 0
-// blocks, and a negative one takes nothing.
-func parseConsumer(text string) (time.Duration, error) {
-	every, polls := strings.CutPrefix(text, "poll-")
-	pause, err := time.ParseDuration(every)
-	switch {
-	case text == "take":
-		return 0, nil
-	case text == "none":
-		return -1, nil
-	case polls && err == nil && pause > 0:
-		return pause, nil
-	}
-	return 0, errors.New("expected " + consumerForms)
-}
-
-// entity is the document's RedisDataEntity: a value, its delay in ms and when it
-// was added, Unix ms. Data is an Object in Java, the two others are Longs.
+// entity is the document's RedisDataEntity: a value, its delay in ms and when it was added, Unix ms.
 type entity struct {
-	Data   any    `json:"data"`
-	Expire *int64 `json:"expire"`
-	Time   *int64 `json:"time"`
+	Data   any   `json:"data"`
+	Expire int64 `json:"expire"`
+	Time   int64 `json:"time"`
 }
 
-// service is the document's web service: a posted value is logged after its
-// delay.
+// service is the document's web service.
 type service struct {
 	queue *dq.Queue[entity]
 	log   *slog.Logger
 }
 
-// serve answers requests and consumes until ctx ends. Then the requests under
-// way are answered, and values that the consumer has popped are logged.
+// serve answers requests and consumes until ctx ends. Then the requests under way are answered.
 func (s *service) serve(ctx context.Context, listener net.Listener, pause time.Duration) error {
-	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
-	consumed := make(chan struct{})
-	go func() { s.consume(consuming, pause); close(consumed) }()
-	defer func() { stop(); <-consumed }()
+	ctx, stop := context.WithCancel(ctx)
+	var consumer sync.WaitGroup
+	consumer.Go(func() { s.consume(ctx, pause) })
+	defer consumer.Wait()
+	defer stop()
 	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	select {
-	case err := <-failed:
+	ended := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		ended <- web.Shutdown(ending)
+	})
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("web service: %w", err)
-	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	return web.Shutdown(ending)
+	return <-ended
 }
 
-// handler has POST /redissonQueue?data=a&expire=30000, answered with "ok". The
-// parameters may be a form in the body too. Wrong ones are 400 with the reason,
-// another method is 405, and an offer that Redis did not confirm is 503.
+// handler has POST /redissonQueue?data=a&expire=30000, answered with "ok". The parameters may be a form in the body too. Wrong
+// ones are 400 with the reason, another method is 405, and an offer that Redis did not confirm is 503.
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /redissonQueue", s.post)
@@ -162,24 +137,23 @@ func (s *service) handler() http.Handler {
 func (s *service) post(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := r.ParseForm()
-	data, expire := "", int64(0)
+	e := entity{Time: time.Now().UnixMilli()}
 	if err == nil {
-		data, expire, err = parameters(r.Form)
+		e.Data, e.Expire, err = parameters(r.Form)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	added := time.Now().UnixMilli()
 	// A client that goes away must not leave open what became of its message.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), offerTimeout)
 	defer cancel()
-	if _, err := s.queue.Offer(ctx, entity{data, &expire, &added}, time.Duration(expire)*time.Millisecond); err != nil {
-		s.log.Error("not added", "data", data, "expire", expire, "error", err) // it may have been, if err is dq.ErrUncertain
+	if _, err := s.queue.Offer(ctx, e, time.Duration(e.Expire)*time.Millisecond); err != nil {
+		s.log.Error("not added", "data", e.Data, "expire", e.Expire, "error", err) // it may have been, if err is dq.ErrUncertain
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	s.log.Info("data added", "data", data, "expire", expire, "time", added)
+	s.log.Info("data added", "data", e.Data, "expire", e.Expire, "time", e.Time)
 	_, _ = io.WriteString(w, "ok")
 }
 
@@ -195,28 +169,27 @@ func parameters(form url.Values) (data string, expire int64, err error) {
 	return form.Get("data"), expire, nil
 }
 
-// consume logs due values until ctx ends, also values popped by then.
+// consume logs due values until ctx ends.
 func (s *service) consume(ctx context.Context, pause time.Duration) {
-	for pause >= 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
 		e, err := s.next(ctx, pause)
-		var unread *dq.DecodeError
+		unread, foreign := errors.AsType[*dq.DecodeError](err)
 		switch {
 		case err == nil:
-			s.log.Info("data obtained", e.attributes(time.Now())...)
-		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
-			return
-		case errors.As(err, &unread):
+			s.log.Info("data obtained", "data", e.Data, "expire", e.Expire, "time", e.Time, "took_ms", time.Now().UnixMilli()-e.Time)
+		case foreign:
 			s.log.Error("a value that is no entity", "bytes", fmt.Sprintf("%q", unread.Data), "error", unread.Err)
-		case !errors.Is(err, dq.ErrEmpty):
+		case ctx.Err() == nil && !errors.Is(err, dq.ErrEmpty):
 			s.log.Error("nothing obtained", "error", err)
-			sleep(ctx, takePause)
+			sleep(ctx, errorPause)
 		}
 	}
 }
 
-// next waits for a value, or looks for one after a pause.
+// next is one of the document's ways to take a due message: blocking, which is on time, or after a pause, which is late by half the
+// pause and falls behind if more than one value is due in it.
 func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err error) {
-	if pause == 0 {
+	if pause <= 0 {
 		return s.queue.Take(ctx)
 	}
 	if sleep(ctx, pause); ctx.Err() != nil {
@@ -234,17 +207,4 @@ func sleep(ctx context.Context, pause time.Duration) {
 	case <-time.After(pause):
 	case <-ctx.Done():
 	}
-}
-
-// attributes are the entity for a log line, and how long it took until now. What
-// another service left out is left out.
-func (e entity) attributes(now time.Time) []any {
-	list := []any{slog.Any("data", e.Data)}
-	if e.Expire != nil {
-		list = append(list, slog.Int64("expire", *e.Expire))
-	}
-	if e.Time != nil {
-		list = append(list, slog.Int64("time", *e.Time), slog.Int64("took_ms", now.UnixMilli()-*e.Time))
-	}
-	return list
 }

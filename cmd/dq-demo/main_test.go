@@ -108,9 +108,9 @@ func (d *demo) end() (lines []string) {
 }
 
 func TestWhatIsPostedComesBackAfterItsDelay(t *testing.T) {
-	for _, consumer := range []string{"take", "poll-5ms"} {
-		t.Run(consumer, func(t *testing.T) {
-			d := startDemo(t, redistest.Redis(t), "--consumer", consumer)
+	for _, pause := range []string{"0", "5ms"} {
+		t.Run(pause, func(t *testing.T) {
+			d := startDemo(t, redistest.Redis(t), "--poll", pause)
 			d.post("data=a&expire=50")
 			require.Contains(t, d.logged(`msg="data added"`), "data=a expire=50 time=")
 			line := d.logged(`msg="data obtained"`)
@@ -126,7 +126,7 @@ func TestWhatIsPostedComesBackAfterItsDelay(t *testing.T) {
 }
 
 func TestTheValueIsPlainJSON(t *testing.T) {
-	d := startDemo(t, redistest.Redis(t), "--consumer", "none", "--queue", "orders", "--release", "3.16.6")
+	d := startDemo(t, redistest.Redis(t), "--poll", "1h", "--queue", "orders", "--release", "3.16.6")
 	d.post("data=%E4%BD%A0&expire=3600000")
 	members, err := d.client.ZRange(t.Context(), wire.NamesOf("orders").TimeoutSet, 0, -1).Result()
 	require.NoError(t, err)
@@ -138,9 +138,9 @@ func TestTheValueIsPlainJSON(t *testing.T) {
 // Whatever was posted is in the log or in Redis after the end: nothing that was
 // popped is lost.
 func TestShutdownLosesNothing(t *testing.T) {
-	for _, consumer := range []string{"take", "poll-1ms"} {
-		t.Run(consumer, func(t *testing.T) {
-			d := startDemo(t, redistest.Redis(t), "--consumer", consumer, "--queue", "orders")
+	for _, pause := range []string{"0", "1ms"} {
+		t.Run(pause, func(t *testing.T) {
+			d := startDemo(t, redistest.Redis(t), "--poll", pause, "--queue", "orders")
 			const posted = 100
 			for i := range posted {
 				d.post("expire=0&data=" + strconv.Itoa(i))
@@ -178,7 +178,7 @@ func TestAForeignValueIsKeptInTheLog(t *testing.T) {
 
 func TestWhatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
 	for text, args := range map[string][]string{
-		"-speed": {"--speed", "9"}, "expected a name": {"--redis", "embedded", "--queue", ""}, "poll-<duration>": {"--consumer", "poll-0s"},
+		"-speed": {"--speed", "9"}, "expected a name": {"--redis", "embedded", "--queue", ""},
 		"3.16.8": {"--redis", "embedded", "--release", "3.16.99"}, "memcached": {"--redis", "memcached"}, "127.0.0.1:1": {"--redis", "redis://127.0.0.1:1"},
 		"--listen": {"--redis", "embedded", "--listen", "127.0.0.1:x"},
 	} {
@@ -221,7 +221,7 @@ func openRedisson(t *testing.T, srv *redis.Server) (ask func(op string, args ...
 func TestTheQueueIsSharedWithARealRedisson(t *testing.T) {
 	srv := redistest.Redis(t)
 	ask := openRedisson(t, srv)
-	d := startDemo(t, srv, "--consumer", "none", "--release", documentRelease)
+	d := startDemo(t, srv, "--poll", "1h", "--release", documentRelease)
 	posted := time.Now()
 	d.post("data=a&expire=300")
 	value := ask(`"op":"q.take"`)
@@ -257,23 +257,17 @@ func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 		status               int
 		reason               string
 	}{
-		"no data":             {"POST", "/redissonQueue?expire=1", "", 400, "parameter data is missing"},
-		"no expire":           {"POST", "/redissonQueue?data=a", "", 400, "expected the delay in ms"},
-		"an empty expire":     {"POST", "/redissonQueue?data=a&expire=", "", 400, "expected the delay in ms"},
-		"a text for expire":   {"POST", "/redissonQueue?data=a&expire=soon", "", 400, `such as expire=30000, got "soon"`},
-		"a fraction":          {"POST", "/redissonQueue?data=a&expire=1.5", "", 400, "expected the delay in ms"},
-		"a negative expire":   {"POST", "/redissonQueue?data=a&expire=-1", "", 400, "expected the delay in ms"},
-		"a very negative one": {"POST", "/redissonQueue?data=a&expire=-99999999999999999999", "", 400, "expected the delay in ms"},
-		"too large":           {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "0 to 9223372036854"},
-		"much too large":      {"POST", "/redissonQueue?data=a&expire=99999999999999999999", "", 400, "expected the delay in ms"},
-		"a broken query":      {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "invalid URL escape"},
-		"a wrong form":        {"POST", "/redissonQueue", "data=a&expire=x", 400, "expected the delay in ms"},
-		"too much":            {"POST", "/redissonQueue?expire=1", "data=" + strings.Repeat("a", maxBody), 400, "too large"},
-		"GET":                 {"GET", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
-		"PUT":                 {"PUT", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
-		"another path":        {"POST", "/", "", 404, "not found"},
-		"no Redis":            {"POST", "/redissonQueue?data=a&expire=1", "", 503, "closed"},
-		"no Redis, no data":   {"POST", "/redissonQueue", "data=&expire=0", 503, "closed"},
+		"no data":           {"POST", "/redissonQueue?expire=1", "", 400, "parameter data is missing"},
+		"no expire":         {"POST", "/redissonQueue?data=a", "", 400, "expected the delay in ms"},
+		"a text for expire": {"POST", "/redissonQueue?data=a&expire=soon", "", 400, `such as expire=30000, got "soon"`},
+		"a negative expire": {"POST", "/redissonQueue?data=a&expire=-1", "", 400, "expected the delay in ms"},
+		"too large":         {"POST", "/redissonQueue?data=a&expire=9223372036855", "", 400, "0 to 9223372036854"},
+		"a broken query":    {"POST", "/redissonQueue?data=%zz&expire=1", "", 400, "invalid URL escape"},
+		"a wrong form":      {"POST", "/redissonQueue", "data=a&expire=x", 400, "expected the delay in ms"},
+		"too much":          {"POST", "/redissonQueue?expire=1", "data=" + strings.Repeat("a", maxBody), 400, "too large"},
+		"GET":               {"GET", "/redissonQueue?data=a&expire=1", "", 405, "Method Not Allowed"},
+		"another path":      {"POST", "/", "", 404, "not found"},
+		"no Redis":          {"POST", "/redissonQueue?data=a&expire=1", "", 503, "closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
@@ -286,20 +280,6 @@ func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 				require.Equal(t, "POST", answer.Header().Get("Allow"))
 			}
 		})
-	}
-}
-
-func TestParseConsumer(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"take": 0, "none": -1, "poll-3s": 3 * time.Second, "poll-250ms": 250 * time.Millisecond,
-	} {
-		got, err := parseConsumer(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	for _, text := range []string{"", "poll", "poll-", "poll-3", "poll--3s", "TAKE"} {
-		_, err := parseConsumer(text)
-		require.ErrorContains(t, err, consumerForms)
 	}
 }
 
