@@ -76,7 +76,7 @@ const lateTries = 3
 // recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Result) {
 	cancels := slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })
-	for tries := 0; tries == 0 || tries <= lateTries && (result.onlyLate() || result.Status == Fail && cancels); tries++ {
+	for tries := 0; tries == 0 || tries <= lateTries && (result.late() || result.Status == Fail && cancels); tries++ {
 		result = r.try(ctx, c, oracle)
 	}
 	return result
@@ -156,10 +156,9 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	return result
 }
 
-// onlyLate reports whether late reactions are the only failures.
-func (r *Result) onlyLate() bool {
-	return r.Status == Fail && len(r.Broken) > 0 && !slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return !b.Late }) &&
-		r.Detail == strings.Join(textsOf(r.Broken), "\n")
+// late reports whether a machine that stood still can have caused a failure, or a part of it.
+func (r *Result) late() bool {
+	return r.Status == Fail && !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late })
 }
 
 // hasForeign reports whether a case seeds members that its release cannot read.

@@ -139,7 +139,7 @@ func (r Result) Line() string {
 }
 
 // laidOut are the lines of a window of two recordings.
-var laidOut = regexp.MustCompile(`^(?: |>>> |left: |right: |before its declared)`)
+var laidOut = regexp.MustCompile(`^(?: |>>> )`)
 
 // Text returns one result for people, in 80 columns.
 func (r Result) Text() string {

@@ -170,11 +170,6 @@ func compareOrder(left, right *Trace) *candidate {
 func (c *candidate) finding(left, right *Trace) *Finding {
 	f := &c.Finding
 	l, r := c.column(left, c.left), c.column(right, c.right)
-	if c.left != nil && c.right != nil && l.Note == "" && r.Note == "" {
-		if d := compareLine(l.Lines[l.At], r.Lines[r.At]); d != nil {
-			l.Arg, l.Byte, r.Arg, r.Byte = d.Arg, d.Byte, d.Arg, d.Byte
-		}
-	}
 	f.LeftLine, f.Left = l.shown()
 	f.RightLine, f.Right = r.shown()
 	f.Window = Window(l, r)
@@ -183,7 +178,7 @@ func (c *candidate) finding(left, right *Trace) *Finding {
 
 // column places an event in all lines of its trace; without one it is the place behind the last line.
 func (c *candidate) column(t *Trace, e *Event) Column {
-	col := Column{Title: t.Name, Lines: t.Lines, At: len(t.Lines), Arg: -1}
+	col := Column{Title: t.Name, Lines: t.Lines, At: len(t.Lines)}
 	if e == nil {
 		col.Note = "no further call of this role"
 		return col

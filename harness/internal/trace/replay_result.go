@@ -83,8 +83,8 @@ func compareReplayed(expected, shown []Line) *Divergence {
 	if d == nil {
 		return nil
 	}
-	left := Column{Title: "recorded", Lines: expected, At: d.At, Arg: d.Arg, Byte: d.Byte}
-	right := Column{Title: "seen", Lines: shown, At: d.At, Arg: d.Arg, Byte: d.Byte}
+	left := Column{Title: "recorded", Lines: expected, At: d.At}
+	right := Column{Title: "seen", Lines: shown, At: d.At}
 	out := &Divergence{Kind: "command", Reason: d.Reason, Window: Window(left, right)}
 	out.Line, out.Recorded = left.shown()
 	_, out.Seen = right.shown()
@@ -94,7 +94,7 @@ func compareReplayed(expected, shown []Line) *Divergence {
 // memberDivergence reports a member that no server can have packed so.
 func memberDivergence(rec *Recording, e *MemberError) *Divergence {
 	at := slices.IndexFunc(rec.Lines, func(l Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
-	left := Column{Title: "recorded", Lines: rec.Lines, At: at, Arg: -1}
+	left := Column{Title: "recorded", Lines: rec.Lines, At: at}
 	right := Column{Title: "seen", Note: "not sent"}
 	return &Divergence{
 		Kind: "member", Line: e.Line.Number, Recorded: e.Line.Text(),

@@ -12,9 +12,6 @@ import (
 type Difference struct {
 	// At is the index of the differing lines; the length of a list where it ended too early.
 	At int
-	// Arg is the index of the first differing argument and Byte the offset in it; Arg is -1 where the difference is not
-	// in an argument.
-	Arg, Byte int
 	// Reason says in one sentence what differs.
 	Reason string
 }
@@ -24,72 +21,58 @@ type Difference struct {
 // for equal lists.
 func CompareLines(want, got []Line) *Difference {
 	for i := range max(len(want), len(got)) {
-		differ := func(format string, args ...any) *Difference {
-			return &Difference{i, -1, 0, fmt.Sprintf(format, args...)}
-		}
 		switch {
 		case i >= len(got):
-			return differ("the recording has a command that the server did not show")
+			return &Difference{i, "the recording has a command that the server did not show"}
 		case i >= len(want):
-			return differ("the server showed a command that the recording does not have")
+			return &Difference{i, "the server showed a command that the recording does not have"}
 		}
-		if d := compareLine(want[i], got[i]); d != nil {
-			d.At = i
-			return d
-		}
-		if w, g := want[i].Peer, got[i].Peer; w != g {
-			return differ("the command is one of %s, and came on the connection of %s", w, g)
+		if reason := compareLine(want[i], got[i]); reason != "" {
+			return &Difference{i, reason}
 		}
 	}
 	return nil
 }
 
-func compareLine(want, got Line) *Difference {
+// compareLine says what differs between two lines; "" for nothing.
+func compareLine(want, got Line) string {
 	if want.Inner() != got.Inner() {
 		who := map[bool]string{true: "a script", false: "a client"}
-		return &Difference{Arg: -1, Reason: fmt.Sprintf("recorded is a command of %s, seen is one of %s", who[want.Inner()], who[got.Inner()])}
+		return fmt.Sprintf("recorded is a command of %s, seen is one of %s", who[want.Inner()], who[got.Inner()])
 	}
 	if want.DB != got.DB {
-		return &Difference{Arg: -1, Reason: fmt.Sprintf("recorded is database %d, seen is %d", want.DB, got.DB)}
+		return fmt.Sprintf("recorded is database %d, seen is %d", want.DB, got.DB)
 	}
 	for i := range min(len(want.Args), len(got.Args)) {
 		if w, g := want.Args[i], got.Args[i]; w != g {
 			at := firstDifference([]byte(w), []byte(g))
-			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s",
-				i, at, around(w, at, 12, 12, Quoted), around(g, at, 12, 12, Quoted))}
+			return fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s", i, at, around(w, at, 12, 12, Quoted), around(g, at, 12, 12, Quoted))
 		}
 	}
-	if len(want.Args) != len(got.Args) {
-		return &Difference{
-			Arg: min(len(want.Args), len(got.Args)), Reason: fmt.Sprintf("recorded are %d arguments, seen are %d", len(want.Args)-1, len(got.Args)-1),
-		}
+	if w, g := len(want.Args), len(got.Args); w != g {
+		return fmt.Sprintf("recorded are %d arguments, seen are %d", w-1, g-1)
 	}
-	return nil
+	return says(want.Peer != got.Peer, "the command is one of %s, and came on the connection of %s", want.Peer, got.Peer)
 }
 
 const (
 	windowContext = 3  // lines before and after the difference
 	windowWidth   = 80 // bytes of a line of a window
-	markedBytes   = 30 // bytes shown on either side of a marked difference
 )
 
 // Column is one side of a window.
 type Column struct {
-	// Title names the side, such as "recorded", or "left: the recorded one" where the word before the colon is enough
-	// to know it by.
+	// Title names the side.
 	Title string
 	// Lines are all lines of the side.
 	Lines []Line
 	// At is the index of the differing line; len(Lines) where there is none.
 	At int
-	// Arg and Byte are the place in that line; Arg is -1 for the whole line.
-	Arg, Byte int
 	// Note stands in for the differing line where there is none.
 	Note string
 }
 
-// Window shows two sides around their first difference: three lines before and after, then both differing lines with
-// the first differing byte marked. No line is longer than 80 bytes.
+// Window shows two sides around their first difference: three lines before and after, none longer than 80 bytes.
 func Window(left, right Column) string {
 	var b strings.Builder
 	for _, side := range []Column{left, right} {
@@ -106,8 +89,6 @@ func Window(left, right Column) string {
 			fmt.Fprintf(&b, "%s %s\n", mark, row)
 		}
 	}
-	left.markTo(&b)
-	right.markTo(&b)
 	return b.String()
 }
 
@@ -116,7 +97,7 @@ func (c Column) row(offset int) string {
 	i := c.At + offset
 	switch {
 	case offset == 0 && c.missing():
-		return clip("(" + c.note() + ")")
+		return clip("(" + cmp.Or(c.Note, "nothing") + ")")
 	case i < 0 || i >= len(c.Lines):
 		return ""
 	case c.Lines[i].Number == 0:
@@ -127,8 +108,6 @@ func (c Column) row(offset int) string {
 
 // missing reports whether the side has no line at the difference.
 func (c Column) missing() bool { return c.At >= len(c.Lines) || c.Note != "" }
-
-func (c Column) note() string { return cmp.Or(c.Note, "nothing") }
 
 // short is a line without its time: the port of the client, and the command; the database unless it is the first.
 func short(l Line) string {
@@ -150,48 +129,4 @@ func clip(s string) string {
 		return s[:room-3-half] + "..." + s[len(s)-half:]
 	}
 	return s
-}
-
-// markTo writes the differing line and, below it, a caret at the place.
-func (c Column) markTo(b *strings.Builder) {
-	title, _, _ := strings.Cut(c.Title, ":")
-	lead := fmt.Sprintf("%-11s", title+":")
-	if c.missing() {
-		fmt.Fprintf(b, "%s%s\n", lead, c.note())
-		return
-	}
-	l := c.Lines[c.At]
-	text, at := short(l), c.column(l)
-	from, to := max(0, at-markedBytes), min(len(text), at+markedBytes)
-	if at < 0 {
-		from, to = 0, min(len(text), 2*markedBytes)
-	}
-	shown := text[from:to]
-	if from > 0 {
-		lead += "..."
-	}
-	if to < len(text) {
-		shown += "..."
-	}
-	fmt.Fprintf(b, "%s%s\n", lead, shown)
-	if at >= 0 {
-		fmt.Fprintf(b, "%s^\n", strings.Repeat(" ", len(lead)+at-from))
-	}
-	if l.Raw != "" && l.Raw != l.String() {
-		fmt.Fprintf(b, "before its declared deviation:\n  %.*s\n", windowWidth-2, l.Raw)
-	}
-}
-
-// column returns the offset in short(l) of the difference, or -1.
-func (c Column) column(l Line) int {
-	if c.Arg < 0 {
-		return -1
-	}
-	prefix := l
-	prefix.Args = l.Args[:min(c.Arg, len(l.Args))]
-	n := len(short(prefix))
-	if c.Arg >= len(l.Args) {
-		return n
-	}
-	return n + len(" ") + len(Quoted(l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])) - len(`"`)
 }
