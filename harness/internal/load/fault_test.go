@@ -415,15 +415,27 @@ func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told [
 		}
 	}
 	slices.SortFunc(first, func(a, b program.Sample) int { return cmp.Or(cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A)) })
-	inversions, delivered := int64(0), int64(0)
+	var inverted run.Order
+	delivered := int64(0)
 	for i, s := range first {
-		if slices.ContainsFunc(first[:i], func(o program.Sample) bool {
-			return int(o.Index)%len(c.order.queues) == int(s.Index)%len(c.order.queues) && o.A-s.A >= int64(time.Millisecond)
-		}) {
-			inversions++
+		queue, producer := int64(0), int64(0) // by how much a message was due later that came before
+		for _, o := range first[:i] {
+			if int(o.Index)%len(c.order.queues) == int(s.Index)%len(c.order.queues) {
+				queue = max(queue, o.A-s.A)
+			}
+			if int(o.Index)%len(c.order.producers) == int(s.Index)%len(c.order.producers) {
+				producer = max(producer, o.A-s.A)
+			}
+		}
+		if queue >= int64(time.Millisecond) {
+			inverted.Inversions++
+			inverted.LongestNs = max(inverted.LongestNs, queue)
+		}
+		if producer >= int64(time.Millisecond) {
+			inverted.OfOneProducer++
 		}
 	}
-	require.Equal(t, inversions, c.order.Inversions, "seed %d", seed)
+	require.Equal(t, inverted, c.order.Order, "seed %d", seed)
 	for _, i := range c.intervals {
 		delivered += i.Delivered
 	}

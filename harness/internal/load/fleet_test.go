@@ -100,17 +100,6 @@ func TestCancelledMessages(t *testing.T) {
 	}
 }
 
-// Inversions are counted.
-func TestInversionsAreCounted(t *testing.T) {
-	o := order{queues: make([]int64, 2), producers: make([]int64, 3)}
-	ms := int64(time.Millisecond)
-	require.Zero(t, o.add([]delivery{{1, 10 * ms, 0}, {2, 20 * ms, 2}, {3, 15 * ms, 1}}), "of another queue")
-	require.EqualValues(t, 2, o.add([]delivery{{6, 19*ms + 1, 8}, {5, 12 * ms, 6}, {4, 12 * ms, 4}}), "1 ms apart at least, and by when they came")
-	require.Equal(t, run.Order{Inversions: 2, OfOneProducer: 1, LongestNs: 8 * ms}, o.Order)
-	require.EqualValues(t, 1, o.add([]delivery{{7, 11 * ms, 6}}))
-	require.EqualValues(t, 2, o.OfOneProducer)
-}
-
 // Undelivered messages of the warm-up are lost, or still held.
 func TestALostWarmUpFailsTheRun(t *testing.T) {
 	p := testPlan()
@@ -192,19 +181,18 @@ func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, usage{2, 61, 1.25}, all)
 	require.InDelta(t, .75, busiest, 0)
-
-	for name, now := range map[string]usages{
-		"another took over": {"a master": {99, 99, 9}, "c master": {99, 99, 9}},
-		"one joined":        {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
-		"one went":          {"a master": {99, 99, 9}},
-		"one was demoted":   {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+	for want, now := range map[error][]usages{
+		errOtherServers: {
+			{"a master": {99, 99, 9}, "c master": {99, 99, 9}}, {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
+			{"a master": {99, 99, 9}}, {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+		},
+		errCountedAnew: {{"a master": {99, 99, 9}, "b master": {0, 1, 1}}}, // although the other did more than it lacks
 	} {
-		_, _, err := now.since(before)
-		require.ErrorIs(t, err, errOtherServers, name)
+		for _, u := range now {
+			_, _, err := u.since(before)
+			require.ErrorIs(t, err, want)
+		}
 	}
-	// One process is enough, although the others did more than it lacks.
-	_, _, err = usages{"a master": {99, 99, 9}, "b master": {0, 1, 1}}.since(before)
-	require.ErrorIs(t, err, errCountedAnew)
 }
 
 // OnRedis gives a run a server, and a queue of its own there.

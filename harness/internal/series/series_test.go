@@ -182,35 +182,22 @@ func TestFolders(t *testing.T) {
 
 // The names of two sides show the difference, and never a password.
 func TestNamesTellSidesApart(t *testing.T) {
-	for _, row := range []struct {
-		sides []series.Side
-		want  []string
-	}{
-		{[]series.Side{{Spec: "dq"}, {Spec: "dq:3.16.6"}}, []string{"dq", "dq:3.16.6"}},
-		{[]series.Side{{Spec: "dq", Redis: "redis://a"}, {Spec: "dq:3.16.6", Redis: "redis://b"}}, []string{"dq (a:6379)", "dq:3.16.6 (b:6379)"}},
-		{[]series.Side{{Spec: "dq"}, {Spec: "dq"}, {Spec: "dq"}}, []string{"dq", "dq (2)", "dq (3)"}},
-		{
-			[]series.Side{{Spec: "dq", Redis: "redis://127.0.0.1:7001"}, {Spec: "dq", Redis: "redis://u:s3cret@127.0.0.1:7002/3"}},
-			[]string{"dq (127.0.0.1:7001)", "dq (127.0.0.1:7002)"},
-		},
-		{
-			[]series.Side{{Spec: "dq", Redis: "redis+cluster://a:1,b:1"}, {Spec: "dq", Redis: "redis+sentinel://s/main"}, {Spec: "dq", Redis: "rediss://[::1]"}},
-			[]string{"dq (a:1)", "dq (s:26379)", "dq ([::1]:6379)"},
-		},
-		{
-			[]series.Side{{Spec: "dq", Redis: "redis://:s3cret@a:1/0"}, {Spec: "dq", Redis: "redis://:s3cret@a:1/1"}, {Spec: "dq", Redis: "redis://b:1"}},
-			[]string{"dq (a:1)", "dq (a:1) (2)", "dq (b:1)"},
-		},
-		{
-			[]series.Side{{Spec: "dq", Redis: "container:redis:7.0"}, {Spec: "dq", Redis: "container:valkey/valkey:8"}, {Spec: "dq", Redis: "process:/opt/redis"}, {Spec: "dq", Redis: "process:/opt/redis-2"}},
-			[]string{"dq (container:redis:7.0)", "dq (container:valkey/valkey:8)", "dq (process:/opt/redis)", "dq (process:/opt/redis-2)"},
-		},
-		{
-			[]series.Side{{Spec: "dq", Redis: "redis://a"}, {Spec: "dq", Redis: "redis://b"}, {Spec: "memory", Redis: "redis://a"}, {Spec: "dq", Redis: "redis://a"}},
-			[]string{"dq (a:6379)", "dq (b:6379)", "memory (a:6379)", "dq (a:6379) (2)"},
-		},
+	for given, want := range map[string][]string{
+		"dq dq:3.16.6":                     {"dq", "dq:3.16.6"},
+		"dq@redis://a dq:3.16.6@redis://b": {"dq (a:6379)", "dq:3.16.6 (b:6379)"},
+		"dq dq dq":                         {"dq", "dq (2)", "dq (3)"},
+		"dq@redis://a:7001 dq@redis://u:s3cret@a:7002/3":                            {"dq (a:7001)", "dq (a:7002)"},
+		"dq@redis+cluster://a:1,b:1 dq@redis+sentinel://s/main dq@rediss://[::1]":   {"dq (a:1)", "dq (s:26379)", "dq ([::1]:6379)"},
+		"dq@redis://:s3cret@a:1/0 dq@redis://:s3cret@a:1/1 dq@redis://b:1":          {"dq (a:1)", "dq (a:1) (2)", "dq (b:1)"},
+		"dq@container:redis:7.0 dq@container:valkey/valkey:8 dq@process:/opt/redis": {"dq (container:redis:7.0)", "dq (container:valkey/valkey:8)", "dq (process:/opt/redis)"},
+		"dq@redis://a dq@redis://b memory@redis://a dq@redis://a":                   {"dq (a:6379)", "dq (b:6379)", "memory (a:6379)", "dq (a:6379) (2)"},
 	} {
-		require.Equal(t, row.want, series.Names(row.sides))
+		var sides []series.Side
+		for side := range strings.FieldsSeq(given) {
+			driver, server, _ := strings.Cut(side, "@")
+			sides = append(sides, series.Side{Spec: driver, Redis: server})
+		}
+		require.Equal(t, want, series.Names(sides))
 	}
 }
 
