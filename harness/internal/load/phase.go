@@ -326,7 +326,7 @@ func (e *engine) warmUp(ctx context.Context) error {
 		return nil
 	}
 	longest := e.Plan.Warmup
-	if e.Plan.WarmupEnds && float64(e.Plan.Schedule()[0].Rate)*stillSeconds < stillMessages {
+	if e.Plan.WarmupEnds && float64(e.Plan.Rate)*stillSeconds < stillMessages {
 		longest = min(longest, thinWarmup)
 	}
 	until, isWarm := context.WithTimeout(context.WithoutCancel(ctx), longest)

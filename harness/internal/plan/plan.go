@@ -93,14 +93,14 @@ func Instances(n int) []Member {
 
 // Schedule is the schedule of the measured phase.
 func (p Plan) Schedule() Schedule {
-	if p.RateTo == 0 {
-		return Schedule{{p.Rate, p.Duration}}
+	s := Schedule{[]Rate{p.Rate}, p.Duration}
+	if p.RateTo > 0 {
+		s.Each /= ClimbSteps
+		for k := Rate(1); k < ClimbSteps; k++ {
+			s.Rates = append(s.Rates, p.Rate+(p.RateTo-p.Rate)*k/(ClimbSteps-1))
+		}
 	}
-	steps := make(Schedule, ClimbSteps)
-	for k := range steps {
-		steps[k] = Step{p.Rate + (p.RateTo-p.Rate)*Rate(k)/(ClimbSteps-1), p.Duration / ClimbSteps}
-	}
-	return steps
+	return s
 }
 
 // Phase is the part of a run that a message belongs to.
@@ -320,8 +320,9 @@ func (p Plan) Scenario() Scenario {
 	if p.WarmupEnds {
 		s.Warmup = "until still, at most " + s.Warmup
 	}
-	if len(schedule) > 1 {
-		s.Ramp = strings.Join(texts(schedule), ", ")
+	if s.Climb {
+		between := " for " + schedule.Each.String()
+		s.Ramp = strings.Join(texts(schedule.Rates), between+", ") + between
 	}
 	if p.Queues > 1 {
 		s.Queues = p.Queues

@@ -135,7 +135,7 @@ func TestDelaysThatEndTogether(t *testing.T) {
 // A rate that keeps step with the milliseconds meets each of them at every point alike, and no message overtakes another.
 func TestScheduleIsEvenOverTheMillisecond(t *testing.T) {
 	for _, rate := range []Rate{20, 1000, 2000, 5000} {
-		s := Schedule{{rate, 2 * time.Second}}
+		s := Schedule{[]Rate{rate}, 2 * time.Second}
 		var tenths [10]int
 		for i := range s.Messages() {
 			at := s.At(i)
@@ -149,13 +149,15 @@ func TestScheduleIsEvenOverTheMillisecond(t *testing.T) {
 }
 
 func TestScheduleOfSeveralSteps(t *testing.T) {
-	s := Schedule{{10, time.Second}, {100, 2 * time.Second}, {.1, time.Second}, {1000, 1500 * time.Microsecond}, {5, 0}}
-	require.EqualValues(t, 213, s.Messages(), "a step has one message at least, and half a message more is one")
-	require.Equal(t, 4*time.Second+1500*time.Microsecond, s.Duration())
-	for i, base := range map[int64]time.Duration{0: 0, 9: 900 * time.Millisecond, 10: time.Second, 11: 1010 * time.Millisecond, 210: 3 * time.Second} {
-		require.Equal(t, base, s.At(i).Truncate(time.Millisecond), "message %d", i)
+	s := Schedule{[]Rate{10, 100, .1, 7.25}, 2 * time.Second}
+	require.EqualValues(t, 20+200+1+15, s.Messages(), "a step has one message at least, and half a message more is one")
+	require.Equal(t, 8*time.Second, s.Duration())
+	for i, base := range map[int64]time.Duration{
+		0: 0, 19: 1900 * time.Millisecond, 20: 2 * time.Second, 21: 2010 * time.Millisecond, 220: 4 * time.Second, 221: 6 * time.Second, 235: 7931 * time.Millisecond,
+	} {
+		require.InDelta(t, base, s.At(i), float64(time.Millisecond), "message %d", i)
 	}
-	require.InEpsilon(t, 213./4.0015, float64(s.MeanRate()), 1e-9)
+	require.InEpsilon(t, 236./8, float64(s.MeanRate()), 1e-9)
 }
 
 // Every setting has a line of help, and a setting of one text can be written and read again.

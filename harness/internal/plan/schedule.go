@@ -69,49 +69,32 @@ func (r Rate) messages(d time.Duration) int64 {
 	return max(int64(n), 1)
 }
 
-// Step is a stretch of the schedule with a rate of its own.
-type Step struct {
-	Rate     Rate
-	Duration time.Duration
+// Schedule says when each message of a phase is to be sent: at one rate after the other, Each so long.
+type Schedule struct {
+	Rates []Rate
+	Each  time.Duration
 }
 
-// String returns 1000/s for 10s.
-func (s Step) String() string { return s.Rate.String() + " for " + s.Duration.String() }
-
-// Schedule says when each message of a phase is to be sent.
-type Schedule []Step
-
 // Messages is how many messages there are.
-func (s Schedule) Messages() int64 {
-	n := int64(0)
-	for _, step := range s {
-		n += step.Rate.messages(step.Duration)
+func (s Schedule) Messages() (n int64) {
+	for _, rate := range s.Rates {
+		n += rate.messages(s.Each)
 	}
 	return n
 }
 
 // Duration is how long messages are offered.
-func (s Schedule) Duration() time.Duration {
-	total := time.Duration(0)
-	for _, step := range s {
-		total += step.Duration
-	}
-	return total
-}
+func (s Schedule) Duration() time.Duration { return s.Each * time.Duration(len(s.Rates)) }
 
 // At is when message i is to be sent, from the start of the phase: i / rate, and the message's dither. It does not depend on the
 // fate of earlier messages, so that the measurement omits no delay.
 func (s Schedule) At(i int64) time.Duration {
-	begin := time.Duration(0)
-	for k, step := range s {
-		n := step.Rate.messages(step.Duration)
-		if i < n || k == len(s)-1 {
-			gap := float64(time.Second) / float64(step.Rate)
-			return begin + time.Duration(float64(i)*gap+dither(i)*min(gap, float64(time.Millisecond)))
-		}
-		begin, i = begin+step.Duration, i-n
+	k := 0
+	for n := s.Rates[0].messages(s.Each); i >= n && k < len(s.Rates)-1; n = s.Rates[k].messages(s.Each) {
+		i, k = i-n, k+1
 	}
-	return begin
+	gap := float64(time.Second) / float64(s.Rates[k])
+	return s.Each*time.Duration(k) + time.Duration(float64(i)*gap+dither(i)*min(gap, float64(time.Millisecond)))
 }
 
 // dither is from 0 to 1, even over any stretch of messages (a Weyl sequence with the golden ratio). RDelayedQueue cuts due times to
@@ -123,20 +106,20 @@ func dither(i int64) float64 {
 
 // MeanRate is over the whole schedule.
 func (s Schedule) MeanRate() Rate {
-	if len(s) == 1 {
-		return s[0].Rate
+	if len(s.Rates) == 1 {
+		return s.Rates[0]
 	}
 	return Rate(float64(s.Messages()) / s.Duration().Seconds())
 }
 
 func (s Schedule) check() error {
-	for _, step := range s {
-		if !step.Rate.valid() {
-			return fmt.Errorf("rate: expected more than 0 a second, such as 1000/s, got %v", float64(step.Rate))
+	for _, rate := range s.Rates {
+		if !rate.valid() {
+			return fmt.Errorf("rate: expected more than 0 a second, such as 1000/s, got %v", float64(rate))
 		}
-		if step.Duration <= 0 {
-			return fmt.Errorf("duration: expected more than 0, such as 10s, got %s", step.Duration)
-		}
+	}
+	if s.Each <= 0 {
+		return fmt.Errorf("duration: expected more than 0, such as 10s, got %s", s.Each)
 	}
 	if n := s.Messages(); n > maxMessages {
 		return fmt.Errorf("rate and duration: %s for %s are %d messages, expected at most %d", s.MeanRate(), s.Duration(), n, maxMessages)
