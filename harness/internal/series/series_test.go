@@ -36,29 +36,6 @@ func shortCase() series.Run {
 
 func memory(t *testing.T) series.Side { return sideOf(t, "memory") }
 
-func TestDoWritesEveryRunAndCompares(t *testing.T) {
-	t.Parallel()
-	out := t.TempDir()
-	var turns []series.Turn
-	c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t)}}
-	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 2,
-		func(turn series.Turn, r *run.Document) {
-			require.True(t, r.Verdict.Passed)
-			turns = append(turns, turn)
-		})
-	require.NoError(t, err)
-	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {1, 2}, {0, 2}}, turns)
-	require.Len(t, result.Comparisons, 1)
-	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
-	for _, folder := range []string{"memory", "memory-2"} {
-		runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
-		require.NoError(t, err)
-		require.Len(t, runs, 2)
-	}
-	require.FileExists(t, filepath.Join(out, "some", report.File))
-	require.Nil(t, result.Single())
-}
-
 // An invalid run is made again, not for ever, and is kept apart.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	t.Parallel()
@@ -80,30 +57,37 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	require.Len(t, kept, 2)
 }
 
-// Sides that run at the same time begin at one instant, and are compared in pairs.
-func TestSidesBesideEachOther(t *testing.T) {
+// Every run is written and compared. Sides that run at the same time begin at one instant, and are compared in pairs.
+func TestSides(t *testing.T) {
 	t.Parallel()
-	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), memory(t), memory(t)}}
-	var turns []series.Turn
-	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Beside: true}, c, 2, func(turn series.Turn, _ *run.Document) { turns = append(turns, turn) })
-	require.NoError(t, err)
-	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
-	require.Len(t, result.Comparisons, 2)
-	blocks := map[string]bool{}
-	for n := range 2 {
-		first := result.Sides[0].Runs[n]
-		blocks[first.Beside.Block] = true
-		for _, side := range result.Sides {
-			r := side.Runs[n]
-			require.Equal(t, first.Beside, r.Beside)
-			require.Equal(t, 3, r.Beside.Sides)
-			require.Equal(t, first.Started, r.Started)
-			require.EqualValues(t, 50, r.Counts.Delivered)
+	for _, beside := range []bool{false, true} {
+		out := t.TempDir()
+		c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t), memory(t)}}
+		var turns []series.Turn
+		result, err := series.Do(t.Context(), series.Options{Out: out, Beside: beside}, c, 2, func(turn series.Turn, r *run.Document) {
+			require.True(t, r.Verdict.Passed)
+			turns = append(turns, turn)
+		})
+		require.NoError(t, err)
+		require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
+		require.Len(t, result.Comparisons, 2)
+		require.Equal(t, []any{compare.Inconclusive, beside}, []any{result.Comparisons[1].Outcome, result.Comparisons[1].Paired})
+		require.Nil(t, result.Single())
+		require.FileExists(t, filepath.Join(out, "some", report.File))
+		blocks := map[string]bool{}
+		for i, folder := range []string{"memory", "memory-2", "memory-3"} {
+			runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
+			require.NoError(t, err)
+			require.Len(t, runs, 2)
+			for n, r := range result.Sides[i].Runs {
+				require.EqualValues(t, 50, r.Counts.Delivered)
+				if first := result.Sides[0].Runs[n]; beside {
+					blocks[first.Beside.Block] = true
+					require.Equal(t, []any{first.Beside, 3, first.Started}, []any{r.Beside, r.Beside.Sides, r.Started})
+				}
+			}
 		}
-	}
-	require.Len(t, blocks, 2)
-	for _, comparison := range result.Comparisons {
-		require.True(t, comparison.Paired)
+		require.Len(t, blocks, map[bool]int{true: 2}[beside])
 	}
 }
 
@@ -363,14 +347,20 @@ func TestStoredScenarios(t *testing.T) {
 	}
 }
 
+// A variant says only what differs, and takes back by an empty list what the file says.
 func TestVariantsSayOnlyWhatDiffers(t *testing.T) {
 	s, err := series.ParseScenario("x/some.yaml", []byte(`
 about: A sentence.
 rate: 10/s
+consumers: 0x10
 delay: 10s|20s
 slo: ["lateness.p99<=1s", "lost<=0"]
+cancel: {share: 0.5, after: 1s}
+fleet: &two [{driver: dq, count: 2}]
 variants:
   - name: a
+    fleet: *two
+    cancel: {share: 0.25}
   - name: b
     full: true
     rate: 20/s
@@ -378,26 +368,22 @@ variants:
     slo: []
     expect: ["lost>0"]
     fleet: [{count: 3}, {driver: memory, takes: true, from: 1s}]
+  - {name: c, fleet: []}
 `))
 	require.NoError(t, err)
-	require.Equal(t, "some", s.Name)
-	require.Len(t, s.Variants, 2)
+	require.Len(t, s.Variants, 3)
 	a, b := s.Variants[0], s.Variants[1]
-	require.False(t, a.Full)
-	require.Equal(t, "some/a", a.Plan.Name)
-	require.Equal(t, plan.Rate(10), a.Plan.Rate)
-	require.Equal(t, "10s|20s", a.Plan.Delay.String())
-	require.Equal(t, "lateness.p99<=1s", a.SLO[0].String())
-	require.Equal(t, "lost<=0", a.SLO[1].String())
-
-	require.True(t, b.Full)
-	require.Equal(t, plan.Rate(20), b.Plan.Rate)
-	require.Equal(t, "1s", b.Plan.Delay.String())
+	require.Equal(t, []any{"some/a", false, true}, []any{a.Plan.Name, a.Full, b.Full})
+	require.Equal(t, []any{plan.Rate(10), plan.Rate(20), 16}, []any{a.Plan.Rate, b.Plan.Rate, b.Plan.Consumers})
+	require.Equal(t, "10s|20s 1s", a.Plan.Delay.String()+" "+b.Plan.Delay.String())
+	require.Equal(t, "lateness.p99<=1s lost<=0", a.SLO[0].String()+" "+a.SLO[1].String())
 	require.Empty(t, b.SLO)
 	require.Len(t, b.Expected, 1)
+	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, a.Plan.Cancel)
+	require.Len(t, a.Plan.Fleet, 2)
 	require.Len(t, b.Plan.Fleet, 4)
-	require.Equal(t, "driver offers and takes", b.Plan.Fleet[2].String())
-	require.Equal(t, "memory takes from 1s", b.Plan.Fleet[3].String())
+	require.Equal(t, "driver offers and takes, memory takes from 1s", b.Plan.Fleet[2].String()+", "+b.Plan.Fleet[3].String())
+	require.Empty(t, s.Variants[2].Plan.Fleet)
 }
 
 func TestFilesAreStrict(t *testing.T) {
@@ -454,27 +440,6 @@ func TestEverySettingIsAKey(t *testing.T) {
 		}
 		require.EqualError(t, err, "f.yaml:2: "+field.Key+": expected a value")
 	}
-}
-
-// A variant takes back what the file says by an empty list.
-func TestYAMLForms(t *testing.T) {
-	s, err := series.ParseScenario("f.yaml", []byte(`
-about: x
-consumers: 0x10
-cancel: {share: 0.5, after: 1s}
-fleet: &two [{driver: dq, count: 2}]
-variants:
-  - name: a
-    fleet: *two
-    cancel: {share: 0.25}
-  - {name: b, fleet: []}
-`))
-	require.NoError(t, err)
-	a, b := s.Variants[0], s.Variants[1]
-	require.Equal(t, 16, a.Plan.Consumers)
-	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, a.Plan.Cancel)
-	require.Len(t, a.Plan.Fleet, 2)
-	require.Empty(t, b.Plan.Fleet)
 }
 
 func FuzzParse(f *testing.F) {

@@ -200,18 +200,6 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-func TestCrashNamesTheReason(t *testing.T) {
-	p := mustFake(t, "plain")
-	_, err := p.Call(t.Context(), "crash", nil)
-	require.ErrorContains(t, err, "crash was not answered")
-	require.ErrorContains(t, err, "exit status 7")
-	require.ErrorContains(t, err, "its stderr ended with:\nout of memory")
-	require.ErrorAs(t, err, new(*exec.ExitError))
-	_, err = p.Call(t.Context(), "echo", map[string]int{"value": 1})
-	require.ErrorContains(t, err, "out of memory")
-	require.ErrorContains(t, p.Close(), "exit status 7")
-}
-
 // Close names breaches of the protocol.
 func TestFaultsAreNamed(t *testing.T) {
 	for mode, want := range map[string]string{
@@ -236,6 +224,11 @@ func TestFaultsAreNamed(t *testing.T) {
 	p := mustFake(t, "exits with 3")
 	p.Kill()
 	require.NoError(t, p.Close(), "it was killed on purpose")
+	p = mustFake(t, "plain")
+	_, err := p.Call(t.Context(), "crash", nil)
+	require.ErrorContains(t, err, "crash was not answered")
+	require.ErrorContains(t, err, "exit status 7; its stderr ended with:\nout of memory")
+	require.ErrorAs(t, err, new(*exec.ExitError))
 }
 
 func TestProgramThatCannotServe(t *testing.T) {

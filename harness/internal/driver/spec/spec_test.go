@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,38 +180,30 @@ func TestMemoryTakersThatGiveUpLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 500
 		q := openMemory(t)
-		ctx, cancel := context.WithCancel(context.Background())
-		var takers sync.WaitGroup
-		var mu sync.Mutex
-		late := map[time.Duration]int{}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		taken := make(chan time.Duration, 2*messages)
 		for patience := range 8 {
-			takers.Go(func() {
+			go func() {
 				for ctx.Err() == nil {
 					short, stop := context.WithTimeout(ctx, time.Duration(patience+1)*7*time.Millisecond)
-					value, err := q.Take(short)
+					if value, err := q.Take(short); err == nil {
+						due, _ := time.Parse(time.RFC3339Nano, string(value))
+						taken <- time.Since(due)
+					}
 					stop()
-					if err != nil {
-						continue
-					}
-					due, err := time.Parse(time.RFC3339Nano, string(value))
-					mu.Lock()
-					if err != nil {
-						late[-1]++
-					}
-					late[time.Since(due)]++
-					mu.Unlock()
 				}
-			})
+			}()
 		}
 		for i := range messages {
 			delay := time.Duration(i*37%messages) * 10 * time.Millisecond
-			due := time.Now().Add(delay)
-			require.NoError(t, q.Offer(ctx, []byte(due.Format(time.RFC3339Nano)), delay))
+			require.NoError(t, q.Offer(ctx, []byte(time.Now().Add(delay).Format(time.RFC3339Nano)), delay))
 		}
-		time.Sleep(6 * time.Second)
-		cancel()
-		takers.Wait()
-		require.Equal(t, map[time.Duration]int{0: messages}, late)
+		<-ctx.Done()
+		require.Len(t, taken, messages)
+		for range messages {
+			require.Zero(t, <-taken)
+		}
 	})
 }
 
