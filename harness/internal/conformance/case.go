@@ -36,7 +36,7 @@ type Case struct {
 	Faithful  bool           `yaml:"faithful"`   // makes dq follow Redisson's timing, where timing is the case
 	Slow      bool           `yaml:"slow"`       // it waits for seconds
 	Trace     string         `yaml:"no-trace"`   // why there is no comparison with the recording; empty for an exact one
-	// KnownFailing maps drivers, "dq" or "redisson:3.13.0" or "*", to the reason why they fail the case. They must fail it.
+	// KnownFailing maps names of drivers to the reason why they fail the case. They must fail it.
 	KnownFailing map[string]string `yaml:"known-failing"`
 	Steps        []*Step           `yaml:"steps"`
 	Expect       Expect            `yaml:"expect"`

@@ -3,6 +3,7 @@ package conformance
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,9 @@ func requireStep(t *testing.T, s *Step, place ...any) {
 	judged, answers := !s.Returns.IsZero() || s.Error != "", s.Call != "" || s.Await != ""
 	require.False(t, judged && (s.Anything != "" || s.Async != "") || !answers && (judged || s.Anything != ""), place...)
 	require.Equal(t, s.Pause != 0, s.Because != "", place...)
+	if s.Redis != nil { // a shared server begins without scripts
+		require.Regexp(t, "^([LR]PUSH|SET|ZADD|ZREM|DEL|PUBLISH|CLIENT KILL TYPE|SCRIPT FLUSH) ", strings.Join(s.Redis, " ")+" ", place...)
+	}
 	if s.Open != nil {
 		require.Contains(t, []string{"", "beside"}, s.Open.By, place...)
 	}

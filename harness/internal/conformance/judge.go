@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,11 +96,11 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result.Statements = spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
 		return (slices.Contains(s.Cases, c.ID) || s.ID == c.Source) && s.Releases.Contain(r.Release)
 	}))
-	if why := r.forbidden(c); why != "" {
-		result.Status, result.Detail = Skip, why
+	if r.unseen != "" && slices.ContainsFunc(c.Steps, func(s *Step) bool { return kills(s.Redis) }) {
+		result.Status, result.Detail = Skip, "it ends connections of the program, which only MONITOR tells apart"
 		return result
 	}
-	known, takeOut := c.knownFailing(r.hello), "known-failing at "+result.Place
+	known, takeOut := c.KnownFailing[r.hello.Name], "known-failing at "+result.Place
 	if reason, listed := r.Baseline[c.ID]; listed {
 		known, takeOut, result.baseline = reason, "the baseline", reason
 	}
@@ -196,18 +195,6 @@ func (s *Step) capability() string {
 		}
 	}
 	return s.Call
-}
-
-// knownFailing returns the reason why an implementation fails the case, or "".
-func (c *Case) knownFailing(hello program.Hello) string {
-	for pattern, reason := range c.KnownFailing {
-		for _, name := range []string{hello.Name, hello.Name + ":" + hello.Version} {
-			if ok, err := path.Match(pattern, name); err == nil && ok {
-				return reason
-			}
-		}
-	}
-	return ""
 }
 
 // delayTolerance is wide: offBy judges each due time by its call. It finds a recording of another delay than the case's.

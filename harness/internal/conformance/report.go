@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -154,8 +157,9 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 		}
 	}
 	for _, section := range order {
+		var text bytes.Buffer
 		file := filepath.Join(dir, section+".monitor")
-		if err := bySection[section].WriteFile(file); err != nil {
+		if err := errors.Join(bySection[section].Write(&text), run.WriteWhole(file, text.Bytes())); err != nil {
 			return files, err
 		}
 		files = append(files, file)

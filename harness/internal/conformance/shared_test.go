@@ -163,20 +163,6 @@ func TestForeignSubscriberIsNotKilled(t *testing.T) {
 	require.IsType(t, &goredis.Message{}, message)
 }
 
-func TestCommandsThatReachOthersAreNotSent(t *testing.T) {
-	t.Parallel()
-	runner := sharedRunner(t, somebodys(t))
-	defer runner.Close()
-	for command, want := range map[string]string{
-		"[CONFIG, SET, maxmemory, 1mb]": "it sends CONFIG", "[flushdb]": "it sends FLUSHDB", "[CLIENT, PAUSE, 100]": "it sends CLIENT PAUSE",
-	} {
-		c := parsed(t, strings.Replace(offersOne, "    steps:\n", "    steps:\n      - redis: "+command+"\n", 1))
-		result := runner.Judge(t.Context(), c, nil)
-		require.Equal(t, Skip, result.Status, command)
-		require.Contains(t, result.Detail, want)
-	}
-}
-
 // A server without MONITOR is judged by replies and keys. Keys of others stay.
 func TestServerWithoutMonitor(t *testing.T) {
 	t.Parallel()

@@ -17,12 +17,12 @@ import (
 // clients are healthy.
 func breaches(timeline *trace.Timeline, lines []trace.Line, own func(peer string) bool, release wire.Release, healthy int64) (all []trace.Breach) {
 	timeline.Live = true
-	for _, l := range lines {
-		if timeline.Live && l.Time > healthy {
+	for _, c := range trace.Group(lines) {
+		if timeline.Live && c.Time > healthy {
 			all = append(all, timeline.Until(healthy)...)
 			timeline.Live = false
 		}
-		all = append(all, timeline.Add(l, own(l.Peer))...)
+		all = append(all, timeline.Add(c, own(c.Peer))...)
 	}
 	if timeline.Live {
 		all = append(all, timeline.Until(healthy)...)
@@ -48,16 +48,25 @@ func Rules(name string) (func(*trace.Line) []trace.Breach, error) {
 		return nil, fmt.Errorf("--release: %w", err)
 	}
 	const apart = 60_000 // ms between the clocks of two hosts
-	timeline := trace.NewTimeline()
+	timeline, calls := trace.NewTimeline(), trace.Scanner{}
 	return func(l *trace.Line) (broken []trace.Breach) {
-		if l == nil || strings.HasPrefix(l.Name(), "flush") {
-			broken, timeline = timeline.End(), trace.NewTimeline()
+		ends := l == nil || strings.HasPrefix(l.Name(), "flush")
+		var c *trace.Call
+		if ends {
+			c = calls.End()
 		} else {
 			line := *l
-			if line.Args = slices.Clone(l.Args); !line.Inner() && !strings.HasPrefix(line.Peer, "127.0.0.1:") {
+			line.Args = slices.Clone(l.Args)
+			c = calls.Add(line)
+		}
+		if c != nil {
+			if !c.Line.Inner() && !strings.HasPrefix(c.Peer, "127.0.0.1:") {
 				timeline.Off = apart
 			}
-			broken = timeline.Add(line, true)
+			broken = timeline.Add(*c, true)
+		}
+		if ends {
+			broken, timeline = append(broken, timeline.End()...), trace.NewTimeline()
 		}
 		return slices.DeleteFunc(holding(broken, release), func(b trace.Breach) bool { return b.Late })
 	}, nil

@@ -299,24 +299,6 @@ func TestReadNamesTheBadLine(t *testing.T) {
 	}
 }
 
-func TestWriteFileIsWhole(t *testing.T) {
-	rec, err := Read([]byte(sample), "a.monitor")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "b.monitor")
-	require.NoError(t, rec.WriteFile(path))
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, sample, string(got))
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, files, 1)
-
-	require.Error(t, rec.WriteFile(filepath.Join(dir, "absent", "b.monitor")))
-	_, err = ReadFile(t.Context(), filepath.Join(dir, "absent.monitor"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
 func TestReadTree(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a"), 0o755))

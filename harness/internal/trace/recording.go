@@ -28,7 +28,6 @@ package trace
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -203,21 +202,6 @@ func (r *Recording) Write(w io.Writer) error {
 		out.WriteByte('\n')
 	}
 	return out.Flush()
-}
-
-// WriteFile writes the recording to path whole or not at all: a reader never sees half a file.
-func (r *Recording) WriteFile(path string) error {
-	var text bytes.Buffer
-	next := path + ".new"
-	err := errors.Join(r.Write(&text), os.WriteFile(next, text.Bytes(), 0o644))
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
-		os.Remove(next)
-		return fmt.Errorf("the recording cannot be written: %w", err)
-	}
-	return nil
 }
 
 // ReadTree reads the recording at path or, where path is a folder, every *.monitor file below it. The keys are

@@ -106,7 +106,7 @@ type Breach struct {
 	Late bool
 }
 
-// Timeline replays lines on a model of the queues that they name and holds each step against the rules.
+// Timeline replays calls on a model of the queues that they name and holds each step against the rules.
 type Timeline struct {
 	// Off is how far the clocks of the server and of its clients may differ, in ms.
 	Off int64
@@ -118,8 +118,6 @@ type Timeline struct {
 	keys   *Keyspace
 	all    []*Queue
 	queues map[Key]*Queue // by each of their keys
-	call   []Line         // of which more inner lines may come
-	own    bool           // call is judged
 	multi  map[string][]Line
 	missed []Call  // of scripts that the server did not know
 	steps  []*Step // of the call under way, one for each queue
@@ -137,40 +135,10 @@ func NewTimeline(names ...wire.Names) *Timeline {
 	return t
 }
 
-// Add takes over the next line and returns what was broken before it. Own lines are judged; others only count.
-func (t *Timeline) Add(l Line, own bool) []Breach {
-	if l.Inner() && len(t.call) > 0 {
-		t.call = append(t.call, l)
-		return nil
-	}
-	broken := t.Until(l.Time)
-	t.call, t.own = []Line{l}, own
-	return broken
-}
-
-// Until takes over that no further line has come up to an instant, in Unix microseconds.
-func (t *Timeline) Until(now int64) []Breach {
-	t.broken = nil
-	t.flush()
-	t.now = now
-	t.late()
-	return t.broken
-}
-
-// End takes over that no line follows, and returns what was broken.
-func (t *Timeline) End() []Breach {
-	t.Until(t.now)
-	t.forget(soon)
-	return t.broken
-}
-
-// flush applies the call under way.
-func (t *Timeline) flush() {
-	if len(t.call) == 0 {
-		return
-	}
-	c := newCall(t.call[0])
-	c.Inner, t.call = t.call[1:], nil
+// Add takes over the next call and returns what it breaks, and what did not come before it in time. Own calls are judged; others
+// only count.
+func (t *Timeline) Add(c Call, own bool) []Breach {
+	t.Until(c.Time)
 	queued, inTransaction := t.multi[c.Peer]
 	switch name := c.Name(); {
 	case name == "multi":
@@ -178,17 +146,32 @@ func (t *Timeline) flush() {
 	case name == "exec" || name == "discard":
 		delete(t.multi, c.Peer)
 		if name == "exec" && len(queued) > 0 {
-			t.step(c, queued)
+			t.step(c, queued, own)
 		}
 	case inTransaction:
 		t.multi[c.Peer] = append(queued, c.commands()...)
 	default:
-		t.step(c, c.commands())
+		t.step(c, c.commands(), own)
 	}
+	return t.broken
+}
+
+// Until takes over that no further call has come up to an instant, in Unix microseconds.
+func (t *Timeline) Until(now int64) []Breach {
+	t.broken, t.now = nil, now
+	t.late()
+	return t.broken
+}
+
+// End takes over that no call follows, and returns what was broken.
+func (t *Timeline) End() []Breach {
+	t.Until(t.now)
+	t.forget(soon)
+	return t.broken
 }
 
 // step applies what one call does at once, and judges it.
-func (t *Timeline) step(c Call, lines []Line) {
+func (t *Timeline) step(c Call, lines []Line, own bool) {
 	t.steps = nil
 	for _, l := range lines {
 		var named []*Queue
@@ -215,12 +198,12 @@ func (t *Timeline) step(c Call, lines []Line) {
 	}
 	for _, s := range t.steps {
 		s.Call = c
-		if t.own {
+		if own {
 			t.judge(s)
 		}
 		t.remind(s)
 	}
-	if t.own {
+	if own {
 		t.judgeMisses(c)
 	}
 }

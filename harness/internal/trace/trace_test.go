@@ -305,8 +305,8 @@ func TestLiveness(t *testing.T) {
 		timeline := trace.NewTimeline(wire.NamesOf("orders"))
 		timeline.Live = true
 		var broken []trace.Breach
-		for _, l := range parse(t, c.text).Lines {
-			broken = append(broken, timeline.Add(l, true)...)
+		for _, call := range trace.Group(parse(t, c.text).Lines) {
+			broken = append(broken, timeline.Add(call, true)...)
 		}
 		broken = append(broken, timeline.Until(6_000_000)...)
 		found := ""
