@@ -81,16 +81,16 @@ func ClockOfEnvironment() clock.Clock {
 	return c
 }
 
-// moved is a clock that is ahead of another. Its timers follow when it is moved, as timers of the kernel's wall clock do.
+// moved is a clock that is ahead of another. When it is moved its timers wake whoever waits, to look at the clock again.
 type moved struct {
 	clock.Clock
 
-	mu    sync.Mutex // guards the rest, and the order of the timers' resets
-	ahead time.Duration
-	set   map[*movedTimer]time.Time
+	mu     sync.Mutex
+	ahead  time.Duration
+	timers map[clock.Timer]struct{}
 }
 
-func newMoved(c clock.Clock) *moved { return &moved{Clock: c, set: map[*movedTimer]time.Time{}} }
+func newMoved(c clock.Clock) *moved { return &moved{Clock: c, timers: map[clock.Timer]struct{}{}} }
 
 func (c *moved) move(ahead time.Duration) {
 	c.mu.Lock()
@@ -99,8 +99,8 @@ func (c *moved) move(ahead time.Duration) {
 		return
 	}
 	c.ahead = ahead
-	for t, at := range c.set {
-		t.Timer.Reset(at.Add(-ahead))
+	for t := range c.timers {
+		t.Reset(c.Clock.Now())
 	}
 }
 
@@ -111,28 +111,30 @@ func (c *moved) Now() time.Time {
 	return c.Clock.Now().Round(0).Add(c.ahead)
 }
 
-func (c *moved) NewTimer() clock.Timer { return &movedTimer{c.Clock.NewTimer(), c} }
+func (c *moved) NewTimer() clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.Clock.NewTimer()
+	c.timers[t] = struct{}{}
+	return movedTimer{t, c}
+}
 
 type movedTimer struct {
 	clock.Timer
 	clock *moved
 }
 
-func (t *movedTimer) Reset(at time.Time) {
+func (t movedTimer) Reset(at time.Time) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	t.clock.set[t] = at
 	t.Timer.Reset(at.Add(-t.clock.ahead))
 }
 
-func (t *movedTimer) Stop()  { t.end(t.Timer.Stop) }
-func (t *movedTimer) Close() { t.end(t.Timer.Close) }
-
-func (t *movedTimer) end(stop func()) {
+func (t movedTimer) Close() {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	delete(t.clock.set, t)
-	stop()
+	delete(t.clock.timers, t.Timer)
+	t.Timer.Close()
 }
 
 // Epoch turns instants into Unix time by the monotonic clock, so that a step of the wall clock during a run shifts no lateness.
