@@ -68,7 +68,7 @@ func ClockOfEnvironment() clock.Clock {
 	if path == "" {
 		return clock.System()
 	}
-	c := newMoved(clock.System())
+	c := &moved{Clock: clock.System()}
 	go func() {
 		for ; ; time.Sleep(clockEvery) {
 			text, err := os.ReadFile(path)
@@ -84,13 +84,11 @@ func ClockOfEnvironment() clock.Clock {
 // moved is a clock that is ahead of another. When it is moved its timers wake whoever waits, to look at the clock again.
 type moved struct {
 	clock.Clock
+	timers sync.Map // of Clock
 
-	mu     sync.Mutex
-	ahead  time.Duration
-	timers map[clock.Timer]struct{}
+	mu    sync.Mutex
+	ahead time.Duration
 }
-
-func newMoved(c clock.Clock) *moved { return &moved{Clock: c, timers: map[clock.Timer]struct{}{}} }
 
 func (c *moved) move(ahead time.Duration) {
 	c.mu.Lock()
@@ -99,9 +97,10 @@ func (c *moved) move(ahead time.Duration) {
 		return
 	}
 	c.ahead = ahead
-	for t := range c.timers {
-		t.Reset(c.Clock.Now())
-	}
+	c.timers.Range(func(_, timer any) bool {
+		timer.(clock.Timer).Reset(c.Clock.Now()) //nolint:forcetypeassert // only NewTimer stores
+		return true
+	})
 }
 
 // Now loses the monotonic reading, which would hide that the wall clock was moved.
@@ -112,11 +111,9 @@ func (c *moved) Now() time.Time {
 }
 
 func (c *moved) NewTimer() clock.Timer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.Clock.NewTimer()
-	c.timers[t] = struct{}{}
-	return movedTimer{t, c}
+	t := movedTimer{c.Clock.NewTimer(), c}
+	c.timers.Store(t, t.Timer)
+	return t
 }
 
 type movedTimer struct {
@@ -131,9 +128,7 @@ func (t movedTimer) Reset(at time.Time) {
 }
 
 func (t movedTimer) Close() {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	delete(t.clock.timers, t.Timer)
+	t.clock.timers.Delete(t)
 	t.Timer.Close()
 }
 

@@ -420,7 +420,7 @@ func FuzzParse(f *testing.F) {
 func TestTimersFollowTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		c := newMoved(clock.Runtime())
+		c := &moved{Clock: clock.Runtime()}
 		timer := c.NewTimer()
 		defer timer.Close()
 		for _, step := range []struct{ by, took time.Duration }{{59 * time.Minute, time.Minute}, {-time.Minute, 2 * time.Hour}} {
