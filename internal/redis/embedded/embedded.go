@@ -7,11 +7,11 @@
 // server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls, and
 // commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
 //
-// Differences from Redis: MULTI queues commands that Redis refuses; numbers out of range and options that exclude each other, such as
-// NX with XX, are taken; a list that is rotated by RPOPLPUSH loses its time to live; scores above 1e17 and fractions are written with the
-// fewest digits; numbers as text, patterns, math.random and the texts of Lua's own errors follow gopher-lua; GT and LT of an expiry take two
-// times within 3 ms for different ones; pcall(redis.call) gives an error as a table; scripts may replace globals and functions that there are; ARGV[n] as the limit of a for is read as a number in a
-// quoted text too.
+// Differences from Redis: numbers out of range and options that exclude each other, such as NX with XX, are taken; a list that is rotated
+// by RPOPLPUSH loses its time to live; scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
+// math.random and the texts of Lua's own errors follow gopher-lua; GT and LT of an expiry take two times within 3 ms for different ones;
+// pcall(redis.call) gives an error as a table; scripts may replace globals and functions that there are; ARGV[n] as the limit of a for is
+// read as a number in a quoted text too.
 package embedded
 
 import (
@@ -142,11 +142,12 @@ func (e *Server) serve(c *client) {
 			continue
 		}
 		e.mu.Lock()
-		w := e.command(c, args)
+		e.command(c, args)
 		e.serveWaiters()
 		e.mu.Unlock()
-		if w != nil {
-			e.await(c, w, in)
+		if w := c.blocked; w != nil {
+			c.blocked = nil
+			e.await(w, in)
 		}
 		if c.peer.Closed() {
 			return
@@ -164,95 +165,52 @@ func (e *Server) forget(c *client) {
 	c.finish()
 }
 
-// command runs one command, or queues it in a transaction. A blocking pop that finds nothing gives the waiter to wait for.
-func (e *Server) command(c *client, args []string) *waiter {
-	name := strings.ToUpper(args[0])
+// command runs one command, refuses it, or queues it in a transaction.
+func (e *Server) command(c *client, args []string) {
 	if e.hooks.Answer != nil {
 		if reply := e.hooks.Answer(c.addr, args); reply != "" {
 			c.send([]byte(reply))
-			return nil
+			return
 		}
 	}
-	if c.inTx && !endsTx[name] {
-		c.queued = append(c.queued, args)
-		c.send([]byte("+QUEUED\r\n"))
-		return nil
-	}
+	cmd, refusal := e.lookup(args)
 	switch {
-	case name == "MULTI" && len(args) == 1:
-		reply := "-ERR MULTI calls can not be nested\r\n"
-		if !c.inTx {
-			c.inTx, reply = true, "+OK\r\n"
+	case refusal != "":
+		if c.tx != nil {
+			c.tx.refused = true
 		}
-		c.send([]byte(reply))
-		e.feed(c, args)
-	case name == "EXEC" && len(args) == 1 && c.inTx:
-		e.exec(c, args)
-	case name == "DISCARD" && len(args) == 1 && c.inTx:
-		c.inTx, c.queued = false, nil
-		c.send([]byte("+OK\r\n"))
-		e.feed(c, args)
+		c.send([]byte("-" + refusal + "\r\n"))
+	case c.tx != nil && !cmd.is('t'):
+		c.tx.queued = append(c.tx.queued, args)
+		c.send([]byte("+QUEUED\r\n"))
 	default:
-		reply, w := e.run(c, args)
-		c.send(reply)
-		return w
+		c.send(e.run(c, cmd, args))
 	}
-	return nil
 }
 
-// run executes one command outside the queueing of transactions, counts it and shows it to the monitors.
-func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
-	name := strings.ToUpper(args[0])
-	isScript := scriptCommands[name] && len(args) > 2
+// run executes one command of a client, a transaction or a script, counts it and shows it to the monitors. The reply is valid until the
+// client's next command; it is empty if the client is blocked, and after EXEC and SUBSCRIBE, which send their own.
+func (e *Server) run(c *client, cmd command, args []string) (reply []byte) {
+	isScript := strings.HasPrefix(cmd.name, "eval")
 	if isScript {
-		e.feed(c, args) // before the commands the script calls
+		e.feed(c, cmd, args) // before the commands the script calls
 	}
 	c.peer.reply.Reset()
-	switch {
-	case isScript:
-		e.machine.eval(c, name, args)
-	case blockingPops[name]:
-		w = e.pop(c, args)
-	case name == "MONITOR":
-		e.monitors[c] = true
-		c.peer.WriteOK()
-	case name == "SCRIPT":
-		e.machine.script(c, args)
-	case name == "CLIENT":
-		e.client(c, args)
-	case name == "CONFIG" && len(args) > 2 && strings.EqualFold(args[1], "GET"): // there are no settings
-		c.peer.WriteMapLen(0)
-	case name == "CONFIG":
-		c.peer.WriteError("ERR the embedded server has no " + oneLineText.Replace(strings.Join(args[:min(2, len(args))], " ")))
-	case name == "INFO":
-		c.peer.WriteBulk(e.info())
-	case name == "HELLO":
-		e.hello(c, args)
-	case !e.srv.IsRegisteredCommand(name):
-		c.peer.WriteRaw(unknownCommand(args))
-	case (name == "SUBSCRIBE" || name == "PSUBSCRIBE") && len(args) > 1:
-		c.news.Block(func(*mini.Writer) { c.news.Ctx, c.news.Resp3 = c.peer.Ctx, c.peer.Resp3 }) // another client may publish
-		e.dispatch(c.news, args)
-		c.news.Flush()
-		c.peer.Ctx = c.news.Ctx
-	default:
-		e.dispatch(c.peer.Peer, args)
-	}
-	reply = c.peer.replied(name)
-	if name == "SELECT" && string(reply) == "+OK\r\n" {
+	e.execute(c, cmd, args)
+	reply = c.peer.replied(args[0])
+	if cmd.name == "select" && string(reply) == "+OK\r\n" {
 		c.db = args[1]
 	}
-	rejected := isRejection(reply)
-	if !isScript && !rejected {
-		e.feed(c, args)
+	if !isScript {
+		e.feed(c, cmd, args)
 	}
-	if !rejected {
-		e.count(args, reply)
+	if e.calls[cmd.name]++; cmd.is('w') && len(reply) > 0 && string(reply) != "$-1\r\n" {
+		e.writes++
 	}
-	if e.hooks.Ran != nil {
+	if e.hooks.Ran != nil && c != e.machine.client {
 		e.hooks.Ran(c.addr, args, reply)
 	}
-	return reply, w
+	return reply
 }
 
 // Writes counts the commands that may have written, including the commands of scripts. While it does not change,
@@ -276,56 +234,26 @@ func (e *Server) Do(args ...string) []byte {
 	return e.aside(nil, args)
 }
 
-// dispatch hands a command to miniredis.
-func (e *Server) dispatch(p *mini.Peer, args []string) {
-	if name := strings.ToUpper(args[0]); lacking[name] {
-		p.WriteError("ERR the embedded server has no " + name)
-		return
+// aside runs commands with a connection's state and gives the last reply instead of sending it.
+func (e *Server) aside(state any, commands ...[]string) []byte {
+	p := newPeer(state)
+	for _, args := range commands {
+		p.reply.Reset()
+		e.srv.Dispatch(p.Peer, args)
+		p.Flush()
 	}
-	e.srv.Dispatch(p, args)
-}
-
-// ask runs a command and returns its reply, which is valid until the peer's next command.
-func (e *Server) ask(p *peer, args []string) []byte {
-	p.reply.Reset()
-	e.dispatch(p.Peer, args)
-	return p.replied(strings.ToUpper(args[0]))
-}
-
-// isRejection reports errors from before a command runs. Redis neither shows such a command to monitors nor
-// counts it as a call.
-func isRejection(reply []byte) bool {
-	s := string(reply[:min(len(reply), 40)])
-	return strings.HasPrefix(s, "-ERR wrong number of arguments") || strings.HasPrefix(s, "-ERR unknown ")
-}
-
-// unknownCommand is Redis 7's refusal, with the first 128 bytes of arguments.
-func unknownCommand(args []string) string {
-	some := ""
-	for _, a := range args[1:] {
-		if len(some) < 128 {
-			some += "'" + a[:min(len(a), 128-len(some))] + "' "
-		}
-	}
-	return oneLineText.Replace(fmt.Sprintf("-ERR unknown command '%.128s', with args beginning with: %s", args[0], some)) + "\r\n"
+	return p.replied(commands[len(commands)-1][0])
 }
 
 // oneLineText keeps an argument from breaking the protocol's error line.
 var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
-
-// lacking are commands that would block every client inside miniredis, make it allocate or loop without end, or that it runs in another way
-// than Redis.
-var lacking = map[string]bool{
-	"BITFIELD": true, "BLMPOP": true, "BZMPOP": true, "BZPOPMAX": true, "BZPOPMIN": true, "COMMAND": true, "DUMP": true, "HRANDFIELD": true, "RESTORE": true,
-	"SETBIT": true, "SETRANGE": true, "SRANDMEMBER": true, "XREAD": true, "XREADGROUP": true, "ZINCRBY": true, "ZRANDMEMBER": true, "ZUNIONSTORE": true,
-}
 
 // exponent finds a whole score of less than 1e17, such as a time in ms, that miniredis writes with an exponent.
 var exponent = regexp.MustCompile(`\$\d+\r\n(-?\d(?:\.\d+)?e\+(?:0\d|1[0-6]))\r\n`)
 
 // wholeScores writes scores as Redis does, with all their digits.
 func wholeScores(name string, reply []byte) []byte {
-	if name[:min(len(name), 1)] != "Z" || !bytes.Contains(reply, []byte("e+")) {
+	if !strings.EqualFold(name[:min(len(name), 1)], "z") || !bytes.Contains(reply, []byte("e+")) {
 		return reply
 	}
 	return exponent.ReplaceAllFunc(reply, func(bulk []byte) []byte {

@@ -162,9 +162,10 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 		{"config", "get", "none"}, {"client", "setname", "me"}, {"CLIENT", "GETNAME"},
 		{"multi"}, {"set", "a", "1"}, {"eval", `return redis.call("get",KEYS[1])`, "1", "a"}, {"Exec"},
 		{"MULTI"}, {"set", "a", "2"}, {"multi"}, {"discard"}, {"exec"}, {"get", "a"},
+		{"multi"}, {"set", "a", "3"}, {"get"}, {"set", "a", "4"}, {"exec"}, {"get", "a"}, {"exec"}, {"multi"}, {"nosuch", "x"}, {"Discard"}, {"multi"}, {"client"}, {"EXEC"}, {"multi"}, {"client", "nosuch"}, {"EXEC"},
+		{"watch", "a"}, {"multi"}, {"watch", "a"}, {"incr", "z"}, {"exec"}, {"ping", "a", "b"}, {"auth", "secret"}, {"multi"}, {"BLPOP", "none", "0"}, {"exec"},
 		{"zadd", "z", "1786000000000", "m", "0.5", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
 		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
-		{"set", "u", "1"},
 		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "a", "1"},
 		{"BRPOPLPUSH", "none", "b", "0.01"}, {"rpush", "l", "1", "2"}, {"blpop", "none", "l", "0"}, {"brpop", "l", "0"}, {"client", "unblock", "99999"},
 		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"},
@@ -181,7 +182,7 @@ func TestScriptsAnswerAsInRedis(t *testing.T) {
 	}
 	for _, body := range []string{
 		`return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
-		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`,
+		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`, `return redis.call("client","id")`, `return redis.call("publish","c")`,
 		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, `return ("ab"):rep(3)`, `redis.call("set","e",-math.huge) return {redis.call("get","e"), math.huge == 1/0}`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
 		`return {1,"two",{3,false},4.9}`, `return {ok="fine"}`, "return nothing", "return os",
 		"\nstring.foo = 1", "x = 1", `return redis.call("get","a")`,
@@ -190,7 +191,7 @@ func TestScriptsAnswerAsInRedis(t *testing.T) {
 		`redis.call("set","a",1.5) redis.call("set","b",3) redis.call("set","c",1786e9) redis.call("set","d",0.1) return redis.call("mget","a","b","c","d")`,
 		`redis.call("select",2) redis.call("set","b","2") return redis.call("get","b")`,
 		"local t = {} for i = 1, 7000 do t[i] = i end return {unpack(t)}", `local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return f(5000)`,
-		"return redis.REDIS_VERSION", `return {string.format("%.0f %04x", 1786000000000, 10), redis.acl_check_cmd("set", "a", "b")}`,
+		`return {redis.REDIS_VERSION, string.format("%.0f %04x", 1786000000000, 10), redis.acl_check_cmd("set", "a", "b")}`,
 		"local t = {3, 1, 2} table.sort(t) table.insert(t, 9) table.remove(t, 1) return t", `return {redis.sha1hex("a"), string.format("%d %s %5.1f", 3, "x", 2.25)}`,
 	} {
 		commands = append(commands, []string{"eval", body, "0"})
@@ -219,9 +220,11 @@ func TestRefusesByName(t *testing.T) {
 	} {
 		require.Contains(t, c.do("EVAL", body, "0"), "-ERR user_script:1: the embedded server "+name)
 	}
-	for _, command := range []string{"COMMAND", "BZPOPMIN", "XREAD", "SETRANGE", "HRANDFIELD"} {
+	for _, command := range []string{"COMMAND", "BZPOPMIN", "XREAD", "XLEN", "GEOADD", "SETRANGE", "HRANDFIELD"} {
 		require.Equal(t, "-ERR the embedded server has no "+command, c.do(command, "a", "4294967295000", "b"))
 	}
+	require.Equal(t, "+OK -ERR the embedded server has no XADD", c.do("MULTI")+" "+c.do("xadd", "s", "*", "a", "1"))
+	require.Equal(t, "-EXECABORT Transaction discarded because of previous errors.", c.do("EXEC"))
 	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
 	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
 }

@@ -31,11 +31,11 @@ type machine struct {
 	state   *lua.LState
 	globals *lua.LTable
 	bodies  map[string]string // by SHA-1
-	peer    *peer             // for the commands of scripts
+	client  *client           // sends the commands of scripts
 	limit   time.Duration     // of one script; 0 is for ever
 
 	// The running script.
-	sha, db  string
+	body     string
 	readOnly bool
 }
 
@@ -45,7 +45,7 @@ var absent = []string{"_printregs", "bit", "cjson", "cmsgpack", "collectgarbage"
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
-	m := &machine{server: e, state: l, globals: l.G.Global, limit: limit, bodies: map[string]string{}, peer: newPeer(nil)}
+	m := &machine{server: e, state: l, globals: l.G.Global, limit: limit, bodies: map[string]string{}, client: &client{addr: "lua", peer: newPeer(nil)}}
 	for name, open := range map[string]lua.LGFunction{
 		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
 	} {
@@ -60,7 +60,8 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	tonumber := m.globals.RawGetString("tonumber").(*lua.LFunction)
 	m.globals.RawSetString("tonumber", l.NewFunction(func(l *lua.LState) int { return luaToNumber(l, tonumber) }))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
-		"call": m.call, "pcall": m.pcall,
+		"call":          func(l *lua.LState) int { return raise(l, m.command(l)) },
+		"pcall":         func(l *lua.LState) int { l.Push(m.command(l)); return 1 },
 		"acl_check_cmd": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 }, // every user may run every command
 		"sha1hex":       func(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 },
 		"error_reply":   func(l *lua.LState) int { l.Push(replyTable(l, "err", l.CheckString(1))); return 1 },
@@ -71,25 +72,27 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	m.globals.RawSetString("struct", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack}))
 
 	for _, library := range []string{"math", "redis", "string", "struct", "table"} {
-		m.globals.RawGetString(library).(*lua.LTable).Metatable = m.missing(func(name string) string { return "the embedded server has no " + library + "." + name })
+		m.seal(m.globals.RawGetString(library).(*lua.LTable), "the embedded server has no "+library+".%s")
 	}
-	m.globals.Metatable = m.missing(func(name string) string {
-		if slices.Contains(absent, name) {
-			return "the embedded server has no " + name
-		}
-		return "Script attempted to access nonexistent global variable '" + name + "'"
-	})
+	m.seal(m.globals, "Script attempted to access nonexistent global variable '%s'")
 	return m
 }
 
-// missing returns a metatable that refuses to read or write a name that a table lacks.
-func (m *machine) missing(text func(name string) string) *lua.LTable {
+// seal refuses to read or write a name that a table lacks.
+func (m *machine) seal(table *lua.LTable, refusal string) {
 	t := m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{
-		"__index":    func(l *lua.LState) int { l.RaiseError("%s", text(l.ToStringMeta(l.Get(2)).String())); return 0 },
+		"__index": func(l *lua.LState) int {
+			name, text := l.ToStringMeta(l.Get(2)).String(), refusal
+			if slices.Contains(absent, name) {
+				text = "the embedded server has no %s"
+			}
+			l.RaiseError(text, name)
+			return 0
+		},
 		"__newindex": func(l *lua.LState) int { l.RaiseError("Attempt to modify a readonly table"); return 0 },
 	})
 	t.RawSetString("__metatable", lua.LFalse)
-	return t
+	table.Metatable = t
 }
 
 // compiled has the programs of all servers of this process by their text.
@@ -108,56 +111,51 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 		return p.(*lua.FunctionProto), nil
 	}
 	parsed, err := parse.Parse(strings.NewReader(forLimit.ReplaceAllString(text, "${1}tonumber($2)")), chunk)
-	if err != nil {
-		return nil, err
-	}
-	p, err := lua.Compile(parsed, chunk)
 	if err == nil {
-		compiled.Store(text, p)
+		var p *lua.FunctionProto
+		if p, err = lua.Compile(parsed, chunk); err == nil {
+			compiled.Store(text, p)
+			return p, nil
+		}
 	}
-	return p, err
+	return nil, fmt.Errorf("ERR Error compiling script (new function): %s", oneLineText.Replace(err.Error()))
 }
 
-// run runs a program and writes its result to p.
-func (m *machine) run(p *peer, program *lua.FunctionProto, keys, args []string) (err error) {
+// run runs a client's program and writes its result.
+func (m *machine) run(c *client, program *lua.FunctionProto, keys, args []string) error {
 	l := m.state
-	m.peer.Ctx = nil // database 0, no watched key
-	if m.db != "0" {
-		m.server.ask(m.peer, []string{"SELECT", m.db})
+	m.client.db, m.client.peer.Ctx = c.db, nil // no watched key
+	if c.db != "0" {
+		m.server.srv.Dispatch(m.client.peer.Peer, []string{"SELECT", c.db})
 	}
 	m.globals.RawSetString("KEYS", list(l, keys))
 	m.globals.RawSetString("ARGV", list(l, args))
 	if m.limit > 0 {
-		ctx, end := context.WithTimeoutCause(context.Background(), m.limit, fmt.Errorf("the embedded server ended the script after %s", m.limit))
+		ctx, end := context.WithTimeout(context.Background(), m.limit)
 		defer end()
 		l.SetContext(ctx)
 		defer l.RemoveContext()
-		defer func() {
-			if err != nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-		}()
 	}
 	defer l.SetTop(0)
 	l.Push(l.NewFunctionFromProto(program))
 	if err := l.PCall(0, 1, nil); err != nil {
+		if ctx := l.Context(); ctx != nil && ctx.Err() != nil {
+			return fmt.Errorf("the embedded server ended the script after %s", m.limit)
+		}
 		return err
 	}
-	writeLua(p, l.Get(-1), 0)
+	writeLua(c.peer, l.Get(-1), 0)
 	return nil
 }
 
-// call is redis.call, which raises an error reply; pcall is redis.pcall, which returns it.
-func (m *machine) call(l *lua.LState) int {
-	reply := m.command(l)
+// raise is redis.call's end: it raises an error reply, and returns another one.
+func raise(l *lua.LState, reply lua.LValue) int {
 	if t, ok := reply.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
 		l.Error(t, 1)
 	}
 	l.Push(reply)
 	return 1
 }
-
-func (m *machine) pcall(l *lua.LState) int { l.Push(m.command(l)); return 1 }
 
 // command runs the command on the stack.
 func (m *machine) command(l *lua.LState) lua.LValue {
@@ -172,19 +170,24 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 			return replyTable(l, "err", "ERR Lua redis lib command arguments must be strings or integers")
 		}
 	}
-	if refused := m.refuses(args); refused != "" {
-		return replyTable(l, "err", refused)
+	if len(args) == 0 {
+		return replyTable(l, "err", "ERR Please specify at least one argument for this redis lib call")
 	}
-	reply := m.server.ask(m.peer, args)
-	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
-		return replyTable(l, "err", "ERR Wrong number of args calling Redis command from script")
+	cmd, refusal := m.server.lookup(args)
+	switch {
+	case strings.HasPrefix(refusal, "ERR unknown "):
+		refusal = "ERR Unknown Redis command called from script"
+	case strings.HasPrefix(refusal, "ERR wrong number of arguments"):
+		refusal = "ERR Wrong number of args calling Redis command from script"
+	case refusal == "" && cmd.is('s'):
+		refusal = "ERR This Redis command is not allowed from script"
+	case refusal == "" && m.readOnly && cmd.is('w'):
+		refusal = "ERR Write commands are not allowed from read-only scripts."
 	}
-	if strings.EqualFold(args[0], "SELECT") && reply[0] == '+' {
-		m.db = args[1]
+	if refusal != "" {
+		return replyTable(l, "err", refusal)
 	}
-	m.server.show(m.db+" lua", args)
-	m.server.count(args, reply)
-	v, _ := readLua(l, reply)
+	v, _ := readLua(l, m.server.run(m.client, cmd, args))
 	return v
 }
 

@@ -13,18 +13,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-const uncompiled = "ERR Error compiling script (new function): "
-
-var scriptCommands = map[string]bool{"EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true}
-
-// notFromScripts are commands with Redis's flag noscript.
-var notFromScripts = map[string]bool{
-	"AUTH": true, "BLMOVE": true, "BLMPOP": true, "BLPOP": true, "BRPOP": true, "BRPOPLPUSH": true, "BZMPOP": true, "BZPOPMAX": true,
-	"BZPOPMIN": true, "CLIENT": true, "CONFIG": true, "DISCARD": true, "EVAL": true, "EVALSHA": true, "EVALSHA_RO": true, "EVAL_RO": true,
-	"EXEC": true, "HELLO": true, "MONITOR": true, "MULTI": true, "PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true,
-	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WAIT": true, "WATCH": true,
-}
-
 // eval answers EVAL, EVALSHA and their _RO forms.
 func (m *machine) eval(c *client, name string, args []string) {
 	keys, err := strconv.Atoi(args[2])
@@ -32,42 +20,26 @@ func (m *machine) eval(c *client, name string, args []string) {
 		c.peer.WriteError("ERR Number of keys can't be greater than number of args")
 		return
 	}
-	body, sha := args[1], strings.ToLower(args[1])
-	if strings.HasPrefix(name, "EVALSHA") {
+	body := args[1]
+	if strings.HasPrefix(name, "evalsha") {
 		var known bool
-		if body, known = m.bodies[sha]; !known {
+		if body, known = m.bodies[strings.ToLower(args[1])]; !known {
 			c.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
 			return
 		}
-	} else {
-		sha = sha1Hex(body)
 	}
 	program, err := m.compile(body)
 	if err != nil {
-		c.peer.WriteError(uncompiled + oneLineText.Replace(err.Error()))
+		c.peer.WriteError(err.Error())
 		return
 	}
-	m.bodies[sha], m.sha, m.db, m.readOnly = body, sha, c.db, strings.HasSuffix(name, "_RO")
-	if err := m.run(c.peer, program, args[3:3+keys], args[3+keys:]); err != nil {
+	if !strings.HasPrefix(name, "evalsha") {
+		m.bodies[sha1Hex(body)] = body
+	}
+	m.body, m.readOnly = body, strings.HasSuffix(name, "_ro")
+	if err := m.run(c, program, args[3:3+keys], args[3+keys:]); err != nil {
 		c.peer.WriteError(m.explain(err))
 	}
-}
-
-// refuses says why a script may not run a command.
-func (m *machine) refuses(args []string) string {
-	if len(args) == 0 {
-		return "ERR Please specify at least one argument for this redis lib call"
-	}
-	name := strings.ToUpper(args[0])
-	switch {
-	case notFromScripts[name]:
-		return "ERR This Redis command is not allowed from script"
-	case !m.server.srv.IsRegisteredCommand(name):
-		return "ERR Unknown Redis command called from script"
-	case m.readOnly && !m.server.srv.IsReadOnlyCommand(name):
-		return "ERR Write commands are not allowed from read-only scripts."
-	}
-	return ""
 }
 
 // stackPlace finds the innermost line of the script in a stack.
@@ -92,21 +64,21 @@ func (m *machine) explain(err error) string {
 			}
 		}
 	}
-	return oneLineText.Replace(fmt.Sprintf("%s script: %s, on @%s:%s.", text, m.sha, chunk, line))
+	return oneLineText.Replace(fmt.Sprintf("%s script: %s, on @%s:%s.", text, sha1Hex(m.body), chunk, line))
 }
 
-// script answers SCRIPT.
-func (m *machine) script(c *client, args []string) {
-	switch sub := strings.ToUpper(strings.Join(args[1:min(2, len(args))], "")); {
-	case sub == "LOAD" && len(args) == 3:
+// script answers SCRIPT LOAD, EXISTS and FLUSH.
+func (m *machine) script(c *client, name string, args []string) {
+	switch name {
+	case "script|load":
 		if _, err := m.compile(args[2]); err != nil {
-			c.peer.WriteError(uncompiled + oneLineText.Replace(err.Error()))
+			c.peer.WriteError(err.Error())
 			return
 		}
 		sha := sha1Hex(args[2])
 		m.bodies[sha] = args[2]
 		c.peer.WriteBulk(sha)
-	case sub == "EXISTS" && len(args) > 2:
+	case "script|exists":
 		c.peer.WriteLen(len(args) - 2)
 		for _, sha := range args[2:] {
 			n := 0
@@ -115,11 +87,9 @@ func (m *machine) script(c *client, args []string) {
 			}
 			c.peer.WriteInt(n)
 		}
-	case sub == "FLUSH":
-		clear(m.bodies)
-		fallthrough
 	default:
-		m.server.dispatch(c.peer.Peer, args)
+		clear(m.bodies)
+		m.server.srv.Dispatch(c.peer.Peer, args)
 	}
 }
 

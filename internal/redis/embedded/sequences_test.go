@@ -329,7 +329,7 @@ func (g *generator) plain() []string {
 		{"SADD", "k4", g.member()}, {"SREM", "k4", g.member()}, {"SCARD", any}, {"SISMEMBER", "k4", g.value()},
 		{"SET", any, g.value()}, {"SET", any, g.value(), "NX"}, {"SET", any, g.value(), "XX", "GET"}, {"SET", any, "5", "PX", "4000000000"}, {"GET", any}, {"INCR", any}, {"INCRBY", any, g.number()},
 		{"EXISTS", "d", any, any}, {"DEL", any}, {"UNLINK", list, any}, {"RENAME", any, "o"}, {"TYPE", any}, {"PEXPIRE", any, "4000000000"}, {"PEXPIREAT", any, "4102444800000"}, {"PERSIST", any}, {"PTTL", any},
-		{"PUBLISH", "c", g.due()}, {"PUBSUB", "NUMSUB", "c"}, {"PING"}, {"ECHO", g.value()}, {"WAIT", "0", "0"}, {"SCRIPT", "EXISTS", scripts.Transfer().SHA1},
+		{"PUBLISH", "c", g.due()}, {"PUBSUB", "NUMSUB", "c"}, {"PING"}, {"ECHO", g.value()}, {"GET"}, {"nosuch", g.value()}, {"WAIT", "0", "0"}, {"SCRIPT", "EXISTS", scripts.Transfer().SHA1},
 		g.call(zsetMove, sha(zsetMove), []string{set, "{d}:temp"}, g.due()),
 	})
 }
