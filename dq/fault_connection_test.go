@@ -33,7 +33,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	const takes = 20
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Set(redis.Fault{Delay: 480 * time.Millisecond}, nil)
+	p.Set(redis.Fault{Delay: 480 * time.Millisecond})
 	rdb := connect(t, "redis://"+p.Addr+"?dial_timeout=1s")
 	observe, returned := observeReturned()
 	client := clientOf(t, rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
@@ -427,7 +427,7 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	require.NoError(t, p.Heal())
-	p.Set(redis.Fault{Stall: true}, nil)
+	p.Set(redis.Fault{Stall: true})
 	p.Reset()
 	<-time.After(500 * time.Millisecond)
 	require.NoError(t, p.Heal())

@@ -246,7 +246,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Set(redis.Fault{Drop: redis.Both}, nil)
+	p.Set(redis.Fault{Stall: true})
 	client := clientOf(t, connect(t, "redis://"+p.Addr))
 	q := dq.NewTaker(client, "orders", codec.String{})
 	ctx := deadline(t)

@@ -68,7 +68,7 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	got := b.taken(ctx)
 	dead, err := p.Wait(ctx, sent("SUBSCRIBE"))
 	require.NoError(t, err)
-	dead.Set(redis.Fault{Drop: redis.Both})
+	dead.Set(redis.Fault{Stall: true})
 	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
 		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {
 			require.NoError(t, d.Offer(ctx, "own", delay))

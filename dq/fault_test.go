@@ -99,12 +99,24 @@ func TestFaultNilIsNoValue(t *testing.T) {
 	require.Empty(t, b.redis.Keys(ctx, "*orders*").Val())
 }
 
+// slowly is a connection whose replies arrive at 330 KB a second.
+type slowly struct{ net.Conn }
+
+func (c slowly) Read(p []byte) (int, error) {
+	<-time.After(100 * time.Millisecond)
+	return c.Conn.Read(p[:min(len(p), 33_000)])
+}
+
 // A value that takes longer to arrive than a silent connection is given is no loss.
 func TestFaultASlowValueArrives(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
-	p := redistest.NewProxy(t, s.Addr)
-	p.Set(redis.Fault{Bandwidth: 330_000}, nil)
+	p, err := redis.NewProxy(func(ctx context.Context) (net.Conn, error) {
+		c, err := redis.DialTo(s.Addr)(ctx)
+		return slowly{c}, err
+	})
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
 	b := at(t, s, "redis://"+p.Addr+"?read_timeout=1s", quick())
 	q, ctx := b.queue, deadline(t)
 	value := strings.Repeat("x", 1<<20) // about 3 s

@@ -143,7 +143,7 @@ func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
 		return ctx.Err()
 	})
 	<-begun
-	p.Set(redis.Fault{Drop: redis.Both}, nil)
+	p.Set(redis.Fault{Stall: true})
 	other.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
 		require.Equal(t, 2, m.Attempt)
 		close(again)

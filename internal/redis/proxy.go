@@ -22,8 +22,8 @@ type Proxy struct {
 	dial    Dialer
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	work    sync.WaitGroup
-	accepts sync.WaitGroup // the listener's loop
+	work    sync.WaitGroup // of the connections
+	accepts sync.WaitGroup // of the listener
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced on each change
@@ -64,6 +64,12 @@ func (p *Proxy) Close() {
 	p.Reset()
 	p.accepts.Wait()
 	p.work.Wait()
+}
+
+// Fault is done to the traffic of a connection. The zero Fault does nothing.
+type Fault struct {
+	Stall bool          // deliver nothing either way: it arrives later, behind it the sockets' buffers fill
+	Delay time.Duration // deliver replies later, in their order
 }
 
 // change runs f under the lock and wakes Until and the streams.
@@ -115,12 +121,20 @@ const (
 	CutReply
 )
 
-// OnCommand calls f with each command; nil ends that. Commands of one read, such as a pipeline, are cut together. One call of f runs at a
-// time. f must not call OnCommand.
+// OnCommand calls f with each command; nil ends that. One call of f runs at a time. f must not call OnCommand.
 func (p *Proxy) OnCommand(f func(c *ProxyConn, command []string) Verdict) {
 	p.hook.Lock()
 	defer p.hook.Unlock()
 	p.onCommand = f
+}
+
+func (p *Proxy) verdict(c *ProxyConn, command []string) Verdict {
+	p.hook.Lock()
+	defer p.hook.Unlock()
+	if p.onCommand == nil {
+		return Pass
+	}
+	return p.onCommand(c, command)
 }
 
 // Accepted counts all connections so far.
@@ -158,8 +172,7 @@ func (p *Proxy) Wait(ctx context.Context, match func(*ProxyConn) bool) (first *P
 	return first, err
 }
 
-// Until waits until holds returns true. It calls holds after each change of a connection. If ctx ends first, the error has the last
-// command of each connection.
+// Until waits until holds returns true. It calls holds after each change of a connection. If ctx ends first, the error counts them.
 func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 	for {
 		p.mu.Lock()
@@ -171,20 +184,16 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("proxy %s: %w; %d connections so far, open: %s", p.Addr, ctx.Err(), p.Accepted(), p.Conns(nil))
+			return fmt.Errorf("proxy %s: %w; %d connections so far, %d open", p.Addr, ctx.Err(), p.Accepted(), p.Open())
 		}
 	}
 }
 
-// Set gives a fault to the connections that match now, in the place of an earlier fault. A nil match means all connections, later ones
-// as well.
-func (p *Proxy) Set(f Fault, match func(*ProxyConn) bool) {
-	conns := p.Conns(match)
+// Set gives a fault to all connections, later ones as well, in the place of earlier faults.
+func (p *Proxy) Set(f Fault) {
 	p.change(func() {
-		if match == nil {
-			p.fault, conns = f, p.conns
-		}
-		for _, c := range conns {
+		p.fault = f
+		for _, c := range p.conns {
 			c.fault = f
 		}
 	})
@@ -194,18 +203,15 @@ func (p *Proxy) Set(f Fault, match func(*ProxyConn) bool) {
 func (p *Proxy) Refuse() {
 	p.change(p.unlisten)
 	p.accepts.Wait() // until then the kernel keeps the socket, and a child that is being started until its exec
-	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		c, err := DialTo(p.Addr)(p.ctx)
-		if err != nil {
-			return
-		}
+	for c, err := DialTo(p.Addr)(p.ctx); err == nil; c, err = DialTo(p.Addr)(p.ctx) {
 		_ = c.Close()
+		time.Sleep(time.Millisecond)
 	}
 }
 
 // Heal ends Set and Refuse. It fails if another process keeps the port for 5 s.
 func (p *Proxy) Heal() error {
-	p.Set(Fault{}, nil)
+	p.Set(Fault{})
 	// A client that dials the closed port can get that very port as its own for a moment.
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()

@@ -70,6 +70,9 @@ func (r *Reader) Wait() error {
 	return err
 }
 
+// Buffered returns how many bytes were read from the connection that no reply or command has used yet.
+func (r *Reader) Buffered() int { return r.r.Buffered() }
+
 // HasLine reports whether ReadLine has a whole line, and need not wait.
 func (r *Reader) HasLine() bool {
 	buffered, _ := r.r.Peek(r.r.Buffered())

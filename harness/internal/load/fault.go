@@ -240,7 +240,7 @@ func all(actions ...action) action {
 
 // through has the proxy do a fault.
 func (in *Injector) through(f redis.Fault) deed {
-	return deed{do: sure(func() { in.proxy.Set(f, nil) }), undo: func(context.Context) error { return in.proxy.Heal() }}
+	return deed{do: sure(func() { in.proxy.Set(f) }), undo: func(context.Context) error { return in.proxy.Heal() }}
 }
 
 // send sends commands of plain words past the proxy.
