@@ -109,7 +109,7 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 	case d.Commands == 0 && d.Unparsed > 0:
 		return fmt.Errorf("expected lines as MONITOR prints them; got %d other lines", d.Unparsed)
 	case len(d.Anomalies) > 0:
-		return failure(errors.New(d.AnomaliesText()))
+		return failed(true, "%s", d.AnomaliesText())
 	}
 	return nil
 }

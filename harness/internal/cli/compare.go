@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -38,10 +39,6 @@ func newCompare() *call {
 			return usageError(err)
 		}
 		page := report.OfComparison(result)
-		err = errors.Join(c.report(page), c.shows(result, page.Text))
-		if err == nil && result.Outcome == compare.Worse {
-			err = failure(errors.New(result.Text))
-		}
-		return err
+		return cmp.Or(errors.Join(c.report(page), c.shows(result, page.Text)), failed(result.Outcome == compare.Worse, "%s", result.Text))
 	})
 }

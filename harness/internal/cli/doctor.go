@@ -114,10 +114,10 @@ func (c *call) addressFlags() []string {
 
 // doctorVerdict is an error if a finding is red.
 func doctorVerdict(seen *ops.Look) error {
-	if seen == nil || seen.Red == 0 {
+	if seen == nil {
 		return nil
 	}
-	return failure(fmt.Errorf("red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue")))
+	return failed(seen.Red > 0, "red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
 }
 
 // repeat looks until the context ends, on a screen, as metrics or both. Only the first failure ends it.

@@ -67,9 +67,9 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		c.notice(`{"did":"serves metrics","at":%q}`, at+"metrics")
 	}
 	c.notice(`{"did":"starts","until":%q}`, cmp.Or(strings.TrimPrefix(length.String(), "0s"), "interrupted"))
-	failed, counts := guard.Run(ctx), guard.Counts()
-	if failed != nil && len(counts) == 0 {
-		return failed
+	wrong, counts := guard.Run(ctx), guard.Counts()
+	if wrong != nil && len(counts) == 0 {
+		return wrong
 	}
 	var text strings.Builder
 	for _, q := range counts {
@@ -82,16 +82,12 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 		}
 		text.WriteString("\n")
 		switch {
-		case failed != nil:
+		case wrong != nil:
 		case q.Error != "":
-			failed = fmt.Errorf("queue %q: %s", q.Queue, q.Error)
+			wrong = fmt.Errorf("queue %q: %s", q.Queue, q.Error)
 		case q.Aside > 0:
-			failed = fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside)
+			wrong = fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside)
 		}
 	}
-	err = c.says(guardDocument{"dq-bench/guard/v1", counts}, text.String())
-	if err == nil && failed != nil {
-		err = failure(failed)
-	}
-	return err
+	return cmp.Or(c.says(guardDocument{"dq-bench/guard/v1", counts}, text.String()), failed(wrong != nil, "%w", wrong))
 }

@@ -43,8 +43,13 @@ func usageError(err error) error {
 	return &exitError{exitUsage, err}
 }
 
-// failure marks err as the verdict on the thing under test: exit code 99.
-func failure(err error) error { return &exitError{exitFailed, err} }
+// failed is the verdict on the thing under test, under a condition: exit code 99.
+func failed(is bool, format string, args ...any) error {
+	if !is {
+		return nil
+	}
+	return &exitError{exitFailed, fmt.Errorf(format, args...)}
+}
 
 // Execute runs one command line, without the program's name, and returns its exit code.
 // It cancels the command at the first SIGINT, SIGTERM or SIGHUP.

@@ -112,14 +112,14 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 	}
 	o.Progress = ops.Every2s(c.notice)
 	all := []*ops.Migration{}
-	var failed error
+	var last error
 	for _, name := range queues {
-		if failed != nil && !errors.As(failed, new(redis.Error)) { // not the answer about one queue: the others would fail too
+		if last != nil && !errors.As(last, new(redis.Error)) { // not the answer about one queue: the others would fail too
 			all = append(all, &ops.Migration{Name: name, Queue: text.Valid(name), Refusal: "not begun"})
 			continue
 		}
 		m, err := ops.Migrate(ctx, conn, name, o)
-		all, failed = append(all, m), cmp.Or(err, failed)
+		all, last = append(all, m), cmp.Or(err, last)
 	}
 	err := c.says(migrationDocument{ops.MigrationSchema, o.Yes, all}, migrationsText(all, o.Yes))
 	return errors.Join(err, migrationVerdict(all))
@@ -152,10 +152,8 @@ func migrationVerdict(all []*ops.Migration) error {
 	if wrong > 1 {
 		first = fmt.Errorf("%w (and %s more)", first, text.Plural(wrong-1, "queue"))
 	}
-	if first != nil && (done > 0 || slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal == "" && m.Left > 0 })) {
-		return failure(first)
-	}
-	return first
+	changed := done > 0 || slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal == "" && m.Left > 0 })
+	return cmp.Or(failed(first != nil && changed, "%w", first), first)
 }
 
 func migrationsText(all []*ops.Migration, yes bool) string {

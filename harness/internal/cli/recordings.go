@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,26 +39,29 @@ func newReplay() *call {
 	c.more("redis", startedServers+", embedded")
 	c.prints(false)
 	c.check = func([]string) error { return checkByTCP(c.redis) }
-	return c.unpacks(func(files []string) error {
+	return c.unpacks(func(files []string) (err error) {
 		plans, err := replayPlans(c.Context(), files)
 		if err != nil {
 			return err
 		}
-		srv, results, err := replayAll(c.Context(), c.redis, func(s string) { c.notice("%s", s) }, plans)
+		srv, err := redis.Start(c.Context(), c.redis, func(s string) { c.notice("%s", s) })
 		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, srv.Close()) }()
+		d := replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, nil}
 		different, text := 0, ""
-		for _, r := range results {
+		for _, plan := range plans {
+			r, err := trace.Replay(c.Context(), trace.ReplayTarget{URL: srv.URL(), Own: srv.How != "external"}, plan)
+			if err != nil {
+				return fmt.Errorf("%s: %w", plan.Recording.Path, err)
+			}
 			if text += r.Text(); !r.Identical {
 				different++
 			}
+			d.Files = append(d.Files, r)
 		}
-		err = c.says(replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, results}, text)
-		if err == nil && different > 0 {
-			err = failure(fmt.Errorf("%d of %d recordings differ from what the server does", different, len(results)))
-		}
-		return err
+		return cmp.Or(c.says(d, text), failed(different > 0, "%d of %d recordings differ from what the server does", different, len(d.Files)))
 	})
 }
 
@@ -80,23 +84,6 @@ func replayPlans(ctx context.Context, files []string) ([]*trace.ReplayPlan, erro
 		}
 	}
 	return plans, errors.Join(errs...)
-}
-
-func replayAll(ctx context.Context, address string, notice func(string), plans []*trace.ReplayPlan) (srv *redis.Server, results []*trace.ReplayResult, err error) {
-	srv, err = redis.Start(ctx, address, notice)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func(started *redis.Server) { err = errors.Join(err, started.Close()) }(srv)
-	target := trace.ReplayTarget{URL: srv.URL(), Own: srv.How != "external"}
-	for _, plan := range plans {
-		result, err := trace.Replay(ctx, target, plan)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", plan.Recording.Path, err)
-		}
-		results = append(results, result)
-	}
-	return srv, results, nil
 }
 
 // recordedPrefix begins an argument that stands for a recording of this program:
@@ -169,11 +156,7 @@ func newDiff() *call {
 		}
 		text, cases, different := d.text()
 		d.Identical = different == 0
-		err = c.says(d, text)
-		if err == nil && different > 0 {
-			err = failure(fmt.Errorf("%d of %d cases differ", different, cases))
-		}
-		return err
+		return cmp.Or(c.says(d, text), failed(different > 0, "%d of %d cases differ", different, cases))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -110,21 +111,22 @@ func (r *runCall) end() error {
 
 // verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
 func (r *runCall) verdict() error {
-	var failed []error
+	var texts []string
 	for _, d := range r.done {
 		if !d.Verdict.Passed {
-			failed = append(failed, failure(errors.New(d.Verdict.Text)))
+			texts = append(texts, d.Verdict.Text)
 		}
 	}
-	switch cases := r.suite.Cases(); {
+	cases, all := r.suite.Cases(), strings.Join(texts, "\n")
+	switch {
 	case cases != nil && cases.Failed():
-		return failure(errors.New(cases.Text()))
+		return failed(true, "%s", cases.Text())
 	case cases != nil && len(r.suite.NeverRan) > 0:
 		r.notice("%s", cases.Text())
-	case len(failed) > 1:
-		return failure(fmt.Errorf("%d of %d runs failed: %w", len(failed), len(r.done), errors.Join(failed...)))
+	case len(texts) > 1:
+		all = fmt.Sprintf("%d of %d runs failed: %s", len(texts), len(r.done), all)
 	}
-	return errors.Join(failed...)
+	return failed(texts != nil, "%s", all)
 }
 
 // serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's

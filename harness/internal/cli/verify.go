@@ -222,23 +222,19 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 
 // random runs drawn histories: so many, or for a time.
 func (v *casesCall) random(plan *conformance.Plan, n int, most time.Duration) error {
-	ctx := v.Context()
-	if most > 0 {
-		bounded, cancel := context.WithTimeout(ctx, most)
-		defer cancel()
-		ctx = bounded
-	}
+	ctx, cancel := v.limited(most)
+	defer cancel()
 	if n < 0 || n == 0 && most == 0 {
 		return usageError(fmt.Errorf("--random: expected 1 or more, or 0 and a time --for, got %d", n))
 	}
 	plan.Cases = nil
-	failed, histories, err := plan.Random(ctx, uint64(n))
+	shrunk, histories, err := plan.Random(ctx, uint64(n))
 	switch {
 	case err != nil:
 		return subjectAtFault(err)
-	case failed != "":
-		fmt.Fprint(v.OutOrStdout(), text.Inert(failed))
-		return failure(fmt.Errorf("random history %d is not as Redisson's", histories))
+	case shrunk != "":
+		fmt.Fprint(v.OutOrStdout(), text.Inert(shrunk))
+		return failed(true, "random history %d is not as Redisson's", histories)
 	}
 	fmt.Fprintf(v.OutOrStdout(), "%d random histories: no statement broken\n", histories)
 	return nil
@@ -246,21 +242,18 @@ func (v *casesCall) random(plan *conformance.Plan, n int, most time.Duration) er
 
 // subjectAtFault makes exit code 99 of a fault of the program under test before the first case.
 func subjectAtFault(err error) error {
-	if broken := new(conformance.ProgramError); errors.As(err, &broken) {
-		return failure(err)
-	}
-	return err
+	return cmp.Or(failed(errors.As(err, new(*conformance.ProgramError)), "%w", err), err)
 }
 
 // conformanceVerdict makes failures exit code 99. Errors without a failure are the environment's.
 func conformanceVerdict(report *conformance.Report) error {
 	switch {
 	case report.Counts.Fail > 0:
-		return failure(fmt.Errorf("%d of %d cases failed", report.Counts.Fail, len(report.Cases)))
+		return failed(true, "%d of %d cases failed", report.Counts.Fail, len(report.Cases))
 	case report.Counts.Error > 0:
 		return fmt.Errorf("%d of %d cases could not be judged", report.Counts.Error, len(report.Cases))
 	case report.Counts.Pass+report.Counts.FailedAsExpected == 0:
-		return failure(fmt.Errorf("nothing was judged: all %d cases were skipped; the program names no operation, or no codec, that one of them needs", len(report.Cases)))
+		return failed(true, "nothing was judged: all %d cases were skipped; the program names no operation, or no codec, that one of them needs", len(report.Cases))
 	}
 	return nil
 }

@@ -434,13 +434,3 @@ func rollCluster(ctx context.Context, c *redistest.ClusterSet) error {
 	}
 	return nil
 }
-
-func FuzzRules(f *testing.F) {
-	f.Add("x\n    ACL SETUSER app on >secret ~orders +blpop\nand\nACL SETUSER app ~dq_*:{orders} +time\n")
-	f.Add("ACL SETUSER app \nACL SETUSER app \n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, rule := range rulesOf(text) {
-			require.Contains(t, text, rule)
-		}
-	})
-}

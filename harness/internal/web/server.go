@@ -26,10 +26,9 @@ import (
 )
 
 const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second // of a request with its body
-	writeTimeout  = 5 * time.Second  // for a browser to read what it is sent
-	closeTimeout  = 2 * time.Second
+	readTimeout  = 5 * time.Second // of a request with its body
+	writeTimeout = 5 * time.Second // for a browser to read what it is sent
+	closeTimeout = 2 * time.Second
 )
 
 // Serve listens at addr, as load.ParseListen has it, until Close. It refuses a request for a host name other than addr's: such a
@@ -59,7 +58,7 @@ func Serve(ctx context.Context, addr string, pages, metrics http.Handler, door *
 	if err != nil {
 		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", at, err)
 	}
-	s := &Server{http: http.Server{Handler: all, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout}, url: "http", done: make(chan error, 1)}
+	s := &Server{http: http.Server{Handler: all, ReadTimeout: readTimeout}, url: "http", done: make(chan error, 1)}
 	if config != nil {
 		s.url, listener = "https", tls.NewListener(listener, config)
 	}
