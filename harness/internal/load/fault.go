@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // mendTimeout bounds what undoes a fault.
@@ -337,24 +336,13 @@ while now() < till do end
 return 1`
 
 func (in *Injector) busy(d time.Duration) deed {
-	var closed func() error
-	return deed{do: func(ctx context.Context) error {
-		c, err := redis.Dial(ctx, in.server.URL())
-		if err != nil {
-			return err
-		}
-		closed = c.Close
-		if err := in.send("CONFIG SET lua-time-limit 50")(ctx); err != nil {
-			return err
-		}
-		_, err = c.Write(resp.AppendCommand(nil, "EVAL", busyScript, "0", fmt.Sprint(d.Milliseconds())))
-		return err
-	}, undo: func(ctx context.Context) error {
-		if closed == nil {
-			return nil
-		}
+	run := func(ctx context.Context) error {
+		go func() { _ = in.admin.Do(context.WithoutCancel(ctx), "EVAL", busyScript, 0, d.Milliseconds()).Err() }()
+		return nil
+	}
+	return deed{do: all(in.send("CONFIG SET lua-time-limit 50"), run), undo: func(ctx context.Context) error {
 		_ = in.admin.Do(ctx, "SCRIPT", "KILL").Err() // it has ended, or is at most ms late
-		return closed()
+		return nil
 	}}
 }
 
