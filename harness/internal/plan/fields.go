@@ -24,7 +24,7 @@ type Field struct {
 	FlagOnly bool
 	// lowest and most bound a number; most is 0 for any other setting.
 	lowest, most int64
-	// of is the variable that Assign sets; nil for a setting with a structure, which only a scenario file can give.
+	// of is the variable of its Value; nil for a setting with a structure, which only a scenario file can give.
 	of func(*Plan) any
 }
 
@@ -106,31 +106,27 @@ func (p *Plan) Set(key, text string) error {
 	return Fields[i].Value(p).Set(text)
 }
 
-// Value is a setting as text, as a flag gives it.
+// Value is a variable as text, as a flag gives it: To is a pointer to a string, a number, a bool or a duration, or reads text itself.
 type Value struct {
-	key string
-	to  any
+	Key string
+	To  any
 }
 
 // String is the text of the variable.
 func (v Value) String() string {
-	if v.to == nil {
+	if v.To == nil {
 		return "" // of the zero Value, which pflag makes
 	}
-	return fmt.Sprint(reflect.Indirect(reflect.ValueOf(v.to)).Interface())
+	return fmt.Sprint(reflect.Indirect(reflect.ValueOf(v.To)).Interface())
 }
 
 // Type is the word for the setting in the help of flags.
 func (Value) Type() string { return "string" }
 
-// Set is Assign.
-func (v Value) Set(text string) error { return Assign(v.key, v.to, text) }
-
-// Assign reads text into a variable: to is a pointer to a string, a number, a bool or a duration, or reads text itself. Its error
-// begins with the key and ends with what to do, and leaves the variable as it is.
-func Assign(key string, to any, text string) error {
-	if err := read(to, text); err != nil {
-		return refused(key, err, text)
+// Set reads text into the variable. Its error begins with the key and ends with what to do, and leaves the variable as it is.
+func (v Value) Set(text string) error {
+	if err := read(v.To, text); err != nil {
+		return refused(v.Key, err, text)
 	}
 	return nil
 }

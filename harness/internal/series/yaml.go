@@ -120,7 +120,7 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	maps.Copy(known, more)
 	for _, f := range plan.Fields {
 		if f.IsText() && !f.FlagOnly {
-			known[f.Key] = f.Value(&v.Plan)
+			known[f.Key] = f.Value(&v.Plan).To
 		}
 	}
 	given, err := known.read(node)
@@ -180,7 +180,6 @@ func (k keys) assign(key string, value *yaml.Node) error {
 	case value.ShortTag() == "!!null":
 		return fmt.Errorf("%s: expected a value", key)
 	}
-	set := func(text string) error { return plan.Assign(key, to, text) }
 	switch to := to.(type) {
 	case func(*yaml.Node) error:
 		return to(value)
@@ -199,13 +198,11 @@ func (k keys) assign(key string, value *yaml.Node) error {
 			*to, err = objectives(texts)
 		}
 		return err
-	case plan.Value:
-		set = to.Set
 	}
 	if value.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: expected one value", key)
 	}
-	return set(value.Value)
+	return plan.Value{Key: key, To: to}.Set(value.Value)
 }
 
 // list reads each item of a list.
