@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -299,18 +298,6 @@ func TestPortAnswersWhatWasAskedBeforeTheEnd(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, shelves(map[string]*shelf{}).Serve(strings.NewReader(`{"id":2,"op":"codec.decode","codec":"string","bytes":"aGk="}`), &out))
 	require.Contains(t, out.String(), `"v":"hi"`)
-}
-
-// dq under the protocol answers the same ops as in this process.
-func TestServeHasAllOpsOfTheLibrary(t *testing.T) {
-	l := link(t, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, spec.DQ{Release: wire.Newest()}) })
-	for _, op := range []string{"load", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
-		require.True(t, l.Introduction().Can(op), op)
-	}
-	asked(t, l, "open", `{"redis":"`+redistest.Redis(t).URL()+`","queue":"q","codec":"json"}`)
-	require.Equal(t, "null", asked(t, l, "dq.offer", `{"handle":"handle-1","value":{"t":"string","v":"a"},"delay":3600000}`))
-	require.Equal(t, `[{"t":"string","v":"a"}]`, asked(t, l, "dq.readAll", `{"handle":"handle-1"}`))
-	require.Equal(t, "null", asked(t, l, "close", `{}`))
 }
 
 func FuzzPort(f *testing.F) {

@@ -94,42 +94,28 @@ func TestValidateRefusesNonsense(t *testing.T) {
 	}
 }
 
-// Drawn delays cover the range evenly and repeat with the seed.
+// Drawn delays cover the range evenly and repeat with the seed. Due together: in the order of the offers, or shuffled over the same span.
 func TestDrawnDelays(t *testing.T) {
-	d := Between(time.Second, 2*time.Second)
-	const n = 100_000
-	var sum time.Duration
-	low, high := 2*time.Second, time.Second
-	for i := range int64(n) {
-		delay := d.Of(1, i, 1)
-		require.Equal(t, delay, d.Of(1, i, 1))
-		require.Zero(t, delay%time.Millisecond)
-		sum, low, high = sum+delay, min(low, delay), max(high, delay)
-	}
-	require.InEpsilon(t, 1500*time.Millisecond, sum/n, .005)
-	require.InDelta(t, time.Second, low, float64(time.Millisecond))
-	require.InDelta(t, 2*time.Second, high, float64(time.Millisecond))
-	require.NotEqual(t, d.Of(1, 0, 1), d.Of(2, 0, 1))
-}
-
-// Due together: in the order of the offers, or shuffled over the same span.
-func TestDelaysThatEndTogether(t *testing.T) {
-	ordered := delayOf(t, "@1s..2s")
-	last := time.Duration(0)
-	for i := range int64(1000) {
-		due := ordered.Of(1, i, 1000)
-		require.GreaterOrEqual(t, due, last)
-		last = due
-	}
-	require.Equal(t, 1999*time.Millisecond, last)
-	shuffled := delayOf(t, "@1s..2s shuffled")
-	falls := 0
-	for i := range int64(999) {
-		if shuffled.Of(1, i+1, 1000) < shuffled.Of(1, i, 1000) {
-			falls++
+	const n = 10_000
+	drawn := map[string][]time.Duration{}
+	for _, text := range []string{"1s..2s", "@1s..2s", "@1s..2s shuffled"} {
+		d, sum, falls := delayOf(t, text), time.Duration(0), 0
+		for i := range int64(n) {
+			delay := d.Of(1, i, n)
+			require.Equal(t, delay, d.Of(1, i, n))
+			require.Zero(t, delay%time.Millisecond)
+			if all := drawn[text]; i > 0 && delay < all[i-1] {
+				falls++
+			}
+			drawn[text], sum = append(drawn[text], delay), sum+delay
 		}
+		require.InEpsilon(t, 1500*time.Millisecond, sum/n, .01)
+		require.InDelta(t, time.Second, slices.Min(drawn[text]), float64(time.Millisecond))
+		require.InDelta(t, 2*time.Second, slices.Max(drawn[text]), float64(time.Millisecond))
+		require.InDelta(t, map[bool]int{false: n / 2, true: 0}[text == "@1s..2s"], falls, n/50)
 	}
-	require.InDelta(t, 500, falls, 50)
+	require.NotEqual(t, drawn["1s..2s"][0], delayOf(t, "1s..2s").Of(2, 0, n))
+	require.NotEqual(t, drawn["1s..2s"][:9], drawn["1s..2s"][9:18])
 }
 
 // A rate that keeps step with the milliseconds meets each of them at every point alike, and no message overtakes another.

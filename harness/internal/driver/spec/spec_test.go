@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -75,8 +77,12 @@ func TestParseProgram(t *testing.T) {
 // dq answers the ops of the protocol, and names errors by their class.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
-	p := DQ{Release: wire.Newest()}.Link(true)
+	p, err := program.Local(t.Context(), "dq", func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, DQ{Release: wire.Newest()}) })
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	for _, op := range []string{"load", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
+		require.True(t, p.Introduction().Can(op), op)
+	}
 	call := func(op string, params map[string]any) (string, error) {
 		result, err := p.Call(t.Context(), op, params)
 		return string(result), err
