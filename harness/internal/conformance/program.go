@@ -21,14 +21,8 @@ type ProgramError struct {
 func (e *ProgramError) Error() string { return e.Err.Error() }
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-const (
-	// shortPatience bounds a call, or a wait, after one in vain.
-	shortPatience = 3 * time.Second
-	// waitPatience bounds a wait of a program that was started anew: a message may be due in some seconds.
-	waitPatience = 5 * time.Second
-	// patientWaits is after how many waits in vain a program gets no more time for one.
-	patientWaits = 2
-)
+// shortPatience bounds a call to a program that was started anew, and its waits; also a wait after one in vain.
+const shortPatience = 3 * time.Second
 
 // fail notes that the program can be used no more.
 func (r *Runner) fail(err error, silent bool) error {
@@ -60,14 +54,10 @@ func (r *Runner) patience() time.Duration {
 
 // waits bounds a wait that names no time.
 func (r *Runner) waits() time.Duration {
-	limit := waitTimeout
-	switch {
-	case r.inVain || r.vain >= patientWaits:
-		limit = shortPatience
-	case r.impatient:
-		limit = waitPatience
+	if r.inVain || r.impatient {
+		return cmp.Or(r.wait, shortPatience)
 	}
-	return cmp.Or(r.wait, limit)
+	return cmp.Or(r.wait, waitTimeout)
 }
 
 // renew replaces a program that can be used no more, and warms the new one up: a JVM does everything slowly once. Only
@@ -86,7 +76,6 @@ func (r *Runner) renew(ctx context.Context) error {
 	r.mu.Lock()
 	r.broken = nil
 	r.mu.Unlock()
-	r.impatient, r.renewed = r.renewed, true
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}

@@ -31,10 +31,8 @@ type Runner struct {
 	last      *Case         // the latest one
 	unseen    string        // why the server does not show the program's commands; "" where it does
 	inVain    bool          // the last wait was
-	vain      int           // how many were
 	warm      bool          // the program has done the warm-up
 	impatient bool          // it was started anew
-	renewed   bool          // and has been before
 	first     time.Duration // bounds a call that has to warm the program up; 0 for firstTimeout
 	wait      time.Duration // bounds a wait that names no time; 0 for waitTimeout
 
@@ -189,10 +187,10 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 		return nil, fmt.Errorf("preparing the server: %w", err)
 	}
 	r.last = c
-	run, vain := &caseRun{
+	run := &caseRun{
 		Runner: r, c: c, names: c.names(),
 		handles: map[string]handle{}, clients: map[string]string{}, async: map[string]async{},
-	}, r.vain
+	}
 	o := &run.found
 	o.Failures, err = run.steps(ctx)
 	switch {
@@ -225,7 +223,6 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	if hidden := r.senders.unexpected(); len(o.Failures) == 0 && r.Level == Wire {
 		o.Failures = hidden
 	}
-	o.vain = r.vain > vain
 	if r.unseen != "" { // the rules are about effects of commands
 		return o, nil
 	}

@@ -42,13 +42,11 @@ func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 		time.Sleep(settle / 50) // the proxy sees a command before the server runs it
 	}
 	vain := errors.As(err, new(*waitError))
-	switch {
-	case means && vain:
+	if means && vain {
 		return nil
-	case !means:
-		if r.inVain = vain; vain {
-			r.vain++
-		}
+	}
+	if !means {
+		r.inVain, r.found.vain = vain, r.found.vain || vain
 	}
 	return err
 }
