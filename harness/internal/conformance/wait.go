@@ -170,7 +170,6 @@ type watch struct {
 	lines   []trace.Line
 	changed chan struct{} // closed and replaced at each line
 	err     error
-	stop    context.CancelFunc
 	done    chan struct{}
 }
 
@@ -183,8 +182,7 @@ func (r *Runner) startWatch(ctx context.Context, redisURL string) (w *watch, err
 	if w.conn, err = trace.Dial(ctx, redisURL); err != nil {
 		return nil, err
 	}
-	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go w.read(ctx)
+	go w.read(context.WithoutCancel(ctx)) // until it is closed
 	return w, nil
 }
 
@@ -254,17 +252,11 @@ func (w *watch) close() error {
 	if w.conn == nil {
 		return nil
 	}
-	w.stop()
-	err := w.conn.Close()
-	select {
-	case <-w.done:
-		return err
-	case <-time.After(stopTimeout):
-		return errors.Join(err, errors.New("the MONITOR connection does not end"))
-	}
+	defer func() { <-w.done }()
+	return w.conn.Close()
 }
 
-// stopTimeout bounds the end of a connection, or of a program's connections.
+// stopTimeout bounds the end of a program's connections.
 const stopTimeout = 10 * time.Second
 
 // faultError is a failure of the harness, the server or the program, not of the implementation's behaviour.

@@ -69,23 +69,18 @@ func (c *Conn) begin(ctx context.Context) error {
 	return nil
 }
 
-// Read returns the next line. It waits until there is one, ctx ends, or the connection does; after ctx ended Read may
-// be called again and loses nothing. A connection that ended gives ErrClosed; ErrLineTooLong and a line that cannot be
-// parsed, a *SyntaxError, end the connection too.
+// Read returns the next line. It waits until there is one, or the connection ends, as it does with ctx. A connection that ended gives
+// ErrClosed; ErrLineTooLong and a line that cannot be parsed, a *SyntaxError, end the connection too.
 func (c *Conn) Read(ctx context.Context) (Line, error) {
 	if c.err != nil {
 		return Line{}, c.err
 	}
 	kind, text, err := c.readLine(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			c.err = err
-		}
-		return Line{}, err
+	if err == nil && kind != '+' {
+		err = fmt.Errorf("MONITOR: expected a line, the server sent %.200q", string(kind)+text)
 	}
-	if kind != '+' {
-		c.err = fmt.Errorf("MONITOR: expected a line, the server sent %.200q", string(kind)+text)
-		return Line{}, c.err
+	if c.err = err; err != nil {
+		return Line{}, err
 	}
 	line, err := ParseLine(text)
 	if err != nil {
@@ -96,41 +91,21 @@ func (c *Conn) Read(ctx context.Context) (Line, error) {
 
 // readLine reads a reply of one line: its type byte and what follows it.
 func (c *Conn) readLine(ctx context.Context) (kind byte, text string, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, "", err
+	if !c.in.HasLine() { // it has one in most calls under load
+		defer context.AfterFunc(ctx, func() { c.socket.Close() })()
 	}
-	defer c.interruptible(ctx)()
 	kind, text, err = c.in.ReadLine(MaxLineBytes)
 	switch {
-	case err == nil:
-		return kind, text, nil
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()
+	case err == nil:
+		return kind, text, nil
 	case errors.Is(err, resp.ErrLineTooLong):
 		return 0, "", ErrLineTooLong
 	case errors.Is(err, resp.ErrProtocol):
 		return 0, "", fmt.Errorf("MONITOR: %w", err)
 	}
 	return 0, "", fmt.Errorf("%w: %w", ErrClosed, err)
-}
-
-// interruptible makes the end of ctx interrupt a read from the socket, until the function it returns is called. Nothing
-// is to be done where a whole line is in the buffer, which is the common case under load.
-func (c *Conn) interruptible(ctx context.Context) (restore func()) {
-	if c.in.HasLine() {
-		return func() {}
-	}
-	interrupted := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		c.socket.SetReadDeadline(time.Unix(1, 0))
-		close(interrupted)
-	})
-	return func() {
-		if !stop() {
-			<-interrupted
-			c.socket.SetReadDeadline(time.Time{})
-		}
-	}
 }
 
 // Close ends the connection.

@@ -90,29 +90,6 @@ func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestReadGoesOnAfterItsContextEnded(t *testing.T) {
-	firstHalf, secondHalf := make(chan struct{}), make(chan struct{})
-	addr := serve(t, func(conn net.Conn, in *bufio.Reader) {
-		request(in)
-		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "ge`)
-		close(firstHalf)
-		<-secondHalf
-		fmt.Fprint(conn, `t" "k"`+"\r\n")
-	})
-	c, err := Dial(testContext(t), "redis://"+addr)
-	require.NoError(t, err)
-	defer c.Close()
-	<-firstHalf
-	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err = c.Read(short)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	close(secondHalf)
-	line, err := c.Read(testContext(t))
-	require.NoError(t, err)
-	require.Equal(t, []string{"get", "k"}, line.Args)
-}
-
 func TestDialExplains(t *testing.T) {
 	refusing := serve(t, func(conn net.Conn, in *bufio.Reader) {
 		request(in)

@@ -257,7 +257,7 @@ func (r *replaying) sync(ctx context.Context) error {
 
 // upTo reads MONITOR up to a mark, and notes the server's name of the connection that sends it.
 func (r *replaying) upTo(ctx context.Context, by *replayConn, echo func(mark string) error) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout) // an interrupt must not end MONITOR, by which others are seen
 	defer cancel()
 	r.marks++
 	mark := "dq-bench:replay:" + r.nonce + ":" + strconv.Itoa(r.marks)
