@@ -38,12 +38,13 @@ type StepFilter struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	looked time.Time     // an instant of the last lookEvery, by the monotonic clock
-	was    time.Time     // the time of the clock under it then
-	ahead  time.Duration // added to the clock under it; 0 if it is followed
-	step   time.Duration // by which that was set, not yet reported
-	asking bool
+	looked time.Time          // an instant of the last lookEvery, by the monotonic clock
+	was    time.Time          // the time of the clock under it then
+	ahead  time.Duration      // added to the clock under it; 0 if it is followed
+	step   time.Duration      // by which that was set, not yet reported
 	timers map[Timer]struct{} // of the clock under it
+
+	stepped chan struct{}
 }
 
 // StepEvent reports a clock that was stepped.
@@ -62,20 +63,9 @@ type StepEvent struct {
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,
-		was: wall(c), looked: time.Now(), timers: map[Timer]struct{}{},
+		was: wall(c), looked: time.Now(), timers: map[Timer]struct{}{}, stepped: make(chan struct{}, 1),
 	}
-	f.work.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				f.Now()
-			}
-		}
-	})
+	f.work.Go(f.run)
 	return f
 }
 
@@ -90,10 +80,7 @@ func (f *StepFilter) Now() time.Time {
 }
 
 // Wait waits until no clock is asked any more, soon after ctx has ended.
-func (f *StepFilter) Wait() {
-	f.Now() // after all calls from before the end of ctx; no other begins
-	f.work.Wait()
-}
+func (f *StepFilter) Wait() { f.work.Wait() }
 
 // look returns the time of the clock under it, and keeps the filter's time from a step. Between two readings the process may stand
 // still. In the order of these it makes the filter late after a step, not early.
@@ -106,35 +93,37 @@ func (f *StepFilter) look() (under time.Time) {
 		f.looked, f.was = looked, under
 		f.ahead -= step
 		f.step += step
-		if !f.asking {
-			f.asking = true
-			f.work.Go(f.settle)
-		}
+		wake(f.stepped)
 	case passed >= lookEvery:
 		f.looked, f.was = looked, under
 	}
 	return under
 }
 
-// settle asks until the wall clock is followed.
-func (f *StepFilter) settle() {
-	for wait := askFirst; ; {
-		asked := time.Now()
-		other, err := f.ask(f.ctx)
-		next := wait
-		if err == nil || errors.Is(err, ErrCannotTell) {
-			// The answer is of some instant of the time that it took.
-			if f.decide(other.Add(time.Since(asked)/2), err) {
-				return
-			}
-			next = askAgain
-		} else {
-			wait = min(2*wait, askLast)
-		}
+// run looks now and then, and asks while the wall clock is not followed.
+func (f *StepFilter) run() {
+	for wait, pause := lookEvery, askFirst; ; {
 		select {
 		case <-f.ctx.Done():
 			return
-		case <-time.After(next):
+		case <-f.stepped:
+		case <-time.After(wait):
+		}
+		f.mu.Lock()
+		f.look()
+		departs := f.ahead != 0 || f.step != 0
+		f.mu.Unlock()
+		if wait = lookEvery; !departs {
+			continue
+		}
+		asked := time.Now()
+		other, err := f.ask(f.ctx)
+		// The answer is of some instant of the time that it took.
+		switch other = other.Add(time.Since(asked) / 2); {
+		case err != nil && !errors.Is(err, ErrCannotTell):
+			wait, pause = pause, min(2*pause, askLast)
+		case !f.decide(other, err):
+			wait, pause = askAgain, askFirst
 		}
 	}
 }
@@ -149,7 +138,7 @@ func (f *StepFilter) decide(other time.Time, err error) bool {
 		if e.By == 0 {
 			e.By = -f.ahead // it was put right in parts
 		}
-		f.ahead, f.asking = 0, false
+		f.ahead = 0
 		for t := range f.timers {
 			t.Reset(time.Time{}) // its owner sets it anew
 		}
