@@ -497,7 +497,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {
 		events := make(chan dq.Transferred, 100)
-		clock := newShiftedClock()
+		clock := &shiftedClock{}
 		b := setup(t, dq.WithRelease(release), dq.WithRedissonCommands(), dq.WithClock(clock),
 			on(func(e dq.Transferred) { events <- e }))
 		own := layoutOf(t, release)

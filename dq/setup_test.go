@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,61 +169,19 @@ func consume(ctx context.Context, q interface {
 	return <-failed
 }
 
-// shiftedClock is the clock of the machine, but that it can be set forward.
-type shiftedClock struct {
-	mu     sync.Mutex
-	by     time.Duration
-	timers []*shiftedTimer
-}
+// shiftedClock is the clock of the machine, but that it can be set. Its timers keep to the time that was left.
+type shiftedClock struct{ by atomic.Int64 }
 
-func newShiftedClock() *shiftedClock { return &shiftedClock{} }
+func (c *shiftedClock) Now() time.Time         { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c *shiftedClock) NewTimer() clock.Timer  { return shiftedTimer{clock.Runtime().NewTimer(), c} }
+func (c *shiftedClock) shift(by time.Duration) { c.by.Add(int64(by)) }
 
-func (c *shiftedClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.by)
-}
-
-func (c *shiftedClock) NewTimer() clock.Timer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := &shiftedTimer{Timer: clock.Runtime().NewTimer(), clock: c}
-	c.timers = append(c.timers, t)
-	return t
-}
-
-// shift sets the clock forward, and all timers with it.
-func (c *shiftedClock) shift(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.by += by
-	for _, t := range c.timers {
-		if !t.at.IsZero() {
-			t.Timer.Reset(t.at.Add(-c.by))
-		}
-	}
-}
-
-// shiftedTimer is a timer of a shiftedClock, whose mutex guards at.
 type shiftedTimer struct {
 	clock.Timer
 	clock *shiftedClock
-	at    time.Time // zero where it is stopped
 }
 
-func (t *shiftedTimer) Reset(at time.Time) {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	t.at = at
-	t.Timer.Reset(at.Add(-t.clock.by))
-}
-
-func (t *shiftedTimer) Stop() {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	t.at = time.Time{}
-	t.Timer.Stop()
-}
+func (t shiftedTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-time.Duration(t.clock.by.Load()))) }
 
 // The clock of a machine goes wrong by an hour: the server's does not, and nothing comes early, nor
 // is anything offered for another time.
@@ -232,7 +190,7 @@ func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock, set := newShiftedClock(), make(chan dq.ClockSet, 1)
+			clock, set := &shiftedClock{}, make(chan dq.ClockSet, 1)
 			b := setup(t, dq.WithClock(clock), dq.WithClockStepDetection(true), on(func(e dq.ClockSet) { set <- e }))
 			ctx, d := deadline(t), b.delayed(t)
 			due := time.Now().Add(500 * time.Millisecond)
@@ -270,7 +228,7 @@ func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock := newShiftedClock()
+			clock := &shiftedClock{}
 			b := setup(t, append(c.options, dq.WithClock(clock))...)
 			ctx := deadline(t)
 			require.NoError(t, b.redis.Do(ctx, "ACL", "SETUSER", "default", c.rights).Err())
