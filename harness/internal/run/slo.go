@@ -22,9 +22,10 @@ import (
 // another figure as limit. Operators are <= < >= > and ==.
 type SLO struct {
 	text, metric, operator string
-	value, limit           figure
-	// limitOf names the figure that is the limit; empty for a number.
+	value                  figure
+	// limitOf names the figure that is the limit; empty if the number is.
 	limitOf string
+	limit   float64
 
 	none     bool // lifts the default objective
 	standard bool // is the default objective
@@ -113,34 +114,23 @@ func ParseSLO(expr string) (SLO, error) {
 	}
 	s := SLO{text: expr, metric: strings.TrimSpace(parts[1]), operator: parts[2]}
 	limit, err := strings.TrimSpace(parts[3]), error(nil)
-	if s.value = figures[s.metric]; s.value != nil {
-		err = s.parseNumber(limit)
-	} else if s.value, err = ofHistogram(s.metric); err == nil {
-		d, malformed := time.ParseDuration(limit)
-		if malformed != nil {
-			err = fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
+	if s.value = figures[s.metric]; s.value == nil {
+		if s.value, err = ofHistogram(s.metric); err == nil {
+			d, malformed := time.ParseDuration(limit)
+			if s.limit = float64(d); malformed != nil {
+				err = fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
+			}
 		}
-		s.limit = func(*Document) float64 { return float64(d) }
+	} else if figures[limit] != nil {
+		s.limitOf = limit
+	} else if s.limit, err = strconv.ParseFloat(limit, 64); err != nil || !Measured(s.limit) {
+		err = fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
+			s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(figures))))
 	}
 	if err != nil {
 		return SLO{}, fmt.Errorf("slo %q: %w", expr, err)
 	}
 	return s, nil
-}
-
-// parseNumber reads a limit of a figure.
-func (s *SLO) parseNumber(limit string) error {
-	if s.limit = figures[limit]; s.limit != nil {
-		s.limitOf = limit
-		return nil
-	}
-	v, err := strconv.ParseFloat(limit, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
-			s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(figures))))
-	}
-	s.limit = func(*Document) float64 { return v }
-	return nil
 }
 
 // quantileForm is p50, p99.9, or p999 for p99.9.
@@ -149,10 +139,12 @@ var quantileForm = regexp.MustCompile(`^p(?:(\d\d?)(?:\.(\d{1,6}))?|(9\d)(\d{1,6
 // ofHistogram returns the figure of a metric such as lateness.p99.
 func ofHistogram(metric string) (figure, error) {
 	name, stat, _ := strings.Cut(metric, ".")
-	names := histogramNames()
-	at := slices.Index(names, name)
+	at := slices.IndexFunc(Distributions, func(d Distribution) bool { return d.Metric == name })
 	if at < 0 {
-		known := slices.Sorted(maps.Keys(figures))
+		known, names := slices.Sorted(maps.Keys(figures)), []string(nil)
+		for _, d := range Distributions {
+			names = append(names, d.Metric)
+		}
 		return nil, fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
 			metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
 	}
@@ -179,20 +171,16 @@ func ofHistogram(metric string) (figure, error) {
 // stats are the figures of a histogram.
 const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
 
-func histogramNames() (names []string) {
-	for _, d := range Distributions {
-		names = append(names, d.Metric)
-	}
-	return names
-}
-
 // String returns the objective as it was given.
 func (s SLO) String() string { return s.text }
 
 // Evaluate compares the run's figure with the limit. A figure that the run did not measure misses it.
 func (s SLO) Evaluate(r *Document) Objective {
 	o := Objective{Expr: s.text, Metric: s.metric, LimitOf: s.limitOf}
-	actual, limit := s.value(r), s.limit(r)
+	actual, limit := s.value(r), s.limit
+	if s.limitOf != "" {
+		limit = r.Figure(s.limitOf)
+	}
 	if Measured(limit) {
 		o.Limit = limit
 	}
@@ -217,10 +205,10 @@ func (o Objective) miss() string {
 
 // ActualText writes the measured value in the unit of the metric, and the limit if it was measured too: "399, offered 400".
 func (o Objective) ActualText() string {
-	switch name, _, _ := strings.Cut(o.Metric, "."); {
+	switch {
 	case o.Actual == nil:
 		return "not measured"
-	case slices.Contains(histogramNames(), name):
+	case strings.Contains(o.Metric, "."): // of a histogram
 		return FormatNs(int64(*o.Actual))
 	case o.LimitOf != "":
 		return fmt.Sprintf("%s, %s %s", number(*o.Actual), o.LimitOf, number(o.Limit))
