@@ -17,50 +17,35 @@ type command struct {
 
 func (c command) is(flag rune) bool { return strings.ContainsRune(c.flags, flag) }
 
-// commands are the commands that this server has, with the arities of Redis 7.0.15 and flags: w may write, s not for scripts, t not queued
-// by MULTI, a not shown to monitors, c has subcommands. Others of miniredis would block every client, end the protocol with a second
-// reply, allocate without end, or answer in another way than Redis.
+// commands are the commands that this server has, by flags: w may write, s not for scripts, t not queued by MULTI, a not shown to
+// monitors, c has subcommands. Behind the name is the arity of Redis 7.0.15. Others of miniredis would block every client, end the
+// protocol with a second reply, allocate without end, or answer in another way than Redis.
 var commands = parseCommands(`
-- -4 ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE
-- -3 HMGET HSCAN LPOS MEMORY|USAGE SMISMEMBER SSCAN ZMSCORE ZSCAN
-- -2 EXISTS MGET PUBSUB|CHANNELS PUBSUB|NUMSUB SCAN SDIFF SINTER SUNION TOUCH
-- -1 INFO PING
-- 1 DBSIZE RANDOMKEY TIME
-- 2 ECHO EXPIRETIME GET HGETALL HKEYS HLEN HVALS KEYS LLEN PEXPIRETIME PTTL PUBSUB|NUMPAT SCARD SELECT SMEMBERS STRLEN TTL TYPE ZCARD
-- 3 HEXISTS HGET HSTRLEN LINDEX SISMEMBER ZRANK ZREVRANK ZSCORE
-- 4 GETRANGE LRANGE ZCOUNT ZLEXCOUNT
-c -2 CLIENT CONFIG MEMORY PUBSUB SCRIPT
-s -3 EVAL EVALSHA EVALSHA_RO EVAL_RO SCRIPT|EXISTS
-s -2 AUTH PSUBSCRIBE SCRIPT|FLUSH SUBSCRIBE
-s -1 HELLO PUNSUBSCRIBE UNSUBSCRIBE
-s 1 UNWATCH
-s 2 CLIENT|GETNAME CLIENT|ID
-s 3 CLIENT|SETNAME SCRIPT|LOAD WAIT
-sa -3 CLIENT|UNBLOCK CONFIG|GET
-sa -2 CLIENT|LIST
-sa 1 MONITOR
-st -2 WATCH
-st -1 QUIT
-st 1 DISCARD EXEC MULTI
-w -4 HMSET HSET ZADD
-w -3 COPY EXPIRE EXPIREAT HDEL LPUSH LPUSHX MSET PEXPIRE PEXPIREAT RPUSH RPUSHX SADD SET SREM ZREM
-w -2 DEL GETEX LPOP RPOP SPOP UNLINK ZPOPMAX ZPOPMIN
-w -1 FLUSHALL FLUSHDB
-w 2 DECR GETDEL INCR PERSIST
-w 3 APPEND DECRBY GETSET INCRBY INCRBYFLOAT PUBLISH RENAME RENAMENX RPOPLPUSH SETNX
-w 4 HINCRBY HSETNX LREM LSET LTRIM PSETEX SETEX SMOVE ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE
-w 5 LINSERT LMOVE
-ws -3 BLPOP BRPOP
-ws 4 BRPOPLPUSH
-ws 6 BLMOVE`)
+- DBSIZE:1 ECHO:2 EXISTS:-2 EXPIRETIME:2 GET:2 GETRANGE:4 HEXISTS:3 HGET:3 HGETALL:2 HKEYS:2 HLEN:2 HMGET:-3 HSCAN:-3 HSTRLEN:3
+- HVALS:2 INFO:-1 KEYS:2 LINDEX:3 LLEN:2 LPOS:-3 LRANGE:4 MEMORY|USAGE:-3 MGET:-2 PEXPIRETIME:2 PING:-1 PTTL:2 PUBSUB|CHANNELS:-2
+- PUBSUB|NUMPAT:2 PUBSUB|NUMSUB:-2 RANDOMKEY:1 SCAN:-2 SCARD:2 SDIFF:-2 SELECT:2 SINTER:-2 SISMEMBER:3 SMEMBERS:2 SMISMEMBER:-3
+- SSCAN:-3 STRLEN:2 SUNION:-2 TIME:1 TOUCH:-2 TTL:2 TYPE:2 ZCARD:2 ZCOUNT:4 ZLEXCOUNT:4 ZMSCORE:-3 ZRANGE:-4 ZRANGEBYLEX:-4
+- ZRANGEBYSCORE:-4 ZRANK:3 ZREVRANGE:-4 ZREVRANGEBYLEX:-4 ZREVRANGEBYSCORE:-4 ZREVRANK:3 ZSCAN:-3 ZSCORE:3
+w APPEND:3 COPY:-3 DECR:2 DECRBY:3 DEL:-2 EXPIRE:-3 EXPIREAT:-3 FLUSHALL:-1 FLUSHDB:-1 GETDEL:2 GETEX:-2 GETSET:3 HDEL:-3 HINCRBY:4
+w HMSET:-4 HSET:-4 HSETNX:4 INCR:2 INCRBY:3 INCRBYFLOAT:3 LINSERT:5 LMOVE:5 LPOP:-2 LPUSH:-3 LPUSHX:-3 LREM:4 LSET:4 LTRIM:4 MSET:-3
+w PERSIST:2 PEXPIRE:-3 PEXPIREAT:-3 PSETEX:4 PUBLISH:3 RENAME:3 RENAMENX:3 RPOP:-2 RPOPLPUSH:3 RPUSH:-3 RPUSHX:-3 SADD:-3 SET:-3
+w SETEX:4 SETNX:3 SMOVE:4 SPOP:-2 SREM:-3 UNLINK:-2 ZADD:-4 ZPOPMAX:-2 ZPOPMIN:-2 ZREM:-3 ZREMRANGEBYLEX:4 ZREMRANGEBYRANK:4
+w ZREMRANGEBYSCORE:4
+s AUTH:-2 CLIENT|GETNAME:2 CLIENT|ID:2 CLIENT|SETNAME:3 EVAL:-3 EVALSHA:-3 EVALSHA_RO:-3 EVAL_RO:-3 HELLO:-1 PSUBSCRIBE:-2
+s PUNSUBSCRIBE:-1 SCRIPT|EXISTS:-3 SCRIPT|FLUSH:-2 SCRIPT|LOAD:3 SUBSCRIBE:-2 UNSUBSCRIBE:-1 UNWATCH:1 WAIT:3
+ws BLMOVE:6 BLPOP:-3 BRPOP:-3 BRPOPLPUSH:4
+sa CLIENT|LIST:-2 CLIENT|UNBLOCK:-3 CONFIG|GET:-3 MONITOR:1
+st DISCARD:1 EXEC:1 MULTI:1 QUIT:-1 WATCH:-2
+c CLIENT:-2 CONFIG:-2 MEMORY:-2 PUBSUB:-2 SCRIPT:-2`)
 
 func parseCommands(table string) map[string]command {
 	all := map[string]command{}
 	for line := range strings.SplitSeq(strings.ToLower(table[1:]), "\n") {
-		row := strings.Fields(line)
-		arity, _ := strconv.Atoi(row[1])
-		for _, name := range row[2:] {
-			all[name] = command{name, arity, row[0]}
+		flags, rest, _ := strings.Cut(line, " ")
+		for entry := range strings.FieldsSeq(rest) {
+			name, digits, _ := strings.Cut(entry, ":")
+			arity, _ := strconv.Atoi(digits)
+			all[name] = command{name, arity, flags}
 		}
 	}
 	return all
@@ -138,6 +123,6 @@ func (e *Server) execute(c *client, cmd command, args []string) {
 	case "script|load", "script|exists", "script|flush":
 		e.machine.script(c, name, args)
 	default:
-		e.srv.Dispatch(p.Peer, args)
+		e.dispatch(p.Peer, args)
 	}
 }

@@ -7,8 +7,7 @@
 // server lacks it refuses by name: cjson, cmsgpack, bit, coroutine, loadstring, functions of redis and struct that no queue calls, and
 // commands that miniredis lacks, runs in another way than Redis, or would block other clients with.
 //
-// Differences from Redis: numbers out of range and options that exclude each other, such as NX with XX, are taken; a list that is rotated
-// by RPOPLPUSH loses its time to live; scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
+// Differences from Redis: numbers out of range and options that exclude each other, such as NX with XX, are taken; scores above 1e17 and fractions are written with the fewest digits; numbers as text, patterns,
 // math.random and the texts of Lua's own errors follow gopher-lua; GT and LT of an expiry take two times within 3 ms for different ones;
 // pcall(redis.call) gives an error as a table; scripts may replace globals and functions that there are; ARGV[n] as the limit of a for is
 // read as a number in a quoted text too.
@@ -20,6 +19,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -162,7 +162,10 @@ func (e *Server) forget(c *client) {
 	delete(e.monitors, c)
 	// miniredis forgets subscribers when its own connections end; these are ours.
 	e.aside(c.peer.Ctx, []string{"UNSUBSCRIBE"}, []string{"PUNSUBSCRIBE"})
-	c.finish()
+	c.mu.Lock()
+	c.finished = true
+	c.mu.Unlock()
+	c.send(nil)
 }
 
 // command runs one command, refuses it, or queues it in a transaction.
@@ -239,10 +242,20 @@ func (e *Server) aside(state any, commands ...[]string) []byte {
 	p := newPeer(state)
 	for _, args := range commands {
 		p.reply.Reset()
-		e.srv.Dispatch(p.Peer, args)
+		e.dispatch(p.Peer, args)
 		p.Flush()
 	}
 	return p.replied(commands[len(commands)-1][0])
+}
+
+// dispatch hands a command to miniredis, which makes a list of one element anew, without its time to live, when the list is rotated.
+func (e *Server) dispatch(p *mini.Peer, args []string) {
+	name := strings.ToUpper(args[0])
+	if (name == "RPOPLPUSH" || name == "LMOVE") && args[1] == args[2] && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" &&
+		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }) {
+		args = []string{"LINDEX", args[1], "0"}
+	}
+	e.srv.Dispatch(p, args)
 }
 
 // oneLineText keeps an argument from breaking the protocol's error line.

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -101,51 +100,25 @@ var compiled sync.Map
 // forLimit finds ARGV as the limit of a numeric for, as Redisson's scripts have it: Lua 5.1 reads its text as a number, gopher-lua does not.
 var forLimit = regexp.MustCompile(`(for \w+ ?= ?\w+, ?)(ARGV\[\d+\])`)
 
-// compile returns the program for a body, with the text that a hook puts in its place.
+// compile returns the program for a body, with the text that a hook puts in its place, and keeps the body for EVALSHA.
 func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 	text := body
 	if m.server.hooks.Script != nil {
 		text = m.server.hooks.Script(body)
 	}
-	if p, known := compiled.Load(text); known {
-		return p.(*lua.FunctionProto), nil
-	}
-	parsed, err := parse.Parse(strings.NewReader(forLimit.ReplaceAllString(text, "${1}tonumber($2)")), chunk)
-	if err == nil {
-		var p *lua.FunctionProto
-		if p, err = lua.Compile(parsed, chunk); err == nil {
-			compiled.Store(text, p)
-			return p, nil
+	program, known := compiled.Load(text)
+	if !known {
+		parsed, err := parse.Parse(strings.NewReader(forLimit.ReplaceAllString(text, "${1}tonumber($2)")), chunk)
+		if err == nil {
+			program, err = lua.Compile(parsed, chunk)
 		}
-	}
-	return nil, fmt.Errorf("ERR Error compiling script (new function): %s", oneLineText.Replace(err.Error()))
-}
-
-// run runs a client's program and writes its result.
-func (m *machine) run(c *client, program *lua.FunctionProto, keys, args []string) error {
-	l := m.state
-	m.client.db, m.client.peer.Ctx = c.db, nil // no watched key
-	if c.db != "0" {
-		m.server.srv.Dispatch(m.client.peer.Peer, []string{"SELECT", c.db})
-	}
-	m.globals.RawSetString("KEYS", list(l, keys))
-	m.globals.RawSetString("ARGV", list(l, args))
-	if m.limit > 0 {
-		ctx, end := context.WithTimeout(context.Background(), m.limit)
-		defer end()
-		l.SetContext(ctx)
-		defer l.RemoveContext()
-	}
-	defer l.SetTop(0)
-	l.Push(l.NewFunctionFromProto(program))
-	if err := l.PCall(0, 1, nil); err != nil {
-		if ctx := l.Context(); ctx != nil && ctx.Err() != nil {
-			return fmt.Errorf("the embedded server ended the script after %s", m.limit)
+		if err != nil {
+			return nil, fmt.Errorf("ERR Error compiling script (new function): %s", oneLineText.Replace(err.Error()))
 		}
-		return err
+		compiled.Store(text, program)
 	}
-	writeLua(c.peer, l.Get(-1), 0)
-	return nil
+	m.bodies[sha1Hex(body)] = body
+	return program.(*lua.FunctionProto), nil
 }
 
 // raise is redis.call's end: it raises an error reply, and returns another one.

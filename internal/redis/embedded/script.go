@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
@@ -33,13 +34,27 @@ func (m *machine) eval(c *client, name string, args []string) {
 		c.peer.WriteError(err.Error())
 		return
 	}
-	if !strings.HasPrefix(name, "evalsha") {
-		m.bodies[sha1Hex(body)] = body
-	}
 	m.body, m.readOnly = body, strings.HasSuffix(name, "_ro")
-	if err := m.run(c, program, args[3:3+keys], args[3+keys:]); err != nil {
-		c.peer.WriteError(m.explain(err))
+	m.client.db, m.client.peer.Ctx = c.db, nil // no watched key
+	if c.db != "0" {
+		m.server.srv.Dispatch(m.client.peer.Peer, []string{"SELECT", c.db})
 	}
+	l := m.state
+	m.globals.RawSetString("KEYS", list(l, args[3:3+keys]))
+	m.globals.RawSetString("ARGV", list(l, args[3+keys:]))
+	if m.limit > 0 {
+		ctx, end := context.WithTimeout(context.Background(), m.limit)
+		defer end()
+		l.SetContext(ctx)
+		defer l.RemoveContext()
+	}
+	defer l.SetTop(0)
+	l.Push(l.NewFunctionFromProto(program))
+	if err := l.PCall(0, 1, nil); err != nil {
+		c.peer.WriteError(m.explain(err))
+		return
+	}
+	writeLua(c.peer, l.Get(-1), 0)
 }
 
 // stackPlace finds the innermost line of the script in a stack.
@@ -64,6 +79,9 @@ func (m *machine) explain(err error) string {
 			}
 		}
 	}
+	if ctx := m.state.Context(); ctx != nil && ctx.Err() != nil {
+		text = fmt.Sprintf("ERR the embedded server ended the script after %s", m.limit)
+	}
 	return oneLineText.Replace(fmt.Sprintf("%s script: %s, on @%s:%s.", text, sha1Hex(m.body), chunk, line))
 }
 
@@ -75,17 +93,12 @@ func (m *machine) script(c *client, name string, args []string) {
 			c.peer.WriteError(err.Error())
 			return
 		}
-		sha := sha1Hex(args[2])
-		m.bodies[sha] = args[2]
-		c.peer.WriteBulk(sha)
+		c.peer.WriteBulk(sha1Hex(args[2]))
 	case "script|exists":
 		c.peer.WriteLen(len(args) - 2)
 		for _, sha := range args[2:] {
-			n := 0
-			if _, known := m.bodies[strings.ToLower(sha)]; known {
-				n = 1
-			}
-			c.peer.WriteInt(n)
+			_, known := m.bodies[strings.ToLower(sha)]
+			c.peer.WriteInt(map[bool]int{true: 1}[known])
 		}
 	default:
 		clear(m.bodies)
@@ -156,16 +169,15 @@ func structUnpack(l *lua.LState) int {
 		}
 		field := data[at : at+size]
 		at += size
-		if o == "c0" {
+		bits := binary.LittleEndian.Uint64(append([]byte(field[:min(size, 8)]), make([]byte, 8-min(size, 8))...))
+		switch o {
+		case "c0":
 			values = append(values, lua.LString(field))
-			continue
+		case "d":
+			values = append(values, lua.LNumber(math.Float64frombits(bits)))
+		default:
+			values = append(values, lua.LNumber(bits))
 		}
-		bits := binary.LittleEndian.Uint64(append([]byte(field), make([]byte, 8-size)...))
-		n := lua.LNumber(bits)
-		if o == "d" {
-			n = lua.LNumber(math.Float64frombits(bits))
-		}
-		values = append(values, n)
 	}
 	for _, v := range append(values, lua.LNumber(at+1)) {
 		l.Push(v)
