@@ -106,31 +106,6 @@ func TestAProgramThatHasEndedFails(t *testing.T) {
 	}
 }
 
-// The recording of a run judges the next run, and finds a difference.
-func TestRecordedRunIsTheOracle(t *testing.T) {
-	release := wire.Newest()
-	runner := newTestRunner(t, spec.DQ{Release: release}.Link(true), release)
-	c := parsed(t, offersOne)
-	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7")
-	report.Add(runner.Judge(t.Context(), c, nil))
-	dir := t.TempDir()
-	files, err := WriteRecordings(filepath.Join(dir, "4.7.0"), report)
-	require.NoError(t, err)
-	require.Len(t, files, 1)
-	oracle := NewOracle(os.DirFS(dir))
-	require.Equal(t, Pass, runner.Judge(t.Context(), c, oracle).Status)
-
-	other := parsed(t, strings.Replace(offersOne, "delay: 1h}", "delay: 2h}", 1))
-	result := runner.Judge(t.Context(), other, oracle)
-	require.Equal(t, Fail, result.Status)
-	require.Contains(t, result.Detail, "delay")
-
-	unknown := parsed(t, strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/y"))
-	result = runner.Judge(t.Context(), unknown, oracle)
-	require.Equal(t, Error, result.Status)
-	require.Contains(t, result.Detail, "dq-bench record --driver redisson:4.7.0")
-}
-
 func TestRecordingThatJudgesARelease(t *testing.T) {
 	line := func(text string) string {
 		return "1.000000 [0 127.0.0.1:1] \"ECHO\" \"case:DQ.offer/x\"\n" + text + "\n"
