@@ -168,7 +168,7 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
 		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "a", "1"},
 		{"BRPOPLPUSH", "none", "b", "0.01"}, {"rpush", "l", "1", "2"}, {"blpop", "none", "l", "0"}, {"brpop", "l", "0"}, {"client", "unblock", "99999"},
-		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"},
+		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"}, {"rpush", "r", "1"}, {"expire", "r", "99"}, {"lmove", "r", "r", "left", "right"}, {"persist", "r"},
 	})
 }
 
