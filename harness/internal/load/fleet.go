@@ -21,14 +21,8 @@ import (
 // prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
 // fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
-	told, links := map[string]bool{"": true}, map[string]*program.Link{}
+	links := map[string]*program.Link{}
 	for i, m := range e.members {
-		named, _ := m.driver.(spec.Program)
-		if text := named.Notice(); !told[text] {
-			told[text] = true
-			e.Notice(text)
-			e.note("%s", text)
-		}
 		name, own := m.driver.Identity().String(), m.Kill || m.clock != nil
 		switch {
 		case len(e.Agents) > 0:
