@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -66,7 +67,7 @@ func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 // Live shows the runs under way to its viewers, as of the last second that ended. A nil Live shows nothing.
 type Live struct {
 	mu   sync.Mutex
-	runs []*engine // by About.Side, nil before its first run
+	runs map[int]*engine // by About.Side
 }
 
 // About names a run for its starter.
@@ -79,8 +80,8 @@ type About struct {
 	// Name is the name in the series, empty of the only run; Alike says that another run of it has the same implementation.
 	Name  string
 	Alike bool
-	// Side is its place among the Sides that run at the same time; 0 of 0 for one that runs by itself.
-	Side, Sides int
+	// Side is its place among the sides that run at the same time; 0 for one that runs by itself.
+	Side int
 }
 
 // Running is a run while it lasts.
@@ -110,8 +111,8 @@ func (l *Live) show(e *engine) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := max(e.About.Sides, 1); len(l.runs) != n {
-		l.runs = make([]*engine, n)
+	if l.runs == nil {
+		l.runs = map[int]*engine{}
 	}
 	l.runs[e.About.Side] = e
 }
@@ -120,10 +121,8 @@ func (l *Live) show(e *engine) {
 func (l *Live) Running() (all []Running) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.runs {
-		if e != nil {
-			all = append(all, e.running())
-		}
+	for _, side := range slices.Sorted(maps.Keys(l.runs)) {
+		all = append(all, l.runs[side].running())
 	}
 	return all
 }

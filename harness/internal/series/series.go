@@ -271,7 +271,7 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	var beside *run.Beside
 	if len(turns) > 1 {
 		beside = &run.Beside{Block: fmt.Sprintf("%08x", rand.Uint32()), Sides: len(turns)}
-		o.Load.Gather, o.Load.About.Sides = gather(len(turns)), len(turns)
+		o.Load.Gather = gather(len(turns))
 	}
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
