@@ -94,7 +94,6 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	}}
 	runner, err := NewRunner(t.Context(), srv, "", program, r)
 	require.NoError(t, err)
-	runner.wait = shortPatience // many a fault is a wait in vain
 	proxy.to.Store(runner.senders.proxy.Addr)
 	t.Cleanup(func() { runner.Close(); program.Close() })
 	cases, oracle := loaded()
