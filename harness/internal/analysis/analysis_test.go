@@ -71,7 +71,6 @@ func TestMixedFleet(t *testing.T) {
 	require.Len(t, d.Groups, 2)
 	require.Equal(t, []string{"10.0.0.1:4000"}, d.Groups[0].Peers)
 	require.Equal(t, []analysis.Range{{From: "3.21.1", To: wire.Newest().String()}}, d.Groups[0].Ranges)
-	require.Equal(t, []analysis.Range{{From: "3.46.0", To: wire.Newest().String()}}, d.Groups[0].Usual)
 	require.Equal(t, []string{"10.0.0.5:1"}, d.Groups[1].Peers)
 	require.Equal(t, []analysis.Range{{From: "2.7.0", To: "2.15.2"}, {From: "3.2.0", To: "3.21.0"}}, d.Groups[1].Ranges)
 	require.Equal(t, "mixed", d.Queues[0].Layout)

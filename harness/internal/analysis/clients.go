@@ -55,8 +55,6 @@ func (c *conn) setUp(name string, l trace.Line) {
 	switch {
 	case name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name"):
 		c.Client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
-	case name == "ping":
-		c.by = c.by.and(pings)
 	case name == "mget" && slices.Equal(l.Args[1:], probeKeys):
 		c.speaks = true
 		c.by = c.by.and(probesMGET)
@@ -159,44 +157,34 @@ type releaseSet [4]uint64
 
 func (s releaseSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-// senders are the releases that can have sent some commands: with any settings, and with default settings.
-type senders struct{ any, usual releaseSet }
-
-func (s senders) and(o senders) senders {
-	for i := range s.any {
-		s.any[i] &= o.any[i]
-		s.usual[i] &= o.usual[i]
+func (s releaseSet) and(o releaseSet) releaseSet {
+	for i := range s {
+		s[i] &= o[i]
 	}
 	return s
 }
 
-// by are the releases that do something, whatever their settings.
-func by(does func(wire.Release) bool) (s senders) {
+// by are the releases that do something, with some settings.
+func by(does func(wire.Release) bool) (s releaseSet) {
 	for i, r := range releases {
 		if does(r) {
-			s.any[i/64] |= 1 << (i % 64)
+			s[i/64] |= 1 << (i % 64)
 		}
 	}
-	s.usual = s.any
 	return s
 }
-
-// usually are all releases, of which some do something by default.
-func usually(does func(wire.Release) bool) senders { return senders{anyRelease.any, by(does).any} }
 
 // What only some releases do.
 var (
 	releases      = wire.Releases()
 	anyRelease    = by(ops.Between("", ""))
-	pings         = usually(ops.Between("3.13.6", ""))
-	sendsTexts    = usually(func(r wire.Release) bool { return !r.CachesScripts() })
-	cachesScripts = usually(wire.Release.CachesScripts).and(by(func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) }))
-	sentBy        = map[string]senders{"eval": sendsTexts, "eval_ro": sendsTexts, "evalsha": cachesScripts, "evalsha_ro": cachesScripts.and(by(ops.Between("3.17.0", "")))}
+	cachesScripts = by(func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) })
+	sentBy        = map[string]releaseSet{"eval": anyRelease, "eval_ro": anyRelease, "evalsha": cachesScripts, "evalsha_ro": by(ops.Between("3.17.0", ""))}
 	negativeWaits = by(ops.Between("2.7.0", "3.17.7"))
 	probesMGET    = by(ops.Between("4.0.0", "4.3.0"))
 	probesFaulty  = by(ops.Between("4.3.1", "4.3.1"))
 	probesGet     = by(ops.Between("4.4.0", ""))
-	packedBy      = map[wire.Layout]senders{wire.LayoutDLc0: by(ops.Between("", "3.21.0")), wire.LayoutBc0Lc0: by(ops.Between("3.21.1", ""))}
+	packedBy      = map[wire.Layout]releaseSet{wire.LayoutDLc0: by(ops.Between("", "3.21.0")), wire.LayoutBc0Lc0: by(ops.Between("3.21.1", ""))}
 )
 
 // Range is a run of releases.
@@ -218,7 +206,7 @@ func (s releaseSet) span() *Span {
 		return nil
 	}
 	span := &Span{Range: Range{runs[0].From, runs[len(runs)-1].To}}
-	if by(ops.Between(span.From, span.To)).any != s {
+	if by(ops.Between(span.From, span.To)) != s {
 		span.Ranges = runs
 	}
 	return span
@@ -243,7 +231,6 @@ func (s releaseSet) ranges() []Range {
 type Group struct {
 	client
 	Ranges      []Range  `json:"ranges"`
-	Usual       []Range  `json:"usual"` // with default settings
 	Connections int64    `json:"connections"`
 	Peers       []string `json:"peers"`
 }
@@ -251,7 +238,7 @@ type Group struct {
 // client is a kind of connection.
 type client struct {
 	Client string `json:"client,omitempty"`
-	by     senders
+	by     releaseSet
 }
 
 // note keeps the evidence of a connection.
@@ -279,7 +266,7 @@ func (g *Group) join(other Group) {
 // groups proves nothing about any, and is left out.
 func (a *Analysis) groups() (found []*Group) {
 	can := func(g *Group) (n int) {
-		for _, some := range g.by.any {
+		for _, some := range g.by {
 			n += bits.OnesCount64(some)
 		}
 		return n
@@ -289,7 +276,7 @@ func (a *Analysis) groups() (found []*Group) {
 	}) {
 		var fits []*Group
 		for _, other := range found {
-			if other.Client == g.Client && other.by.and(g.by).any != (releaseSet{}) {
+			if other.Client == g.Client && other.by.and(g.by) != (releaseSet{}) {
 				fits = append(fits, other)
 			}
 		}
@@ -301,7 +288,7 @@ func (a *Analysis) groups() (found []*Group) {
 		}
 	}
 	for _, g := range found {
-		g.Ranges, g.Usual = g.by.any.ranges(), g.by.usual.ranges()
+		g.Ranges = g.by.ranges()
 	}
 	return found
 }

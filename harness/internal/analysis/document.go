@@ -23,8 +23,7 @@ type Document struct {
 	Schema        string         `json:"schema"`
 	Commands      int64          `json:"commands"` // of scripts too
 	Unparsed      int64          `json:"unparsed"`
-	Redisson      *Span          `json:"redisson"`            // the releases that can have sent all commands of the clients of queues
-	Usual         *Span          `json:"redisson_by_default"` // the ones that do so with default settings
+	Redisson      *Span          `json:"redisson"` // the releases that can have sent all commands of the clients of queues
 	Queues        []*Queue       `json:"queues"`
 	Anomalies     []*Anomaly     `json:"anomalies"` // examples of each kind
 	AnomalyCounts map[Kind]int64 `json:"anomaly_counts"`
@@ -106,12 +105,12 @@ func (a *Analysis) Document() *Document {
 	})
 	d.Clocks = d.Clocks[:min(len(d.Clocks), 50)]
 	if len(a.clients) > 0 {
-		by, redisson := map[bool]senders{true: anyRelease, false: anyRelease}, false
+		by, redisson := map[bool]releaseSet{true: anyRelease, false: anyRelease}, false
 		for key := range a.clients {
 			is := key.Client == ""
 			by[is], redisson = by[is].and(key.by), redisson || is
 		}
-		d.Redisson, d.Usual, d.Groups = by[redisson].any.span(), by[redisson].usual.span(), a.groups()
+		d.Redisson, d.Groups = by[redisson].span(), a.groups()
 	}
 	a.notices(d)
 	return d
@@ -178,7 +177,7 @@ func (d *Document) Page() report.Page {
 			of = g.Client + " as "
 		}
 		if len(d.Groups) > 1 || of != "" {
-			p.Notes = append(p.Notes, fmt.Sprintf("clients: %s%s: %s, such as %s", of, g.text(), text.Plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and ")))
+			p.Notes = append(p.Notes, fmt.Sprintf("clients: %s%s: %s, such as %s", of, rangesText(g.Ranges), text.Plural(g.Connections, "connection"), strings.Join(g.Peers[:min(2, len(g.Peers))], " and ")))
 		}
 	}
 	for _, c := range d.Clocks {
@@ -256,7 +255,7 @@ func (d *Document) redisson() string {
 	case d.Redisson == nil:
 		return "of no single release: these clients differ"
 	case len(d.Groups) == 1:
-		return d.Groups[0].text()
+		return rangesText(d.Groups[0].Ranges)
 	case len(d.Redisson.Ranges) > 0:
 		return rangesText(d.Redisson.Ranges)
 	}
@@ -272,14 +271,6 @@ func rangesText(ranges []Range) string {
 		parts = append(parts, r.From)
 	}
 	return cmp.Or(strings.Join(parts, " or "), "no release")
-}
-
-// text names the releases of a group, and the ones with default settings if they are fewer.
-func (g *Group) text() string {
-	if slices.Equal(g.Ranges, g.Usual) || len(g.Usual) == 0 {
-		return rangesText(g.Ranges)
-	}
-	return rangesText(g.Ranges) + "; with default settings " + rangesText(g.Usual)
 }
 
 // AnomaliesText counts the anomalies by kind.

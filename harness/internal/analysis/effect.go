@@ -29,7 +29,11 @@ type step struct {
 	values         []string   // pushed ones, if stories are wanted
 	unlisted       []*message // from the list, by LREM
 	touched        []uint64
+	renamed        map[string]string // by changeScript: the member that another one replaces
 }
+
+// changeScript is the kind of the script of queue and migrate.
+const changeScript wire.ScriptName = "change"
 
 // script is a text that a Redisson or this project sends.
 type script struct {
@@ -37,7 +41,7 @@ type script struct {
 	layout wire.Layout     // that a Redisson's transfer reads; 0 otherwise
 	known  *wire.Script    // nil if no Redisson sends it
 	ours   bool            // dq or dq-bench sends it
-	sentBy senders
+	sentBy releaseSet
 }
 
 // registry has every text by its digest.
@@ -51,7 +55,7 @@ var registry = func() map[string]script {
 		all[k.SHA1] = s
 	}
 	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
-		all[o.SHA1] = script{ours: true, kind: map[string]wire.ScriptName{"transfer": wire.ScriptTransfer, "guard-step": wire.ScriptTransfer}[o.Name]}
+		all[o.SHA1] = script{ours: true, kind: map[string]wire.ScriptName{"transfer": wire.ScriptTransfer, "guard-step": wire.ScriptTransfer, "change": changeScript}[o.Name]}
 	}
 	return all
 }()
@@ -80,7 +84,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	keys, args := c.Script.Keys, c.Script.Args
 	if slices.Equal(keys, probeKeys) && strings.HasPrefix(c.Body, "redis.call('get', KEYS[1]") {
 		from.speaks = true
-		from.by = from.by.and(map[bool]senders{true: probesFaulty, false: probesGet}[len(args) > 0])
+		from.by = from.by.and(map[bool]releaseSet{true: probesFaulty, false: probesGet}[len(args) > 0])
 		return
 	}
 	s := a.begun(c.Line, from.host, nil)
@@ -107,6 +111,12 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 				s.named = now
 			}
 		}
+		if s.kind == changeScript && len(args) > 0 && args[0] == "replace" {
+			s.renamed = map[string]string{}
+			for i := 4; i+2 < len(args); i += 3 {
+				s.renamed[args[i+1]] = args[i]
+			}
+		}
 	case a.Rules == nil && len(own) > 0:
 		a.found(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
@@ -125,6 +135,9 @@ func argument(l trace.Line) int64 {
 func (a *Analysis) effect(ref keyRef, name string, l trace.Line) {
 	q, s := ref.queue, &a.step
 	s.ran, s.last = true, l.Time
+	if s.ours && slices.Contains(l.Args, ops.NoMember) {
+		return
+	}
 	if !trace.Changes(l) || len(l.Args) < 2 {
 		s.ended = s.ended || ref.role == timeoutSet && len(l.Args) == 5 && name == "zrange"
 		if name == "zrangebyscore" && len(l.Args) > 3 && s.lost && s.kind == "" {
@@ -147,7 +160,7 @@ func (a *Analysis) effect(ref keyRef, name string, l trace.Line) {
 			switch m := a.find(q, member); {
 			case name == "zadd" && i%2 == 1:
 				m.held, m.earlier = true, false
-			case name == "zrem":
+			case name == "zrem" && (m.held || s.kind != changeScript): // which removes it wherever it is
 				m.held = false
 				s.removed = append(s.removed, m)
 			}
@@ -188,6 +201,9 @@ func (a *Analysis) onSet(q *queue, name string, l trace.Line) {
 				s.popped--
 				m.listed--
 			}
+			if s.kind == changeScript {
+				m.listed = 0
+			}
 		}
 	default:
 		q.unsure = name
@@ -206,17 +222,23 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 			a.found(ResentOffer, q, at, 0).say([]LineOf{earlier(m.at), s.shown()}, "the same member is offered again, %s after the first time: the pending list gets it twice and keeps "+
 				"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", ago(at-m.offered))
 		}
-		m.due = due
+		if m.due = due; s.kind == changeScript {
+			m.story.add("rescheduled by "+s.host.Host+", due "+timeText(due*1000), s.at, at)
+		}
 		return
 	}
-	m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
-	if m.story != nil {
-		m.story.add("offered by "+s.host.Host+", due "+timeText(m.due*1000), s.at, at)
-	}
-	if s.direct {
-		m.byHand = true
+	switch old, renamed := s.renamed[member]; {
+	case renamed:
+		a.rewritten(q, m, a.find(q, old), due)
+	case s.direct || s.kind == changeScript:
 		q.Added++
-	} else {
+		m.byHand = true
+		fallthrough
+	default:
+		m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
+		m.story.add("offered by "+s.host.Host+", due "+timeText(due*1000), s.at, at)
+	}
+	if !m.byHand && s.renamed == nil {
 		q.Offers++
 		if n := q.values[m.value]; n > 0 {
 			if found := a.found(DuplicateOffer, q, at, 0); found != nil {
@@ -240,11 +262,24 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 }
 
+// rewritten has a message go on as another member.
+func (a *Analysis) rewritten(q *queue, m, old *message, due int64) {
+	a.stories = slices.DeleteFunc(a.stories, func(s *Story) bool { return s == m.story && s != old.story })
+	m.earlier, m.due, m.offered, m.at, m.host, m.byHand, m.story = old.earlier, due, old.offered, old.at, old.host, old.byHand, old.story
+	q.out(old)
+	old.earlier, old.listed, old.story = false, 0, nil
+	m.story.add("rewritten by "+a.step.host.Host, a.step.at, a.step.last)
+}
+
 func (a *Analysis) onList(q *queue, name string, l trace.Line) {
 	s := &a.step
 	switch name {
-	case "rpush", "lpush", "rpushx", "lpushx":
-		for _, member := range l.Args[2:] {
+	case "rpush", "lpush", "rpushx", "lpushx", "lset":
+		if name == "lset" && s.kind != changeScript {
+			q.unsure = name
+			return
+		}
+		for _, member := range l.Args[map[bool]int{true: 3, false: 2}[name == "lset"]:] {
 			m := a.find(q, member)
 			m.earlier = false
 			if m.at.number == 0 {
@@ -281,7 +316,9 @@ func (a *Analysis) onDestination(q *queue, name string, l trace.Line) {
 	case "lpop", "rpop":
 		most = argument(l)
 	case "rpoplpush", "lmove", "lrem":
-		most = 1
+		if most = 1; s.kind == changeScript && len(q.ready) > 0 { // an undo
+			most, q.ready = 0, q.ready[:len(q.ready)-1]
+		}
 	case "del", "unlink":
 		most = int64(len(q.ready))
 	}

@@ -119,6 +119,13 @@ func (a *Analysis) finish(cut bool) {
 	cut = cut && !s.ended
 	moves := !s.direct && s.pushed > 0
 	switch {
+	case s.kind == changeScript && moves:
+		for _, m := range s.removed {
+			q.Transferred++
+			q.out(m)
+			m.earlier = false
+			m.story.add("delivered at once by "+s.host.Host, s.at, s.last)
+		}
 	case len(s.removed) > 0 && moves:
 		a.moved(q)
 	case len(s.removed) > 0:

@@ -80,7 +80,6 @@ func TestReleasesOfTheRecordings(t *testing.T) {
 			require.Zero(t, d.Unparsed)
 			require.NotNil(t, d.Redisson)
 			require.True(t, contains(t, ranges(d.Redisson), recorded), "%v", *d.Redisson)
-			require.True(t, contains(t, ranges(d.Usual), recorded), "with default settings: %v", *d.Usual)
 			require.Len(t, d.Groups, 1)
 			require.True(t, contains(t, d.Groups[0].Ranges, recorded))
 		})

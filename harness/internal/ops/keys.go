@@ -161,6 +161,9 @@ var (
 	loose = redis.NewScript(looseBody)
 )
 
+// NoMember is the member by which these scripts find out, before their first write, if the server refuses one.
+const NoMember = "dq-bench: no such member"
+
 // Scripts are the texts that this package sends, for the analysis of logs.
 func Scripts() []scripts.Script {
 	return []scripts.Script{
