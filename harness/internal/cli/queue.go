@@ -137,9 +137,6 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	if _, unseen := fmt.Fprintln(q.OutOrStdout(), done); unseen != nil {
 		q.notice("%s", done)
 	}
-	if n := len(plan.Unsure); n > 0 {
-		err = errors.Join(err, fmt.Errorf("queue %q: uncertain changes, left as they are: %d; the queue does not show which were made", plan.Queue, n))
-	}
 	return err
 }
 

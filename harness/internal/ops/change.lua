@@ -1,6 +1,6 @@
-local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
-local action, first, last, channel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local count, nobody = (#ARGV - 4) / 3, 'dq-bench: no such member'
+local T, Q, D, X, G, U1, U2, P, H, J, R = unpack(KEYS)
+local action, first, last, channel, batch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local count, nobody = (#ARGV - 5) / 3, 'dq-bench: no such member'
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
 for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do
@@ -11,7 +11,7 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
 end
 local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
-  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '')
+  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('set', R, '')
 if wrong then return wrong end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
@@ -87,7 +87,7 @@ if not change[action] then return redis.error_reply('ERR no such change: ' .. ac
 -- Before the first write, too: what is no score.
 local dated = { reschedule = true, restore = true, takeback = true, unaside = true }
 for i = 1, dated[action] and count or 0 do
-  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 4], nobody)
+  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 5], nobody)
   if wrong then return wrong end
 end
 
@@ -111,7 +111,7 @@ end
 local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 for i = 1, count do
-  local old, new, due = ARGV[3 * i + 2], ARGV[3 * i + 3], ARGV[3 * i + 4]
+  local old, new, due = ARGV[3 * i + 3], ARGV[3 * i + 4], ARGV[3 * i + 5]
   local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
   local result = fits(old, new, score, due)
   if result == '1' then change[action](old, new, due, score) end
@@ -127,4 +127,6 @@ end
 -- Clients set their timers by the published due time. Before Redis 7 a refusal is met here: the changes stand, and are told.
 local now = redis.call('zrange', T, 0, 0, 'withscores')
 if now[1] and now[2] ~= head[2] then redis.pcall('publish', channel, now[2]) end
-return table.concat(results)
+results = table.concat(results)
+if batch ~= '0' then redis.call('set', R, batch .. ' ' .. results, 'ex', 604800) end
+return results

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,13 +39,15 @@ type Editor struct {
 	journal  string    // of a migration of values
 	marks    io.Writer // the undo file whose changes are undone
 	Progress Progress  // or nil
+	run      string    // see ResultKey
+	batch    int
 
 	read, changed int
 }
 
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
-	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, "")}
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: rand.Text()}
 }
 
 // set is the ZSET of a part; empty for ready.
@@ -206,15 +209,24 @@ type Change struct {
 	Count  string `json:"count,omitempty"`
 
 	Server  string `json:"server,omitempty"`  // the first line: of all changes
+	Run     string `json:"run,omitempty"`     // before a batch: the token of the run, and the number of the batch
+	Batch   int    `json:"batch,omitempty"`   // from 1
 	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
-	Undoing []int  `json:"undoing,omitempty"` // lines of changes that an undo begins with
+	Undoing []int  `json:"undoing,omitempty"` // lines of changes that the batch of an undo begins with
 	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
 	End     bool   `json:"end,omitempty"`     // behind all changes
 
-	due  float64
-	line int
-	made byte // the digit; 0 without one
-	half int  // it undoes another, and had begun by the mark in this line
+	due    float64
+	line   int
+	made   byte // the digit; 0 without one
+	undoes bool // another change
+	by     call // that was to make it
+}
+
+// call is one of the calls of a run, and a change in it.
+type call struct {
+	run       string
+	batch, at int
 }
 
 // scoreOf is the text of a score of zscan, which bounds infinite ones.
@@ -250,7 +262,15 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		for _, c := range batch {
 			lines = append(lines, c.line)
 		}
-		if err := errors.Join(write(undo, batch...), write(e.marks, Change{Undoing: lines})); err != nil {
+		if undo != nil {
+			e.batch++
+		}
+		begins := Change{Run: e.run, Batch: e.batch}
+		err := write(undo, append([]Change{begins}, batch...)...)
+		if begins.Undoing = lines; err == nil {
+			err = write(e.marks, begins)
+		}
+		if err != nil {
 			return results, err
 		}
 		began := time.Now()
@@ -316,19 +336,19 @@ func batchOf(changes []Change, most int) (n int) {
 func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (string, error) {
 	dest := e.names.Destination
 	if !isPacked(batch[0].Of) {
-		args := []any{batch[0].Action, batch[0].Of}
+		args := []any{batch[0].Action, batch[0].Of, e.batch}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count)
 		}
 		l := scripts.LeaseNamesOf(dest)
-		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, args...).Text()
+		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run)}, args...).Text()
 	}
-	args := []any{batch[0].Action, first, last, e.names.Channel}
+	args := []any{batch[0].Action, first, last, e.names.Channel, e.batch}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, ResultKey(dest, e.run)}
 	return e.conn.Run(ctx, change, keys, args...).Text()
 }
 

@@ -145,18 +145,18 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey
-	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; for
-	//	        each member: the member, its new bytes or its value, a due time
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey)
+	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
+	//	        number of the call, with which the results go to R, or 0; for each member: the member, its new bytes or its value, a due time
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
 	change = redis.NewScript(scripts.Prelude() + changeBody)
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey
-	//	ARGV    action; ready, held, retry, dead or aside; for each: its id, or the value; a value; a score, or the index in D; the count
-	//	        of hand-outs
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R
+	//	ARGV    action; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
+	//	        index in D; the count of hand-outs
 	//	returns as change
 	loose = redis.NewScript(looseBody)
 )
@@ -179,6 +179,12 @@ func AheadKey(dest string) string { return wire.PrefixName("redisson_delay_queue
 
 // GhostsKey returns the name of the LIST that keeps the ghosts that were removed.
 func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queue_ghosts", dest) }
+
+// ResultKey returns the name of the key that has the results of the last call of a run with an undo file, for a week: the run may have
+// been killed before it read them.
+func ResultKey(dest, run string) string {
+	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
+}
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
 func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }

@@ -1,5 +1,5 @@
-local D, X, L, V, N, Dead, J = unpack(KEYS)
-local action, of = ARGV[1], ARGV[2]
+local D, X, L, V, N, Dead, J, R = unpack(KEYS)
+local action, of, batch = ARGV[1], ARGV[2], ARGV[3]
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
 local function drop(id)
@@ -64,16 +64,18 @@ for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen',
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
-for i = 5, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 4 do
+for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 4 do
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
 local results = {}
-for i = 3, #ARGV, 4 do
+for i = 4, #ARGV, 4 do
   results[#results + 1] = do_it(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) and '1' or '0'
 end
-return table.concat(results)
+results = table.concat(results)
+if batch ~= '0' then redis.call('set', R, batch .. ' ' .. results, 'ex', 604800) end
+return results

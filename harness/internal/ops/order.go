@@ -105,7 +105,6 @@ func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) err
 type Plan struct {
 	*Order
 	Changes []Change
-	Unsure  []Change // of an undo file: the queue does not show if they were made, and they are left
 
 	Made int    // changes, by Apply
 	Undo string // the file that undoes them; empty if nothing was changed
@@ -161,32 +160,27 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 		p.rest = "the file has no last line, since its run was killed or the file was cut off. Changes that it lacks stay"
 	}
 	p.Queue = p.undo.queue
-	p.Changes, p.Unsure, err = p.undo.Plan(ctx, conn)
+	p.Changes, err = p.undo.Plan(ctx, conn)
 	return err
 }
 
 // Text shows the first changes, redacted without the values.
 func (p *Plan) Text(redact bool) string {
 	var b strings.Builder
-	show := func(changes []Change, verb string, most int) {
-		fmt.Fprintf(&b, "%s: %s %s\n", text.Line(p.Queue), verb, messages(int64(len(changes))))
-		for _, c := range changes[:min(most, len(changes))] {
-			value := ""
-			if !redact {
-				value = c.Shown()
-			}
-			if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
-				value += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
-			}
-			fmt.Fprintf(&b, "  %s %s %s\n", c.Action, c.Of, text.Inert(value))
+	const most = 10
+	fmt.Fprintf(&b, "%s: %s %s\n", text.Line(p.Queue), p.Verb, messages(int64(len(p.Changes))))
+	for _, c := range p.Changes[:min(most, len(p.Changes))] {
+		value := ""
+		if !redact {
+			value = c.Shown()
 		}
-		if more := len(changes) - most; more > 0 {
-			fmt.Fprintf(&b, "  … and %d more\n", more)
+		if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
+			value += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
 		}
+		fmt.Fprintf(&b, "  %s %s %s\n", c.Action, c.Of, text.Inert(value))
 	}
-	show(p.Changes, p.Verb, 10)
-	if len(p.Unsure) > 0 {
-		show(p.Unsure, "uncertain if made, and left:", maxBatch)
+	if more := len(p.Changes) - most; more > 0 {
+		fmt.Fprintf(&b, "  … and %d more\n", more)
 	}
 	if p.rest != "" {
 		fmt.Fprintf(&b, "  Not all: %s.%s\n", p.rest, map[string]string{"repair": " Repair again after this."}[p.Verb])
@@ -304,12 +298,14 @@ type Undo struct {
 
 // ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
 func ReadUndo(data []byte) (*Undo, error) {
-	u, byLine := &Undo{whole: bytes.LastIndexByte(data, '\n') + 1, size: len(data)}, map[int]*Change{}
+	u, byLine, begun := &Undo{whole: bytes.LastIndexByte(data, '\n') + 1, size: len(data)}, map[int]*Change{}, call{}
 	for n, line := range bytes.SplitAfter(data[:max(0, u.whole-1)], []byte("\n")) {
 		c := &Change{line: n}
 		from := len(u.changes)
 		switch known := json.Unmarshal(line, c) == nil; {
 		case known && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (from == 0 || string(c.Queue) == u.queue):
+			c.by = begun
+			begun.at++
 			u.queue, u.changes, byLine[n] = string(c.Queue), append(u.changes, c), c
 		case known && c.Done != "" && len(c.Done) <= from:
 			for i := range c.Done {
@@ -319,14 +315,16 @@ func ReadUndo(data []byte) (*Undo, error) {
 			u.server, u.ended = cmp.Or(c.Server, u.server), c.End
 		case known && len(c.Undoing)+len(c.Undone) > 0:
 			u.used = true
-			for _, line := range slices.Concat(c.Undoing, c.Undone) {
+			for at, line := range slices.Concat(c.Undoing, c.Undone) {
 				if of := byLine[line]; of != nil {
-					if of.half == 0 {
+					if !of.undoes {
 						*of = of.undone()
 					}
-					of.made, of.half = map[bool]byte{true: '1'}[c.Undone != nil], n
+					of.made, of.undoes, of.by = map[bool]byte{true: '1'}[c.Undone != nil], true, call{c.Run, c.Batch, at}
 				}
 			}
+		case known && c.Run != "":
+			begun = call{c.Run, c.Batch, 0}
 		default:
 			return nil, fmt.Errorf("line %d: expected a line of an undo file", n+1)
 		}
@@ -346,36 +344,19 @@ func (u *Undo) open(name string) (*os.File, error) {
 	return file, file.Truncate(int64(u.whole))
 }
 
-// Plan returns changes that undo the file's, the last one first, without the undone ones. It looks at the queue if a batch has no result:
-// a batch is atomic. Changes of which the queue shows nothing are unsure.
-func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Change, err error) {
-	at, err := redis.Time(ctx, conn)
-	if err != nil {
-		at = time.Now()
-	}
-	none := map[int]bool{} // by batch
-	var cut []*Change
-	for _, c := range u.changes {
-		if c.made != 0 {
-			continue
-		}
-		if c.made, err = NewEditor(conn, u.queue).made(ctx, *c, float64(at.UnixMilli())); err != nil {
-			return nil, nil, err
-		}
-		cut, none[c.half] = append(cut, c), none[c.half] || c.made == '0'
-	}
-	for _, c := range cut {
-		if none[c.half] {
-			c.made = '0'
-		}
-	}
+// Plan returns changes that undo the file's, the last one first, without the undone ones. It asks the server for the results that the
+// file lacks.
+func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err error) {
 	for _, c := range slices.Backward(u.changes) {
+		if c.made == 0 {
+			if c.made, err = c.by.made(ctx, conn, u.queue); err != nil {
+				return nil, err
+			}
+		}
 		switch {
-		case c.made == '?':
-			unsure = append(unsure, *c)
-		case c.half > 0 && c.made == '0':
+		case c.undoes && c.made != '1':
 			undone = append(undone, *c)
-		case c.half == 0 && c.made == '1':
+		case !c.undoes && c.made == '1':
 			undone = append(undone, c.undone())
 		}
 	}
@@ -384,50 +365,25 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone, unsure []Chan
 		}
 		slices.Reverse(undone[from:to])
 	}
-	if len(undone)+len(unsure) == 0 {
-		return nil, nil, errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
+	if len(undone) == 0 {
+		return nil, errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
 	}
-	return undone, unsure, nil
+	return undone, nil
 }
 
-// made returns '1' if the queue shows that a change was made, '0' if it was not, and '?' if others may have made it.
-func (e *Editor) made(ctx context.Context, c Change, nowMS float64) (byte, error) {
-	kept, pending := GhostsKey(e.names.Destination), e.names.Pending
-	list := map[string]string{"ghost": kept, "unghost": kept, "list": pending, "unlist": pending, "once": pending, "again": pending}[c.Action]
-	part := c.Of
-	if isPacked(part) {
-		part = "aside"
+// made returns the digit of a change. A later call means that this one was made.
+func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, error) {
+	result, err := conn.Do(ctx, "GET", ResultKey(queue, c.run)).Text()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("GET: %w", err)
 	}
-	r, _ := e.conn.Pipe(ctx, []any{"ZSCORE", e.set("waiting"), c.Key}, []any{"ZSCORE", e.set("ahead"), c.Key}, []any{"ZSCORE", e.set(part), c.Key},
-		[]any{"LPOS", cmp.Or(list, kept), c.Key, "COUNT", 2})
-	if err := r[0].Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return 0, err
-	}
-	score, absent := r[0].Float64()
-	if absent != nil {
-		score, absent = r[1].Float64()
-	}
-	waits, other := absent == nil, r[2].Err() == nil
-	listed, unknown := r[3].Slice()
-	due, _ := strconv.ParseFloat(c.Score, 64)
-	target, _ := strconv.ParseFloat(cmp.Or(c.Due, c.Score), 64)
-	gone := slices.Contains([]string{"cancel", "deliver", "unghost", "unlist", "once"}, c.Action)
-	there, unsure := waits, !waits && due >= 0 && due <= nowMS // it may have been transferred
+	batch, digits := 0, ""
+	_, _ = fmt.Sscan(result, &batch, &digits)
 	switch {
-	case c.Of == "ready": // equal values
-		unsure = true
-	case c.Action == "reschedule":
-		there, unsure = score == target, !waits
-	case c.Action == "aside", !isPacked(c.Of): // a Worker ends its leases
-		there, unsure = other, !other && gone && (c.Of == "held" || c.Of == "retry")
-	case list != "": // no LPOS before Redis 6.0.6
-		there, unsure = len(listed) > map[string]int{"once": 1, "again": 1}[c.Action], unknown != nil
-	}
-	switch {
-	case unsure:
-		return '?', nil
-	case there != gone:
+	case batch > c.batch:
 		return '1', nil
+	case batch == c.batch && c.at < len(digits):
+		return digits[c.at], nil
 	}
 	return '0', nil
 }
