@@ -160,7 +160,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	return errors.Join(lost, doctorVerdict(last))
 }
 
-// draw replaces the look on a terminal's screen, and writes lines elsewhere.
+// draw replaces the look on a terminal's screen, and elsewhere goes on below it.
 func (d *doctorCall) draw(seen *ops.Look) {
 	out := d.OutOrStdout()
 	terminal := out
@@ -168,11 +168,9 @@ func (d *doctorCall) draw(seen *ops.Look) {
 		terminal = p.Writer
 	}
 	file, ok := terminal.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(out, seen.Lines())
-		return
+	if ok && term.IsTerminal(int(file.Fd())) {
+		const home, clearScreen = "\x1b[H", "\x1b[2J"
+		fmt.Fprint(out, home, clearScreen)
 	}
-	const home, clearScreen = "\x1b[H", "\x1b[2J"
-	fmt.Fprint(out, home, clearScreen)
 	_ = seen.WriteText(out) // the printer keeps the error
 }

@@ -75,7 +75,7 @@ func newMigrate() *call {
 			o.Java = client
 		}
 		return c.onServer(func(srv *redis.Server, conn redis.Conn) error {
-			o.Cluster, o.Flags = srv.Cluster(), c.addressFlags()
+			o.Flags = c.addressFlags()
 			return c.migrate(conn, queues, o)
 		})
 	})

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
@@ -67,7 +68,8 @@ type Item struct {
 
 // memberOf takes a member apart.
 func memberOf(of, member string, score float64) Item {
-	i := Item{Of: of, ID: hex.EncodeToString([]byte(member[:min(len(member), 8)])), DueMS: score, Layout: "unreadable", key: member}
+	sum := sha256.Sum256([]byte(member))
+	i := Item{Of: of, ID: hex.EncodeToString(sum[:8]), DueMS: score, Layout: "unreadable", key: member} // an id that shows no value
 	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
 	if err != nil {
 		return i

@@ -475,7 +475,7 @@ func TestCluster(t *testing.T) {
 	_, _, end := b.guard(ops.GuardOptions{})
 	b.eventually(func() bool { return b.look(ops.LookOptions{}).Red == 0 }, "all overdue messages are delivered")
 	end()
-	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: new(bc0Lc0), Yes: true, Cluster: true})
+	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, m.Rewritten["waiting"])
 	b.do("SET", "orders8", "x")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -76,7 +77,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		return walk(ctx, e.conn, e.names.Destination, func(first int64, entries []string) error {
 			for i, entry := range slices.Backward(entries) {
 				at := first + int64(i)
-				if err := try(Item{Of: of, ID: "#" + strconv.FormatInt(at, 10), Layout: "value", Index: at, key: entry}.with([]byte(entry))); err != nil {
+				if err := try(Item{Of: of, ID: fmt.Sprintf("#%d-%08x", at, crc32.ChecksumIEEE([]byte(entry))), Layout: "value", Index: at, key: entry}.with([]byte(entry))); err != nil {
 					return err
 				}
 			}
@@ -410,6 +411,8 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 			err = fmt.Errorf("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
 		case noDue != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
 			err = fmt.Errorf("got a member of %d bytes, and due %q", len(x.Member), x.Due)
+		case len(x.Member) > 0 && x.Value != nil && string(memberOf("", string(x.Member), 0).value) != string(x.Value):
+			err = errors.New("its member holds another value: a line without the member is a new message")
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
 		case len(x.Member) > 0:

@@ -151,7 +151,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 		if ctx.Err() == nil && len(l.Queues) == 0 {
 			return nil, err
 		}
-		l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), err)
+		l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), cmp.Or(ctx.Err(), err))
 	}
 	if err := d.again(ctx, l); err != nil && ctx.Err() == nil {
 		l.Partial = cmp.Or(l.Partial, err.Error())
@@ -244,10 +244,10 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			key, err := fmt.Sprint(reply.Args()[1]), reply.Err()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key) {
 				q.wrong = append(q.wrong, key)
-			} else if err != nil && j < 3 {
+			} else if err != nil && j < 3 && !redis.HasErrorPrefix(err, "NOPERM") {
 				return fmt.Errorf("%s: %w", key, err)
 			}
-			l.refused(fmt.Sprint(reply.Args()[0]), "+@read", err)
+			l.refused(fmt.Sprint(reply.Args()[0]), "+@read, and each key of a queue", err)
 		}
 		slices.Sort(q.wrong)
 		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased, 14: &q.twin} {
@@ -268,12 +268,12 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			}
 		}
 		now := l.At.UnixMilli()
-		for i, z := range slices.Backward(members) {
+		for _, z := range slices.Backward(members) {
 			tail = append(tail, z.Member)
 			switch due := int64(z.Score); {
 			case due > now:
 				q.NextMS = due
-			case i == 0 && due >= 0:
+			case due >= 0:
 				q.OldestMS = now - due
 			}
 		}
@@ -309,8 +309,9 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 		if l.refused("PUBSUB NUMSUB", "+pubsub|numsub", err) || err != nil {
 			return nil //nolint:nilerr // the number stays unknown
 		}
-		for i, q := range queues {
+		for i := 0; 2*i+1 < min(len(items), 2*len(queues)); i++ {
 			if n, ok := items[2*i+1].(int64); ok {
+				q := queues[i]
 				q.Listeners = max(0, q.Listeners) + n
 				q.known = q.known || n > 0
 			}

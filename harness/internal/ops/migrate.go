@@ -33,8 +33,7 @@ type MigrateOptions struct {
 	Java     Asker         // recodes values; nil without a codec
 	Yes      bool          // else only the plan is made
 	Force    bool          // although clients listen
-	Cluster  bool
-	Flags    []string // of the address, for printed commands
+	Flags    []string      // of the address, for printed commands
 	Progress Progress
 }
 
@@ -93,10 +92,6 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if o.From != "" {
 		m.Codec = o.From + ":" + o.As
 		w.editor.journal = JournalKey(dest, m.Codec)
-	}
-	if n := w.editor.names; o.Cluster && wire.Slot(n.TimeoutSet) != wire.Slot(n.Pending) {
-		m.Refusal = "its keys are in different slots: a cluster runs no script on them"
-		return m, nil
 	}
 	if err := w.listeners(ctx); err != nil {
 		return m, err
@@ -241,7 +236,9 @@ func (w *rewriter) meet(i Item) {
 	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
 		w.named = true
 	default:
-		w.other = cmp.Or(w.other, i.Codec)
+		if w.other = cmp.Or(w.other, i.Codec); !w.refused[i.key] {
+			w.refuse(i, "it seems to be written by "+i.Codec)
+		}
 	}
 	if w.From == "" && w.Reads != nil && w.repacks(i) && !java.Has(*w.Reads, i.Codec) {
 		w.lacked[i.Codec]++

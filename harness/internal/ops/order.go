@@ -227,6 +227,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 			err = write(file, Change{End: true})
 		}
 	}
+	if p.undo != nil && errors.As(err, new(*os.PathError)) {
+		err = fmt.Errorf("%w; a copy of the file on a disk with room can be undone", err)
+	}
 	p.Made = strings.Count(results, "1")
 	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
 	if err = errors.Join(err, file.Close()); p.Made == 0 && (refused || err == nil) {

@@ -112,22 +112,6 @@ func (i Item) line(now time.Time) string {
 	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(i.ID, "(empty)"), due, i.Layout, i.Codec, i.Class, i.Value))
 }
 
-// Lines shows each queue in a line, for a log.
-func (l *Look) Lines() string {
-	var b strings.Builder
-	for _, q := range l.Queues {
-		var kinds []string
-		for _, f := range q.Findings {
-			if f.State != Note {
-				kinds = append(kinds, string(f.State)+":"+f.Kind)
-			}
-		}
-		fmt.Fprintf(&b, "%s queue=%s state=%s waiting=%d overdue=%d ready=%d listeners=%d findings=%s\n",
-			l.At.Format(time.RFC3339), text.Shell(q.Name), q.State, q.Waiting, q.Overdue, q.Ready, q.Listeners, strings.Join(kinds, ","))
-	}
-	return b.String()
-}
-
 // Page shows the look with a row for each finding and each queue.
 func (l *Look) Page() report.Page {
 	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
