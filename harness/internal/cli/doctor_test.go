@@ -109,7 +109,7 @@ func TestDoctorWatches(t *testing.T) {
 		}
 	}
 	shows("YELLOW  orders  1 waiting")
-	shows("yellow no-subscriber")
+	shows("no-subscriber: ")
 	require.NoError(t, offered(ctx, client, "orders", wire.LayoutDLc0, "x", time.Now().Add(time.Hour)))
 	shows("RED     orders  2 waiting")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -62,8 +62,8 @@ type Item struct {
 	Index  int64   `json:"index,omitempty"` // in the destination
 
 	key   string // the member, the id of a lease, or the value
-	count string // of hand-outs
 	value []byte
+	lease [3]string // of a message of a Worker: the count of its hand-outs, the last of them that failed, the reason of a dead letter
 }
 
 // memberOf takes a member apart.

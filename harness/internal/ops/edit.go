@@ -89,17 +89,18 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		if isPacked(of) || of == "aside" {
 			return try(memberOf(of, z.Member, z.Score))
 		}
-		r, _ := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
+		r, _ := e.conn.Pipe(ctx, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member}, []any{"HGET", leases.Bodies, "r" + z.Member})
 		value, err := r[0].Text()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return fmt.Errorf("HGET %s: %w", leases.Bodies, err)
 		}
 		given, _ := r[1].Text()
 		failed, _ := r[2].Text()
+		reason, _ := r[3].Text()
 		if of != "dead" && (of == "retry") != (failed != "" && failed == given) {
 			return nil
 		}
-		return try(Item{Of: of, ID: z.Member, DueMS: z.Score, Layout: "value", key: z.Member, count: cmp.Or(given, "1")}.with([]byte(value)))
+		return try(Item{Of: of, ID: z.Member, DueMS: z.Score, Layout: "value", key: z.Member, lease: [3]string{cmp.Or(given, "1"), failed, reason}}.with([]byte(value)))
 	})
 }
 
@@ -208,6 +209,8 @@ type Change struct {
 	Score  string `json:"score,omitempty"` // before
 	Due    string `json:"due,omitempty"`   // after
 	Count  string `json:"count,omitempty"`
+	Failed string `json:"failed,omitempty"`
+	Reason []byte `json:"reason,omitempty"`
 
 	Server  string `json:"server,omitempty"`  // the first line: of all changes
 	Run     string `json:"run,omitempty"`     // before a batch: the token of the run, and the number of the batch
@@ -240,7 +243,7 @@ func scoreOf(ms float64) string {
 
 // Change is an action's change to an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
-	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: scoreOf(i.DueMS), Count: i.count, due: i.DueMS}
+	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: scoreOf(i.DueMS), Count: i.lease[0], Failed: i.lease[1], Reason: []byte(i.lease[2]), due: i.DueMS}
 	if i.Of == "ready" {
 		c.Score = strconv.FormatInt(i.Index, 10)
 	}
@@ -339,7 +342,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 	if !isPacked(batch[0].Of) {
 		args := []any{batch[0].Action, batch[0].Of, e.batch}
 		for _, c := range batch {
-			args = append(args, c.Key, c.New, c.Score, c.Count)
+			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason)
 		}
 		l := scripts.LeaseNamesOf(dest)
 		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run)}, args...).Text()

@@ -156,7 +156,7 @@ var (
 	//
 	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R
 	//	ARGV    action; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
-	//	        index in D; the count of hand-outs
+	//	        index in D; the count of hand-outs; the last that failed; the reason of a dead letter
 	//	returns as change
 	loose = redis.NewScript(looseBody)
 )

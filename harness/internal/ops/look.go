@@ -244,7 +244,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			key, err := fmt.Sprint(reply.Args()[1]), reply.Err()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key) {
 				q.wrong = append(q.wrong, key)
-			} else if err != nil && j < 3 && !redis.HasErrorPrefix(err, "NOPERM") {
+			} else if err != nil && (j < 2 || j == 2 && !redis.HasErrorPrefix(err, "NOPERM")) { // without the list it sees what waits
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			l.refused(fmt.Sprint(reply.Args()[0]), "+@read, and each key of a queue", err)

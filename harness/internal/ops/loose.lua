@@ -9,11 +9,13 @@ local function drop(id)
     redis.call('hdel', N, id, 'f' .. id)
   end
 end
-local function put(id, value, score, count)
+local function put(id, value, score, count, failed, reason)
   redis.call('zadd', set, score, id)
   if set ~= X then
     redis.call('hset', V, id, value)
     redis.call('hset', N, id, count)
+    if failed ~= '' then redis.call('hset', N, 'f' .. id, failed) end
+    if of == 'dead' then redis.call('hset', V, 'r' .. id, reason) end
   end
 end
 
@@ -25,7 +27,7 @@ local function note(old, new, count)
   return true
 end
 
-local function do_it(id, value, score, count)
+local function do_it(id, value, score, count, failed, reason)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
@@ -35,12 +37,12 @@ local function do_it(id, value, score, count)
   end
   local there = redis.call('zscore', set, id)
   if action == 'put' then
-    if not there then put(id, value, score, count) end
+    if not there then put(id, value, score, count, failed, reason) end
     return not there
   end
   if action == 'takeback' then
     if there or redis.call('lrem', D, -1, value) == 0 then return false end
-    put(id, value, score, count)
+    put(id, value, score, count, failed, reason)
     return true
   end
   if not there then return false end
@@ -68,13 +70,13 @@ if redis.acl_check_cmd then
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
-for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 4 do
+for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 6 do
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
 local results = {}
-for i = 4, #ARGV, 4 do
-  results[#results + 1] = do_it(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) and '1' or '0'
+for i = 4, #ARGV, 6 do
+  results[#results + 1] = do_it(unpack(ARGV, i, i + 5)) and '1' or '0'
 end
 results = table.concat(results)
 if batch ~= '0' then redis.call('set', R, batch .. ' ' .. results, 'ex', 604800) end
