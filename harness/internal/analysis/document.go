@@ -319,12 +319,8 @@ func (s *Story) add(what string, at place, us int64) {
 
 // storyOf is the story of the i-th value that the step pushed.
 func (s *step) storyOf(i int) *Story {
-	if i >= len(s.values) {
-		return nil
-	}
-	value := hash(s.values[i])
 	for _, m := range slices.Concat(s.removed, s.unlisted) {
-		if m.value == value {
+		if i < len(s.values) && m.value == hash(s.values[i]) {
 			return m.story
 		}
 	}

@@ -109,6 +109,9 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 		if queues, err = ops.Queues(ctx, conn); err != nil {
 			return err
 		}
+		if len(queues) == 0 {
+			c.notice("dq-bench: %v", ops.Exists(ctx, conn, "", c.redis))
+		}
 	}
 	o.Progress = ops.Every2s(c.notice)
 	all := []*ops.Migration{}

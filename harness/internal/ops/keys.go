@@ -110,12 +110,15 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 		if err == nil && len(all) == 0 && len(l.Server.Databases) > 0 {
 			hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
 		}
+		if q.Name == "" {
+			return fmt.Errorf("no delayed queue in database %d%s", l.Server.Database, hint)
+		}
 		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open: it is empty, or has another name%s", q.Name, l.Server.Database, hint)
 	}
 	return nil
 }
 
-// Exists is an error if no key of a queue is there, and no client has it open.
+// Exists is an error if no key of a queue is there, and no client has it open. Without a name it is one that names other databases.
 func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	d := NewDoctor(conn, LookOptions{})
 	l := &Look{At: time.Now(), slow: map[string]time.Duration{}}
