@@ -44,27 +44,22 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-func TestHelpFitsAScreen(t *testing.T) {
+// The help of each command fits a screen, its examples parse, and each flag has a row; the flags only get fewer.
+func TestHelp(t *testing.T) {
+	flags := map[string]bool{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
-		t.Run(cmd.CommandPath(), func(t *testing.T) {
-			var out bytes.Buffer
-			writeHelp(&out, cmd)
-			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-			require.LessOrEqual(t, len(lines), maxHelpLines, out.String())
-			for _, line := range lines {
-				require.LessOrEqual(t, utf8.RuneCountInString(line), helpWidth, line)
-			}
-			require.LessOrEqual(t, strings.Count(cmd.Example, "\n"), maxExamples-1)
-			cmd.Flags().VisitAll(func(f *pflag.Flag) {
-				_, ok := rowOf(f.Name)
-				require.True(t, ok || f.Name == "help", "--%s has no row in flagTable", f.Name)
-			})
+		var out bytes.Buffer
+		writeHelp(&out, cmd)
+		require.LessOrEqual(t, strings.Count(out.String(), "\n"), maxHelpLines, out.String())
+		for line := range strings.Lines(out.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), helpWidth, line)
+		}
+		require.LessOrEqual(t, strings.Count(cmd.Example, "\n"), maxExamples-1)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			_, ok := rowOf(f.Name)
+			require.True(t, ok || f.Name == "help", "--%s of %s has no row in flagTable", f.Name, cmd.CommandPath())
+			flags[f.Name] = true
 		})
-	})
-}
-
-func TestExamplesParse(t *testing.T) {
-	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			command := line[max(0, strings.Index(line, "dq-bench")):]
 			for _, end := range []string{"#", "|", ">"} {
@@ -82,13 +77,6 @@ func TestExamplesParse(t *testing.T) {
 			require.NoError(t, found.ParseFlags(rest), line)
 			require.NoError(t, found.ValidateArgs(found.Flags().Args()), line)
 		}
-	})
-}
-
-func TestFlagsOnlyGetFewer(t *testing.T) {
-	flags := map[string]bool{}
-	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	})
 	delete(flags, "help")
 	require.LessOrEqual(t, len(flags), maxFlags)

@@ -96,19 +96,14 @@ func TestDialExplains(t *testing.T) {
 		fmt.Fprint(conn, "-NOPERM this user has no permissions to run the 'monitor' command\r\n")
 	})
 	silent := serve(t, func(_ net.Conn, in *bufio.Reader) { in.ReadString(0) })
-	tests := []struct{ name, url, want string }{
-		{"refused by the server", "redis://" + refusing, "NOPERM"},
-		{"a cluster", "redis+cluster://127.0.0.1:1", "address of one server"},
-		{"nobody there", "redis://127.0.0.1:1", "expected a Redis at 127.0.0.1:1"},
-		{"silent", "redis://" + silent, "deadline exceeded"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			_, err := Dial(ctx, tt.url)
-			require.ErrorContains(t, err, tt.want)
-		})
+	for url, want := range map[string]string{
+		"redis://" + refusing: "NOPERM", "redis+cluster://127.0.0.1:1": "address of one server",
+		"redis://127.0.0.1:1": "expected a Redis at 127.0.0.1:1", "redis://" + silent: "deadline exceeded",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := Dial(ctx, url)
+		cancel()
+		require.ErrorContains(t, err, want)
 	}
 }
 
@@ -137,34 +132,22 @@ func TestRemoveLeavesAKeyThatChangesAfterTheLook(t *testing.T) {
 }
 
 func TestParseLine(t *testing.T) {
-	tests := []struct {
-		name, text string
-		want       Line
-	}{
-		{"client", `1645518017.427970 [0 127.0.0.1:50853] "BLPOP" "zlyx" "0"`,
-			Line{Time: 1645518017427970, Peer: "127.0.0.1:50853", Args: []string{"BLPOP", "zlyx", "0"}}},
-		{"script", `1645518017.427013 [3 lua] "lrem" "k" "1" "\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""`,
-			Line{Time: 1645518017427013, DB: 3, Peer: "lua",
-				Args: []string{"lrem", "k", "1", "\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""}}},
-		{"IPv6", `0.000001 [0 [::1]:6379] "PING"`, Line{Time: 1, Peer: "[::1]:6379", Args: []string{"PING"}}},
-		{"unix socket", `1.000000 [0 unix:/run/redis.sock] "get" ""`,
-			Line{Time: 1e6, Peer: "unix:/run/redis.sock", Args: []string{"get", ""}}},
-		{"bracket in a value", `1.000000 [0 lua] "set" "k" "a] \"b"`,
-			Line{Time: 1e6, Peer: "lua", Args: []string{"set", "k", `a] "b`}}},
-		{"backslash before x92 is no byte 92", `1.000000 [0 lua] "set" "k" "\\x92\x92\x00"`,
-			Line{Time: 1e6, Peer: "lua", Args: []string{"set", "k", "\\x92\x92\x00"}}},
-		{"named escapes", `1.000000 [0 lua] "e" "\n\r\t\a\b\\\""`,
-			Line{Time: 1e6, Peer: "lua", Args: []string{"e", "\n\r\t\a\b\\\""}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseLine(tt.text)
-			require.NoError(t, err)
-			require.Equal(t, tt.text, got.Raw)
-			require.Equal(t, tt.text, got.String())
-			got.Raw = ""
-			require.Equal(t, tt.want, got)
-		})
+	for text, want := range map[string]Line{
+		`1645518017.427970 [0 127.0.0.1:50853] "BLPOP" "zlyx" "0"`: {Time: 1645518017427970, Peer: "127.0.0.1:50853", Args: []string{"BLPOP", "zlyx", "0"}},
+		`1645518017.427013 [3 lua] "lrem" "k" "1" "\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""`: {
+			Time: 1645518017427013, DB: 3, Peer: "lua", Args: []string{"lrem", "k", "1", "\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""},
+		},
+		`0.000001 [0 [::1]:6379] "PING"`:             {Time: 1, Peer: "[::1]:6379", Args: []string{"PING"}},
+		`1.000000 [0 unix:/run/redis.sock] "get" ""`: {Time: 1e6, Peer: "unix:/run/redis.sock", Args: []string{"get", ""}},
+		`1.000000 [0 lua] "set" "k" "a] \"b"`:        {Time: 1e6, Peer: "lua", Args: []string{"set", "k", `a] "b`}},
+		`1.000000 [0 lua] "set" "k" "\\x92\x92\x00"`: {Time: 1e6, Peer: "lua", Args: []string{"set", "k", "\\x92\x92\x00"}}, // the first is no byte
+		`1.000000 [0 lua] "e" "\n\r\t\a\b\\\""`:      {Time: 1e6, Peer: "lua", Args: []string{"e", "\n\r\t\a\b\\\""}},
+	} {
+		got, err := ParseLine(text)
+		require.NoError(t, err)
+		require.Equal(t, text, got.String())
+		want.Raw = text
+		require.Equal(t, want, got)
 	}
 }
 
