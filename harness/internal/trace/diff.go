@@ -53,17 +53,17 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 	order, lefts := casesOf(left)
 	others, rights := casesOf(right)
 	var outcomes []Outcome
-	for _, c := range append(order, slices.DeleteFunc(others, func(c caseKey) bool { return lefts[c] != nil })...) {
-		o := Outcome{Case: c.id, Declared: reasons[c.id]}
+	for _, id := range append(order, slices.DeleteFunc(others, func(id string) bool { return lefts[id] != nil })...) {
+		o := Outcome{Case: id, Declared: reasons[id]}
 		switch {
 		case o.Declared != "":
-		case rights[c] == nil:
-			o.Finding = onlyIn(c.id, "left", left.Path)
-		case lefts[c] == nil:
-			o.Finding = onlyIn(c.id, "right", right.Path)
+		case rights[id] == nil:
+			o.Finding = onlyIn(id, "left", left.Path)
+		case lefts[id] == nil:
+			o.Finding = onlyIn(id, "right", right.Path)
 		default:
-			l, err1 := Normalise(left, "left", lefts[c].Lines)
-			r, err2 := Normalise(right, "right", rights[c].Lines)
+			l, err1 := Normalise(left, "left", lefts[id])
+			r, err2 := Normalise(right, "right", rights[id])
 			switch {
 			case err1 != nil:
 				return nil, fmt.Errorf("%s: %w", left.Path, err1)
@@ -72,7 +72,7 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 			}
 			o.Left, o.Right, o.Finding = len(l.Events), len(r.Events), Compare(l, r, tolerance)
 			if o.Finding != nil {
-				o.Finding.Case = c.id
+				o.Finding.Case = id
 			}
 		}
 		outcomes = append(outcomes, o)
@@ -80,23 +80,17 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// caseKey is a case of a recording, in which an id may come several times.
-type caseKey struct {
-	id    string
-	times int
-}
-
-func casesOf(rec *Recording) (order []caseKey, cases map[caseKey]*Case) {
-	seen, all := map[string]int{}, rec.Cases()
-	cases = map[caseKey]*Case{}
-	for i, c := range all {
-		// A client that connects before the first case is no case.
-		if i == 0 && c.ID == "" && len(all) > 1 && len(dropSetUp(Group(c.Lines))) == 0 {
+// casesOf are the lines of each case, of one that was recorded again all. A client that connects before the first case is no case.
+func casesOf(rec *Recording) (order []string, cases map[string][]Line) {
+	cases = map[string][]Line{}
+	for i, c := range rec.Cases() {
+		if i == 0 && c.ID == "" && len(c.Lines) < len(rec.Lines) && len(dropSetUp(Group(c.Lines))) == 0 {
 			continue
 		}
-		key := caseKey{c.ID, seen[c.ID]}
-		seen[c.ID]++
-		order, cases[key] = append(order, key), &c
+		if cases[c.ID] == nil {
+			order, cases[c.ID] = append(order, c.ID), []Line{}
+		}
+		cases[c.ID] = append(cases[c.ID], c.Lines...)
 	}
 	return order, cases
 }
