@@ -126,7 +126,7 @@ func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {
 		{ID: "d", Status: Fail, Cause: "an extra TIME", Detail: "call 3"},
 	})
 	require.Equal(t, []Cause{{"an extra TIME", 2, "c"}, {"x 1", 1, "a"}}, causes)
-	silent := causesOf([]Result{{ID: "a", Status: Fail, Detail: "open was not answered", silent: true}, {ID: "b", Status: Fail, Detail: "close was not", silent: true}})
+	silent := causesOf([]Result{{ID: "a", Status: Fail, Detail: "open was not answered: " + noAnswer}, {ID: "b", Status: Fail, Detail: "closing: " + noAnswer}})
 	require.Len(t, silent, 1)
 }
 

@@ -65,7 +65,6 @@ type Result struct {
 	sent           []trace.Breach // the statements about commands that were sent otherwise
 	baseline       string         // why the baseline says that it fails
 	listed         bool           // it passes, and is listed as one that fails
-	silent         bool           // the program did not answer
 }
 
 // lateTries is how often a case runs again that may have failed by chance, on a busy machine.
@@ -114,15 +113,14 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return result.lacking(fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known)
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
-		if is, silent := isProgram(err); is {
-			result.Status, result.ended, result.silent = Fail, true, silent
+		if isProgram(err) {
+			result.Status, result.ended = Fail, true
 		}
 		return result
 	}
 	result.Observation = *observed
 	failures := append(textsOf(observed.Broken), observed.Failures...)
-	ended, silent := isProgram(r.failed())
-	result.ended, result.silent = ended, silent && len(failures) > 0
+	result.ended = isProgram(r.failed())
 	if oracle != nil && len(failures) == 0 {
 		if failures, err = r.judgeLines(c, oracle, &result); err != nil {
 			result.Status, result.Detail = Error, err.Error()
@@ -332,10 +330,11 @@ func (r Result) CauseText() string {
 
 // kind is equal for failures of one cause.
 func (r Result) kind() string {
-	if r.silent {
-		return "the program does not answer"
+	cause := r.CauseText()
+	if strings.Contains(cause, noAnswer) {
+		return noAnswer
 	}
-	return kindOf(r.CauseText())
+	return kindOf(cause)
 }
 
 func kindOf(cause string) string {

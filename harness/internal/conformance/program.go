@@ -12,11 +12,7 @@ import (
 
 // ProgramError says that the program under test has ended, does not answer, or breaks the protocol. That is a verdict: the
 // case fails, and the next case has a new program.
-type ProgramError struct {
-	Err error
-	// Silent is true if the program did not answer.
-	Silent bool
-}
+type ProgramError struct{ Err error }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 func (e *ProgramError) Unwrap() error { return e.Err }
@@ -24,12 +20,15 @@ func (e *ProgramError) Unwrap() error { return e.Err }
 // shortPatience bounds a call to a program that was started anew, and its waits; also a wait after one in vain.
 const shortPatience = 3 * time.Second
 
+// noAnswer ends the reason of a program that did not answer.
+const noAnswer = "the program hangs, or reads no more"
+
 // fail notes that the program can be used no more.
-func (r *Runner) fail(err error, silent bool) error {
+func (r *Runner) fail(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken == nil {
-		r.broken = &ProgramError{Err: err, Silent: silent}
+		r.broken = &ProgramError{err}
 	}
 	return r.broken
 }
@@ -91,12 +90,8 @@ func (r *Runner) discard() {
 	_ = r.program.Close() // the reason of its end is known
 }
 
-// isProgram reports whether an error is the program's fault; silent, whether the program did not answer.
-func isProgram(err error) (is, silent bool) {
-	var broken *ProgramError
-	is = errors.As(err, &broken)
-	return is, is && broken.Silent
-}
+// isProgram reports whether an error is the program's fault.
+func isProgram(err error) bool { return errors.As(err, new(*ProgramError)) }
 
 // canBeJudged is a *ProgramError where a program lists none of the operations that the cases call: those that call
 // nothing would pass, and say next to nothing about it.

@@ -203,7 +203,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	healthy := time.Now().Add(r.clock.ahead).UnixMicro()
 	if r.failed() == nil {
 		ended := run.end(ctx)
-		if is, _ := isProgram(ended); is {
+		if isProgram(ended) {
 			if len(o.Failures) == 0 {
 				o.Failures = []string{ended.Error()}
 			}

@@ -204,7 +204,7 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	}
 	var opened struct{ Handle, Client string }
 	if err := json.Unmarshal(result.result, &opened); err != nil || opened.Handle == "" {
-		return r.fail(fmt.Errorf("expected a handle in answer to open, got %.120s", result.result), false)
+		return r.fail(fmt.Errorf("expected a handle in answer to open, got %.120s", result.result))
 	}
 	r.handles[cmp.Or(o.As, mainHandle)] = handle{opened.Handle, owner}
 	r.clients[client] = opened.Client
@@ -250,9 +250,9 @@ func (r *caseRun) ask(ctx context.Context, of program.Program, op string, params
 	case errors.Is(err, context.Canceled):
 		err = &faultError{err}
 	case errors.Is(err, context.DeadlineExceeded):
-		err = r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", op, limit.Round(time.Second)), true)
+		err = r.fail(fmt.Errorf("%s was not answered within %s: %s", op, limit.Round(time.Second), noAnswer))
 	default:
-		err = r.fail(err, false)
+		err = r.fail(err)
 	}
 	return answer{result, err}
 }
@@ -303,7 +303,7 @@ func (r *caseRun) await(ctx context.Context, s *Step, under async) error {
 		r.noteAnswer(a)
 		return s.judge(a)
 	case <-time.After(patience):
-		return r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", s.Await, patience), true)
+		return r.fail(fmt.Errorf("%s was not answered within %s: %s", s.Await, patience, noAnswer))
 	case <-ctx.Done():
 		return &faultError{ctx.Err()}
 	}
@@ -319,13 +319,12 @@ func (r *caseRun) end(ctx context.Context) error {
 		}
 	}
 	if a := r.ask(ctx, r.program, "close", map[string]any{}); a.err != nil {
-		_, silent := isProgram(a.err)
-		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), silent)
+		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err))
 	}
 	err := r.alone(ctx)
 	if err != nil {
 		r.senders.proxy.Reset()
-		if err = r.fail(err, false); r.c.history != nil {
+		if err = r.fail(err); r.c.history != nil {
 			return nil // after CLIENT KILL a Redisson keeps a connection at times: the next history has a new program
 		}
 	}
