@@ -140,3 +140,32 @@ func TestGuardAtWork(t *testing.T) {
 	require.Zero(t, d.AnomalyCounts[analysis.Orphan]+d.AnomalyCounts[analysis.Ghost]+d.AnomalyCounts[analysis.Early])
 	require.Equal(t, []int64{40, 40, 0, 0}, []int64{d.Queues[0].Offers, d.Queues[0].Transferred, d.Queues[0].Removed, d.Queues[0].StillPending})
 }
+
+// queue and migrate at work: what they change is told as such.
+func TestVerbsAtWork(t *testing.T) {
+	t.Parallel()
+	ctx, srv, rdb, watch := watched(t)
+	offer, _ := release(t, "4.7.0").Script(wire.ScriptOffer)
+	for i := range 3 {
+		_ = rdb.Eval(ctx, offer.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, time.Now().UnixMilli()+int64(i)+9e5, fmt.Sprintf("%08d", i), i).Err() // nil
+	}
+	conn := srv.Conn()
+	defer conn.Close()
+	for _, verb := range []string{"reschedule", "cancel", "deliver"} {
+		o := &ops.Order{Verb: verb, Queue: "orders", Of: []string{"waiting"}, All: true, To: "1h", Site: ops.Site{Address: srv.URL(), Folder: t.TempDir()}}
+		for range 2 { // the verb, and its undo
+			require.NoError(t, o.Check())
+			plan, err := o.Plan(ctx, ops.NewEditor(conn, "orders"))
+			require.NoError(t, err)
+			require.NoError(t, plan.Apply(ctx, conn))
+			o.Verb, o.File, o.All = "undo", plan.Undo, false
+		}
+	}
+	to := release(t, "3.16.6").Layout()
+	_, err := ops.Migrate(ctx, conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
+	require.NoError(t, err)
+	d := until(ctx, t, watch, rdb)
+	require.Empty(t, d.Anomalies)
+	q := d.Queues[0]
+	require.Equal(t, []int64{3, 6, 3, 3, 0, 3}, []int64{q.Offers, q.Added, q.Transferred, q.Removed, q.Taken, q.StillPending})
+}
