@@ -41,12 +41,5 @@ func TestNamedPipeWithAnomalies(t *testing.T) {
 	r := &analysis.Reader{Analysis: analysis.New()}
 	require.NoError(t, r.Files(t.Context(), []string{pipe}))
 	require.NoError(t, <-wrote)
-	documents := make(chan *analysis.Document, 1)
-	go func() { documents <- r.Document() }()
-	select {
-	case d := <-documents:
-		require.NotEmpty(t, d.Anomalies)
-	case <-time.After(20 * time.Second):
-		t.Fatal("it waits for another writer")
-	}
+	require.Eventually(t, func() bool { return len(r.Document().Anomalies) > 0 }, 20*time.Second, time.Millisecond, "it waits for another writer")
 }

@@ -195,7 +195,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 		}
 	}()
 	for _, args := range [][]string{
-		{"run", "-f", plan}, {"agent", "--join", silent.Addr().String(), "--token-file", token},
+		{"run", "-f", plan}, {"analyze", plan}, {"agent", "--join", silent.Addr().String(), "--token-file", token},
 		{"run", "--driver", "memory", "--redis", "redis://127.0.0.1:1", "--listen", "127.0.0.1:0", "--agents", "1", "--token-file", token, "--out", filepath.Join(folder, "out")},
 	} {
 		cmd := command(t, 20*time.Second, args)
