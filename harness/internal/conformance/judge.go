@@ -52,19 +52,14 @@ type Result struct {
 	Command string `json:"command,omitempty"`
 
 	// Absent says what the implementation lacks to run a case that holds for the release; such a case is skipped.
-	Absent string `json:"-"`
-	// Uncompared says why the case's commands are not compared.
-	Uncompared string `json:"-"`
-	// Place is file and line of the case.
-	Place string `json:"-"`
-
-	calls          []string // of the case
-	subject, codec string   // the call that the case is about
-	steps          int
-	ended          bool           // the program ended
-	sent           []trace.Breach // the statements about commands that were sent otherwise
-	baseline       string         // why the baseline says that it fails
-	listed         bool           // it passes, and is listed as one that fails
+	Absent   string         `json:"-"`
+	of       Case           // empty for a result that no run made
+	calls    []string       // of the case
+	subject  string         // the call that the case is about
+	ended    bool           // the program ended
+	sent     []trace.Breach // the statements about commands that were sent otherwise
+	baseline string         // why the baseline says that it fails
+	listed   bool           // it passes, and is listed as one that fails
 }
 
 // lateTries is how often a case runs again that may have failed by chance, on a busy machine.
@@ -81,12 +76,8 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Res
 }
 
 func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
-	result := Result{
-		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
-		Place: c.Place, Uncompared: c.Trace,
-	}
+	result := Result{of: *c, ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{}}
 	result.calls, result.subject = c.calls()
-	result.steps, result.codec = len(c.Steps), c.codec()
 	if !c.HoldsFor(r.Release) {
 		result.Status = Skip
 		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
@@ -99,7 +90,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Status, result.Detail = Skip, "it ends connections of the program, which only MONITOR tells apart"
 		return result
 	}
-	known, takeOut := c.KnownFailing[r.hello.Name], "known-failing at "+result.Place
+	known, takeOut := c.KnownFailing[r.hello.Name], "known-failing at "+c.Place
 	if reason, listed := r.Baseline[c.ID]; listed {
 		known, takeOut, result.baseline = reason, "the baseline", reason
 	}

@@ -150,7 +150,7 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 			bySection[section], order = recording, append(order, section)
 		}
 		recording.Lines = append(recording.Lines, result.Lines...)
-		for _, declared := range [][2]string{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.Uncompared}} {
+		for _, declared := range [][2]string{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.of.Trace}} {
 			if declared[1] != "" {
 				recording.Fields = append(recording.Fields, trace.Field{Key: declared[0], Value: result.ID + ": " + declared[1]})
 			}

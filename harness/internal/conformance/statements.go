@@ -148,7 +148,7 @@ func (r *Report) Verdicts() []Verdict {
 		suspects, simplest := map[string]*Result{}, 0
 		for _, c := range failed {
 			for _, s := range r.open(c) {
-				switch rank := 1000*slices.Index(levels, strings.TrimSuffix(string(s.Level), " NOT")) + c.steps; {
+				switch rank := 1000*slices.Index(levels, strings.TrimSuffix(string(s.Level), " NOT")) + len(c.of.Steps); {
 				case len(suspects) == 0, rank < simplest:
 					suspects, simplest = map[string]*Result{s.ID: c}, rank
 				case rank == simplest:
@@ -218,7 +218,7 @@ func (r *Report) unexplained() map[string][]*Result {
 		}
 		failed := c.subject
 		if c.at != nil && c.at.Call != "" {
-			failed = c.codec + c.at.Call
+			failed = c.of.codec() + c.at.Call
 		}
 		if failed == c.subject || c.at == nil || !c.at.Returns.IsZero() || c.at.Error != "" {
 			found[failed] = append(found[failed], c)

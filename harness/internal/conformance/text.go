@@ -150,7 +150,7 @@ func (r Result) Text() string {
 }
 
 func (r Result) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.Place)
+	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.of.Place)
 	text.Wrap(b, indent+"  required  ", r.Requirement)
 	if !documentFile.MatchString(r.Source) {
 		text.Wrap(b, indent+"  source    ", r.Source)
