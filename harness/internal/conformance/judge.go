@@ -52,7 +52,8 @@ type Result struct {
 	Command string `json:"command,omitempty"`
 
 	// Absent says what the implementation lacks to run a case that holds for the release; such a case is skipped.
-	Absent   string         `json:"-"`
+	Absent string `json:"-"`
+
 	of       Case           // empty for a result that no run made
 	calls    []string       // of the case
 	subject  string         // the call that the case is about
@@ -79,8 +80,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{of: *c, ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{}}
 	result.calls, result.subject = c.calls()
 	if !c.HoldsFor(r.Release) {
-		result.Status = Skip
-		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
+		result.Status, result.Detail = Skip, fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
 		return result
 	}
 	result.Statements = spec.Cite(spec.All().Where(func(s *spec.Statement) bool {

@@ -269,20 +269,18 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 		"a second one":    {"DQ.offer/one: a\n---\nDQ.offer/two: b\n", "expected one YAML document"},
 		"not text at all": {"\x00\x01", `expected a line "id: reason"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "known.yaml")
-			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
-			b, err := ReadBaseline(t.Context(), file, cases)
-			if c.wrong != "" {
-				require.ErrorContains(t, err, c.wrong)
-				require.ErrorContains(t, err, file)
-				return
-			}
-			require.NoError(t, err)
-			again, err := ParseBaseline(b.Text())
-			require.NoError(t, err)
-			require.Equal(t, b, again)
-		})
+		file := filepath.Join(t.TempDir(), "known.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		b, err := ReadBaseline(t.Context(), file, cases)
+		if c.wrong != "" {
+			require.ErrorContains(t, err, c.wrong, name)
+			require.ErrorContains(t, err, file)
+			continue
+		}
+		require.NoError(t, err, name)
+		again, err := ParseBaseline(b.Text())
+		require.NoError(t, err)
+		require.Equal(t, b, again)
 	}
 	_, err := ReadBaseline(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), cases)
 	require.ErrorIs(t, err, os.ErrNotExist)
