@@ -1,7 +1,6 @@
 package dq_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -344,27 +343,6 @@ func TestRemove(t *testing.T) {
 			require.EqualValues(t, 1, b.redis.LLen(ctx, b.names.Pending).Val())
 		})
 	}
-}
-
-func TestRemoveFunc(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
-	var all []string
-	for i := range 3000 {
-		all = append(all, fmt.Sprint(i))
-	}
-	_, err := q.OfferAll(ctx, time.Hour, all...)
-	require.NoError(t, err)
-	n, err := q.RemoveFunc(ctx, func(v string) bool { return strings.HasSuffix(v, "7") })
-	require.NoError(t, err)
-	require.Equal(t, 300, n)
-	require.EqualValues(t, 2700, b.redis.LLen(ctx, b.names.Pending).Val())
-	require.EqualValues(t, 2700, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	_, err = q.RemoveFunc(ended, func(string) bool { return true })
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestReschedule(t *testing.T) {

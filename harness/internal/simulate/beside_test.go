@@ -8,11 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // aside has a client use another queue beside, and judges what comes while nothing goes wrong: each once, in order and in time.
@@ -108,75 +105,6 @@ func (w *world) aside(c *client, handled chan string) {
 			}
 		}
 	})
-}
-
-// mistakes are calls that a program must not make. Each has an error, and none a consequence.
-func (w *world) mistakes(c *client) {
-	ctx, none := context.Background(), (*dq.Queue[string])(nil)
-	other, err := dq.NewClient(c.rdb)
-	if err != nil {
-		w.violate("no second client: %v", err)
-		return
-	}
-	defer other.Close()
-	foreign, _ := dq.NewQueue(other, queue, codec.String{}, dq.WithoutTransfer())
-	handler := func(context.Context, *dq.Message[string]) error { return nil }
-	run := func(handle func(*dq.Worker), o dq.WorkerOptions) error {
-		worker := dq.NewWorker(c.dq, o)
-		handle(worker)
-		return worker.Run(ctx)
-	}
-	of := func(rdb redis.UniversalClient, o ...dq.Option) error { _, err := dq.NewClient(rdb, o...); return err }
-	named := func(c *dq.Client, name string, o ...dq.QueueOption) error {
-		_, err := dq.NewQueue(c, name, codec.String{}, o...)
-		return err
-	}
-	idle := dq.NewWorker(c.dq, dq.WorkerOptions{})
-	if err := idle.Shutdown(ctx); err != nil {
-		w.violate("Shutdown before Run: %v", err)
-	}
-	dq.Handle(idle, c.queue, handler)
-	twice := func(x *dq.Worker) { dq.Handle(x, c.queue, handler); dq.Handle(x, c.queue, handler) }
-	_, negative := c.queue.Offer(ctx, "m-000000", -time.Second)
-	_, nothing := c.queue.Poll(ctx, 0)
-	_, keyless := c.dq.Redisson(ctx, wire.ScriptReadAll, nil)
-	_, back := c.queue.Reschedule(ctx, dq.Ticket{}, -1)
-	_, noTicket := dq.ParseTicket("1-2")
-	attempt := 1 + c.draw(100)
-	if wait, most := dq.DefaultBackoff(attempt), min(5*time.Minute, time.Second<<min(attempt-1, 20)); wait > most || wait < most*3/4 {
-		w.violate("DefaultBackoff(%d) is %s", attempt, wait)
-	}
-	part := c.draw(1000)
-	home, k := (14736+6258*part)%wire.Slots, 0
-	off := func(k int) int {
-		return (wire.Slot(fmt.Sprintf("%s-%d-%d", c.name, part, k)) - home + 32 + wire.Slots) % wire.Slots
-	}
-	for off(k) > 64 {
-		k++
-	}
-	if name := dq.PartitionName(c.name, part); name != fmt.Sprintf("%s-%d-%d", c.name, part, k) {
-		w.violate("partition %d is %s, and not with %d", part, name, k)
-	}
-	if text, err := (dq.Ticket{}).MarshalText(); err != nil || c.dq.Release() == "" {
-		w.violate("release %q, ticket %q: %v", c.dq.Release(), text, err)
-	}
-	_, uncoded := dq.NewQueue[string](c.dq, queue, nil)
-	_, nilCoded := dq.NewQueue[string](c.dq, queue, (*picky)(nil))
-	_ = foreign.Close()
-	_, closed := foreign.Offer(ctx, "m-000000", 0)
-	for i, err := range []error{
-		uncoded, nilCoded, closed, idle.Run(ctx), dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx),
-		negative, nothing, keyless, back, noTicket, of(nil), of(&redis.Client{}), of(c.rdb, nil), of(c.rdb, dq.WithRelease("0.1")),
-		of(c.rdb, dq.WithClock(nil)), of(c.rdb, dq.WithRandom(nil)), of(c.rdb, dq.WithObserver(nil)), of(c.rdb, dq.WithOfferRetryTimeout(-1)),
-		of(c.rdb, dq.WithDurability(0, 0, 0)), named(nil, queue), named(&dq.Client{}, queue), named(c.dq, ""), named(c.dq, queue, nil),
-		run(twice, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{}), run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: -1}),
-		run(func(*dq.Worker) {}, dq.WorkerOptions{Concurrency: 1 << 20}), run(func(*dq.Worker) {}, dq.WorkerOptions{Lease: 1}),
-		run(func(x *dq.Worker) { dq.Handle(x, none, handler) }, dq.WorkerOptions{}), run(func(x *dq.Worker) { dq.Handle(x, foreign, handler) }, dq.WorkerOptions{}),
-	} {
-		if err == nil {
-			w.violate("mistake %d has no error", i)
-		}
-	}
 }
 
 // twins has Remove choose among equal values, which the plan's messages are not.

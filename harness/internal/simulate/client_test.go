@@ -31,6 +31,7 @@ var errShutDown = errors.New("the Shutdown has taken its time")
 // client is one process.
 type client struct {
 	name   string
+	how    string // its Worker "polls", or its handlers take "long"
 	rdb    *redis.Client
 	dq     *dq.Client
 	clock  *skewed
@@ -64,7 +65,8 @@ type client struct {
 }
 
 func (w *world) start(e Event) {
-	c := &client{
+	release, how, _ := strings.Cut(e.Text, " ")
+	c := &client{how: how,
 		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
 		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), began: time.Now(), shut: map[string]bool{}, open: map[string]time.Time{}, most: e.N,
 	}
@@ -73,7 +75,7 @@ func (w *world) start(e Event) {
 		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
 	})
 	options := []dq.Option{
-		dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded),
+		dq.WithRelease(release), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded),
 		dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))), dq.WithObserver(func(event dq.Event) { w.observe(c, event) }),
 	}
 	if c.draw(4) == 0 {
@@ -134,9 +136,6 @@ func (w *world) start(e Event) {
 		c.calls.Go(func() { _ = sleep(c.ctx, 5*time.Second); _ = errors.Join(other.Close(), other.Close()) })
 	}
 	if c.draw(8) == 0 {
-		w.mistakes(c)
-	}
-	if c.draw(8) == 0 {
 		c.calls.Go(func() { w.call(c, e, "Remove", func(ctx context.Context) error { return w.twins(ctx, c) }) })
 	}
 	w.mu.Lock()
@@ -173,6 +172,8 @@ func (w *world) call(c *client, e Event, name string, f func(context.Context) er
 	case took > cmp.Or(e.Within, callTimeout)+time.Second:
 		w.violate("%s of %s took %s", name, c.name, took)
 	case c.durable && errors.Is(err, dq.ErrUncertain): // no replica has it
+	case err != nil && ctx.Err() == nil && !blames.MatchString(err.Error()):
+		w.violate("%s of %s fails, and neither the server nor the network has: %v", name, c.name, err)
 	case c.closing.Load() && name == "Offer" && err != nil && ctx.Err() == nil && !errors.Is(err, dq.ErrClosed) &&
 		!errors.Is(err, dq.ErrUncertain) && !errors.As(err, new(resp.Error)):
 		w.violate("%s of %s, which is closed, fails with %v", name, c.name, err)
@@ -201,14 +202,14 @@ func (w *world) take(c *client) {
 			w.took(c, v)
 		}
 		switch {
-		case err == nil || ctx.Err() != nil:
+		case err == nil || ctx.Err() != nil || errors.As(err, new(*dq.DecodeError)):
 		case errors.Is(err, dq.ErrClosed):
 			cancel()
 			return
 		default:
 			says := func(text string) bool { return strings.Contains(err.Error(), text) }
-			known := errors.As(err, new(*dq.DecodeError)) || says("times in a row") || says("no connection to")
-			if !w.refuses && !w.leaves && !known {
+			known := says("times in a row") || says("no connection to") || w.refuses || w.leaves
+			if !known || strings.Contains(err.Error(), ": UNBLOCKED") && !says("times in a row") {
 				w.violate("Take of %s fails: %v", c.name, err)
 			}
 			_ = sleep(c.ctx, time.Second)
@@ -253,7 +254,10 @@ func (w *world) begun(id string) int {
 // begin has a message in the hands of a handler, of which there may be one at a time.
 func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (end func()) {
 	alone, torn, count := false, false, ""
-	w.server.Exclusive(func() { alone, torn, count = w.model.alones[m.ID], w.model.message(m.Value).torn, w.model.counts[m.ID] })
+	w.server.Exclusive(func() {
+		_, over := w.model.overrun[m.ID]
+		alone, torn, count = w.model.alones[m.ID], w.model.message(m.Value).torn || over, w.model.counts[m.ID]
+	})
 	if w.quiet() && strconv.Itoa(m.Attempt) != count {
 		w.violate("%s is handled in attempt %d, and the server counts %s", m.Value, m.Attempt, count)
 	}
@@ -275,6 +279,7 @@ func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (en
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w.running[m.Value] = ctx
+	context.AfterFunc(ctx, func() { w.server.Exclusive(func() { w.model.ends(c, m) }) })
 	return func() {
 		cancel()
 		w.mu.Lock()
@@ -310,6 +315,9 @@ func (w *world) consume(c *client, workers int) {
 		}
 		stalls := c.rng.IntN(150) == 0
 		fails := c.rng.IntN(30)
+		if c.how == "long" {
+			work, stalls, fails = 25*time.Second, false, 10
+		}
 		if m.Attempt > 1 && c.rng.IntN(2) == 0 {
 			fails = 8
 		}
@@ -394,6 +402,12 @@ func (w *world) consume(c *client, workers int) {
 			options.PollEvery, c.polls = 4*time.Second, true
 		}
 	}
+	switch c.how {
+	case "polls":
+		options.PollEvery, c.polls = 4*time.Second, true
+	case "long", "blocks":
+		options.PollEvery, c.polls = 0, false
+	}
 	if c.draw(3) == 0 {
 		options.Timeout, c.limit = 15*time.Second, 15*time.Second
 	}
@@ -462,6 +476,9 @@ func (w *world) offer(c *client, e Event) {
 	}
 	w.report.Kinds["unconfirmed"] += len(values) - confirmed
 }
+
+// blames finds the errors that the server or the network answers for, or Close.
+var blames = regexp.MustCompile(`(^|: )-?[A-Z]{3,} |no connection to|not sent|reply is lost|dq: closed|context`)
 
 // patient finds the errors after which an offer is tried again.
 var patient = regexp.MustCompile(`: (LOADING|READONLY|BUSY|MASTERDOWN|CLUSTERDOWN|ERR max number of clients) |no connection to`)
@@ -781,7 +798,8 @@ func (w *world) leave(c *client) {
 	}
 	came := time.Now()
 	if c.worker != nil {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errShutDown)
+		grace := []time.Duration{time.Second, time.Second, time.Minute}[c.draw(3)]
+		ctx, cancel := context.WithTimeoutCause(context.Background(), grace, errShutDown)
 		err := c.worker.Shutdown(ctx)
 		if err != nil && (!strings.Contains(err.Error(), "were not done") || !errors.Is(err, errShutDown)) {
 			w.violate("Shutdown of %s: %v", c.name, err)

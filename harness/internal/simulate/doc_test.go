@@ -12,6 +12,5 @@
 // before they are due, as dq does with long lists, whose bounds are made small. One plan of seven plays scenes, which chance
 // draws too seldom.
 //
-// The same seed makes the same plan, and often the same run (goroutines that wake in the same instant have no order); Shrink
-// takes away what a violation does not need.
+// The same seed makes the same plan, and often the same run (goroutines that wake in the same instant have no order).
 package simulate_test

@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,10 +82,13 @@ func (w *world) becomes(client, how, arg, delivery string) {
 	}
 }
 
+// inScript finds the refusal of a Worker's script: out of memory, a Worker goes on.
+var inScript = regexp.MustCompile(`(take|ack|extend|retry|bury|release) of .*: OOM .*script: `)
+
 // tells judges whether what an event tells has happened, and whether nothing else has.
 func (w *world) tells(c *client, event dq.Event) {
 	var of dq.Delivery
-	done, wrong, gives := "", false, false
+	done, lost, wrong, gives := "", "", false, false
 	switch e := event.(type) {
 	case dq.Held:
 		of, done = e.Delivery, "held"
@@ -106,12 +110,22 @@ func (w *world) tells(c *client, event dq.Event) {
 		wrong = e.Err != nil && !w.stops
 	case dq.Requeued:
 		wrong = !w.lacks // a take that nobody could end
+		if e.Err != nil && !errors.Is(e.Err, dq.ErrUncertain) {
+			lost = string(e.Value)
+		}
 	case dq.ExtensionFailed, dq.TakeFailed, dq.Disconnected, dq.Restricted, dq.ClockSet:
 		wrong = true
 	}
-	quiet, key, did := w.quiet(), fmt.Sprintf("%s %d", of.ID, of.Attempt), true
+	if text := fmt.Sprintf("%v", event); strings.Contains(text, "UNBLOCKED") && !strings.Contains(text, "times in a row") || inScript.MatchString(text) {
+		w.violate("%s tells of what is no fault: %T%+v", c.name, event, event)
+	}
+	quiet, key, did, taken := w.quiet(), fmt.Sprintf("%s %d", of.ID, of.Attempt), true, time.Time{}
 	w.server.Exclusive(func() {
-		did = done == "" || w.model.did[done+" "+key]
+		_, over := w.model.overrun[of.ID] // it has left Redis, perhaps by its next holder
+		did = done == "" || w.model.did[done+" "+key] || over
+		if m := w.model.seen[lost]; m != nil {
+			taken = m.taken
+		}
 		gives = gives && w.model.counts[of.ID] == strconv.Itoa(of.Attempt) && w.model.held[of.ID] != ""
 	})
 	soon := w.soon(c)
@@ -123,6 +137,9 @@ func (w *world) tells(c *client, event dq.Event) {
 	}
 	if !did || wrong && quiet && w.clients[c.name] == c {
 		w.violateLocked("%s tells of a %T, and there was none: %+v", c.name, event, event)
+	}
+	if e, back := event.(dq.Requeued); lost != "" && back && (w.clients[c.name] == c && time.Since(taken) < 50*time.Second || errors.Is(e.Err, dq.ErrClosed)) {
+		w.violateLocked("%s gives up %s, which it was to put back for a minute, after %s: %v", c.name, lost, time.Since(taken), e.Err)
 	}
 	since, known := c.open[key]
 	if _, failed := event.(dq.AckFailed); failed && soon && c.shut[of.ID] {

@@ -56,6 +56,7 @@ func (w *world) settle() {
 	for _, name := range names {
 		w.leave(w.clients[name])
 	}
+	w.restarts.Wait()
 	if err := w.server.Close(); err != nil {
 		w.violate("the server does not close: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/embedded"
@@ -36,7 +37,9 @@ type model struct {
 	buried  map[string]burial          // dead letters, by id
 	said    map[string]map[string]bool // what clients have sent
 	alones  map[string]bool            // messages that were last handed out to be handled alone, by id
-	polls   map[string][]int           // how many values each LPOP of a client popped
+	overrun map[string]time.Time       // when the lease of a message was made to be over, by id, and when it was last handed out
+	handed  map[string]time.Time
+	polls   map[string][]int // how many values each LPOP of a client popped
 	pops    int
 	ready   []string             // in the destination
 	torn    time.Time            // Redisson's script has stopped half-way: see look
@@ -64,7 +67,8 @@ type message struct {
 	offered bool  // it has been pending
 	popped  int   // given to a taker
 	place   int   // among all that were, when it was last
-	settled int   // acknowledged
+	taken   time.Time
+	settled int // acknowledged
 	removed bool
 	// torn says that Redisson's script has moved it, and stopped at a member of the other layout before it took it out of the
 	// timeout set: it comes twice if another dq transfers before the one that saw that (see "members of the other layout" in
@@ -122,7 +126,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		for _, v := range valuesIn(reply) {
 			msg := m.message(v)
 			m.pops++
-			msg.place = m.pops
+			msg.place, msg.taken = m.pops, time.Now()
 			if msg.popped++; !msg.arrived.IsZero() {
 				m.world.popped(v, msg.arrived)
 			}
@@ -216,7 +220,7 @@ func (m *model) handedOut(client string, mine bool, reply []byte) {
 			continue
 		}
 		m.lease(h.ID, client)
-		m.alones[h.ID] = h.Alone
+		m.alones[h.ID], m.handed[h.ID] = h.Alone, time.Now()
 		if h.Buried {
 			m.buried[h.ID] = burial{fmt.Sprintf("lost by its worker in attempt %d of %d", h.Delivery, m.world.plan.Seed%3*2), strconv.Itoa(int(h.Delivery)), time.Now()}
 		}
@@ -242,6 +246,21 @@ func (m *model) burial(id string) (b burial, known bool) {
 func (m *model) lease(id, client string) {
 	name, _, _ := strings.Cut(client, ":")
 	m.leased[id] = lease{name, time.Now()}
+}
+
+// ends judges the end of a handler's context, which comes before another client can have the message.
+func (m *model) ends(c *client, of *dq.Message[string]) {
+	until, held := m.scores(m.leases.Leases)[of.ID]
+	if at, over := m.overrun[of.ID]; over {
+		late, again := time.Since(m.handed[of.ID])-m.world.plan.Visibility/3-2*time.Second, m.counts[of.ID] != strconv.Itoa(of.Attempt)
+		if again && late > 0 && m.world.untouched(c, at) {
+			m.world.violate("a handler of %s was to know %s ago that another has %s", c.name, late, of.Value)
+		}
+		return
+	}
+	if left := time.Until(time.UnixMilli(until)); m.counts[of.ID] != strconv.Itoa(of.Attempt) || !held || left < 0 {
+		m.world.violate("a handler of %s ends, or its context, %s after the lease of %s, which is held: %t", c.name, -left, of.Value, held)
+	}
 }
 
 // alone reports whether a message is, or is to be, handled while no other is.
@@ -290,7 +309,7 @@ func (m *model) look(client string) {
 		}
 		if !msg.offered {
 			m.world.offered(ending(member), due)
-			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); first[0][0] == 'g' || m.silent || m.message(ending(first[0])).unheard != "" {
+			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); ending(first[0])[0] != 'm' || m.silent || m.message(ending(first[0])).unheard != "" {
 				msg.unheard = msg.by
 			}
 		}

@@ -39,6 +39,7 @@ type host struct {
 	dead    bool          // the process is gone
 	slow    time.Duration // added to each arrival
 	stalled time.Time     // nothing arrives before
+	hangs   time.Time     // no dial that begins before ends
 	noticed time.Time     // until when a client may give up connections for having stalled
 	hurt    time.Time     // until when something befalls it
 }
@@ -89,6 +90,9 @@ func (n *network) dialer(name string) func(context.Context, string, string) (net
 			wait += left
 		}
 		id := fmt.Sprintf("%s:%d", name, h.dials)
+		if time.Now().Before(h.hangs) {
+			wait = time.Hour
+		}
 		n.mu.Unlock()
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err
@@ -206,7 +210,7 @@ func (n *network) heal() {
 	n.setDown(false)
 	n.mu.Lock()
 	for _, h := range n.hosts {
-		h.slow, h.stalled = 0, time.Time{}
+		h.slow, h.stalled, h.hangs = 0, time.Time{}, time.Time{}
 		for _, l := range h.links {
 			l.toServer.hurry()
 			l.toClient.hurry()
@@ -222,6 +226,14 @@ func (n *network) stall(name string, d time.Duration) {
 	h := n.host(name)
 	h.stalled = time.Now().Add(d)
 	h.noticed = h.stalled.Add(time.Minute)
+}
+
+// hang cuts a client off for that time.
+func (n *network) hang(name string, d time.Duration) {
+	n.mu.Lock()
+	n.host(name).hangs = time.Now().Add(d)
+	n.mu.Unlock()
+	n.each(name, (*link).cut)
 }
 
 // excuse has a client be late, or give up connections, for that time.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -52,6 +51,10 @@ const (
 	Stall Kind = "stall"
 	// Slow adds Span to every way of the client, until it is called with 0.
 	Slow Kind = "slow"
+	// Hang breaks the client's connections, and has its dials hang for Span; those never come through. The longer that lasts, the longer are the pauses between dials.
+	Hang Kind = "hang"
+	// Overrun has the leases of all messages be over, as a server whose clock is set ahead.
+	Overrun Kind = "overrun"
 	// Step moves the client's clock by Span.
 	Step Kind = "step"
 	// Restart has the server be away for Span. It keeps its keys and forgets its scripts.
@@ -64,7 +67,7 @@ const (
 	// Unblock has the server end all commands that block, as a fail-over does.
 	Unblock Kind = "unblock"
 	// Foreign puts a member of neither layout into the queue; N of 1 has it never be due, and be the first, and
-	// N of 2 be in the destination, a value that cannot be decoded.
+	// N of 2 be in the destination, a value that cannot be decoded, and N of 3 a member with such a value.
 	Foreign Kind = "foreign"
 	// Trap acts as N says on the next command that Text names, of the client or of any. Then happens as it springs.
 	Trap Kind = "trap"
@@ -84,7 +87,7 @@ var refusals = []string{
 var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME"}
 
 // faults are what a client is done by, with how often each is drawn.
-var faults = []Kind{Cut, Cut, LoseReplies, LoseReplies, LoseRequests, Kill, Stall, Slow, Step, Step, Restart, Flush, Refuse, Refuse, Unblock, Foreign}
+var faults = []Kind{Cut, Cut, LoseReplies, LoseReplies, LoseRequests, Kill, Stall, Slow, Hang, Overrun, Step, Step, Restart, Flush, Refuse, Refuse, Unblock, Foreign}
 
 // Event is one thing that happens, at a time since the run began.
 type Event struct {
@@ -127,15 +130,6 @@ type Plan struct {
 	// Length is when events end. What is pending then is waited for.
 	Length time.Duration
 	Events []Event
-}
-
-func (p Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, visibility: %s, unlists: %t, strict: %t\n", p.Seed, p.Length, p.Reliable, p.Visibility, p.Unlists, p.Strict)
-	for _, e := range p.Events {
-		fmt.Fprintln(&b, e)
-	}
-	return b.String()
 }
 
 // Draw makes the plan of a seed.
@@ -264,14 +258,6 @@ func (d *drawing) strike(rng *rand.Rand) {
 			d.start(below(time.Second))
 		}
 	}
-	if !d.plan.Reliable { // several that a Poll takes arrive when it has ended
-		for range rng.IntN(3) {
-			at, c := below(d.plan.Length), client()
-			offer(at, c, 11, 0)
-			d.add(Event{At: at + below(3*time.Millisecond), Kind: Trap, Client: c, Text: "LPOP", N: delayed, Span: 2 * time.Second})
-			d.add(Event{At: at + below(3*time.Millisecond), Kind: Poll, Client: c, N: 6, Within: 5 * time.Millisecond})
-		}
-	}
 	if d.steps { // and is right again
 		for _, e := range slices.Clone(d.plan.Events) {
 			if e.Kind == Start && e.Span != 0 && rng.IntN(2) == 0 {
@@ -382,7 +368,9 @@ func (d *drawing) fault(at time.Duration) {
 		}
 	case Restart:
 		e.Client, e.Span = "", time.Duration(d.rng.IntN(15_000))*time.Millisecond
-	case Flush, Unblock:
+	case Hang:
+		e.Span = time.Duration(d.rng.IntN(2_500)) * time.Millisecond
+	case Flush, Unblock, Overrun:
 		e.Client = ""
 	case Refuse:
 		e.Text, e.N, e.Span = refusals[d.rng.IntN(len(refusals))], d.rng.IntN(2+len(rights)), time.Duration(d.rng.IntN(12_000))*time.Millisecond
@@ -393,9 +381,9 @@ func (d *drawing) fault(at time.Duration) {
 		if d.plan.Strict {
 			return // as a Redisson it would stop there
 		}
-		e.Client, e.N = "", d.rng.IntN(3)
+		e.Client, e.N = "", d.rng.IntN(4)
 		d.foreign++
-		e.Text = fmt.Sprintf("g-%06d", d.foreign)
+		e.Text = fmt.Sprintf("%c-%06d", "gggu"[e.N], d.foreign)
 	}
 	d.add(e)
 }

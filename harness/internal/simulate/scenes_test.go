@@ -23,9 +23,20 @@ var scenes = [3][]string{{
 	"0s start 1; 0s start 2; 8s offer 2 m 0 30s; 1s hush 1; 0s~2s reschedule 1 = 0 1s; 25s",
 	// a client that subscribes while it transfers what it offered
 	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
+	// one of two that transfer stops or is killed
+	"0s start 1; 0s start 4; 3s offer 1 m 0 1s; 3s stop 1; 15s offer 4 m 0 6s; 0s offer 4 m 0 8s; 0s offer 4 m 0 10s; 0s offer 4 m 0 12s; 0s offer 4 m 0 14s; 20s",
+	// a value that cannot be decoded waits, as others are removed by a predicate
+	"0s start 1; 1s foreign - - 3; 1s offer 1 m 1 20s; 1s cancel 1 = 1; 25s",
+	// a client whose dials hang
+	"0s start 1; 3s offer 1 m 0 6s; 4s hang 1 - 0 1500ms; 15s",
 	// a client that is killed when its transfer did not see what another offered
 	"0s start 1; 0s start 2; 0s start 4; 2s offer 2 m 0 1s; 0s trap 1 transfer 0 8ms; &0s offer 2 m 0 6s; 2s kill 1; 15s",
 }, {
+	// a late value goes back to a server that refuses it, or as its taker's Client is closed
+	"0s start 1; 2s offer 1 m 2 0s; 100ms trap 1 LPOP 0 2s; 0s trap 1 LPUSH 3 2s; 0s poll 1 - 3 5ms; 12s",
+	"0s start 1; 2s offer 1 m 2 0s; 100ms trap 1 LPOP 0 2s; &1s~900ms stop 1; 0s poll 1 - 3 5ms; 12s",
+	// takes that the server ends
+	"0s start 1 - 2; 5s unblock; 1s unblock; 5s",
 	// a Poll that takes values, and between them one that cannot be decoded
 	"0s start 1; 1s offer 1 m 1 0s; 1s foreign - g 2; 1s offer 1 m 1 0s; 1s poll 1 - 5; 1s",
 }, {
@@ -33,6 +44,15 @@ var scenes = [3][]string{{
 	"0s start 1; 0s start 4 - 2; 3s offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 999ms~1ms stop 4; 8s",
 	// a message that comes while a take is under way that finds nothing
 	"0s start 1; 0s start 4 - 3; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s",
+	// a Worker that polls, and another client transfers
+	"0s start 1; 0s start 4 polls 2; 5s offer 1 m 0 1s; 6s offer 1 m 0 1s; 7s offer 1 m 0 1s; 9s",
+	// handlers longer than a lease: during Shutdown; as replies are late, and then none comes; as an extension fails; as another has the message
+	"0s start 1 long 2; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~12s stop 1; 65s",
+	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 0 2s; &2100ms stall 1 - 0 14s; 30s",
+	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 3 1ms; 30s",
+	"0s start 1 long 1; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~3s overrun; 40s",
+	// messages that wait for a Worker as the server runs out of memory
+	"0s start 1 - 1; 2s offer 1 m 9 0s; 0s refuse 1 OOM_command_not_allowed 0 10s; 30s",
 	// a holder that is killed, and nobody but a Worker that polls is there
 	"0s start 1; 0s start 2 - 1; 0s start 4 - 1; 1s offer 1 m 0 1s; 0s trap 4 take 0 5s; 3s kill 4; 55s",
 }}
@@ -54,13 +74,18 @@ func (d *drawing) play(rng *rand.Rand) {
 			e := Event{Kind: Kind(words[1]), Client: fmt.Sprintf("s%d-%s", n, words[2]), Text: strings.ReplaceAll(words[3], "_", " ")}
 			e.N, _ = strconv.Atoi(words[4])
 			e.Span, _ = time.ParseDuration(words[5])
+			if words[2] == "-" {
+				e.Client = ""
+			}
 			switch {
+			case e.Kind == Poll:
+				e.Within = e.Span
 			case e.Kind == Start:
-				e.Text = "4.7.0"
+				e.Text = "4.7.0 " + e.Text
 				stops = append(stops, Event{Kind: Stop, Client: e.Client})
 			case e.Kind == Foreign:
 				d.foreign++
-				e.Client, e.Text = "", fmt.Sprintf("g-%06d", d.foreign)
+				e.Text = fmt.Sprintf("%c-%06d", "gggu"[e.N], d.foreign)
 			case e.Text == "m":
 				e.Text = valueOf(d.values + 1)
 				d.values += 1 + e.N

@@ -85,7 +85,7 @@ func (w *world) strike(client string, args []string, ran bool) string {
 	if ran {
 		return ""
 	}
-	return "-LOADING Redis is loading the dataset in memory\r\n"
+	return "-" + refusals[int(e.Span)%map[bool]int{false: 4, true: 7}[e.Text == "LPUSH"]] + "\r\n"
 }
 
 // follow has happen what a trap brings about that a client has sprung.
