@@ -195,7 +195,7 @@ func (w *world) take(c *client) {
 			ctx, cancel = context.WithTimeout(c.ctx, time.Duration(1+c.draw(300))*time.Microsecond)
 		}
 		v, err := c.queue.Take(ctx)
-		if ends, limited := ctx.Deadline(); limited && time.Since(ends) > lateBy && !w.lacks && w.quiet() {
+		if ends, limited := ctx.Deadline(); limited && (time.Since(ends) > time.Second+lateBy || time.Since(ends) > lateBy && !w.lacks && w.quiet()) {
 			w.violate("Take of %s ends %s after its context", c.name, time.Since(ends))
 		}
 		if v != "" {
@@ -273,6 +273,9 @@ func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (en
 		w.violateLocked("%s has %d handlers at a time, of %d; one alone: %t, %t", c.name, c.busy, c.most, c.alone, alone)
 	}
 	c.alone = alone
+	if _, held := c.open[m.ID+" "+strconv.Itoa(m.Attempt)]; !held {
+		w.violateLocked("a handler of %s has %s, which it has not told to hold", c.name, m.Value)
+	}
 	c.handled[m.ID] = m.Value
 	if other := w.running[m.Value]; other != nil && other.Err() == nil && !torn {
 		w.violateLocked("%s has two handlers at a time, the second of %s", m.Value, c.name)
@@ -416,7 +419,11 @@ func (w *world) consume(c *client, workers int) {
 	if c.draw(3) == 0 {
 		w.aside(c, make(chan string, 100))
 	}
-	c.work.Go(func() { _ = c.worker.Run(c.ctx) })
+	c.work.Go(func() {
+		if err := c.worker.Run(c.ctx); err != nil && !errors.Is(err, dq.ErrClosed) {
+			w.violate("Run of %s: %v", c.name, err)
+		}
+	})
 }
 
 func (w *world) offer(c *client, e Event) {
@@ -581,9 +588,13 @@ func (w *world) reschedule(c *client, e Event) {
 	w.locked(func() { w.expect[e.Text] = 0 })
 	w.call(c, e, "Reschedule", func(ctx context.Context) error {
 		least := c.clock.Now().Add(e.Span).UnixMilli()
+		before := w.waiting()[e.Text]
 		moved, err := c.queue.Reschedule(ctx, ticket, e.Span)
 		switch {
 		case errors.Is(err, dq.ErrNotWaiting):
+			if before == ticket.Due().UnixMilli() && w.waiting()[e.Text] == before {
+				w.violate("%s waits, and Reschedule of %s does not find it", e.Text, c.name)
+			}
 			return nil
 		case err == nil || errors.Is(err, dq.ErrUncertain):
 			w.locked(func() { w.tickets[e.Text] = moved.String() })

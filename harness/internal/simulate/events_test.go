@@ -88,7 +88,7 @@ var inScript = regexp.MustCompile(`(take|ack|extend|retry|bury|release) of .*: O
 // tells judges whether what an event tells has happened, and whether nothing else has.
 func (w *world) tells(c *client, event dq.Event) {
 	var of dq.Delivery
-	done, lost, wrong, gives := "", "", false, false
+	done, lost, wrong, gives, at := "", "", false, false, time.Duration(0)
 	switch e := event.(type) {
 	case dq.Held:
 		of, done = e.Delivery, "held"
@@ -100,6 +100,11 @@ func (w *world) tells(c *client, event dq.Event) {
 		of, done = e.Delivery, "release"
 	case dq.Retry:
 		of, done = e.Delivery, "retry"
+		w.server.Exclusive(func() {
+			if l := w.model.leased[of.ID]; w.quiet() && l.by == c.name && w.model.held[of.ID] != "" {
+				at = e.At.Sub(time.UnixMilli(w.model.scores(w.model.leases.Leases)[of.ID]))
+			}
+		})
 	case dq.Dead:
 		of, done = e.Delivery, "bury"
 	case dq.AckFailed:
@@ -135,7 +140,7 @@ func (w *world) tells(c *client, event dq.Event) {
 	if e, set := event.(dq.ClockSet); set && e.Followed && c.clock.offset() == 0 {
 		w.right[c.name] = time.Since(w.began)
 	}
-	if !did || wrong && quiet && w.clients[c.name] == c {
+	if !did || at.Abs() > lateBy || wrong && quiet && w.clients[c.name] == c {
 		w.violateLocked("%s tells of a %T, and there was none: %+v", c.name, event, event)
 	}
 	if e, back := event.(dq.Requeued); lost != "" && back && (w.clients[c.name] == c && time.Since(taken) < 50*time.Second || errors.Is(e.Err, dq.ErrClosed)) {

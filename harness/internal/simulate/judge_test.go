@@ -20,19 +20,13 @@ func (w *world) sleepUntil(at time.Time, enough ...func() bool) {
 	}
 }
 
-// flooded reports whether the server went down under the commands of a client, which is a violation already.
-func (w *world) flooded() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.flood
-}
-
 // settle mends all that is broken, has a client in good health come, and waits until what
 // is pending is due and taken.
 func (w *world) settle() {
 	w.sleepUntil(w.began.Add(w.plan.Length))
 	w.over.Store(true)
-	if !w.flooded() {
+	flooded := false // under which the server went down, a violation already
+	if w.locked(func() { flooded = w.flood }); !flooded {
 		w.net.heal()
 		w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
 		w.revive(w.clients["last"], Event{})

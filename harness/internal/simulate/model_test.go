@@ -253,7 +253,7 @@ func (m *model) ends(c *client, of *dq.Message[string]) {
 	until, held := m.scores(m.leases.Leases)[of.ID]
 	if at, over := m.overrun[of.ID]; over {
 		late, again := time.Since(m.handed[of.ID])-m.world.plan.Visibility/3-2*time.Second, m.counts[of.ID] != strconv.Itoa(of.Attempt)
-		if again && late > 0 && m.world.untouched(c, at) {
+		if again && late > 0 && m.world.calm(time.Since(at)-time.Millisecond) && m.world.net.prompt(c.name, at) {
 			m.world.violate("a handler of %s was to know %s ago that another has %s", c.name, late, of.Value)
 		}
 		return

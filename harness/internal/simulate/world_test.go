@@ -350,14 +350,6 @@ func (w *world) calm(long time.Duration) bool {
 	return time.Since(w.lastBad) > long && time.Since(broke) > long && w.transfers()
 }
 
-// untouched reports whether nothing has befallen a client since then. The server's lock is held.
-func (w *world) untouched(c *client, since time.Time) bool {
-	broke := w.net.lastBreak()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.lastBad.After(since) && broke.Before(since) && w.net.prompt(c.name, since)
-}
-
 // soon reports whether what a client sends is answered, and has been for 5 s.
 func (w *world) soon(c *client) bool {
 	return w.calm(5*time.Second) && w.net.prompt(c.name, time.Now().Add(-5*time.Second))
