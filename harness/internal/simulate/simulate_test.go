@@ -95,11 +95,12 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 }
 
 // usual is how many commands and events of each kind a life of 5 minutes has on average.
-const usual = `BLMOVE=66 BLPOP=190 CLIENT=340 DEL=0.69 EXISTS=420 HELLO=240 HGET=3.1 LLEN=3.7 LPOP=0.89 LPOS=1.5 PING=210
-PUBLISH=66 RPOPLPUSH=1.8 SCRIPT=16 SUBSCRIBE=23 UNSUBSCRIBE=11 ZCARD=5.5 ZRANGE=10 ZRANGEBYSCORE=62 ack=42 bury=0.97 cancel=8.3 dead=6.2
-extend=5.6 find=7.5 guard=28 offer=120 release=0.69 retry=10 survey=100 take=360 transfer=120 unlist=20
-dq.AckFailed=0.84 dq.Acknowledged=40 dq.Dead=0.99 dq.Disconnected=9.9 dq.Extended=5.5 dq.ExtensionFailed=2 dq.GivenBack=0.7 dq.Handled=52
-dq.Held=52 dq.Offered=86 dq.Retry=9.9 dq.Subscribed=12 dq.TakeFailed=8.8 dq.Taken=110 dq.Transferred=140 dq.Unlisted=5.3`
+const usual = `BLMOVE=63 BLPOP=180 CLIENT=320 DEL=0.82 EXISTS=370 HELLO=210 HGET=2.8 LLEN=3.3 LPOP=0.72 LPOS=1.9 PING=200 PUBLISH=56
+RPOPLPUSH=1.9 SCRIPT=15 SUBSCRIBE=24 UNSUBSCRIBE=12 ZCARD=4.9 ZRANGE=11 ZRANGEBYSCORE=41 ack=38 bury=0.9 cancel=10 dead=5.9
+extend=6.3 find=7.6 guard=27 offer=120 release=0.56 retry=9.5 survey=82 take=320 transfer=100 unlist=21
+dq.AckFailed=0.79 dq.Acknowledged=36 dq.Dead=0.9 dq.Disconnected=9.9 dq.Extended=6.2 dq.ExtensionFailed=1.9 dq.GivenBack=0.57
+dq.Handled=48 dq.Held=48 dq.Offered=82 dq.Retry=9.3 dq.Subscribed=12 dq.TakeFailed=8.3 dq.Taken=100 dq.Transferred=120
+dq.Unlisted=5.4`
 
 // planted are faults of the kind that a delay queue can have.
 var planted = []struct {
