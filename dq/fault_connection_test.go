@@ -382,6 +382,8 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	require.NoError(t, err)
 	_, err = q.Offer(t.Context(), "x", -1)
 	require.ErrorIs(t, err, dq.ErrNegativeDelay)
+	_, err = q.Poll(t.Context(), 0)
+	require.ErrorContains(t, err, "1 or more")
 	requireRefused("got nil or a zero value", nil, "q", codec.String{})
 	requireRefused("zero value", &dq.Client{}, "q", codec.String{})
 	requireRefused("expected a codec, got nil", client, "q", nil)

@@ -71,29 +71,6 @@ func TestQueueListsWaitingMessages(t *testing.T) {
 	}
 }
 
-func TestQueuePollsSeveral(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	q := queueOf(t, b, codec.Long{})
-	_, err := q.Poll(ctx, 1)
-	require.ErrorIs(t, err, dq.ErrEmpty)
-	_, err = q.Poll(ctx, 0)
-	require.ErrorContains(t, err, "1 or more")
-	require.NoError(t, b.redis.RPush(ctx, "orders", "1", "2", "x", "4", "5").Err())
-	values, err := q.Poll(ctx, 1)
-	require.NoError(t, err)
-	require.Equal(t, []int64{1}, values)
-	values, err = q.Poll(ctx, 3)
-	var unread *dq.DecodeError
-	require.ErrorAs(t, err, &unread)
-	require.Equal(t, "x", string(unread.Data))
-	require.Equal(t, []int64{2, 4}, values)
-	last, err := q.Take(ctx)
-	require.NoError(t, err)
-	require.EqualValues(t, 5, last)
-}
-
 // A walk reads fewer messages a call if they are large.
 func TestWalksOverLargeMessages(t *testing.T) {
 	t.Parallel()

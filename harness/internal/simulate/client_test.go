@@ -460,6 +460,11 @@ func (w *world) offer(c *client, e Event) {
 		}
 		if err == nil {
 			confirmed = 1
+			w.locked(func() {
+				if !c.ceased.IsZero() && c.ceased.Before(began) {
+					w.violateLocked("%s offers %s by a Queue that was closed", c.name, e.Text)
+				}
+			})
 		}
 		w.server.Exclusive(func() {
 			if errors.Is(err, dq.ErrUncertain) && errors.As(err, new(resp.Error)) && !c.durable && !w.model.message(e.Text).offered {
@@ -575,8 +580,12 @@ func (w *world) mayTransfer(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c, before := w.clients[name], time.Now().Add(-12*time.Second)
-	if c != nil && !c.ceased.IsZero() && c.ceased.Before(before) && w.net.prompt(name, before) {
-		w.violateLocked("%s transfers, %s after its Queue was closed", name, time.Since(c.ceased))
+	if c == nil || !c.idle {
+		return
+	}
+	since := cmp.Or(c.ceased, c.began.Add(5*time.Second)) // and then the other is closed
+	if since.Before(before) && w.net.prompt(name, before) {
+		w.violateLocked("%s transfers, %s after its Queue was closed, if it had one that does", name, time.Since(since))
 	}
 }
 

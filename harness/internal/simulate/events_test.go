@@ -131,7 +131,7 @@ func (w *world) tells(c *client, event dq.Event) {
 		if m := w.model.seen[lost]; m != nil {
 			taken = m.taken
 		}
-		gives = gives && w.model.counts[of.ID] == strconv.Itoa(of.Attempt) && w.model.held[of.ID] != ""
+		gives = gives && !over && w.model.counts[of.ID] == strconv.Itoa(of.Attempt) && w.model.held[of.ID] != ""
 	})
 	soon := w.soon(c)
 	w.mu.Lock()

@@ -90,15 +90,16 @@ func (n *network) dialer(name string) func(context.Context, string, string) (net
 			wait += left
 		}
 		id := fmt.Sprintf("%s:%d", name, h.dials)
-		if time.Now().Before(h.hangs) {
-			wait = time.Hour
+		hangs := time.Now().Before(h.hangs)
+		if hangs {
+			wait = 5 * time.Second
 		}
 		n.mu.Unlock()
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 		n.mu.Lock()
-		if n.down || h.dead {
+		if n.down || h.dead || hangs {
 			n.mu.Unlock()
 			return nil, fmt.Errorf("dial %s: %w", id, syscall.ECONNREFUSED)
 		}

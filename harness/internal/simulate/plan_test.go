@@ -51,7 +51,7 @@ const (
 	Stall Kind = "stall"
 	// Slow adds Span to every way of the client, until it is called with 0.
 	Slow Kind = "slow"
-	// Hang breaks the client's connections, and has its dials hang for Span; those never come through. The longer that lasts, the longer are the pauses between dials.
+	// Hang breaks the client's connections, and has its dials hang for Span; those end after 5 s. The longer that lasts, the longer are the pauses between dials.
 	Hang Kind = "hang"
 	// Overrun has the leases of all messages be over, as a server whose clock is set ahead.
 	Overrun Kind = "overrun"
@@ -263,7 +263,10 @@ func (d *drawing) strike(rng *rand.Rand) {
 			if e.Kind == Start && e.Span != 0 && rng.IntN(2) == 0 {
 				at := e.At + below(max(d.plan.Length-e.At, time.Second))
 				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
-				offer(at-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
+				for range 3 {
+					offer(at-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
+				}
+				d.plan.Lone = e.Client == "c1" && len(d.starts) > 1
 				offer(at+below(500*time.Millisecond), e.Client, 0, 40*time.Second) // it looks at its clock
 			}
 		}

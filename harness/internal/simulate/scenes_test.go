@@ -28,7 +28,7 @@ var scenes = [3][]string{{
 	// a value that cannot be decoded waits, as others are removed by a predicate
 	"0s start 1; 1s foreign - - 3; 1s offer 1 m 1 20s; 1s cancel 1 = 1; 25s",
 	// a client whose dials hang
-	"0s start 1; 3s offer 1 m 0 6s; 4s hang 1 - 0 1500ms; 15s",
+	"0s start 1; 3s offer 1 m 0 4600ms; 4s hang 1 - 0 1500ms; 15s",
 	// a client that is killed when its transfer did not see what another offered
 	"0s start 1; 0s start 2; 0s start 4; 2s offer 2 m 0 1s; 0s trap 1 transfer 0 8ms; &0s offer 2 m 0 6s; 2s kill 1; 15s",
 }, {
