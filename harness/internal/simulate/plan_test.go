@@ -258,15 +258,19 @@ func (d *drawing) strike(rng *rand.Rand) {
 			d.start(below(time.Second))
 		}
 	}
-	if d.steps { // and is right again
-		for _, e := range slices.Clone(d.plan.Events) {
-			if e.Kind == Start && e.Span != 0 && rng.IntN(2) == 0 {
+	if d.steps { // and is right again, or only the first is wrong, which transfers alone
+		only := rng.IntN(2) == 0
+		d.plan.Lone = d.plan.Lone || only && len(d.starts) > 1
+		for i, e := range slices.Clone(d.plan.Events) {
+			if only && e.Client != "c1" && (e.Kind == Start || e.Kind == Step) {
+				d.plan.Events[i].Span, e.Span = 0, 0
+			}
+			if e.Kind == Start && e.Span != 0 && (only || rng.IntN(2) == 0) {
 				at := e.At + below(max(d.plan.Length-e.At, time.Second))
 				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
 				for range 3 {
 					offer(at-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
 				}
-				d.plan.Lone = e.Client == "c1" && len(d.starts) > 1
 				offer(at+below(500*time.Millisecond), e.Client, 0, 40*time.Second) // it looks at its clock
 			}
 		}

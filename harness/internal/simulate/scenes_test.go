@@ -48,7 +48,7 @@ var scenes = [3][]string{{
 	"0s start 1; 0s start 4 polls 2; 5s offer 1 m 0 1s; 6s offer 1 m 0 1s; 7s offer 1 m 0 1s; 9s",
 	// handlers longer than a lease: during Shutdown; as replies are late, and then none comes; as an extension fails; as another has the message
 	"0s start 1 long 2; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~12s stop 1; 65s",
-	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 0 2s; &2100ms stall 1 - 0 14s; 30s",
+	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 0 1200ms; &1300ms stall 1 - 0 14s; 30s",
 	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 3 1ms; 30s",
 	"0s start 1 long 1; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~3s overrun; 40s",
 	// messages that wait for a Worker as the server runs out of memory
