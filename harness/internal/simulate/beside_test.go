@@ -17,7 +17,7 @@ func (w *world) aside(c *client, handled chan string) {
 	var q *dq.Queue[string]
 	open := func() bool {
 		var err error
-		if q, err = dq.NewQueue(c.dq, c.name+"-aside", codec.String{}); err != nil && !c.closing.Load() {
+		if q, err = dq.NewQueue(c.dq, c.name+"-aside", codec.String{}); err != nil && !c.closing.Load() && c.ctx.Err() == nil {
 			w.violate("%s has no other queue: %v", c.name, err)
 		}
 		return err == nil
@@ -69,7 +69,7 @@ func (w *world) aside(c *client, handled chan string) {
 			for len(handled) > 0 { // what came too late
 				<-handled
 			}
-			quiet, dues := w.quiet(), map[string]time.Time{}
+			quiet, dues, from := w.quiet(), map[string]time.Time{}, time.Now()
 			for i := range 1 + c.draw(5) {
 				v := fmt.Sprintf("aside %d, %d", n, i)
 				if t, err := q.Offer(c.ctx, v, time.Duration(c.draw(3000))*time.Millisecond); err == nil {
@@ -83,7 +83,7 @@ func (w *world) aside(c *client, handled chan string) {
 				due, known := dues[v]
 				late := time.Since(due)
 				switch {
-				case c.ctx.Err() != nil || !quiet || !w.quiet() || c.closing.Load():
+				case c.ctx.Err() != nil || !quiet || !w.calm(max(quietFor, time.Since(from))) || c.closing.Load():
 				case err != nil:
 					w.violate("%v of another queue of %s did not come: %v", dues, c.name, err)
 				case !known && strings.HasPrefix(v, fmt.Sprintf("aside %d,", n)):
@@ -92,7 +92,7 @@ func (w *world) aside(c *client, handled chan string) {
 					w.violate("%s came to %s %s after it was due", v, c.name, late)
 				}
 				for other, at := range dues {
-					if known && at.Before(due) && c.most == 1 && quiet && w.quiet() {
+					if known && at.Before(due) && c.most == 1 && quiet && w.calm(max(quietFor, time.Since(from))) {
 						w.violate("%s came to %s before %s, which was due earlier", v, c.name, other)
 					}
 				}
