@@ -67,9 +67,8 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 // Release returns the Redisson release that the Client is compatible with.
 func (c *Client) Release() string { return c.release.String() }
 
-// Close stops all transfers, wakes every blocked Take with ErrClosed and closes
-// the connections. Values stay in Redis. It takes up to about 3 s if the server
-// does not answer, and if the user may not send CLIENT UNBLOCK.
+// Close stops all transfers, wakes every blocked Take with ErrClosed and closes the connections. Values stay in Redis. It takes up to
+// about 3 s if the server does not answer, or if the user may not send CLIENT UNBLOCK; up to 6 s if a value must go back to a slow server.
 func (c *Client) Close() error {
 	c.conns.Stop()
 	c.scheduler.wait()

@@ -133,10 +133,11 @@ func (p *pool) get(ctx context.Context) (*socket, error) {
 	}
 }
 
-// connect makes one attempt at a connection, until the server ends.
+// connect makes one attempt at a connection, until the server ends. After a dial time-out it no longer holds up other attempts.
 func (p *pool) connect() error {
-	defer p.dialing.Add(-1)
-	s := p.server
+	s, done := p.server, sync.OnceFunc(func() { p.dialing.Add(-1) })
+	defer done()
+	defer time.AfterFunc(s.dialTimeout(), done).Stop()
 	ctx, cancel := context.WithTimeout(s.ctx, mostDialTimeouts*s.dialTimeout())
 	defer cancel()
 	one, err := s.greet(ctx, p.use)
