@@ -67,7 +67,7 @@ func requireStep(t *testing.T, s *Step, place ...any) {
 	require.False(t, judged && (s.Anything != "" || s.Async != "") || !answers && (judged || s.Anything != ""), place...)
 	require.Equal(t, s.Pause != 0, s.Because != "", place...)
 	if s.Redis != nil { // a shared server begins without scripts
-		require.Regexp(t, "^([LR]PUSH|SET|ZADD|ZREM|DEL|PUBLISH|CLIENT KILL TYPE|SCRIPT FLUSH) ", strings.Join(s.Redis, " ")+" ", place...)
+		require.Regexp(t, "^([LR]PUSH|SET|ZADD|ZREM|DEL|PEXPIRE|PUBLISH|CLIENT KILL TYPE|SCRIPT FLUSH) ", strings.Join(s.Redis, " ")+" ", place...)
 	}
 	if s.Open != nil {
 		require.Contains(t, []string{"", "beside"}, s.Open.By, place...)

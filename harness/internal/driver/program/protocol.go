@@ -149,14 +149,14 @@ var units = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// Millis converts n of a unit of docs/protocol.md to whole milliseconds, cut off as Java's TimeUnit does.
+// Millis converts n of a unit of docs/protocol.md to whole milliseconds, rounded down: what is below 0 stays so.
 func Millis(n int64, unit string) (int64, error) {
 	of, ok := units[unit]
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("unit %q: expected ns, us, ms, s, m, h or d", unit)
 	case of < time.Millisecond:
-		return n / int64(time.Millisecond/of), nil
+		return (n - n>>63&int64(time.Millisecond/of-1)) / int64(time.Millisecond/of), nil
 	}
 	return n * int64(of/time.Millisecond), nil
 }
