@@ -221,7 +221,7 @@ adopt: ## take in Redisson RELEASE: record the release, fold the recordings, say
 	  $(GO) run ./cmd/dq-bench diff recorded:$$previous out/$(RELEASE)
 	$(GO) test ./harness/internal/lab -count 1 -run Fold -args -fold $(RELEASE)=out/$(RELEASE)
 	@for driver in dq redisson; do \
-	  $(GO) run ./cmd/dq-bench verify --driver $$driver:$(RELEASE) --level wire --redis process >out/$(RELEASE)/$$driver.txt; [ $$? -lt 2 ] || cat out/$(RELEASE)/$$driver.txt; \
+	  $(GO) run ./cmd/dq-bench verify --driver $$driver:$(RELEASE) --level wire --redis process --run '^D?Q' >out/$(RELEASE)/$$driver.txt; [ $$? -lt 2 ] || cat out/$(RELEASE)/$$driver.txt; \
 	  awk -v row='$(RELEASE)\twire\t'$$driver '/ passed, .* skipped/ { gsub(",", ""); print row "\t" $$1 "\t" $$9 "\t" $$3 }' out/$(RELEASE)/$$driver.txt >>recordings/counts.tsv; \
 	done; awk '!seen[$$1 $$2 $$3]++' recordings/counts.tsv >out/counts.tsv && mv out/counts.tsv recordings/counts.tsv
 	$(MAKE) spec

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -108,13 +109,8 @@ func Load(folder fs.FS) (all Spec, err error) {
 }
 
 // Where returns the statements for which keep is true.
-func (s Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
-	for _, one := range s {
-		if keep(one) {
-			kept = append(kept, one)
-		}
-	}
-	return kept
+func (s Spec) Where(keep func(*Statement) bool) []*Statement {
+	return slices.DeleteFunc(slices.Clone(s), func(one *Statement) bool { return !keep(one) })
 }
 
 var (
@@ -182,8 +178,7 @@ type Ranges struct {
 // part is a range within one line, both ends included.
 type part struct{ first, last wire.Release }
 
-// ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2, 3.3.2 on". A part may be one
-// release.
+// ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2, 3.3.2 on". A part may be one release.
 func ParseRanges(text string) (Ranges, error) {
 	r := Ranges{text: text}
 	if text == "all" {
@@ -191,31 +186,26 @@ func ParseRanges(text string) (Ranges, error) {
 	}
 	for one := range strings.SplitSeq(text, ", ") {
 		one, open := strings.CutSuffix(one, " on")
-		first, last, _ := strings.Cut(one, " to ")
-		var p part
-		var err1, err2 error
-		p.first, err1 = wire.LookupRelease(first)
-		p.last, err2 = wire.LookupRelease(cmp.Or(last, first))
+		from, to, _ := strings.Cut(one, " to ")
+		first, err1 := wire.LookupRelease(from)
+		last, err2 := wire.LookupRelease(cmp.Or(to, from))
 		if err := errors.Join(err1, err2); err != nil {
 			return Ranges{}, err
 		}
 		if open {
-			p.last = wire.Release{Major: 1000}
+			last = wire.Release{Major: 1000}
 		}
-		r.parts = append(r.parts, p)
+		r.parts = append(r.parts, part{first, last})
 	}
 	return r, nil
 }
 
 // Contain reports whether a release is among them.
 func (r Ranges) Contain(release wire.Release) bool {
-	for _, p := range r.parts {
+	return slices.ContainsFunc(r.parts, func(p part) bool {
 		sameLine := (p.first.Major == 2) == (release.Major == 2)
-		if sameLine && release.AtLeast(p.first) && p.last.AtLeast(release) {
-			return true
-		}
-	}
-	return false
+		return sameLine && release.AtLeast(p.first) && p.last.AtLeast(release)
+	})
 }
 
 // String returns the ranges as they are written.

@@ -98,7 +98,7 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 
 // Cases gives a plan the cases of a level whose ids match a regular expression, and in plan.All all cases.
 func Cases(plan *conformance.Plan, ids string, level conformance.Level) error {
-	runs := map[string]bool{"conformance": true, "beyond": level == conformance.State, "beside": plan.Beside != nil}
+	runs := map[string]bool{"conformance": true, "beyond": level != "", "beside": plan.Beside != nil}
 	for _, folder := range []string{"conformance", "beyond", "beside"} {
 		cases, err := conformance.Load(scenarios.Conformance, folder)
 		if err != nil {

@@ -71,8 +71,7 @@ const (
 
 var statementID = regexp.MustCompile(`\bW-[A-Z]+-\d+\b`)
 
-// is reports whether a reason fits a failure: it names its statement or its cause. Any other
-// reason is for people.
+// is reports whether a reason fits a failure: it names its statement or its cause. Any other reason is for people.
 func (r Result) is(reason string) bool {
 	cause, seen := strings.CutPrefix(reason, seenPrefix)
 	if named := statementID.FindAllString(reason, -1); len(named) > 0 {

@@ -101,16 +101,14 @@ type Wait struct {
 	Within      Duration `yaml:"within,omitempty"`      // 10 s by default
 }
 
-// Expect is the state after the steps. The three keys of the queue and Others are the whole of the database: other keys
-// must be missing.
+// Expect is the state after the steps. The three keys of the queue and Others are the whole of the database: other keys must be missing.
 type Expect struct {
 	// Destination, Pending and Timeouts are the values in order, text as it is and other bytes as "hex:…". An unreadable
 	// member is "foreign(…)".
 	Destination []string `yaml:"destination"`
 	Pending     []string `yaml:"pending"`
 	Timeouts    []string `yaml:"timeouts"`
-	// Others are further keys: lists as their elements, packed ones as "member(…)"; other types as one element that names
-	// the type.
+	// Others are further keys: lists as their elements, packed ones as "member(…)"; other types as one element that names the type.
 	Others map[string][]string `yaml:"others"`
 	// Expires maps "destination", "pending", "timeouts" or a key to its time to live, of which up to 10 s may have passed;
 	// other keys have none.

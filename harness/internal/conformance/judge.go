@@ -41,8 +41,7 @@ type Result struct {
 	Statements []spec.Citation `json:"statements"`
 	// Detail says what was expected and what came, or why there is no verdict.
 	Detail string `json:"detail"`
-	// JudgedBy is the release whose recording judged the case; empty where replies, keys, times and the catalogue of
-	// scripts alone did.
+	// JudgedBy is the release whose recording judged the case; empty where replies, keys, times and the catalogue of scripts alone did.
 	JudgedBy string `json:"judged_by,omitempty"`
 
 	// Cause is what went wrong, in words that other cases which failed for the same share; empty where Detail says it.
@@ -66,8 +65,7 @@ type Result struct {
 // lateTries is how often a case runs again that may have failed by chance, on a busy machine.
 const lateTries = 3
 
-// Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for
-// recording.
+// Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Result) {
 	cancels := slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })
 	for tries := 0; tries == 0 || tries <= lateTries && (result.late() || result.Status == Fail && cancels); tries++ {
@@ -108,6 +106,11 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 			result.Status, result.ended = Fail, true
 		}
 		return result
+	}
+	for i, b := range observed.Broken {
+		if b.Statement == "W-REMOVE-1" {
+			observed.Broken[i].Statement = halves(result.Statements)
+		}
 	}
 	result.Observation = *observed
 	failures := append(textsOf(observed.Broken), observed.Failures...)
@@ -208,7 +211,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 			result.Detail = "judged by the recording of " + result.JudgedBy
 		}
 	}
-	if r.Level == Wire && other && r.Beside == nil {
+	if effects := strings.HasPrefix(c.Source, "W-"); r.Level == Wire && other && r.Beside == nil && !effects {
 		if failures = foreignScripts(result.Lines, r.Release); len(failures) > 0 {
 			result.sent = []trace.Breach{{Statement: "W-SCRIPT-2", Text: failures[0]}}
 		}
@@ -256,8 +259,7 @@ const (
 	// Exchange asks for the same calls with the same changes. How a command or a script is written does not matter, nor
 	// what is read besides.
 	Exchange Level = "exchange"
-	// State asks for the same replies, keys and order of delivery, and that no rule of package trace finds a statement
-	// broken.
+	// State asks for the same replies, keys and order of delivery, and that no rule of package trace finds a statement broken.
 	State Level = "state"
 )
 

@@ -38,8 +38,7 @@ type Report struct {
 	Release string          `json:"release"`
 	// As says how dq was started: as shipped, or with Redisson's commands only; empty for others.
 	As string `json:"as,omitempty"`
-	// StandsIn says that the catalogue does not know the driver's release, and which one stands for it; empty where it
-	// knows it.
+	// StandsIn says that the catalogue does not know the driver's release, and which one stands for it; empty where it knows it.
 	StandsIn string `json:"stands_in,omitempty"`
 	// Subject is "server" where the server is judged by a program that is known to be right; empty where the program is.
 	Subject string `json:"subject,omitempty"`
@@ -89,8 +88,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return out.Encode(r)
 }
 
-// WriteJUnit writes the report as one JUnit test suite. A case that failed as expected has passed there, with its
-// reason as output.
+// WriteJUnit writes the report as one JUnit test suite. A case that failed as expected has passed there, with its reason as output.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	suite := report.JUnitSuite{
 		Name:     fmt.Sprintf("%s as Redisson %s", r.Driver, r.Release),

@@ -107,8 +107,7 @@ func asForbidden(err error) error {
 	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
 
-// Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is
-// removed.
+// Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is removed.
 func (r *Runner) Close() error {
 	var left error
 	if r.senders.guest != nil && !errors.Is(r.stopped, trace.ErrServerInUse) {
@@ -231,6 +230,11 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	own := func(peer string) bool { return !r.senders.is(peer, setUp) }
 	o.Broken, o.seen = breaches(timeline, o.Lines, own, r.Release, healthy), timeline.Seen
 	o.Broken = append(o.Broken, offBy(o.Lines, run.offers(), r.clock)...)
+	for _, f := range o.Failures {
+		if strings.Contains(f, "NOSCRIPT") {
+			o.Broken = append(o.Broken, trace.Breach{Statement: "W-SCRIPT-5", Text: f})
+		}
+	}
 	if misnamed := c.misnamed(o.Lines, own); misnamed != nil && len(o.Broken)+len(o.Failures) > 0 {
 		o.Broken = misnamed
 	}

@@ -98,10 +98,9 @@ const (
 	NotJudged = "not judged"
 )
 
-// Verdicts say of each statement that holds for the release whether it is kept: a case or a rule saw it, and nothing
-// broke it. A rule's failure is of the rule's statement, and a command sent otherwise breaks the statements about the one
-// that was expected. Any other failure is of the strictest statement of the simplest case in which the same call fails,
-// unless a rule decides about the statement.
+// Verdicts say of each statement that holds for the release whether it is kept: a case or a rule saw it, and nothing broke it. A rule's
+// failure is of the rule's statement, and a command sent otherwise breaks the statements about the one that was expected. Any other failure
+// is of the strictest statement of the simplest case in which the same call fails, unless a rule decides about the statement.
 func (r *Report) Verdicts() []Verdict {
 	release, err := wire.LookupRelease(r.Release)
 	if err != nil {
@@ -144,7 +143,7 @@ func (r *Report) Verdicts() []Verdict {
 		}
 		all = append(all, v)
 	}
-	for _, failed := range r.unexplained() {
+	for call, failed := range r.unexplained() {
 		suspects, simplest := map[string]*Result{}, 0
 		for _, c := range failed {
 			for _, s := range r.open(c) {
@@ -161,13 +160,37 @@ func (r *Report) Verdicts() []Verdict {
 				delete(suspects, v.ID)
 			}
 		}
+		if len(suspects) != 1 {
+			c := slices.MinFunc(failed, func(a, b *Result) int { return cmp.Compare(len(a.of.Steps), len(b.of.Steps)) })
+			suspects = map[string]*Result{}
+			for _, s := range r.shown(c, call) {
+				suspects[s.ID] = c
+			}
+		}
 		for i := range all {
-			if c := suspects[all[i].ID]; c != nil && len(suspects) == 1 && all[i].Verdict != Broken {
+			if c := suspects[all[i].ID]; c != nil && all[i].Verdict != Broken {
 				all[i].Verdict, all[i].By = Broken, c.ID+": "+c.CauseText()
 			}
 		}
 	}
 	return all
+}
+
+// shown returns the statements of a failed case that no rule decides. An otherwise unexplained failure breaks them.
+func (r *Report) shown(c *Result, call string) []spec.Citation {
+	return slices.DeleteFunc(slices.Clone(c.Statements), func(s spec.Citation) bool {
+		return s.ID != c.Source && (trace.Decides(s.ID) || names.MatchString(s.ID)) || r.Level == State && ofTexts(s) ||
+			c.answered() && r.faulty()[call] > 0 && ofTask.MatchString(s.ID) || c.strange && ofMessages.MatchString(s.ID)
+	})
+}
+
+// faulty returns failed minus passed cases for each call.
+func (r *Report) faulty() map[string]int {
+	n := map[string]int{}
+	for _, c := range r.Cases {
+		n[c.subject] += map[Status]int{Fail: 1, Pass: -1}[c.Status]
+	}
+	return n
 }
 
 // open are the statements of a failed case that it may break.
@@ -199,21 +222,21 @@ var (
 	looking = regexp.MustCompile(`\.(?:contains|is|iterator|peek|read|remain|size)[^.]*$`)
 )
 
-// unexplained returns the failed cases without a broken rule, by the call that failed. A case is left out if its
-// preparation may be the cause: the program ended, another call than the subject failed, an earlier call fails in most
-// cases about that call, or the case is about messages and a rule about them is broken anywhere. It is also left out if
-// neither a step failed nor a key of its queue differs.
+// unexplained returns the failed cases without a broken rule, by the call that failed. A case is left out if its preparation may be the
+// cause: the program ended, another call than the subject failed, an earlier call fails in most cases about that call, or the case is about
+// messages and a rule about them is broken anywhere. It is also left out if neither a step failed nor a key of its queue differs.
 func (r *Report) unexplained() map[string][]*Result {
-	faulty, found, spoilt := map[string]int{}, map[string][]*Result{}, false
+	faulty, found, spoilt := r.faulty(), map[string][]*Result{}, false
 	for _, c := range r.Cases {
-		faulty[c.subject] += map[Status]int{Fail: 1, Pass: -1}[c.Status]
-		spoilt = spoilt || slices.ContainsFunc(c.Broken, func(b trace.Breach) bool { return ofMessages.MatchString(b.Statement) })
+		spoilt = spoilt || slices.ContainsFunc(c.Broken, func(b trace.Breach) bool { return b.Statement == "W-SCRIPT-5" || ofMessages.MatchString(b.Statement) })
 	}
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		prepares := func(call string) bool { return call != c.subject && faulty[call] > 0 }
-		if c.Status != Fail || c.listed || c.ended || len(c.Broken) > 0 || c.at == nil && !c.differs || slices.ContainsFunc(c.calls, prepares) ||
-			spoilt && !c.answered() && (c.subject == "" || strings.HasSuffix(c.subject, "dq.offer") || looking.MatchString(c.subject)) {
+		if c.Status != Fail || c.listed || c.ended && (spoilt || !strings.Contains(c.Detail, noAnswer)) || len(c.Broken) > 0 ||
+			c.at == nil && !c.differs || slices.ContainsFunc(c.calls, prepares) ||
+			spoilt && !c.answered() && (c.at == nil || c.at.Wait == nil || c.at.Wait.Subscribers == nil) &&
+				(c.subject == "" || strings.HasSuffix(c.subject, "dq.offer") || looking.MatchString(c.subject)) {
 			continue
 		}
 		failed := c.subject
@@ -279,6 +302,17 @@ func (c *Case) calls() (all []string, subject string) {
 		}
 	}
 	return all, subject
+}
+
+// halves names the statement for members that leave only one key: the case's own on removing or polling, else the one on transfers.
+func halves(cited []spec.Citation) string {
+	i := slices.IndexFunc(cited, func(s spec.Citation) bool {
+		return strings.HasPrefix(s.ID, "W-REMOVE-") || strings.HasPrefix(s.ID, "W-POLL-")
+	})
+	if i < 0 {
+		return "W-TRANSFER-2"
+	}
+	return cited[i].ID
 }
 
 // ofTexts reports whether a statement asks for commands rather than for what they do.

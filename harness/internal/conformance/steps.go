@@ -92,8 +92,7 @@ func (r *caseRun) encode(ctx context.Context) {
 	}
 }
 
-// named reports whether a step is a call that the program names in answer to hello, with nothing but the arguments that
-// each such call has.
+// named reports whether a step is a call that the program names in answer to hello, with nothing but the arguments that each such call has.
 func (r *caseRun) named(s *Step) bool {
 	if s.Call == "" || !r.hello.Can(s.Call) || r.c.codec() != "string" {
 		return false
@@ -230,9 +229,8 @@ func (r *caseRun) subscriptions(lines []trace.Line) int {
 	return count(lines, func(l trace.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
 }
 
-// poolOptions keep the program's pools small: every connection leaves lines in a recording that tell nothing about
-// queues. 3.16.6 keeps some 24 connections all the same, and below 24 at most it may put a command behind a blocking
-// one.
+// poolOptions keep the program's pools small: every connection leaves lines in a recording that tell nothing about queues. 3.16.6 keeps
+// some 24 connections all the same, and below 24 at most it may put a command behind a blocking one.
 var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "threads": 4, "nettyThreads": 4}
 
 // ask sends a request. What the program answers with is no fault; that it does not answer is one of the program.
@@ -378,12 +376,10 @@ func (r *caseRun) seed(ctx context.Context, s *Seed) error {
 	return nil
 }
 
-// seedID makes ids that are the same in every run and ascend byte by byte, so that members of equal due time have a
-// known order.
+// seedID makes ids that are the same in every run and ascend byte by byte, so that members of equal due time have a known order.
 func seedID(layout wire.Layout, n int) (id [8]byte) {
 	if layout == wire.LayoutDLc0 {
-		// From 2^53 on the doubles are two apart, so that n is the low end of the fraction, which comes first in
-		// memory.
+		// From 2^53 on the doubles are two apart, so that n is the low end of the fraction, which comes first in memory.
 		return wire.DoubleID(1<<53 + int64(n)*2)
 	}
 	binary.BigEndian.PutUint64(id[:], uint64(n))

@@ -35,8 +35,7 @@ type serverClock struct {
 	ahead, off time.Duration
 }
 
-// clockOf measures the server's clock, which on this host is the harness's own. That of a container may be the clock of
-// a virtual machine.
+// clockOf measures the server's clock, which on this host is the harness's own. That of a container may be the clock of a virtual machine.
 func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClock, error) {
 	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
@@ -119,8 +118,7 @@ func offBy(lines []trace.Line, windows []window, clock serverClock) (broken []tr
 	return broken
 }
 
-// offered are the messages that a call offers: the offer of a Redisson, or what a script that no Redisson sends adds to a
-// timeout set.
+// offered are the messages that a call offers: the offer of a Redisson, or what a script that no Redisson sends adds to a timeout set.
 func offered(c trace.Call) (all []trace.Offer) {
 	switch {
 	case c.Offer != nil:

@@ -89,8 +89,7 @@ const (
 	timeoutSetPrefix = "redisson_delay_queue_timeout:"
 )
 
-// memberArgs returns the indices of the arguments that are packed members: of commands on a pending list or a timeout
-// set.
+// memberArgs returns the indices of the arguments that are packed members: of commands on a pending list or a timeout set.
 func memberArgs(l Line) (indices []int) {
 	if len(l.Args) < 3 || !strings.HasPrefix(l.Args[1], timeoutSetPrefix) && !strings.HasPrefix(l.Args[1], pendingPrefix) {
 		return nil

@@ -350,8 +350,7 @@ func after(seen bool, what string) string {
 	return "before " + what
 }
 
-// waitingConsumers returns for each queue how many consumers waited without a time limit at once. A consumer is served
-// by a push.
+// waitingConsumers returns for each queue how many consumers waited without a time limit at once. A consumer is served by a push.
 func waitingConsumers(t *Trace) (all []dependency) {
 	waiting, most, at := map[string]int{}, map[string]int{}, map[string]*Event{}
 	for _, e := range t.Events {

@@ -15,8 +15,7 @@ import (
 // handshakeTimeout bounds connecting, authentication and the MONITOR command.
 const handshakeTimeout = 10 * time.Second
 
-// ErrClosed says that the server, or the network, ended a MONITOR connection. Commands that ran after the last line
-// read were not seen.
+// ErrClosed says that the server, or the network, ended a MONITOR connection. Commands that ran after the last line read were not seen.
 var ErrClosed = errors.New("the server closed the MONITOR connection; later commands were not seen " +
 	"(a reader that is too slow is cut off: see client-output-buffer-limit)")
 

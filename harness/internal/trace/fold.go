@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where the first made no call and has the
-// arguments of the last.
+// foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where the first made no call and has the arguments of the last.
 func foldMisses(calls []Call) []Call {
 	for i := 0; i < len(calls); {
 		c := calls[i]

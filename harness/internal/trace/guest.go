@@ -16,9 +16,8 @@ import (
 // ErrServerInUse says that another client uses the server, or that the server holds data of another client.
 var ErrServerInUse = errors.New("the server is in use")
 
-// Guest keeps a run harmless on a server that the run did not start. The server must hold no keys and no scripts, and have
-// no other client. From then on MONITOR shows each sender: once another client sends a command, or stays connected, the run
-// stops and deletes nothing more.
+// Guest keeps a run harmless on a server that the run did not start. The server must hold no keys and no scripts, and have no other client.
+// From then on MONITOR shows each sender: once another client sends a command, or stays connected, the run stops and deletes nothing more.
 type Guest struct {
 	// Conn is the connection of the run that looks around and deletes, always the same.
 	Conn redis.Conn
@@ -134,8 +133,7 @@ func (g *Guest) info(ctx context.Context, section string) (string, error) {
 	return text, err
 }
 
-// Remove deletes all keys: the server was empty, and no other client has come. A key that another client changes after the
-// look stays.
+// Remove deletes all keys: the server was empty, and no other client has come. A key that another client changes after the look stays.
 func (g *Guest) Remove(ctx context.Context) error {
 	if err := g.Alone(ctx); err != nil {
 		return err

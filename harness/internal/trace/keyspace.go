@@ -43,8 +43,7 @@ func NewKeyspace() *Keyspace {
 	}
 }
 
-// Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the call, as
-// the server does.
+// Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the call, as the server does.
 func (m *Keyspace) Apply(l Line, inner []Line) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(w Line) bool { return w.Peer == l.Peer })
 	switch name := l.Name(); {

@@ -62,8 +62,7 @@ func (l Line) Arg(i int) string {
 	return l.Args[i]
 }
 
-// String returns the line byte for byte as the server prints it, without the line end. It never returns Raw: see Text
-// for that.
+// String returns the line byte for byte as the server prints it, without the line end. It never returns Raw: see Text for that.
 func (l Line) String() string {
 	b := make([]byte, 0, 64)
 	b = strconv.AppendInt(b, l.Time/1e6, 10)
@@ -304,8 +303,7 @@ func (s *LineScanner) Err() error {
 	return s.err
 }
 
-// readLine reads up to the next '\n', or the end. A line that is too long is read over. The bytes are good until the
-// next call.
+// readLine reads up to the next '\n', or the end. A line that is too long is read over. The bytes are good until the next call.
 func (s *LineScanner) readLine() (line []byte, tooLong bool) {
 	s.number++
 	s.offset = s.next
@@ -349,9 +347,8 @@ type Scanner struct {
 	call        Call
 }
 
-// Add takes the next line and returns the call before it, or nil if the line belongs to the call under way. The
-// call is valid until the next call of Add or End. Commands of a script whose own line is missing are one call:
-// Line is the first command, Inner has the others.
+// Add takes the next line and returns the call before it, or nil if the line belongs to the call under way. The call is valid until the
+// next call of Add or End. Commands of a script whose own line is missing are one call: Line is the first command, Inner has the others.
 func (s *Scanner) Add(l Line) (before *Call) {
 	if joins := s.joined && l.Inner(); !joins || len(s.lines) > maxInner || s.bytes > maxInnerBytes {
 		before = s.End()

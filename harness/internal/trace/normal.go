@@ -162,8 +162,7 @@ func (n *normaliser) normalise(e *Event) {
 	}
 }
 
-// script returns the normal form of a script call, and in tokens what its due time or clock is called inside the
-// script.
+// script returns the normal form of a script call, and in tokens what its due time or clock is called inside the script.
 func (n *normaliser) script(e *Event, tokens map[string]string) string {
 	s := e.Script
 	args := slices.Clone(s.Args)

@@ -47,8 +47,7 @@ type replaying struct {
 	model    *Keyspace
 }
 
-// replayConn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
-// connections themselves.
+// replayConn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose connections themselves.
 type replayConn struct {
 	name       string // the recorded peer
 	socket     net.Conn
@@ -75,8 +74,7 @@ func Replay(ctx context.Context, target ReplayTarget, plan *ReplayPlan) (_ *Repl
 		return nil, errors.New("replay uses the databases that were recorded: leave the database out of the address")
 	}
 	defer r.disconnect()
-	// MONITOR begins before the check that the server is empty: a later key without another client's command is the
-	// replay's.
+	// MONITOR begins before the check that the server is empty: a later key without another client's command is the replay's.
 	if r.monitor, err = Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
@@ -226,8 +224,7 @@ func (r *replaying) ready(ctx context.Context, l Line) (p *replayConn, err error
 	return p, nil
 }
 
-// open connects, and finds out how MONITOR names the connection: behind a container's port mapping that is not the
-// socket's own address.
+// open connects, and finds out how MONITOR names the connection: behind a container's port mapping that is not the socket's own address.
 func (r *replaying) open(ctx context.Context, name string, db int) (*replayConn, error) {
 	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -325,8 +322,7 @@ func (c *replayConn) send(args []string) error {
 	return err
 }
 
-// read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection
-// is closed.
+// read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection is closed.
 func (c *replayConn) read(timeout time.Duration) (any, error) {
 	c.socket.SetReadDeadline(time.Now().Add(timeout))
 	reply, err := c.in.Read()

@@ -48,8 +48,7 @@ type ReplayChannel struct {
 
 // Divergence is the first place at which the server and the recording differ.
 type Divergence struct {
-	// Kind is "command" for a line, "member" for a recorded member that cannot be read, "state" for a key or channel at
-	// the end.
+	// Kind is "command" for a line, "member" for a recorded member that cannot be read, "state" for a key or channel at the end.
 	Kind string `json:"kind"`
 	// Line is the line number in the recording; 0 if the recording has no such line.
 	Line int `json:"line"`

@@ -16,9 +16,8 @@ type Difference struct {
 	Reason string
 }
 
-// CompareLines compares what a recording expects, by Deviations.Expected, with what a server showed, line by line:
-// database, recorded peer and every byte of every argument, the case of names included. Times are not compared. It returns nil
-// for equal lists.
+// CompareLines compares what a recording expects, by Deviations.Expected, with what a server showed, line by line: database, recorded peer
+// and every byte of every argument, the case of names included. Times are not compared. It returns nil for equal lists.
 func CompareLines(want, got []Line) *Difference {
 	for i := range max(len(want), len(got)) {
 		switch {
