@@ -47,7 +47,7 @@ type Case struct {
 	history  *history // of a drawn case
 }
 
-// Step is one action: exactly one of Call, Await, Cancel, Open, Redis, Seed, Wait, Pause.
+// Step is one action: exactly one of Call, Await, Cancel, Open, Redis, Seed, Wait, Hold, Pause.
 type Step struct {
 	Call    string         `yaml:"call,omitempty"`    // an op
 	With    map[string]any `yaml:"with,omitempty"`    // its arguments
@@ -59,10 +59,12 @@ type Step struct {
 	Error   string         `yaml:"error,omitempty"`   // a regular expression for "class: message" of an error answer
 	// Anything says why the answer is not judged.
 	Anything string   `yaml:"anything,omitempty"`
+	PutBack  bool     `yaml:"put-back,omitempty"` // Await returns its value to the front of the queue, so that expect shows a lost one
 	Open     *Open    `yaml:"open,omitempty"`
 	Redis    []string `yaml:"redis,omitempty"` // a command of the harness
 	Seed     *Seed    `yaml:"seed,omitempty"`
 	Wait     *Wait    `yaml:"wait,omitempty"`
+	Hold     Duration `yaml:"hold-replies,omitempty"` // of connections that do not subscribe
 	Pause    Duration `yaml:"pause,omitempty"`
 	Because  string   `yaml:"because,omitempty"` // why only a pause will do
 }

@@ -59,7 +59,7 @@ func TestCasesAreWellFormed(t *testing.T) {
 
 func requireStep(t *testing.T, s *Step, place ...any) {
 	t.Helper()
-	given := []bool{s.Call != "", s.Await != "", s.Cancel != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0}
+	given := []bool{s.Call != "", s.Await != "", s.Cancel != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0, s.Hold != 0}
 	require.Len(t, slices.DeleteFunc(given, func(b bool) bool { return !b }), 1, place...)
 	_, err := regexp.Compile(s.Error)
 	require.NoError(t, err, place...)

@@ -88,18 +88,10 @@ func (o *Oracle) source(c *Case, release wire.Release) (recordedCase, error) {
 
 // neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, newest first, then the later ones.
 func (o *Oracle) neighbours(release wire.Release) []wire.Release {
-	var earlier, later []wire.Release
-	for _, r := range o.releases {
-		switch {
-		case (r.Major == 2) != (release.Major == 2):
-		case release.AtLeast(r):
-			earlier = append(earlier, r)
-		default:
-			later = append(later, r)
-		}
-	}
-	slices.Reverse(earlier)
-	return append(earlier, later...)
+	line := slices.DeleteFunc(slices.Clone(o.releases), func(r wire.Release) bool { return (r.Major == 2) != (release.Major == 2) })
+	later, _ := slices.BinarySearchFunc(line, release, func(r, to wire.Release) int { return cmp.Or(r.Compare(to), -1) })
+	slices.Reverse(line[:later])
+	return line
 }
 
 // sameScripts reports whether release sends all scripts of a recording, in the same manner.

@@ -97,12 +97,8 @@ func (r *caseRun) named(s *Step) bool {
 	if s.Call == "" || !r.hello.Can(s.Call) || r.c.codec() != "string" {
 		return false
 	}
-	for argument := range s.With {
-		if !slices.Contains([]string{"value", "values", "delay", "name", "queue", "index", "ttl", "at"}, argument) {
-			return false
-		}
-	}
-	return true
+	given := []string{"value", "values", "delay", "name", "queue", "index", "ttl", "at"}
+	return !slices.ContainsFunc(slices.Collect(maps.Keys(s.With)), func(argument string) bool { return !slices.Contains(given, argument) })
 }
 
 // absentError says that a program, or the server, lacks a means of a case.
@@ -165,6 +161,11 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 		return r.seed(ctx, s.Seed)
 	case s.Wait != nil:
 		return r.wait(ctx, s.Wait)
+	case s.Hold > 0:
+		for _, c := range r.senders.proxy.Conns(func(c *redis.ProxyConn) bool { return !c.Sent("SUBSCRIBE") }) {
+			c.Set(redis.Fault{Delay: time.Duration(s.Hold)})
+		}
+		return nil
 	}
 	select {
 	case <-time.After(time.Duration(s.Pause)):
@@ -299,6 +300,10 @@ func (r *caseRun) await(ctx context.Context, s *Step, under async) error {
 	select {
 	case a := <-under.done:
 		r.noteAnswer(a)
+		var took struct{ V string }
+		if s.PutBack && json.Unmarshal(a.result, &took) == nil { // "cancelled" is no value
+			return r.redis(ctx, []string{"LPUSH", r.names.Destination, took.V})
+		}
 		return s.judge(a)
 	case <-time.After(patience):
 		return r.fail(fmt.Errorf("%s was not answered within %s: %s", s.Await, patience, noAnswer))

@@ -76,14 +76,9 @@ func (r *Report) Text() string {
 }
 
 // alike are the cases that failed for a cause, the first one first.
-func (r *Report) alike(cause Cause) (all []Result) {
+func (r *Report) alike(cause Cause) []Result {
 	first := r.Cases[slices.IndexFunc(r.Cases, func(c Result) bool { return c.ID == cause.First })]
-	for _, c := range r.Cases {
-		if c.Status == Fail && c.kind() == first.kind() {
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(r.Cases), func(c Result) bool { return c.Status != Fail || c.kind() != first.kind() })
 }
 
 func idsOf(results []Result) string {
