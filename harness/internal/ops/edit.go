@@ -279,8 +279,8 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		}
 		began := time.Now()
 		done, err := e.call(ctx, batch, first, last)
-		if err != nil {
-			return results, err
+		if err != nil || len(done) != len(batch) {
+			return results, cmp.Or(err, fmt.Errorf("expected %d digits from the script, got %.200q", len(batch), done))
 		}
 		if most = min(2*most, maxBatch); time.Since(began) > 20*time.Millisecond { // it holds up the server
 			most = max(most/4, 1)

@@ -109,8 +109,9 @@ type Plan struct {
 	Made int    // changes, by Apply
 	Undo string // the file that undoes them; empty if nothing was changed
 
-	undo *Undo
-	rest string // why more may be left than the plan has
+	undo   *Undo
+	failed bool   // more may be made
+	rest   string // why more may be left than the plan has
 }
 
 // Plan returns the changes that an order makes.
@@ -190,15 +191,14 @@ func (p *Plan) Text(redact bool) string {
 
 // Result says what Apply has done.
 func (p *Plan) Result() string {
-	s := fmt.Sprintf("%s: %d of %d changed", text.Line(p.Queue), p.Made, len(p.Changes))
+	s := fmt.Sprintf("%s: %s%d of %d changed", text.Line(p.Queue), map[bool]string{true: "at least "}[p.failed], p.Made, len(p.Changes))
 	if p.Undo != "" {
 		s += "; to undo: " + Command("queue undo", p.Undo, p.Site.Flags...)
 	}
 	return s
 }
 
-// Apply makes the changes of a plan. Before them it writes an undo file. The file whose changes it undoes gets marks, so that it does
-// so once.
+// Apply makes the changes of a plan behind an undo file. A file that it undoes gets marks, so that it does so once.
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if len(p.Changes) == 0 {
 		return nil
@@ -231,16 +231,16 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		err = fmt.Errorf("%w; a copy of the file on a disk with room can be undone", err)
 	}
 	p.Made = strings.Count(results, "1")
-	refused := p.Made == 0 && (errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))) // by the server or the disk: nothing was changed
-	if err = errors.Join(err, file.Close()); p.Made == 0 && (refused || err == nil) {
+	// An error may be the answer to the second try of a call: the server knows if a call ran.
+	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
 		name, err = "", errors.Join(os.Remove(name), err)
 	}
-	p.Undo = name
+	p.Undo, p.failed = name, err != nil && name != ""
 	switch missed := int64(len(p.Changes) - p.Made); {
 	case err != nil || missed == 0:
 	case p.undo != nil && p.Made == 0:
 		err = errors.New("nothing was undone: the messages are back already, or gone")
-	case p.Verb == "cancel" || p.Verb == "reschedule":
+	case p.Verb == "cancel" || p.Verb == "reschedule" || p.undo != nil:
 		err = fmt.Errorf("queue %q: not changed: %s, taken or changed by others meanwhile", p.Queue, messages(missed))
 	}
 	return err
