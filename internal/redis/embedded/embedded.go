@@ -228,14 +228,10 @@ func (e *Server) Exclusive(f func()) {
 }
 
 // ForgetScripts does what SCRIPT FLUSH does. Call it in Exclusive.
-func (e *Server) ForgetScripts() {
-	clear(e.machine.bodies)
-}
+func (e *Server) ForgetScripts() { clear(e.machine.bodies) }
 
 // Do runs a command and returns its reply in RESP2. Call it in Hooks.Ran and Exclusive.
-func (e *Server) Do(args ...string) []byte {
-	return e.aside(nil, args)
-}
+func (e *Server) Do(args ...string) []byte { return e.aside(nil, args) }
 
 // aside runs commands with a connection's state and gives the last reply instead of sending it.
 func (e *Server) aside(state any, commands ...[]string) []byte {
@@ -255,6 +251,13 @@ func (e *Server) dispatch(p *mini.Peer, args []string) {
 		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }) {
 		args = []string{"LINDEX", args[1], "0"}
 	}
+	defer func() {
+		if problem := recover(); problem != nil { // of a value that miniredis does not expect
+			e.engine.TryLock() // it may hold the lock still
+			e.engine.Unlock()
+			p.WriteError(fmt.Sprintf("ERR the embedded server cannot do this %s: %v", name, problem))
+		}
+	}()
 	e.srv.Dispatch(p, args)
 }
 

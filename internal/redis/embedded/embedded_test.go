@@ -227,6 +227,10 @@ func TestRefusesByName(t *testing.T) {
 	require.Equal(t, "-EXECABORT Transaction discarded because of previous errors.", c.do("EXEC"))
 	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
 	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
+	c.do("ZADD", "z", "1", "a") // of which miniredis panics at a cursor below 0
+	require.Contains(t, c.do("ZSCAN", "z", "-1"), "-ERR the embedded server cannot do this ZSCAN: ")
+	require.Contains(t, c.do("EVAL", "return redis.call('zscan', 'z', '-1')", "0"), "-ERR the embedded server cannot do this ZSCAN: ")
+	require.Equal(t, ":1", c.do("ZCARD", "z"))
 }
 
 // An endless script ends with an error, and the server goes on.
