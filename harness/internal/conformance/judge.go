@@ -129,7 +129,8 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 			known = ""
 		}
 	}
-	if len(failures) > 0 && r.hello.Can(program.BothLayouts) && c.hasForeign() {
+	foreign := slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Seed != nil && s.Seed.Foreign })
+	if len(failures) > 0 && r.hello.Can(program.BothLayouts) && foreign { // seeded
 		known = "it reads members of both layouts, on purpose"
 	}
 	switch {
@@ -150,11 +151,6 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 // late reports whether a machine that stood still can have caused a failure, or a part of it.
 func (r *Result) late() bool {
 	return r.Status == Fail && !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late })
-}
-
-// hasForeign reports whether a case seeds members that its release cannot read.
-func (c *Case) hasForeign() bool {
-	return slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Seed != nil && s.Seed.Foreign })
 }
 
 // lacking is the result of a case that the implementation has no means to run.

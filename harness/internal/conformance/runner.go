@@ -219,7 +219,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	if len(o.Failures) == 0 && r.Level != State {
 		o.Failures = run.checkPublished(o.Lines)
 	}
-	if hidden := r.senders.unexpected(); len(o.Failures) == 0 && r.Level == Wire {
+	if hidden := r.senders.unexpected(r.Level); len(o.Failures) == 0 {
 		o.Failures = hidden
 	}
 	if r.unseen != "" { // the rules are about effects of commands

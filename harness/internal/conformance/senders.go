@@ -115,6 +115,9 @@ var administrators = []string{
 	"module", "monitor", "psync", "replconf", "replicaof", "role", "save", "shutdown", "slaveof", "slowlog", "sync",
 }
 
+// harmless ones only read: they matter at the level wire.
+var harmless = regexp.MustCompile(`^(CLIENT LIST|CONFIG GET|ACL (GETUSER|LIST|USERS)|LATENCY.*|LASTSAVE|ROLE|SLOWLOG (GET|LEN)) `)
+
 func (s *senders) note(_ *redis.ProxyConn, command []string) redis.Verdict {
 	if s.tee != nil {
 		s.mu.Lock()
@@ -134,12 +137,12 @@ func (s *senders) note(_ *redis.ProxyConn, command []string) redis.Verdict {
 }
 
 // unexpected names the commands of administrators that the program has sent since the last call.
-func (s *senders) unexpected() []string {
+func (s *senders) unexpected(level Level) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sent := slices.Compact(slices.Sorted(slices.Values(s.hidden)))
 	s.hidden = nil
-	return sent
+	return slices.DeleteFunc(sent, func(text string) bool { return level != Wire && harmless.MatchString(text) })
 }
 
 // kills reports whether a set-up command ends connections of a type.
