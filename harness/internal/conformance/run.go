@@ -250,7 +250,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// release is the one given, or that of the driver, or the version that a program names, or the newest.
+// release is the given one, or the driver's, or the version that a program names, or the newest.
 func (p *Plan) release(hello program.Hello) wire.Release {
 	if named := cmp.Or(p.Release, p.Spec.Release); named != (wire.Release{}) {
 		return named

@@ -35,7 +35,7 @@ type serverClock struct {
 	ahead, off time.Duration
 }
 
-// clockOf measures the server's clock, which on this host is the harness's own. That of a container may be the clock of a virtual machine.
+// clockOf measures the server's clock, which on this host is the harness's own. A container may have the clock of a virtual machine.
 func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClock, error) {
 	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {

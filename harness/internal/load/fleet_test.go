@@ -37,7 +37,7 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 			return q
 		}}, p)
 		// 2.001 s at 500/s are 1001 messages, of which 501 were due, and some more once the offers are
-		// known to be answered; those of the gap are sent late.
+		// known to be answered; the items of the gap are sent late.
 		require.InDelta(t, 500, out.Counts.Lost, 20)
 		require.Equal(t, run.Counts{Offered: 2000, Delivered: 2000 - out.Counts.Lost, Lost: out.Counts.Lost}, out.Counts)
 		require.False(t, out.Verdict.Passed)

@@ -97,7 +97,7 @@ func evalArgs(script wire.ScriptName, layout wire.Layout, keys []string, args ..
 	panic(fmt.Sprintf("trace: the catalogue has no %s script for %s", script, layout))
 }
 
-// Deviations is what the metadata of a recording declares about it, so far as it changes what a server of today must show.
+// Deviations are the properties that a recording declares in its metadata, and that change the lines a server of today must show.
 type Deviations struct {
 	// LengthSize is the size in bytes of the length field in its members: wire.LengthSize, or wire.WindowsLengthSize by "length-size: 4".
 	LengthSize int

@@ -95,7 +95,7 @@ func CaseMark(l Line) (id string, ok bool) {
 	return strings.CutPrefix(l.Args[1], "case:")
 }
 
-// Cases splits the recording at its marks, in order. Lines before the first mark are a case without id; it is left out if there are none.
+// Cases splits the recording at its marks, in order. Lines before the first mark are a case without id.
 func (r *Recording) Cases() []Case {
 	cases := []Case{{}}
 	for _, l := range r.Lines {
