@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/recordings"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // A named pipe is waited for, until somebody interrupts that.

@@ -110,7 +110,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			return err
 		}
 		if len(queues) == 0 {
-			c.notice("dq-bench: %v", ops.Exists(ctx, conn, "", c.redis))
+			c.notice("dq-bench: other databases: %s", ops.Command("doctor", "", append(c.addressFlags(), "--all")...))
 		}
 	}
 	o.Progress = ops.Every2s(c.notice)

@@ -61,9 +61,9 @@ type Item struct {
 	Value  string  `json:"value,omitempty"`
 	Index  int64   `json:"index,omitempty"` // in the destination
 
-	key   string // the member, the id of a lease, or the value
-	value []byte
-	lease [3]string // of a message of a Worker: the count of its hand-outs, the last of them that failed, the reason of a dead letter
+	key                   string // the member, the id of a lease, or the value
+	value                 []byte
+	count, failed, reason string // of a message of a Worker: hand-outs, the last that failed, why it is a dead letter
 }
 
 // memberOf takes a member apart.

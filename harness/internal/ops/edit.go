@@ -100,7 +100,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 		if of != "dead" && (of == "retry") != (failed != "" && failed == given) {
 			return nil
 		}
-		return try(Item{Of: of, ID: z.Member, DueMS: z.Score, Layout: "value", key: z.Member, lease: [3]string{cmp.Or(given, "1"), failed, reason}}.with([]byte(value)))
+		return try(Item{Of: of, ID: z.Member, DueMS: z.Score, Layout: "value", key: z.Member, count: cmp.Or(given, "1"), failed: failed, reason: reason}.with([]byte(value)))
 	})
 }
 
@@ -243,7 +243,7 @@ func scoreOf(ms float64) string {
 
 // Change is an action's change to an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
-	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: scoreOf(i.DueMS), Count: i.lease[0], Failed: i.lease[1], Reason: []byte(i.lease[2]), due: i.DueMS}
+	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: scoreOf(i.DueMS), Count: i.count, Failed: i.failed, Reason: []byte(i.reason), due: i.DueMS}
 	if i.Of == "ready" {
 		c.Score = strconv.FormatInt(i.Index, 10)
 	}
@@ -345,7 +345,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason)
 		}
 		l := scripts.LeaseNamesOf(dest)
-		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run)}, args...).Text()
+		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run), ResultKey(dest, "undone")}, args...).Text()
 	}
 	args := []any{batch[0].Action, first, last, e.names.Channel, e.batch}
 	for _, c := range batch {

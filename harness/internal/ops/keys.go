@@ -110,15 +110,12 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 		if err == nil && len(all) == 0 && len(l.Server.Databases) > 0 {
 			hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
 		}
-		if q.Name == "" {
-			return fmt.Errorf("no delayed queue in database %d%s", l.Server.Database, hint)
-		}
 		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open: it is empty, or has another name%s", q.Name, l.Server.Database, hint)
 	}
 	return nil
 }
 
-// Exists is an error if no key of a queue is there, and no client has it open. Without a name it is one that names other databases.
+// Exists is an error if no key of a queue is there, and no client has it open.
 func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 	d := NewDoctor(conn, LookOptions{})
 	l := &Look{At: time.Now(), slow: map[string]time.Duration{}}
@@ -157,9 +154,9 @@ var (
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R, undone values (ResultKey)
 	//	ARGV    action; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
-	//	        index in D; the count of hand-outs; the last that failed; the reason of a dead letter
+	//	        index in D; the count of hand-outs; the last that failed, or the token of an undone value; the reason of a dead letter
 	//	returns as change
 	loose = redis.NewScript(looseBody)
 )

@@ -1,4 +1,4 @@
-local D, X, L, V, N, Dead, J, R = unpack(KEYS)
+local D, X, L, V, N, Dead, J, R, U = unpack(KEYS)
 local action, of, batch = ARGV[1], ARGV[2], ARGV[3]
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
@@ -30,6 +30,11 @@ end
 local function do_it(id, value, score, count, failed, reason)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
+    if action == 'put' and failed ~= '' then -- an undo, perhaps by a copy of its file
+      if redis.call('hexists', U, failed) == 1 then return false end
+      redis.call('hset', U, failed, '')
+      redis.call('expire', U, 604800)
+    end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
     if redis.call('lindex', D, score) ~= id or not note(id, value, count) then return false end
     redis.call('lset', D, score, value)

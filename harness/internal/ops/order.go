@@ -273,6 +273,9 @@ func (c Change) undone() Change {
 	if !isPacked(c.Of) && c.Action == "restore" {
 		c.Action = "put"
 	}
+	if c.Of == "ready" { // values are equal: the server keeps which of them are back
+		c.Failed = fmt.Sprint(c.by)
+	}
 	return c
 }
 
