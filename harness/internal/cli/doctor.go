@@ -46,7 +46,7 @@ func newDoctor() *call {
 
 // options reads the flags. Defaults from the environment give way to given flags.
 func (d *doctorCall) options(queues []string) (err error) {
-	if d.given("json") || d.given("report") {
+	if !d.watch || d.given("json") || d.given("report") { // DQ_LISTEN is for other commands, too
 		d.watch, d.listen = ifGiven(d.call, "watch", d.watch), ifGiven(d.call, "listen", d.listen)
 	}
 	repeats := d.watch || d.listen != ""

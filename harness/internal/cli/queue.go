@@ -72,12 +72,12 @@ func (q *queueCall) read(args []string) error {
 	if redact, err := strconv.ParseBool(cmp.Or(os.Getenv("DQ_REDACT"), "false")); q.Verb == "export" && (redact || err != nil) {
 		return errors.New("DQ_REDACT: an export has the values: expected it unset, or 'queue list --json'")
 	}
-	q.java.release = ifGiven(q.call, "release", q.java.release) // of the environment it is for other commands, and so are the two below
-	q.All, q.where = ifGiven(q.call, "all", q.All), ifGiven(q.call, "where", q.where)
+	q.java.release = ifGiven(q.call, "release", q.java.release) // of the environment it is for other commands, and so are the three below
+	q.All, q.where, q.of = ifGiven(q.call, "all", q.All), ifGiven(q.call, "where", q.where), ifGiven(q.call, "of", q.of)
 	if max(len(q.where), len(q.of), len(q.to)) > 1 {
 		return errors.New("--where, --of or --to is given twice")
 	}
-	q.Where, q.To, q.Of = strings.Join(q.where, ""), strings.Join(q.to, ""), strings.Split(q.of[0], ",")
+	q.Where, q.To, q.Of = strings.Join(q.where, ""), strings.Join(q.to, ""), strings.Split(cmp.Or(strings.Join(q.of, ""), "waiting"), ",")
 	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()
 }
@@ -162,7 +162,7 @@ func (q *queueCall) print(editor *ops.Editor) error {
 	case whole:
 		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
 	case q.Verb == "list":
-		q.notice("messages: %d in %s; --of names the parts: %s", n, q.of[0], strings.Join(ops.Parts, ", "))
+		q.notice("messages: %d in %s; --of names the parts: %s", n, strings.Join(q.Of, ","), strings.Join(ops.Parts, ", "))
 	}
 	return err
 }

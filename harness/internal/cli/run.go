@@ -209,7 +209,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err := r.checkListen(); err != nil {
 		return err
 	}
-	if r.agents != 0 || r.tokenFile != "" {
+	if r.agents != 0 || ifGiven(r.call, "token-file", r.tokenFile) != "" {
 		if err := r.checkAgents(); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
