@@ -1,8 +1,6 @@
 package dq
 
-import (
-	"time"
-)
+import "time"
 
 // Event is something that a Client did, or that happened to it: one of the types below that implement it. No event holds
 // a message's value, except Requeued.

@@ -303,7 +303,7 @@ func (c *Conns) putBack(key string, reply any) {
 func (c *Conns) pushBack(key string, command []any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), returnWithin)
 	defer cancel()
-	defer context.AfterFunc(c.ctx, func() { time.AfterFunc(putBackGrace, cancel) })()
+	defer context.AfterFunc(c.late, cancel)()
 	var retry Backoff
 	for {
 		reply := c.send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]

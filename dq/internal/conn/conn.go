@@ -89,8 +89,8 @@ type Conns struct {
 	topology  topology
 	clustered bool
 
-	ctx    context.Context // ends with Stop
-	cancel context.CancelFunc
+	ctx, late      context.Context // end with Stop, and putBackGrace after it
+	cancel, giveUp context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -109,6 +109,7 @@ func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 		c.MostReply = 1 << 30
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.late, c.giveUp = context.WithCancel(context.Background())
 	switch r := reflect.ValueOf(rdb); {
 	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
 		return nil, errors.New("expected a *redis.Client or a *redis.ClusterClient, got nil")
@@ -142,6 +143,7 @@ func (c *Conns) Stop() {
 	defer c.mu.Unlock()
 	c.closed = true
 	c.cancel()
+	time.AfterFunc(putBackGrace, c.giveUp)
 }
 
 // Wait returns when no command blocks any more and values taken for callers that have left are back, and closes

@@ -861,7 +861,7 @@ func (w *world) leave(c *client) {
 	if err := errors.Join(c.dq.Close(), c.dq.Close()); err != nil {
 		w.violate("%s does not close: %v", c.name, err)
 	}
-	if took := time.Since(began); took > 5*time.Second || took > lateBy && !w.lacks && w.quiet() {
+	if took := time.Since(began); took > 6*time.Second || took > lateBy && !w.lacks && w.quiet() {
 		w.violate("Close of %s takes %s", c.name, took)
 	}
 	c.stop()

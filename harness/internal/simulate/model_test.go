@@ -75,9 +75,9 @@ type message struct {
 	// the README of dq).
 	torn    bool
 	arrived time.Time // in the destination
+	since   int64     // when the server had the due time, Unix ms
 	by      string    // the client that offered or rescheduled it
-	// unheard is the client whose offer the server did not announce: a foreign member was due first, or it failed half-way.
-	unheard string
+	unheard string    // the same, if that was not announced: a foreign member was due first, or the script failed half-way
 }
 
 func (m *model) ran(client string, args []string, reply []byte) {
@@ -306,12 +306,13 @@ func (m *model) look(client string) {
 		msg := m.message(ending(member))
 		if !msg.offered || msg.due != due {
 			msg.by, _, _ = strings.Cut(client, ":")
-		}
-		if !msg.offered {
-			m.world.offered(ending(member), due)
+			msg.since = now.UnixMilli()
 			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); ending(first[0])[0] != 'm' || m.silent || m.message(ending(first[0])).unheard != "" {
 				msg.unheard = msg.by
 			}
+		}
+		if !msg.offered {
+			m.world.offered(ending(member), due)
 		}
 		msg.offered, msg.due = true, due
 	}
@@ -367,11 +368,10 @@ func (m *model) look(client string) {
 		if msg.removed || places[ending(member)]+msg.popped == 0 || waits[ending(member)] {
 			continue
 		}
-		// It was transferred by this command.
 		if early := due - m.world.aheadOf(now).UnixMilli(); early > 0 {
 			m.world.violate("%s was transferred %d ms before it was due, by %s", ending(member), early, client)
 		}
-		m.world.transferred(ending(member), time.UnixMilli(due), now)
+		m.world.transferred(ending(member), time.UnixMilli(max(due, msg.since)), now)
 	}
 	m.pending = pending
 }

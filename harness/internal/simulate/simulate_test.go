@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("seeds", 10, "how many seeds")
+	seeds  = flag.Uint64("seeds", 20, "how many seeds")
 	first  = flag.Uint64("seed", 1, "the first of them")
 	every  = flag.Uint64("every", 1, "the step from one seed to the next, to share them among processes")
 	budget = flag.Duration("for", 0, "start no seed after this time; 0 for no limit")

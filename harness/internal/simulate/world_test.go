@@ -91,7 +91,7 @@ type world struct {
 	clearing int // Clears under way, or with an unknown result
 	cleared  bool
 	judged   time.Time     // when a transfer was last counted
-	tardy    int           // transfers in a row as late as those of a client that stands in
+	tardy    int           // late transfers in a row, as a stand-in makes them
 	lastBad  time.Time     // when something last went wrong
 	mayLag   time.Time     // until when a message may be late
 	recovery time.Duration // of transfers, after a connection has broken
@@ -385,7 +385,7 @@ func (w *world) offered(value string, due int64) {
 	w.mu.Lock()
 	least, most := w.expect[value], time.Now().Add(w.spans[value]).UnixMilli()
 	w.mu.Unlock()
-	if least > 0 && (due < least || due > most) && w.steady() {
+	if least > 0 && least <= most && (due < least || due > most) && w.steady() { // else the clock was put right since
 		w.violate("%s was offered to be due at %d, not from %d to %d", value, due, least, most)
 	}
 }
