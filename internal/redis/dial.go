@@ -128,12 +128,12 @@ func (a Address) master(ctx context.Context) (Address, error) {
 	if a.Topology != Sentinel {
 		return a, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	sentinel := a
 	sentinel.username, sentinel.password, sentinel.Database = "", a.sentinelPassword, 0
 	var last error
-	for _, addr := range a.Hosts {
+	for _, addr := range a.Hosts { // each has its share of the time
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout/time.Duration(len(a.Hosts)))
+		defer cancel()
 		c, err := sentinel.open(ctx, addr)
 		if last = err; err != nil {
 			continue
