@@ -207,7 +207,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(t.Context(), opened(repeat("\x00"))), trace.ErrNoText)
+	require.ErrorIs(t, r.Log(t.Context(), opened(repeat(strings.Repeat("\x00", 4096)))), trace.ErrNoText)
 }
 
 func opened(r io.Reader) func() (io.ReadCloser, error) {
