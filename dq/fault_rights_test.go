@@ -505,7 +505,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		b.seed(t, own.Other(), 2, "foreign")
 		b.seed(t, own, 3, "own 2")
 		d := dq.NewSender(b.queue)
-		const tries = 3
+		const tries = 2
 		for range tries {
 			require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)
 			require.Equal(t, []string{"own 1"}, takeAll(t, deadline(t), b.queue, 1))
