@@ -19,7 +19,7 @@ import (
 // startTimeout bounds one start; a container on a loaded machine is the slowest.
 const startTimeout = time.Minute
 
-// Required reports whether DQ_REQUIRE lists what (comma separated: redis, docker, redisson, chromium, python3, node, faketime, postgres).
+// Required reports whether DQ_REQUIRE lists what (comma separated: redis, docker, redisson, chromium, python3, node, postgres).
 func Required(what string) bool {
 	return slices.Contains(strings.FieldsFunc(os.Getenv("DQ_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), what)
 }

@@ -24,7 +24,7 @@ func BenchmarkFaults(b *testing.B) { report(faults).write(b, "faults") }
 
 func faults(ctx context.Context, out string) (string, error) {
 	var rows []faultRow
-	for _, scenario := range []string{"faults-network", "faults-server", "faults-process", "faults-members", "faults-clocks"} {
+	for _, scenario := range []string{"faults-network", "faults-server", "faults-process", "faults-members"} {
 		runs, err := runLoad(ctx, filepath.Join(out, scenario), "--driver", "redisson:4.7.0", "--driver", "dq", "-f", scenario)
 		if err != nil {
 			return "", err
@@ -70,20 +70,17 @@ func (r faultRow) name() string {
 	return cmp.Or(variant, r.old.Scenario.Name)
 }
 
-// behind returns the cells in which the second implementation is behind the first. Two things are chance: the commands
-// under way at a fault, one for each producer, and how soon a client notices a wrong clock, half a second of offers.
+// behind returns the cells in which the second implementation is behind the first. The commands under way at a fault are chance,
+// one for each producer.
 func (r faultRow) behind() (cells []string) {
 	o, n := r.old.Faults, r.new.Faults
 	byChance := int64(r.new.Scenario.Producers)
-	inTime := int64(r.new.Scenario.Rate/2) + byChance
 	more := func(cell string, second, first, slack int64) {
 		if second > first+slack {
 			cells = append(cells, fmt.Sprintf("%s: %d against %d", cell, second, first))
 		}
 	}
 	more("duplicate", n.Duplicate, o.Duplicate, 0)
-	more("early", n.Early, o.Early, inTime)
-	more("postponed", n.Postponed, o.Postponed, inTime)
 	more("uncertain", n.Uncertain, o.Uncertain, byChance)
 	if n.Acknowledged < o.Acknowledged-byChance {
 		cells = append(cells, fmt.Sprintf("acknowledged: %d against %d", n.Acknowledged, o.Acknowledged))
@@ -94,10 +91,9 @@ func (r faultRow) behind() (cells []string) {
 	if n.EarlyBeyond > 0 {
 		cells = append(cells, fmt.Sprintf("early: %d more than may be", n.EarlyBeyond))
 	}
-	// If all pending messages came early, the next due time is chance.
 	was, again := resumption(o)
 	is, resumes := resumption(n)
-	if again && o.Early == 0 && (!resumes || is > was+run.OnTime) {
+	if again && (!resumes || is > was+run.OnTime) {
 		cells = append(cells, fmt.Sprintf("resumed: %s against %s", resumedText(n), resumedText(o)))
 	}
 	for _, d := range []*run.Document{r.old, r.new} {
@@ -129,7 +125,7 @@ func resumedText(f *run.Faults) string {
 // faultSection has a row for each fault with a cost, and names the others. Its error says where dq is behind.
 func faultSection(rows []faultRow) (string, error) {
 	counts := func(f *run.Faults) []int64 {
-		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early, f.Postponed}
+		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early}
 	}
 	var table [][]string
 	var quiet, behind []string
@@ -156,7 +152,7 @@ func faultSection(rows []faultRow) (string, error) {
 		}
 		table = append(table, append(cells, resumedText(r.old.Faults)+"/"+resumedText(r.new.Faults)))
 	}
-	text := asTable(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
+	text := asTable(strings.Fields("fault refused uncertain lost duplicate early resumed"), table)
 	if len(quiet) > 0 {
 		text += fmt.Sprintf("\nNone of these, and resumed within %s/%s: %s.\n", compact(slowest[0]), compact(slowest[1]), strings.Join(quiet, ", "))
 	}
@@ -191,9 +187,7 @@ func TestBehind(t *testing.T) {
 		"by chance":        {func(f *run.Faults) { f.Uncertain, f.Acknowledged = 10, 85 }, ""},
 		"uncertain":        {func(f *run.Faults) { f.Uncertain = 11 }, "uncertain: 11 against 5"},
 		"refused":          {func(f *run.Faults) { f.Acknowledged = 84 }, "acknowledged: 84 against 90"},
-		"early":            {func(f *run.Faults) { f.Early = 6 }, "early: 6 against 0"},
 		"early beyond":     {func(f *run.Faults) { f.EarlyBeyond = 1 }, "early: 1 more than may be"},
-		"postponed":        {func(f *run.Faults) { f.Postponed = 6 }, "postponed: 6 against 0"},
 		"on time at once":  {func(f *run.Faults) { f.Events = resumed(1100 * time.Millisecond) }, ""},
 		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed: 1.10s against 1.00s"},
 		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed: never against 1.00s"},

@@ -8,9 +8,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// account says what became of the messages of a run of a plan that lasted from start to end. The kill of a member of its fleet is
+// account says what became of the messages of a run of a plan that began at start. The kill of a member of its fleet is
 // an event too.
-func account(p plan.Plan, start, end time.Time, messages []Message, events []Event) *run.Faults {
+func account(p plan.Plan, start time.Time, messages []Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
 	events = slices.Clone(events)
 	for _, m := range p.Fleet {
@@ -26,17 +26,8 @@ func account(p plan.Plan, start, end time.Time, messages []Message, events []Eve
 			f.Offered++
 		}
 		f.Duplicate += m.Again
-		switch {
-		case m.Came != 0 && early(m):
-			f.Early++
-			// A clock that was ahead transferred it, or a clock that was behind offered it.
-			if !slices.ContainsFunc(events, func(e Event) bool {
-				return e.By > 0 && m.Came >= e.From.UnixNano() && m.Came <= e.To.Add(afterwards).UnixNano() || e.By < 0 && offeredIn(e, m)
-			}) {
-				f.EarlyBeyond++
-			}
-		case m.Pending && m.Due <= end.UnixNano() && slices.ContainsFunc(events, func(e Event) bool { return e.By > 0 && offeredIn(e, m) }):
-			f.Postponed++
+		if m.Came != 0 && early(m) {
+			f.Early, f.EarlyBeyond = f.Early+1, f.EarlyBeyond+1
 		}
 		switch {
 		case m.Answered != 0 && !m.Failed:
@@ -86,11 +77,6 @@ func early(m Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
 // afterwards is for how long after its end a fault may show: the server still carries out a command.
 const afterwards = time.Second
-
-// offeredIn reports whether a message was offered while an event lasted.
-func offeredIn(e Event, m Message) bool {
-	return m.Sent != 0 && m.Sent <= e.To.UnixNano() && (m.Answered == 0 || m.Answered >= e.From.UnixNano())
-}
 
 // resumed is how long after an instant the next message was on time; nil if no message was.
 func resumed(messages []Message, ended time.Time) *int64 {

@@ -79,10 +79,6 @@ type Injector struct {
 	server *redis.Server
 	proxy  *redis.Proxy
 	admin  redis.Conn
-
-	// clocks move the members of the fleet, by their places in it, counted from 1; folder has their files.
-	clocks map[int]*program.ClockFile
-	folder string
 }
 
 // Event is a fault that was done.
@@ -104,17 +100,7 @@ func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]*program.ClockFile{}}
-	in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
-	for _, f := range p.Faults {
-		if f.Kind == plan.WrongClock && err == nil {
-			in.clocks[f.Member], err = program.NewClockFile(in.folder, fmt.Sprintf("member-%d", f.Member))
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return in, nil
+	return &Injector{plan: p, server: s, proxy: px, admin: s.Conn()}, nil
 }
 
 // URL is the server's address for the implementation under test. It holds the password: do not print it.
@@ -123,7 +109,7 @@ func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {
 	in.proxy.Close()
-	return errors.Join(in.admin.Close(), os.RemoveAll(in.folder))
+	return in.admin.Close()
 }
 
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
@@ -215,8 +201,6 @@ func (in *Injector) deeds(e *Event) map[string]deed {
 		"kill-server": {do: in.process((*redis.Node).Kill), undo: in.restart},
 		plan.Loading:  {do: all(in.lengthen(e.For), in.process((*redis.Node).Kill)), undo: in.restart, enough: atOnce}, // until it has started
 		"misconf":     in.noSnapshots(),
-		// By the file that moves a process's clock.
-		plan.WrongClock: {do: func(context.Context) error { return in.clocks[e.Member].Set(e.By) }, undo: func(context.Context) error { return in.clocks[e.Member].Set(0) }},
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
@@ -23,18 +22,18 @@ import (
 func (e *engine) prepare(ctx context.Context) error {
 	links := map[string]*program.Link{}
 	for i, m := range e.members {
-		name, own := m.driver.Identity().String(), m.Kill || m.clock != nil
+		name := m.driver.Identity().String()
 		switch {
 		case len(e.Agents) > 0:
 			m.link = e.Agents[i]
-		case links[name] != nil && !own:
+		case links[name] != nil && !m.Kill:
 			m.link, m.shared = links[name], true
 		default:
-			made, err := e.connect(ctx, m, own)
+			made, err := e.connect(ctx, m)
 			if err != nil {
 				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 			}
-			if m.link = made; !own {
+			if m.link = made; !m.Kill {
 				links[name] = made
 			}
 		}
@@ -46,30 +45,15 @@ func (e *engine) prepare(ctx context.Context) error {
 }
 
 // connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
-func (e *engine) connect(ctx context.Context, m *member, own bool) (*program.Link, error) {
-	named, isProgram := m.driver.(spec.Program)
-	_, settable := m.driver.(spec.DQ)
-	var environment []string
-	var err error
-	switch {
-	case m.clock == nil:
-	case isProgram:
-		environment, err = m.clock.Environment()
-	case settable:
-		environment = m.clock.Ours()
-	default:
-		err = &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
-	}
+func (e *engine) connect(ctx context.Context, m *member) (*program.Link, error) {
 	name := m.driver.Identity().String()
-	switch {
-	case err != nil:
-		return nil, err
+	switch named, isProgram := m.driver.(spec.Program); {
 	case isProgram:
-		return named.Start(ctx, e.Notice, nil, environment...)
+		return named.Start(ctx, e.Notice, nil)
 	case e.Serve != nil:
-		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil, environment...)
-	case own:
-		return nil, errors.New("expected a process of its own: only a process can be killed or have its own clock")
+		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil)
+	case m.Kill:
+		return nil, errors.New("expected a process of its own: only a process can be killed")
 	}
 	return program.Local(ctx, name, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, m.driver) })
 }

@@ -22,9 +22,8 @@ type member struct {
 	engine *engine
 	number int
 	driver driver.Driver
-	clock  *program.ClockFile // what moves its clock, nil for one whose clock is right
-	link   *program.Link      // nil before it is connected
-	shared bool               // another member has the link, and closes it
+	link   *program.Link // nil before it is connected
+	shared bool          // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
 	ended  bool         // its offers and takes

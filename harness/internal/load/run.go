@@ -56,8 +56,7 @@ type Options struct {
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// nil is at once. When ctx ends first nothing is measured.
 	Gather func(ctx context.Context) time.Time
-	// Injector does the faults of the plan during the measured phase; nil for a plan without faults. A member whose clock it moves
-	// is a process of its own.
+	// Injector does the faults of the plan during the measured phase; nil for a plan without faults.
 	Injector *Injector
 	// Live shows the run while it lasts, which About names.
 	Live  *Live
@@ -155,11 +154,7 @@ func newEngine(o Options) *engine {
 	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
 	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
-		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
-		if o.Injector != nil {
-			joins.clock = o.Injector.clocks[i+1]
-		}
-		e.members = append(e.members, joins)
+		e.members = append(e.members, &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}})
 	}
 	return e
 }
@@ -277,7 +272,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes, out.Log = e.faults, e.notes, p.log
 	if e.accounts() {
-		out.Faults = account(e.Plan, start, start.Add(elapsed), p.messages, events)
+		out.Faults = account(e.Plan, start, p.messages, events)
 	}
 	e.final = out
 	return out, nil

@@ -28,9 +28,6 @@ type Fault struct {
 	Latency time.Duration
 	// AOF says how the server keeps its commands: one of AOFs.
 	AOF string
-	// Member is the process of the fleet that it affects, counted from 1, and By how far its clock is ahead, or behind if below 0.
-	Member int
-	By     time.Duration
 }
 
 // The kinds that are more than a row of FaultKinds.
@@ -38,7 +35,6 @@ const (
 	LoseReplies  = "lose-replies"
 	LoseRequests = "lose-requests"
 	Loading      = "loading"
-	WrongClock   = "clock"
 	// KillMember is the kill of a member of the fleet, by its Kill: a fault of a plan cannot have this kind.
 	KillMember = "kill-member"
 )
@@ -104,7 +100,6 @@ var FaultKinds = []FaultInfo{
 	{"halt", "SIGSTOP of the server", ServerProcess, NoLoss, []string{"for"}, nil},
 	{"kill-server", "SIGKILL, and a start with the data in the AOF (`always`, `everysec`, `no` or `off`)", ServerProcess, OnTheWay, []string{"for", "aof"}, nil},
 	{Loading, "SIGKILL, and a start with an AOF that takes `for` to load; commands fail with LOADING", ServerProcess, OnTheWay, []string{"for"}, nil},
-	{WrongClock, "the wall clock of the fleet's `member`th process is `by` ahead or behind", Network, NoLoss, []string{"for", "member", "by"}, nil},
 }
 
 // Takes is the word for Pops.
@@ -156,7 +151,6 @@ func (f Fault) String() string {
 const (
 	maxFaultCount = 10_000
 	maxLatency    = time.Hour
-	maxWrong      = 365 * 24 * time.Hour
 )
 
 // parameter is a key of a fault other than kind and at.
@@ -174,8 +168,6 @@ func (f Fault) parameters() []parameter {
 		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
 		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0 || f.Latency > maxLatency, "above 0, at most " + maxLatency.String()},
 		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
-		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, "above 0"},
-		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong, fmt.Sprintf("-%s to %s", maxWrong, maxWrong)},
 	}
 }
 
@@ -215,17 +207,6 @@ func (p Plan) checkFaults() error {
 	for _, f := range p.Faults {
 		if err := f.check(p.Schedule().Duration()); err != nil {
 			return err
-		}
-		if f.Member > len(p.Fleet) {
-			return fmt.Errorf("%s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
-		}
-		if f.Member > 0 {
-			switch m := p.Fleet[f.Member-1]; {
-			case m.Kill:
-				return fmt.Errorf("%s: expected a member that is not killed, got %d", f.Kind, f.Member)
-			case m.From > f.At || m.To > 0 && m.To < f.At+f.For:
-				return fmt.Errorf("%s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
-			}
 		}
 		if f.AOF != "" && aof != "" && f.AOF != aof {
 			return fmt.Errorf("expected one aof for the server, got %s and %s", aof, f.AOF)

@@ -114,10 +114,10 @@ type Faults struct {
 	LostBeyond int64 `json:"lost_beyond"`
 	// Duplicate counts deliveries beyond the first of a message.
 	Duplicate int64 `json:"duplicate"`
-	// Early were delivered more than EarlyTolerance before they were due. No wrong clock accounts for EarlyBeyond of them.
+	// Early were delivered more than EarlyTolerance before they were due. In older runs a wrong clock accounts for all but EarlyBeyond.
 	Early       int64 `json:"early,omitempty"`
 	EarlyBeyond int64 `json:"early_beyond,omitempty"`
-	// Postponed are still held at the end, for they were offered while a clock was ahead.
+	// Postponed, in older runs, are still held at the end: they were offered while a clock was ahead.
 	Postponed int64 `json:"postponed,omitempty"`
 }
 

@@ -109,8 +109,7 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 			return list(node, func(item *yaml.Node) error {
 				var f plan.Fault
 				_, err := keys{
-					"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency,
-					"aof": &f.AOF, "member": &f.Member, "by": &f.By,
+					"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency, "aof": &f.AOF,
 				}.read(item)
 				v.Plan.Faults = append(v.Plan.Faults, f)
 				return err

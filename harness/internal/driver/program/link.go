@@ -282,13 +282,12 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 }
 
 // Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx. name is for
-// messages, command the program and its arguments. It has the variables of this process, and environment in addition. log,
-// which may be nil, gets a copy of its stderr.
-func Start(ctx context.Context, name string, command []string, log io.Writer, environment ...string) (*Link, error) {
+// messages, command the program and its arguments. log, which may be nil, gets a copy of its stderr.
+func Start(ctx context.Context, name string, command []string, log io.Writer) (*Link, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	stderr := &tail{copyTo: log}
 	lines, stdout := io.Pipe()
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Env = stdout, stderr, time.Second, append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, time.Second
 	ownGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err == nil {

@@ -11,7 +11,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -27,8 +26,7 @@ type DQ struct {
 	// Faithful follows Redisson's timing too.
 	Faithful bool
 
-	clock  clock.Clock // for due times and timers; nil for the machine's
-	strict bool        // sends Redisson's commands and nothing else
+	strict bool // sends Redisson's commands and nothing else
 }
 
 // Identity returns dq and the release.
@@ -45,11 +43,8 @@ func (d DQ) Open(ctx context.Context, redisURL string, names ...string) ([]drive
 	return portOf(d).Driver().Open(ctx, redisURL, names...)
 }
 
-// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (program.ClockOfEnvironment).
-func (d DQ) Serve(in io.Reader, out io.Writer) error {
-	d.clock = program.ClockOfEnvironment()
-	return portOf(d).Serve(in, out)
-}
+// Serve answers requests of the driver protocol until in ends.
+func (d DQ) Serve(in io.Reader, out io.Writer) error { return portOf(d).Serve(in, out) }
 
 // Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
 // nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
@@ -115,9 +110,6 @@ func connect(d DQ, a serve.Args) (_ *client, err error) {
 		return nil, err
 	}
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
-	if d.clock != nil {
-		options = append(options, dq.WithClock(d.clock), dq.WithClockStepDetection(!d.Faithful))
-	}
 	if d.strict || d.Faithful || a.Options["faithful"] == true {
 		options = append(options, dq.WithRedissonCommands())
 	}

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net"
 	"strconv"
@@ -29,7 +28,6 @@ const (
 // timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
 type faithful struct {
 	client    *dq.Client
-	clock     clock.Clock
 	release   wire.Release
 	names     wire.Names
 	heard     *redis.PubSub
@@ -44,7 +42,7 @@ type faithful struct {
 func openFaithful(c *client, d DQ, queue string) *faithful {
 	ctx, end := context.WithCancel(context.Background())
 	f := &faithful{
-		client: c.Client, clock: cmp.Or(d.clock, clock.System()), release: d.Release, names: wire.NamesOf(queue),
+		client: c.Client, release: d.Release, names: wire.NamesOf(queue),
 		ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{}),
 	}
 	if cluster, ok := c.by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
@@ -62,7 +60,7 @@ func (f *faithful) run(ctx context.Context) {
 	defer close(f.ended)
 	defer f.heard.Close()
 	heard := f.heard.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(time.Hour))
-	destroy, timer := f.destroyed, f.clock.NewTimer()
+	destroy, timer := f.destroyed, clock.System().NewTimer()
 	defer timer.Close()
 	for {
 		select {
@@ -95,7 +93,7 @@ func (f *faithful) run(ctx context.Context) {
 
 // near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any other.
 func (f *faithful) near(timer clock.Timer, due int64) bool {
-	now, tick := f.clock.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
+	now, tick := time.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
 	case wait <= pushWithin.Milliseconds():
@@ -114,13 +112,13 @@ func (f *faithful) transfer(ctx context.Context, timer clock.Timer) {
 	n := f.names
 	for ctx.Err() == nil {
 		reply, err := f.client.Redisson(ctx, wire.ScriptTransfer, []string{n.Destination, n.TimeoutSet, n.Pending},
-			strconv.FormatInt(f.clock.Now().UnixMilli(), 10), strconv.Itoa(transferLimit))
+			strconv.FormatInt(time.Now().UnixMilli(), 10), strconv.Itoa(transferLimit))
 		var due int64
 		if text, ok := reply.(string); err == nil && ok {
 			due, err = strconv.ParseInt(text, 10, 64)
 		}
 		if err != nil {
-			f.near(timer, f.clock.Now().Add(retryAfter).UnixMilli())
+			f.near(timer, time.Now().Add(retryAfter).UnixMilli())
 			return
 		}
 		f.first.Do(func() { close(f.ready) })

@@ -116,19 +116,19 @@ func (p Program) Notice() string {
 func (p Program) NamesRelease() bool { return p.kind != exec && strings.Contains(p.text, ":") }
 
 // Start starts the program; dq is one in this process. progress gets lines about the Redisson driver's build on first use; log,
-// which may be nil, gets the process's stderr. A process has the environment in addition to this process's.
-func (p Program) Start(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
+// which may be nil, gets the process's stderr.
+func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
 	switch p.kind {
 	case "dq":
 		return p.library().Link(!p.Shipped), nil
 	case exec:
-		return program.Start(ctx, p.command[0], p.command, log, environment...)
+		return program.Start(ctx, p.command[0], p.command, log)
 	}
 	command, err := p.Command(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	return program.Start(ctx, p.text, command, log, environment...)
+	return program.Start(ctx, p.text, command, log)
 }
 
 // Command is the command line of a Redisson, which is built on first use; every other driver is refused.
