@@ -44,7 +44,7 @@ type Client struct {
 // No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience},
+		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience, conn: conn.Usual},
 	}
 	for i, option := range options {
 		if option == nil {
@@ -54,7 +54,8 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
-	conns, err := conn.New(rdb, conn.Options{Times: c.times, MostReply: c.mostReply, Strict: c.strict, Returned: c.tellReturned})
+	c.conn.Returned = c.tellReturned
+	conns, err := conn.New(rdb, c.conn)
 	if err != nil {
 		return nil, fmt.Errorf("dq: NewClient: %w", err)
 	}

@@ -23,12 +23,10 @@ func (c *Client) guardClock() {
 	if c.guarded != nil {
 		guarded = *c.guarded
 	}
-	if !guarded || c.strict {
+	if !guarded || c.conn.Strict {
 		return
 	}
-	c.guard = clock.NewStepFilter(c.ctx, c.clock, c.serverTime, func(s clock.StepEvent) {
-		c.tell(ClockSet{By: s.By, Followed: s.Followed, Err: s.Err})
-	})
+	c.guard = clock.NewStepFilter(c.ctx, c.clock, c.serverTime, func(s clock.StepEvent) { c.tell(ClockSet{s}) })
 	c.clock = c.guard
 }
 

@@ -1,6 +1,10 @@
 package dq
 
-import "time"
+import (
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+)
 
 // Event is something that a Client did, or that happened to it: one of the types below that implement it. No event holds
 // a message's value, except Requeued.
@@ -142,15 +146,7 @@ type Restricted struct {
 
 // ClockSet says that the wall clock was set by more than half a second within ten, or put right again: see
 // WithClockStepDetection.
-type ClockSet struct {
-	// By is by how much the clock was set ahead; negative for back.
-	By time.Duration
-	// Followed says that the Client goes by the clock as it is now: the server's clock agrees, or could not be asked.
-	// Otherwise the Client goes on as before.
-	Followed bool
-	// Err is why the server could not be asked.
-	Err error
-}
+type ClockSet struct{ clock.StepEvent }
 
 func (Offered) event()      {}
 func (Taken) event()        {}

@@ -378,7 +378,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t), dq.WithTimes(conn.Times{Idle: time.Second}))
+	b, p := through(t, redistest.Redis(t), dq.WithConn(func(o *conn.Options) { o.Idle = time.Second }))
 	ctx, cancel := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
 	for range 100 {

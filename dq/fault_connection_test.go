@@ -36,7 +36,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	p.Set(redis.Fault{Delay: 480 * time.Millisecond})
 	rdb := connect(t, "redis://"+p.Addr+"?dial_timeout=1s")
 	observe, returned := observeReturned()
-	client := clientOf(t, rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
+	client := clientOf(t, rdb, observe, dq.WithConn(func(o *conn.Options) { o.Cancel = 200 * time.Millisecond }))
 	direct, ctx := connect(t, s.URL()), deadline(t)
 	short, cancel := context.WithCancel(ctx)
 	taken := make(chan error, takes)
@@ -91,7 +91,7 @@ func TestFaultAReplyWithoutEnd(t *testing.T) {
 		}
 		return ":1\r\n"
 	})
-	client := clientOf(t, connect(t, "redis://"+address), dq.WithMostReply(1<<20))
+	client := clientOf(t, connect(t, "redis://"+address), dq.WithConn(func(o *conn.Options) { o.MostReply = 1 << 20 }))
 	q := dq.NewTaker(client, "orders", codec.String{})
 	_, err := client.Redisson(deadline(t), wire.ScriptReadAll, []string{"T"})
 	require.ErrorContains(t, err, "without end")

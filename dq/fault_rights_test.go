@@ -323,9 +323,9 @@ const slack = 2 * time.Second
 
 // quick has a Client wait a quarter as long, or less, as it would.
 func quick() dq.Option {
-	return dq.WithTimes(conn.Times{
-		Turn: time.Second, Overdue: 500 * time.Millisecond, Silent: time.Second, Quiet: 500 * time.Millisecond, Idle: time.Second,
-		Refused: 700 * time.Millisecond,
+	return dq.WithConn(func(o *conn.Options) {
+		o.Turn, o.Overdue, o.Silent, o.Idle = time.Second, 500*time.Millisecond, time.Second, time.Second
+		o.Quiet, o.Refused = 500*time.Millisecond, 700*time.Millisecond
 	})
 }
 

@@ -15,15 +15,13 @@ type Option func(*config) error
 
 type config struct {
 	release   wire.Release
-	strict    bool
 	clock     clock.Clock
 	guarded   *bool         // nil unless said
 	random    func() uint64 // from any goroutine
 	observers []func(Event)
 	durable   *durability   // nil: offers wait for nothing
 	patience  time.Duration // of offers
-	times     conn.Times    // for tests
-	mostReply int64
+	conn      conn.Options
 }
 
 // WithRelease selects the Redisson release to be compatible with, such as
@@ -43,7 +41,7 @@ func WithRelease(release string) Option {
 // connection may go unnoticed. It serves to compare dq with recordings of Redisson. Without it, offers are Redisson's byte for
 // byte; transfers, polls and removals are scripts of our own with the same effect.
 func WithRedissonCommands() Option {
-	return func(c *config) error { c.strict = true; return nil }
+	return func(c *config) error { c.conn.Strict, c.conn.Quiet = true, 10*time.Second; return nil }
 }
 
 // WithClock replaces the clock for due times and timers. It is not guarded, unless

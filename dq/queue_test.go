@@ -17,6 +17,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -74,7 +75,7 @@ func TestQueueListsWaitingMessages(t *testing.T) {
 // A walk reads fewer messages a call if they are large.
 func TestWalksOverLargeMessages(t *testing.T) {
 	t.Parallel()
-	b := setup(t, dq.WithMostReply(8<<20))
+	b := setup(t, dq.WithConn(func(o *conn.Options) { o.MostReply = 8 << 20 }))
 	q := queueOf(t, b, codec.String{})
 	_, err := q.OfferAll(deadline(t), time.Hour, slices.Repeat([]string{strings.Repeat("x", 512<<10)}, 40)...)
 	require.NoError(t, err)

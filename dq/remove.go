@@ -34,7 +34,7 @@ func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 	if err != nil {
 		return false, in("remove", q.Name(), err)
 	}
-	if q.client.strict {
+	if q.client.conn.Strict {
 		keys := []string{q.names.Pending, q.names.TimeoutSet}
 		if s, ok := q.client.release.Script(wire.ScriptRemove); ok && s.Variant == "remove-v1" {
 			keys = keys[:1]

@@ -84,7 +84,7 @@ func (s *scheduler) open(names wire.Names) *task {
 
 // channels returns those that a task listens to.
 func (s *scheduler) channels(t *task) []string {
-	if s.client.strict {
+	if s.client.conn.Strict {
 		return []string{t.names.Channel}
 	}
 	return []string{t.names.Channel, t.turns.channel}
@@ -252,11 +252,10 @@ func (s *scheduler) start(t *task) {
 	}
 	s.setDue(t, noDue)
 	t.turns.later = noDue
-	how := t.unlisting.manner()
-	how.redisson = t.redisson
+	byOwn, u := !s.client.conn.Strict && !t.redisson, t.unlisting
 	s.goroutines.Go(func() {
 		began := time.Now()
-		m, err := s.transfer(t, how)
+		m, err := s.transfer(t, byOwn, u)
 		took := time.Since(began)
 		s.post(func() { s.ended(t, m, err, took) })
 	})
@@ -305,10 +304,10 @@ func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 		t.redisson = true
 		s.client.tell(Restricted{Queue: queue, Err: m.refused})
 	}
-	if m.quarantined > 0 {
-		s.client.tell(Quarantined{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
+	if m.Quarantined > 0 {
+		s.client.tell(Quarantined{Queue: queue, Key: scripts.Quarantine(queue), Members: m.Quarantined})
 	}
-	event := Transferred{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
+	event := Transferred{Queue: queue, Took: took, OtherLayout: m.OtherLayout, Err: err}
 	if err == nil && m.next != noDue {
 		event.Next = time.UnixMilli(m.next)
 	}
@@ -386,7 +385,7 @@ const ownGrace = 5 * time.Millisecond
 // on the subscription. Nearly always the task knows of an earlier due time, and nothing
 // is to be done.
 func (s *scheduler) offered(t *task, due int64) {
-	if s.client.strict || due >= t.known.Load() {
+	if s.client.conn.Strict || due >= t.known.Load() {
 		return
 	}
 	if due = max(due, s.now()+ownGrace.Milliseconds()); due < t.known.Load() {

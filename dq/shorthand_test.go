@@ -8,14 +8,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
-// WithTimes has a Client wait less long than it would.
-func WithTimes(t conn.Times) Option {
-	return func(c *config) error { c.times = t; return nil }
-}
-
-// WithMostReply bounds a reply.
-func WithMostReply(n int64) Option {
-	return func(c *config) error { c.mostReply = n; return nil }
+// WithConn changes how a Client deals with its connections, such as how long it waits.
+func WithConn(change func(*conn.Options)) Option {
+	return func(c *config) error { change(&c.conn); return nil }
 }
 
 // Two views of a Queue for tests: one that only takes, and transfers nothing, and one whose offers return no ticket. Their

@@ -21,28 +21,26 @@ const transferTimeout = 10 * time.Second
 
 // moved is the result of a transfer.
 type moved struct {
-	next        int64 // the next due time in Unix ms, or noDue
-	until       int64 // due times up to this were moved, Unix ms
-	otherLayout int   // delivered members of the other layout
-	quarantined int
-	refused     error // why our own script is not for this user
+	scripts.Transferred       // by our own script
+	next                int64 // the next due time in Unix ms, or noDue
+	until               int64 // due times up to this were moved, Unix ms
+	refused             error // why our own script is not for this user
 }
 
 // transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
 // list, and looks at both ends of it. WithRedissonCommands, and for a user with rights only to Redisson's keys and commands,
 // it is Redisson's.
-func (s *scheduler) transfer(t *task, how manner) (m moved, err error) {
+func (s *scheduler) transfer(t *task, byOwn bool, u unlisting) (m moved, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
 	var head any // the score of the first member left
-	isOwn := !s.client.strict && !how.redisson
-	if isOwn {
-		head, err = s.transferOwn(ctx, t.names, how, &m)
+	if byOwn {
+		head, err = s.transferOwn(ctx, t.names, u, &m)
 		if err != nil && forbidden(err) && !scripts.LacksRedisson(err) {
-			m.refused, isOwn = err, false
+			m.refused, byOwn = err, false
 		}
 	}
-	if !isOwn {
+	if !byOwn {
 		head, err = s.transferOne(ctx, t.names, &m)
 	}
 	if err == nil {
@@ -69,24 +67,25 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names, m *moved) (he
 }
 
 // transferOwn runs our own transfer script: see scripts.Transfer.
-func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner, m *moved) (head any, err error) {
-	u, limit := scripts.UnlistingOf(n.Destination), transferLimit
-	if how.unlisted {
+func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, u unlisting, m *moved) (head any, err error) {
+	keys, limit := scripts.UnlistingOf(n.Destination), transferLimit
+	if m.until = s.now(); u.passing {
+		m.until = min(m.until, u.covered) // members behind it wait for the pass to end
+	}
+	if u.passing || u.inUse {
 		limit = unlistedLimit
 	}
-	m.until = min(s.now(), how.until)
 	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(),
-		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving},
+		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), keys.State, keys.Unlisted[0], keys.Unlisted[1], keys.Leaving},
 		m.until, limit, s.client.release.Layout().String())
 	if err != nil {
 		return nil, err
 	}
-	done, err := scripts.ReadTransferred(reply)
-	m.otherLayout, m.quarantined = done.OtherLayout, done.Quarantined
-	if done.Next == "" {
+	m.Transferred, err = scripts.ReadTransferred(reply)
+	if m.Next == "" {
 		return nil, err
 	}
-	return done.Next, err
+	return m.Next, err
 }
 
 // stuckHeadInterval is how often a queue is looked at whose announcements are

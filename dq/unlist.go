@@ -62,21 +62,6 @@ type unlisting struct {
 	pause     time.Duration
 }
 
-// manner is how a transfer is to be done.
-type manner struct {
-	redisson bool  // by Redisson's script
-	unlisted bool  // members may be out of the list, and are less work
-	until    int64 // the due time, in Unix ms, behind which members wait for a pass to end
-}
-
-func (u *unlisting) manner() manner {
-	how := manner{unlisted: u.inUse || u.passing, until: noDue}
-	if u.passing {
-		how.until = u.covered
-	}
-	return how
-}
-
 // holds reports whether a transfer of members due then waits for the end of a pass: it would
 // take longer, and hold up the pass.
 func (u *unlisting) holds(due int64) bool { return u.passing && due != noDue && due > u.covered }
@@ -104,7 +89,7 @@ const (
 
 // lookAhead arranges a survey: now, if the next member is due soon, else shortly before it is.
 func (s *scheduler) lookAhead(t *task) {
-	if s.client.strict || t.redisson || t.due == noDue || t.gone {
+	if s.client.conn.Strict || t.redisson || t.due == noDue || t.gone {
 		return
 	}
 	now, lead := s.now(), lookLead
@@ -181,11 +166,9 @@ func (s *scheduler) resume(t *task) {
 func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 	u, now := &t.unlisting, s.now()
 	u.passing, u.mine = true, true
-	p := pass{
-		client: s.client, names: t.names, token: strconv.FormatUint(s.client.random(), 36),
-		horizon: now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds(),
-		length:  found.Length, covered: u.covered,
-	}
+	p := pass{client: s.client, names: t.names, token: strconv.FormatUint(s.client.random(), 36), found: found}
+	p.horizon = now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds()
+	p.Unlisted = Unlisted{Queue: t.names.Destination, Until: time.UnixMilli(p.horizon)}
 	s.goroutines.Go(func() {
 		p.run(s.ctx)
 		s.post(func() { s.passed(t, p) })
@@ -197,20 +180,21 @@ func (s *scheduler) passed(t *task, p pass) {
 	u, now := &t.unlisting, s.now()
 	u.passing, u.mine, u.passedAt = false, false, now
 	if p.quickest > 0 {
-		u.cost = min(max(float64(p.quickest.Microseconds())/float64(p.entries), 1), 20)
-		u.pace = min(max(float64(p.took.Microseconds())/float64(p.entries), u.cost), 100)
+		u.cost = min(max(float64(p.quickest.Microseconds())/float64(p.Entries), 1), 20)
+		u.pace = min(max(float64(p.Took.Microseconds())/float64(p.Entries), u.cost), 100)
 	}
+	idle := p.Err == nil && (p.stage == scripts.UnlistBusy || p.stage == scripts.UnlistFull)
 	switch {
-	case p.err == nil && p.stage == scripts.UnlistDone:
-		u.covered, u.inUse, u.pause = p.horizon, u.inUse || p.members > 0, 0
-	case p.err == nil && (p.stage == scripts.UnlistBusy || p.stage == scripts.UnlistFull), p.err != nil && !errors.As(p.err, new(resp.Error)):
+	case p.Err == nil && p.stage == scripts.UnlistDone:
+		u.covered, u.inUse, u.pause = p.horizon, u.inUse || p.Members > 0, 0
+	case idle, p.Err != nil && !errors.As(p.Err, new(resp.Error)):
 		u.notBefore = now + time.Second.Milliseconds()
 	default:
 		u.pause = min(max(2*u.pause, minUnlistPause), maxUnlistPause)
 		u.notBefore = now + u.pause.Milliseconds()
 	}
-	if p.stage != scripts.UnlistBusy && p.stage != scripts.UnlistFull {
-		s.client.tell(p.event())
+	if !idle {
+		s.client.tell(p.told())
 	}
 	s.resume(t)
 	s.lookAhead(t)
@@ -218,40 +202,34 @@ func (s *scheduler) passed(t *task, p pass) {
 
 // pass is one pass and its result.
 type pass struct {
-	client  *Client
-	names   wire.Names
-	token   string
-	horizon int64 // Unix ms
-	length  int   // of the list, when it begins
-	covered int64 // due times up to this one, in Unix ms, are out of the list already
-
-	stage            scripts.Stage
-	entries, members int
-	calls            int
-	began            time.Time
-	took             time.Duration
-	longest          time.Duration // of the calls
-	quickest         time.Duration // the time of all calls without delays
-	err              error
+	Unlisted // until told, Err is a call's
+	client   *Client
+	names    wire.Names
+	token    string
+	found    scripts.Surveyed // when it begins: due times up to Covered are out of the list already
+	horizon  int64            // Unix ms
+	began    time.Time
+	stage    scripts.Stage
+	quickest time.Duration // the time of all calls without delays
 }
 
 // run makes the calls, until the pass is over or its horizon near.
 func (p *pass) run(ctx context.Context) {
 	p.began = time.Now()
-	defer func() { p.took = time.Since(p.began) }()
+	defer func() { p.Took = time.Since(p.began) }()
 	horizon, count := strconv.FormatInt(p.horizon, 10), firstStep
 	for {
 		var quickest time.Duration
 		for i := range paceSteps {
 			took := p.step(ctx, horizon, count)
-			if horizon = ""; p.err != nil || p.stage != scripts.UnlistMore {
+			if horizon = ""; p.Err != nil || p.stage != scripts.UnlistMore {
 				return
 			}
 			if quickest = min(quickest, took); i == 0 {
 				quickest = took
 			}
 			if p.early() && conn.Pause(ctx, quickest) != nil {
-				p.err = ctx.Err()
+				p.Err = ctx.Err()
 				return
 			}
 		}
@@ -274,11 +252,11 @@ func (p *pass) now() int64 { return p.client.clock.Now().UnixMilli() }
 // early reports whether the pass will be over in good time at the pace it has, and may leave
 // the server to others between two calls. When the covered members are due, transfers wait.
 func (p *pass) early() bool {
-	if p.entries == 0 {
-		return p.now() < p.covered
+	if p.Entries == 0 {
+		return p.now() < p.found.Covered
 	}
-	rest := time.Since(p.began) * time.Duration(p.length-p.entries) / time.Duration(p.entries)
-	return p.now()+2*rest.Milliseconds() < p.covered
+	rest := time.Since(p.began) * time.Duration(p.found.Length-p.Entries) / time.Duration(p.Entries)
+	return p.now()+2*rest.Milliseconds() < p.found.Covered
 }
 
 // step makes one call.
@@ -293,35 +271,32 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 		p.token, horizon, strconv.Itoa(count),
 		strconv.FormatInt(unlistLease.Milliseconds(), 10), strconv.FormatInt(unlistedLife.Milliseconds(), 10))
 	took = time.Since(began)
-	p.calls++
-	p.longest = max(p.longest, took)
+	p.Calls++
+	p.Longest = max(p.Longest, took)
 	if err != nil {
-		p.err = err
+		p.Err = err
 		return took
 	}
 	var n int
-	if p.stage, n, p.err = scripts.ReadUnlisted(reply); p.stage == scripts.UnlistDone {
-		p.members = n
+	if p.stage, n, p.Err = scripts.ReadUnlisted(reply); p.stage == scripts.UnlistDone {
+		p.Members = n
 	} else if n > 0 {
-		p.entries = n
+		p.Entries = n
 	}
 	return took
 }
 
-// event is the report for observers.
-func (p *pass) event() Unlisted {
-	e := Unlisted{
-		Queue: p.names.Destination, Until: time.UnixMilli(p.horizon), Entries: p.entries, Members: p.members,
-		Calls: p.calls, Took: p.took, Longest: p.longest,
-	}
+// told is the report for observers.
+func (p *pass) told() Unlisted {
+	e := p.Unlisted
 	switch {
-	case p.err != nil:
-		e.Err = fmt.Errorf("dq: unlisting of %q: %w", p.names.Destination, p.err)
-		if forbidden(p.err) {
+	case e.Err != nil:
+		e.Err = fmt.Errorf("dq: unlisting of %q: %w", e.Queue, e.Err)
+		if forbidden(e.Err) {
 			e.Err = fmt.Errorf("%w: long queues are transferred as by Redisson", e.Err)
 		}
 	case p.stage != scripts.UnlistDone:
-		e.Err = fmt.Errorf("dq: unlisting of %q was given up: %s", p.names.Destination, givenUp[p.stage])
+		e.Err = fmt.Errorf("dq: unlisting of %q was given up: %s", e.Queue, givenUp[p.stage])
 	}
 	return e
 }

@@ -51,7 +51,8 @@ type StepFilter struct {
 type StepEvent struct {
 	// By is by how much the wall clock was set ahead; less than 0 for back.
 	By time.Duration
-	// Followed says that the StepFilter goes by the wall clock as it is now.
+	// Followed says that the StepFilter goes by the wall clock as it is now: the other clock agrees, or could not be asked.
+	// Otherwise it goes on as before.
 	Followed bool
 	// Err is the reason, if the other clock gave no time.
 	Err error

@@ -113,7 +113,7 @@ func TestWhatAServiceDoes(t *testing.T) {
 func TestStepsOfTheClockAreCounted(t *testing.T) {
 	t.Parallel()
 	metrics := dqprom.NewMetrics()
-	metrics.Observe(dq.ClockSet{By: time.Hour})
+	metrics.Observe(dq.ClockSet{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)
 	require.Equal(t, 1.0, values(t, registry)["dq_clock_steps_total"])

@@ -45,7 +45,7 @@ func LeaseNamesOf(dest string) LeaseNames {
 //	cost    O(how many × log n), and 1,000 messages that it passes over. It stops behind 4 MB of values
 //
 // Take, Settle and Dead write nothing if the user lacks a right, from Redis 7 on, and go on if the server is out of memory.
-func Take() Script { return take }
+func Take() Script { return named("take") }
 
 // Settle ends or extends leases. A lease is an id and the number of its hand-out, so that an earlier holder can do
 // nothing, and sending a call twice does no harm.
@@ -57,7 +57,7 @@ func Take() Script { return take }
 //	cost    O(how many × log n)
 //
 // A release puts the value at the front of D, and forgets how often it was handed out.
-func Settle() Script { return settle }
+func Settle() Script { return named("settle") }
 
 // Dead drops dead letters, or puts their values at the end of D.
 //
@@ -65,7 +65,7 @@ func Settle() Script { return settle }
 //	ARGV    "drop" or "replay"; ids
 //	returns how many there were
 //	cost    O(how many × log n)
-func Dead() Script { return dead }
+func Dead() Script { return named("dead") }
 
 // HandedOut is a message that Take has handed out.
 type HandedOut struct {

@@ -2,7 +2,7 @@ package scripts
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -20,43 +20,31 @@ type Script struct {
 	SHA1 string
 }
 
-var (
-	//go:embed calls.lua
-	calls string
-	//go:embed prelude.lua
-	members string
-	//go:embed transfer.lua
-	transferBody string
-	//go:embed survey.lua
-	surveyBody string
-	//go:embed unlist.lua
-	unlistBody string
-	//go:embed find.lua
-	findBody string
-	//go:embed cancel.lua
-	cancelBody string
-	//go:embed guard.lua
-	guardBody string
-	//go:embed take.lua
-	takeBody string
-	//go:embed settle.lua
-	settleBody string
-	//go:embed dead.lua
-	deadBody string
+//go:embed *.lua
+var files embed.FS
 
-	prelude  = calls + members
-	transfer = newScript("transfer", prelude+transferBody)
-	survey   = newScript("survey", prelude+surveyBody)
-	unlist   = newScript("unlist", prelude+unlistBody)
-	find     = newScript("find", prelude+findBody)
-	cancel   = newScript("cancel", prelude+cancelBody)
-	guard    = newScript("guard", guardBody)
-	take     = newScript("take", calls+takeBody)
-	settle   = newScript("settle", calls+settleBody)
-	dead     = newScript("dead", calls+deadBody)
+// all has the scripts, each behind the texts that it begins with.
+var all = []Script{
+	newScript("calls", "prelude", "transfer"), newScript("calls", "prelude", "survey"), newScript("calls", "prelude", "unlist"),
+	newScript("calls", "prelude", "find"), newScript("calls", "prelude", "cancel"), newScript("guard"),
+	newScript("calls", "take"), newScript("calls", "settle"), newScript("calls", "dead"),
+}
 
-	all = []Script{transfer, survey, unlist, find, cancel, guard, take, settle, dead}
-)
+// newScript joins the texts of files. The last one names the script.
+func newScript(texts ...string) (s Script) {
+	for _, s.Name = range texts {
+		text, _ := files.ReadFile(s.Name + ".lua") // part of the program
+		s.Body += string(text)
+	}
+	sum := sha1.Sum([]byte(s.Body))
+	s.SHA1 = hex.EncodeToString(sum[:])
+	return s
+}
+
+// named returns the script of a file.
+func named(name string) Script {
+	return all[slices.IndexFunc(all, func(s Script) bool { return s.Name == name })]
+}
 
 // Prelude is the Lua text that scripts begin with which read members of any layout:
 //
@@ -69,7 +57,7 @@ var (
 //	lacks(command, key, …)        the refusal of a call that the user lacks a right to, or nil
 //
 // It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
-func Prelude() string { return prelude }
+func Prelude() string { return newScript("calls", "prelude").Body }
 
 // WaitForWritePause does nothing. A transaction with a script in it waits with the writes of a server
 // that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
@@ -79,7 +67,7 @@ func Prelude() string { return prelude }
 //	ARGV    none
 //	returns 1
 //	cost    O(1)
-func WaitForWritePause() Script { return guard }
+func WaitForWritePause() Script { return named("guard") }
 
 // Transfer moves due members of either layout to the destination.
 //
@@ -110,7 +98,7 @@ func WaitForWritePause() Script { return guard }
 //
 // It writes nothing if the user lacks a right, from Redis 7 on; an error for which LacksRedisson is true means that
 // Redisson's script would fail as well, after its first write.
-func Transfer() Script { return transfer }
+func Transfer() Script { return named("transfer") }
 
 // LacksRedisson reports whether an error of Transfer says that the user lacks a right which Redisson's own script needs too.
 func LacksRedisson(err error) bool {
@@ -127,7 +115,7 @@ func LacksRedisson(err error) bool {
 //	returns [length of Q; covered in Unix ms, or nil; 1 if a pass is under way; how many of U1
 //	        and U2 there are; window in ms; due; seen; far]: see ReadSurveyed
 //	cost    O(log n), and 1000 entries of Q: about 0.2 ms
-func Survey() Script { return survey }
+func Survey() Script { return named("survey") }
 
 // Unlist takes members that are due until a horizon out of Q in one pass of many calls,
 // before they are due, so that their transfer needs no LREM, which walks Q.
@@ -152,7 +140,7 @@ func Survey() Script { return survey }
 // P has the state and the owner of the pass. P, N and V live for the lease: an
 // abandoned pass leaves nothing. S has the horizon of the last pass, as
 // "covered", and the horizons of U1 and U2.
-func Unlist() Script { return unlist }
+func Unlist() Script { return named("unlist") }
 
 // Find reads the waiting members of a value, the earliest first. It passes 2,000 members at most and half a megabyte
 // of them, which is 1 to 3 ms, so that a long queue takes many calls.
@@ -163,7 +151,7 @@ func Unlist() Script { return unlist }
 //	returns [score; how many]: the next place; after them each member that was found and its score. Nothing behind
 //	        the last member
 //	cost    O(log n + members)
-func Find() Script { return find }
+func Find() Script { return named("find") }
 
 // Cancel removes the member of a due time and an id, in whatever layout and of whatever value:
 // Migrating a queue keeps both.
@@ -180,7 +168,7 @@ func Find() Script { return find }
 // first, as an offer does, of the same id and value in the own layout. So what Unlist has taken out of Q
 // is cancelled too. A member that is due, and is in T only, may have been pushed by a transfer of
 // Redisson's that failed later on: it is taken out of T, and 0 returned.
-func Cancel() Script { return cancel }
+func Cancel() Script { return named("cancel") }
 
 // All returns the scripts.
 func All() []Script { return slices.Clone(all) }
@@ -189,9 +177,4 @@ func All() []Script { return slices.Clone(all) }
 // layout, for the destination queue dest. It is in the slot of the other keys.
 func Quarantine(dest string) string {
 	return wire.PrefixName("redisson_delay_queue_quarantine", dest)
-}
-
-func newScript(name, body string) Script {
-	sum := sha1.Sum([]byte(body))
-	return Script{Name: name, Body: body, SHA1: hex.EncodeToString(sum[:])}
 }

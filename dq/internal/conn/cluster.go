@@ -24,13 +24,18 @@ type cluster struct {
 	opt   *redis.ClusterOptions
 	stale chan struct{} // a new table is wanted
 
-	mu        sync.Mutex
-	servers   map[string]*server
-	masters   *[wire.Slots]string // "" if no server has the slot; nil before the first table
-	addresses []string            // of the table, with replicas
-	loaded    chan struct{}       // closed by the next load
-	err       error               // of the last load
-	closed    bool
+	mu      sync.Mutex
+	servers map[string]*server
+	table   *slotTable    // nil before the first
+	loaded  chan struct{} // closed by the next load
+	err     error         // of the last load
+	closed  bool
+}
+
+// slotTable has the address of each slot's master, "" if no server has the slot, and all addresses, with replicas.
+type slotTable struct {
+	masters   [wire.Slots]string
+	addresses []string
 }
 
 // Timing of the table of slots.
@@ -64,7 +69,7 @@ func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
 	}
 	slot := wire.Slot(key)
 	t.mu.Lock()
-	address := t.masters[slot]
+	address := t.table.masters[slot]
 	t.mu.Unlock()
 	if address == "" {
 		t.suspect(nil)
@@ -76,7 +81,7 @@ func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
 // first waits for the first table.
 func (t *cluster) first(ctx context.Context) error {
 	t.mu.Lock()
-	known, loaded := t.masters != nil, t.loaded
+	known, loaded := t.table != nil, t.loaded
 	t.mu.Unlock()
 	if known {
 		return nil
@@ -91,7 +96,7 @@ func (t *cluster) first(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.masters == nil {
+	if t.table == nil {
 		return sharedError{t.err}
 	}
 	return nil
@@ -139,8 +144,8 @@ func (t *cluster) suspect(*server) {
 // redirect takes note of MOVED, so that the next command need not be sent on.
 func (t *cluster) redirect(key, address string, forGood bool) *server {
 	t.mu.Lock()
-	if slot := wire.Slot(key); forGood && t.masters != nil && t.masters[slot] != address {
-		t.masters[slot], t.addresses = address, append(t.addresses, address)
+	if slot := wire.Slot(key); forGood && t.table != nil && t.table.masters[slot] != address {
+		t.table.masters[slot], t.table.addresses = address, append(t.table.addresses, address)
 		t.suspect(nil)
 	}
 	t.mu.Unlock()
@@ -154,14 +159,6 @@ func (*cluster) follows() bool      { return true }
 func (t *cluster) keepTable() {
 	var retry Backoff
 	var old <-chan time.Time
-	interval := slotsInterval
-	if own := t.opt.ClusterStateReloadInterval; own > 0 {
-		interval = min(own, interval)
-	}
-	ask := t.slots
-	if own := t.opt.ClusterSlots; own != nil {
-		ask = own
-	}
 	for ctx := t.conns.ctx; ctx.Err() == nil; {
 		select {
 		case <-t.stale:
@@ -169,8 +166,8 @@ func (t *cluster) keepTable() {
 		case <-ctx.Done():
 			return
 		}
-		slots, err := ask(ctx)
-		if !t.load(slots, err) {
+		table, err := t.slots(ctx)
+		if !t.load(table, err) {
 			continue // the next call tries again
 		}
 		wait := slotsPause
@@ -181,20 +178,23 @@ func (t *cluster) keepTable() {
 			t.suspect(nil)
 		}
 		_ = Pause(ctx, wait)
-		old = time.After(interval)
+		old = time.After(slotsInterval)
 	}
 }
 
 // slots asks the servers, some at a time, in no order. The first answer counts.
-func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
+func (t *cluster) slots(ctx context.Context) (*slotTable, error) {
+	addresses := slices.Clone(t.opt.Addrs)
 	t.mu.Lock()
-	addresses := slices.Concat(t.opt.Addrs, t.addresses)
+	if t.table != nil {
+		addresses = append(addresses, t.table.addresses...)
+	}
 	t.mu.Unlock()
 	slices.Sort(addresses)
 	addresses = slices.Compact(addresses)
 	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
 	type answer struct {
-		slots []redis.ClusterSlot
+		table *slotTable
 		err   error
 	}
 	var errs []error
@@ -204,18 +204,18 @@ func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
 		defer cancel()
 		for _, address := range some {
 			go func() {
-				var a answer
 				reply, err := t.at(address).ask(within, "CLUSTER", "SLOTS")
-				if a.err = err; err == nil {
-					a.slots, a.err = parseSlots(reply, address)
+				table := new(slotTable)
+				if err == nil {
+					err = table.read(reply, address)
 				}
-				answers <- a
+				answers <- answer{table, err}
 			}()
 		}
 		for range some {
 			a := <-answers
 			if a.err == nil {
-				return a.slots, nil
+				return a.table, nil
 			}
 			errs = append(errs, a.err)
 		}
@@ -223,22 +223,21 @@ func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	return nil, fmt.Errorf("no server of the cluster reports its slots: %w", errors.Join(errs...))
 }
 
-// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas. An empty host means the host of the server
+// read reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas. An empty host means the host of the server
 // asked. (go-redis's own command takes no empty host.)
-func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
+func (s *slotTable) read(reply any, asked string) error {
 	rows, _ := reply.([]any)
 	for _, row := range rows {
 		fields, _ := row.([]any)
 		if len(fields) < 3 {
-			return nil, fmt.Errorf("%s: expected a range of slots and its servers, got %.100v", asked, row)
+			return fmt.Errorf("%s: expected a range of slots and its servers, got %.100v", asked, row)
 		}
 		start, isStart := fields[0].(int64)
 		end, isEnd := fields[1].(int64)
 		if !isStart || !isEnd || start < 0 || end < start || end >= wire.Slots {
-			return nil, fmt.Errorf("%s: expected a range of slots, got %.100v", asked, row)
+			return fmt.Errorf("%s: expected a range of slots, got %.100v", asked, row)
 		}
-		slots := redis.ClusterSlot{Start: int(start), End: int(end)}
-		for _, one := range fields[2:] {
+		for i, one := range fields[2:] {
 			parts, _ := one.([]any)
 			var host string
 			var port int64
@@ -247,42 +246,37 @@ func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 				port, _ = parts[1].(int64)
 			}
 			if port <= 0 || port >= 1<<16 {
-				return nil, fmt.Errorf("%s: expected a server's host and port, got %.100v", asked, one)
+				return fmt.Errorf("%s: expected a server's host and port, got %.100v", asked, one)
 			}
-			slots.Nodes = append(slots.Nodes, redis.ClusterNode{Addr: fullAddress(net.JoinHostPort(host, fmt.Sprint(port)), asked)})
+			address := fullAddress(net.JoinHostPort(host, fmt.Sprint(port)), asked)
+			s.addresses = append(s.addresses, address)
+			for slot := start; i == 0 && slot <= end; slot++ {
+				s.masters[slot] = address
+			}
 		}
-		all = append(all, slots)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: expected its slots, got %.100v", asked, reply)
+	if len(s.addresses) == 0 {
+		return fmt.Errorf("%s: expected its slots, got %.100v", asked, reply)
 	}
-	return all, nil
+	return nil
 }
 
 // load takes in the answer to the question for the slots, and reports whether there is a table. It sees to the servers that a
 // new one gives no slots. One that answers tells blocked clients itself that they have to go (MOVED, UNBLOCKED), and values
 // popped for them still arrive: so it is asked for a sign of life, and watchSilence cuts off a silent one.
-func (t *cluster) load(slots []redis.ClusterSlot, err error) bool {
+func (t *cluster) load(table *slotTable, err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.err = err
 	close(t.loaded)
 	t.loaded = make(chan struct{})
 	if err != nil {
-		return t.masters != nil
+		return t.table != nil
 	}
-	t.masters, t.addresses = new([wire.Slots]string), nil
-	for _, r := range slots {
-		for i, n := range r.Nodes {
-			for slot := max(r.Start, 0); i == 0 && slot <= min(r.End, wire.Slots-1); slot++ {
-				t.masters[slot] = n.Addr
-			}
-			t.addresses = append(t.addresses, n.Addr)
-		}
-	}
+	t.table = table
 	for address, s := range t.servers {
 		switch {
-		case slices.Contains(t.addresses, address):
+		case slices.Contains(table.addresses, address):
 			s.absent = time.Time{}
 		case s.absent.IsZero():
 			s.absent = time.Now()
@@ -297,7 +291,7 @@ func (t *cluster) load(slots []redis.ClusterSlot, err error) bool {
 	return true
 }
 
-func (t *cluster) isMaster(address string) bool { return slices.Contains(t.masters[:], address) }
+func (t *cluster) isMaster(address string) bool { return slices.Contains(t.table.masters[:], address) }
 
 // drop cuts a server off. Should its address be needed again, it gets a new one. Call with mu held.
 func (t *cluster) drop(s *server) {
@@ -315,7 +309,7 @@ func (t *cluster) watchSilence() {
 				continue
 			}
 			t.suspect(s)
-			if t.masters != nil && !t.isMaster(address) {
+			if t.table != nil && !t.isMaster(address) {
 				t.drop(s)
 			}
 		}

@@ -42,8 +42,8 @@ func (e sharedError) Is(target error) bool {
 
 func (e sharedError) As(target any) bool { return errors.As(e.error, target) }
 
-// Times are the bounds of waiting; zero means the default.
-type Times struct {
+// Options of the connections. Usual has the default of each.
+type Options struct {
 	// Turn is how long a command blocks at the server until it is sent again; Overdue is how much longer its reply
 	// may take. Together they bound how long a dead connection goes unnoticed.
 	Turn, Overdue time.Duration
@@ -58,29 +58,18 @@ type Times struct {
 	Quiet time.Duration
 	// Refused is after how long a refused SUBSCRIBE is sent again, for rights can change.
 	Refused time.Duration
-}
-
-func (t Times) withDefaults() Times {
-	for field, value := range map[*time.Duration]time.Duration{
-		&t.Turn: 4 * time.Second, &t.Overdue: 2 * time.Second, &t.Cancel: time.Second, &t.Silent: 5 * time.Second,
-		&t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second, &t.Refused: 3 * time.Second,
-	} {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	return t
-}
-
-// Options of the connections.
-type Options struct {
-	Times
 	// Strict sends a command that blocks once, with the time-out that it was given, as Redisson does.
 	Strict bool
-	// MostReply is how many bytes may arrive in reply to one write; 0 means 1 GiB, twice the longest value.
+	// MostReply is how many bytes may arrive in reply to one write.
 	MostReply int64
 	// Returned is called for values that were put back, or could not be.
 	Returned func(key string, values []string, err error)
+}
+
+// Usual are the options of a Client. A reply may be twice as long as the longest value.
+var Usual = Options{
+	Turn: 4 * time.Second, Overdue: 2 * time.Second, Cancel: time.Second, Silent: 5 * time.Second, Idle: 30 * time.Second,
+	Quiet: 2 * time.Second, Refused: 3 * time.Second, MostReply: 1 << 30,
 }
 
 // Conns are the connections of one Client.
@@ -101,13 +90,6 @@ type Conns struct {
 // New returns the connections of a Client that connects as rdb does. It does not connect yet.
 func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 	c := &Conns{Options: o}
-	if c.Strict && c.Quiet == 0 {
-		c.Quiet = 10 * time.Second
-	}
-	c.Times = c.withDefaults()
-	if c.MostReply == 0 {
-		c.MostReply = 1 << 30
-	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.late, c.giveUp = context.WithCancel(context.Background())
 	switch r := reflect.ValueOf(rdb); {
