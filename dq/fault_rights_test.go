@@ -371,12 +371,12 @@ func within(t testing.TB, bound time.Duration, what string, f func()) {
 }
 
 // sent and waiting match connections of a proxy.
-func sent(words ...string) func(*redis.ProxyConn) bool {
-	return func(c *redis.ProxyConn) bool { return c.Sent(words...) }
+func sent(name string) func(*redis.ProxyConn) bool {
+	return func(c *redis.ProxyConn) bool { return c.Sent(name) }
 }
 
-func waiting(words ...string) func(*redis.ProxyConn) bool {
-	return func(c *redis.ProxyConn) bool { return c.Waiting(words...) }
+func waiting(name string) func(*redis.ProxyConn) bool {
+	return func(c *redis.ProxyConn) bool { return c.Waiting(name) }
 }
 
 // takeLoop takes until a value comes, over failures as a caller would.

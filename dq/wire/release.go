@@ -16,19 +16,6 @@ type Release struct {
 	Major, Minor, Patch int
 }
 
-// Releases at which something visible on the wire changed.
-var (
-	release2_7_0  = Release{2, 7, 0}
-	release3_2_0  = Release{3, 2, 0}
-	release3_10_4 = Release{3, 10, 4}
-	release3_17_0 = Release{3, 17, 0}
-	release3_18_0 = Release{3, 18, 0}
-	release3_21_1 = Release{3, 21, 1}
-	release3_42_0 = Release{3, 42, 0}
-	release3_46_0 = Release{3, 46, 0}
-	release3_49_0 = Release{3, 49, 0}
-)
-
 //go:embed releases.txt
 var releasesText string
 
@@ -138,7 +125,7 @@ func (r Release) AtLeast(other Release) bool { return r.Compare(other) >= 0 }
 
 // Layout returns the layout of the members that the release packs and reads.
 func (r Release) Layout() Layout {
-	if r.AtLeast(release3_21_1) {
+	if r.AtLeast(Release{3, 21, 1}) {
 		return LayoutBc0Lc0
 	}
 	return LayoutDLc0
@@ -147,26 +134,26 @@ func (r Release) Layout() Layout {
 // CachesScripts reports whether the release sends EVALSHA, and SCRIPT LOAD after a
 // miss, with its default settings; earlier ones send EVAL with the whole body
 // each time. The rule: Config.useScriptCache is true since 3.46.0.
-func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
+func (r Release) CachesScripts() bool { return r.AtLeast(Release{3, 46, 0}) }
 
 // RefusesNegativeDelay reports whether offer checks its delay; since 3.10.4.
-func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
+func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(Release{3, 10, 4}) }
 
 // StopsOnDestroy reports whether the last destroy of a delayed queue also cancels
 // its timer; since 3.42.0. Before, the messages of the timer are still delivered,
 // and messages due after that.
-func (r Release) StopsOnDestroy() bool { return r.AtLeast(release3_42_0) }
+func (r Release) StopsOnDestroy() bool { return r.AtLeast(Release{3, 42, 0}) }
 
 // ExpiresConditionally reports whether expire and expireAt send a condition, which
 // may be empty, with the time; since 3.17.0.
-func (r Release) ExpiresConditionally() bool { return r.AtLeast(release3_17_0) }
+func (r Release) ExpiresConditionally() bool { return r.AtLeast(Release{3, 17, 0}) }
 
 // BlockingSeconds returns the time-out that the release sends with BLPOP for a
 // wait of d: whole seconds, truncated, but 1 for anything between 0 and 1 s. The
 // first releases, 2.7.0 and 3.2.0, truncate that to 0 too, which waits for ever.
 func (r Release) BlockingSeconds(d time.Duration) int64 {
 	seconds := int64(d / time.Second)
-	if seconds == 0 && d > 0 && r != release2_7_0 && r != release3_2_0 {
+	if seconds == 0 && d > 0 && r != (Release{2, 7, 0}) && r != (Release{3, 2, 0}) {
 		return 1
 	}
 	return seconds
@@ -174,13 +161,13 @@ func (r Release) BlockingSeconds(d time.Duration) int64 {
 
 // SkipsNegativeTimeout reports whether a blocking call with a negative time-out
 // returns without sending a command; since 3.18.0.
-func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(release3_18_0) }
+func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(Release{3, 18, 0}) }
 
 // TimerTick returns the tick of the wheel that the release's timers sit in, with
 // its default settings. From 3.49.0 on it is drawn at each start, between 10 and
 // 49 ms; 25 ms is used here.
 func (r Release) TimerTick() time.Duration {
-	if r.AtLeast(release3_49_0) {
+	if r.AtLeast(Release{3, 49, 0}) {
 		return 25 * time.Millisecond
 	}
 	return 100 * time.Millisecond

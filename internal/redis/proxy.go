@@ -92,7 +92,7 @@ func (p *Proxy) accept(l net.Listener) {
 					return
 				}
 				p.accepted++
-				c := &ProxyConn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault}
+				c := &ProxyConn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault, sent: map[string]bool{}}
 				p.conns = append(p.conns, c)
 				p.work.Go(c.serve)
 			})
@@ -117,7 +117,8 @@ const (
 	Pass Verdict = iota
 	// CutRequest cuts the connection before the server gets the command.
 	CutRequest
-	// CutReply cuts the connection before the reply: the server has run the command, and the client cannot know.
+	// CutReply cuts the connection before the next reply: the server has run the command, unless others were sent with it, and the
+	// client cannot know.
 	CutReply
 )
 

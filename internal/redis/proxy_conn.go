@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -19,48 +20,34 @@ type ProxyConn struct {
 	proxy  *Proxy
 	client net.Conn
 	done   chan struct{} // closed when both sides are
-
-	cutting sync.Mutex // held while a command is written whose reply is to be cut
-	cut     bool       // the next reply is cut; guarded by cutting
+	cut    atomic.Bool   // the next reply is
 
 	// Guarded by proxy.mu.
-	server   net.Conn // nil until dialled
-	fault    Fault
-	left     bool       // the client closed its side
-	log      [][]string // the last logKept commands, argKept bytes of each argument
-	answered bool       // the server sent bytes after the last command
+	server net.Conn // nil until dialled
+	fault  Fault
+	left   bool            // the client closed its side
+	sent   map[string]bool // the names of its commands, in upper case
+	last   string          // the name of the last command; "" once the server has sent something after it
 }
 
-const (
-	logKept = 1000
-	argKept = 256
-	inLine  = 256 // chunks that wait each way; a sender waits behind them
-)
+// inLine is how many chunks wait each way; a sender waits behind them.
+const inLine = 256
 
 // Set replaces the fault of this connection.
 func (c *ProxyConn) Set(f Fault) { c.proxy.change(func() { c.fault = f }) }
 
-// Commands returns the last commands of the client, at most 1000, the oldest first, with the first 256 bytes of each argument.
-func (c *ProxyConn) Commands() [][]string {
+// Sent reports whether the client has sent a command of this name, such as SUBSCRIBE.
+func (c *ProxyConn) Sent(name string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
-	return slices.Clone(c.log)
+	return c.sent[name]
 }
 
-// Sent reports whether one of the Commands begins with words, in any case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
-func (c *ProxyConn) Sent(words ...string) bool {
-	return slices.ContainsFunc(c.Commands(), func(command []string) bool { return begins(command, words) })
-}
-
-// Waiting reports whether the last command begins with words and has no reply yet: a client blocked in BLPOP is Waiting("BLPOP").
-func (c *ProxyConn) Waiting(words ...string) bool {
+// Waiting reports whether the last command has this name and no reply yet: a client blocked in BLPOP is Waiting("BLPOP").
+func (c *ProxyConn) Waiting(name string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
-	return !c.answered && len(c.log) > 0 && begins(c.log[len(c.log)-1], words)
-}
-
-func begins(command, words []string) bool {
-	return len(words) <= len(command) && slices.EqualFunc(command[:len(words)], words, strings.EqualFold)
+	return c.last == name
 }
 
 // Reset cuts the connection with an RST to both ends, as a firewall does: the client's next read fails with ECONNRESET.
@@ -91,12 +78,11 @@ func (c *ProxyConn) serve() {
 	if err != nil {
 		return
 	}
-	c.proxy.change(func() { c.server = server })
-	select {
-	case <-c.done: // cut while it was dialled
+	open := false
+	c.proxy.change(func() { c.server, open = server, slices.Contains(c.proxy.conns, c) })
+	if !open { // cut while it was dialled
 		reset(server)
 		return
-	default:
 	}
 	var work sync.WaitGroup
 	for _, w := range []way{{c, c.client, server, make(chan chunk, inLine), true}, {c, server, c.client, make(chan chunk, inLine), false}} {
@@ -118,20 +104,25 @@ type way struct {
 
 // chunk is a command, another part of a way, or its end.
 type chunk struct {
-	data []byte
 	at   time.Time
-	cut  bool // its reply is to be cut
-	end  error
+	pass func() // does it to the other side. A failed write shows as the end of the other way
+	last bool
 }
 
 // put puts a chunk in line. It returns false after the end.
-func (w way) put(data []byte, cut bool, end error) bool {
+func (w way) put(last bool, pass func()) bool {
 	select {
-	case w.line <- chunk{bytes.Clone(data), time.Now(), cut, end}:
-		return end == nil
+	case w.line <- chunk{time.Now(), pass, last}:
+		return !last
 	case <-w.c.done:
 		return false
 	}
+}
+
+// write is a chunk's pass.
+func (w way) write(data []byte) func() {
+	data = bytes.Clone(data)
+	return func() { _, _ = w.to.Write(data) }
 }
 
 // receive puts all that comes in line: bytes that are no command as they come.
@@ -142,10 +133,12 @@ func (w way) receive() {
 	for buf := make([]byte, 32<<10); ; {
 		n, err := w.from.Read(buf)
 		w.c.proxy.change(func() {
-			w.c.answered = w.c.answered || !w.requests && n > 0
+			if !w.requests && n > 0 {
+				w.c.last = ""
+			}
 			w.c.left = w.c.left || w.requests && err != nil
 		})
-		if !w.put(buf[:n], false, err) {
+		if n > 0 && !w.put(false, w.write(buf[:n])) || err != nil && !w.put(true, func() { w.end(err) }) {
 			return
 		}
 	}
@@ -157,34 +150,30 @@ func (w way) commands() bool {
 	for r := resp.NewReader(io.TeeReader(w.from, &raw), 0); ; {
 		command, err := r.ReadCommand()
 		if err != nil {
-			return w.put(raw.Bytes(), false, nil)
+			return w.put(false, w.write(raw.Bytes()))
 		}
 		verdict := Pass
 		if len(command) > 0 {
-			w.c.proxy.change(func() { w.c.note(command) })
+			name := strings.ToUpper(command[0])
+			w.c.proxy.change(func() { w.c.sent[name], w.c.last = true, name })
 			verdict = w.c.proxy.verdict(w.c, command)
 		}
-		if verdict == CutRequest {
+		pass := w.write(raw.Next(raw.Len() - r.Buffered()))
+		switch verdict {
+		case CutRequest:
 			w.c.Reset()
 			return false
+		case CutReply:
+			write := pass
+			pass = func() { w.c.cut.Store(true); write() }
 		}
-		if !w.put(raw.Next(raw.Len()-r.Buffered()), verdict == CutReply, nil) {
+		if !w.put(false, pass) {
 			return false
 		}
 	}
 }
 
-// note needs mu.
-func (c *ProxyConn) note(command []string) {
-	kept := make([]string, len(command))
-	for i, arg := range command {
-		kept[i] = strings.Clone(arg[:min(len(arg), argKept)])
-	}
-	c.log = append(c.log[max(0, len(c.log)+1-logKept):], kept)
-	c.answered = false
-}
-
-// deliver passes chunks on once their time has come. A failed write shows as the end of the other way.
+// deliver passes chunks on once their time has come.
 func (w way) deliver() {
 	for {
 		var next chunk
@@ -196,31 +185,14 @@ func (w way) deliver() {
 		if !w.hold(next.at) {
 			return
 		}
-		if !w.requests && w.c.isCut() {
+		if !w.requests && w.c.cut.Load() {
 			w.c.Reset()
 			return
 		}
-		if next.cut {
-			w.c.cutting.Lock()
-			w.c.cut = true
-		}
-		if len(next.data) > 0 {
-			_, _ = w.to.Write(next.data)
-		}
-		if next.cut {
-			w.c.cutting.Unlock()
-		}
-		if next.end != nil {
-			w.end(next.end)
+		if next.pass(); next.last {
 			return
 		}
 	}
-}
-
-func (c *ProxyConn) isCut() bool {
-	c.cutting.Lock()
-	defer c.cutting.Unlock()
-	return c.cut
 }
 
 // end closes the other side: after the server has read all if the client has closed, at once if the server has.
