@@ -39,8 +39,6 @@ var ErrProtocol = errors.New("resp: not the protocol of Redis")
 // ErrLineTooLong is the error of a line above its limit. It wraps ErrProtocol.
 var ErrLineTooLong = fmt.Errorf("%w: a line is too long", ErrProtocol)
 
-var errLength = fmt.Errorf("%w: a string does not end after its length", ErrProtocol)
-
 // Limits of one reply, as in Redis's own clients: 512 MB a string, and far more elements than a script can return.
 const (
 	maxBulk     = 512 << 20
@@ -172,7 +170,7 @@ func (r *Reader) bulk(kind byte, size string) (any, error) {
 		return nil, err
 	}
 	if body[n] != '\r' || body[n+1] != '\n' {
-		return nil, errLength
+		return nil, fmt.Errorf("%w: a string does not end after its length", ErrProtocol)
 	}
 	text := string(body[:n])
 	switch {

@@ -182,6 +182,11 @@ func (e *Server) command(c *client, args []string) {
 		if c.tx != nil {
 			c.tx.refused = true
 		}
+		if cmd.name == "exec" { // which ends the transaction however it is called
+			c.tx, refusal = nil, "EXECABORT Transaction discarded because of: "+strings.TrimPrefix(refusal, "ERR ")
+			e.aside(c.peer.Ctx, []string{"UNWATCH"})
+			e.feed(c, cmd, args)
+		}
 		c.send([]byte("-" + refusal + "\r\n"))
 	case c.tx != nil && !cmd.is('t'):
 		c.tx.queued = append(c.tx.queued, args)
@@ -244,12 +249,22 @@ func (e *Server) aside(state any, commands ...[]string) []byte {
 	return p.replied(commands[len(commands)-1][0])
 }
 
-// dispatch hands a command to miniredis, which makes a list of one element anew, without its time to live, when the list is rotated.
+// dispatch hands a command to miniredis, or another one where miniredis would not do as Redis: it makes a list of one element anew,
+// without its time to live, when the list is rotated, pops all members where none is asked for, and takes nan as a score.
 func (e *Server) dispatch(p *mini.Peer, args []string) {
 	name := strings.ToUpper(args[0])
-	if (name == "RPOPLPUSH" || name == "LMOVE") && args[1] == args[2] && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" &&
-		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }) {
+	switch {
+	case (name == "RPOPLPUSH" || name == "LMOVE") && args[1] == args[2] && string(e.aside(p.Ctx, []string{"LLEN", args[1]})) == ":1\r\n" &&
+		!slices.ContainsFunc(args[3:], func(end string) bool { return !strings.EqualFold(end, "LEFT") && !strings.EqualFold(end, "RIGHT") }):
 		args = []string{"LINDEX", args[1], "0"}
+	case strings.HasPrefix(name, "ZPOP") && len(args) == 3 && args[2] == "0":
+		args = []string{"ZRANGE", args[1], "1", "0"}
+	case name == "ZADD":
+		for i := len(args) - 2; i > 1; i -= 2 { // scores, and perhaps options before them
+			if strings.EqualFold(strings.TrimLeft(args[i], "+-"), "nan") {
+				args = slices.Replace(slices.Clone(args), i, i+1, "no float")
+			}
+		}
 	}
 	defer func() {
 		if problem := recover(); problem != nil { // of a value that miniredis does not expect

@@ -162,6 +162,8 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 		{"config", "get", "none"}, {"client", "setname", "me"}, {"CLIENT", "GETNAME"},
 		{"multi"}, {"set", "a", "1"}, {"eval", `return redis.call("get",KEYS[1])`, "1", "a"}, {"Exec"},
 		{"MULTI"}, {"set", "a", "2"}, {"multi"}, {"discard"}, {"exec"}, {"get", "a"},
+		{"multi"}, {"set", "a", "3"}, {"exec", "x"}, {"exec"}, {"exec", "x"}, {"multi"}, {"discard", "x"}, {"exec"}, {"zadd", "y", "nan", "m"}, {"zadd", "y", "ch", "1", "nan", "2", "b"},
+		{"zadd", "y", "incr", "nan", "b"}, {"zadd", "y", "2", "nan"}, {"zpopmin", "y", "0"}, {"zpopmax", "y", "-1"}, {"zrange", "y", "0", "-1"},
 		{"multi"}, {"set", "a", "3"}, {"get"}, {"set", "a", "4"}, {"exec"}, {"get", "a"}, {"exec"}, {"multi"}, {"nosuch", "x"}, {"Discard"}, {"multi"}, {"client"}, {"EXEC"}, {"multi"}, {"client", "nosuch"}, {"EXEC"},
 		{"watch", "a"}, {"multi"}, {"watch", "a"}, {"incr", "z"}, {"exec"}, {"ping", "a", "b"}, {"auth", "secret"}, {"multi"}, {"BLPOP", "none", "0"}, {"exec"},
 		{"zadd", "z", "1786000000000", "m", "0.5", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
@@ -225,6 +227,7 @@ func TestRefusesByName(t *testing.T) {
 	}
 	require.Equal(t, "+OK -ERR the embedded server has no XADD", c.do("MULTI")+" "+c.do("xadd", "s", "*", "a", "1"))
 	require.Equal(t, "-EXECABORT Transaction discarded because of previous errors.", c.do("EXEC"))
+	require.Equal(t, "-ERR the embedded server has no scripts with a first line #!", c.do("EVAL", "#!lua\nreturn 1", "0"))
 	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
 	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
 	c.do("ZADD", "z", "1", "a") // of which miniredis panics at a cursor below 0
@@ -277,6 +280,7 @@ func TestServesBlockedClientsInOrder(t *testing.T) {
 			}
 			require.NoError(t, blocked[2].Close())
 			waitBlocked(t, control, 2)
+			require.Equal(t, "+OK :1", control.do("SET", "other", "no list")+" "+control.do("DEL", "other"))
 			require.Equal(t, "+one", control.do("EVAL", "redis.call('rpush',KEYS[1],'a') redis.call('rpush',KEYS[1],'b') return {ok='one'}", "1", "q"))
 			require.Equal(t, `["q" "a"]`, blocked[0].reply())
 			require.Equal(t, `["q" "b"]`, blocked[3].reply())

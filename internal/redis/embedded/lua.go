@@ -43,16 +43,9 @@ var absent = []string{"_printregs", "bit", "cjson", "cmsgpack", "collectgarbage"
 	"loadstring", "module", "newproxy", "print", "rawset", "require", "setfenv"}
 
 func newMachine(e *Server, limit time.Duration) *machine {
-	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
+	l := lua.NewState(lua.Options{RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
 	m := &machine{server: e, state: l, globals: l.G.Global, limit: limit, bodies: map[string]string{}, client: &client{addr: "lua", peer: newPeer(nil)}}
-	for name, open := range map[string]lua.LGFunction{
-		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
-	} {
-		l.Push(l.NewFunction(open))
-		l.Push(lua.LString(name))
-		l.Call(1, 0)
-	}
-	for _, name := range absent {
+	for _, name := range append([]string{"channel", "debug", "io", "os", "package"}, absent...) {
 		m.globals.RawSetString(name, lua.LNil)
 	}
 	m.globals.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
@@ -107,7 +100,9 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 		text = m.server.hooks.Script(body)
 	}
 	program, known := compiled.Load(text)
-	if !known {
+	if strings.HasPrefix(text, "#!") {
+		return nil, fmt.Errorf("ERR the embedded server has no scripts with a first line #!")
+	} else if !known {
 		parsed, err := parse.Parse(strings.NewReader(forLimit.ReplaceAllString(text, "${1}tonumber($2)")), chunk)
 		if err == nil {
 			program, err = lua.Compile(parsed, chunk)
