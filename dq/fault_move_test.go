@@ -252,7 +252,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	ctx := deadline(t)
 	offered := make(chan error, 1)
 	go func() { offered <- q.Offer(ctx, "v") }()
-	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() >= 2 }), "another attempt")
+	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() >= 2 }), "another attempt")
 	require.NoError(t, p.Heal())
 	within(t, time.Second+slack, "the offer", func() { require.NoError(t, <-offered) })
 	v, err := q.Take(ctx)

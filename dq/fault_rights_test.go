@@ -46,10 +46,10 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	}
 	good := b.delayed(t)
 
-	accepted, refused := p.Accepted(), lost.Load()
+	accepted, refused := p.Accepted.Load(), lost.Load()
 	transferred := transfers.Load()
 	<-time.After(time.Second)
-	require.Equal(t, accepted, p.Accepted(), "no connection is made again")
+	require.Equal(t, accepted, p.Accepted.Load(), "no connection is made again")
 	require.LessOrEqual(t, lost.Load()-refused, int64(3), "it is tried again after pauses")
 	require.LessOrEqual(t, transfers.Load()-transferred, int64(3))
 	require.Equal(t, int64(1), subscribed.Load())

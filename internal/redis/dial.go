@@ -20,7 +20,7 @@ import (
 var probeTimeout = 3 * time.Second
 
 // Dial connects to one server of an address, logs in and sends greetings, such as an ECHO that MONITOR shows, within 3 s: for MONITOR,
-// and for a caller with bytes of its own. Behind sentinels the server is the master, of a Cluster the first node.
+// and for a caller with bytes of its own. Behind sentinels the server is the master, of a Cluster the first node that answers.
 func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn, error) {
 	a, err := loaded(address)
 	if err != nil {
@@ -29,18 +29,25 @@ func Dial(ctx context.Context, address string, greetings ...[]string) (net.Conn,
 	if a, err = a.master(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	c, err := a.open(ctx, a.Hosts[0])
+	c, _, err := a.first(ctx, greetings...)
 	if err != nil {
 		return nil, a.explain(err)
 	}
-	for _, greeting := range greetings {
-		if _, err := ask(ctx, c, greeting...); err != nil {
-			return nil, errors.Join(a.explain(err), c.Close())
-		}
-	}
 	return c, nil
+}
+
+// first is open of the first host that answers each command. Each host has its share of the time.
+func (a Address) first(ctx context.Context, commands ...[]string) (c net.Conn, reply any, err error) {
+	var errs []error
+	for _, addr := range a.Hosts {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout/time.Duration(len(a.Hosts)))
+		defer cancel()
+		if c, reply, err = a.open(ctx, addr, commands...); err == nil {
+			return c, reply, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, nil, errors.Join(errs...)
 }
 
 // dial connects to one server of the address. It bounds each reply.
@@ -60,11 +67,10 @@ func (a Address) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return newBounded(c, maxReply), nil
 }
 
-// open is dial with AUTH and SELECT done.
-func (a Address) open(ctx context.Context, addr string) (net.Conn, error) {
-	c, err := a.dial(ctx, addr)
-	if err != nil {
-		return nil, err
+// open is dial with AUTH, SELECT and commands done. It returns the last reply; a null is an error.
+func (a Address) open(ctx context.Context, addr string, commands ...[]string) (c net.Conn, reply any, err error) {
+	if c, err = a.dial(ctx, addr); err != nil {
+		return nil, nil, err
 	}
 	if a.username != "" || a.password != "" {
 		// A server whose default user has no password accepts any password in this form, and in go-redis's HELLO.
@@ -73,13 +79,18 @@ func (a Address) open(ctx context.Context, addr string) (net.Conn, error) {
 			_, err = ask(ctx, c, "AUTH", a.password)
 		}
 	}
-	if err == nil && a.Database != 0 {
-		_, err = ask(ctx, c, "SELECT", strconv.Itoa(a.Database))
+	if a.Database != 0 {
+		commands = append([][]string{{"SELECT", strconv.Itoa(a.Database)}}, commands...)
+	}
+	for i := 0; i < len(commands) && err == nil; i++ {
+		if reply, err = ask(ctx, c, commands[i]...); err == nil && reply == nil {
+			err = Nil
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, nil, errors.Join(err, c.Close())
 	}
-	return c, nil
+	return c, reply, nil
 }
 
 // ask sends a command and returns its reply; an error reply is an error. Nothing may follow the reply.
@@ -102,7 +113,7 @@ func ask(ctx context.Context, c net.Conn, command ...string) (any, error) {
 func (a Address) info(ctx context.Context, addr string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	c, err := a.open(ctx, addr)
+	c, _, err := a.open(ctx, addr)
 	if err != nil {
 		return "", err
 	}
@@ -130,25 +141,17 @@ func (a Address) master(ctx context.Context) (Address, error) {
 	}
 	sentinel := a
 	sentinel.username, sentinel.password, sentinel.Database = "", a.sentinelPassword, 0
-	var last error
-	for _, addr := range a.Hosts { // each has its share of the time
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout/time.Duration(len(a.Hosts)))
-		defer cancel()
-		c, err := sentinel.open(ctx, addr)
-		if last = err; err != nil {
-			continue
-		}
-		reply, err := ask(ctx, c, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", a.Master)
-		c.Close()
-		if at, ok := reply.([]any); ok && len(at) == 2 {
-			return a.At(net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1]))), nil
-		}
-		last = err
-	}
-	if last == nil {
+	c, reply, err := sentinel.first(ctx, []string{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", a.Master})
+	if errors.Is(err, Nil) {
 		return a, fmt.Errorf("the sentinels at %s watch no master %q: check the name", strings.Join(a.Hosts, ","), a.Master)
+	} else if err != nil {
+		return a, a.explain(err)
 	}
-	return a, a.explain(last)
+	at, _ := reply.([]any)
+	if len(at) != 2 {
+		return a, a.explain(errors.Join(fmt.Errorf("the master is %v", reply), c.Close()))
+	}
+	return a.At(net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1]))), c.Close()
 }
 
 // Files name PEM files of this machine: the authorities to trust instead of the system's, and the client's certificate with its

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ import (
 type Proxy struct {
 	// Addr is host:port to connect to. It never changes.
 	Addr string
+	// Accepted counts all connections so far.
+	Accepted atomic.Int64
 
 	dial    Dialer
 	ctx     context.Context // ends with Close
@@ -30,7 +33,6 @@ type Proxy struct {
 	listener net.Listener  // nil while it refuses
 	fault    Fault
 	conns    []*ProxyConn // in the order of arrival
-	accepted int
 
 	hook      sync.Mutex // held while onCommand runs
 	onCommand func(*ProxyConn, []string) Verdict
@@ -81,6 +83,14 @@ func (p *Proxy) change(f func()) {
 	p.changed = make(chan struct{})
 }
 
+// look runs f under the lock. The channel is closed at the next change.
+func (p *Proxy) look(f func()) (changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	return p.changed
+}
+
 // accept serves the connections of a listener until unlisten. It needs mu, except in New.
 func (p *Proxy) accept(l net.Listener) {
 	p.listener = l
@@ -91,7 +101,7 @@ func (p *Proxy) accept(l net.Listener) {
 					reset(client)
 					return
 				}
-				p.accepted++
+				p.Accepted.Add(1)
 				c := &ProxyConn{proxy: p, client: client, done: make(chan struct{}), fault: p.fault, sent: map[string]bool{}}
 				p.conns = append(p.conns, c)
 				p.work.Go(c.serve)
@@ -138,25 +148,15 @@ func (p *Proxy) verdict(c *ProxyConn, command []string) Verdict {
 	return p.onCommand(c, command)
 }
 
-// Accepted counts all connections so far.
-func (p *Proxy) Accepted() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.accepted
-}
-
 // Open counts connections with an open side.
-func (p *Proxy) Open() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.conns)
+func (p *Proxy) Open() (n int) {
+	p.look(func() { n = len(p.conns) })
+	return n
 }
 
 // Conns returns the connections that match and that the client has not closed, in the order of arrival; nil matches all.
-func (p *Proxy) Conns(match func(*ProxyConn) bool) []*ProxyConn {
-	p.mu.Lock()
-	open := slices.DeleteFunc(slices.Clone(p.conns), func(c *ProxyConn) bool { return c.left })
-	p.mu.Unlock() // match locks for itself
+func (p *Proxy) Conns(match func(*ProxyConn) bool) (open []*ProxyConn) {
+	p.look(func() { open = slices.DeleteFunc(slices.Clone(p.conns), func(c *ProxyConn) bool { return c.left }) })
 	return slices.DeleteFunc(open, func(c *ProxyConn) bool { return match != nil && !match(c) })
 }
 
@@ -176,16 +176,14 @@ func (p *Proxy) Wait(ctx context.Context, match func(*ProxyConn) bool) (first *P
 // Until waits until holds returns true. It calls holds after each change of a connection. If ctx ends first, the error counts them.
 func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 	for {
-		p.mu.Lock()
-		changed := p.changed // before holds, so that no change is missed
-		p.mu.Unlock()
+		changed := p.look(func() {}) // before holds, so that no change is missed
 		if holds() {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("proxy %s: %w; %d connections so far, %d open", p.Addr, ctx.Err(), p.Accepted(), p.Open())
+			return fmt.Errorf("proxy %s: %w; %d connections so far, %d open", p.Addr, ctx.Err(), p.Accepted.Load(), p.Open())
 		}
 	}
 }
@@ -232,9 +230,8 @@ func (p *Proxy) Heal() error {
 
 // Reset cuts all connections as Conn.Reset does.
 func (p *Proxy) Reset() {
-	p.mu.Lock()
-	conns := slices.Clone(p.conns)
-	p.mu.Unlock()
+	var conns []*ProxyConn
+	p.look(func() { conns = slices.Clone(p.conns) })
 	for _, c := range conns {
 		c.Reset()
 	}

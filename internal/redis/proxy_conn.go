@@ -2,7 +2,6 @@ package redis
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"net"
@@ -37,17 +36,15 @@ const inLine = 256
 func (c *ProxyConn) Set(f Fault) { c.proxy.change(func() { c.fault = f }) }
 
 // Sent reports whether the client has sent a command of this name, such as SUBSCRIBE.
-func (c *ProxyConn) Sent(name string) bool {
-	c.proxy.mu.Lock()
-	defer c.proxy.mu.Unlock()
-	return c.sent[name]
+func (c *ProxyConn) Sent(name string) (is bool) {
+	c.proxy.look(func() { is = c.sent[name] })
+	return is
 }
 
 // Waiting reports whether the last command has this name and no reply yet: a client blocked in BLPOP is Waiting("BLPOP").
-func (c *ProxyConn) Waiting(name string) bool {
-	c.proxy.mu.Lock()
-	defer c.proxy.mu.Unlock()
-	return c.last == name
+func (c *ProxyConn) Waiting(name string) (is bool) {
+	c.proxy.look(func() { is = c.last == name })
+	return is
 }
 
 // Reset cuts the connection with an RST to both ends, as a firewall does: the client's next read fails with ECONNRESET.
@@ -138,7 +135,7 @@ func (w way) receive() {
 			}
 			w.c.left = w.c.left || w.requests && err != nil
 		})
-		if n > 0 && !w.put(false, w.write(buf[:n])) || err != nil && !w.put(true, func() { w.end(err) }) {
+		if n > 0 && !w.put(false, w.write(buf[:n])) || err != nil && !w.put(true, w.end) {
 			return
 		}
 	}
@@ -195,31 +192,26 @@ func (w way) deliver() {
 	}
 }
 
-// end closes the other side: after the server has read all if the client has closed, at once if the server has.
-func (w way) end(err error) {
-	half, ok := w.to.(interface{ CloseWrite() error })
-	switch {
-	case w.requests && ok:
+// end closes the other side: of a server once it has read all.
+func (w way) end() {
+	if half, ok := w.to.(interface{ CloseWrite() error }); ok && w.requests {
 		_ = half.CloseWrite()
-	case w.requests || errors.Is(err, io.EOF):
-		_ = w.to.Close()
-	default:
-		reset(w.to)
+		return
 	}
+	_ = w.to.Close()
 }
 
 // hold waits as long as the fault has a chunk wait. It returns false if the connection ends first.
 func (w way) hold(since time.Time) bool {
 	for {
-		w.c.proxy.mu.Lock()
-		f, changed := w.c.fault, w.c.proxy.changed
-		w.c.proxy.mu.Unlock()
-		wait := time.Duration(0)
+		var f Fault
+		changed := w.c.proxy.look(func() { f = w.c.fault })
+		wait := time.Until(since.Add(f.Delay))
 		switch {
 		case f.Stall:
 			wait = math.MaxInt64
-		case !w.requests:
-			wait = time.Until(since.Add(f.Delay))
+		case w.requests:
+			wait = 0
 		}
 		if wait <= 0 {
 			return true

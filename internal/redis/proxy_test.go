@@ -128,7 +128,7 @@ func TestProxyStalls(t *testing.T) {
 	p.Set(redis.Fault{Stall: true})
 	later := dial(t, p)
 	later.send("PING")
-	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() == 3 }))
+	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() == 3 }))
 	one.Set(redis.Fault{})
 	a.reads(":2\r\n")
 	later.readsNothing() // a later connection, too
@@ -147,7 +147,7 @@ func TestProxyResets(t *testing.T) {
 	require.NoError(t, p.Until(ctx, func() bool { return p.Open() == 0 }))
 	b := dial(t, p)
 	b.ping()
-	require.Equal(t, 2, p.Accepted())
+	require.EqualValues(t, 2, p.Accepted.Load())
 	p.Close()
 	_, err = b.read(5 * time.Second)
 	require.ErrorIs(t, err, syscall.ECONNRESET)
@@ -250,11 +250,11 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 		func() { p.Set(redis.Fault{Delay: time.Millisecond}) }, func() { p.Set(redis.Fault{Stall: true}) },
 		p.Reset, p.Refuse, p.Reset,
 	} {
-		before := p.Accepted()
+		before := p.Accepted.Load()
 		fault()
 		require.NoError(t, p.Heal())
 		p.Reset()
-		require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() > before && len(p.Conns(sent("INCR"))) > 0 }))
+		require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() > before && len(p.Conns(sent("INCR"))) > 0 }))
 	}
 	close(stop)
 	work.Wait()

@@ -189,6 +189,9 @@ func TestExternalRefusals(t *testing.T) {
 		s, err := redis.Start(t.Context(), "redis+cluster://"+closed+","+node.Addr, nil)
 		require.NoError(t, err)
 		require.Equal(t, node.Addr, s.Addr, "the node that answered is named")
+		c, err := redis.Dial(t.Context(), s.URL(), []string{"ECHO", "mark"})
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
 	})
 }
 
