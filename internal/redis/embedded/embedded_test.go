@@ -227,7 +227,7 @@ func TestRefusesByName(t *testing.T) {
 	}
 	require.Equal(t, "+OK -ERR the embedded server has no XADD", c.do("MULTI")+" "+c.do("xadd", "s", "*", "a", "1"))
 	require.Equal(t, "-EXECABORT Transaction discarded because of previous errors.", c.do("EXEC"))
-	require.Equal(t, "-ERR the embedded server has no scripts with a first line #!", c.do("EVAL", "#!lua\nreturn 1", "0"))
+	require.Equal(t, "-ERR the embedded server has no first line #! of scripts", c.do("EVAL", "#!lua\nreturn 1", "0"))
 	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
 	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
 	c.do("ZADD", "z", "1", "a") // of which miniredis panics at a cursor below 0

@@ -101,7 +101,7 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 	}
 	program, known := compiled.Load(text)
 	if strings.HasPrefix(text, "#!") {
-		return nil, fmt.Errorf("ERR the embedded server has no scripts with a first line #!")
+		return nil, fmt.Errorf("ERR the embedded server has no first line #! of scripts")
 	} else if !known {
 		parsed, err := parse.Parse(strings.NewReader(forLimit.ReplaceAllString(text, "${1}tonumber($2)")), chunk)
 		if err == nil {
