@@ -1,8 +1,6 @@
 package scripts_test
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // lease runs the scripts of leases on the bundle's queue.
@@ -152,21 +149,6 @@ func TestALeaseIsNotShorter(t *testing.T) {
 		require.GreaterOrEqual(t, l.redis.Time(l.ctx).Val().Sub(from), ms*time.Millisecond)
 		require.Equal(t, []any{int64(1)}, l.settle("ack", "", again...))
 	}
-}
-
-func TestScripts(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, s := range scripts.All() {
-		names = append(names, s.Name)
-		sum := sha1.Sum([]byte(s.Body))
-		require.Equal(t, hex.EncodeToString(sum[:]), s.SHA1)
-		_, redisson := wire.ScriptBySHA1(s.SHA1)
-		require.False(t, redisson)
-	}
-	require.Equal(t, []string{
-		"transfer", "survey", "unlist", "find", "cancel", "guard", "take", "settle", "dead",
-	}, names)
 }
 
 // A user who may run Redisson's scripts should need few rights more, and a server
