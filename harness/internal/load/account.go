@@ -8,48 +8,40 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// account says what became of the messages of a run of a plan that began at start. The kill of a member of its fleet is
-// an event too.
-func account(p plan.Plan, start time.Time, messages []Message, events []Event) *run.Faults {
-	f := &run.Faults{Events: []run.FaultEvent{}}
-	events = slices.Clone(events)
-	for _, m := range p.Fleet {
+// account says what became of the messages, which have records. The kill of a member of the fleet is an event too.
+func (p *phase) account(events []Event) *run.Faults {
+	f := &run.Faults{
+		Events: []run.FaultEvent{}, Offered: p.offersBegun(), Acknowledged: p.accepted,
+		Duplicate: p.counts.Duplicate, Early: p.counts.Early, EarlyBeyond: p.counts.Early,
+	}
+	for _, m := range p.plan.Fleet {
 		if m.Kill {
-			at := start.Add(m.To)
+			at := p.start.Add(m.To)
 			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: m.To}, From: at, To: at, takes: m.Takes})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
-	var lost []Message
-	for _, m := range messages {
-		if m.Sent != 0 {
-			f.Offered++
-		}
-		f.Duplicate += m.Again
-		if m.Came != 0 && early(m) {
-			f.Early, f.EarlyBeyond = f.Early+1, f.EarlyBeyond+1
-		}
+	var lost []int
+	for i, s := range p.state {
 		switch {
-		case m.Answered != 0 && !m.Failed:
-			f.Acknowledged++
-			if m.Came == 0 && !m.Pending {
-				f.Lost++
-				lost = append(lost, m)
+		case s&confirmed != 0:
+			if s&(delivered|held) == 0 {
+				lost = append(lost, i)
 			}
-		case m.Refused:
+		case p.records[i].refused:
 			f.Refused++
-		case m.Sent != 0:
+		case s&tried != 0:
 			f.Uncertain++
-			if m.Came != 0 {
+			if s&delivered != 0 {
 				f.UncertainCame++
 			}
 		}
 	}
-	f.LostBeyond = lostBeyond(p, events, messages, lost)
+	f.Lost, f.LostBeyond = int64(len(lost)), p.lostBeyond(events, lost)
 	for _, e := range events {
 		d := run.FaultEvent{
-			Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()), ResumedNs: resumed(messages, e.To),
-			From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
+			Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()), ResumedNs: p.resumed(e.To.UnixNano()),
+			From: e.From.Sub(p.start).Seconds(), To: e.To.Sub(p.start).Seconds(),
 		}
 		if e.Err != nil {
 			d.Error = e.Err.Error()
@@ -59,34 +51,14 @@ func account(p plan.Plan, start time.Time, messages []Message, events []Event) *
 	return f
 }
 
-// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for steps that did not happen.
-type Message struct {
-	// Due is its due instant.
-	Due int64
-	// Sent is the instant before its offer, Answered the instant of the answer, which Failed says was an error, and Refused
-	// one which says that nothing was queued. An offer without an answer was cancelled, or its process was killed.
-	Sent, Answered  int64
-	Failed, Refused bool
-	// Came is the first delivery; Again counts the later ones.
-	Came, Again int64
-	// Pending says that it is still held at the end.
-	Pending bool
-}
-
-func early(m Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
-
 // afterwards is for how long after its end a fault may show: the server still carries out a command.
 const afterwards = time.Second
 
 // resumed is how long after an instant the next message was on time; nil if no message was.
-func resumed(messages []Message, ended time.Time) *int64 {
-	var first *int64
-	for _, m := range messages {
-		after := m.Came - ended.UnixNano()
-		if m.Came == 0 || after < 0 || m.Came-m.Due > int64(run.OnTime) || early(m) {
-			continue
-		}
-		if first == nil || after < *first {
+func (p *phase) resumed(ended int64) (first *int64) {
+	for i, r := range p.records {
+		after, late := r.came-ended, r.came-p.due[i]
+		if r.came != 0 && after >= 0 && late <= int64(run.OnTime) && late >= -int64(run.EarlyTolerance) && (first == nil || after < *first) {
 			first = &after
 		}
 	}
@@ -94,15 +66,16 @@ func resumed(messages []Message, ended time.Time) *int64 {
 }
 
 // lostBeyond is how many lost messages no event accounts for. What exceeds one event's share counts for the next event.
-func lostBeyond(p plan.Plan, events []Event, messages, lost []Message) (beyond int64) {
+func (p *phase) lostBeyond(events []Event, lost []int) (beyond int64) {
 	for _, e := range events {
-		lost = slices.DeleteFunc(lost, func(m Message) bool {
-			before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
-			return before && m.Answered <= e.To.UnixNano()
+		lost = slices.DeleteFunc(lost, func(i int) bool {
+			answered := p.records[i].answered
+			before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && answered >= e.From.UnixNano()-int64(time.Second)
+			return before && answered <= e.To.UnixNano()
 		})
 	}
 	for _, e := range events {
-		most := int64(p.Consumers) // takes that it may have interrupted
+		most := int64(p.plan.Consumers) // takes that it may have interrupted
 		switch {
 		case e.loss() == plan.NoLoss:
 			continue
@@ -112,15 +85,15 @@ func lostBeyond(p plan.Plan, events []Event, messages, lost []Message) (beyond i
 		// Messages arrive by their due times: one that is older than all later ones was on its way before.
 		since := e.From.Add(-afterwards).UnixNano()
 		oldest := since
-		for _, m := range messages {
-			if m.Came >= since {
-				oldest = min(oldest, m.Due)
+		for i, r := range p.records {
+			if r.came >= since {
+				oldest = min(oldest, p.due[i])
 			}
 		}
 		left := len(lost)
-		lost = slices.DeleteFunc(lost, func(m Message) bool {
+		lost = slices.DeleteFunc(lost, func(i int) bool {
 			// A take that was under way may be carried out after the connection broke.
-			return most > 0 && m.Due >= oldest && m.Due <= e.To.Add(afterwards).UnixNano()
+			return most > 0 && p.due[i] >= oldest && p.due[i] <= e.To.Add(afterwards).UnixNano()
 		})
 		beyond = max(beyond+int64(left-len(lost))-most, 0)
 	}

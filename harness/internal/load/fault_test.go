@@ -299,8 +299,8 @@ func randomHistory(rng *rand.Rand, item program.Item) (h history) {
 	return h
 }
 
-// The collector agrees with a naive count over any history.
-func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
+// A phase agrees with a naive count over any history.
+func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 41))
@@ -310,8 +310,8 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 		p.Cancel = plan.Cancel{Share: rng.Float64() / 2}
 		p.Fleet = plan.Instances(1 + rng.IntN(3))
 		e := newEngine(Options{Plan: p})
-		c := e.newCollector(plan.Measured, time.Unix(1000, 0))
-		end := c.start + int64(8*time.Second)
+		c := e.newPhase(plan.Measured, time.Unix(1000, 0))
+		end := c.startNs + int64(8*time.Second)
 
 		all := make([]history, c.n)
 		var order []int64
@@ -341,7 +341,7 @@ func TestTheCollectorCountsAsANaiveCountDoes(t *testing.T) {
 }
 
 // requireNaive counts again, each figure by its definition.
-func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told []program.Sample) {
+func requireNaive(t *testing.T, seed uint64, c *phase, all []history, told []program.Sample) {
 	t.Helper()
 	var want run.Counts
 	var offers run.Offers
@@ -355,8 +355,8 @@ func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told [
 				lag := s.A - c.item(int64(i)).At
 				rtts, lags = append(rtts, s.B-s.A), append(lags, lag)
 				switch {
-				case lag <= c.maxLag:
-				case lag-int64(s.Waited)*1000 <= c.maxLag:
+				case lag <= int64(plan.DefaultMaxScheduleLag):
+				case lag-int64(s.Waited)*1000 <= int64(plan.DefaultMaxScheduleLag):
 					offers.LateForSystem++
 				default:
 					offers.LateForTool++

@@ -165,35 +165,35 @@ type second struct {
 }
 
 // second is the second of an instant, or the oldest that is not closed.
-func (c *collector) second(at int64) *second {
-	k := max((at-c.start)/int64(time.Second), c.closed)
-	s := c.seconds[k]
+func (p *phase) second(at int64) *second {
+	k := max((at-p.startNs)/int64(time.Second), p.closed)
+	s := p.seconds[k]
 	if s == nil {
 		s = &second{h: run.NewHistograms()}
-		c.seconds[k] = s
+		p.seconds[k] = s
 	}
 	return s
 }
 
 // close closes the seconds that ended before an instant, Unix ns; with last all that there is.
-func (c *collector) close(now int64, last bool) (all []*second) {
-	elapsed := now - c.start
-	for k := c.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(c.seconds) > 0 || k == 0); k++ {
-		s := c.second(c.start + k*int64(time.Second))
-		delete(c.seconds, k)
+func (p *phase) close(now int64, last bool) (all []*second) {
+	elapsed := now - p.startNs
+	for k := p.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(p.seconds) > 0 || k == 0); k++ {
+		s := p.second(p.startNs + k*int64(time.Second))
+		delete(p.seconds, k)
 		s.Second = float64(k + 1)
-		if last && len(c.seconds) == 0 {
+		if last && len(p.seconds) == 0 {
 			s.Second = min(s.Second, max(float64(elapsed)/1e9, float64(k)))
 		}
-		c.pending += s.Pending
+		p.pending += s.Pending
 		late, past := s.h.Lateness, s.h.PastDue
-		s.Pending, s.Inversions = max(c.pending, 0), c.order.add(s.arrivals)
+		s.Pending, s.Inversions = max(p.pending, 0), p.order.add(s.arrivals)
 		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
 		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
-		c.intervals = append(c.intervals, s.Interval)
-		c.histograms.Add(s.h)
-		c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
-		c.closed = k + 1
+		p.intervals = append(p.intervals, s.Interval)
+		p.histograms.Add(s.h)
+		p.log.Add(instant(p.startNs+k*int64(time.Second)), instant(p.startNs+int64(s.Second*1e9)), late)
+		p.closed = k + 1
 		all = append(all, s)
 	}
 	return all

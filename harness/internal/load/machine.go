@@ -14,6 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -84,7 +85,7 @@ func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3
 		out.ProgramUsage = one
 	}
 	out.Machine = &run.Machine{Hiccups: meter.seen()}
-	meter.spread(out.Intervals, p.collector.start)
+	meter.spread(out.Intervals, p.startNs)
 	p.sortLatest()
 	latest := p.latest[:min(int64(len(p.latest)), max(out.Counts.Delivered/100, 1))]
 	out.Machine.Late = &run.LateMessages{Messages: int64(len(latest)), InHiccups: meter.heldUp(latest)}
@@ -137,11 +138,11 @@ type span struct{ from, to int64 }
 func (s span) length() int64 { return s.to - s.from }
 
 // keeps is how many of the latest deliveries a phase keeps: a hundredth of its messages, for quantiles up to p99, within bounds.
-func (c *collector) keeps() int { return int(min(max(c.n/100, 1000), 10_000)) }
+func (p *phase) keeps() int { return int(min(max(p.n/100, 1000), 10_000)) }
 
-func (c *collector) sortLatest() {
-	slices.SortFunc(c.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
-	c.latest = c.latest[:min(len(c.latest), c.keeps())]
+func (p *phase) sortLatest() {
+	slices.SortFunc(p.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
+	p.latest = p.latest[:min(len(p.latest), p.keeps())]
 }
 
 // mostLate bounds the samples kept to separate the machine's lateness from the tool's.
@@ -149,15 +150,15 @@ const mostLate = 100_000
 
 // late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
 // machine's part is found out at the end.
-func (c *collector) late(intended, lag, waited int64) {
-	switch {
-	case lag <= c.maxLag:
-	case lag-waited <= c.maxLag:
-		c.offers.LateForSystem++
+func (p *phase) late(intended, lag, waited int64) {
+	switch most := int64(cmp.Or(p.plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)); {
+	case lag <= most:
+	case lag-waited <= most:
+		p.offers.LateForSystem++
 	default:
-		c.offers.LateForTool++
-		if len(c.lateByTool) < mostLate {
-			c.lateByTool = append(c.lateByTool, span{intended, intended + lag - waited})
+		p.offers.LateForTool++
+		if len(p.lateByTool) < mostLate {
+			p.lateByTool = append(p.lateByTool, span{intended, intended + lag - waited})
 		}
 	}
 }

@@ -7,28 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
-
-// phase is a phase of a run under way. The engine's lock guards what changes.
-type phase struct {
-	*collector
-	which plan.Phase
-	start time.Time
-	each  func(*second) // of each second, once it is over
-
-	next       int64 // the first message that was not handed out
-	stopped    bool
-	lastChange time.Time // when a member has begun last
-
-	over chan struct{}
-	work sync.WaitGroup
-}
 
 const (
 	// lead is how long before its instant an item is with its agent.
@@ -42,7 +26,8 @@ const (
 
 // begin starts a phase: its items go out, and its seconds are closed.
 func (e *engine) begin(which plan.Phase, start time.Time, each func(*second)) *phase {
-	p := &phase{which: which, start: start, each: each, collector: e.newCollector(which, start), over: make(chan struct{})}
+	p := e.newPhase(which, start)
+	p.each = each
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()

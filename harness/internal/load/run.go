@@ -2,7 +2,7 @@
 //
 // The coordinator, an engine, knows the plan and counts. Agents are next to an implementation: in a child process, on
 // another host, in a test. The engine hands them items two seconds ahead of their instants; they offer and take, and report a
-// sample for each step; the collector counts the samples, and the run document has the counts.
+// sample for each step; a phase counts the samples, and the run document has the counts.
 //
 // The load is open. Nothing that is measured waits for anything else that is: a slow offer delays neither other producers nor
 // the intended instants that follow, and its delay shows as schedule lag and response time, never as lateness.
@@ -272,7 +272,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes, out.Log = e.faults, e.notes, p.log
 	if e.accounts() {
-		out.Faults = account(e.Plan, start, p.messages, events)
+		out.Faults = p.account(events)
 	}
 	e.final = out
 	return out, nil

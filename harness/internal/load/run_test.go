@@ -363,26 +363,41 @@ func event(f plan.Fault, from, to int64) Event {
 	return Event{Fault: f, From: time.Unix(0, at(from)), To: time.Unix(0, at(to))}
 }
 
-func TestMessagesAreAccountedFor(t *testing.T) {
-	start := time.Unix(0, at(0))
-	messages := []Message{
-		{}, // never offered
-		{Due: at(500), Sent: at(10), Answered: at(11), Came: at(501)},
-		{Due: at(600), Sent: at(20), Answered: at(21), Came: at(601), Again: 2},
-		{Due: at(700), Sent: at(30), Answered: at(31), Failed: true},
-		{Due: at(700), Sent: at(31), Answered: at(32), Failed: true, Refused: true},
-		{Due: at(800), Sent: at(40), Answered: at(41), Failed: true, Came: at(5000)}, // too late to show anything
-		{Due: at(900), Sent: at(50), Came: at(2250)},
-		{Due: at(2300), Sent: at(60), Answered: at(61), Came: at(2399)}, // on time
-		{Due: at(1000), Sent: at(70), Answered: at(71), Pending: true},
-		{Due: at(1100), Sent: at(80), Answered: at(81)},
-		{Due: at(9000), Sent: at(90), Answered: at(91)},
-		{Due: at(2210), Sent: at(92), Answered: at(93), Came: at(2208)}, // early, which says nothing of the recovery
+// broken is a phase of these messages, in which something broke: of a plan with its consumers and fleet.
+func broken(p plan.Plan, messages ...message) *phase {
+	c := &phase{plan: p, start: time.Unix(1000, 0)}
+	for _, m := range messages {
+		c.state, c.due, c.records = append(c.state, m.state), append(c.due, m.due), append(c.records, m.record)
 	}
+	return c
+}
+
+type message struct {
+	state byte
+	due   int64
+	record
+}
+
+func TestMessagesAreAccountedFor(t *testing.T) {
+	const failed, accepted = tried | answered, tried | answered | confirmed
+	c := broken(plan.Plan{Consumers: 1},
+		message{}, // never offered
+		message{accepted | delivered, at(500), record{at(11), at(501), false}},
+		message{accepted | delivered, at(600), record{at(21), at(601), false}},
+		message{failed, at(700), record{at(31), 0, false}},
+		message{failed, at(700), record{at(32), 0, true}},
+		message{failed | delivered, at(800), record{at(41), at(5000), false}}, // too late to show anything
+		message{tried | delivered, at(900), record{0, at(2250), false}},
+		message{accepted | delivered, at(2300), record{at(61), at(2399), false}}, // on time
+		message{accepted | held, at(1000), record{at(71), 0, false}},
+		message{accepted, at(1100), record{at(81), 0, false}},
+		message{accepted, at(9000), record{at(91), 0, false}},
+		message{accepted | delivered, at(2210), record{at(93), at(2208), false}}, // early, which says nothing of the recovery
+	)
+	c.accepted, c.failed, c.unanswered, c.counts = 7, 3, 1, run.Counts{Duplicate: 2, Early: 1}
 	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
 	stall.Times = 3
 	after := event(plan.Fault{Kind: "cut"}, 6000, 6000)
-	got := account(plan.Plan{Consumers: 1}, start, messages, []Event{stall, after})
 	resumed := int64(399 * time.Millisecond)
 	require.Equal(t, &run.Faults{
 		Offered: 11, Acknowledged: 7, Refused: 1, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2, Early: 1, EarlyBeyond: 1,
@@ -390,17 +405,17 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 			{Kind: "stall", Text: "stall at 0s for 1s", From: 1, To: 2, Times: 3, MayLose: "nothing", ResumedNs: &resumed},
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
 		},
-	}, got)
-	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}}
+	}, c.account([]Event{stall, after}))
+	c.plan.Fleet = []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}
 	require.Equal(t, []run.FaultEvent{
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
-	}, account(killed, start, messages, nil).Events)
+	}, c.account(nil).Events)
 }
 
 // A fault accounts for no more losses than it may cause.
 func TestLossesBeyondWhatMayBe(t *testing.T) {
-	lost := func(answered, due int64) Message {
-		return Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
+	lost := func(answered, due int64) message {
+		return message{confirmed, at(due), record{answered: at(answered)}}
 	}
 	kill := func(aof string) Event {
 		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
@@ -409,25 +424,25 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 	takes.Times = 3
 	for name, tc := range map[string]struct {
 		events   []Event
-		messages []Message
+		messages []message
 		beyond   int64
 	}{
-		"nothing broke":          {nil, []Message{lost(100, 200)}, 1},
-		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []Message{lost(100, 200)}, 1},
-		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
-		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3999)}, 1},
-		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
-		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []Message{lost(1, 5000)}, 1},
-		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []Message{lost(1, 6001)}, 1},
-		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
-		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
-		"as often as it was":     {[]Event{takes}, []Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
-		"always":                 {[]Event{kill("always")}, []Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
-		"once a second":          {[]Event{kill("everysec")}, []Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
-		"without a file":         {[]Event{kill("off")}, []Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
-		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []Message{lost(1, 9000), lost(5002, 9000)}, 1},
+		"nothing broke":          {nil, []message{lost(100, 200)}, 1},
+		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3000), {confirmed | delivered, at(2999), record{at(2), at(4500), false}}}, 0},
+		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []message{lost(1, 5000)}, 1},
+		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 6001)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"as often as it was":     {[]Event{takes}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
+		"always":                 {[]Event{kill("always")}, []message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
+		"once a second":          {[]Event{kill("everysec")}, []message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
+		"without a file":         {[]Event{kill("off")}, []message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
+		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []message{lost(1, 9000), lost(5002, 9000)}, 1},
 	} {
-		require.Equal(t, tc.beyond, account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), tc.messages, tc.events).LostBeyond, name)
+		require.Equal(t, tc.beyond, broken(plan.Plan{Consumers: 2}, tc.messages...).account(tc.events).LostBeyond, name)
 	}
 }
 

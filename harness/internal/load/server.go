@@ -170,8 +170,8 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			}
 			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
 				when := "before the load began"
-				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.collector.start {
-					when = fmt.Sprintf("%.1fs after the load began", float64(max(e.epoch.Wall(answered), p.lastCame)-p.collector.start)/1e9)
+				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.startNs {
+					when = fmt.Sprintf("%.1fs after the load began", float64(max(e.epoch.Wall(answered), p.lastCame)-p.startNs)/1e9)
 				}
 				e.serverGone = fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)
