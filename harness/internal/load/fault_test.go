@@ -242,12 +242,6 @@ func TestCPUTimesReadsProcStat(t *testing.T) {
 	}
 }
 
-func FuzzCPUTimes(f *testing.F) {
-	f.Add("cpu  100 2 30 400 5 6 7 80 9 1\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
-	f.Add("cpu -1 9223372036854775807 9223372036854775807 4 5 6 7 8")
-	f.Fuzz(func(_ *testing.T, stat string) { _ = parseCPUTimes(stat) })
-}
-
 // history is the fate of one message, as the naive count keeps it.
 type history struct {
 	samples []program.Sample // in the order in which the agent reports them
