@@ -34,8 +34,7 @@ const (
 // redis-list is the message queue of section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp list, LREM
 // acknowledges it there. A LIST has no delay. The due time, Unix ms, goes in front of the value, and the process that popped the
 // oldest message waits for that, while the message stays in the temp list. Nothing is lost when the process dies, but messages arrive
-// in the order of the offers: a short delay behind a long one is late. A message cannot be cancelled: LREM needs the element,
-// with its due time. One message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
+// in the order of the offers: a short delay behind a long one is late. One message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
 //
 // redis-zset is the delay queue of section 3.2: a ZSET ordered by due time, and a script, run every 100 ms, that moves due messages to
 // a temp list; LREM acknowledges. The costs of the design are kept: a message waits for the next run of the script, 50 ms on
@@ -75,20 +74,8 @@ func (d Redis) Open(_ context.Context, redisURL string, names ...string) ([]driv
 		q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan string)}
 		q.ctx, q.stop = context.WithCancel(context.Background())
 		q.pumping.Go(q.pump)
-		if d.zset {
-			return zsetQueue{q}, nil
-		}
 		return q, nil
 	})
-}
-
-// zsetQueue can cancel a message, which a list could do only by a search through all of it.
-type zsetQueue struct{ *redisQueue }
-
-// Remove removes a message that has not been moved to the temp list.
-func (q zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
-	n, err := q.conn.Do(ctx, "ZREM", q.source, value).Int64()
-	return n > 0, err
 }
 
 // redisQueue keeps the elements that it moved in a temp list until a taker has them. Take acknowledges just before it returns, for a
@@ -181,19 +168,6 @@ func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 		return nil, ctx.Err()
 	case <-q.ctx.Done():
 		return nil, driver.ErrClosed
-	}
-}
-
-// Poll takes a message if the pump has one.
-func (q *redisQueue) Poll(ctx context.Context) ([]byte, bool, error) {
-	if q.ctx.Err() != nil {
-		return nil, false, driver.ErrClosed
-	}
-	select {
-	case element := <-q.ready:
-		return q.acknowledge(ctx, element), true, nil
-	default:
-		return nil, false, ctx.Err()
 	}
 }
 
