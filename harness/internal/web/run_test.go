@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,11 +56,6 @@ func watch(t *testing.T, out string, args ...string) *watched {
 	return w
 }
 
-// deliveredBy is JavaScript for what a side has delivered.
-func deliveredBy(side int) string {
-	return fmt.Sprintf(`document.querySelectorAll("#counts tbody tr")[%d]?.cells[[...document.querySelectorAll("#counts th")].findIndex((h) => h.innerText === "delivered")].innerText`, side)
-}
-
 // Of several variants the page says which one runs and how the others stand, and in the end what stderr and the stored
 // page of all say; those that never ran are named.
 func TestVariantsAreWatched(t *testing.T) {
@@ -99,27 +93,6 @@ variants:
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered, "it drained")
-}
-
-// Of runs at the same time the page shows each, and stops all.
-func TestSidesAreWatchedBesideEachOther(t *testing.T) {
-	t.Parallel()
-	out := filepath.Join(t.TempDir(), "out")
-	b := watch(t, out, "--beside", "--redis", "embedded", "--driver", "dq", "--driver", "dq:3.16.6",
-		"--rate", "100/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s", "--producers", "2", "--consumers", "1")
-	b.await(`document.getElementById("tag").textContent === "running" && Number(` + deliveredBy(0) + `) > 0 && Number(` + deliveredBy(1) + `) > 0`)
-	require.Regexp(t, `^Run 1 of 1\. dq:4\.7\.0: Running: \d+ of 60000 messages offered, .* dq:3\.16\.6: Running: \d+ of 60000 messages offered`,
-		eval[string](b.browser, verdict))
-	require.Equal(t, []string{"dq:4.7.0", "dq:3.16.6"}, eval[[]string](b.browser, `[...document.querySelectorAll("#counts tbody td:first-child")].map(e => e.innerText)`))
-	b.fitsAt(400)
-	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("stop").click()`))
-	<-b.ended // its verdict is the machine's
-	for side, folder := range []string{"dq", "dq-3.16.6"} {
-		r, err := run.ReadFile(filepath.Join(out, folder, "1", run.File))
-		require.NoError(t, err)
-		require.True(t, r.Interrupted)
-		b.await(fmt.Sprintf("%s === %q", deliveredBy(side), strconv.FormatInt(r.Counts.Delivered, 10)))
-	}
 }
 
 // The pages of verify and analyze are drawn and sorted, and fit, as pages of runs do.
