@@ -99,11 +99,3 @@ func TestCaseReleases(t *testing.T) {
 		}
 	}
 }
-
-func TestReturnsNullIsAnExpectation(t *testing.T) {
-	cases, err := Parse("a.yaml", []byte(smallest+"        returns: null\n"))
-	require.NoError(t, err)
-	step := cases[0].Steps[0]
-	require.NoError(t, step.judge(answer{result: []byte("null")}))
-	require.ErrorContains(t, step.judge(answer{result: []byte("3")}), "expected the result null, got 3")
-}

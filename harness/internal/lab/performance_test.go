@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -257,30 +255,4 @@ func short(v float64) string {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	return text.Count(int64(math.Round(v)))
-}
-
-// Each figure of the table is one that a benchmark of dq reports, or a run has.
-func TestFiguresAreReported(t *testing.T) {
-	benchmarks, err := os.ReadFile("../../../dq/bench_test.go")
-	require.NoError(t, err)
-	for _, r := range claimed() {
-		figures := []string{}
-		for _, found := range named.FindAllString(r.dq+r.other, -1) {
-			figures = append(figures, found[1:len(found)-1])
-		}
-		for _, a := range r.aims {
-			figure, _, _ := strings.Cut(strings.ReplaceAll(a, " >= ", " <= "), " <= ")
-			figures = append(figures, strings.Split(figure, " : ")...)
-		}
-		for _, figure := range figures {
-			words := strings.Fields(figure)
-			if len(words) == 3 { // of a run
-				require.Contains(t, []string{"dq", "redisson", "faithful"}, words[1])
-				continue
-			}
-			name, _, _ := strings.Cut(words[0], "/")
-			require.Contains(t, string(benchmarks), "func Benchmark"+name+"(", figure)
-			require.Contains(t, string(benchmarks), strings.TrimPrefix(strings.TrimPrefix(words[1], "auto"), "exact")+`"`, figure)
-		}
-	}
 }

@@ -54,17 +54,13 @@ func (s *session) recording(t *testing.T) *trace.Recording {
 	for range 3 {
 		s.client("BLPOP", "orders", "0")
 	}
-	rec, err := trace.Read([]byte(s.String()), fmt.Sprintf("seed%d", s.seed))
+	var text strings.Builder
+	for _, l := range s.lines {
+		fmt.Fprintln(&text, l)
+	}
+	rec, err := trace.Read([]byte(text.String()), fmt.Sprintf("seed%d", s.seed))
 	require.NoError(t, err)
 	return rec
-}
-
-func (s *session) String() string {
-	var b strings.Builder
-	for _, l := range s.lines {
-		fmt.Fprintln(&b, l)
-	}
-	return b.String()
 }
 
 func (s *session) ms() int64 { return s.clock / 1000 }

@@ -53,12 +53,6 @@ func TestSameBehaviourRecordedTwice(t *testing.T) {
 	}
 }
 
-func TestReleasesThatDifferOnTheWire(t *testing.T) {
-	f := diff(t, (&session{release: oldRelease}).recording(t), (&session{release: newRelease}).recording(t))
-	require.NotNil(t, f)
-	require.Contains(t, f.Meaning, "call 1 of the transfer task of \"orders\" is EVAL transfer-v1 on the left and EVALSHA transfer-v2 on the right")
-}
-
 // A member without a value may fit both layouts, if its id ends with 1.
 func TestMembersThatFitBothLayouts(t *testing.T) {
 	one, two := byte(1), byte(2)
@@ -68,8 +62,8 @@ func TestMembersThatFitBothLayouts(t *testing.T) {
 	require.Nil(t, f, "%+v", f)
 }
 
-// Every line counts: it cannot be missing, doubled or moved within its role.
-func TestEveryLineCounts(t *testing.T) {
+// Every line counts: it cannot be missing, doubled or moved within its role. So does every byte, but for times and for ids as a whole.
+func TestEveryLineAndByteCounts(t *testing.T) {
 	for _, release := range []wire.Release{oldRelease, newRelease} {
 		left := (&session{release: release, seed: 1}).recording(t)
 		right := (&session{release: release, seed: 2}).recording(t)
@@ -91,19 +85,7 @@ func TestEveryLineCounts(t *testing.T) {
 				moved[i], moved[next] = moved[next], moved[i]
 				require.NotNil(t, diff(t, left, withLines(right, moved)), "moved: %s", l)
 			}
-		}
-	}
-}
 
-// Every byte counts, but for times and for ids as a whole.
-func TestEveryByteCounts(t *testing.T) {
-	for _, release := range []wire.Release{oldRelease, newRelease} {
-		left := (&session{release: release, seed: 1}).recording(t)
-		right := (&session{release: release, seed: 2}).recording(t)
-		for i, l := range right.Lines {
-			if l.Name() == "ping" {
-				continue
-			}
 			call := trace.Group(right.Lines[i : i+1])[0]
 			for j, arg := range l.Args {
 				if isTimeOrRandom(call, j) {
@@ -154,6 +136,7 @@ func TestWhatADifferenceMeans(t *testing.T) {
 		{"limit", replace(transfer, "100", "101"), "moves at most 100 members on the left and 101 on the right"},
 		{"delay", replace(offer, due, due[:9]+"9999"), "inside EVALSHA offer-v2, command 1 is different"},
 		{"case", replace(indexOf("BLPOP"), "BLPOP", "blpop"), "is BLPOP on the left and blpop on the right"},
+		{"release", (&session{release: oldRelease}).recording(t), "call 1 of the transfer task of \"orders\" is EVALSHA transfer-v2 on the left and EVAL transfer-v1 on the right"},
 		{"a take too many", withLines(right, append(slices.Clone(right.Lines), right.Lines[indexOf("BLPOP")])),
 			`call 5 of the consumer of "orders" is only on the right: BLPOP`},
 	}
@@ -317,44 +300,22 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
+// A call is an offer or a transfer only with all of its arguments; the comparisons of sessions show what else it says.
 func TestWhatACallSays(t *testing.T) {
 	offer, _ := newRelease.Script(wire.ScriptOffer)
-	transfer, _ := newRelease.Script(wire.ScriptTransfer)
-	offered := []string{"4", names.Destination, names.TimeoutSet, names.Pending, names.Channel, "1000", "12345678", "v"}
+	keys := []string{"4", names.Destination, names.TimeoutSet, names.Pending, names.Channel}
 	call := func(args ...string) trace.Call {
 		return trace.Group([]trace.Line{{Peer: "127.0.0.1:1", Args: args}})[0]
 	}
-
-	c := call(append([]string{"EVAL", offer.Body}, offered...)...)
-	require.Equal(t, "offer-v2", c.Script.Name())
-	require.Equal(t, offer.Body, c.Body)
-	require.Equal(t, offer.SHA1, c.BodySHA1)
+	c := call(append([]string{"evalsha", strings.ToUpper(offer.SHA1)}, append(keys, "1000", "12345678", "v")...)...)
 	require.Equal(t, &trace.Offer{Names: names, Layout: wire.LayoutBc0Lc0, Due: 1000, Random: "12345678", Value: "v"}, c.Offer)
-	require.Nil(t, c.Transfer)
-
-	c = call("evalsha", strings.ToUpper(transfer.SHA1), "3", names.Destination, names.TimeoutSet, names.Pending, "1000", "100")
-	require.Equal(t, transfer.SHA1, c.Script.SHA1)
-	require.Empty(t, c.BodySHA1)
-	require.Equal(t, &trace.Transfer{
-		Names:  wire.Names{Destination: names.Destination, TimeoutSet: names.TimeoutSet, Pending: names.Pending},
-		Layout: wire.LayoutBc0Lc0, Now: 1000, Limit: 100,
-	}, c.Transfer)
-	require.Nil(t, c.Offer)
-
+	c = call(append([]string{"EVALSHA", offer.SHA1}, append(keys, "soon", "12345678", "v")...)...)
+	require.Equal(t, "offer-v2", c.Script.Name())
+	require.Nil(t, c.Offer, "its due time is no number")
 	c = call("SCRIPT", "LOAD", offer.Body)
 	require.Nil(t, c.Script, "nothing is called")
 	require.Equal(t, offer.SHA1, c.BodySHA1)
-
-	c = call("EVAL", "return 1", "1", "key", "arg")
-	require.Equal(t, &trace.Script{SHA1: c.BodySHA1, Keys: []string{"key"}, Args: []string{"arg"}}, c.Script)
-	require.Equal(t, c.BodySHA1, c.Script.Name(), "no Redisson sends it")
-
 	require.Nil(t, call("EVAL", offer.Body, "5", "too", "few", "keys").Script)
-	require.Nil(t, call("GET", "orders", "1").Script)
-	offered[5] = "soon"
-	c = call(append([]string{"EVALSHA", offer.SHA1}, offered...)...)
-	require.Equal(t, "offer-v2", c.Script.Name())
-	require.Nil(t, c.Offer, "its due time is no number")
 }
 
 // A Scanner finds, line by line, the calls that Group finds in all of them.
