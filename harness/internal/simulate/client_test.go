@@ -51,6 +51,7 @@ type client struct {
 	patient  time.Duration // for how long it offers again
 	busy     int           // handlers; the world's lock guards what follows
 	free     time.Time     // since when another has a place
+	full     time.Time     // since when none has, if none has
 	began    time.Time
 	ceased   time.Time            // when its last Queue that transfers was closed
 	deaf     time.Time            // until when it may hear no announcement
@@ -67,7 +68,7 @@ type client struct {
 func (w *world) start(e Event) {
 	release, how, _ := strings.Cut(e.Text, " ")
 	c := &client{how: how,
-		name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
+		name: e.Client, clock: &skewed{}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1)),
 		handled: map[string]string{}, patient: 5 * time.Second, free: time.Now(), began: time.Now(), shut: map[string]bool{}, open: map[string]time.Time{}, most: e.N,
 	}
 	c.clock.step(e.Span)
@@ -75,7 +76,7 @@ func (w *world) start(e Event) {
 		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
 	})
 	options := []dq.Option{
-		dq.WithRelease(release), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded),
+		dq.WithRelease(release), dq.WithClock(c.clock), dq.WithClockStepDetection(true),
 		dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))), dq.WithObserver(func(event dq.Event) { w.observe(c, event) }),
 	}
 	if c.draw(4) == 0 {
@@ -255,7 +256,7 @@ func (w *world) begun(id string) int {
 func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (end func()) {
 	alone, torn, count := false, false, ""
 	w.server.Exclusive(func() {
-		_, over := w.model.overrun[m.ID]
+		_, over := w.model.overrun[m.Value] // perhaps a dead letter since, and replayed
 		alone, torn, count = w.model.alones[m.ID], w.model.message(m.Value).torn || over, w.model.counts[m.ID]
 	})
 	if w.quiet() && strconv.Itoa(m.Attempt) != count {
@@ -273,6 +274,7 @@ func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (en
 		w.violateLocked("%s has %d handlers at a time, of %d; one alone: %t, %t", c.name, c.busy, c.most, c.alone, alone)
 	}
 	c.alone = alone
+	c.full = time.Now()
 	if _, held := c.open[m.ID+" "+strconv.Itoa(m.Attempt)]; !held {
 		w.violateLocked("a handler of %s has %s, which it has not told to hold", c.name, m.Value)
 	}
@@ -323,6 +325,11 @@ func (w *world) consume(c *client, workers int) {
 		}
 		if m.Attempt > 1 && c.rng.IntN(2) == 0 {
 			fails = 8
+		}
+		if c.how == "fails" {
+			if work, stalls, fails = 0, false, 4; m.Attempt > 1 {
+				work, fails = 25*time.Second, 10
+			}
 		}
 		c.rngMu.Unlock()
 		if m.Attempt > 1 && m.Attempt == int(w.plan.Seed%3*2) && c.draw(3) == 0 {
@@ -385,6 +392,9 @@ func (w *world) consume(c *client, workers int) {
 			panic(wrong)
 		case 4:
 			again := time.Duration(c.draw(10_000)) * time.Millisecond
+			if c.how == "fails" {
+				again = 2 * time.Second
+			}
 			expect("retry", again, again)
 			return dq.RetryIn(again, wrong)
 		case 5:
@@ -408,7 +418,7 @@ func (w *world) consume(c *client, workers int) {
 	switch c.how {
 	case "polls":
 		options.PollEvery, c.polls = 4*time.Second, true
-	case "long", "blocks":
+	case "long", "blocks", "fails":
 		options.PollEvery, c.polls = 0, false
 	}
 	if c.draw(3) == 0 {
@@ -447,6 +457,13 @@ func (w *world) offer(c *client, e Event) {
 			if confirmed, err = c.queue.OfferAll(ctx, e.Span, values...); err == nil && confirmed < len(values) {
 				w.violate("OfferAll of %s confirms %d of %d, and has no error", c.name, confirmed, len(values))
 			}
+			return err
+		}
+		if w.pure && c.draw(8) == 0 {
+			n := w.model.names
+			_, err = c.dq.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
+				c.clock.Now().Add(e.Span).UnixMilli(), e.Text, e.Text)
+			confirmed = map[bool]int{true: 1}[err == nil]
 			return err
 		}
 		began := time.Now()
@@ -523,7 +540,7 @@ func (w *world) cancel(c *client, e Event) {
 			var n int
 			n, err = c.queue.RemoveFunc(ctx, func(v string) bool { return v == e.Text })
 			removed = n > 0
-		case e.N == 3 && w.pure:
+		case e.N == 3 && w.pure && !w.lacks:
 			var n any
 			n, err = c.dq.Redisson(ctx, wire.ScriptRemove, []string{w.model.names.Pending, w.model.names.TimeoutSet}, e.Text)
 			removed = n == int64(1)
@@ -763,10 +780,7 @@ func (w *world) revive(c *client, e Event) {
 
 // clear removes what waits: also what is offered meanwhile, and if it fails, what is offered later.
 func (w *world) clear(c *client, e Event) {
-	w.mu.Lock()
-	w.clearing++
-	w.cleared = true
-	w.mu.Unlock()
+	w.locked(func() { w.clearing, w.cleared = w.clearing+1, true })
 	w.call(c, e, "Clear", func(ctx context.Context) error {
 		_, err := c.queue.Clear(ctx)
 		if err == nil {
@@ -893,6 +907,11 @@ func (w *world) gaveBack(c *client, err error) {
 		for _, d := range failed.Running {
 			if w.model.held[d.ID] != "" && w.model.counts[d.ID] == strconv.Itoa(d.Attempt) {
 				w.violate("%s has shut down, and %s is still held", c.name, w.model.held[d.ID])
+			}
+		}
+		for id, ends := range w.model.scores(w.model.leases.Leases) {
+			if l := w.model.leased[id]; l.by == c.name && l.held && time.Now().UnixMilli() < ends && !w.net.isLost(w.model.held[id]) {
+				w.violate("%s has shut down, and holds %s", c.name, w.model.held[id])
 			}
 		}
 	})

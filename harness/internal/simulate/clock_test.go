@@ -11,7 +11,6 @@ import (
 // moved by a step, as those of the kernel's monotonic clock are not.
 type skewed struct {
 	ahead atomic.Int64
-	late  time.Duration // of its timers
 }
 
 func (s *skewed) Now() time.Time { return time.Now().Add(s.offset()) }
@@ -27,4 +26,4 @@ type skewedTimer struct {
 	clock *skewed
 }
 
-func (t skewedTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(t.clock.late - t.clock.offset())) }
+func (t skewedTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-t.clock.offset())) }

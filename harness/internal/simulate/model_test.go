@@ -32,12 +32,11 @@ type model struct {
 	counts  map[string]string // of their deliveries
 	failed  map[string]int    // the last delivery of each that failed and was not lost
 	leased  map[string]lease
-	settled map[string]string          // how, by id and delivery
 	did     map[string]bool            // what was done for a delivery: "held", or how it was settled, the id and the number
 	buried  map[string]burial          // dead letters, by id
 	said    map[string]map[string]bool // what clients have sent
 	alones  map[string]bool            // messages that were last handed out to be handled alone, by id
-	overrun map[string]time.Time       // when the lease of a message was made to be over, by id, and when it was last handed out
+	overrun map[string]time.Time       // when the lease of a message was made to be over, by id and by value, and when it was last handed out
 	handed  map[string]time.Time
 	polls   map[string][]int // how many values each LPOP of a client popped
 	pops    int
@@ -54,8 +53,9 @@ type model struct {
 
 // lease is when the server was last told how long a message is held, or set aside for a retry, and by whom.
 type lease struct {
-	by string
-	at time.Time
+	by   string
+	at   time.Time
+	held bool
 }
 
 // tornFor is how long that may last.
@@ -134,6 +134,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	case command == "BLMOVE":
 		for _, v := range valuesIn(reply) {
 			m.staged[v] = name
+			m.world.stages(name, v)
 		}
 	case command == "LPUSH": // back, for its taker is gone
 		for i, v := range args[2:] {
@@ -189,9 +190,8 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 			if strconv.Itoa(m.failed[args[id]]) == args[id+1] {
 				m.world.violate("%s counts for delivery %s of %s, which had failed", args[at], args[id+1], m.held[args[id]])
 			}
-			m.lease(args[id], client)
+			m.lease(args[id], client, args[at] == "extend")
 			m.world.becomes(client, args[at], args[at+1], args[id]+" "+args[id+1])
-			m.settled[args[id]+" "+args[id+1]] = args[at]
 			switch args[at] {
 			case "ack":
 				m.message(m.held[args[id]]).settled++
@@ -216,10 +216,13 @@ func (m *model) handedOut(client string, mine bool, reply []byte) {
 	handed, _, _, _ := scripts.ReadHandedOut(list)
 	for _, h := range handed {
 		m.did[map[bool]string{false: "held", true: "bury"}[h.Buried]+" "+h.ID+" "+strconv.FormatInt(h.Delivery, 10)] = true
+		if !mine && h.Alone { // it waits for all places of its Worker
+			m.world.locked(func() { m.world.bad(30 * time.Second) })
+		}
 		if !mine {
 			continue
 		}
-		m.lease(h.ID, client)
+		m.lease(h.ID, client, !h.Buried)
 		m.alones[h.ID], m.handed[h.ID] = h.Alone, time.Now()
 		if h.Buried {
 			m.buried[h.ID] = burial{fmt.Sprintf("lost by its worker in attempt %d of %d", h.Delivery, m.world.plan.Seed%3*2), strconv.Itoa(int(h.Delivery)), time.Now()}
@@ -243,9 +246,9 @@ func (m *model) burial(id string) (b burial, known bool) {
 	return b, known
 }
 
-func (m *model) lease(id, client string) {
+func (m *model) lease(id, client string, held bool) {
 	name, _, _ := strings.Cut(client, ":")
-	m.leased[id] = lease{name, time.Now()}
+	m.leased[id] = lease{name, time.Now(), held}
 }
 
 // ends judges the end of a handler's context, which comes before another client can have the message.
@@ -305,7 +308,9 @@ func (m *model) look(client string) {
 		waits[ending(member)] = true
 		msg := m.message(ending(member))
 		if !msg.offered || msg.due != due {
-			msg.by, _, _ = strings.Cut(client, ":")
+			if msg.by, _, _ = strings.Cut(client, ":"); strings.Count(member, ending(member)) > 1 {
+				msg.by = "Redisson" // whose call tells nobody
+			}
 			msg.since = now.UnixMilli()
 			if first := m.elements("ZRANGE", m.names.TimeoutSet, "0", "0"); ending(first[0])[0] != 'm' || m.silent || m.message(ending(first[0])).unheard != "" {
 				msg.unheard = msg.by

@@ -206,6 +206,12 @@ func (n *network) lose(reply []byte) {
 	}
 }
 
+func (n *network) isLost(value string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lost[value]
+}
+
 // heal ends all that makes the network bad.
 func (n *network) heal() {
 	n.setDown(false)

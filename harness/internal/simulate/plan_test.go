@@ -62,7 +62,7 @@ const (
 	// Flush has the server forget its scripts: for N above 0, after as many commands that write.
 	Flush Kind = "flush scripts"
 	// Refuse has the server answer with the error Text: to each of the client's commands, for N of 1 to half of them, and for
-	// more to one command, of rights.
+	// more to one command, of rights, or to one inside scripts.
 	Refuse Kind = "refuse"
 	// Unblock has the server end all commands that block, as a fail-over does.
 	Unblock Kind = "unblock"
@@ -73,18 +73,24 @@ const (
 	Trap Kind = "trap"
 )
 
+// forbidden is what a server answers that keeps a command from a user.
+const forbidden = "NOPERM User dq has no permissions to run this command"
+
 // refusals are errors of a server that ran nothing.
 var refusals = []string{
 	"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
 	"READONLY You can't write against a read only replica.", "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
 	"OOM command not allowed when used memory > 'maxmemory'.", "NOREPLICAS Not enough good replicas to write.",
 	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-	"NOPERM User dq has no permissions to run this command", "ERR max number of clients reached",
+	forbidden, "ERR max number of clients reached",
 	"CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys request during rehashing of slot", "MOVED 1 127.0.0.1:7000",
 }
 
-// rights are commands that a user may lack, or an old server.
-var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME"}
+// rights are commands that a user may lack, or an old server: those in small letters in scripts.
+var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME", "zrem", "lrem", "srem", "hset", "hdel", "ltrim"}
+
+// noTime is N of a Refuse of TIME, to which the README of dq gives no right.
+var noTime = 2 + slices.Index(rights, "TIME")
 
 // faults are what a client is done by, with how often each is drawn.
 var faults = []Kind{Cut, Cut, LoseReplies, LoseReplies, LoseRequests, Kill, Stall, Slow, Hang, Overrun, Step, Step, Restart, Flush, Refuse, Refuse, Unblock, Foreign}
@@ -266,6 +272,9 @@ func (d *drawing) strike(rng *rand.Rand) {
 				d.plan.Events[i].Span, e.Span = 0, 0
 			}
 			if e.Kind == Start && e.Span != 0 && (only || rng.IntN(2) == 0) {
+				if rng.IntN(2) == 0 {
+					d.add(Event{At: e.At, Kind: Refuse, Client: e.Client, Text: forbidden, N: noTime, Span: 2 * d.plan.Length})
+				}
 				at := e.At + below(max(d.plan.Length-e.At, time.Second))
 				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
 				for range 3 {
@@ -382,7 +391,13 @@ func (d *drawing) fault(at time.Duration) {
 	case Refuse:
 		e.Text, e.N, e.Span = refusals[d.rng.IntN(len(refusals))], d.rng.IntN(2+len(rights)), time.Duration(d.rng.IntN(12_000))*time.Millisecond
 		if e.N > 1 {
-			e.Text = []string{"NOPERM User dq has no permissions to run this command", "ERR unknown command"}[d.rng.IntN(2)]
+			e.Text = []string{forbidden, "ERR unknown command"}[d.rng.IntN(2)]
+		}
+		if e.N > noTime {
+			e.Text = forbidden
+		}
+		if d.plan.Strict { // Redisson's scripts stop half-way
+			e.N %= noTime
 		}
 	case Foreign:
 		if d.plan.Strict {

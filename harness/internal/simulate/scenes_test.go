@@ -25,6 +25,10 @@ var scenes = [3][]string{{
 	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
 	// one of two that transfer stops or is killed
 	"0s start 1; 0s start 4; 3s offer 1 m 0 1s; 3s stop 1; 15s offer 4 m 0 6s; 0s offer 4 m 0 8s; 0s offer 4 m 0 10s; 0s offer 4 m 0 12s; 0s offer 4 m 0 14s; 20s",
+	// connections that are made while the server is busy
+	"0s start 1 - 2; 3s refuse 1 BUSY_Redis_is_busy 0 2s; 0s~1s cut 1; 0s~1s cut 1; 50s",
+	// entries of the pending list that are taken away as a pass goes over it
+	"0s start 1; 0s start 2; 1s slow 1 - 0 20ms; 0s offer 2 m 9 50s; 0s offer 2 m 9 6s; 1s~500ms cancel 2; 0s~200ms cancel 2; 0s~200ms cancel 2; 5s slow 1; 25s",
 	// a value that cannot be decoded waits, as others are removed by a predicate
 	"0s start 1; 1s foreign - - 3; 1s offer 1 m 1 20s; 1s cancel 1 = 1; 25s",
 	// a client whose dials hang
@@ -42,6 +46,11 @@ var scenes = [3][]string{{
 }, {
 	// a Worker that stops just as messages come
 	"0s start 1; 0s start 4 - 2; 3s offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 0s~500us offer 1 m 0 1s; 999ms~1ms stop 4; 8s",
+	"0s start 1; 0s start 4 - 2; 1s~2s trap 4 take 0 250ms; &0s~200ms stop 4; 1s offer 1 m 1 500ms; 15s",
+	// a Worker whose only place a retry takes while it waits for messages
+	"0s start 4 fails 1; 1s offer 4 m 0 0s; 6s offer 4 m 0 0s; 30s",
+	// retries that come at the same time, and more than a take hands out
+	"0s start 4 fails 5; 22s offer 4 m 4 0s; 35s",
 	// a message that comes while a take is under way that finds nothing
 	"0s start 1; 0s start 4 - 3; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s trap 4 take 0 250ms; &0s~200ms offer 1 m; 7s",
 	// a Worker that polls, and another client transfers
@@ -71,7 +80,7 @@ func (d *drawing) play(rng *rand.Rand) {
 			if most, _ := time.ParseDuration(more); random {
 				pause += time.Duration(rng.Int64N(int64(most)))
 			}
-			e := Event{Kind: Kind(words[1]), Client: fmt.Sprintf("s%d-%s", n, words[2]), Text: strings.ReplaceAll(words[3], "_", " ")}
+			e := Event{Kind: Kind(words[1]), Client: fmt.Sprintf("s%d-%s", n, words[2]), Text: strings.NewReplacer("_", " ", "-", "").Replace(words[3])}
 			e.N, _ = strconv.Atoi(words[4])
 			e.Span, _ = time.ParseDuration(words[5])
 			if words[2] == "-" {

@@ -54,10 +54,6 @@ type Options struct {
 	Trace bool
 	// Script plants a fault in the server: see embedded.Hooks.
 	Script func(body string) string
-	// TimersLate is by how much the timers of all clients are late.
-	TimersLate time.Duration
-	// Unguarded clients go by whatever their clocks show.
-	Unguarded bool
 }
 
 // world is one run.
@@ -96,8 +92,8 @@ type world struct {
 	mayLag   time.Time     // until when a message may be late
 	recovery time.Duration // of transfers, after a connection has broken
 	traps    []Event
-	tears    bool // the script that runs next fails after its writes
-	full     bool // … at a write that needs memory, unless it has written before
+	tears    bool   // the script that runs next fails after its writes
+	lack     string // what has the script that runs next fail
 	ahead    []time.Duration
 	lows     []Event                  // by how much, Span, the clock of a client may be behind from then on
 	right    map[string]time.Duration // since when a client has said that its clock is right
@@ -124,7 +120,7 @@ func Run(plan Plan, options Options) Report {
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, polls: map[string][]int{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
-		leased: map[string]lease{}, settled: map[string]string{}, did: map[string]bool{}, buried: map[string]burial{}, overrun: map[string]time.Time{}, handed: map[string]time.Time{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
+		leased: map[string]lease{}, did: map[string]bool{}, buried: map[string]burial{}, overrun: map[string]time.Time{}, handed: map[string]time.Time{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
 	}
 	if w.recovery = soon; plan.Unlists {
 		w.recovery += abandoned
@@ -163,9 +159,9 @@ func (w *world) script(body string) string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.full {
-		w.full = false
-		body = full + strings.NewReplacer("redis.call(", "room(redis.call, ", "redis.pcall(", "room(redis.pcall, ").Replace(body)
+	if w.lack != "" {
+		body = w.lack + strings.NewReplacer("redis.call(", "room(redis.call, ", "redis.pcall(", "room(redis.pcall, ", "redis.acl_check_cmd", "permits").Replace(body)
+		w.lack = ""
 	}
 	if w.tears && strings.Contains(body, "'publish', KEYS[4]") {
 		w.tears, w.model.silent = false, true
@@ -174,11 +170,12 @@ func (w *world) script(body string) string {
 	return body
 }
 
-// full has a script fail as out of memory: at a write that needs some, unless it is behind another.
-const full = `local frees, needs, wrote = ' zrem hdel lrem ltrim srem del unlink ', ' zadd hset hincrby rpush lpush sadd ', false
+// lack has a script fail at a command that needs what there is not: memory, unless it is behind one that frees some, or a right.
+const lack = `local frees, needs, wrote = '%s', '%s', false
+local function permits(name) return frees ~= '' or needs ~= ' ' .. name .. ' ' end
 local function room(call, name, ...)
   if not wrote and string.find(needs, ' ' .. name .. ' ', 1, true) then
-    local refusal = redis.error_reply("OOM command not allowed when used memory > 'maxmemory'.")
+    local refusal = redis.error_reply("%s")
     if call == redis.pcall then return refusal end
     error(refusal)
   end
@@ -187,7 +184,7 @@ local function room(call, name, ...)
 end
 `
 
-// eager makes few of the bounds of unlisting.
+// eager makes few of the bounds of unlisting, and of what a take hands out.
 var eager = strings.NewReplacer(
 	"local sample, near = 32, 1000", "local sample, near = 32, 1",
 	"if length < least then", "if length < 2 then",
@@ -195,6 +192,7 @@ var eager = strings.NewReplacer(
 	"redis.call('zcount', T, first, last), #seen, far }", "400 * redis.call('zcount', T, first, last), #seen, far }",
 	"token, horizon, count, lease, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]),", "token, horizon, count, lease, keep = ARGV[1], ARGV[2], 2,",
 	"local trail, reach = 16, 1000", "local trail, reach = 2, 4",
+	"enough, far = count, 4 * 1024 * 1024, 1000", "enough, far = count, 12, 1000",
 	"length < 10000 then", "length < 3 then",
 	"'maxlen', 1000)", "'maxlen', 1)",
 	"math.floor(length / 16)", "math.floor(length / 2)",
@@ -204,15 +202,19 @@ var eager = strings.NewReplacer(
 // is followed only if it leads nearer to the server's clock.
 func (w *world) clocks() {
 	shown, followed, low := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
-	mayAsk := !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM")) })
+	mayAsk := func(c string) bool {
+		return !slices.ContainsFunc(w.plan.Events, func(e Event) bool {
+			return e.Kind == Refuse && e.Client == c && (e.N > 1 || strings.HasPrefix(e.Text, "NOPERM"))
+		})
+	}
 	w.refuses = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse || e.Kind == Trap && e.N == refused })
 	w.lacks = slices.ContainsFunc(w.plan.Events, func(e Event) bool {
 		code, _, _ := strings.Cut(e.Text, " ")
-		return e.Kind == Refuse && (slices.Contains([]string{"NOPERM", "CLUSTERDOWN", "TRYAGAIN", "MOVED"}, code) || strings.HasPrefix(e.Text, "ERR unknown"))
+		return e.Kind == Refuse && e.N != noTime && (slices.Contains([]string{"NOPERM", "CLUSTERDOWN", "TRYAGAIN", "MOVED"}, code) || strings.HasPrefix(e.Text, "ERR unknown"))
 	})
 	w.leaves = slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Restart })
 	w.pure = !slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Foreign || e.Kind == Start && e.Text == "3.16.6" })
-	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && strings.HasPrefix(e.Text, "NOPERM") })
+	w.stops = !w.pure && slices.ContainsFunc(w.plan.Events, func(e Event) bool { return e.Kind == Refuse && e.N != noTime && strings.HasPrefix(e.Text, "NOPERM") })
 	w.ahead = []time.Duration{0}
 	for _, e := range w.plan.Events {
 		c := e.Client
@@ -225,10 +227,10 @@ func (w *world) clocks() {
 				followed[c] += max(e.Span, 0)
 				low[c] += min(e.Span, 0)
 			}
-			if shown[c].Abs() < followed[c].Abs()+noticed || !mayAsk || w.plan.Strict {
+			if shown[c].Abs() < followed[c].Abs()+noticed || !mayAsk(c) || w.plan.Strict {
 				followed[c] = max(followed[c], shown[c])
 			}
-			if shown[c].Abs() < low[c].Abs()+noticed || !mayAsk || w.plan.Strict {
+			if shown[c].Abs() < low[c].Abs()+noticed || !mayAsk(c) || w.plan.Strict {
 				low[c] = min(low[c], shown[c])
 			}
 		default:
@@ -442,7 +444,7 @@ func (w *world) overdue() {
 			}
 		}
 		for v, at := range w.model.moved {
-			if w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{w.model.staged[ending(v)], at}) {
+			if w.calm(notSoon) && !alone && w.plan.Reliable && w.neglected(at, lease{w.model.staged[ending(v)], at, false}) {
 				w.violate("%s was transferred %s ago, and a Worker has a place", ending(v), time.Since(at))
 			}
 		}
@@ -511,6 +513,16 @@ func (w *world) popped(value string, since time.Time) {
 	}
 }
 
+// stages judges that a Worker has messages staged only while it has a place for them.
+func (w *world) stages(name, value string) {
+	calm := w.calm(notSoon)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.clients[name]; c != nil && c.busy == c.most && !c.alone && calm && !w.lacks && time.Since(c.full) > lateBy && w.net.prompt(name, c.full) {
+		w.violateLocked("%s is staged for %s, which has had no place for %s", value, name, time.Since(c.full))
+	}
+}
+
 // free counts the consumers.
 func (w *world) free() (n int) {
 	w.mu.Lock()
@@ -554,6 +566,13 @@ type refusing struct {
 // writes are the commands of dq that a server refuses which has no room.
 var writes = []string{"EVAL", "EVALSHA", "BLPOP", "BLMOVE", "LPOP", "LPUSH", "DEL"}
 
+// answered are the commands of dq that a server answers whatever its state.
+var answered = map[string][]string{
+	"BUSY":       {"HELLO", "SUBSCRIBE", "UNSUBSCRIBE"},
+	"LOADING":    {"HELLO", "SUBSCRIBE", "UNSUBSCRIBE", "CLIENT", "PUBLISH", "TIME"},
+	"MASTERDOWN": {"HELLO", "SUBSCRIBE", "UNSUBSCRIBE", "CLIENT", "PUBLISH", "TIME"},
+}
+
 // answer returns the reply to a refused command, and to a command that the embedded server lacks.
 func (w *world) answer(client string, args []string) string {
 	w.mu.Lock()
@@ -573,19 +592,26 @@ func (w *world) answer(client string, args []string) string {
 		return reply
 	}
 	for _, r := range w.refusing {
-		refused := true
+		var refused bool
 		switch code, _, _ := strings.Cut(r.text, " "); {
 		case r.which > 1:
-			refused = command == rights[r.which-2]
+			refused = command == rights[r.which-2] || rights[r.which-2] > "a" && strings.HasPrefix(command, "EVAL")
 		case slices.Contains([]string{"OOM", "NOREPLICAS", "MISCONF", "READONLY"}, code):
 			refused = slices.Contains(writes, command)
+		default:
+			refused = !slices.Contains(answered[code], command)
 		}
 		if r.which == 1 {
 			refused = refused && command != "TIME" && crc32.ChecksumIEEE([]byte(strings.Join(args, " ")))%2 == 1
 		}
 		if refused && r.client == name && time.Now().Before(r.until) {
 			text := r.text
-			if w.full = strings.HasPrefix(text, "OOM") && strings.HasPrefix(command, "EVAL"); w.full {
+			switch isScript := strings.HasPrefix(command, "EVAL"); {
+			case isScript && strings.HasPrefix(text, "OOM"):
+				w.lack = fmt.Sprintf(lack, " zrem hdel lrem ltrim srem del unlink ", " zadd hset hincrby rpush lpush sadd ", text)
+				return ""
+			case isScript && r.which > 1 && rights[r.which-2] > "a":
+				w.lack = fmt.Sprintf(lack, "", " "+rights[r.which-2]+" ", text)
 				return ""
 			}
 			if r.which < 2 && strings.HasPrefix(command, "EVAL") && slices.Contains([]string{"NOREPLICAS", "MISCONF", "READONLY"}, text[:strings.IndexByte(text, ' ')]) {
@@ -608,7 +634,11 @@ func (w *world) do(e Event) {
 	}
 	if slices.Contains(faults, e.Kind) || e.Kind == Lag || e.Kind == Hush {
 		recovery, lasts := notSoon, e.Span
-		switch e.Kind {
+		kind := e.Kind
+		if kind == Refuse && e.N == noTime {
+			kind = Step
+		}
+		switch kind {
 		case Step: // see behind
 			recovery, lasts = 0, 0
 		case Slow:
@@ -685,7 +715,7 @@ func (w *world) do(e Event) {
 	case Overrun:
 		w.server.Exclusive(func() {
 			for id := range w.model.scores(w.model.leases.Leases) {
-				w.model.overrun[id] = time.Now()
+				w.model.overrun[id], w.model.overrun[w.model.held[id]] = time.Now(), time.Now()
 				w.model.elements("ZADD", w.model.leases.Leases, "1", id)
 				w.locked(func() { w.excused[w.model.held[id]] = true })
 			}
