@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -13,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -227,30 +227,23 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	require.NoError(t, err)
 	addr := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	at := map[string]string{"--listen": addr, "--join": addr}
+	values := map[string]string{
+		"--redis": redistest.Redis(t).URL(), "--listen": addr, "--join": addr, "--token-file": token, "--out": filepath.Join(folder, "out"),
+		"--duration": "1s", "--delay": "100ms",
+	}
 	if withTLS {
 		files, err := redistest.WriteCertificate(folder)
 		require.NoError(t, err)
-		at = map[string]string{"--listen": addr + "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, "--join": addr + "?tls_ca=" + files.CA}
+		values["--listen"] += "?tls_cert=" + files.Cert + "&tls_key=" + files.Key
+		values["--join"] += "?tls_ca=" + files.CA
 	}
-	here := func(args []string) []string {
-		replaced := slices.Clone(args)
-		for i, arg := range replaced {
+	here := func(args []string) (replaced []string) {
+		for _, arg := range args {
 			name, _, _ := strings.Cut(arg, "=")
-			switch name {
-			case "--redis":
-				replaced[i] = "--redis=" + redistest.Redis(t).URL()
-			case "--listen", "--join":
-				replaced[i] = name + "=" + at[name]
-			case "--token-file":
-				replaced[i] = name + "=" + token
-			case "--out":
-				replaced[i] = "--out=" + filepath.Join(folder, "out")
-			case "--duration":
-				replaced[i] = "--duration=1s"
-			case "--delay":
-				replaced[i] = "--delay=100ms"
+			if value, ok := values[name]; ok {
+				arg = name + "=" + value
 			}
+			replaced = append(replaced, arg)
 		}
 		return replaced
 	}
@@ -272,112 +265,88 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	require.EqualValues(t, 1000, document.Counts.Delivered)
 }
 
-// The containers of the compose file are one run and its agents.
-func TestComposeFile(t *testing.T) {
-	t.Parallel()
-	var file struct {
-		Services map[string]struct {
-			Command []string
-			Deploy  struct{ Replicas int }
-		}
-	}
-	data, err := os.ReadFile("../../../docker/compose.yaml")
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(data, &file))
-	agents := file.Services["agent"]
-	require.Contains(t, file.Services["run"].Command, "--agents="+strconv.Itoa(agents.Deploy.Replicas))
-	deployed(t, file.Services["run"].Command, agents.Command, agents.Deploy.Replicas, false)
-}
-
-// manifest is what the tests read of a Job or a Deployment.
-type manifest struct {
-	APIVersion string `yaml:"apiVersion"`
-	Kind       string
-	Spec       struct {
-		Parallelism  int
-		Replicas     int
-		BackoffLimit *int `yaml:"backoffLimit"`
-		Template     struct {
-			Spec struct {
-				SecurityContext struct {
-					RunAsNonRoot   bool                  `yaml:"runAsNonRoot"`
-					SeccompProfile struct{ Type string } `yaml:"seccompProfile"`
-				} `yaml:"securityContext"`
-				Containers []struct {
-					Args            []string
-					SecurityContext struct {
-						AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
-						ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
-						Capabilities             struct{ Drop []string }
-					} `yaml:"securityContext"`
-					LivenessProbe  probe `yaml:"livenessProbe"`
-					ReadinessProbe probe `yaml:"readinessProbe"`
-				}
-			}
-		}
-	}
-}
-
-type probe struct {
-	HTTPGet struct{ Path string } `yaml:"httpGet"`
-}
-
-// manifestsOf returns the documents of a kind.
-func manifestsOf(t *testing.T, path, kind string) (all []manifest) {
+// manifests returns the documents of a YAML file that have a kind, "" for all.
+func manifests(t *testing.T, file, kind string) (all []any) {
 	t.Helper()
-	file, err := os.Open(path)
+	data, err := os.ReadFile(filepath.Join("../../../docker", file))
 	require.NoError(t, err)
-	defer file.Close()
-	for documents := yaml.NewDecoder(file); ; {
-		var m manifest
+	for documents := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var m map[string]any
 		if err := documents.Decode(&m); errors.Is(err, io.EOF) {
 			return all
 		} else {
 			require.NoError(t, err)
 		}
-		if m.Kind == kind {
+		if kind == "" || m["kind"] == kind {
 			all = append(all, m)
 		}
 	}
+}
+
+// at returns what a document has at a path such as spec.containers.0.args, and wordsAt a list of texts.
+func at(document any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		if list, ok := document.([]any); ok {
+			document = list[must(strconv.Atoi(key))]
+		} else {
+			document = document.(map[string]any)[key]
+		}
+	}
+	return document
+}
+
+func wordsAt(document any, path string) (all []string) {
+	for _, text := range at(document, path).([]any) {
+		all = append(all, text.(string))
+	}
+	return all
+}
+
+// The containers of the compose file are one run and its agents.
+func TestComposeFile(t *testing.T) {
+	t.Parallel()
+	services := at(manifests(t, "compose.yaml", "")[0], "services")
+	agents := at(services, "agent.deploy.replicas").(int)
+	require.Contains(t, wordsAt(services, "run.command"), "--agents="+strconv.Itoa(agents))
+	deployed(t, wordsAt(services, "run.command"), wordsAt(services, "agent.command"), agents, false)
 }
 
 // The exit code of the Job is the verdict on the whole; its agents are a Job of their own. No container may write
 // to its root, or do more than an unprivileged user may.
 func TestKubernetesJob(t *testing.T) {
 	t.Parallel()
-	jobs := manifestsOf(t, "../../../docker/k8s-job.yaml", "Job")
+	jobs := manifests(t, "k8s-job.yaml", "Job")
 	require.Len(t, jobs, 2)
+	const args, security = "spec.template.spec.containers.0.args", "spec.template.spec.containers.0.securityContext."
 	for _, j := range jobs {
-		require.Equal(t, "batch/v1", j.APIVersion)
-		require.Zero(t, *j.Spec.BackoffLimit)
-		pod := j.Spec.Template.Spec
-		require.True(t, pod.SecurityContext.RunAsNonRoot)
-		require.Equal(t, "RuntimeDefault", pod.SecurityContext.SeccompProfile.Type)
-		require.True(t, pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem)
-		require.False(t, *pod.Containers[0].SecurityContext.AllowPrivilegeEscalation)
-		require.Equal(t, []string{"ALL"}, pod.Containers[0].SecurityContext.Capabilities.Drop)
+		for path, want := range map[string]any{
+			"apiVersion": "batch/v1", "spec.backoffLimit": 0, "spec.template.spec.securityContext.runAsNonRoot": true,
+			"spec.template.spec.securityContext.seccompProfile.type": "RuntimeDefault", security + "readOnlyRootFilesystem": true,
+			security + "allowPrivilegeEscalation": false, security + "capabilities.drop": []any{"ALL"},
+		} {
+			require.Equal(t, want, at(j, path), path)
+		}
 	}
-	run, agents := jobs[0].Spec, jobs[1].Spec
-	args := run.Template.Spec.Containers[0].Args
-	require.Contains(t, args, "--agents="+strconv.Itoa(agents.Parallelism))
-	deployed(t, args, agents.Template.Spec.Containers[0].Args, agents.Parallelism, true)
+	agents := at(jobs[1], "spec.parallelism").(int)
+	require.Contains(t, wordsAt(jobs[0], args), "--agents="+strconv.Itoa(agents))
+	deployed(t, wordsAt(jobs[0], args), wordsAt(jobs[1], args), agents, true)
 }
 
 // The guards of the Deployment and of the unit deliver, serve metrics, and may do no more than an unprivileged user.
 func TestGuardManifests(t *testing.T) {
 	t.Parallel()
-	deployments := manifestsOf(t, "../../../docker/k8s-guard.yaml", "Deployment")
+	deployments := manifests(t, "k8s-guard.yaml", "Deployment")
 	require.Len(t, deployments, 1)
-	require.Equal(t, 2, deployments[0].Spec.Replicas)
-	container := deployments[0].Spec.Template.Spec.Containers[0]
-	require.Equal(t, "/metrics", container.LivenessProbe.HTTPGet.Path)
-	require.Equal(t, "/metrics", container.ReadinessProbe.HTTPGet.Path)
+	require.Equal(t, 2, at(deployments[0], "spec.replicas"))
+	container := at(deployments[0], "spec.template.spec.containers.0")
+	require.Equal(t, "/metrics", at(container, "livenessProbe.httpGet.path"))
+	require.Equal(t, "/metrics", at(container, "readinessProbe.httpGet.path"))
 	unit, err := os.ReadFile("../../../docker/dq-guard.service")
 	require.NoError(t, err)
 	_, command, ok := strings.Cut(string(unit), "ExecStart=/usr/local/bin/dq-bench ")
 	require.True(t, ok)
 	command, _, _ = strings.Cut(command, "\n")
-	for _, args := range [][]string{container.Args, strings.Fields(command)} {
+	for _, args := range [][]string{wordsAt(container, "args"), strings.Fields(command)} {
 		srv := redistest.Redis(t)
 		client := redistest.Client(srv)
 		defer client.Close()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -21,7 +20,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -148,23 +146,24 @@ func serve(ts *testscript.TestScript, args []string) {
 func together(ts *testscript.TestScript, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	closes := func(s interface {
+		URL() string
+		Close() error
+	}, err error) {
+		ts.Check(err)
+		ts.Defer(func() { ts.Check(s.Close()) })
+		ts.Setenv("REDIS", s.URL())
+	}
 	switch args[0] {
 	case "Sentinel":
-		s, err := redistest.StartSentinel(ctx, "", 2, 3)
-		ts.Check(err)
-		ts.Defer(func() { ts.Check(s.Close()) })
-		ts.Setenv("REDIS", s.URL())
+		closes(redistest.StartSentinel(ctx, "", 2, 3))
 	case "Cluster":
-		s, err := redistest.StartCluster(ctx, "", 3, 1)
-		ts.Check(err)
-		ts.Defer(func() { ts.Check(s.Close()) })
-		ts.Setenv("REDIS", s.URL())
+		closes(redistest.StartCluster(ctx, "", 3, 1))
 	case "TLS":
 		folder := ts.MkAbs("certificates")
 		ts.Check(os.Mkdir(folder, 0o755))
 		s, address, err := redistest.StartTLS(ctx, "", folder)
-		ts.Check(err)
-		ts.Defer(func() { ts.Check(s.Close()) })
+		closes(s, err)
 		u, err := url.Parse(address)
 		ts.Check(err)
 		ts.Setenv("REDIS", address)
@@ -212,48 +211,6 @@ func TestSignalsOfOneInterrupt(t *testing.T) {
 		synctest.Wait()
 		require.True(t, ended.Load())
 	})
-}
-
-func TestEnvironmentTwins(t *testing.T) {
-	flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
-	size := flags.Int("payload-size", 1, "")
-	given := flags.String("given", "", "")
-	env := map[string]string{"DQ_PAYLOAD_SIZE": "7", "DQ_GIVEN": "from the environment"}
-	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	require.NoError(t, flags.Parse([]string{"--given", "by flag"}))
-	require.NoError(t, flagsFromEnv(flags, lookup, io.Discard))
-	require.False(t, flags.Changed("payload-size"), "a default is not given")
-	require.Equal(t, 7, *size)
-	require.Equal(t, "by flag", *given)
-
-	var address, notices strings.Builder
-	live := newGuard()
-	for _, redis := range []string{"auto", "embedded", "process:/bin/x", "container", "redis://10.0.0.5:6379"} {
-		env["DQ_REDIS"] = redis
-		require.NoError(t, flagsFromEnv(live.Flags(), lookup, &notices))
-		address.WriteString(live.redis + " ")
-	}
-	require.Equal(t, strings.Repeat(localRedis+" ", 4)+"redis://10.0.0.5:6379 ", address.String())
-	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command takes no such server, it uses redis://"))
-
-	verify := newCases("verify")
-	for redis, want := range map[string]string{"embedded": "auto", "process": "process", "container": "container"} {
-		env["DQ_REDIS"] = redis
-		verify.redis = "auto"
-		require.NoError(t, flagsFromEnv(verify.Flags(), lookup, &notices))
-		require.Equal(t, want, verify.redis)
-	}
-	require.Equal(t, 1, strings.Count(notices.String(), "is ignored: this command takes no such server, it uses auto"))
-
-	env["DQ_PAYLOAD_SIZE"] = "many"
-	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
-	flags.Int("payload-size", 1, "")
-	err := flagsFromEnv(flags, lookup, io.Discard)
-	require.ErrorContains(t, err, "DQ_PAYLOAD_SIZE")
-	var coded *exitError
-	require.ErrorAs(t, err, &coded)
-	require.Equal(t, exitUsage, coded.code)
-	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }, io.Discard), "unset")
 }
 
 // callsOnly is a driver program (docs/protocol.md) that makes single calls and lacks the capability load.
