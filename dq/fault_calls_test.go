@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -314,13 +313,7 @@ func TestFaultCloseIsBounded(t *testing.T) {
 func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	direct, rdb := connect(t, s.URL()), connect(t, "redis://"+p.Addr)
-	leaks(t, 10*time.Second, func() { takesWhileItStalls(t, direct, rdb, p) })
-}
-
-func takesWhileItStalls(t *testing.T, direct, rdb *goredis.Client, p *redis.Proxy) {
-	t.Helper()
-	client := clientOf(t, rdb)
+	direct, client := connect(t, s.URL()), clientOf(t, connect(t, "redis://"+p.Addr))
 	queue := dq.NewTaker(client, "orders", codec.String{})
 	p.Set(redis.Fault{Stall: true})
 	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -202,39 +201,22 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 // of the other layout.
 func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	t.Parallel()
-	s := redistest.Redis(t)
-	admin := connect(t, s.URL())
-	names := wire.NamesOf("orders")
+	restricted, failed, n := make(chan dq.Restricted, 10), make(chan error, 10), wire.NamesOf("orders")
+	b := as(t, redistest.Redis(t), strings.Join([]string{"+@all &*", n.Destination, n.TimeoutSet, n.Pending, n.Channel}, " ~"),
+		on(func(e dq.Restricted) { restricted <- e }), on(func(e dq.Transferred) {
+			if e.Err != nil {
+				failed <- e.Err
+			}
+		}))
 	ctx := deadline(t)
-	require.NoError(t, admin.Do(ctx, "ACL", "SETUSER", "plain", "on", ">secret", "+@all", "&*",
-		"~"+names.Destination, "~"+names.TimeoutSet, "~"+names.Pending, "~"+names.Channel).Err())
-	own := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("own"))
-	require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: 1, Member: own}).Err())
-	require.NoError(t, admin.RPush(ctx, names.Pending, own).Err())
-	rdb := goredis.NewClient(&goredis.Options{Addr: s.Addr, Username: "plain", Password: "secret"})
-	defer rdb.Close()
-	restricted, failed := make(chan dq.Restricted, 10), make(chan error, 10)
-	client, err := dq.NewClient(rdb, on(func(e dq.Restricted) { restricted <- e }), on(func(e dq.Transferred) {
-		if e.Err != nil {
-			failed <- e.Err
-		}
-	}))
-	require.NoError(t, err)
-	defer client.Close()
-	queue := dq.NewTaker(client, "orders", codec.String{})
-	d := dq.NewSender(queue)
-	require.NoError(t, d.Ready(ctx))
+	b.seed(t, wire.LayoutBc0Lc0, 1, "own")
+	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "after", 0))
-	for _, want := range []string{"own", "after"} {
-		v, err := queue.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, v)
-	}
+	require.Equal(t, []string{"own", "after"}, takeAll(t, ctx, b.queue, 2))
 	e := <-restricted
 	require.Equal(t, "orders", e.Queue)
 	require.ErrorContains(t, e.Err, "NOPERM")
-	foreign := string(wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign")))
-	require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: 1, Member: foreign}).Err())
+	b.seed(t, wire.LayoutDLc0, 1, "foreign")
 	require.NoError(t, d.Offer(ctx, "stopped", 0))
 	require.ErrorIs(t, <-failed, dq.ErrForeignMember)
 	require.Empty(t, restricted, "said once")

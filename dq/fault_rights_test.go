@@ -511,17 +511,13 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 			require.Equal(t, []string{"own 1"}, takeAll(t, deadline(t), b.queue, 1))
 			clock.shift(5 * time.Second)
 		}
-		err := d.Ready(ended())
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := d.Ready(ended)
 		require.ErrorIs(t, err, dq.ErrForeignMember)
 		require.ErrorContains(t, err, "dq-bench migrate --to "+own.String()+" -- "+b.names.Destination)
 		n, err := b.redis.ZCard(t.Context(), b.names.TimeoutSet).Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 3, n, "the timeout set is as it was")
 	})
-}
-
-func ended() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -30,14 +29,8 @@ const firstDelivery = time.Second + slack/2
 // announced offers a value as another process does, one that transfers nothing.
 func (b *bundle) announced(t *testing.T, ctx context.Context, value string, due time.Time) {
 	t.Helper()
-	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte(value))
-	_, err := b.redis.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		p.ZAdd(ctx, b.names.TimeoutSet, goredis.Z{Score: float64(due.UnixMilli()), Member: member})
-		p.RPush(ctx, b.names.Pending, member)
-		p.Publish(ctx, b.names.Channel, due.UnixMilli())
-		return nil
-	})
-	require.NoError(t, err)
+	b.seedMember(t, due.UnixMilli(), wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte(value)))
+	require.NoError(t, b.redis.Publish(ctx, b.names.Channel, due.UnixMilli()).Err())
 }
 
 // taken takes values in the background, over failures as a caller would.
@@ -146,10 +139,7 @@ func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	defer client.Close()
-	b := &bundle{redis: connect(t, s.URL()), names: wire.NamesOf("orders"), queue: dq.NewTaker(client, "orders", codec.String{})}
+	b := bundleOf(t, s, clientOf(t, rdb), "orders")
 	ctx := deadline(t)
 	b.announced(t, ctx, "due", time.Now())
 	d := dq.NewSender(b.queue)
@@ -425,7 +415,7 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	before := f.lost.Load()
 	time.Sleep(500 * time.Millisecond)
 	require.LessOrEqual(t, f.lost.Load()-before, int64(20), "a busy loop")
-	f.close(t)
+	require.NoError(t, f.client.Close())
 	require.ErrorIs(t, f.delayed.Offer(t.Context(), "v", 0), dq.ErrClosed)
 }
 
@@ -455,13 +445,13 @@ type follower struct {
 	delayed    *dq.Sender[string]
 	subscribed chan string
 	lost       atomic.Int64 // how often the subscription was, or a transfer failed
-	closed     atomic.Bool
 }
 
 func follow(t *testing.T, rdb goredis.UniversalClient, queue string) *follower {
 	t.Helper()
 	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
-	client, err := dq.NewClient(rdb,
+	t.Cleanup(func() { _ = rdb.Close() })
+	f.client = clientOf(t, rdb,
 		on(func(e dq.Subscribed) { f.subscribed <- e.Queue }),
 		on(func(dq.Disconnected) { f.lost.Add(1) }),
 		on(func(e dq.Transferred) {
@@ -469,25 +459,11 @@ func follow(t *testing.T, rdb goredis.UniversalClient, queue string) *follower {
 				f.lost.Add(1)
 			}
 		}))
-	require.NoError(t, err)
-	f.client = client
-	t.Cleanup(func() { f.close(t); _ = rdb.Close() })
-	f.queue = dq.NewTaker(client, queue, codec.String{})
+	f.queue = dq.NewTaker(f.client, queue, codec.String{})
 	f.delayed = dq.NewSender(f.queue)
 	require.NoError(t, f.delayed.Ready(deadline(t)))
 	<-f.subscribed
 	return f
-}
-
-// close closes the Client and checks that it takes no longer than promised.
-func (f *follower) close(t *testing.T) {
-	t.Helper()
-	if f.closed.Swap(true) {
-		return
-	}
-	began := time.Now()
-	require.NoError(t, f.client.Close())
-	require.Less(t, time.Since(began), 4*time.Second, "Close")
 }
 
 // taken is what a consumer took.
@@ -572,25 +548,4 @@ func (f *follower) works(t *testing.T, k *taken, name string) (offered, taken ti
 		}
 		require.Less(t, time.Since(began), testDeadline, "not taken: %q, last error %v", acked, err)
 	}
-}
-
-// leaks runs f with a label that goroutines inherit, and then waits until none of those
-// of package dq is left.
-func leaks(t *testing.T, within time.Duration, f func()) {
-	t.Helper()
-	pprof.Do(context.Background(), pprof.Labels("fault", t.Name()), func(context.Context) { f() })
-	require.Eventually(t, func() bool { return labelled(t.Name()) == "" }, within, 20*time.Millisecond)
-}
-
-// labelled returns the stacks of a test's goroutines that run package dq.
-func labelled(name string) string {
-	var b strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
-	var own []string
-	for _, stack := range strings.Split(b.String(), "\n\n") {
-		if strings.Contains(stack, fmt.Sprintf("%q:%q", "fault", name)) && strings.Contains(stack, "dq-bench/dq") {
-			own = append(own, stack)
-		}
-	}
-	return strings.Join(own, "\n\n")
 }
