@@ -15,49 +15,38 @@ const (
 	failedPause = 500 * time.Millisecond
 )
 
-// places are the handlers that may run at a time.
-type places struct {
-	free chan struct{}
-	turn chan struct{} // held by the call that waits for places, so that no other call gets one first
-}
-
-func newPlaces(n int) places {
-	p := places{free: make(chan struct{}, n), turn: make(chan struct{}, 1)}
-	p.release(n)
-	return p
-}
-
-func (p places) release(n int) {
-	for range n {
-		p.free <- struct{}{}
-	}
-}
-
-// take waits for least places, takes all others that are free, and returns how many it took; 0 when ctx has ended.
-func (p places) take(ctx context.Context, least int) (n int) {
+// takePlaces waits for least places of handlers, takes all others that are free, and returns how many it took; 0 when the Worker takes no more.
+// One call waits at a time, so that no other call gets a place first.
+func (w *Worker) takePlaces(least int) (n int) {
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
+	case w.placing <- struct{}{}:
+		defer func() { <-w.placing }()
+	case <-w.taking.Done():
 		return 0
 	}
-	for n < least {
+	for ; n < cap(w.places); n++ {
 		select {
-		case <-p.free:
-			n++
-		case <-ctx.Done():
-			p.release(n)
+		case <-w.places:
+			continue
+		default:
+		}
+		if n >= least {
+			break
+		}
+		select {
+		case <-w.places:
+		case <-w.taking.Done():
+			w.freePlaces(n)
 			return 0
 		}
 	}
-	for ; n < cap(p.free); n++ {
-		select {
-		case <-p.free:
-		default:
-			return n
-		}
-	}
 	return n
+}
+
+func (w *Worker) freePlaces(n int) {
+	for range n {
+		w.places <- struct{}{}
+	}
 }
 
 // wake has a queue looked at.
@@ -83,7 +72,7 @@ func (w *Worker) wakeIn(q *leased, wait time.Duration) {
 
 // fetch takes as many messages of a queue as there are free places.
 func (w *Worker) fetch(q *leased) {
-	n := w.places.take(w.taking, 1)
+	n := w.takePlaces(1)
 	w.mu.Lock()
 	q.woken = false
 	w.mu.Unlock()
@@ -92,7 +81,7 @@ func (w *Worker) fetch(q *leased) {
 	}
 	mayBeAlone := w.isAlone.TryLock()
 	got, next, more, err := w.take(q, n, mayBeAlone)
-	w.places.release(n - len(got))
+	w.freePlaces(n - len(got))
 	switch {
 	case mayBeAlone && len(got) == 1 && got[0].alone:
 		go w.alone(got[0])
@@ -141,8 +130,8 @@ func (w *Worker) fetch(q *leased) {
 // message has to wait as long as this one took, so that others are handled at least half of the time.
 func (w *Worker) alone(d *delivery) {
 	began := time.Now()
-	w.places.release(1)
-	if all := w.places.take(w.taking, cap(w.places.free)); all > 0 {
+	w.freePlaces(1)
+	if all := w.takePlaces(cap(w.places)); all > 0 {
 		w.run(d, all)
 	} else {
 		w.giveBack(d)

@@ -123,12 +123,12 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 func (w *Worker) run(d *delivery, places int) {
 	defer w.forget(d)
 	if d.ctx.Err() != nil || w.left(d) <= w.options.Lease/20 {
-		w.places.release(places)
+		w.freePlaces(places)
 		w.giveBack(d)
 		return
 	}
 	err := w.handle(d)
-	w.places.release(places)
+	w.freePlaces(places)
 	runtime.Gosched() // the next take is sent first: a handler waits for it
 	w.settle(d, w.verdict(d, err))
 }

@@ -44,10 +44,12 @@ func (s *scheduler) transfer(t *task, byOwn bool, u unlisting) (m moved, err err
 		head, err = s.transferOne(ctx, t.names, &m)
 	}
 	if err == nil {
-		m.next, err = s.parseScore(head)
+		m.next, err = parseScore(head)
 	}
-	if err == nil && m.next < 0 {
-		m.next, err = s.behindStuckHead(ctx, t.names)
+	if look := s.now() + stuckHeadInterval.Milliseconds(); m.next < 0 {
+		m.next = look
+	} else if m.Stuck {
+		m.next = min(m.next, look)
 	}
 	return m, s.transferError(t, err)
 }
@@ -88,31 +90,12 @@ func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, u unlisting, 
 	return m.Next, err
 }
 
-// stuckHeadInterval is how often a queue is looked at whose announcements are
-// blocked.
+// stuckHeadInterval is how often a queue is looked at whose announcements are blocked: see scripts.Transferred. Redisson stalls there.
 const stuckHeadInterval = time.Second
-
-// behindStuckHead returns when to transfer next in a queue whose first member has
-// a negative score, as an overflowing delay gives it. Such a member is never due
-// for the script, and while it is the head no later offer is announced: Redisson
-// stalls there.
-func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, error) {
-	look := s.now() + stuckHeadInterval.Milliseconds()
-	first, err := scored(s.client.one(ctx, conn.Request{Lane: conn.Background, Key: n.TimeoutSet, Commands: [][]any{
-		{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1"},
-	}}))
-	if err != nil {
-		return noDue, err
-	}
-	if len(first) == 0 || first[0].score >= float64(look) {
-		return look, nil
-	}
-	return int64(math.Ceil(first[0].score)), nil
-}
 
 // parseScore reads the score that a transfer returns. A fractional one, which
 // only a foreign tool writes, is rounded up; Redisson fails on it for ever. A score beyond every clock counts as no score.
-func (s *scheduler) parseScore(reply any) (int64, error) {
+func parseScore(reply any) (int64, error) {
 	if reply == nil {
 		return noDue, nil
 	}

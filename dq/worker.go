@@ -77,8 +77,10 @@ const (
 type Worker struct {
 	client  *Client
 	options WorkerOptions
-	places  places
 	queues  []*leased
+
+	places  chan struct{} // of handlers that may run at a time, those that are free
+	placing chan struct{} // held by the call that takes places
 
 	taking, handling context.Context
 	stop             context.CancelFunc
@@ -120,7 +122,8 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	if o.Wrap == nil {
 		o.Wrap = func(next Handler) Handler { return next }
 	}
-	w.options, w.places = o, newPlaces(o.Concurrency)
+	w.options, w.places, w.placing = o, make(chan struct{}, o.Concurrency), make(chan struct{}, 1)
+	w.freePlaces(o.Concurrency)
 	w.taking, w.stop = context.WithCancel(c.ctx)
 	w.handling, w.cancel = context.WithCancelCause(context.WithoutCancel(c.ctx))
 	return w

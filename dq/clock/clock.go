@@ -39,21 +39,17 @@ type Timer interface {
 
 // System returns the clock of the machine with the most precise timer it has:
 // timerfd on Linux, Go's own timer elsewhere.
-func System() Clock { return systemClock{} }
+func System() Clock { return machine{newSystemTimer} }
 
 // Runtime returns the clock of the machine with Go's own timers. Inside a
 // testing/synctest bubble both are virtual.
-func Runtime() Clock { return runtimeClock{} }
+func Runtime() Clock { return machine{newRuntimeTimer} }
 
-type systemClock struct{}
+// machine is the clock of the machine, with timers of a kind.
+type machine struct{ newTimer func() Timer }
 
-func (systemClock) Now() time.Time  { return time.Now() }
-func (systemClock) NewTimer() Timer { return newSystemTimer() }
-
-type runtimeClock struct{}
-
-func (runtimeClock) Now() time.Time  { return time.Now() }
-func (runtimeClock) NewTimer() Timer { return newRuntimeTimer() }
+func (machine) Now() time.Time    { return time.Now() }
+func (m machine) NewTimer() Timer { return m.newTimer() }
 
 // SleepUntil waits until the instant at of the clock that t belongs to. It
 // returns ctx's error if ctx ends before.

@@ -33,8 +33,8 @@ func scan(s Script, reply any, places ...any) error {
 
 // Transferred is what Transfer returns.
 type Transferred struct {
-	// Next is the score of the first member left in T, as the server writes it:
-	// decimal, not always whole or positive. Empty when T is.
+	// Next is the score of the first member left in T that can come due, as the server writes it: decimal, not always whole.
+	// Empty if there is none.
 	Next string
 	// Delivered is how many values were pushed to D.
 	Delivered int
@@ -42,12 +42,15 @@ type Transferred struct {
 	OtherLayout int
 	// Quarantined is how many members went to X.
 	Quarantined int
+	// Stuck says that the first member has a score below 0, as an overflowing delay gives it: it is never due, and while it
+	// is there no later offer is announced.
+	Stuck bool
 }
 
-// ReadTransferred reads the reply of Transfer: a string or nil, then three
+// ReadTransferred reads the reply of Transfer: a string or nil, then four
 // integers, as clients of Redis decode them.
 func ReadTransferred(reply any) (t Transferred, err error) {
-	err = scan(Transfer(), reply, &t.Next, &t.Delivered, &t.OtherLayout, &t.Quarantined)
+	err = scan(Transfer(), reply, &t.Next, &t.Delivered, &t.OtherLayout, &t.Quarantined, &t.Stuck)
 	return t, err
 }
 

@@ -73,8 +73,8 @@ func WaitForWritePause() Script { return named("guard") }
 //
 //	KEYS    D, T, Q, X, S, U1, U2, V
 //	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0")
-//	returns [score of the first member left, or nil; delivered; of these not of
-//	        the own layout; quarantined]: see ReadTransferred
+//	returns [score of the first member left that can come due, or nil; delivered; of these not of
+//	        the own layout; quarantined; 1 if a score below 0 is first]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
 //	        is O(1) if members are due in the order of their offers; O(limit) for
 //	        members that Unlist has taken out of Q; of a list of 10,000 and more at most two

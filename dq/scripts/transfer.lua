@@ -78,5 +78,7 @@ if #members > 0 then
   call_with_all('zrem', T, members)
 end
 
-local head = redis.call('zrange', T, 0, 0, 'withscores')
-return { head[2] or false, #delivered, of_other, #quarantined / 2 }
+local head = redis.call('zrange', T, 0, 0, 'withscores')[2]
+local stuck = head and tonumber(head) < 0
+if stuck then head = redis.call('zrangebyscore', T, 0, '+inf', 'withscores', 'limit', 0, 1)[2] end
+return { head or false, #delivered, of_other, #quarantined / 2, stuck and 1 or 0 }

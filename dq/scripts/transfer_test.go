@@ -120,7 +120,7 @@ func situations() []situation {
 				b.put(b.pack(d, "2"), "1699999999999.5")
 				b.put(b.pack(bc, "3"), "1700000000000.5")
 			},
-			want:      scripts.Transferred{Next: "-1", Delivered: 2, OtherLayout: 1},
+			want:      scripts.Transferred{Next: "1700000000000.5", Delivered: 2, OtherLayout: 1, Stuck: true},
 			delivered: []string{"1", "2"},
 			timed:     []string{"never", "3"},
 		},
