@@ -3,7 +3,6 @@ package scripts
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -144,13 +143,7 @@ type Surveyed struct {
 
 // ReadSurveyed reads the reply of Survey.
 func ReadSurveyed(reply any) (s Surveyed, err error) {
-	covered := "0"
-	err = scan(Survey(), reply, &s.Length, &covered, &s.Passing, &s.Unlisted, &s.Window, &s.Due, &s.Seen, &s.Far)
-	if err == nil {
-		if s.Covered, err = strconv.ParseInt(covered, 10, 64); err != nil {
-			err = fmt.Errorf("script survey: expected a time in ms, or nil, from the server, got %.80q", covered)
-		}
-	}
+	err = scan(Survey(), reply, &s.Length, &s.Covered, &s.Passing, &s.Unlisted, &s.Window, &s.Due, &s.Seen, &s.Far)
 	return s, err
 }
 
@@ -179,16 +172,9 @@ const (
 // (UnlistMore), or how many members have left the list (UnlistDone).
 func ReadUnlisted(reply any) (stage Stage, n int, err error) {
 	var text string
-	items, _ := reply.([]any)
-	if len(items) == 1 {
-		err = scan(Unlist(), reply, &text)
-	} else {
-		err = scan(Unlist(), reply, &text, &n, new(int))
-	}
-	moving := []Stage{UnlistMore, UnlistDone}
-	ended := []Stage{UnlistBusy, UnlistFull, UnlistGone, UnlistLost, UnlistRaced}
-	if err == nil && !slices.Contains(map[int][]Stage{1: ended, 3: moving}[len(items)], Stage(text)) {
-		err = fmt.Errorf("script unlist: expected a stage, and with more and done two integers, from the server, got %.80q", fmt.Sprint(reply))
+	known := []Stage{UnlistMore, UnlistDone, UnlistBusy, UnlistFull, UnlistGone, UnlistLost, UnlistRaced}
+	if err = scan(Unlist(), reply, &text, &n); err == nil && !slices.Contains(known, Stage(text)) {
+		err = fmt.Errorf("script unlist: expected a stage from the server, got %.80q", text)
 	}
 	return Stage(text), n, err
 }

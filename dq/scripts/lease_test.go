@@ -193,18 +193,18 @@ func TestReadReplies(t *testing.T) {
 	_, _, more, err = scripts.ReadFound([]any{})
 	require.NoError(t, err)
 	require.False(t, more)
-	surveyed, err := scripts.ReadSurveyed([]any{int64(9), "7", int64(0), two, int64(1000), int64(3), two, one})
+	surveyed, err := scripts.ReadSurveyed([]any{int64(9), int64(7), int64(0), two, int64(1000), int64(3), two, one})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Surveyed{Length: 9, Covered: 7, Unlisted: true, Window: 1000, Due: 3, Seen: 2, Far: 1}, surveyed)
-	stage, n, err := scripts.ReadUnlisted([]any{"done", int64(3), int64(9)})
+	stage, n, err := scripts.ReadUnlisted([]any{"done", int64(3)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.UnlistDone, stage)
 	require.Equal(t, 3, n)
 	for name, replies := range map[string][]any{
 		"transfer": {nil, "OK", []any{}, []any{1.5, one, one, one, one}, []any{nil, one, "1", one, one}, []any{nil, one, one, one}},
 		"find":     {nil, []any{"7"}, []any{"7", "1"}, []any{"7", one, "8", two}},
-		"survey":   {nil, []any{}, []any{one, one, one, one, one, one, one, one}, []any{one, "7.5", one, two, one, one, two, one}, []any{one, nil, one, "2", one, one, two, one}},
-		"unlist":   {nil, []any{}, []any{"else"}, []any{"more"}, []any{"done", "3", int64(9)}, []any{int64(3)}},
+		"survey":   {nil, []any{}, []any{one, "7", one, one, one, one, one, one}, []any{one, one, one, "2", one, one, two, one}},
+		"unlist":   {nil, []any{}, []any{"else", one}, []any{"more"}, []any{"done", "3"}, []any{one, one}},
 		"take":     {nil, []any{}, []any{[]any{}, "1", one}, []any{[]any{[]any{"id"}}, one, one}, []any{[]any{[]any{"id", "1", one, "v"}}, one, one}},
 	} {
 		for _, reply := range replies {

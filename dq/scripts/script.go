@@ -112,7 +112,7 @@ func LacksRedisson(err error) bool {
 //	KEYS    T, Q, S, P, U1, U2
 //	ARGV    now in Unix ms; what Unlist takes for an entry, in µs; length of Q below which
 //	        it never pays
-//	returns [length of Q; covered in Unix ms, or nil; 1 if a pass is under way; how many of U1
+//	returns [length of Q; covered in Unix ms, or 0; 1 if a pass is under way; how many of U1
 //	        and U2 there are; window in ms; due; seen; far]: see ReadSurveyed
 //	cost    O(log n), and 1000 entries of Q: about 0.2 ms
 func Survey() Script { return named("survey") }
@@ -123,7 +123,7 @@ func Survey() Script { return named("survey") }
 //	KEYS    T, Q, S, P, N, V, U1, U2
 //	ARGV    token of the pass; horizon in Unix ms, or empty in all calls but the first; count;
 //	        lease in ms; how long S, U1 and U2 are kept, in ms
-//	returns [its state; a number; length of Q]: see ReadUnlisted
+//	returns [its state; a number]: see ReadUnlisted
 //	cost    O(count), and O(nodes of Q to its place)
 //
 // A call passes count entries of Q: those due from 0 to the horizon go to the set V, the

@@ -13,7 +13,8 @@ local passing = redis.call('exists', P)
 local unlisted = redis.call('exists', U1) + redis.call('exists', U2)
 -- A pass may take a tenth of the server's time.
 local window = math.min(math.max(math.floor(length * cost / 100), 1000), 30000)
-if length < least then return { length, covered, passing, unlisted, window, 0, 0, 0 } end
+local till = covered and tonumber(covered) or 0
+if length < least then return { length, till, passing, unlisted, window, 0, 0, 0 } end
 
 local first, last = covered and '(' .. covered or '0', string.format('%.0f', now + window)
 local head = {}
@@ -22,4 +23,4 @@ local seen, far = redis.call('zrangebyscore', T, first, last, 'limit', 0, sample
 for _, member in ipairs(seen) do
   if not head[member] then far = far + 1 end
 end
-return { length, covered, passing, unlisted, window, redis.call('zcount', T, first, last), #seen, far }
+return { length, till, passing, unlisted, window, redis.call('zcount', T, first, last), #seen, far }

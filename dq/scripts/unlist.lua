@@ -16,7 +16,7 @@ end
 
 local function ended(how)
   redis.call('unlink', P, N, V)
-  return { how }
+  return { how, 0 }
 end
 
 -- The first of the two sets that is empty. What it holds though nothing of it is due any
@@ -34,7 +34,7 @@ end
 
 local function begin()
   local into = free()
-  if not into then return { 'full' } end
+  if not into then return { 'full', 0 } end
   -- Everything that the last step does is tried with nothing in the keys, so that a user
   -- who may not is told before anything has happened.
   local tried
@@ -53,9 +53,9 @@ local function begin()
 end
 
 local owner = redis.call('hget', P, 'token')
-if owner and owner ~= token then return { 'busy' } end
+if owner and owner ~= token then return { 'busy', 0 } end
 if not owner then
-  if horizon == '' then return { 'gone' } end
+  if horizon == '' then return { 'gone', 0 } end
   local refused = begin()
   if refused then return refused end
 end
@@ -72,7 +72,7 @@ local function again(...)
   local last = math.min(trail, #known)
   for i = 1, last do redis.call('hset', P, names[i], known[#known - last + i]) end
   for _, key in ipairs({ P, N, V }) do redis.call('pexpire', key, lease) end
-  return { 'more', passed, length }
+  return { 'more', passed }
 end
 
 -- Others have transferred members of V meanwhile: these are forgotten.
@@ -143,4 +143,4 @@ if leaving > 0 then
   end
 end
 ended('done')
-return { 'done', leaving, length }
+return { 'done', leaving }

@@ -153,7 +153,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		if slices.Contains(args, "replay") && more > 0 && !slices.Equal(after[:len(before)], before) {
 			m.world.violate("what is replayed is not at the end")
 		}
-		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*3\r\n$4\r\ndone\r\n") {
+		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*2\r\n$4\r\ndone\r\n") {
 			m.world.unlisted()
 		}
 	}
