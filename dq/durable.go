@@ -64,7 +64,7 @@ func (q *Queue[T]) sendDurably(ctx context.Context, r conn.Request) error {
 	return nil
 }
 
-// confirms reports what is missing.
+// confirms reports a missing confirmation.
 func (d *durability) confirms(command []any, reply any) error {
 	switch reply := reply.(type) {
 	case error:

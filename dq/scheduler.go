@@ -41,7 +41,7 @@ type scheduler struct {
 	started bool
 	closed  bool
 
-	waiting []*task // those with something to do, in its order; of the goroutine
+	waiting []*task // the tasks with something to do, in its order; of the goroutine
 }
 
 func newScheduler(c *Client) *scheduler {
@@ -82,7 +82,7 @@ func (s *scheduler) open(names wire.Names) *task {
 	return t
 }
 
-// channels returns those that a task listens to.
+// channels returns the channels of a task.
 func (s *scheduler) channels(t *task) []string {
 	if s.client.conn.Strict {
 		return []string{t.names.Channel}
@@ -170,7 +170,7 @@ func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 	return next
 }
 
-// startDue does what is due.
+// startDue starts due looks and transfers.
 func (s *scheduler) startDue() {
 	if len(s.waiting) == 0 {
 		return

@@ -150,7 +150,7 @@ type task struct {
 
 	// The rest belongs to the scheduler's goroutine.
 	at        int64 // Unix ms of the next transfer or look, noDue without one
-	due       int64 // Unix ms of the next transfer, noDue if there is none planned
+	due       int64 // Unix ms of the next transfer, noDue without one
 	since     int64 // the earliest that was due and is not transferred, noDue without one
 	running   bool
 	again     bool // a transfer was asked for while one ran

@@ -194,7 +194,7 @@ func (s *scheduler) passed(t *task, p pass) {
 		u.notBefore = now + u.pause.Milliseconds()
 	}
 	if !idle {
-		s.client.tell(p.told())
+		s.client.tell(p.report())
 	}
 	s.resume(t)
 	s.lookAhead(t)
@@ -202,7 +202,7 @@ func (s *scheduler) passed(t *task, p pass) {
 
 // pass is one pass and its result.
 type pass struct {
-	Unlisted // until told, Err is a call's
+	Unlisted // Err is a call's: see report
 	client   *Client
 	names    wire.Names
 	token    string
@@ -286,8 +286,8 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 	return took
 }
 
-// told is the report for observers.
-func (p *pass) told() Unlisted {
+// report is the event for observers.
+func (p *pass) report() Unlisted {
 	e := p.Unlisted
 	switch {
 	case e.Err != nil:

@@ -79,7 +79,7 @@ type Worker struct {
 	options WorkerOptions
 	queues  []*leased
 
-	places  chan struct{} // of handlers that may run at a time, those that are free
+	places  chan struct{} // the free ones of handlers that may run at a time
 	placing chan struct{} // held by the call that takes places
 
 	taking, handling context.Context

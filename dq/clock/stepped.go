@@ -28,7 +28,7 @@ var ErrCannotTell = errors.New("the other clock cannot be asked")
 // StepFilter is a Clock that does not follow a wall clock that is stepped away from the right time.
 //
 // It notices a step, by which the clock under it departs from the monotonic clock by more than half a second within ten. It
-// goes on as before, and asks another clock, such as that of a server, until the wall clock is the nearer of the two. A
+// goes on as before, and asks another clock, such as a server's, until the wall clock is the nearer of the two. A
 // clock that was wrong from the start, or goes wrong slowly, is followed.
 type StepFilter struct {
 	clock Clock

@@ -33,8 +33,8 @@ func scan(s Script, reply any, places ...any) error {
 
 // Transferred is what Transfer returns.
 type Transferred struct {
-	// Next is the score of the first member left in T that can come due, as the server writes it: decimal, not always whole.
-	// Empty if there is none.
+	// Next is the score of the first member left in T that becomes due, as the server writes it: decimal, not always whole.
+	// Empty without one.
 	Next string
 	// Delivered is how many values were pushed to D.
 	Delivered int

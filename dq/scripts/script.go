@@ -63,8 +63,8 @@ func Prelude() string { return newScript("calls", "prelude").Body }
 // that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
 // was postponed.
 //
-//	KEYS    none
-//	ARGV    none
+//	KEYS    –
+//	ARGV    –
 //	returns 1
 //	cost    O(1)
 func WaitForWritePause() Script { return named("guard") }
@@ -73,7 +73,7 @@ func WaitForWritePause() Script { return named("guard") }
 //
 //	KEYS    D, T, Q, X, S, U1, U2, V
 //	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0")
-//	returns [score of the first member left that can come due, or nil; delivered; of these not of
+//	returns [score of the first member left that becomes due, or nil; delivered; of these not of
 //	        the own layout; quarantined; 1 if a score below 0 is first]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
 //	        is O(1) if members are due in the order of their offers; O(limit) for

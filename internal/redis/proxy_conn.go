@@ -122,7 +122,7 @@ func (w way) write(data []byte) func() {
 	return func() { _, _ = w.to.Write(data) }
 }
 
-// receive puts all that comes in line: bytes that are no command as they come.
+// receive puts all that arrives in line: bytes that are no command as they are.
 func (w way) receive() {
 	if w.requests && !w.commands() {
 		return
@@ -170,7 +170,7 @@ func (w way) commands() bool {
 	}
 }
 
-// deliver passes chunks on once their time has come.
+// deliver passes chunks on at their time.
 func (w way) deliver() {
 	for {
 		var next chunk

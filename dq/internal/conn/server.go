@@ -85,7 +85,7 @@ type pool struct {
 	dialing atomic.Int32 // attempts at a connection under way
 }
 
-// get returns an idle socket. Without an idle one it attempts to connect, again and again, and takes what is idle first. Attempts
+// get returns an idle socket. Without an idle one it attempts to connect, again and again, and takes an idle one first. Attempts
 // go on when their caller is gone: the next one finds the socket.
 func (p *pool) get(ctx context.Context) (*socket, error) {
 	p.callers.Add(1)

@@ -250,7 +250,7 @@ func (e *Server) aside(state any, commands ...[]string) []byte {
 }
 
 // dispatch hands a command to miniredis, or another one where miniredis would not do as Redis: it makes a list of one element anew,
-// without its time to live, when the list is rotated, pops all members where none is asked for, and takes nan as a score.
+// without its time to live, when the list is rotated, pops all members if no member is asked for, and takes nan as a score.
 func (e *Server) dispatch(p *mini.Peer, args []string) {
 	name := strings.ToUpper(args[0])
 	switch {
