@@ -158,7 +158,7 @@ func (p *phase) awaitAnswers(open func() int64) {
 	every(tick, nil, func() bool {
 		p.engine.mu.Lock()
 		defer p.engine.mu.Unlock()
-		return open() == 0 || time.Since(began) > askTimeout
+		return open() == 0 || time.Since(began) > min(askTimeout, p.engine.Silence)
 	})
 }
 

@@ -61,33 +61,36 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 func TestSides(t *testing.T) {
 	t.Parallel()
 	for _, beside := range []bool{false, true} {
-		out := t.TempDir()
-		c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t), memory(t)}}
-		var turns []series.Turn
-		result, err := series.Do(t.Context(), series.Options{Out: out, Beside: beside}, c, 2, func(turn series.Turn, r *run.Document) {
-			require.True(t, beside || r.Verdict.Passed, r.Verdict.Text) // three at a time may be late on a busy machine
-			turns = append(turns, turn)
-		})
-		require.NoError(t, err)
-		require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
-		require.Len(t, result.Comparisons, 2)
-		require.Equal(t, []any{compare.Inconclusive, beside}, []any{result.Comparisons[1].Outcome, result.Comparisons[1].Paired})
-		require.Nil(t, result.Single())
-		require.FileExists(t, filepath.Join(out, "some", report.File))
-		blocks := map[string]bool{}
-		for i, folder := range []string{"memory", "memory-2", "memory-3"} {
-			runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
+		t.Run(fmt.Sprint(beside), func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t), memory(t)}}
+			var turns []series.Turn
+			result, err := series.Do(t.Context(), series.Options{Out: out, Beside: beside}, c, 2, func(turn series.Turn, r *run.Document) {
+				require.True(t, beside || r.Verdict.Passed, r.Verdict.Text) // three at a time may be late on a busy machine
+				turns = append(turns, turn)
+			})
 			require.NoError(t, err)
-			require.Len(t, runs, 2)
-			for n, r := range result.Sides[i].Runs {
-				require.EqualValues(t, 50, r.Counts.Delivered)
-				if first := result.Sides[0].Runs[n]; beside {
-					blocks[first.Beside.Block] = true
-					require.Equal(t, []any{first.Beside, 3, first.Started}, []any{r.Beside, r.Beside.Sides, r.Started})
+			require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
+			require.Len(t, result.Comparisons, 2)
+			require.Equal(t, []any{compare.Inconclusive, beside}, []any{result.Comparisons[1].Outcome, result.Comparisons[1].Paired})
+			require.Nil(t, result.Single())
+			require.FileExists(t, filepath.Join(out, "some", report.File))
+			blocks := map[string]bool{}
+			for i, folder := range []string{"memory", "memory-2", "memory-3"} {
+				runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
+				require.NoError(t, err)
+				require.Len(t, runs, 2)
+				for n, r := range result.Sides[i].Runs {
+					require.EqualValues(t, 50, r.Counts.Delivered)
+					if first := result.Sides[0].Runs[n]; beside {
+						blocks[first.Beside.Block] = true
+						require.Equal(t, []any{first.Beside, 3, first.Started}, []any{r.Beside, r.Beside.Sides, r.Started})
+					}
 				}
 			}
-		}
-		require.Len(t, blocks, map[bool]int{true: 2}[beside])
+			require.Len(t, blocks, map[bool]int{true: 2}[beside])
+		})
 	}
 }
 
@@ -201,7 +204,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
 	var names []string
-	o := series.Options{Out: out, Beside: true, Load: load.Options{Live: live, Progress: func(p load.Progress) {
+	o := series.Options{Out: out, Beside: true, Load: load.Options{Live: live, Silence: 2 * time.Second, Progress: func(p load.Progress) {
 		if p.Phase != plan.Measured || names != nil {
 			return
 		}
@@ -260,17 +263,12 @@ func TestARunWithAFault(t *testing.T) {
 	f := r.Faults
 	require.NotNil(t, f)
 	require.True(t, r.Server.Embedded)
-	require.EqualValues(t, 120, f.Offered)
 	require.GreaterOrEqual(t, f.UncertainCame, int64(2), "they were carried out")
 	require.GreaterOrEqual(t, f.Uncertain, f.UncertainCame, "others were on the same connections")
-	require.Equal(t, f.Offered, f.Acknowledged+f.Uncertain)
-	require.Zero(t, f.Refused)
-	require.Zero(t, f.Lost+f.LostBeyond+f.Duplicate)
+	require.Equal(t, []int64{120, 120, 0, 0}, []int64{f.Offered, f.Acknowledged + f.Uncertain, f.Refused, f.Lost + f.LostBeyond + f.Duplicate})
 	require.Len(t, f.Events, 1)
 	e := f.Events[0]
-	require.Equal(t, "lose-replies", e.Kind)
-	require.Empty(t, e.Error)
-	require.Equal(t, 2, e.Times)
+	require.Equal(t, []any{"lose-replies", "", 2}, []any{e.Kind, e.Error, e.Times})
 	require.GreaterOrEqual(t, e.From, .1)
 	require.NotNil(t, e.ResumedNs)
 	require.Equal(t, []string{"lose-replies at 100ms for 400ms, commands offer, count 2"}, r.Scenario.Faults)
