@@ -169,10 +169,9 @@ func (w *world) tells(c *client, event dq.Event) {
 // settledFor reports whether the server has done what an event says that it has not.
 func (w *world) settledFor(e dq.AckFailed) (done bool) {
 	w.server.Exclusive(func() {
-		again, attempt := w.model.counts[e.ID], strconv.Itoa(e.Attempt)
-		done = (again == "" || again == attempt) && slices.ContainsFunc([]string{"ack", "retry", "bury"}, func(how string) bool {
-			return w.model.did[how+" "+e.ID+" "+attempt] && strings.Contains(e.Err.Error(), how)
-		})
+		how := w.model.settled[e.ID+" "+strconv.Itoa(e.Attempt)]
+		again := w.model.counts[e.ID]
+		done = slices.Contains([]string{"ack", "retry", "bury"}, how) && strings.Contains(e.Err.Error(), how) && (again == "" || again == strconv.Itoa(e.Attempt))
 	})
 	return done
 }

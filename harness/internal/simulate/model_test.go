@@ -32,6 +32,7 @@ type model struct {
 	counts  map[string]string // of their deliveries
 	failed  map[string]int    // the last delivery of each that failed and was not lost
 	leased  map[string]lease
+	settled map[string]string          // how, by id and delivery, at last
 	did     map[string]bool            // what was done for a delivery: "held", or how it was settled, the id and the number
 	buried  map[string]burial          // dead letters, by id
 	said    map[string]map[string]bool // what clients have sent
@@ -192,6 +193,7 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 			}
 			m.lease(args[id], client, args[at] == "extend")
 			m.world.becomes(client, args[at], args[at+1], args[id]+" "+args[id+1])
+			m.settled[args[id]+" "+args[id+1]] = args[at]
 			switch args[at] {
 			case "ack":
 				m.message(m.held[args[id]]).settled++

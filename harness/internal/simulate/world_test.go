@@ -120,7 +120,7 @@ func Run(plan Plan, options Options) Report {
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, polls: map[string][]int{}, pending: map[string]int64{}, wrote: map[string]bool{}, failed: map[string]int{},
-		leased: map[string]lease{}, did: map[string]bool{}, buried: map[string]burial{}, overrun: map[string]time.Time{}, handed: map[string]time.Time{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
+		leased: map[string]lease{}, settled: map[string]string{}, did: map[string]bool{}, buried: map[string]burial{}, overrun: map[string]time.Time{}, handed: map[string]time.Time{}, said: map[string]map[string]bool{}, alones: map[string]bool{}, staged: map[string]string{}, moved: map[string]time.Time{},
 	}
 	if w.recovery = soon; plan.Unlists {
 		w.recovery += abandoned
@@ -736,9 +736,7 @@ func (w *world) do(e Event) {
 			}
 		})
 	case Refuse:
-		w.mu.Lock()
-		w.refusing = append(w.refusing, refusing{e.Client, time.Now().Add(e.Span), e.Text, e.N})
-		w.mu.Unlock()
+		w.locked(func() { w.refusing = append(w.refusing, refusing{e.Client, time.Now().Add(e.Span), e.Text, e.N}) })
 	case Unblock:
 		w.ask(func(server redis.Pipeliner) {
 			for id := range 300 {
