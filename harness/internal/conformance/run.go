@@ -73,7 +73,7 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), runner.Level, p.Spec.Notice(), runner.unseen
 	if p.Server {
-		report.Subject = "server"
+		report.Subject, p.MaxFailures = "server", 0
 	}
 	if report.StandsIn != "" {
 		p.Notice(report.StandsIn)
@@ -183,9 +183,6 @@ func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
 // judge runs cases into the report.
 func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error {
 	limit := alike{most: p.MaxFailures}
-	if p.Server {
-		limit.most = 0
-	}
 	for _, c := range p.Cases {
 		result := runner.Judge(ctx, c, p.Oracle)
 		if runner.stopped != nil {

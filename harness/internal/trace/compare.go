@@ -48,8 +48,11 @@ type Sent struct {
 func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	var best *candidate
 	var sent []Sent
-	for _, role := range roles(left, right) {
-		c := compareRole(left, right, role, tolerance)
+	ls, rs := left.byRole(), right.byRole()
+	all := maps.Clone(ls)
+	maps.Copy(all, rs)
+	for _, role := range slices.SortedFunc(maps.Keys(all), func(a, b Role) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) }) {
+		c := compareRole(role, ls[role], rs[role], tolerance)
 		if c != nil && c.left != nil && c.form == 0 && c.Cause != anotherDelay && !strings.HasPrefix(c.Cause, anExtra) {
 			sent = append(sent, Sent{c.left, c.right, c.Cause})
 		}
@@ -63,8 +66,10 @@ func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	if best == nil {
 		return nil
 	}
-	f := best.finding(left, right)
-	f.Sent = sent
+	f, l, r := &best.Finding, best.column(left, best.left), best.column(right, best.right)
+	f.LeftLine, f.Left = l.shown()
+	f.RightLine, f.Right = r.shown()
+	f.Window, f.Sent = Window(l, r), sent
 	return f
 }
 
@@ -92,31 +97,16 @@ func (c *candidate) position() int {
 	return at
 }
 
-func roles(traces ...*Trace) []Role {
-	var all []Role
-	for _, t := range traces {
-		for _, e := range t.Events {
-			if !slices.Contains(all, e.Role) {
-				all = append(all, e.Role)
-			}
-		}
+// byRole are the events of each role, in order.
+func (t *Trace) byRole() map[Role][]*Event {
+	all := map[Role][]*Event{}
+	for _, e := range t.Events {
+		all[e.Role] = append(all[e.Role], e)
 	}
-	slices.SortStableFunc(all, func(a, b Role) int { return cmp.Compare(a.Of, b.Of) })
 	return all
 }
 
-func (t *Trace) of(role Role) []*Event {
-	var events []*Event
-	for _, e := range t.Events {
-		if e.Role == role {
-			events = append(events, e)
-		}
-	}
-	return events
-}
-
-func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candidate {
-	ls, rs := left.of(role), right.of(role)
+func compareRole(role Role, ls, rs []*Event, tolerance time.Duration) *candidate {
 	for i := range max(len(ls), len(rs)) {
 		c := &candidate{Finding: Finding{Role: role.String()}}
 		if i < len(ls) {
@@ -165,15 +155,6 @@ func compareOrder(left, right *Trace) *candidate {
 		}
 	}
 	return nil
-}
-
-func (c *candidate) finding(left, right *Trace) *Finding {
-	f := &c.Finding
-	l, r := c.column(left, c.left), c.column(right, c.right)
-	f.LeftLine, f.Left = l.shown()
-	f.RightLine, f.Right = r.shown()
-	f.Window = Window(l, r)
-	return f
 }
 
 // column places an event in all lines of its trace; without one it is the place behind the last line.

@@ -3,7 +3,7 @@
 // Conn is a connection in MONITOR mode. It uses its own socket: client libraries lose lines, or all of them under RESP3. Line is the
 // exact codec of a line, Recording a file of lines.
 //
-// CompareLines asks whether a server showed exactly the recorded lines, byte for byte. A recording declares in its
+// Replay asks whether a server showed exactly the recorded lines, byte for byte. A recording declares in its
 // metadata how it deviates from a server of today; Deviations.Expected translates the line.
 //
 // Compare asks whether two recordings of the same work show the same behaviour. It brings both into a normal form:

@@ -76,18 +76,28 @@ func (p *ReplayPlan) result() *ReplayResult {
 	return r
 }
 
-// compareReplayed compares the lines expected with those shown.
+// compareReplayed compares what a recording expects, by Deviations.Expected, with what the server showed, line by line: database, recorded
+// peer and every byte of every argument, the case of names included. Times are not compared. It returns nil for equal lists.
 func compareReplayed(expected, shown []Line) *Divergence {
-	d := CompareLines(expected, shown)
-	if d == nil {
-		return nil
+	for i := range max(len(expected), len(shown)) {
+		reason := ""
+		switch {
+		case i >= len(shown):
+			reason = "the recording has a command that the server did not show"
+		case i >= len(expected):
+			reason = "the server showed a command that the recording does not have"
+		default:
+			reason = compareLine(expected[i], shown[i])
+		}
+		if reason != "" {
+			left, right := Column{Title: "recorded", Lines: expected, At: i}, Column{Title: "seen", Lines: shown, At: i}
+			d := &Divergence{Kind: "command", Reason: reason, Window: Window(left, right)}
+			d.Line, d.Recorded = left.shown()
+			_, d.Seen = right.shown()
+			return d
+		}
 	}
-	left := Column{Title: "recorded", Lines: expected, At: d.At}
-	right := Column{Title: "seen", Lines: shown, At: d.At}
-	out := &Divergence{Kind: "command", Reason: d.Reason, Window: Window(left, right)}
-	out.Line, out.Recorded = left.shown()
-	_, out.Seen = right.shown()
-	return out
+	return nil
 }
 
 // memberDivergence reports a member that no server can have packed so.
@@ -107,7 +117,10 @@ func (r *replaying) judgeState(ctx context.Context, result *ReplayResult) error 
 	compare := result.Divergence == nil
 	differs := func(want, got string) {
 		if compare && want != got && result.Divergence == nil {
-			result.Divergence = stateDivergence(want, got)
+			result.Divergence = &Divergence{
+				Kind: "state", Recorded: want, Seen: got, Window: fmt.Sprintf("recorded: %s\nseen:     %s\n", want, got),
+				Reason: "after the last command the server does not hold what the recorded commands lead to",
+			}
 		}
 	}
 	for i, k := range r.plan.keys {
@@ -180,14 +193,6 @@ func (r *replaying) readKey(ctx context.Context, k Key) (key ReplayKey, err erro
 		key.elements = members
 	}
 	return key, err
-}
-
-func stateDivergence(want, got string) *Divergence {
-	return &Divergence{
-		Kind: "state", Recorded: want, Seen: got,
-		Reason: "after the last command the server does not hold what the recorded commands lead to",
-		Window: fmt.Sprintf("recorded: %s\nseen:     %s\n", want, got),
-	}
 }
 
 // modelled is a value of the model as a key.

@@ -8,31 +8,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// Difference is the first place at which two lists of lines differ.
-type Difference struct {
-	// At is the index of the differing lines; the length of a list where it ended too early.
-	At int
-	// Reason says in one sentence what differs.
-	Reason string
-}
-
-// CompareLines compares what a recording expects, by Deviations.Expected, with what a server showed, line by line: database, recorded peer
-// and every byte of every argument, the case of names included. Times are not compared. It returns nil for equal lists.
-func CompareLines(want, got []Line) *Difference {
-	for i := range max(len(want), len(got)) {
-		switch {
-		case i >= len(got):
-			return &Difference{i, "the recording has a command that the server did not show"}
-		case i >= len(want):
-			return &Difference{i, "the server showed a command that the recording does not have"}
-		}
-		if reason := compareLine(want[i], got[i]); reason != "" {
-			return &Difference{i, reason}
-		}
-	}
-	return nil
-}
-
 // compareLine says what differs between two lines; "" for nothing.
 func compareLine(want, got Line) string {
 	if want.Inner() != got.Inner() {
