@@ -59,7 +59,8 @@ type Step struct {
 	Error   string         `yaml:"error,omitempty"`   // a regular expression for "class: message" of an error answer
 	// Anything says why the answer is not judged.
 	Anything string   `yaml:"anything,omitempty"`
-	PutBack  bool     `yaml:"put-back,omitempty"` // Await returns its value to the front of the queue, so that expect shows a lost one
+	PutBack  bool     `yaml:"put-back,omitempty"` // the values of the answer go back to the front of the queue, so that expect shows a lost one
+	Between  []string `yaml:"between,omitempty"`  // a command of the harness before the call's second one that names the queue, or after the call
 	Open     *Open    `yaml:"open,omitempty"`
 	Redis    []string `yaml:"redis,omitempty"` // a command of the harness
 	Seed     *Seed    `yaml:"seed,omitempty"`
@@ -75,7 +76,7 @@ type Open struct {
 	Queue      string `yaml:"queue,omitempty"`
 	Codec      string `yaml:"codec,omitempty"`
 	Client     string `yaml:"client,omitempty"`
-	By         string `yaml:"by,omitempty"`         // "beside" for a second implementation at the same queue
+	By         string `yaml:"by,omitempty"`         // "beside" for a second implementation at the same queue, "new" for a new process
 	Plain      bool   `yaml:"plain,omitempty"`      // opens the destination without a delayed queue
 	Unattended bool   `yaml:"unattended,omitempty"` // does not wait for the first transfer
 }

@@ -70,7 +70,7 @@ func requireStep(t *testing.T, s *Step, place ...any) {
 		require.Regexp(t, "^([LR]PUSH|SET|ZADD|ZREM|DEL|PEXPIRE|PUBLISH|CLIENT KILL TYPE|SCRIPT FLUSH) ", strings.Join(s.Redis, " ")+" ", place...)
 	}
 	if s.Open != nil {
-		require.Contains(t, []string{"", "beside"}, s.Open.By, place...)
+		require.Contains(t, []string{"", "beside", "new"}, s.Open.By, place...)
 	}
 	if s.Seed != nil {
 		require.NotEqual(t, len(s.Seed.Values) > 0, s.Seed.Count > 0, place...)

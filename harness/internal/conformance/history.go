@@ -108,17 +108,6 @@ func (r *caseRun) givesUp() {
 	}
 }
 
-// noteAnswer keeps what a step of a history was answered.
-func (r *caseRun) noteAnswer(a answer) {
-	if h := r.c.history; h != nil {
-		text := string(a.result)
-		if a.err != nil {
-			text = "error"
-		}
-		h.answers = append(h.answers, text)
-	}
-}
-
 // differ says where two histories of the same steps differ, in the order of a reader's interest.
 func (h *history) differ(from *history) string {
 	for i, want := range from.answers {

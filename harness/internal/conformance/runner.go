@@ -200,6 +200,9 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 		o.Failures, err = run.checkKeys(ctx)
 	}
 	healthy := time.Now().Add(r.clock.ahead).UnixMicro()
+	for _, p := range run.fresh {
+		err = errors.Join(err, p.Close())
+	}
 	if r.failed() == nil {
 		ended := run.end(ctx)
 		if isProgram(ended) {

@@ -34,6 +34,7 @@ type caseRun struct {
 	handles map[string]handle
 	clients map[string]string
 	async   map[string]async
+	fresh   []program.Program // further processes of the program
 	found   Observation
 
 	mu      sync.Mutex
@@ -145,9 +146,9 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 	case s.Call != "":
 		ctx, cancel := context.WithTimeout(ctx, r.patience())
 		defer cancel()
+		sent := r.between(ctx, s.Between)
 		a := r.call(ctx, s)
-		r.noteAnswer(a)
-		return s.judge(a)
+		return cmp.Or(sent(), r.answered(ctx, s, a))
 	case s.Await != "":
 		return r.await(ctx, s, under)
 	case s.Cancel != "":
@@ -195,8 +196,15 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	client := cmp.Or(o.Client, mainHandle)
 	_, again := r.clients[client]
 	owner := r.program
-	if o.By != "" {
+	switch {
+	case o.By == "beside":
 		owner = r.Beside
+	case o.By == "new" && r.Restart != nil:
+		fresh, err := r.Restart(ctx)
+		if err != nil {
+			return r.fail(err)
+		}
+		owner, r.fresh = fresh, append(r.fresh, fresh)
 	}
 	result := r.ask(ctx, owner, "open", params)
 	if result.err != nil {
@@ -299,17 +307,47 @@ func (r *caseRun) await(ctx context.Context, s *Step, under async) error {
 	patience := r.patience()
 	select {
 	case a := <-under.done:
-		r.noteAnswer(a)
-		var took struct{ V string }
-		if s.PutBack && json.Unmarshal(a.result, &took) == nil { // "cancelled" is no value
-			return r.redis(ctx, []string{"LPUSH", r.names.Destination, took.V})
-		}
-		return s.judge(a)
+		return r.answered(ctx, s, a)
 	case <-time.After(patience):
 		return r.fail(fmt.Errorf("%s was not answered within %s: %s", s.Await, patience, noAnswer))
 	case <-ctx.Done():
 		return &faultError{ctx.Err()}
 	}
+}
+
+// answered judges an answer, or puts the values of it, which are text, back.
+func (r *caseRun) answered(ctx context.Context, s *Step, a answer) error {
+	if h := r.c.history; h != nil {
+		h.answers = append(h.answers, map[bool]string{true: "error", false: string(a.result)}[a.err != nil])
+	}
+	var values []*struct{ V string }
+	err := s.judge(a)
+	if !s.PutBack || json.Unmarshal([]byte("["+strings.Trim(string(a.result), "[]")+"]"), &values) != nil {
+		return err // "cancelled" is no value
+	}
+	for _, v := range slices.Backward(values) {
+		if v != nil {
+			err = cmp.Or(err, r.redis(ctx, []string{"LPUSH", r.names.Destination, v.V}))
+		}
+	}
+	return err
+}
+
+// between has a command sent before a call's second one that names the queue, or by the returned function.
+func (r *caseRun) between(ctx context.Context, command []string) (after func() error) {
+	commands, send := 0, sync.OnceValue(func() error { return r.redis(ctx, command) })
+	if command == nil {
+		return func() error { return nil }
+	}
+	r.senders.proxy.OnCommand(func(c *redis.ProxyConn, sent []string) redis.Verdict {
+		if slices.Contains(sent, r.names.Destination) {
+			if commands++; commands == 2 {
+				_ = send() // after has the error
+			}
+		}
+		return r.senders.note(c, sent)
+	})
+	return func() error { r.senders.proxy.OnCommand(r.senders.note); return send() }
 }
 
 // end closes the program's clients and waits until they are gone.
