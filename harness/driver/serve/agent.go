@@ -23,7 +23,7 @@ const (
 )
 
 type agent struct {
-	*loads
+	server *server
 	setup  program.Setup
 	run    uint32
 	queues []driver.Queue
@@ -59,7 +59,7 @@ type due struct {
 }
 
 func (a *agent) cannot(do string) error {
-	return &driver.CapabilityError{Driver: a.driver.Identity(), Need: do}
+	return &driver.CapabilityError{Driver: a.server.driver.Identity(), Need: do}
 }
 
 // forget skips the items that have not been sent; abandon also cancels the offers under way.
@@ -105,10 +105,10 @@ func (a *agent) close() error {
 // pace makes each item ready at its instant. It waits for no sender.
 func (a *agent) pace() {
 	defer a.ready.close()
-	timer := a.clock.NewTimer()
+	timer := a.server.clock.NewTimer()
 	defer timer.Close()
 	for next, ok := a.items.pop(); ok; next, ok = a.items.pop() {
-		if clock.SleepUntil(next.skip, a.clock, timer, a.epoch.Instant(next.At)) != nil {
+		if clock.SleepUntil(next.skip, a.server.clock, timer, a.server.epoch.Instant(next.At)) != nil {
 			a.sample(program.Sample{Kind: program.Skipped, Index: next.Index})
 			continue
 		}
@@ -142,7 +142,7 @@ func (a *agent) send(i due) {
 	offers := a.offers
 	a.mu.Unlock()
 	sent := time.Now()
-	wall := a.epoch.Wall(sent)
+	wall := a.server.epoch.Wall(sent)
 	value := program.Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
 	if a.setup.Each {
 		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
@@ -157,7 +157,7 @@ func (a *agent) send(i due) {
 		kind = program.Failed
 	}
 	a.failed("offer", err)
-	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.server.epoch.Wall(time.Now())})
 	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
 		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
 		time.AfterFunc(time.Until(at), func() { a.remove(remover, i.Index, value) })
@@ -178,7 +178,7 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 		kind = program.TooLate
 	}
 	a.failed("remove", err)
-	a.sample(program.Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Index: index, A: a.server.epoch.Wall(began), B: a.server.epoch.Wall(time.Now())})
 }
 
 // consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
@@ -203,7 +203,7 @@ func (a *agent) consume(q driver.Queue) {
 			program.Pause(a.takes, takeRetry)
 		case value != nil:
 			kind, index, due := program.ParsePayload(value, a.run)
-			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
+			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: a.server.epoch.Wall(came)})
 			program.Pause(a.takes, a.setup.Work)
 		}
 	}

@@ -58,7 +58,7 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 	}, "close", "codec.decode", "codec.encode", "open")
 	if p.Ops["dq.offer"] != nil && p.Ops["q.take"] != nil {
 		needs := map[string]string{"load(poll)": "q.poll", "load(cancel)": "dq.remove", "load(held)": "held"}
-		s.load(p.Driver(), func(capability string) bool { return needs[capability] == "" || p.Ops[needs[capability]] != nil })
+		s.makeLoad(p.Driver(), func(capability string) bool { return needs[capability] == "" || p.Ops[needs[capability]] != nil })
 	}
 	o := &ported[C, Q]{Port: p, release: release, clients: map[string]C{}, handles: map[string]portedQueue[Q]{}}
 	s.do = o.do

@@ -41,13 +41,16 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 		return p.Serve(in, out)
 	}
 	s := newServer(out, program.Hello{Identity: d.Identity(), Codecs: []string{"bytes"}})
-	s.load(d, func(string) bool { return true })
+	s.makeLoad(d, func(string) bool { return true })
 	return s.serve(in)
 }
 
 type server struct {
 	hello program.Hello
-	loads *loads // nil if no load can be made
+	// driver makes load, by timers of clock; nil if no load can be made.
+	driver driver.Driver
+	clock  clock.Clock
+	epoch  program.Epoch
 	// do carries out the ops that a server does not know itself; nil if there are no others. event sends fields as an event
 	// of the request.
 	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
@@ -58,20 +61,21 @@ type server struct {
 	requests sync.WaitGroup
 	mu       sync.Mutex
 	running  map[json.Number]context.CancelFunc
+	agents   map[string]*agent // by the handles of their loads
+	made     int               // loads
 }
 
 func newServer(out io.Writer, hello program.Hello, builtIn ...string) *server {
 	hello.Protocol, hello.Capabilities = program.Protocol, slices.Concat(hello.Capabilities, builtIn, []string{"hello", "cancel"})
-	return &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}}
+	return &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}, agents: map[string]*agent{}}
 }
 
-// load has the server make load with a driver that has these capabilities, by the driver's clock if it says one.
-func (s *server) load(d driver.Driver, has func(capability string) bool) {
-	by := clock.System()
+// makeLoad has the server make load with a driver that has these capabilities, by the driver's clock if it says one.
+func (s *server) makeLoad(d driver.Driver, has func(capability string) bool) {
+	s.driver, s.clock, s.epoch = d, clock.System(), program.NewEpoch()
 	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
-		by = timed.Timing()
+		s.clock = timed.Timing()
 	}
-	s.loads = &loads{driver: d, clock: by, epoch: program.NewEpoch(), agents: map[string]*agent{}}
 	for _, capability := range capabilities {
 		if has(capability) {
 			s.hello.Capabilities = append(s.hello.Capabilities, capability)
@@ -104,7 +108,12 @@ func (s *server) serve(in io.Reader) error {
 			stop()
 		}
 	}
-	return s.loads.left()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.agents) > 0 {
+		return errors.New("the run left in the middle of a load: it gave this agent up, or was killed")
+	}
+	return nil
 }
 
 // start runs a request concurrently. It can be cancelled once start has returned.
@@ -145,8 +154,8 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 			cancel()
 		}
 		return ok, nil
-	case s.loads != nil && strings.HasPrefix(r.Op, "load."):
-		return s.loads.do(ctx, r, func(fields map[string]any) { event("samples", fields) })
+	case s.driver != nil && strings.HasPrefix(r.Op, "load."):
+		return s.load(ctx, r, func(fields map[string]any) { event("samples", fields) })
 	case r.wrong != nil:
 		return nil, fmt.Errorf("%s: %w", r.Op, r.wrong)
 	case s.do != nil:

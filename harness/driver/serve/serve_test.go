@@ -175,15 +175,6 @@ func TestAProgramThatMakesNoLoadIsToldWhatToAdd(t *testing.T) {
 	require.ErrorContains(t, err, "cannot make load (add the ops load.open, load.offer, load.take, load.halt, load.end and load.close of docs/protocol.md, and load to hello)")
 }
 
-func FuzzServe(f *testing.F) {
-	f.Add(`{"id":1,"op":"hello"}`)
-	f.Add(`{"id":1,"op":"load.open","plan":{"run_id":"0000abcd"}}`)
-	f.Add(`{"id":1,"op":"cancel","target":"1"}`)
-	f.Fuzz(func(_ *testing.T, line string) {
-		_ = memory(strings.NewReader(line), io.Discard)
-	})
-}
-
 func FuzzLoad(f *testing.F) {
 	f.Add("load.offer", []byte{0}, 0)
 	f.Add("load.take", []byte{}, -1)

@@ -306,10 +306,12 @@ func (p *phase) removal(i int64, s program.Sample) error {
 	return nil
 }
 
-// offering is how many items have no answer.
+// offering is how many items of members that are there have no answer.
 func (p *phase) offering() (n int64) {
-	for _, open := range p.open {
-		n += open
+	for i, m := range p.engine.members {
+		if m.state != over {
+			n += p.open[i]
+		}
 	}
 	return n
 }

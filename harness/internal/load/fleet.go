@@ -70,18 +70,6 @@ func (e *engine) fault(m *member, at time.Time, text string) {
 	e.faults = append(e.faults, f)
 }
 
-// lost has no phase wait for a member that is gone. The engine's lock is held.
-func (e *engine) lost(m *member) {
-	for _, p := range e.phases {
-		p.open[m.number] = 0
-	}
-}
-
-// broke reports whether what some member has done is not known. The engine's lock is held.
-func (e *engine) broke() bool {
-	return slices.ContainsFunc(e.members, func(m *member) bool { return m.broken })
-}
-
 // shareConsumers has each member that takes begin the consumers which are its share of now.
 func (e *engine) shareConsumers(ctx context.Context) error {
 	var takers []*member
@@ -135,11 +123,12 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 		switch {
 		case c.begins:
 			if err = c.open(ctx); !c.there() {
-				c.ends()
+				c.leave(nil)
 			}
 		case c.there(): // one that could not be opened has been noted
-			if c.Kill {
-				c.kill()
+			if c.Kill { // in the middle of its work; its reports count, for the kernel keeps them
+				c.leave(nil)
+				c.link.Kill()
 			} else {
 				p.awaitAnswers(func() int64 { return p.open[c.number] })
 				c.end(ctx)
@@ -153,7 +142,7 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 	}
 	for _, m := range e.members {
 		if !m.there() {
-			m.ends() // or will not begin any more
+			m.leave(nil) // or will not begin any more
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (e *engine) look(ctx context.Context) look {
 		var now program.Usage
 		result, err := m.call(ctx, e.Silence, "load.usage", nil)
 		if errors.Is(err, errSilent) {
-			m.fail(err)
+			m.leave(err)
 		} else if err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
 			l.programs[m.link] = now
 		}

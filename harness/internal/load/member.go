@@ -61,12 +61,19 @@ func (m *member) there() bool {
 	return m.state == there
 }
 
-// ends says that the member is over. It reports whether it was there.
-func (m *member) ends() bool {
+// leave says that the member is over, for a fault unless err is nil: the fate of its open offers is unknown then. It reports whether
+// it was there.
+func (m *member) leave(err error) bool {
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
 	was := m.state
-	m.state = over
+	if was == over {
+		return false
+	}
+	if m.state = over; err != nil {
+		m.broken = true
+		m.engine.fault(m, m.heard, err.Error())
+	}
 	return was == there
 }
 
@@ -156,7 +163,7 @@ func (m *member) open(ctx context.Context) error {
 	go func() {
 		every(tick, m.link.Ended(), func() bool { return closed(m.link.Ended()) || m.handOver() })
 		<-m.link.Ended()
-		m.fail(m.link.Failure())
+		m.leave(m.link.Failure())
 	}()
 	return e.shareConsumers(ctx)
 }
@@ -201,21 +208,9 @@ func (m *member) onEvent(line json.RawMessage) {
 	e.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("reported what cannot be: %w", err)
-		m.fail(err)
+		m.leave(err)
 		m.link.End(err)
 		go m.link.Kill()
-	}
-}
-
-// fail notes that the member's part in the run is over for a fault. Its open offers are unknown.
-func (m *member) fail(err error) {
-	e := m.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if m.state != over {
-		m.state, m.broken = over, true
-		e.fault(m, m.heard, err.Error())
-		e.lost(m)
 	}
 }
 
@@ -247,14 +242,14 @@ func (m *member) handOver() bool {
 		case state == over:
 			return true
 		case silent:
-			m.fail(errSilent)
+			m.leave(errSilent)
 			m.link.Kill()
 			return true
 		case n == 0:
 			return false
 		}
 		if _, err := m.call(context.Background(), e.Silence, "load.offer", map[string]any{"items": items}); err != nil {
-			m.fail(err)
+			m.leave(err)
 			return true
 		}
 	}
@@ -280,7 +275,7 @@ func (m *member) end(ctx context.Context) {
 	ended()
 	unblocking.Wait()
 	if errors.Is(err, errSilent) || closed(m.link.Ended()) {
-		m.fail(err)
+		m.leave(err)
 		m.link.Kill()
 		return
 	}
@@ -298,7 +293,7 @@ func (m *member) end(ctx context.Context) {
 
 // close closes the queues of a member that has ended.
 func (m *member) close(ctx context.Context) {
-	if !m.ends() {
+	if !m.leave(nil) {
 		return
 	}
 	if _, err := m.call(ctx, m.engine.Silence, "load.close", nil); err != nil {
@@ -306,13 +301,4 @@ func (m *member) close(ctx context.Context) {
 		defer m.engine.mu.Unlock()
 		m.engine.fault(m, time.Now(), err.Error())
 	}
-}
-
-// kill kills the agent in the middle of its work. Its reports count: the kernel keeps it.
-func (m *member) kill() {
-	m.ends()
-	m.link.Kill()
-	m.engine.mu.Lock()
-	defer m.engine.mu.Unlock()
-	m.engine.lost(m)
 }

@@ -171,7 +171,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 	for _, m := range e.members {
 		if m.Offers && m.there() && !m.handOver() {
 			if _, err := m.call(ctx, e.Silence, "load.halt", map[string]any{"abandon": abandon}); err != nil {
-				m.fail(err)
+				m.leave(err)
 			}
 		}
 	}

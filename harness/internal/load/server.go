@@ -315,7 +315,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 // keepHeld reads the held messages, if any message is missing. Unread says that it could not be read.
 func (e *engine) keepHeld() (unread bool) {
 	e.mu.Lock()
-	missing := e.broke() || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
+	missing := slices.ContainsFunc(e.members, func(m *member) bool { return m.broken }) || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
 	for _, p := range e.phases {
 		missing = missing || p.outstanding > 0
 	}
