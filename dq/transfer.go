@@ -119,7 +119,7 @@ func forbidden(err error) bool {
 	return redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")
 }
 
-// transferError adds the operation to an error, and marks an error about a member of the other layout. The text is of
+// transferError adds the operation to an error, and marks an error about a member of the other layout. The text is from
 // Redis's struct library in all server versions.
 func (s *scheduler) transferError(t *task, err error) error {
 	if err == nil {
