@@ -3,7 +3,6 @@ package dq
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,16 +40,9 @@ func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
 		}
 		return time.Time{}, err
 	}
-	parts, ok := reply.([]any)
-	if !ok || len(parts) != 2 {
+	var seconds, micros int64
+	if _, err := fmt.Sscanf(fmt.Sprint(reply), "[%d %d]", &seconds, &micros); err != nil {
 		return time.Time{}, fmt.Errorf("%w: expected two numbers, got %v", clock.ErrCannotTell, reply)
 	}
-	var n [2]int64
-	for i, part := range parts {
-		var err error
-		if n[i], err = strconv.ParseInt(fmt.Sprint(part), 10, 64); err != nil {
-			return time.Time{}, fmt.Errorf("%w: expected two numbers, got %v", clock.ErrCannotTell, reply)
-		}
-	}
-	return time.Unix(n[0], n[1]*int64(time.Microsecond)), nil
+	return time.Unix(seconds, micros*int64(time.Microsecond)), nil
 }

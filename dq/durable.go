@@ -66,25 +66,23 @@ func (q *Queue[T]) sendDurably(ctx context.Context, r conn.Request) error {
 
 // confirms reports a missing confirmation.
 func (d *durability) confirms(command []any, reply any) error {
-	switch reply := reply.(type) {
-	case error:
-		return reply
-	case int64:
-		if reply >= int64(d.replicas) {
-			return nil
-		}
-	case []any:
-		files := int64(0)
-		for _, n := range reply {
-			n, _ := n.(int64)
-			files += n
-		}
-		if files >= int64(d.fsynced) {
-			return nil
-		}
+	if err, failed := reply.(error); failed {
+		return err
 	}
-	if command[0] == "WAIT" {
+	counts, several := reply.([]any)
+	if !several {
+		counts = []any{reply}
+	}
+	all := int64(0)
+	for _, n := range counts {
+		n, _ := n.(int64)
+		all += n
+	}
+	switch {
+	case command[0] == "WAIT" && all < int64(d.replicas):
 		return fmt.Errorf("WAIT: expected %d replicas to have it within %s, got %v", d.replicas, d.within, reply)
+	case command[0] == "WAITAOF" && all < int64(d.fsynced):
+		return fmt.Errorf("WAITAOF: expected it on the disks of %d servers within %s, got %v (the master, replicas)", d.fsynced, d.within, reply)
 	}
-	return fmt.Errorf("WAITAOF: expected it on the disks of %d servers within %s, got %v (the master, replicas)", d.fsynced, d.within, reply)
+	return nil
 }

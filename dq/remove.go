@@ -199,30 +199,22 @@ func (m scoredMember) compare(other scoredMember) int {
 }
 
 // scored reads the reply of ZRANGE WITHSCORES, which RESP3 nests.
-func scored(reply any, err error) ([]scoredMember, error) {
+func scored(reply any, err error) (all []scoredMember, _ error) {
 	items, err := replyList(reply, err)
-	if err != nil {
-		return nil, err
-	}
-	var flat []any
-	for _, item := range items {
-		if pair, nested := item.([]any); nested {
-			flat = append(flat, pair...)
-			continue
+	for err == nil && len(items) > 0 {
+		pair, n := items, 2
+		if one, nested := items[0].([]any); nested {
+			pair, n = one, 1
 		}
-		flat = append(flat, item)
-	}
-	all := make([]scoredMember, 0, len(flat)/2)
-	for i := 0; i+1 < len(flat); i += 2 {
-		member, ok := flat[i].(string)
-		if !ok {
-			return nil, fmt.Errorf("expected a member from the server, got %T", flat[i])
+		if len(pair) < 2 {
+			return nil, fmt.Errorf("expected a member and its score from the server, got %.40q", fmt.Sprint(pair...))
 		}
-		score, err := strconv.ParseFloat(fmt.Sprint(flat[i+1]), 64)
-		if err != nil || math.IsNaN(score) {
-			return nil, fmt.Errorf("expected a score from the server, got %.40q", fmt.Sprint(flat[i+1]))
+		member, ok := pair[0].(string)
+		score, err := strconv.ParseFloat(fmt.Sprint(pair[1]), 64)
+		if !ok || err != nil || math.IsNaN(score) {
+			return nil, fmt.Errorf("expected a member and its score from the server, got %.40q", fmt.Sprint(pair[:2]...))
 		}
-		all = append(all, scoredMember{member, score})
+		all, items = append(all, scoredMember{member, score}), items[n:]
 	}
-	return all, nil
+	return all, err
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -35,20 +34,12 @@ func Releases() []Release { return slices.Clone(releases) }
 func Newest() Release { return releases[len(releases)-1] }
 
 // ParseRelease reads "3.16.6". It does not ask whether such a release exists.
-func ParseRelease(s string) (Release, error) {
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 {
+func ParseRelease(s string) (r Release, err error) {
+	_, _ = fmt.Sscanf(s, "%d.%d.%d", &r.Major, &r.Minor, &r.Patch)
+	if r.String() != s || min(r.Major, r.Minor, r.Patch) < 0 || max(r.Major, r.Minor, r.Patch) >= 1<<16 {
 		return Release{}, &ReleaseError{Text: s}
 	}
-	var n [3]int
-	for i, p := range parts {
-		v, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || strconv.FormatUint(v, 10) != p {
-			return Release{}, &ReleaseError{Text: s}
-		}
-		n[i] = int(v)
-	}
-	return Release{n[0], n[1], n[2]}, nil
+	return r, nil
 }
 
 // LookupRelease reads a release and checks that it exists. The *ReleaseError it
