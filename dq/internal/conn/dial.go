@@ -39,10 +39,7 @@ func (s *server) dialTimeout() time.Duration {
 
 // unconnected is the error of a connection that was not made.
 func (s *server) unconnected(err error) error {
-	s.mu.Lock()
-	retired := s.retired
-	s.mu.Unlock()
-	if retired != nil {
+	if retired := context.Cause(s.ctx); retired != nil {
 		return fmt.Errorf("%w: %w", ErrUnsent, retired)
 	}
 	s.conns.topology.suspect(s)
@@ -56,7 +53,7 @@ func (s *server) takeIn(one *socket) error {
 	if s.remote == "" {
 		s.remote = one.remote
 	}
-	moved, retired := s.remote != one.remote, s.retired
+	moved, retired := s.remote != one.remote, context.Cause(s.ctx)
 	if retired == nil {
 		s.open[one] = true
 	}
@@ -96,7 +93,7 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 		return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	one.onEnd = func() { s.gone(one) }
+	context.AfterFunc(one.ctx, func() { s.gone(one) })
 	return one, s.takeIn(one)
 }
 

@@ -46,10 +46,10 @@ var (
 type server struct {
 	opt   *redis.Options
 	conns *Conns
-	// ctx is the context of the dials: it ends with retire, for a Client that is being closed still ends commands and puts
-	// values back.
-	ctx    context.Context
-	cancel context.CancelFunc
+	// ctx is the context of the dials: it ends with retire, whose reason is its cause, for a Client that is being closed still
+	// ends commands and puts values back.
+	ctx context.Context
+	end context.CancelCauseFunc
 
 	// cannotUnblock is set when the server or the user's rights have no CLIENT UNBLOCK.
 	cannotUnblock atomic.Bool
@@ -58,16 +58,15 @@ type server struct {
 	alone     pool // for commands on their own socket
 	listening pool // for the subscription
 
-	mu      sync.Mutex
-	open    map[*socket]bool
-	remote  string // the address of the first connection
-	retired error
-	absent  time.Time // since when the table of slots does not name it; guarded by the cluster
+	mu     sync.Mutex
+	open   map[*socket]bool
+	remote string    // the address of the first connection
+	absent time.Time // since when the table of slots does not name it; guarded by the cluster
 }
 
 func newServer(c *Conns, opt *redis.Options) *server {
 	s := &server{opt: opt, conns: c, open: make(map[*socket]bool)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.alone = pool{server: s, use: dedicated, idle: make(chan *socket, mostIdle)}
 	s.listening = pool{server: s, use: listening, idle: make(chan *socket, 1)}
 	for i, most := range [lanes]int{Calls: 2, Background: 1} {
@@ -169,7 +168,7 @@ func (p *pool) put(one *socket) {
 func (s *server) gone(one *socket) {
 	s.mu.Lock()
 	delete(s.open, one)
-	given := s.retired != nil || errors.Is(one.reason, errSurplus)
+	given := s.ctx.Err() != nil || errors.Is(context.Cause(one.ctx), errSurplus)
 	s.mu.Unlock()
 	if !given {
 		s.conns.topology.suspect(s)
@@ -178,14 +177,11 @@ func (s *server) gone(one *socket) {
 
 // retire ends every socket, for the reason given. Nothing is sent to the server after that.
 func (s *server) retire(reason error) {
+	s.end(reason) // the first counts
 	s.mu.Lock()
-	if s.retired == nil {
-		s.retired = reason
-	}
 	open := s.open
 	s.open = make(map[*socket]bool)
 	s.mu.Unlock()
-	s.cancel()
 	for one := range open {
 		one.fail(reason)
 	}

@@ -1,11 +1,11 @@
 package conn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,15 +17,13 @@ type socket struct {
 	net.Conn
 	frames *resp.Reader
 	use    use
-	id     int64         // the CLIENT ID; 0 if the server does not report it
-	remote string        // the address that it leads to, whatever name was dialled
-	most   int64         // most bytes of the replies to one write
-	ended  chan struct{} // closed with the end
-	onEnd  func()
+	id     int64  // the CLIENT ID; 0 if the server does not report it
+	remote string // the address that it leads to, whatever name was dialled
+	most   int64  // most bytes of the replies to one write
 	out    []byte
 
-	end    sync.Once
-	reason error // why it ended
+	ctx context.Context // ends with it, and has the reason as its cause
+	end context.CancelCauseFunc
 
 	// readFor and writeFor bound one read, and the write of one part; 0 does not. A long reply over a slow network is no dead
 	// connection.
@@ -50,7 +48,8 @@ var (
 )
 
 func newSocket(c net.Conn, as use, most int64) *socket {
-	s := &socket{Conn: c, use: as, remote: c.RemoteAddr().String(), most: most, ended: make(chan struct{})}
+	s := &socket{Conn: c, use: as, remote: c.RemoteAddr().String(), most: most}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
 	size := 4 << 10
 	if as == shared {
 		size = 32 << 10
@@ -99,24 +98,11 @@ func (s *socket) Close() error {
 
 // fail ends the socket; the first reason counts.
 func (s *socket) fail(reason error) {
-	s.end.Do(func() {
-		s.reason = reason
-		close(s.ended)
-		_ = s.Conn.Close()
-		if s.onEnd != nil {
-			go s.onEnd()
-		}
-	})
+	s.end(reason)
+	_ = s.Conn.Close()
 }
 
-func (s *socket) alive() bool {
-	select {
-	case <-s.ended:
-		return false
-	default:
-		return true
-	}
-}
+func (s *socket) alive() bool { return s.ctx.Err() == nil }
 
 // watch reads while nothing is under way, so that the end of the socket is noticed at once, and ends it after the time
 // given, 0 for never.
@@ -175,8 +161,8 @@ func (s *socket) run(commands [][]any) (replies []any, err error) {
 		return replies, nil
 	}
 	s.fail(err)
-	if err = fmt.Errorf("%w: %w", ErrLost, s.reason); sent == 0 {
-		err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, s.reason)
+	if err = fmt.Errorf("%w: %w", ErrLost, context.Cause(s.ctx)); sent == 0 {
+		err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, context.Cause(s.ctx))
 	}
 	return append(replies, same(err, len(commands)-len(replies))...), err
 }

@@ -110,7 +110,7 @@ func TestTheEndOfAnIdleSocketIsNoticed(t *testing.T) {
 		_, err := one.run(fivePings[:1])
 		require.NoError(t, err)
 		one.watch(0)
-		<-one.ended
+		<-one.ctx.Done()
 		require.False(t, one.unwatch())
 	})
 }
