@@ -119,8 +119,8 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 		return nil
 	case <-q.client.ctx.Done():
 		return ErrClosed
-	case <-q.task.refused:
-		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), q.task.refusal)
+	case <-q.task.refused.Done():
+		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), context.Cause(q.task.refused))
 	case <-ctx.Done():
 		if failed := q.task.failed.Load(); failed != nil {
 			return fmt.Errorf("dq: %q is not ready: %w (%w)", q.Name(), *failed, ctx.Err())

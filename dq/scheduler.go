@@ -354,12 +354,7 @@ func (s *scheduler) denied(channel string, err error) {
 			return
 		}
 		t.failed.Store(&err)
-		select {
-		case <-t.refused:
-		default:
-			t.refusal = err
-			close(t.refused)
-		}
+		t.refuse(err)
 		s.client.tell(Disconnected{Err: err})
 		s.start(t)
 	})

@@ -140,8 +140,8 @@ type task struct {
 	ready  chan struct{}         // closed after the first transfer behind a subscription
 	// becomeReady closes ready.
 	becomeReady func()
-	refused     chan struct{} // closed when the server forbids the subscription
-	refusal     error         // why, set before refused is closed
+	refused     context.Context // ends when the server forbids the subscription, with the reason as its cause
+	refuse      context.CancelCauseFunc
 	// watchers are called after transfers. The scheduler's mu guards them.
 	watchers map[*leased]struct{}
 
@@ -166,10 +166,11 @@ type task struct {
 
 func newTask(names wire.Names, number int) *task {
 	t := &task{
-		names: names, ready: make(chan struct{}), refused: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
+		names: names, ready: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
 		watchers: map[*leased]struct{}{}, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
 	}
 	t.becomeReady = sync.OnceFunc(func() { close(t.ready) })
+	t.refused, t.refuse = context.WithCancelCause(context.Background())
 	t.known.Store(noDue)
 	return t
 }

@@ -37,8 +37,8 @@ type exchange struct {
 	conns   *Conns
 	server  *server
 	socket  *socket
-	replies []any // once done is closed
-	done    chan struct{}
+	ctx     context.Context // ends with the request
+	replies []any           // then
 }
 
 // Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
@@ -98,10 +98,11 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 		last := len(commands) - 1
 		commands[last] = append(slices.Clone(commands[last]), turn)
 	}
-	x := &exchange{Request: s.Request, conns: c, server: server, socket: one, done: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
+	x := &exchange{Request: s.Request, conns: c, server: server, socket: one, ctx: ended}
 	go func() {
 		x.replies, _ = one.run(commands)
-		close(x.done)
+		end()
 	}()
 	if err := x.await(ctx, quiet); err != nil {
 		x.leave()
@@ -128,7 +129,7 @@ func (x *exchange) await(ctx context.Context, quiet time.Duration) error {
 	ended := ctx.Done()
 	for came := x.socket.received.Load(); ; {
 		select {
-		case <-x.done:
+		case <-x.ctx.Done():
 			return nil
 		case <-ended:
 			ended, late, bound = nil, nil, time.After(grace)
@@ -169,9 +170,9 @@ func (x *exchange) leave() {
 	go func() {
 		defer c.work.Done()
 		select {
-		case <-x.done:
+		case <-x.ctx.Done():
 		case <-c.ctx.Done():
-			if x.server.cannotUnblock.Load() || !x.within(closeGrace) {
+			if x.server.cannotUnblock.Load() || Pause(x.ctx, closeGrace) == nil {
 				x.hangUp()
 			}
 		}
@@ -187,25 +188,14 @@ func (x *exchange) leave() {
 	}()
 }
 
-func (x *exchange) within(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-x.done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 // hangUp ends our half of the connection and reads the rest of the server's replies: a value that it popped before it saw that
 // arrives. Only one that it pops in the very round of its event loop in which it sees the end is lost.
 func (x *exchange) hangUp() {
 	if half, ok := x.socket.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		x.within(closeGrace)
+		_ = Pause(x.ctx, closeGrace)
 	}
 	x.socket.fail(ErrClosed)
-	<-x.done
+	<-x.ctx.Done()
 }
 
 // answers reports whether a server does, over another connection.
@@ -231,7 +221,7 @@ func (x *exchange) unblock() {
 		case time.Since(answers) > x.conns.Silent:
 			x.socket.fail(errSilent)
 		}
-		if x.within(pause) {
+		if Pause(x.ctx, pause) != nil {
 			return
 		}
 	}

@@ -81,8 +81,7 @@ type Conns struct {
 	ctx, late      context.Context // end with Stop, and putBackGrace after it
 	cancel, giveUp context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool
+	mu sync.Mutex // guards the end of ctx
 	// work is the commands that block or pop, and what is done for callers that have left.
 	work sync.WaitGroup
 }
@@ -123,7 +122,6 @@ func (c *Conns) Context() context.Context { return c.ctx }
 func (c *Conns) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
 	c.cancel()
 	time.AfterFunc(putBackGrace, c.giveUp)
 }
@@ -139,10 +137,11 @@ func (c *Conns) Wait() {
 func (c *Conns) hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	open := c.ctx.Err() == nil
+	if open {
 		c.work.Add(1)
 	}
-	return !c.closed
+	return open
 }
 
 // topology knows which server owns a key, and follows when that changes.
