@@ -143,11 +143,7 @@ func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	case <-time.After(time.Second): // CLIENT UNBLOCK was there before the values
 		t.Log("nothing had to be put back")
 	}
-	for _, want := range []string{"first", "second"} {
-		v, err := b.queue.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, v, "it is back at the head")
-	}
+	takes(t, ctx, b.queue, "first", "second")
 }
 
 func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
@@ -327,9 +323,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	require.LessOrEqual(t, p.Accepted.Load(), int64(10), "connections that were dialled")
 	require.NoError(t, p.Heal())
 	require.NoError(t, direct.RPush(t.Context(), "orders", "v").Err())
-	v, err := queue.Take(deadline(t))
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
+	takes(t, deadline(t), queue, "v")
 
 	p.Set(redis.Fault{Stall: true})
 	closeWithin(t, client, time.Second+slack)
@@ -389,9 +383,7 @@ func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("BLPOP"))) == 0 }))
 	})
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
-	v, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
+	takes(t, ctx, b.queue, "v")
 }
 
 // Remove does not choose among equal values whose order it could not learn.

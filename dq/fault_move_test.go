@@ -99,9 +99,7 @@ func TestFaultHalfMovedSlot(t *testing.T) {
 	require.NoError(t, m.delayed.Offer(ctx, "waiting", time.Hour))
 	require.NoError(t, m.queue.Offer(ctx, "at the old owner"))
 	require.NoError(t, m.set.BeginMove(ctx, m.slot, m.from, m.to))
-	v, err := m.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "at the old owner", v)
+	takes(t, ctx, m.queue, "at the old owner")
 	// The list is gone from the old owner, and a new one can only be at the new one: a Take blocks there by ASK.
 	k := m.consume(t, 1)
 	blocked(t, m.to, 1)
@@ -212,7 +210,7 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	b.seed(t, wire.LayoutBc0Lc0, 1, "own")
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "after", 0))
-	require.Equal(t, []string{"own", "after"}, takeAll(t, ctx, b.queue, 2))
+	takes(t, ctx, b.queue, "own", "after")
 	e := <-restricted
 	require.Equal(t, "orders", e.Queue)
 	require.ErrorContains(t, e.Err, "NOPERM")
@@ -237,7 +235,5 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() >= 2 }), "another attempt")
 	require.NoError(t, p.Heal())
 	within(t, time.Second+slack, "the offer", func() { require.NoError(t, <-offered) })
-	v, err := q.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "v", v)
+	takes(t, ctx, q, "v")
 }

@@ -56,22 +56,16 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 
 	b.announced(t, ctx, "other's", time.Now())
 	within(t, slack, "the other queue", func() {
-		v, err := b.queue.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, "other's", v)
+		takes(t, ctx, b.queue, "other's")
 		require.NoError(t, good.Offer(ctx, "own", 100*time.Millisecond))
-		v, err = b.queue.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, "own", v)
+		takes(t, ctx, b.queue, "own")
 	})
 	// The user may not publish either, so that an offer that becomes the head fails
 	// after its writes. It is delivered all the same.
 	err := forbidden.Offer(ctx, "own", 200*time.Millisecond)
 	require.ErrorIs(t, err, dq.ErrUncertain)
 	within(t, slack, "an own offer to the forbidden queue", func() {
-		v, err := bad.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, "own", v)
+		takes(t, ctx, bad, "own")
 	})
 }
 
@@ -85,15 +79,11 @@ func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	b.announced(t, ctx, "due soon", time.Now().Add(300*time.Millisecond))
 	d := dq.NewSender(b.queue)
 	require.ErrorContains(t, d.Ready(ctx), "NOPERM")
-	v, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "due soon", v)
+	takes(t, ctx, b.queue, "due soon")
 	require.NoError(t, b.redis.Do(ctx, "ACL", "SETUSER", "app", "allchannels").Err())
 	require.Eventually(t, func() bool { return d.Ready(ctx) == nil }, 6*time.Second, 10*time.Millisecond)
 	b.announced(t, ctx, "granted", time.Now())
-	v, err = b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "granted", v)
+	takes(t, ctx, b.queue, "granted")
 }
 
 // The server refuses a PING: it lives.
@@ -140,12 +130,10 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 			ctx := deadline(t)
 			d := b.delayed(t)
 			require.NoError(t, d.Offer(ctx, "v", 50*time.Millisecond))
-			v, err := b.queue.Take(ctx)
-			require.NoError(t, err)
-			require.Equal(t, "v", v)
+			takes(t, ctx, b.queue, "v")
 			short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 			defer cancel()
-			_, err = b.queue.Take(short)
+			_, err := b.queue.Take(short)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			if without == "" {
 				b.cancelsAndUnlists(t, d)
@@ -508,7 +496,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		const tries = 2
 		for range tries {
 			require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)
-			require.Equal(t, []string{"own 1"}, takeAll(t, deadline(t), b.queue, 1))
+			takes(t, deadline(t), b.queue, "own 1")
 			clock.shift(5 * time.Second)
 		}
 		ended, cancel := context.WithCancel(t.Context())

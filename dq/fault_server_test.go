@@ -258,9 +258,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 		require.NoError(t, <-ready)
 	})
 	fresh.announced(t, ctx, "other's", time.Now())
-	v, err := fresh.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "other's", v)
+	takes(t, ctx, fresh.queue, "other's")
 	b.announced(t, ctx, "other's", time.Now())
 	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
 }

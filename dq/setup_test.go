@@ -33,9 +33,7 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	require.ErrorIs(t, first.Ready(ctx), dq.ErrClosed)
 
 	require.NoError(t, second.Offer(ctx, "while open", 0))
-	v, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "while open", v)
+	takes(t, ctx, b.queue, "while open")
 
 	require.NoError(t, second.Close())
 	require.Eventually(t, func() bool {
@@ -45,12 +43,10 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 
 	third := b.delayed(t)
 	require.NoError(t, third.Offer(ctx, "opened again", 0))
-	v, err = b.queue.Take(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "opened again", v)
+	takes(t, ctx, b.queue, "opened again")
 	require.NoError(t, b.client.Close())
 	require.ErrorIs(t, third.Ready(ctx), dq.ErrClosed)
-	_, err = dq.NewQueue(b.client, "orders", codec.String{})
+	_, err := dq.NewQueue(b.client, "orders", codec.String{})
 	require.ErrorIs(t, err, dq.ErrClosed)
 }
 
@@ -197,7 +193,7 @@ func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
 			require.NoError(t, d.Offer(ctx, "before", 500*time.Millisecond))
 			clock.shift(by)
 			require.NoError(t, d.Offer(ctx, "after", time.Hour))
-			require.Equal(t, []string{"before"}, takeAll(t, deadline(t), b.queue, 1))
+			takes(t, deadline(t), b.queue, "before")
 			require.WithinRange(t, time.Now(), due.Add(-10*time.Millisecond), due.Add(time.Minute))
 			e := <-set
 			require.False(t, e.Followed)

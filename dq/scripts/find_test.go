@@ -56,10 +56,7 @@ func TestFindGoesOn(t *testing.T) {
 	b := setup(t)
 	const n = 5000
 	for i := range n {
-		p := b.redis.Pipeline()
-		p.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: float64(now + i/3000), Member: b.pack(bc, "v")})
-		_, err := p.Exec(b.ctx)
-		require.NoError(t, err)
+		b.do("ZADD", b.names.TimeoutSet, now+i/3000, b.pack(bc, "v"))
 	}
 	seen, calls, at := map[string]bool{}, 0, scripts.Place{}
 	for {
