@@ -59,7 +59,7 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dq: NewClient: %w", err)
 	}
-	c.conns, c.clustered, c.ctx = conns, conns.Clustered(), conns.Context()
+	c.conns, c.clustered, c.ctx = conns, conns.Clustered, conns.Context()
 	c.guardClock()
 	c.scheduler = newScheduler(c)
 	return c, nil

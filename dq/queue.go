@@ -28,13 +28,11 @@ type Queue[T any] struct {
 }
 
 // QueueOption changes how a Queue behaves.
-type QueueOption func(*queueConfig)
-
-type queueConfig struct{ idle bool }
+type QueueOption func(idle *bool)
 
 // WithoutTransfer makes a Queue that neither transfers nor subscribes, for a user without rights to the delayed queue's keys.
 // Other processes must transfer; they are notified of this Queue's offers.
-func WithoutTransfer() QueueOption { return func(c *queueConfig) { c.idle = true } }
+func WithoutTransfer() QueueOption { return func(idle *bool) { *idle = true } }
 
 // NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until
 // Close. All Queues of one name in one Client share the work. Any name that Redis allows as a key will do, except the
@@ -44,19 +42,19 @@ func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...Q
 	if err := checkQueue(c, name, values); err != nil {
 		return nil, err
 	}
-	var o queueConfig
+	var idle bool
 	for i, option := range options {
 		if option == nil {
 			return nil, fmt.Errorf("dq: NewQueue(%q): option %d of %d is nil", name, i+1, len(options))
 		}
-		option(&o)
+		option(&idle)
 	}
 	q := &Queue[T]{client: c, names: wire.NamesOf(name), codec: values}
 	q.prepareOffers()
 	if err := c.checkSlots(q.names); err != nil {
 		return nil, err
 	}
-	if !o.idle {
+	if !idle {
 		q.task = c.scheduler.open(q.names)
 	}
 	return q, nil

@@ -34,7 +34,6 @@ const (
 // caller has left go back.
 type exchange struct {
 	Request
-	conns   *Conns
 	server  *server
 	socket  *socket
 	ctx     context.Context // ends with the request
@@ -99,7 +98,7 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 		commands[last] = append(slices.Clone(commands[last]), turn)
 	}
 	ended, end := context.WithCancel(context.Background())
-	x := &exchange{Request: s.Request, conns: c, server: server, socket: one, ctx: ended}
+	x := &exchange{Request: s.Request, server: server, socket: one, ctx: ended}
 	go func() {
 		x.replies, _ = one.run(commands)
 		end()
@@ -121,10 +120,10 @@ func (x *exchange) await(ctx context.Context, quiet time.Duration) error {
 	}
 	grace, pause := time.Duration(0), x.server.opt.ReadTimeout
 	if x.Pops {
-		grace = x.conns.Cancel
+		grace = x.server.conns.Cancel
 	}
 	if x.blocks {
-		pause = x.conns.Overdue
+		pause = x.server.conns.Overdue
 	}
 	ended := ctx.Done()
 	for came := x.socket.received.Load(); ; {
@@ -159,13 +158,13 @@ func (x *exchange) silent(ctx context.Context) error {
 		go x.unblock()
 		return errDead
 	}
-	x.conns.topology.suspect(x.server) // the whole server hangs, and may run it later
+	x.server.conns.topology.suspect(x.server) // the whole server hangs, and may run it later
 	return nil
 }
 
 // leave is for a caller that waits no longer: late values go back. After Stop it waits a little, and hangs up.
 func (x *exchange) leave() {
-	c := x.conns
+	c := x.server.conns
 	c.work.Add(1) // the caller still counts
 	go func() {
 		defer c.work.Done()
@@ -218,7 +217,7 @@ func (x *exchange) unblock() {
 			answers = time.Time{}
 		case answers.IsZero(), now > came:
 			answers, came = time.Now(), now
-		case time.Since(answers) > x.conns.Silent:
+		case time.Since(answers) > x.server.conns.Silent:
 			x.socket.fail(errSilent)
 		}
 		if Pause(x.ctx, pause) != nil {
@@ -234,7 +233,7 @@ func (x *exchange) unblock() {
 // client that was postponed ends the server itself, by a failed assertion (seen with 7.0.15). A transaction with a script
 // in it is postponed as well, so that it never meets such a client.
 func (x *exchange) askToEnd() error {
-	ctx, cancel := context.WithTimeout(context.Background(), x.conns.Overdue)
+	ctx, cancel := context.WithTimeout(context.Background(), x.server.conns.Overdue)
 	defer cancel()
 	guard, background := scripts.WaitForWritePause(), &x.server.lanes[Background]
 	p := background.send([][]any{{"MULTI"}, {"EVALSHA", guard.SHA1, "0"}, {"CLIENT", "UNBLOCK", x.socket.id}, {"EXEC"}})

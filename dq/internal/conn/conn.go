@@ -75,9 +75,10 @@ var Usual = Options{
 // Conns are the connections of one Client.
 type Conns struct {
 	Options
-	topology  topology
-	clustered bool
+	// Clustered says that the servers are a Redis Cluster.
+	Clustered bool
 
+	topology       topology
 	ctx, late      context.Context // end with Stop, and putBackGrace after it
 	cancel, giveUp context.CancelFunc
 
@@ -105,15 +106,12 @@ func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 			c.topology = single{newServer(c, rdb.Options())}
 		}
 	case *redis.ClusterClient:
-		c.topology, c.clustered = newCluster(c, rdb), true
+		c.topology, c.Clustered = newCluster(c, rdb), true
 	default:
 		return nil, fmt.Errorf("expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
 	}
 	return c, nil
 }
-
-// Clustered reports whether the servers are a Redis Cluster.
-func (c *Conns) Clustered() bool { return c.clustered }
 
 // Context ends with Stop.
 func (c *Conns) Context() context.Context { return c.ctx }

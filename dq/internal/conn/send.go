@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,9 +71,9 @@ type sending struct {
 func (c *Conns) Send(ctx context.Context, r Request) []any {
 	switch {
 	case c.ctx.Err() != nil:
-		return same(ErrClosed, len(r.Commands))
+		return slices.Repeat([]any{ErrClosed}, len(r.Commands))
 	case ctx.Err() != nil:
-		return same(ctx.Err(), len(r.Commands))
+		return slices.Repeat([]any{ctx.Err()}, len(r.Commands))
 	}
 	replies := c.send(ctx, r)
 	for i, reply := range replies {

@@ -336,7 +336,7 @@ func (k *courier) fail(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range k.waiting {
-		p.replies = same(err, len(p.commands))
+		p.replies = slices.Repeat([]any{err}, len(p.commands))
 		close(p.done)
 	}
 	k.waiting = nil

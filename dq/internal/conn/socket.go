@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -164,14 +165,5 @@ func (s *socket) run(commands [][]any) (replies []any, err error) {
 	if err = fmt.Errorf("%w: %w", ErrLost, context.Cause(s.ctx)); sent == 0 {
 		err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, context.Cause(s.ctx))
 	}
-	return append(replies, same(err, len(commands)-len(replies))...), err
-}
-
-// same returns as many replies that are this error.
-func same(err error, n int) []any {
-	replies := make([]any, n)
-	for i := range replies {
-		replies[i] = err
-	}
-	return replies
+	return append(replies, slices.Repeat([]any{err}, len(commands)-len(replies))...), err
 }

@@ -78,16 +78,6 @@ func (s *Subscription) send(command ...string) {
 func (s *Subscription) Run(ctx context.Context) {
 	var retry Backoff
 	for attempt := 0; ctx.Err() == nil; attempt++ {
-		s.mu.Lock()
-		isIdle := len(s.channels) == 0
-		s.mu.Unlock()
-		if isIdle {
-			select {
-			case <-s.changed:
-			case <-ctx.Done():
-			}
-			continue
-		}
 		established, err := s.serve(ctx, attempt)
 		if ctx.Err() != nil {
 			return
@@ -162,14 +152,22 @@ func (s *Subscription) serve(ctx context.Context, attempt int) (established bool
 	}
 }
 
-// connect makes a connection to a server that owns one of the channels' slots, and subscribes to all of them. In a Cluster
+func (s *Subscription) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.channels)
+}
+
+// connect waits for a channel, and makes a connection to a server that owns one of the channels' slots, and subscribes to all of them. In a Cluster
 // any server would do; each attempt takes another one, for a slot may be down.
 func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error) {
-	s.mu.Lock()
-	all := slices.Clone(s.channels)
-	s.mu.Unlock()
-	if len(all) == 0 {
-		return nil, errors.New("nothing to subscribe to")
+	all := s.all()
+	for ; len(all) == 0; all = s.all() {
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	owner, err := s.conns.topology.owner(ctx, all[attempt%len(all)])
 	if err != nil {
