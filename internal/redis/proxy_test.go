@@ -227,39 +227,6 @@ func TestProxyPassesOnWhatBecomesOfTheServer(t *testing.T) {
 	dial(t, p).ping()
 }
 
-func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
-	t.Parallel()
-	p, ctx := proxied(t)
-	var work sync.WaitGroup
-	stop := make(chan struct{})
-	for range 4 {
-		work.Go(func() {
-			c := goredis.NewClient(&goredis.Options{Addr: p.Addr, MaxRetries: -1, ReadTimeout: quiet, DialerRetries: 1})
-			defer c.Close()
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					c.Incr(ctx, "n") // may fail
-				}
-			}
-		})
-	}
-	for _, fault := range []func(){
-		func() { p.Set(redis.Fault{Delay: time.Millisecond}) }, func() { p.Set(redis.Fault{Stall: true}) },
-		p.Reset, p.Refuse, p.Reset,
-	} {
-		before := p.Accepted.Load()
-		fault()
-		require.NoError(t, p.Heal())
-		p.Reset()
-		require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() > before && len(p.Conns(sent("INCR"))) > 0 }))
-	}
-	close(stop)
-	work.Wait()
-}
-
 // The server carries out a command whose reply is cut, and no command whose request is cut.
 func TestProxyCutsCommandsAndReplies(t *testing.T) {
 	t.Parallel()
