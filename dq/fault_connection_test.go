@@ -384,7 +384,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	requireRefused("zero value", &dq.Client{}, "q", codec.String{})
 	requireRefused("expected a codec, got nil", client, "q", nil)
 	requireRefused("expected a name", client, "", codec.String{})
-	for _, none := range []codec.Codec[string]{funcCodec(nil), mapCodec(nil), chanCodec(nil), (*codec.String)(nil)} {
+	for _, none := range []codec.Codec[string]{mapCodec(nil), (*codec.String)(nil)} {
 		requireRefused(fmt.Sprintf("expected a codec, got a nil %T", none), client, "q", none)
 	}
 	away := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
@@ -398,20 +398,14 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	}
 }
 
-// Codecs of kinds that may be nil, and one with a codec in it that is a zero value.
+// A codec of a kind that may be nil, and one with a codec in it that is a zero value.
 type (
-	funcCodec func() codec.String
-	mapCodec  map[string]codec.String
-	chanCodec chan codec.String
-	wrapped   struct{ java.Kryo5[string] }
+	mapCodec map[string]codec.String
+	wrapped  struct{ java.Kryo5[string] }
 )
 
-func (c funcCodec) Encode(v string) ([]byte, error)    { return c().Encode(v) }
-func (c funcCodec) Decode(data []byte) (string, error) { return c().Decode(data) }
-func (c mapCodec) Encode(v string) ([]byte, error)     { return c[""].Encode(v) }
-func (c mapCodec) Decode(data []byte) (string, error)  { return c[""].Decode(data) }
-func (c chanCodec) Encode(v string) ([]byte, error)    { return (<-c).Encode(v) }
-func (c chanCodec) Decode(data []byte) (string, error) { return (<-c).Decode(data) }
+func (c mapCodec) Encode(v string) ([]byte, error)    { return c[""].Encode(v) }
+func (c mapCodec) Decode(data []byte) (string, error) { return c[""].Decode(data) }
 
 // A server that is away is no reason to write to stderr, which is what go-redis does with lines of its log.
 func TestFaultNothingIsWrittenToStderr(t *testing.T) {
