@@ -25,6 +25,8 @@ var scenes = [3][]string{{
 	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
 	// one of two that transfer stops or is killed
 	"0s start 1; 0s start 4; 3s offer 1 m 0 1s; 3s stop 1; 15s offer 4 m 0 6s; 0s offer 4 m 0 8s; 0s offer 4 m 0 10s; 0s offer 4 m 0 12s; 0s offer 4 m 0 14s; 20s",
+	// a user that may not subscribe for a time
+	"0s start 1; 0s refuse 1 NOPERM_it 2 20s; 0s start 2; 2s offer 2 m 0 3s; 1s offer 1 m 0 3s; 45s",
 	// connections that are made while the server is busy
 	"0s start 1 - 2; 3s refuse 1 BUSY_Redis_is_busy 0 2s; 0s~1s cut 1; 0s~1s cut 1; 50s",
 	// entries of the pending list that are taken away as a pass goes over it
@@ -60,6 +62,8 @@ var scenes = [3][]string{{
 	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 0 1200ms; &1300ms stall 1 - 0 14s; 30s",
 	"0s start 1 long 1; 1s offer 1 m 0 0s; 0s trap 1 extend 3 1ms; 30s",
 	"0s start 1 long 1; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~3s overrun; 40s",
+	// a message that is to be handled alone waits for another as its Worker stops
+	"0s start 1 long 2; 1s offer 1 m 0 0s; 2s overrun; 7s overrun; 1s offer 1 m 0 0s; 6s~3s stop 1; 65s",
 	// messages that wait for a Worker as the server runs out of memory
 	"0s start 1 - 1; 2s offer 1 m 9 0s; 0s refuse 1 OOM_command_not_allowed 0 10s; 30s",
 	// a holder that is killed, and nobody but a Worker that polls is there

@@ -329,12 +329,6 @@ func (w *world) violateLocked(format string, args ...any) {
 	w.trace("VIOLATION %s", text)
 }
 
-func (w *world) unlisted() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.Kinds["passes"]++
-}
-
 func (w *world) mayBeCancelled(value string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
