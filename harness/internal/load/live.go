@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -64,11 +63,8 @@ func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
 	}
 }
 
-// Live shows the runs under way to its viewers, as of the last second that ended. A nil Live shows nothing.
-type Live struct {
-	mu   sync.Mutex
-	runs map[int]*engine // by About.Side
-}
+// Live shows the runs under way to its viewers, as of the last second that ended.
+type Live struct{ runs sync.Map } // of *engine, the last one of each About.Side
 
 // About names a run for its starter.
 type About struct {
@@ -104,26 +100,13 @@ type Running struct {
 	Answered time.Time
 }
 
-// show shows a run in the place of the last one of its side.
-func (l *Live) show(e *engine) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.runs == nil {
-		l.runs = map[int]*engine{}
-	}
-	l.runs[e.About.Side] = e
-}
-
 // Running reports the states of the runs by their sides, without a side that has not begun. It may be called from many goroutines.
 func (l *Live) Running() (all []Running) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, side := range slices.Sorted(maps.Keys(l.runs)) {
-		all = append(all, l.runs[side].running())
-	}
+	l.runs.Range(func(_, e any) bool {
+		all = append(all, e.(*engine).running()) //nolint:forcetypeassert // only Run stores
+		return true
+	})
+	slices.SortFunc(all, func(a, b Running) int { return cmp.Compare(a.Side, b.Side) })
 	return all
 }
 

@@ -102,7 +102,9 @@ func Run(ctx context.Context, o Options) (*run.Document, error) {
 			return nil, err
 		}
 	}
-	e.Live.show(e)
+	if e.Live != nil {
+		e.Live.runs.Store(e.About.Side, e)
+	}
 	return e.run(ctx)
 }
 
