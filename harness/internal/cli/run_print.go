@@ -68,7 +68,7 @@ func (r *runCall) all(ctx context.Context) (err error) {
 
 // print prints a case for people: its comparison, or each of its runs.
 func (r *runCall) print(result *series.Result) error {
-	single := result.Single()
+	single := result.Single
 	if single != nil {
 		r.done = append(r.done, single)
 	}
@@ -78,10 +78,10 @@ func (r *runCall) print(result *series.Result) error {
 	case r.json:
 		return nil
 	case len(result.Comparisons) > 0:
-		return report.OfSets(result.Report()).Text(r.OutOrStdout())
+		return report.OfSets(result.Result).Text(r.OutOrStdout())
 	}
-	for _, side := range result.Sides {
-		for _, d := range side.Runs {
+	for _, set := range result.Sets {
+		for _, d := range set.Runs {
 			if err := report.OfRun(d).Text(r.OutOrStdout()); err != nil {
 				return err
 			}

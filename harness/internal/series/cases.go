@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -28,10 +27,6 @@ type Side struct {
 	Driver driver.Driver
 	// Redis is the side's own --redis value; empty for the address in Options.
 	Redis string
-
-	// Set has one of Names and the runs made so far, and Folder has the runs: of a side in a Result.
-	compare.Set
-	Folder string
 }
 
 // Case is one plan, and the sides to run it with.
@@ -226,7 +221,7 @@ func (s *Suite) Begin() string {
 }
 
 // Ended keeps the result of the case.
-func (s *Suite) Ended(r *Result) { s.cases.All[s.begun-1].Result = r.Report() }
+func (s *Suite) Ended(r *Result) { s.cases.All[s.begun-1].Result = r.Result }
 
 // Over says that no other case runs: the failure, which may be nil, is of the one that was begun last.
 func (s *Suite) Over(failure error) {

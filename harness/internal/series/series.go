@@ -140,25 +140,20 @@ func rounds(sides, repeat, atOnce int) (all [][]Turn) {
 	return all
 }
 
-// Result is the outcome of a series on one case.
+// Result is the outcome of a series on one case: each side, judged against the first.
 type Result struct {
-	// Sides are the sides with their names, folders and runs.
-	Sides []Side
-	// Comparisons set each later side against the first.
-	Comparisons []*compare.Comparison
-	// Interrupted says how many of the runs that were to be made were; empty if all were.
-	Interrupted string
-
-	// series is set if several runs were asked for, however many there are.
-	series bool
+	report.Result
+	// Single is the only run of a case that was to be run once with one side, and nil for others.
+	Single *run.Document
 }
 
-// Single is the only run of a case that was to be run once with one side, and nil for others.
-func (r *Result) Single() *run.Document {
-	if r.series {
-		return nil
-	}
-	return r.Sides[0].Runs[0]
+// series is one under way.
+type series struct {
+	Options
+	Case
+	Result
+	folders []string // of the sides
+	several bool     // runs were asked for, however many there are
 }
 
 // Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single
@@ -172,63 +167,66 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
 	}
-	r := &Result{Sides: slices.Clone(c.Sides), series: len(c.Sides) > 1 || repeat > 1}
-	if !r.series {
-		r.Sides[0].Folder = o.Out
-		err := r.round(ctx, o, c, []Turn{{0, 1}})
-		if err == nil {
-			r.Sides[0].Name = r.Single().Driver.String()
-		}
-		return r, err
-	}
+	s := &series{Options: o, Case: c, several: len(c.Sides) > 1 || repeat > 1}
+	s.Verdicts = true
 	names := Names(c.Sides)
 	for i, folder := range Folders(names) {
-		r.Sides[i].Name, r.Sides[i].Folder = names[i], filepath.Join(o.Out, folder)
+		s.Sets, s.folders = append(s.Sets, compare.Set{Name: names[i]}), append(s.folders, filepath.Join(o.Out, folder))
 	}
-	if err := r.all(ctx, o, c, repeat, told); err != nil {
+	if !s.several {
+		s.folders[0] = o.Out
+		err := s.round(ctx, []Turn{{0, 1}})
+		if err == nil {
+			s.Single = s.made(Turn{0, 1})
+			s.Sets[0].Name = s.Single.Driver.String()
+		}
+		return &s.Result, err
+	}
+	if err := s.all(ctx, repeat, told); err != nil {
 		return nil, err
 	}
-	r.Sides = slices.DeleteFunc(r.Sides, func(s Side) bool { return len(s.Runs) == 0 })
-	for _, side := range r.Sides[1:] { // servers that are there to be compared may differ
-		options := compare.Options{Servers: side.Redis != r.Sides[0].Redis, Force: true}
-		compared, err := compare.Sets(context.Background(), []compare.Set{r.Sides[0].Set, side.Set}, options)
+	// Of a series that was interrupted in its first round the last sides have no run.
+	s.Sets = slices.DeleteFunc(s.Sets, func(set compare.Set) bool { return len(set.Runs) == 0 })
+	for i, set := range s.Sets[1:] { // servers that are there to be compared may differ
+		options := compare.Options{Servers: c.Sides[i+1].Redis != c.Sides[0].Redis, Force: true}
+		compared, err := compare.Sets(context.Background(), []compare.Set{s.Sets[0], set}, options)
 		if err != nil {
-			return nil, fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
+			return nil, fmt.Errorf("compare %s with %s: %w", names[0], set.Name, err)
 		}
-		r.Comparisons = append(r.Comparisons, compared)
+		s.Comparisons = append(s.Comparisons, compared)
 	}
-	if err := report.OfSets(r.Report()).Save(filepath.Join(o.Out, report.File)); err != nil {
+	if err := report.OfSets(s.Result.Result).Save(filepath.Join(o.Out, report.File)); err != nil {
 		o.Load.Notice("warning: " + err.Error())
 	}
-	return r, nil
+	return &s.Result, nil
 }
 
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
 // all does the rounds. An invalid run is made again.
-func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) error {
+func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Document)) error {
 	atOnce := 1
-	if o.Beside {
-		atOnce = len(c.Sides)
+	if s.Beside {
+		atOnce = len(s.Sides)
 	}
-	all, turn := rounds(len(c.Sides), repeat, atOnce), &o.Load.About.Turn
+	all, turn := rounds(len(s.Sides), repeat, atOnce), &s.Load.About.Turn
 	which, replaced := *turn, 0
 	for i, turns := range all {
 		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
-		err := r.round(ctx, o, c, turns)
-		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, r.replaceable) {
+		err := s.round(ctx, turns)
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, s.replaceable) {
 			replaced++
-			if err = r.setAside(o, turns, replaced); err == nil {
-				o.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
-				err = r.round(ctx, o, c, turns)
+			if err = s.setAside(turns, replaced); err == nil {
+				s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
+				err = s.round(ctx, turns)
 			}
 		}
 		full, part := i+1, false
 		switch {
 		case err == nil:
 			for _, turn := range turns {
-				only := r.run(turn)
+				only := s.made(turn)
 				part = part || only.Interrupted
 				if told != nil {
 					told(turn, only)
@@ -240,48 +238,48 @@ func (r *Result) all(ctx context.Context, o Options, c Case, repeat int, told fu
 		if err != nil || part {
 			full--
 		}
-		gone := r.gone(o)
+		gone := s.gone()
 		switch {
 		case full == len(all):
 		case ctx.Err() != nil:
-			r.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, len(all))
+			s.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, len(all))
 			if part {
-				r.Interrupted += ", 1 in part"
+				s.Interrupted += ", 1 in part"
 			}
-			if full*atOnce >= len(c.Sides) && len(c.Sides) > 1 {
-				r.Interrupted += "; complete rounds are compared"
+			if full*atOnce >= len(s.Sides) && len(s.Sides) > 1 {
+				s.Interrupted += "; complete rounds are compared"
 			}
-			o.Load.Notice("interrupted: " + r.Interrupted)
+			s.Load.Notice("interrupted: " + s.Interrupted)
 			return nil
 		case gone != "":
-			o.Load.Notice(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", full, len(all), gone))
+			s.Load.Notice(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", full, len(all), gone))
 			return nil
 		}
 	}
 	return nil
 }
 
-func (r *Result) run(t Turn) *run.Document { return r.Sides[t.Side].Runs[t.N-1] }
+func (s *series) made(t Turn) *run.Document { return s.Sets[t.Side].Runs[t.N-1] }
 
 // round does turns at the same time, and keeps their runs. When one of them fails the others are interrupted. Progress is
 // called for the first; Live shows each side.
-func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
+func (s *series) round(ctx context.Context, turns []Turn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var beside *run.Beside
 	if len(turns) > 1 {
 		beside = &run.Beside{Block: fmt.Sprintf("%08x", rand.Uint32()), Sides: len(turns)}
-		o.Load.Gather = gather(len(turns))
+		s.Load.Gather = gather(len(turns))
 	}
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
 	for i, turn := range turns {
-		own, to := o, r.Sides[turn.Side]
-		about, folder := &own.Load.About, to.Folder
-		if r.series {
-			folder, about.Name = filepath.Join(to.Folder, strconv.Itoa(turn.N)), to.Name
+		own, to, name := s.Options, s.Sides[turn.Side], s.Sets[turn.Side].Name
+		about, folder := &own.Load.About, s.folders[turn.Side]
+		if s.several {
+			folder, about.Name = filepath.Join(folder, strconv.Itoa(turn.N)), name
 		}
-		for k, other := range c.Sides {
+		for k, other := range s.Sides {
 			about.Alike = about.Alike || k != turn.Side && other.Driver.Identity() == to.Driver.Identity()
 		}
 		if beside != nil {
@@ -291,10 +289,10 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 			own.Load.Progress = nil
 		}
 		running.Go(func() {
-			if documents[i], errs[i] = own.run(ctx, c, to, folder, beside); errs[i] != nil {
+			if documents[i], errs[i] = own.run(ctx, s.Case, to, folder, beside); errs[i] != nil {
 				cancel()
-				if r.series {
-					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, to.Name, errs[i])
+				if s.several {
+					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, name, errs[i])
 				}
 			}
 		})
@@ -304,48 +302,39 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 		return err
 	}
 	for i, turn := range turns {
-		r.Sides[turn.Side].Runs = append(r.Sides[turn.Side].Runs, documents[i])
+		s.Sets[turn.Side].Runs = append(s.Sets[turn.Side].Runs, documents[i])
 	}
 	return nil
 }
 
 // replaceable reports whether a run is invalid, and may be valid when it is made again.
-func (r *Result) replaceable(t Turn) bool {
-	only := r.run(t)
+func (s *series) replaceable(t Turn) bool {
+	only := s.made(t)
 	return !only.Valid() && only.ServerGone == "" && !only.Interrupted
 }
 
 // setAside moves the latest runs to the folder invalid, and forgets them.
-func (r *Result) setAside(o Options, turns []Turn, nth int) error {
+func (s *series) setAside(turns []Turn, nth int) error {
 	for _, t := range turns {
-		side := &r.Sides[t.Side]
-		to := filepath.Join(o.Out, "invalid", fmt.Sprintf("%d-%s-%d", nth, filepath.Base(side.Folder), t.N))
+		set, folder := &s.Sets[t.Side], s.folders[t.Side]
+		to := filepath.Join(s.Out, "invalid", fmt.Sprintf("%d-%s-%d", nth, filepath.Base(folder), t.N))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := os.Rename(filepath.Join(side.Folder, strconv.Itoa(t.N)), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(filepath.Join(folder, strconv.Itoa(t.N)), to); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		side.Runs = side.Runs[:t.N-1]
+		set.Runs = set.Runs[:t.N-1]
 	}
 	return nil
 }
 
 // gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
-func (r *Result) gone(o Options) string {
-	for _, side := range r.Sides {
-		if n := len(side.Runs); n > 0 && redis.IsExternal(cmp.Or(side.Redis, o.Redis)) && side.Runs[n-1].ServerGone != "" {
-			return side.Runs[n-1].ServerGone
+func (s *series) gone() string {
+	for i, set := range s.Sets {
+		if n := len(set.Runs); n > 0 && redis.IsExternal(cmp.Or(s.Sides[i].Redis, s.Redis)) && set.Runs[n-1].ServerGone != "" {
+			return set.Runs[n-1].ServerGone
 		}
 	}
 	return ""
-}
-
-// Report is the content of the page of a series: each side, judged against the first.
-func (r *Result) Report() report.Result {
-	all := report.Result{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
-	for _, side := range r.Sides {
-		all.Sets = append(all.Sets, side.Set)
-	}
-	return all
 }

@@ -47,12 +47,12 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	result, err := series.Do(t.Context(), o, c, 2, func(series.Turn, *run.Document) { made++ })
 	require.NoError(t, err)
 	require.Equal(t, 2, made)
-	require.Len(t, result.Sides[0].Runs, 2)
+	require.Len(t, result.Sets[0].Runs, 2)
 	require.Contains(t, notices, "run 1 of 2 was invalid and is made again, 1 of at most 3 times in a series")
 	aside, err := compare.Read(t.Context(), filepath.Join(out, "invalid"))
 	require.NoError(t, err)
 	require.Len(t, aside, 3)
-	kept, err := compare.Read(t.Context(), result.Sides[0].Folder)
+	kept, err := compare.Read(t.Context(), filepath.Join(out, "memory"))
 	require.NoError(t, err)
 	require.Len(t, kept, 2)
 }
@@ -74,16 +74,16 @@ func TestSides(t *testing.T) {
 			require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
 			require.Len(t, result.Comparisons, 2)
 			require.Equal(t, []any{compare.Inconclusive, beside}, []any{result.Comparisons[1].Outcome, result.Comparisons[1].Paired})
-			require.Nil(t, result.Single())
+			require.Nil(t, result.Single)
 			require.FileExists(t, filepath.Join(out, "some", report.File))
 			blocks := map[string]bool{}
 			for i, folder := range []string{"memory", "memory-2", "memory-3"} {
 				runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
 				require.NoError(t, err)
 				require.Len(t, runs, 2)
-				for n, r := range result.Sides[i].Runs {
+				for n, r := range result.Sets[i].Runs {
 					require.EqualValues(t, 50, r.Counts.Delivered)
-					if first := result.Sides[0].Runs[n]; beside {
+					if first := result.Sets[0].Runs[n]; beside {
 						blocks[first.Beside.Block] = true
 						require.Equal(t, []any{first.Beside, 3, first.Started}, []any{r.Beside, r.Beside.Sides, r.Started})
 					}
@@ -131,9 +131,9 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			result, err := series.Do(ctx, o, c, 3, func(series.Turn, *run.Document) { told++ })
 			require.NoError(t, err)
 			var got []int
-			for _, side := range result.Sides {
-				got = append(got, len(side.Runs))
-				runs += len(side.Runs)
+			for _, set := range result.Sets {
+				got = append(got, len(set.Runs))
+				runs += len(set.Runs)
 			}
 			require.Equal(t, row.want, got)
 			require.Equal(t, row.after, runs)
@@ -143,7 +143,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 				require.Equal(t, compare.Inconclusive, c.Outcome)
 				require.NotEmpty(t, c.LeftOut, "the interrupted run")
 			}
-			require.Nil(t, result.Single())
+			require.Nil(t, result.Single)
 			require.FileExists(t, filepath.Join(out, report.File))
 		})
 	}
@@ -221,9 +221,9 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.Equal(t, []string{"dq (" + addrs[0] + ")", "dq (" + addrs[1] + ")"}, names)
 
 	var sides [][]*run.Document
-	for i, side := range result.Sides {
-		require.Equal(t, names[i], side.Name)
-		stored, err := compare.Read(t.Context(), side.Folder)
+	for i, set := range result.Sets {
+		require.Equal(t, names[i], set.Name)
+		stored, err := compare.Read(t.Context(), filepath.Join(out, series.Folders(names)[i]))
 		require.NoError(t, err)
 		require.Equal(t, addrs[i], stored[0].Server.Address)
 		sides = append(sides, stored)
@@ -231,7 +231,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.False(t, sides[1][0].Valid())
 
 	var text strings.Builder
-	require.NoError(t, report.OfSets(result.Report()).Text(&text))
+	require.NoError(t, report.OfSets(result.Result).Text(&text))
 	flat := strings.Join(strings.Fields(text.String()), " ")
 	require.Contains(t, flat, "BASE, left out "+names[0]+" (dq:4.7.0) on ")
 	require.Contains(t, flat, "Left out. run "+sides[1][0].RunID+" of dq:4.7.0 of ")
@@ -259,7 +259,7 @@ func TestARunWithAFault(t *testing.T) {
 	}}
 	result, err := series.Do(t.Context(), series.Options{Redis: "embedded", Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
 	require.NoError(t, err)
-	r := result.Single()
+	r := result.Single
 	f := r.Faults
 	require.NotNil(t, f)
 	require.True(t, r.Server.Embedded)
