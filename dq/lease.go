@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -234,18 +233,15 @@ func (w *Worker) forget(d *delivery) {
 	w.holding.Done()
 }
 
-func (w *Worker) all() []*delivery {
+// byQueue returns the deliveries that are held.
+func (w *Worker) byQueue() map[*leased][]*delivery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.held))
-}
-
-func byQueue(all []*delivery) map[*leased][]*delivery {
-	m := map[*leased][]*delivery{}
-	for _, d := range all {
-		m[d.of] = append(m[d.of], d)
+	all := map[*leased][]*delivery{}
+	for d := range w.held {
+		all[d.of] = append(all[d.of], d)
 	}
-	return m
+	return all
 }
 
 // settle settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
@@ -322,20 +318,18 @@ func (w *Worker) keep() {
 		case <-w.handling.Done():
 			return
 		}
-		var due []*delivery
-		for _, d := range w.all() {
-			switch left := w.left(d); {
-			case left <= w.options.Lease/20:
-				w.loseLease(d)
-			case left < w.options.Lease*2/3 && w.handles(d, nil):
-				due = append(due, d)
-			}
-		}
-		for q, all := range byQueue(due) {
-			if q.extending.CompareAndSwap(false, true) {
+		for q, due := range w.byQueue() {
+			due = slices.DeleteFunc(due, func(d *delivery) bool {
+				left := w.left(d)
+				if left <= w.options.Lease/20 {
+					w.loseLease(d)
+				}
+				return left >= w.options.Lease*2/3 || !w.handles(d, nil)
+			})
+			if len(due) > 0 && q.extending.CompareAndSwap(false, true) {
 				extending.Go(func() {
 					defer q.extending.Store(false)
-					w.extend(q, all)
+					w.extend(q, due)
 				})
 			}
 		}

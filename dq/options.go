@@ -3,6 +3,7 @@ package dq
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -73,7 +74,12 @@ func WithRandom(source rand.Source) Option {
 		if source == nil {
 			return fmt.Errorf("dq: WithRandom needs a source")
 		}
-		c.random = lockedSource(source)
+		var mu sync.Mutex
+		c.random = func() uint64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return source.Uint64()
+		}
 		return nil
 	}
 }

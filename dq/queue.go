@@ -108,23 +108,23 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 		return ErrClosed
 	}
 	select {
-	case <-q.task.ready:
-		return nil // also if the subscription was refused before
-	default:
-	}
-	select {
-	case <-q.task.ready:
-		return nil
+	case <-q.task.ready.Done():
 	case <-q.client.ctx.Done():
-		return ErrClosed
 	case <-q.task.refused.Done():
-		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), context.Cause(q.task.refused))
 	case <-ctx.Done():
-		if failed := q.task.failed.Load(); failed != nil {
-			return fmt.Errorf("dq: %q is not ready: %w (%w)", q.Name(), *failed, ctx.Err())
-		}
-		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), ctx.Err())
 	}
+	why := ctx.Err()
+	switch failed := q.task.failed.Load(); {
+	case q.task.ready.Err() != nil:
+		return nil // also if the subscription was refused before
+	case q.client.ctx.Err() != nil:
+		return ErrClosed
+	case q.task.refused.Err() != nil:
+		why = context.Cause(q.task.refused)
+	case failed != nil:
+		why = fmt.Errorf("%w (%w)", *failed, why)
+	}
+	return fmt.Errorf("dq: %q is not ready: %w", q.Name(), why)
 }
 
 // Cancel removes the message of a ticket, and no other message of equal value. If it returns nil, the message will not

@@ -22,17 +22,17 @@ func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []st
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got no key", script)
 	}
-	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
-		reply, err := c.run(ctx, conn.Calls, "EVALSHA", script, keys, args)
-		if script == wire.ScriptOffer {
-			err = uncertain(err)
-		}
-		return reply, err
+	bySHA := "EVALSHA"
+	if slices.Contains(readScripts, script) && !c.noReadScripts.Load() {
+		bySHA = "EVALSHA_RO"
 	}
-	reply, err := c.run(ctx, conn.Calls, "EVALSHA_RO", script, keys, args)
-	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
+	reply, err := c.run(ctx, conn.Calls, bySHA, script, keys, args)
+	switch {
+	case script == wire.ScriptOffer:
+		err = uncertain(err)
+	case bySHA == "EVALSHA_RO" && err != nil && strings.HasPrefix(err.Error(), "ERR unknown command"):
 		c.noReadScripts.Store(true)
-		return c.run(ctx, conn.Calls, "EVALSHA", script, keys, args)
+		return c.Redisson(ctx, script, keys, args...)
 	}
 	return reply, err
 }

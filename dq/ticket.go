@@ -5,10 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -69,19 +67,4 @@ func (c *config) newID() (argument []byte, id [8]byte) {
 	}
 	binary.LittleEndian.PutUint64(id[:], random)
 	return id[:], id
-}
-
-// below draws a duration from 0 to n.
-func (c *config) below(n time.Duration) time.Duration {
-	return time.Duration(c.random() % uint64(n))
-}
-
-// lockedSource makes a source one that many goroutines may draw from.
-func lockedSource(s rand.Source) func() uint64 {
-	var mu sync.Mutex
-	return func() uint64 {
-		mu.Lock()
-		defer mu.Unlock()
-		return s.Uint64()
-	}
 }

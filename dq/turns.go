@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *scheduler) leaves(t *task, now int64) bool {
 		return false
 	}
 	if u.waitUntil == 0 {
-		u.waitUntil = now + (minStandIn + s.client.below(maxStandIn-minStandIn)).Milliseconds()
+		u.waitUntil = now + (minStandIn + time.Duration(s.client.random()%uint64(maxStandIn-minStandIn))).Milliseconds()
 	}
 	if now < u.waitUntil {
 		s.setDue(t, u.waitUntil)
@@ -133,13 +132,12 @@ func (s *scheduler) say(t *task, what string) {
 
 // task is the transfer task of one queue name.
 type task struct {
-	names  wire.Names
-	number int // no other task of the scheduler has it
-	usage  int
-	failed atomic.Pointer[error] // what went wrong last
-	ready  chan struct{}         // closed after the first transfer behind a subscription
-	// becomeReady closes ready.
-	becomeReady func()
+	names       wire.Names
+	number      int // no other task of the scheduler has it
+	usage       int
+	failed      atomic.Pointer[error] // what went wrong last
+	ready       context.Context       // ends after the first transfer behind a subscription
+	becomeReady context.CancelFunc
 	refused     context.Context // ends when the server forbids the subscription, with the reason as its cause
 	refuse      context.CancelCauseFunc
 	// watchers are called after transfers. The scheduler's mu guards them.
@@ -166,10 +164,10 @@ type task struct {
 
 func newTask(names wire.Names, number int) *task {
 	t := &task{
-		names: names, ready: make(chan struct{}), at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
+		names: names, at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
 		watchers: map[*leased]struct{}{}, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
 	}
-	t.becomeReady = sync.OnceFunc(func() { close(t.ready) })
+	t.ready, t.becomeReady = context.WithCancel(context.Background())
 	t.refused, t.refuse = context.WithCancelCause(context.Background())
 	t.known.Store(noDue)
 	return t

@@ -258,7 +258,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 func (w *Worker) releaseAll(ctx context.Context) {
 	w.unended.Err = context.Cause(ctx)
 	var releasing sync.WaitGroup
-	for q, all := range byQueue(w.all()) {
+	for q, all := range w.byQueue() {
 		for _, d := range all {
 			w.unended.Running = append(w.unended.Running, d.Delivery)
 		}
