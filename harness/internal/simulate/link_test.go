@@ -28,10 +28,8 @@ type link struct {
 }
 
 func newLink(n *network, h *host, id string, seed uint64) *link {
-	l := &link{network: n, host: h, id: id, order: h.dials}
-	l.toServer.init(seed)
-	l.toClient.init(seed + 1)
-	return l
+	return &link{network: n, host: h, id: id, order: h.dials, toServer: way{seed: seed, changed: make(chan struct{}, 1)},
+		toClient: way{seed: seed + 1, changed: make(chan struct{}, 1)}}
 }
 
 func (l *link) isOpen() bool { return l.toServer.isOpen() && l.toClient.isOpen() }
@@ -120,8 +118,6 @@ type segment struct {
 	at   time.Time
 	data []byte
 }
-
-func (w *way) init(seed uint64) { w.changed, w.seed = make(chan struct{}, 1), seed }
 
 func (w *way) change(f func()) {
 	w.mu.Lock()

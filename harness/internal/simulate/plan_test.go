@@ -86,8 +86,9 @@ var refusals = []string{
 	"CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys request during rehashing of slot", "MOVED 1 127.0.0.1:7000",
 }
 
-// rights are commands that a user may lack, or an old server: those in small letters in scripts.
-var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME", "zrem", "lrem", "srem", "hset", "hdel", "ltrim"}
+// rights are commands that a user may lack, or an old server: those in small letters in scripts, but for offers.
+var rights = []string{"SUBSCRIBE", "CLIENT", "BLMOVE", "BLPOP", "EVALSHA", "TIME",
+	"zrem", "lrem", "srem", "zadd", "rpush", "lpush", "publish", "hset", "hdel", "hincrby", "ltrim", "rename"}
 
 // noTime is N of a Refuse of TIME, to which the README of dq gives no right.
 var noTime = 2 + slices.Index(rights, "TIME")

@@ -25,7 +25,8 @@ var scenes = [3][]string{{
 	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
 	// one of two that transfer stops or is killed
 	"0s start 1; 0s start 4; 3s offer 1 m 0 1s; 3s stop 1; 15s offer 4 m 0 6s; 0s offer 4 m 0 8s; 0s offer 4 m 0 10s; 0s offer 4 m 0 12s; 0s offer 4 m 0 14s; 20s",
-	// a user that may not subscribe for a time
+	// a user that may not subscribe for a time, or not take out what it transfers
+	"0s start 1; 2s offer 1 m 0 2s; 1s refuse 1 NOPERM_it 8 6s; 25s",
 	"0s start 1; 0s refuse 1 NOPERM_it 2 20s; 0s start 2; 2s offer 2 m 0 3s; 1s offer 1 m 0 3s; 45s",
 	// connections that are made while the server is busy
 	"0s start 1 - 2; 3s refuse 1 BUSY_Redis_is_busy 0 2s; 0s~1s cut 1; 0s~1s cut 1; 50s",

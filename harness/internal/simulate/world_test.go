@@ -589,7 +589,7 @@ func (w *world) answer(client string, args []string) string {
 		var refused bool
 		switch code, _, _ := strings.Cut(r.text, " "); {
 		case r.which > 1:
-			refused = command == rights[r.which-2] || rights[r.which-2] > "a" && strings.HasPrefix(command, "EVAL")
+			refused = command == rights[r.which-2] || rights[r.which-2] > "a" && strings.HasPrefix(command, "EVAL") && momentOf(args) != "offer"
 		case slices.Contains([]string{"OOM", "NOREPLICAS", "MISCONF", "READONLY"}, code):
 			refused = slices.Contains(writes, command)
 		default:
