@@ -462,7 +462,7 @@ func (w *world) offer(c *client, e Event) {
 		if w.pure && c.draw(8) == 0 {
 			n := w.model.names
 			_, err = c.dq.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
-				c.clock.Now().Add(e.Span).UnixMilli(), e.Text, e.Text)
+				time.Now().Add(e.Span).UnixMilli(), e.Text, e.Text) // by a clock that is right
 			confirmed = map[bool]int{true: 1}[err == nil]
 			return err
 		}
