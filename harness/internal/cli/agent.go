@@ -66,7 +66,7 @@ func (c *call) serveFor(name string, conn io.ReadWriter) error {
 		return err
 	}
 	s, isProgram := d.(spec.Program)
-	if !isProgram {
+	if !isProgram || s.IsLibrary() {
 		return driverserve.Serve(conn, conn, d)
 	}
 	command, err := s.Command(c.Context(), func(line string) { c.notice("%s", line) })

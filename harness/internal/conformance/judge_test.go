@@ -62,7 +62,7 @@ cases:
 
 func TestJudge(t *testing.T) {
 	release := wire.Newest()
-	runner := newTestRunner(t, spec.DQ{Release: release}.Link(true), release)
+	runner := newTestRunner(t, spec.DQ(release, false).Link(true), release)
 	for name, test := range map[string]struct {
 		text   string
 		status Status
@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), func(ctx context.Context, called string, params any, next program.Program) (json.RawMessage, error) {
+		runner := newTestRunner(t, altered{spec.DQ(release, false).Link(true), func(ctx context.Context, called string, params any, next program.Program) (json.RawMessage, error) {
 			if called == op {
 				return nil, errors.New("driver program has ended")
 			}
@@ -187,7 +187,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 		}
 		return answer, err
 	}
-	runner := newTestRunner(t, altered{spec.DQ{Release: release}.Link(true), wrongSize}, release)
+	runner := newTestRunner(t, altered{spec.DQ(release, false).Link(true), wrongSize}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))
@@ -450,7 +450,7 @@ func TestREADMEClaim(t *testing.T) {
 
 func newReference(t *testing.T, release wire.Release) *Runner {
 	t.Helper()
-	return newTestRunner(t, spec.DQ{Release: release, Faithful: true}.Link(false), release)
+	return newTestRunner(t, spec.DQ(release, true).Link(false), release)
 }
 
 func TestRandomHistoriesOfARightPort(t *testing.T) {
@@ -460,7 +460,7 @@ func TestRandomHistoriesOfARightPort(t *testing.T) {
 			t.Parallel()
 			release, err := wire.LookupRelease(name)
 			require.NoError(t, err)
-			port := newTestRunner(t, spec.DQ{Release: release}.Link(false), release)
+			port := newTestRunner(t, spec.DQ(release, false).Link(false), release)
 			failure, histories, err := (&Random{Port: port, Reference: newReference(t, release), Seeds: 25}).Run(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, failure)

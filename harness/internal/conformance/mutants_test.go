@@ -86,7 +86,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t)
-	program := altered{spec.DQ{Release: r}.Link(true), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+	program := altered{spec.DQ(r, false).Link(true), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		if op == "open" {
 			params.(map[string]any)["redis"] = proxy.url
 		}

@@ -64,7 +64,7 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 // sharedRunner runs dq on somebody's server.
 func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
-	dq := spec.DQ{Release: wire.Newest()}.Link(true)
+	dq := spec.DQ(wire.Newest(), false).Link(true)
 	t.Cleanup(func() { dq.Close() })
 	runner, err := NewRunner(t.Context(), srv, "", dq, wire.Newest())
 	require.NoError(t, err)

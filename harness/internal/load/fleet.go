@@ -48,7 +48,7 @@ func (e *engine) prepare(ctx context.Context) error {
 func (e *engine) connect(ctx context.Context, m *member) (*program.Link, error) {
 	name := m.driver.Identity().String()
 	switch named, isProgram := m.driver.(spec.Program); {
-	case isProgram:
+	case isProgram && !named.IsLibrary():
 		return named.Start(ctx, e.Notice, nil)
 	case e.Serve != nil:
 		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil)

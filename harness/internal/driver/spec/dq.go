@@ -19,55 +19,53 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DQ is the dq library, as a driver.
-type DQ struct {
-	// Release is the Redisson release to be compatible with.
-	Release wire.Release
-	// Faithful follows Redisson's timing too.
-	Faithful bool
-
-	strict bool // sends Redisson's commands and nothing else
+// DQ is the dq library, compatible with a release: with Redisson's timing too, if it is faithful.
+func DQ(release wire.Release, faithful bool) Program {
+	return Program{Release: release, kind: library, faithful: faithful}
 }
 
-// Identity returns dq and the release.
-func (d DQ) Identity() driver.Identity {
-	version := d.Release.String()
-	if d.Faithful {
-		version += ",faithful"
+// Open opens queues of dq: one client for all, whose first transfers it waits for, half a second at most. The queues of any other
+// program are opened in it, by the ops.
+func (p Program) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
+	if !p.IsLibrary() {
+		return nil, p.elsewhere()
 	}
-	return driver.Identity{Name: "dq", Version: version}
+	return portOf(p, false).Driver().Open(ctx, redisURL, names...)
 }
 
-// Open makes one client for all the queues, and waits half a second at most for their first transfers.
-func (d DQ) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
-	return portOf(d).Driver().Open(ctx, redisURL, names...)
+// Serve answers requests of the driver protocol as dq until in ends.
+func (p Program) Serve(in io.Reader, out io.Writer) error {
+	if !p.IsLibrary() {
+		return p.elsewhere()
+	}
+	return portOf(p, false).Serve(in, out)
 }
 
-// Serve answers requests of the driver protocol until in ends.
-func (d DQ) Serve(in io.Reader, out io.Writer) error { return portOf(d).Serve(in, out) }
+func (p Program) elsewhere() error {
+	return fmt.Errorf("driver %s: its queues are opened in its own process", p)
+}
 
 // Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
 // nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
-func (d DQ) Link(strict bool) *program.Link {
-	d.strict = strict
-	link, err := program.Local(context.Background(), d.Identity().String(), portOf(d).Serve)
+func (p Program) Link(strict bool) *program.Link {
+	link, err := program.Local(context.Background(), p.Identity().String(), portOf(p, strict).Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
 	}
 	return link
 }
 
-// portOf is no method, nor are opsOf and connect: each package that names DQ would compile the queue and go-redis's client again.
-func portOf(d DQ) serve.Port[*client, *queue] {
+// portOf is no method, nor are opsOf and connect: each package that names Program would compile the queue and go-redis's client again.
+func portOf(d Program, strict bool) serve.Port[*client, *queue] {
 	return serve.Port[*client, *queue]{
-		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d),
-		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, a) },
+		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d, strict),
+		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, strict, a) },
 		Open:    func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
 	}
 }
 
 // opsOf are the calls that the release has, and the capabilities.
-func opsOf(d DQ) map[string]op {
+func opsOf(d Program, strict bool) map[string]op {
 	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
 	for name, first := range since { // an overload has no op of its own
 		if d.Release.AtLeast(first) {
@@ -89,7 +87,7 @@ func opsOf(d DQ) map[string]op {
 			return result, err
 		}
 	}
-	if !d.strict && !d.Faithful {
+	if !strict && !d.faithful {
 		all[program.BothLayouts] = nil
 	}
 	return all
@@ -104,13 +102,13 @@ type client struct {
 	faithful map[string]*faithful
 }
 
-func connect(d DQ, a serve.Args) (_ *client, err error) {
+func connect(d Program, strict bool, a serve.Args) (_ *client, err error) {
 	c := &client{faithful: map[string]*faithful{}}
 	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
-	if d.strict || d.Faithful || a.Options["faithful"] == true {
+	if strict || d.faithful || a.Options["faithful"] == true {
 		options = append(options, dq.WithRedissonCommands())
 	}
 	if c.Client, err = dq.NewClient(c.by, options...); err != nil {
@@ -139,11 +137,11 @@ type queue struct {
 	delayed  bool      // it transfers
 }
 
-func (c *client) open(d DQ, a serve.Args) (_ *queue, err error) {
+func (c *client) open(d Program, a serve.Args) (_ *queue, err error) {
 	prefix, _ := a.Options["nameMapperPrefix"].(string)
 	name := prefix + a.Queue
 	q := &queue{client: c, release: d.Release, names: wire.NamesOf(name), delayed: a.Delayed}
-	faithful := d.Faithful || a.Options["faithful"] == true
+	faithful := d.faithful || a.Options["faithful"] == true
 	var how []dq.QueueOption
 	if !a.Delayed || faithful {
 		how = append(how, dq.WithoutTransfer())

@@ -39,7 +39,7 @@ type faithful struct {
 	users     int       // handles that have not destroyed it; guarded by the client's mu
 }
 
-func openFaithful(c *client, d DQ, queue string) *faithful {
+func openFaithful(c *client, d Program, queue string) *faithful {
 	ctx, end := context.WithCancel(context.Background())
 	f := &faithful{
 		client: c.Client, release: d.Release, names: wire.NamesOf(queue),

@@ -37,9 +37,6 @@ func Parse(spec string) (driver.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.kind == "dq" {
-		return p.library(), nil
-	}
 	return p, nil
 }
 
@@ -51,7 +48,7 @@ func parse(spec, forms string) (p Program, err error) {
 	kind, _, _ := strings.Cut(name, ",")
 	p = Program{text: spec, kind: kind}
 	switch {
-	case kind == "dq":
+	case kind == library:
 		name, modifier, modified := strings.Cut(spec, ",")
 		p.Release, p.faithful = wire.Newest(), modified
 		if _, release, ok := strings.Cut(name, ":"); ok {
@@ -74,9 +71,9 @@ func parse(spec, forms string) (p Program, err error) {
 	return p, nil
 }
 
-const exec = "exec"
+const library, exec = "dq", "exec"
 
-// Program is a --driver value that names a program of the op protocol. As a driver it names the program, which opens its queues.
+// Program is a --driver value that names a program of the op protocol: the dq library, Redisson, or a command.
 type Program struct {
 	// Release is the Redisson release of dq and of Redisson, in the catalogue or not. A program of exec names its own.
 	Release wire.Release
@@ -88,18 +85,20 @@ type Program struct {
 	command    []string // of exec
 }
 
-func (p Program) library() DQ { return DQ{Release: p.Release, Faithful: p.faithful} }
-
 // Identity is the name and version of the --driver value. A program that has started has its own.
 func (p Program) Identity() driver.Identity {
-	switch p.kind {
-	case "dq":
-		return p.library().Identity()
-	case exec:
+	if p.kind == exec {
 		return driver.Identity{Name: p.text}
 	}
-	return driver.Identity{Name: p.kind, Version: p.Release.String()}
+	version := p.Release.String()
+	if p.faithful {
+		version += ",faithful"
+	}
+	return driver.Identity{Name: p.kind, Version: version}
 }
+
+// IsLibrary reports whether it is dq.
+func (p Program) IsLibrary() bool { return p.kind == library }
 
 // String returns the value as it was given.
 func (p Program) String() string { return p.text }
@@ -119,8 +118,8 @@ func (p Program) NamesRelease() bool { return p.kind != exec && strings.Contains
 // which may be nil, gets the process's stderr.
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
 	switch p.kind {
-	case "dq":
-		return p.library().Link(!p.Shipped), nil
+	case library:
+		return p.Link(!p.Shipped), nil
 	case exec:
 		return program.Start(ctx, p.command[0], p.command, log)
 	}
@@ -137,11 +136,6 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 		return nil, fmt.Errorf("driver %s: expected redisson:<version>", p)
 	}
 	return redisson.Build(ctx, p.Release, progress)
-}
-
-// Open refuses: the queues of a program are opened in it, by the ops.
-func (p Program) Open(context.Context, string, ...string) ([]driver.Queue, error) {
-	return nil, fmt.Errorf("driver %s: its queues are opened in its own process", p)
 }
 
 // Keys are the keys of one queue on a server, past the queues that are open. Messages move from the set to the lists, and from a
@@ -165,10 +159,9 @@ func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
 			return Keys{Conn: conn, Queue: queue, Set: queue, Lists: []string{queue + tempSuffix}}, true
 		}
 		return Keys{Conn: conn, Queue: queue, Lists: []string{queue, queue + tempSuffix}}, true
-	case DQ, Program:
-		p, _ := d.(Program)
+	case Program:
 		names := wire.NamesOf(queue)
-		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending, Guessed: p.kind == exec}, true
+		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending, Guessed: d.kind == exec}, true
 	}
 	return Keys{}, false
 }

@@ -76,7 +76,7 @@ func TestParseProgram(t *testing.T) {
 // dq answers the ops of the protocol, and refuses what its release does not have. Package serve tests what all ports answer alike.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
-	p, err := program.Local(t.Context(), "dq", func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, DQ{Release: wire.Newest()}) })
+	p, err := program.Local(t.Context(), "dq", func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, DQ(wire.Newest(), false)) })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	for _, op := range []string{"load", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
@@ -102,7 +102,7 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 // Queues that are opened together share a client, which ends with the last of them.
 func TestDriverOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
-	for _, d := range []DQ{{Release: wire.Newest()}, {Release: wire.Newest(), Faithful: true}} {
+	for _, d := range []Program{DQ(wire.Newest(), false), DQ(wire.Newest(), true)} {
 		queues, err := d.Open(t.Context(), srv.URL(), d.Identity().String(), "other")
 		require.NoError(t, err)
 		require.NoError(t, queues[1].Close())
@@ -371,7 +371,7 @@ func TestKeysReadAndClear(t *testing.T) {
 	srv := redistest.Redis(t)
 	conn := srv.Conn()
 	defer conn.Close()
-	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}, DQ{}} {
+	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}, DQ(wire.Newest(), false)} {
 		keys, _ := KeysOf(d, conn, "q {1} ü")
 		for i := range waiting + due {
 			if keys.Set != "" && i < waiting {
