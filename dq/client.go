@@ -19,7 +19,6 @@ import (
 type Client struct {
 	config
 	conns     *conn.Conns
-	clustered bool
 	scheduler *scheduler
 
 	// noReadScripts is set when the server turns out to be older than Redis 7.
@@ -59,7 +58,7 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dq: NewClient: %w", err)
 	}
-	c.conns, c.clustered, c.ctx = conns, conns.Clustered, conns.Context()
+	c.conns, c.ctx = conns, conns.Context()
 	c.guardClock()
 	c.scheduler = newScheduler(c)
 	return c, nil

@@ -46,7 +46,7 @@ func (w *Worker) poll() {
 
 // lookAtAll asks for many queues in a call, and in a Cluster for each on its own server.
 func (w *Worker) lookAtAll() {
-	if !w.client.clustered {
+	if !w.client.conns.Clustered {
 		for batch := range slices.Chunk(w.queues, pollBatch) {
 			w.look(batch)
 		}

@@ -86,7 +86,7 @@ func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 func (c *Client) checkSlots(n wire.Names) error {
 	slot := wire.Slot(n.Destination)
 	for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
-		if c.clustered && wire.Slot(key) != slot {
+		if c.conns.Clustered && wire.Slot(key) != slot {
 			return fmt.Errorf("dq: NewQueue(%q): in a Cluster its keys must share a slot, and %q does not share the slot of %q: "+
 				"Redisson puts braces around a name only if it has no \"{\"; take a name without one, or with a hash tag such as {orders}",
 				n.Destination, key, n.Destination)
@@ -116,7 +116,7 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 	why := ctx.Err()
 	switch failed := q.task.failed.Load(); {
 	case q.task.ready.Err() != nil:
-		return nil // also if the subscription was refused before
+		return nil //nolint:nilerr // also if the subscription was refused before
 	case q.client.ctx.Err() != nil:
 		return ErrClosed
 	case q.task.refused.Err() != nil:

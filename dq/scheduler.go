@@ -323,7 +323,7 @@ func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 func (s *scheduler) acknowledged(channel string) {
 	s.postFor(channel, func(t *task) {
 		if channel == t.turns.channel {
-			t.turns.others = !s.client.clustered // until the server says how many listen
+			t.turns.others = !s.client.conns.Clustered // until the server says how many listen
 			s.say(t, "hello "+s.id)
 			return
 		}

@@ -124,7 +124,7 @@ func (s *scheduler) say(t *task, what string) {
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
 		reply, err := s.client.one(ctx, conn.Request{Lane: conn.Background, Key: key, Commands: [][]any{{"PUBLISH", channel, what}}})
-		if n, ok := reply.(int64); err == nil && ok && n <= 1 && !s.client.clustered {
+		if n, ok := reply.(int64); err == nil && ok && n <= 1 && !s.client.conns.Clustered {
 			s.post(func() { t.turns.others = false })
 		}
 	})

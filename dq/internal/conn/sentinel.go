@@ -3,7 +3,6 @@ package conn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -20,10 +19,9 @@ type sentinel struct {
 	opt    *redis.Options
 
 	mu      sync.Mutex
-	current *server
+	current *server // retired, no call can succeed: the Client is closed, or rdb is
 	watched sync.Once
 	asking  bool
-	ended   error // why no call can succeed: the Client is closed, or rdb is
 }
 
 // failoverAddr is what go-redis puts in the place of an address in the options of a failover client.
@@ -49,9 +47,6 @@ func (t *sentinel) owner(context.Context, string) (*server, error) {
 	t.watched.Do(func() { go t.watch() })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnsent, t.ended)
-	}
 	return t.current, nil
 }
 
@@ -59,10 +54,8 @@ func (t *sentinel) owner(context.Context, string) (*server, error) {
 // master no more.
 func (t *sentinel) end(reason error) {
 	t.mu.Lock()
-	if t.ended == nil {
-		t.ended = reason
-	}
 	s := t.current
+	s.end(reason) // no other server takes its place
 	t.mu.Unlock()
 	s.retire(reason)
 }
@@ -74,7 +67,7 @@ func (*sentinel) follows() bool { return true }
 // about to forget it.
 func (t *sentinel) moved(s *server) bool {
 	t.mu.Lock()
-	if t.current == s && t.ended == nil {
+	if t.current == s && s.ctx.Err() == nil {
 		t.current = newServer(t.conns, t.opt)
 	}
 	t.mu.Unlock()
@@ -86,7 +79,7 @@ func (t *sentinel) moved(s *server) bool {
 func (t *sentinel) suspect(s *server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asking || t.ended != nil || t.current != s || t.conns.ctx.Err() != nil {
+	if t.asking || t.current != s || s.ctx.Err() != nil || t.conns.ctx.Err() != nil {
 		return
 	}
 	t.asking = true

@@ -91,12 +91,6 @@ func (s *socket) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close is part of net.Conn.
-func (s *socket) Close() error {
-	s.fail(net.ErrClosed)
-	return nil
-}
-
 // fail ends the socket; the first reason counts.
 func (s *socket) fail(reason error) {
 	s.end(reason)
