@@ -1,26 +1,30 @@
 package load
 
 import (
+	"cmp"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // account says what became of the messages, which have records. The kill of a member of the fleet is an event too.
-func (p *phase) account(events []Event) *run.Faults {
+func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	f := &run.Faults{
-		Events: []run.FaultEvent{}, Offered: p.offersBegun(), Acknowledged: p.accepted,
+		Offered: p.offersBegun(), Acknowledged: p.accepted,
 		Duplicate: p.counts.Duplicate, Early: p.counts.Early, EarlyBeyond: p.counts.Early,
 	}
 	for _, m := range p.plan.Fleet {
 		if m.Kill {
-			at := p.start.Add(m.To)
-			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: m.To}, From: at, To: at, takes: m.Takes})
+			e := eventOf(plan.Fault{Kind: plan.KillMember, At: m.To})
+			if e.From, e.To = m.To.Seconds(), m.To.Seconds(); !m.Takes { // no message is on its way to it
+				e.MayLose = string(plan.NoLoss)
+			}
+			events = append(events, e)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(events, func(a, b run.FaultEvent) int { return cmp.Compare(a.From, b.From) })
 	var lost []int
 	for i, s := range p.state {
 		switch {
@@ -38,21 +42,18 @@ func (p *phase) account(events []Event) *run.Faults {
 		}
 	}
 	f.Lost, f.LostBeyond = int64(len(lost)), p.lostBeyond(events, lost)
-	for _, e := range events {
-		d := run.FaultEvent{
-			Kind: e.Kind, Text: e.String(), Times: e.Times, MayLose: string(e.loss()), ResumedNs: p.resumed(e.To.UnixNano()),
-			From: e.From.Sub(p.start).Seconds(), To: e.To.Sub(p.start).Seconds(),
-		}
-		if e.Err != nil {
-			d.Error = e.Err.Error()
-		}
-		f.Events = append(f.Events, d)
+	for i, e := range events {
+		events[i].ResumedNs = p.resumed(p.nsAt(e.To))
 	}
+	f.Events = append([]run.FaultEvent{}, events...)
 	return f
 }
 
-// afterwards is for how long after its end a fault may show: the server still carries out a command.
-const afterwards = time.Second
+// afterwards is for how long after its end a fault may show, in seconds: the server still carries out a command.
+const afterwards = 1
+
+// nsAt is a time in seconds after the start, in Unix ns.
+func (p *phase) nsAt(seconds float64) int64 { return p.startNs + int64(math.Round(seconds*1e9)) }
 
 // resumed is how long after an instant the next message was on time; nil if no message was.
 func (p *phase) resumed(ended int64) (first *int64) {
@@ -66,24 +67,24 @@ func (p *phase) resumed(ended int64) (first *int64) {
 }
 
 // lostBeyond is how many lost messages no event accounts for. What exceeds one event's share counts for the next event.
-func (p *phase) lostBeyond(events []Event, lost []int) (beyond int64) {
+func (p *phase) lostBeyond(events []run.FaultEvent, lost []int) (beyond int64) {
 	for _, e := range events {
 		lost = slices.DeleteFunc(lost, func(i int) bool {
 			answered := p.records[i].answered
-			before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && answered >= e.From.UnixNano()-int64(time.Second)
-			return before && answered <= e.To.UnixNano()
+			before := e.MayLose == string(plan.AllBefore) || e.MayLose == string(plan.LastSecond) && answered >= p.nsAt(e.From-1)
+			return before && answered <= p.nsAt(e.To)
 		})
 	}
 	for _, e := range events {
 		most := int64(p.plan.Consumers) // takes that it may have interrupted
 		switch {
-		case e.loss() == plan.NoLoss:
+		case e.MayLose == string(plan.NoLoss):
 			continue
 		case e.Kind == plan.LoseReplies:
 			most = int64(e.Times)
 		}
 		// Messages arrive by their due times: one that is older than all later ones was on its way before.
-		since := e.From.Add(-afterwards).UnixNano()
+		since := p.nsAt(e.From - afterwards)
 		oldest := since
 		for i, r := range p.records {
 			if r.came >= since {
@@ -93,7 +94,7 @@ func (p *phase) lostBeyond(events []Event, lost []int) (beyond int64) {
 		left := len(lost)
 		lost = slices.DeleteFunc(lost, func(i int) bool {
 			// A take that was under way may be carried out after the connection broke.
-			return most > 0 && p.due[i] >= oldest && p.due[i] <= e.To.Add(afterwards).UnixNano()
+			return most > 0 && p.due[i] >= oldest && p.due[i] <= p.nsAt(e.To+afterwards)
 		})
 		beyond = max(beyond+int64(left-len(lost))-most, 0)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -81,19 +82,6 @@ type Injector struct {
 	admin  redis.Conn
 }
 
-// Event is a fault that was done.
-type Event struct {
-	plan.Fault
-	// From and To are when it began and ended.
-	From, To time.Time
-	// Times is how often it happened, 0 if that is not counted.
-	Times int
-	// Err is why it was not done as asked for.
-	Err error
-
-	takes bool // of a killed member: whether it took
-}
-
 // NewInjector makes an Injector for a server of StartServer.
 func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
 	px, err := redis.NewProxy(redis.DialTo(s.Addr))
@@ -114,30 +102,32 @@ func (in *Injector) Close() error {
 
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
 // one under way is undone and the others are not done.
-func (in *Injector) run(ctx context.Context, start time.Time) []Event {
-	events := make([]Event, len(in.plan.Faults))
-	for i, f := range in.plan.Faults {
-		events[i] = Event{Fault: f, From: start.Add(f.At)}
-	}
-	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
-	for i := range events {
-		e := &events[i]
-		if !program.Pause(ctx, time.Until(e.From)) {
-			return events[:i]
+func (in *Injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {
+	for _, f := range slices.SortedFunc(slices.Values(in.plan.Faults), func(a, b plan.Fault) int { return cmp.Compare(a.At, b.At) }) {
+		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
+			break
 		}
-		e.From = time.Now()
-		e.Err = in.carryOut(ctx, e)
-		e.To = time.Now()
-		if ctx.Err() != nil && errors.Is(e.Err, context.Canceled) {
-			e.Err = nil // the run was interrupted, which it says by itself
+		e := eventOf(f)
+		e.From = time.Since(start).Seconds()
+		err := in.carryOut(ctx, f, &e.Times)
+		e.To = time.Since(start).Seconds()
+		if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // a run that was interrupted says so by itself
+			e.Error = err.Error()
 		}
+		events = append(events, e)
 	}
 	return events
 }
 
-// carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done.
-func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
-	d := in.deeds(e)[e.Kind]
+// eventOf is a fault that is done, without its times.
+func eventOf(f plan.Fault) run.FaultEvent {
+	return run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss)}
+}
+
+// carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done. It counts how often the fault
+// happens.
+func (in *Injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
+	d := in.deeds(f, times)[f.Kind]
 	if d.undo != nil {
 		defer func() {
 			mending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTimeout)
@@ -150,18 +140,10 @@ func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
 	}
 	select {
 	case <-d.enough:
-	case <-time.After(e.For):
+	case <-time.After(f.For):
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-// loss says which messages it may lose: no message is on its way to a process that does not take.
-func (e Event) loss() plan.Loss {
-	if e.Kind == plan.KillMember && !e.takes {
-		return plan.NoLoss
-	}
-	return e.Info().Loss
 }
 
 type action func(ctx context.Context) error
@@ -172,34 +154,34 @@ type deed struct {
 	enough   chan struct{} // ends it before its time, if not nil
 }
 
-// deeds are the ways to do an event's fault, by the kinds of plan.FaultKinds.
-func (in *Injector) deeds(e *Event) map[string]deed {
+// deeds are the ways to do a fault, by the kinds of plan.FaultKinds.
+func (in *Injector) deeds(f plan.Fault, times *int) map[string]deed {
 	kill := []string{"CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"}
 	refused := in.through(redis.Fault{})
 	refused.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
 	return map[string]deed{
 		// In the proxy.
 		"cut":             {do: sure(in.proxy.Reset)},
-		plan.LoseReplies:  in.counted(e, redis.CutReply),
-		plan.LoseRequests: in.counted(e, redis.CutRequest),
+		plan.LoseReplies:  in.counted(f, times, redis.CutReply),
+		plan.LoseRequests: in.counted(f, times, redis.CutRequest),
 		"stall":           in.through(redis.Fault{Stall: true}),
-		"slow":            in.through(redis.Fault{Delay: e.Latency}),
+		"slow":            in.through(redis.Fault{Delay: f.Latency}),
 		"refuse":          refused,
 		// By commands to the server.
 		"flush-scripts":   {do: in.send("SCRIPT FLUSH")},
 		"flush-all":       {do: in.send("FLUSHALL")},
 		"kill-clients":    {do: in.send(kill...)},
-		"pause-clients":   {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", e.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
+		"pause-clients":   {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
 		"oom":             in.configured("maxmemory", "1"),
 		"readonly":        {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
 		"idle-timeout":    in.configured("timeout", "1"),
 		"max-clients":     in.configured("maxclients", "1", kill...),
-		"busy":            in.busy(e.For),
-		"foreign-members": {do: in.foreign(e.Count)},
+		"busy":            in.busy(f.For),
+		"foreign-members": {do: in.foreign(f.Count)},
 		// By signals to its process.
 		"halt":        {do: in.process((*redis.Node).Pause), undo: in.process((*redis.Node).Resume)},
 		"kill-server": {do: in.process((*redis.Node).Kill), undo: in.restart},
-		plan.Loading:  {do: all(in.lengthen(e.For), in.process((*redis.Node).Kill)), undo: in.restart, enough: atOnce}, // until it has started
+		plan.Loading:  {do: all(in.lengthen(f.For), in.process((*redis.Node).Kill)), undo: in.restart, enough: atOnce}, // until it has started
 		"misconf":     in.noSnapshots(),
 	}
 }
@@ -274,22 +256,22 @@ func (in *Injector) restart(ctx context.Context) error {
 	return in.process(func(n *redis.Node) error { return n.Restart(ctx) })(ctx)
 }
 
-// counted gives the verdict on the event's commands, as often as the event says. The proxy makes one call of judge at a time.
-func (in *Injector) counted(e *Event, verdict redis.Verdict) deed {
+// counted gives the verdict on the fault's commands, as often as the fault says. The proxy makes one call of judge at a time.
+func (in *Injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
 	enough := make(chan struct{})
 	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
-		if e.Times >= e.Count || !named(e.Commands, command) {
+		if *times >= f.Count || !named(f.Commands, command) {
 			return redis.Pass
 		}
-		if e.Times++; e.Times == e.Count {
+		if *times++; *times == f.Count {
 			close(enough)
 		}
 		return verdict
 	}
 	return deed{enough: enough, do: sure(func() { in.proxy.OnCommand(judge) }), undo: func(context.Context) error {
 		in.proxy.OnCommand(nil)
-		if e.Times == 0 {
-			return fmt.Errorf("no such command arrived within %s", e.For)
+		if *times == 0 {
+			return fmt.Errorf("no such command arrived within %s", f.For)
 		}
 		return nil
 	}}

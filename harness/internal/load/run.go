@@ -227,7 +227,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.mu.Unlock()
 	p := e.begin(plan.Measured, start, func(*second) {})
 	changing, endChanges := context.WithCancel(ctx)
-	var events []Event
+	var events []run.FaultEvent
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
 	meanwhile.Go(func() {

@@ -359,13 +359,15 @@ func TestAddresses(t *testing.T) {
 // at is an instant of the run in ms, as the ledger has it.
 func at(ms int64) int64 { return time.Unix(1000, 0).UnixNano() + ms*int64(time.Millisecond) }
 
-func event(f plan.Fault, from, to int64) Event {
-	return Event{Fault: f, From: time.Unix(0, at(from)), To: time.Unix(0, at(to))}
+func event(f plan.Fault, from, to int64) run.FaultEvent {
+	e := eventOf(f)
+	e.From, e.To = float64(from)/1000, float64(to)/1000
+	return e
 }
 
 // broken is a phase of these messages, in which something broke: of a plan with its consumers and fleet.
 func broken(p plan.Plan, messages ...message) *phase {
-	c := &phase{plan: p, start: time.Unix(1000, 0)}
+	c := &phase{plan: p, startNs: at(0)}
 	for _, m := range messages {
 		c.state, c.due, c.records = append(c.state, m.state), append(c.due, m.due), append(c.records, m.record)
 	}
@@ -405,10 +407,11 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 			{Kind: "stall", Text: "stall at 0s for 1s", From: 1, To: 2, Times: 3, MayLose: "nothing", ResumedNs: &resumed},
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
 		},
-	}, c.account([]Event{stall, after}))
-	c.plan.Fleet = []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}
+	}, c.account([]run.FaultEvent{stall, after}))
+	c.plan.Fleet = []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}, {To: 2 * time.Second, Kill: true}}
 	require.Equal(t, []run.FaultEvent{
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
+		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "nothing", ResumedNs: &resumed},
 	}, c.account(nil).Events)
 }
 
@@ -417,30 +420,29 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 	lost := func(answered, due int64) message {
 		return message{confirmed, at(due), record{answered: at(answered)}}
 	}
-	kill := func(aof string) Event {
+	kill := func(aof string) run.FaultEvent {
 		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
 	}
 	takes := event(plan.Fault{Kind: plan.LoseReplies, Count: 5, Commands: []string{"take"}}, 5000, 6000)
 	takes.Times = 3
 	for name, tc := range map[string]struct {
-		events   []Event
+		events   []run.FaultEvent
 		messages []message
 		beyond   int64
 	}{
 		"nothing broke":          {nil, []message{lost(100, 200)}, 1},
-		"may lose nothing":       {[]Event{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []message{lost(100, 200)}, 1},
-		"one for each consumer":  {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
-		"due long before":        {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3999)}, 1},
-		"of a backlog":           {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3000), {confirmed | delivered, at(2999), record{at(2), at(4500), false}}}, 0},
-		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []message{lost(1, 5000)}, 1},
-		"due long after":         {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 6001)}, 1},
-		"of two events":          {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
-		"of two events and more": {[]Event{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
-		"as often as it was":     {[]Event{takes}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
-		"always":                 {[]Event{kill("always")}, []message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
-		"once a second":          {[]Event{kill("everysec")}, []message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
-		"without a file":         {[]Event{kill("off")}, []message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
-		"all keys removed":       {[]Event{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []message{lost(1, 9000), lost(5002, 9000)}, 1},
+		"may lose nothing":       {[]run.FaultEvent{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3000), {confirmed | delivered, at(2999), record{at(2), at(4500), false}}}, 0},
+		"due long after":         {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 6001)}, 1},
+		"of two events":          {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"as often as it was":     {[]run.FaultEvent{takes}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
+		"always":                 {[]run.FaultEvent{kill("always")}, []message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
+		"once a second":          {[]run.FaultEvent{kill("everysec")}, []message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
+		"without a file":         {[]run.FaultEvent{kill("off")}, []message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
+		"all keys removed":       {[]run.FaultEvent{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []message{lost(1, 9000), lost(5002, 9000)}, 1},
 	} {
 		require.Equal(t, tc.beyond, broken(plan.Plan{Consumers: 2}, tc.messages...).account(tc.events).LostBeyond, name)
 	}
