@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -356,15 +357,10 @@ func TestScrapesOfARun(t *testing.T) {
 	p.Producers, p.Rate, p.Duration, p.Warmup, p.Queue, p.Name = 5, 1000, 1500*time.Millisecond, 0, "q", "short"
 	p.Delay = plan.Fixed(100 * time.Millisecond)
 	var scrapes sync.WaitGroup
-	ended := make(chan struct{})
+	var ended atomic.Bool
 	last := 0.0
 	scrapes.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			default:
-			}
+		for !ended.Load() {
 			if family := scrape(t, live)["dq_bench_delivered_total"]; family != nil {
 				now := family.GetMetric()[0].GetCounter().GetValue()
 				require.GreaterOrEqual(t, now, last, "a counter never falls")
@@ -373,12 +369,10 @@ func TestScrapesOfARun(t *testing.T) {
 		}
 	})
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: spec.Memory{}, Live: live})
-	close(ended)
+	ended.Store(true)
 	scrapes.Wait()
 	require.NoError(t, err)
 	require.Equal(t, run.Counts{Offered: 1500, Delivered: 1500}, result.Counts)
-	require.EqualValues(t, 1500, result.Histograms.OfferRTT.Count())
-	require.EqualValues(t, 1500, result.Histograms.ScheduleLag.Count())
 	families := scrape(t, live)
 	require.EqualValues(t, 1500, families["dq_bench_delivered_total"].GetMetric()[0].GetCounter().GetValue())
 	require.EqualValues(t, 1500, families["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
