@@ -269,7 +269,8 @@ func recorded(t *testing.T) *analysis.Document {
 	return d
 }
 
-func TestAnalysisTextFitsATerminal(t *testing.T) {
+// The text fits a terminal. The page shows each anomaly, and takes no name for anything but text.
+func TestAnalysisTextAndPage(t *testing.T) {
 	d := recorded(t)
 	var out strings.Builder
 	require.NoError(t, d.WriteText(&out))
@@ -279,14 +280,9 @@ func TestAnalysisTextFitsATerminal(t *testing.T) {
 	for _, part := range []string{"\nRedisson 3.21.1 to ", "late", "\npoison-loop     \"orders\"  2026-", "line 1181: "} {
 		require.Contains(t, out.String(), part)
 	}
-}
-
-// The page shows each anomaly, and takes no name for anything but text.
-func TestAnalysisPage(t *testing.T) {
-	d := recorded(t)
 	d.Queues[0].Name = "<script>alert(1)</script>"
 	d.Anomalies[0].Detail = `<img src="x" onerror="alert(1)">`
-	var out strings.Builder
+	out.Reset()
 	require.NoError(t, d.Page().Write(&out))
 	html := out.String()
 	require.NotContains(t, html, "<script>alert")

@@ -80,11 +80,11 @@ func (d *doctorCall) options(queues []string) (err error) {
 // examine looks once, or again and again.
 func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
 	defer context.AfterFunc(d.Context(), func() { _ = conn.Close() })() // else a read waits for its limit
-	doctor := ops.NewDoctor(conn, d.look)
 	if d.watch || d.listen != "" {
-		return d.repeat(doctor, conn)
+		return d.repeat(ops.NewDoctor(conn, d.look), conn)
 	}
-	seen, err := doctor.Look(d.Context())
+	d.look.Progress = ops.NewProgress(d.notice)
+	seen, err := ops.NewDoctor(conn, d.look).Look(d.Context())
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 			c.notice("dq-bench: other databases: %s", ops.Command("doctor", "", append(c.addressFlags(), "--all")...))
 		}
 	}
-	o.Progress = ops.Every2s(c.notice)
+	o.Progress = ops.NewProgress(c.notice)
 	all := []*ops.Migration{}
 	var last error
 	for _, name := range queues {

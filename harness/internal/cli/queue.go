@@ -88,7 +88,7 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 			return err
 		}
 	}
-	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out, Progress: ops.Every2s(q.notice)}
+	q.Site = ops.Site{Address: q.redis, Flags: q.addressFlags(), Folder: q.out, Progress: ops.NewProgress(q.notice)}
 	editor := ops.NewEditor(conn, q.Queue)
 	editor.Redact, editor.Progress = q.redact, q.Site.Progress
 	if q.java.given() {

@@ -115,10 +115,12 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if len(q.wrong) > 0 {
 		return nil
 	}
-	kinds, n := map[Value]int64{}, map[string]int64{}
+	kinds, n, read := map[Value]int64{}, map[string]int64{}, 0
 	q.Layouts, c.Due = map[string]int64{}, slices.Clone(buckets)
 	unsure, err := differences(ctx, d.conn, q.names, func(z redis.Z) {
 		m := memberOf("waiting", z.Member, z.Score)
+		read++
+		d.options.Progress.tell(q.Name, read, "read")
 		if d.options.Redact {
 			m.Value = ""
 		}

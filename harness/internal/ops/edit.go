@@ -39,8 +39,8 @@ type Editor struct {
 	Redact   bool
 	journal  string    // of a migration of values
 	marks    io.Writer // the undo file whose changes are undone
-	Progress Progress  // or nil
-	run      string    // see ResultKey
+	Progress *Progress
+	run      string // see ResultKey
 	batch    int
 
 	read, changed int
@@ -60,9 +60,8 @@ func (e *Editor) set(of string) string {
 // Each visits the messages of a part that a Filter chooses, in the order of the key.
 func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(Item) error) error {
 	try := func(i Item) error {
-		if e.read++; e.Progress != nil {
-			e.Progress(e.names.Destination, e.read, "read")
-		}
+		e.read++
+		e.Progress.tell(e.names.Destination, e.read, "read")
 		if match != nil {
 			if ok, err := match(ctx, e, &i); err != nil || !ok {
 				return err
@@ -286,9 +285,8 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 			most = max(most/4, 1)
 		}
 		results += done
-		if e.changed += len(done); e.Progress != nil {
-			e.Progress(e.names.Destination, e.changed, "changed")
-		}
+		e.changed += len(done)
+		e.Progress.tell(e.names.Destination, e.changed, "changed")
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return results, err
 		}

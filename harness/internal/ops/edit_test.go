@@ -173,10 +173,11 @@ func TestManyInTheirOrder(t *testing.T) {
 	o := &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"waiting"}, All: true, Site: ops.Site{Folder: t.TempDir()}}
 	plan, err := o.Plan(b.ctx, ops.NewEditor(b.conn, "orders"))
 	require.NoError(t, err)
-	plan.Site.Progress = func(queue string, n int, done string) { told = append(told, fmt.Sprint(queue, n, done)) }
+	plan.Site.Progress = ops.NewProgress(func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) })
+	plan.Site.Progress.Every = 0
 	require.NoError(t, plan.Apply(b.ctx, b.conn))
 	require.Equal(t, values, b.list("orders"))
-	require.Contains(t, told, "orders300changed")
+	require.Contains(t, told, `queue "orders": 300 changed`)
 	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: plan.Undo, Site: o.Site})
 	require.NoError(t, err)
 	require.Equal(t, before, b.list(b.names.Pending))
@@ -186,9 +187,8 @@ func TestManyInTheirOrder(t *testing.T) {
 	require.Equal(t, 138, cancel.Made)
 	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: cancel.Undo, Site: o.Site})
 	require.NoError(t, err)
-	to := bc0Lc0
 	b.do("RPUSH", b.names.Pending, b.list(b.names.Pending)[7]) // twice
-	m, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: &to, Yes: true})
+	m, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 300, m.Count())
 	require.False(t, slices.ContainsFunc(b.list(b.names.Pending), func(e string) bool { _, err := bc0Lc0.Unpack([]byte(e)); return err != nil }))

@@ -50,6 +50,7 @@ type Guard struct {
 	log    *json.Encoder
 
 	offset atomic.Int64 // of the server's clock, in ns
+	empty  sync.Once
 }
 
 // guarded is a queue of a Guard.
@@ -157,6 +158,11 @@ func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
 		if names, err = Queues(ctx, g.conn); err != nil {
 			return err
 		}
+	}
+	if len(names) == 0 {
+		g.empty.Do(func() {
+			g.say(&guarded{}, "finds no queue yet", map[string]any{"next": "dq-bench doctor --all names other databases"})
+		})
 	}
 	for part := range slices.Chunk(names, atOnce) {
 		if err := g.look(ctx, part, leading); err != nil {

@@ -21,12 +21,13 @@ const Schema = "dq-bench/doctor/v1"
 
 // LookOptions set a Doctor.
 type LookOptions struct {
-	Queues  []string      // in the long form; empty: all queues of the server, in a line each
-	Release *wire.Release // of the services; nil if unknown
-	Redact  bool          // show no values
-	Wait    time.Duration // before the second look at delivered values
-	Flags   []string      // of the address, for the commands that findings name
-	Address string        // without a password, for people
+	Queues   []string      // in the long form; empty: all queues of the server, in a line each
+	Release  *wire.Release // of the services; nil if unknown
+	Redact   bool          // show no values
+	Wait     time.Duration // before the second look at delivered values
+	Flags    []string      // of the address, for the commands that findings name
+	Address  string        // without a password, for people
+	Progress *Progress     // of the long form
 }
 
 // Look is the state of the queues of one server or cluster.

@@ -34,10 +34,10 @@ type MigrateOptions struct {
 	Yes      bool          // else only the plan is made
 	Force    bool          // although clients listen
 	Flags    []string      // of the address, for printed commands
-	Progress Progress
+	Progress *Progress
 }
 
-// Asker asks Java about values: *values.Client.
+// Asker asks Java about values: *JavaClient.
 type Asker interface {
 	Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error)
 }

@@ -25,7 +25,7 @@ type Site struct {
 	Address  string   // of the server
 	Flags    []string // of the address, for printed commands
 	Folder   string   // of undo files
-	Progress Progress
+	Progress *Progress
 }
 
 func (s Site) server() string {

@@ -146,72 +146,57 @@ func (l *Look) Page() report.Page {
 	return p
 }
 
-// gauge is a metric of a look.
-type gauge struct {
-	name, help, labels string
-	each               func(l *Look, set func(value float64, labels ...string))
-}
-
-// ofQueues is a gauge of each queue.
-func ofQueues(name, help, labels string, each func(q *Queue, set func(value float64, labels ...string))) gauge {
-	return gauge{"dq_queue_" + name, help, labels, func(l *Look, set func(float64, ...string)) {
-		for _, q := range l.Queues {
-			name := text.Valid(q.Name) // a label must be text, a key any bytes
-			each(q, func(value float64, labels ...string) { set(value, append(labels, "queue", name)...) })
-		}
-	}}
-}
-
-func ofQueue[N int64 | float64](name, help string, value func(*Queue) N) gauge {
-	return ofQueues(name, help, "", func(q *Queue, set func(float64, ...string)) { set(float64(value(q))) })
-}
-
-// gauges are the metrics of a look; the first one also of a look that failed, which is nil.
-var gauges = []gauge{
-	{"dq_queues_up", "1 if the last look reached the server, else 0, and there is no other metric.", "", func(l *Look, set func(float64, ...string)) { set(float64(web.Flag(l != nil))) }},
-	{"dq_queues_last_seen_timestamp_seconds", "The last look, by the server's clock.", "", func(l *Look, set func(float64, ...string)) { set(float64(l.At.UnixNano()) / float64(time.Second)) }},
-	{"dq_queues", "Queues.", "", func(l *Look, set func(float64, ...string)) { set(float64(len(l.Queues))) }},
-	ofQueue("waiting_members", "Members of the timeout set.", func(q *Queue) int64 { return q.Waiting }),
-	ofQueue("listed_entries", "Entries of the pending list.", func(q *Queue) int64 { return q.Listed }),
-	ofQueue("delivered_values", "Values in the destination queue.", func(q *Queue) int64 { return q.Ready }),
-	ofQueue("delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", func(q *Queue) float64 { return q.StillSeconds }),
-	ofQueue("overdue_members", "Members that have been due for more than a second.", func(q *Queue) int64 { return q.Overdue }),
-	ofQueue("overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", func(q *Queue) float64 { return float64(q.OldestMS) / 1000 }),
-	ofQueues("members", "Members by layout: of the first ones, or of all of a queue that was named.", "layout", func(q *Queue, set func(float64, ...string)) {
-		for layout, n := range q.Layouts {
-			set(float64(n), "layout", layout)
-		}
-	}),
-	ofQueue("ahead_members", "Members taken ahead by a guard.", func(q *Queue) int64 { return q.Ahead }),
-	ofQueue("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
-	ofQueue("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
-	ofQueue("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),
-	ofQueues("subscribers", "Subscriptions to the queue's channel; absent if unknown.", "", func(q *Queue, set func(float64, ...string)) {
-		if q.Listeners >= 0 {
-			set(float64(q.Listeners))
-		}
-	}),
-	ofQueues("findings", "Members or values of each finding; absent without one.", "kind, state", func(q *Queue, set func(float64, ...string)) {
-		for _, f := range q.Findings {
-			set(float64(f.Count), "kind", f.Kind, "state", string(f.State))
-		}
-	}),
-}
-
 // WriteMetrics writes the last look: a scrape asks no server. Before the first look it writes nothing.
 func (d *Desk) WriteMetrics(w *web.Families) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l, known := d.seen, gauges
-	if d.err != nil {
-		l, known = nil, gauges[:1]
-	} else if l == nil {
+	l := d.seen
+	if l == nil && d.err == nil {
 		return
 	}
-	for _, g := range known {
-		w.Family(g.name, web.Gauge, g.help)
-		g.each(l, w.Sample)
+	all := func(name, help string, value float64) {
+		w.Family("dq_queues"+name, web.Gauge, help)
+		w.Sample(value)
 	}
+	if all("_up", "1 if the last look reached the server, else 0, and there is no other metric.", float64(web.Flag(d.err == nil))); d.err != nil {
+		return
+	}
+	all("_last_seen_timestamp_seconds", "The last look, by the server's clock.", float64(l.At.UnixNano())/float64(time.Second))
+	all("", "Queues.", float64(len(l.Queues)))
+	each := func(name, help string, write func(q *Queue, sample func(value float64, labels ...string))) {
+		w.Family("dq_queue_"+name, web.Gauge, help)
+		for _, q := range l.Queues { // a label must be text, a key any bytes
+			write(q, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", text.Valid(q.Name))...) })
+		}
+	}
+	one := func(name, help string, value func(*Queue) float64) {
+		each(name, help, func(q *Queue, sample func(float64, ...string)) { sample(value(q)) })
+	}
+	one("waiting_members", "Members of the timeout set.", func(q *Queue) float64 { return float64(q.Waiting) })
+	one("listed_entries", "Entries of the pending list.", func(q *Queue) float64 { return float64(q.Listed) })
+	one("delivered_values", "Values in the destination queue.", func(q *Queue) float64 { return float64(q.Ready) })
+	one("delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", func(q *Queue) float64 { return q.StillSeconds })
+	one("overdue_members", "Members that have been due for more than a second.", func(q *Queue) float64 { return float64(q.Overdue) })
+	one("overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", func(q *Queue) float64 { return float64(q.OldestMS) / 1000 })
+	each("members", "Members by layout: of the first ones, or of all of a queue that was named.", func(q *Queue, sample func(float64, ...string)) {
+		for layout, n := range q.Layouts {
+			sample(float64(n), "layout", layout)
+		}
+	})
+	one("ahead_members", "Members taken ahead by a guard.", func(q *Queue) float64 { return float64(q.Ahead) })
+	one("leased_values", "Messages that Workers of dq hold.", func(q *Queue) float64 { return float64(q.Leased) })
+	one("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) float64 { return float64(q.Dead) })
+	one("quarantined_members", "Members that were set aside.", func(q *Queue) float64 { return float64(q.Aside) })
+	each("subscribers", "Subscriptions to the queue's channel; absent if unknown.", func(q *Queue, sample func(float64, ...string)) {
+		if q.Listeners >= 0 {
+			sample(float64(q.Listeners))
+		}
+	})
+	each("findings", "Members or values of each finding; absent without one.", func(q *Queue, sample func(float64, ...string)) {
+		for _, f := range q.Findings {
+			sample(float64(f.Count), "kind", f.Kind, "state", string(f.State))
+		}
+	})
 }
 
 // WriteMetrics writes a sample for each queue.
@@ -234,16 +219,21 @@ func (g *Guard) WriteMetrics(w *web.Families) {
 	one("failing", web.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return web.Flag(q.Error != "") })
 }
 
-// Progress gets the number of messages that were read or changed.
-type Progress func(queue string, n int, done string)
+// Progress reports how many messages were read or changed. A nil Progress reports nothing.
+type Progress struct {
+	Every time.Duration // at most
+	say   func(format string, args ...any)
+	last  time.Time
+}
 
-// Every2s returns a Progress that speaks every two seconds.
-func Every2s(say func(format string, args ...any)) Progress {
-	last := time.Now()
-	return func(queue string, n int, done string) {
-		if time.Since(last) >= 2*time.Second {
-			last = time.Now()
-			say("queue %q: %d %s", queue, n, done)
-		}
+// NewProgress returns a Progress that speaks every two seconds.
+func NewProgress(say func(format string, args ...any)) *Progress {
+	return &Progress{2 * time.Second, say, time.Now()}
+}
+
+func (p *Progress) tell(queue string, n int, done string) {
+	if p != nil && time.Since(p.last) >= p.Every {
+		p.last = time.Now()
+		p.say("queue %q: %d %s", queue, n, done)
 	}
 }
