@@ -163,7 +163,7 @@ func TestUsageReadsInfo(t *testing.T) {
 		"# Stats\r\ntotal_commands_processed:100\r\n# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n")
 	require.NoError(t, err)
 	require.Equal(t, "abc master", process)
-	require.Equal(t, usage{transferCalls: 12, commands: 100, cpuSeconds: 1.75}, u)
+	require.Equal(t, run.ServerStats{TransferCalls: 12, Commands: 100, CPUSeconds: 1.75}, u)
 	for _, wrong := range []string{"", "used_cpu_sys:x", "cmdstat_zrangebyscore:usec=1"} {
 		_, _, err := readInfo(wrong)
 		require.Error(t, err, wrong)
@@ -172,17 +172,20 @@ func TestUsageReadsInfo(t *testing.T) {
 
 // The figures of two processes are never subtracted, whichever are the greater ones.
 func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
-	before := usages{"a master": {10, 40, 1}, "b master": {1, 1, 1}}
-	all, busiest, err := usages{"a master": {12, 100, 1.75}, "b master": {1, 2, 1.5}}.since(before)
+	of := func(calls, n int64, s float64) run.ServerStats {
+		return run.ServerStats{TransferCalls: calls, Commands: n, CPUSeconds: s}
+	}
+	before := usages{"a master": of(10, 40, 1), "b master": of(1, 1, 1)}
+	all, busiest, err := usages{"a master": of(12, 100, 1.75), "b master": of(1, 2, 1.5)}.since(before)
 	require.NoError(t, err)
-	require.Equal(t, usage{2, 61, 1.25}, all)
+	require.Equal(t, of(2, 61, 1.25), all)
 	require.InDelta(t, .75, busiest, 0)
 	for want, now := range map[error][]usages{
 		errOtherServers: {
-			{"a master": {99, 99, 9}, "c master": {99, 99, 9}}, {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
-			{"a master": {99, 99, 9}}, {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+			{"a master": of(99, 99, 9), "c master": of(99, 99, 9)}, {"a master": of(99, 99, 9), "b master": of(99, 99, 9), "c master": of(0, 1, 0)},
+			{"a master": of(99, 99, 9)}, {"a master": of(99, 99, 9), "b slave": of(99, 99, 9)},
 		},
-		errCountedAnew: {{"a master": {99, 99, 9}, "b master": {0, 1, 1}}}, // although the other did more than it lacks
+		errCountedAnew: {{"a master": of(99, 99, 9), "b master": of(0, 1, 1)}}, // although the other did more than it lacks
 	} {
 		for _, u := range now {
 			_, _, err := u.since(before)

@@ -108,13 +108,11 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 		e.notes = append(e.notes, "no server statistics: "+err.Error())
 		return
 	}
-	out.ServerStats = &run.ServerStats{
-		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds,
-		TransferCallsPerMessage: float64(all.transferCalls) / float64(max(out.Counts.Delivered, 1)),
-	}
+	out.ServerStats = &all
+	all.TransferCallsPerMessage = float64(all.TransferCalls) / float64(max(out.Counts.Delivered, 1))
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
 		_, busiest, _ := stopped.servers.since(looks[before].servers)
-		out.ServerStats.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
+		all.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
 	}
 	previous := looks[before]
 	for _, now := range e.each {
@@ -124,9 +122,9 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 		u, _, err := now.servers.since(previous.servers)
 		if k := int(now.at.Sub(p.start) / time.Second); err == nil && now.at.After(p.start) && k < len(out.Intervals) {
 			second := &out.Intervals[k]
-			second.Transfers += u.transferCalls
-			second.Commands += u.commands
-			second.ServerCPUSeconds += u.cpuSeconds
+			second.Transfers += u.TransferCalls
+			second.Commands += u.Commands
+			second.ServerCPUSeconds += u.CPUSeconds
 		}
 		previous = now
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -27,15 +28,8 @@ type Redis struct {
 	Several bool
 }
 
-// usage is a server's work since its start: calls of zrangebyscore, one in each transfer script, commands, and seconds
-// of its processor.
-type usage struct {
-	transferCalls, commands int64
-	cpuSeconds              float64
-}
-
-// usages has the usage of each server by the process that says so: its run id, which a restart changes, and its role.
-type usages map[string]usage
+// usages has the work of each server since its start, by the process that says so: its run id, which a restart changes, and its role.
+type usages map[string]run.ServerStats
 
 var (
 	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
@@ -44,18 +38,18 @@ var (
 )
 
 // since is the work of all since an earlier usage, and the seconds of the busiest processor. It fails if a process changed.
-func (u usages) since(before usages) (all usage, busiest float64, err error) {
+func (u usages) since(before usages) (all run.ServerStats, busiest float64, err error) {
 	for process, now := range u {
 		earlier, ok := before[process]
-		d := usage{now.transferCalls - earlier.transferCalls, now.commands - earlier.commands, now.cpuSeconds - earlier.cpuSeconds}
+		calls, commands, seconds := now.TransferCalls-earlier.TransferCalls, now.Commands-earlier.Commands, now.CPUSeconds-earlier.CPUSeconds
 		switch {
 		case !ok || len(u) != len(before):
-			return usage{}, 0, errOtherServers
-		case d.transferCalls < 0 || d.commands < 0 || d.cpuSeconds < 0:
-			return usage{}, 0, errCountedAnew
+			return all, 0, errOtherServers
+		case calls < 0 || commands < 0 || seconds < 0:
+			return all, 0, errCountedAnew
 		}
-		all = usage{all.transferCalls + d.transferCalls, all.commands + d.commands, all.cpuSeconds + d.cpuSeconds}
-		busiest = max(busiest, d.cpuSeconds)
+		all.TransferCalls, all.Commands, all.CPUSeconds = all.TransferCalls+calls, all.Commands+commands, all.CPUSeconds+seconds
+		busiest = max(busiest, seconds)
 	}
 	return all, busiest, nil
 }
@@ -81,7 +75,7 @@ func (r *Redis) usages(ctx context.Context) (usages, error) {
 	return by, err
 }
 
-func readInfo(info string) (process string, u usage, err error) {
+func readInfo(info string) (process string, u run.ServerStats, err error) {
 	told := redis.Fields(info)
 	number := func(text string) float64 {
 		n, e := strconv.ParseFloat(text, 64)
@@ -91,9 +85,9 @@ func readInfo(info string) (process string, u usage, err error) {
 		return n
 	}
 	calls, _, _ := strings.Cut(strings.TrimPrefix(told["cmdstat_zrangebyscore"], "calls="), ",")
-	u.transferCalls, u.commands = int64(number(calls)), int64(number(told["total_commands_processed"]))
-	u.cpuSeconds = number(told["used_cpu_user"]) + number(told["used_cpu_sys"])
-	if u.commands == 0 && err == nil {
+	u.TransferCalls, u.Commands = int64(number(calls)), int64(number(told["total_commands_processed"]))
+	u.CPUSeconds = number(told["used_cpu_user"]) + number(told["used_cpu_sys"])
+	if u.Commands == 0 && err == nil {
 		err = errNoStatistics
 	}
 	if id := told["run_id"]; id != "" {

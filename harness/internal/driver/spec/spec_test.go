@@ -51,7 +51,6 @@ func TestParseRefusesWhatCanNeverBeRight(t *testing.T) {
 }
 
 func TestParseProgram(t *testing.T) {
-	require.Empty(t, Program{}.Notice(), "of a driver that is no program")
 	for text, want := range map[string]struct{ release, notice string }{
 		"dq":                 {wire.Newest().String(), ""},
 		"dq:3.21.0,faithful": {"3.21.0", ""},
