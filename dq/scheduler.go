@@ -46,17 +46,13 @@ type scheduler struct {
 
 func newScheduler(c *Client) *scheduler {
 	s := &scheduler{
-		client:       c,
-		id:           fmt.Sprintf("%016x", c.random()),
-		ctx:          c.ctx,
-		subscription: c.conns.NewSubscription(),
-		posts:        make(chan func(), 64),
-		tasks:        make(map[string]*task),
+		client: c,
+		id:     fmt.Sprintf("%016x", c.random()),
+		ctx:    c.ctx,
+		posts:  make(chan func(), 64),
+		tasks:  make(map[string]*task),
 	}
-	s.subscription.Acknowledged = s.acknowledged
-	s.subscription.Received = s.received
-	s.subscription.Lost = s.lost
-	s.subscription.Denied = s.denied
+	s.subscription = c.conns.NewSubscription(s.acknowledged, s.received, s.denied, s.lost)
 	return s
 }
 

@@ -94,7 +94,7 @@ func (s *socket) Write(p []byte) (n int, err error) {
 // fail ends the socket; the first reason counts.
 func (s *socket) fail(reason error) {
 	s.end(reason)
-	_ = s.Conn.Close()
+	_ = s.Close()
 }
 
 func (s *socket) alive() bool { return s.ctx.Err() == nil }

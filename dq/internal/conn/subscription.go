@@ -16,11 +16,10 @@ import (
 
 // Subscription keeps channels subscribed over one connection, and makes a new one when that is lost.
 type Subscription struct {
-	// Acknowledged, Received and Denied are called in the order of the server's frames.
-	Acknowledged func(channel string)
-	Received     func(channel, payload string)
-	Denied       func(channel string, err error)
-	Lost         func(error)
+	acknowledged func(channel string)
+	received     func(channel, payload string)
+	denied       func(channel string, err error)
+	lost         func(error)
 
 	conns *Conns
 
@@ -34,9 +33,9 @@ type Subscription struct {
 // ping represents a PING among the channels that wait for an answer. No queue has a channel of that name.
 const ping = ""
 
-// NewSubscription returns one without channels.
-func (c *Conns) NewSubscription() *Subscription {
-	return &Subscription{conns: c, changed: make(chan struct{}, 1)}
+// NewSubscription returns one without channels. acknowledged, received and denied are called in the order of the server's frames.
+func (c *Conns) NewSubscription(acknowledged func(string), received func(channel, payload string), denied func(string, error), lost func(error)) *Subscription {
+	return &Subscription{acknowledged: acknowledged, received: received, denied: denied, lost: lost, conns: c, changed: make(chan struct{}, 1)}
 }
 
 // Add subscribes to a channel, at once or with the next connection.
@@ -82,7 +81,7 @@ func (s *Subscription) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.Lost(err)
+		s.lost(err)
 		if established {
 			retry = Backoff{}
 			attempt = 0
@@ -142,10 +141,10 @@ func (s *Subscription) serve(ctx context.Context, attempt int) (established bool
 		switch text[0] {
 		case "subscribe":
 			s.answered(text[1])
-			s.Acknowledged(text[1])
+			s.acknowledged(text[1])
 			established = true
 		case "message":
-			s.Received(text[1], text[2])
+			s.received(text[1], text[2])
 		case "pong":
 			s.answered(ping)
 		}
@@ -220,6 +219,6 @@ func (s *Subscription) refuse(reply resp.Error) error {
 			s.subscribe(channel)
 		}
 	})
-	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
+	s.denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
 	return nil
 }
