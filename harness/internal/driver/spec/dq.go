@@ -153,7 +153,7 @@ func (c *client) open(d Program, a serve.Args) (_ *queue, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if q.faithful = c.faithful[name]; q.faithful == nil || q.faithful.users == 0 {
-			q.faithful = openFaithful(c, d, name)
+			q.faithful = openFaithful(q)
 			c.faithful[name] = q.faithful
 		}
 		q.faithful.users++

@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -27,9 +26,7 @@ const (
 // again and again until it is due; a timer fires on the ticks of a coarse wheel; a later announcement replaces an earlier
 // timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
 type faithful struct {
-	client    *dq.Client
-	release   wire.Release
-	names     wire.Names
+	queue     *queue // the first one of its name
 	heard     *redis.PubSub
 	ready     chan struct{} // closed behind the first transfer
 	destroyed chan struct{} // closed, it ends the subscription, and since 3.42.0 the timer
@@ -39,19 +36,17 @@ type faithful struct {
 	users     int       // handles that have not destroyed it; guarded by the client's mu
 }
 
-func openFaithful(c *client, d Program, queue string) *faithful {
+func openFaithful(q *queue) *faithful {
 	ctx, end := context.WithCancel(context.Background())
-	f := &faithful{
-		client: c.Client, release: d.Release, names: wire.NamesOf(queue),
-		ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{}),
-	}
-	if cluster, ok := c.by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
+	f := &faithful{queue: q, ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{})}
+	by := q.client.by
+	if cluster, ok := by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(capitals{}) })
 		_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error { node.AddHook(capitals{}); return nil })
 	} else {
-		c.by.AddHook(capitals{})
+		by.AddHook(capitals{})
 	}
-	f.heard = c.by.Subscribe(ctx, f.names.Channel)
+	f.heard = by.Subscribe(ctx, q.names.Channel)
 	go f.run(ctx)
 	return f
 }
@@ -81,8 +76,8 @@ func (f *faithful) run(ctx context.Context) {
 		case <-timer.C():
 			f.transfer(ctx, timer)
 		case <-destroy:
-			_ = f.heard.Unsubscribe(ctx, f.names.Channel)
-			if destroy = nil; f.release.StopsOnDestroy() {
+			_ = f.heard.Unsubscribe(ctx, f.queue.names.Channel)
+			if destroy = nil; f.queue.release.StopsOnDestroy() {
 				timer.Stop()
 			}
 		case <-ctx.Done():
@@ -93,7 +88,7 @@ func (f *faithful) run(ctx context.Context) {
 
 // near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any other.
 func (f *faithful) near(timer clock.Timer, due int64) bool {
-	now, tick := time.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
+	now, tick := time.Now().UnixMilli(), f.queue.release.TimerTick().Milliseconds()
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
 	case wait <= pushWithin.Milliseconds():
@@ -109,9 +104,9 @@ func (f *faithful) near(timer clock.Timer, due int64) bool {
 // transfer runs the release's script until its head is not near.
 func (f *faithful) transfer(ctx context.Context, timer clock.Timer) {
 	timer.Stop()
-	n := f.names
+	n := f.queue.names
 	for ctx.Err() == nil {
-		reply, err := f.client.Redisson(ctx, wire.ScriptTransfer, []string{n.Destination, n.TimeoutSet, n.Pending},
+		reply, err := f.queue.client.Redisson(ctx, wire.ScriptTransfer, []string{n.Destination, n.TimeoutSet, n.Pending},
 			strconv.FormatInt(time.Now().UnixMilli(), 10), strconv.Itoa(transferLimit))
 		var due int64
 		if text, ok := reply.(string); err == nil && ok {
