@@ -153,7 +153,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 			return
 		}
 		value, _ := lookup(envName(f.Name))
-		if value == "" || ignored(f, value, stderr) {
+		if value == "" || f.Name == "release" && strings.Contains(value, ":") && flags.Lookup("codec") == nil || ignored(f, value, stderr) { // OLD:NEW is for codecs
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
