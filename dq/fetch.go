@@ -15,8 +15,8 @@ const (
 	failedPause = 500 * time.Millisecond
 )
 
-// takePlaces waits for least places of handlers, takes all others that are free, and returns how many it took; 0 when the Worker takes no more.
-// One call waits at a time, so that no other call gets a place first.
+// takePlaces waits for least places of handlers, takes all others that are free, and returns how many it took; 0 when the Worker
+// takes no more. One call waits at a time, so that no other call gets a place first.
 func (w *Worker) takePlaces(least int) (n int) {
 	select {
 	case w.placing <- struct{}{}:

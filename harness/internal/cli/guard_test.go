@@ -130,7 +130,7 @@ func (f *fleet) migrate(release string) {
 	defer cancel()
 	_ = migrate(half).Run() // killed, or done before
 	output, err := migrate(f.ctx).CombinedOutput()
-	if strings.Contains(string(output), "left: ") { // a guard put one back meanwhile: the same command goes on
+	if strings.Contains(string(output), "left: ") { // of an offer whose reply was lost: the same command goes on
 		output, err = migrate(f.ctx).CombinedOutput()
 	}
 	require.NoError(f.t, err, string(output))
