@@ -278,8 +278,8 @@ func (d *drawing) strike(rng *rand.Rand) {
 				}
 				at := e.At + below(max(d.plan.Length-e.At, time.Second))
 				d.add(Event{At: at, Kind: Step, Client: e.Client, Span: -e.Span})
-				for range 3 {
-					offer(at-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
+				for _, after := range []time.Duration{0, 0, 20 * time.Second} {
+					offer(at+after-below(2*time.Second), e.Client, 0, 3*time.Second+below(5*time.Second).Truncate(time.Millisecond))
 				}
 				offer(at+below(500*time.Millisecond), e.Client, 0, 40*time.Second) // it looks at its clock
 			}

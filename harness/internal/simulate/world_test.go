@@ -154,6 +154,7 @@ func (w *world) script(body string) string {
 	if w.options.Script != nil {
 		body = w.options.Script(body)
 	}
+	body = strings.Replace(body, "enough, far = count, 4 * 1024 * 1024", "enough, far = count, 12", 1) // bytes that a take hands out
 	if w.plan.Unlists {
 		body = eager.Replace(body)
 	}
@@ -184,7 +185,7 @@ local function room(call, name, ...)
 end
 `
 
-// eager makes few of the bounds of unlisting, and of what a take hands out.
+// eager makes few of the bounds of unlisting.
 var eager = strings.NewReplacer(
 	"local sample, near = 32, 1000", "local sample, near = 32, 1",
 	"if length < least then", "if length < 2 then",
@@ -192,7 +193,6 @@ var eager = strings.NewReplacer(
 	"redis.call('zcount', T, first, last), #seen, far }", "400 * redis.call('zcount', T, first, last), #seen, far }",
 	"token, horizon, count, lease, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]),", "token, horizon, count, lease, keep = ARGV[1], ARGV[2], 2,",
 	"local trail, reach = 16, 1000", "local trail, reach = 2, 4",
-	"enough, far = count, 4 * 1024 * 1024, 1000", "enough, far = count, 12, 1000",
 	"length < 10000 then", "length < 3 then",
 	"'maxlen', 1000)", "'maxlen', 1)",
 	"math.floor(length / 16)", "math.floor(length / 2)",
