@@ -51,7 +51,7 @@ func killPlan() plan.Plan {
 	p.WarmupEnds, p.Warmup = false, 500*time.Millisecond
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 1000, 2*time.Second
 	p.Delay = plan.Delay{Spans: []plan.Span{{Min: 980 * time.Millisecond, Max: 980 * time.Millisecond}}, Together: true}
-	p.DrainTimeout = 1500 * time.Millisecond
+	p.DrainTimeout = 3 * time.Second // time for the next process to take over on a busy machine
 	p.Fleet = []plan.Member{
 		{Offers: true, Takes: true, To: time.Second, Kill: true}, {Offers: true, Takes: true, From: 1100 * time.Millisecond},
 	}
