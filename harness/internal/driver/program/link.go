@@ -64,8 +64,9 @@ type Link struct {
 	waiting map[uint64]chan answer                // requests that are not answered
 	events  map[uint64]func(line json.RawMessage) // requests with events, for ever
 	faults  []error
-	killed  bool
-	cause   error // why it ended, unless it was killed
+
+	life context.Context // whose cause is why it ended; context.Canceled if it was killed, or ended by itself
+	end  context.CancelCauseFunc
 }
 
 // Connect links to a program at the other end of a connection, and waits for its hello. Close closes the connection.
@@ -89,6 +90,7 @@ func Local(ctx context.Context, name string, serve func(in io.Reader, out io.Wri
 // open reads lines, and waits for the program's introduction. Without one the program is ended. wait returns once the program is gone.
 func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error) (*Link, error) {
 	l.patience, l.ended, l.waiting, l.events = patience, make(chan struct{}), map[uint64]chan answer{}, map[uint64]func(json.RawMessage){}
+	l.life, l.end = context.WithCancelCause(context.Background())
 	if l.quote == nil {
 		l.quote = func() string { return "" }
 	}
@@ -135,13 +137,7 @@ func (l *Link) run(lines io.ReadCloser, wait func() error) {
 }
 
 // End keeps the first cause of the end, for Failure.
-func (l *Link) End(cause error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cause == nil && !l.killed {
-		l.cause = cause
-	}
-}
+func (l *Link) End(cause error) { l.end(cause) }
 
 // dispatch hands a line to the caller that it is for. An answer to a request that never was is an error, for the right request has no answer.
 func (l *Link) dispatch(a answer, line []byte) (stray error) {
@@ -173,19 +169,15 @@ func (l *Link) Ended() <-chan struct{} { return l.ended }
 
 // Failure is why a program that has ended did.
 func (l *Link) Failure() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cause == nil {
-		return fmt.Errorf("driver program %s has ended%s", l.name, l.quote())
+	if cause := context.Cause(l.life); cause != nil && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("driver program %s has ended: %w%s", l.name, cause, l.quote())
 	}
-	return fmt.Errorf("driver program %s has ended: %w%s", l.name, l.cause, l.quote())
+	return fmt.Errorf("driver program %s has ended%s", l.name, l.quote())
 }
 
 // Kill ends the program, with all that it has started, in the middle of its work, and returns after its end.
 func (l *Link) Kill() {
-	l.mu.Lock()
-	l.killed = true
-	l.mu.Unlock()
+	l.end(nil)
 	l.kill()
 	<-l.ended
 }
@@ -202,7 +194,7 @@ func (l *Link) Close() error {
 		l.Kill()
 		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s", l.name, l.patience, l.quote())
 	}
-	if l.cause != nil { // nothing is written to it after the end
+	if !errors.Is(context.Cause(l.life), context.Canceled) {
 		return l.Failure()
 	}
 	return errors.Join(l.faults...)
