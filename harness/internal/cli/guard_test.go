@@ -380,7 +380,7 @@ func TestMigrationVerdict(t *testing.T) {
 		{[]*ops.Migration{none, two}, 0, ""},
 		{[]*ops.Migration{none, refused, refused}, 1, `queue "c": nothing was changed: why (and 1 queue more)`},
 		{[]*ops.Migration{two, refused}, 99, `queue "c": it is as it was: why`},
-		{[]*ops.Migration{partial}, 99, `queue "e": ended after 3 messages were rewritten, which stay so: interrupted; the same command goes on`},
+		{[]*ops.Migration{partial}, 99, `queue "e": ended after 3 messages or more were rewritten, which stay so: interrupted; the same command goes on`},
 		{[]*ops.Migration{left}, 99, `queue "d": left: 1 message, of these 0 refused values`},
 	} {
 		err, coded := migrationVerdict(c.all), new(exitError)

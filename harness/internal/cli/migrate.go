@@ -143,7 +143,7 @@ func migrationVerdict(all []*ops.Migration) error {
 		case m.Refusal != "":
 			err = fmt.Errorf("queue %q: it is as it was: %s", m.Name, m.Refusal)
 		case m.Partial != "":
-			err = fmt.Errorf("queue %q: ended after %d messages were rewritten, which stay so: %s; the same command goes on", m.Name, m.Count(), m.Partial)
+			err = fmt.Errorf("queue %q: ended after %d messages or more were rewritten, which stay so: %s; the same command goes on", m.Name, m.Count(), m.Partial)
 		case m.Left > 0:
 			err = fmt.Errorf("queue %q: left: %s, of these %d refused values", m.Name, text.Plural(m.Left, "message"), len(m.Refused))
 		default:
@@ -176,8 +176,9 @@ func migrationsText(all []*ops.Migration, yes bool) string {
 			row("example", "%s", e)
 		}
 		if yes && m.Refusal == "" {
-			row("rewritten", "%s", parts(m.Rewritten))
-			row("left", "%d", m.Left)
+			bounds := map[bool][]string{true: {"at least ", "at most "}, false: {"", ""}}[m.Partial != ""]
+			row("rewritten", "%s%s", bounds[0], parts(m.Rewritten))
+			row("left", "%s%d", bounds[1], m.Left)
 		}
 		for _, r := range m.Refused {
 			row("refused", "%s %s: %s", r.Of, r.ID, r.Reason)

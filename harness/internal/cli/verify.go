@@ -29,11 +29,10 @@ type casesCall struct {
 	baseline, writeBase string
 }
 
-// mostFailures is how many cases in a row fail alike before a run without --verbose stops.
-const mostFailures = 10
-
-// progressEvery is how often it is said how far a run is.
-const progressEvery = 5 * time.Second
+const (
+	mostFailures  = 10              // cases in a row that fail alike, before a run without --verbose stops
+	progressEvery = 5 * time.Second // between two lines about how far a run is
+)
 
 func newCases(name string) *casesCall {
 	v := &casesCall{call: newCall(name, noArgs)}

@@ -144,7 +144,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if err != nil && !l.refused("ZSCAN, MULTI, LRANGE or LPOS", "+@read +multi +exec", err) {
 		return err
 	}
-	c.Unsure, c.Ghosts, c.Orphans, c.Again = unsure, n["ghost"], n["list"], n["once"]
+	c.Unsure, c.Ghosts, q.ghosts, c.Orphans, c.Again = unsure, n["ghost"], n["ghost"], n["list"], n["once"]
 	c.Due = slices.DeleteFunc(c.Due, func(b Bucket) bool { return b.Count == 0 })
 	for kind, n := range kinds {
 		if kind.Count = n; kind.Codec != "" { // of a member that was read

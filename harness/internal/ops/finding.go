@@ -94,7 +94,7 @@ func (l *Look) find(q *Queue) {
 		}
 	}
 	c := q.census()
-	some("ghost", c.Ghosts, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair")
+	some("ghost", q.ghosts, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair")
 	some("orphan", c.Orphans, members, "in the timeout set and not in the pending list: a transfer delivers such an orphan, but remove() and readAll() do not see one", "queue repair")
 	some("listed-again", c.Again, members, "twice in the pending list: each leaves a ghost", "queue repair")
 	some("windows-member", c.Windows, members, "packed by a Redis for Windows, which no other Redis reads", "guard")
@@ -122,7 +122,7 @@ func (l *Look) find(q *Queue) {
 
 // findStill finds messages that do not move.
 func (l *Look) findStill(q *Queue) {
-	if q.Overdue > 0 {
+	if q.Overdue > 0 && len(q.wrong) == 0 {
 		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
 		switch {
 		case q.Listeners == 0:

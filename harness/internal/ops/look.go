@@ -83,14 +83,15 @@ type Queue struct {
 	Findings     []Finding        `json:"findings"`
 	Census       *Census          `json:"census,omitempty"` // of the long form
 
-	names wire.Names
-	known bool // a key of it is there, or a client has it open
-	first string
-	since time.Time // of first
-	alike bool      // the first values are equal
-	wrong []string  // keys of another type
-	twin  int64     // values in the list of the twin
-	far   bool      // due members are far from the head of a long list
+	names  wire.Names
+	known  bool // a key of it is there, or a client has it open
+	first  string
+	since  time.Time // of first
+	alike  bool      // the first values are equal
+	wrong  []string  // keys of another type
+	twin   int64     // values in the list of the twin
+	ghosts int64     // that the list has more than the set
+	far    bool      // due members are far from the head of a long list
 
 	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 without one
 }
@@ -256,15 +257,17 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 		}
 		members, _ := redis.Scores(r[4])
 		tail, _ := r[6].StringSlice()
-		if q.Listed > q.Waiting { // without the ghosts
-			var asked [][]any
+		if q.Listed > q.Waiting && len(q.wrong) == 0 { // ghosts, or an offer between two replies
+			asked := [][]any{{"ZCARD", n.TimeoutSet}, {"LLEN", n.Pending}}
 			for _, member := range tail {
 				asked = append(asked, []any{"ZSCORE", n.TimeoutSet, member})
 			}
-			scores, _ := d.conn.Pipe(ctx, asked...)
-			for i, score := range slices.Backward(scores) {
-				if errors.Is(score.Err(), redis.Nil) {
-					tail = slices.Delete(tail, i, i+1)
+			same, _ := d.conn.Multi(ctx, asked...)
+			for i, reply := range slices.Backward(same) {
+				if count, _ := reply.Int64(); i < 2 {
+					q.ghosts += count * int64(2*i-1)
+				} else if errors.Is(reply.Err(), redis.Nil) {
+					tail = slices.Delete(tail, i-2, i-1)
 				}
 			}
 		}
@@ -293,7 +296,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 				*into = first[0].Score
 			}
 		}
-		q.known = q.Waiting+q.Listed+q.Ready+q.Ahead+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
+		q.known = q.Waiting+q.Listed+q.Ready+q.Ahead+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 1 || len(q.wrong) == 1 && q.wrong[0] != name
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])

@@ -93,10 +93,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 		m.Codec = o.From + ":" + o.As
 		w.editor.journal = JournalKey(dest, m.Codec)
 	}
-	if err := w.listeners(ctx); err != nil {
-		return m, err
-	}
-	if err := w.begun(ctx); err != nil {
+	if err := cmp.Or(w.listeners(ctx), w.begun(ctx)); err != nil {
 		return m, err
 	}
 	planned, err := w.pass(ctx, false)

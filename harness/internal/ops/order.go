@@ -69,8 +69,6 @@ func (o *Order) Check() (err error) {
 		return errors.New("messages are chosen twice: expected one of ids, --where and --all")
 	case ways == 0 && chooses:
 		return errors.New("no message is chosen: expected ids, --where or --all")
-	case o.Verb == "reschedule" && o.To == "":
-		return errors.New("expected --to, such as --to 10m")
 	case o.Verb == "reschedule":
 		if o.due, err = parseDue(o.To); err != nil {
 			return err
@@ -131,6 +129,9 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 			p.Changes = append(p.Changes, e.Change(i, o.Verb, o.due))
 			return nil
 		})
+		if err == nil && o.Where != "" && len(p.Changes) == 0 {
+			err = fmt.Errorf("no message in %s matches %q", strings.Join(o.Of, " or "), o.Where)
+		}
 		// In the order in which they are due: consumers expect it, and the pending list mostly has it.
 		slices.SortStableFunc(p.Changes, func(a, b Change) int {
 			return cmp.Or(slices.Index(o.Of, a.Of)-slices.Index(o.Of, b.Of), cmp.Compare(a.due, b.due))

@@ -201,8 +201,7 @@ func (c *JavaClient) Close() { _ = c.failed("is closed") }
 type lastOutput []byte
 
 func (t *lastOutput) Write(p []byte) (int, error) {
-	const most = 2000
 	*t = append(*t, p...)
-	*t = (*t)[max(0, len(*t)-most):]
+	*t = (*t)[max(0, len(*t)-2000):]
 	return len(p), nil
 }
