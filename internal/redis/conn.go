@@ -195,9 +195,8 @@ type Z struct {
 func Scores(reply *goredis.Cmd) (members []Z, err error) {
 	flat, err := reply.StringSlice()
 	for ; err == nil && len(flat) > 1; flat = flat[2:] {
-		var score float64
-		score, err = strconv.ParseFloat(flat[1], 64)
-		members = append(members, Z{score, flat[0]})
+		members = append(members, Z{Member: flat[0]})
+		members[len(members)-1].Score, err = strconv.ParseFloat(flat[1], 64)
 	}
 	return members, err
 }

@@ -674,7 +674,7 @@ func (w *world) lookAt(c *client, e Event) {
 		return
 	}
 	w.call(c, e, "Waiting", func(ctx context.Context) error {
-		before, writes := w.waiting(), w.server.Writes()
+		writes, before := w.server.Writes(), w.waiting()
 		seen, last := map[string]int{}, time.Time{}
 		for m, err := range c.queue.Waiting(ctx) {
 			if err != nil && m.Ticket == (dq.Ticket{}) {

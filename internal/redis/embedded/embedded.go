@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -56,7 +57,7 @@ type Server struct {
 	hooks    Hooks
 	machine  *machine       // runs the scripts
 	waiters  []*waiter      // blocked pops, the longest waiting first
-	writes   uint64         // commands that ran and may have written
+	writes   atomic.Uint64  // commands that ran and may have written
 	served   uint64         // writes when waiters were last served
 	calls    map[string]int // of each command
 }
@@ -213,7 +214,7 @@ func (e *Server) run(c *client, cmd command, args []string) (reply []byte) {
 		e.feed(c, cmd, args)
 	}
 	if e.calls[cmd.name]++; cmd.is('w') && len(reply) > 0 && string(reply) != "$-1\r\n" {
-		e.writes++
+		e.writes.Add(1)
 	}
 	if e.hooks.Ran != nil && c != e.machine.client {
 		e.hooks.Ran(c.addr, args, reply)
@@ -222,8 +223,8 @@ func (e *Server) run(c *client, cmd command, args []string) (reply []byte) {
 }
 
 // Writes counts the commands that may have written, including the commands of scripts. While it does not change,
-// only expiry changes keys. Call it in Hooks.Ran and Exclusive.
-func (e *Server) Writes() uint64 { return e.writes }
+// only expiry changes keys.
+func (e *Server) Writes() uint64 { return e.writes.Load() }
 
 // Exclusive calls f while no command runs.
 func (e *Server) Exclusive(f func()) {
