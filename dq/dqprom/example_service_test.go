@@ -23,7 +23,7 @@ import (
 func Example_service() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	server, err := redis.Start(ctx, "embedded", nil) // your Redis
+	server, err := redis.Start(ctx, "embedded", nil) // in your program: goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:6379"})
 	if err != nil {
 		log.Fatal(err) //nolint:gocritic // the example ends anyway
 	}
