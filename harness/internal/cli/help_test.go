@@ -252,7 +252,7 @@ func TestREADMEProgramRuns(t *testing.T) {
 	program = strings.Replace(program, "127.0.0.1:6379", address, 1)
 	module := regexp.MustCompile(`(?m)^    (go mod edit .*)$`).FindStringSubmatch(text)
 	require.NotNil(t, module)
-	require.Contains(t, text, "`java.NewMarshalling[string]()` for 3.16.6")
+	require.Contains(t, text, "`values, err := java.NewMarshalling[string]()` for 3.16.6")
 	byDefault := strings.NewReplacer("func main()", "func init()", `dq/codec"`, `dq/codec/java"`, "	orders, err :=", "	values, err := java.NewMarshalling[string]()\n	if err != nil {\n		log.Fatal(err)\n	}\n	orders, err :=",
 		"codec.String{}", "values", `"orders"`, `"others"`).Replace(program)
 	folder := t.TempDir()
