@@ -246,8 +246,8 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 
 	press := func(button, shows string) {
 		t.Helper()
-		b.do(chromedp.Click(button))
-		require.Eventually(t, func() bool { // an error: the page is being left
+		require.True(t, eval[bool](b, fmt.Sprintf("document.querySelector(%q).click(), true", button))) // a page that still loads loses the nodes of chromedp.Click
+		require.Eventually(t, func() bool {                                                             // an error: the page is being left
 			met, err := chromedp.Run(b.Context, chromedp.Evaluate[bool](shows))
 			return err == nil && met
 		}, 20*time.Second, 5*time.Millisecond, shows)
