@@ -82,13 +82,12 @@ func (w *Worker) fetch(q *leased) {
 	mayBeAlone := w.isAlone.TryLock()
 	got, next, more, err := w.take(q, n, mayBeAlone)
 	w.freePlaces(n - len(got))
-	switch {
-	case mayBeAlone && len(got) == 1 && got[0].alone:
+	if mayBeAlone && len(got) == 1 && got[0].alone {
 		go w.alone(got[0])
-	case mayBeAlone:
-		w.isAlone.Unlock()
-		fallthrough
-	default:
+	} else {
+		if mayBeAlone {
+			w.isAlone.Unlock()
+		}
 		for _, d := range got {
 			go w.run(d, 1)
 		}
@@ -104,8 +103,8 @@ func (w *Worker) fetch(q *leased) {
 	w.mu.Lock()
 	q.retry = conn.Backoff{}
 	isFull := more || len(got) == n
-	if isFull && q.stop != nil {
-		q.stop() // what BLMOVE stages now would wait
+	if q.stop != nil && (isFull || w.holdsAlone) {
+		q.stop() // a message that BLMOVE stages now would wait
 	}
 	w.mu.Unlock()
 	if !mayBeAlone {
@@ -133,6 +132,7 @@ func (w *Worker) alone(d *delivery) {
 	w.freePlaces(1)
 	if all := w.takePlaces(cap(w.places)); all > 0 {
 		w.run(d, all)
+		w.wake(d.of)
 	} else {
 		w.giveBack(d)
 		w.forget(d)
@@ -147,7 +147,7 @@ func (w *Worker) alone(d *delivery) {
 func (w *Worker) block(q *leased) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if q.stop != nil {
+	if q.stop != nil || w.holdsAlone {
 		return
 	}
 	ctx, stop := context.WithCancel(w.taking)

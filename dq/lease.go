@@ -108,6 +108,7 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 		w.holding.Add(1)
 		w.mu.Lock()
 		w.held[d] = struct{}{}
+		w.holdsAlone = w.holdsAlone || d.alone
 		w.mu.Unlock()
 		got = append(got, d)
 		w.client.tell(Held{d.Delivery})
@@ -228,6 +229,7 @@ func (w *Worker) backoff(d *delivery) (wait time.Duration) {
 func (w *Worker) forget(d *delivery) {
 	w.mu.Lock()
 	delete(w.held, d)
+	w.holdsAlone = w.holdsAlone && !d.alone
 	w.mu.Unlock()
 	d.end(nil)
 	w.holding.Done()

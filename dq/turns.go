@@ -35,10 +35,6 @@ type turns struct {
 	later     int64 // the earliest announced since a transfer was heard of, behind the task's due time
 }
 
-func turnsOf(n wire.Names) turns {
-	return turns{channel: wire.PrefixName("redisson_delay_queue_turns", n.Destination), later: noDue}
-}
-
 // heard handles a message of another client. Any client may publish: other texts are
 // passed over.
 func (s *scheduler) heard(t *task, payload string) {
@@ -165,7 +161,8 @@ type task struct {
 func newTask(names wire.Names, number int) *task {
 	t := &task{
 		names: names, at: noDue, due: noDue, since: noDue, lookAt: noDue, number: number,
-		watchers: map[*leased]struct{}{}, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names),
+		watchers: map[*leased]struct{}{}, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost},
+		turns: turns{channel: wire.PrefixName("redisson_delay_queue_turns", names.Destination), later: noDue},
 	}
 	t.ready, t.becomeReady = context.WithCancel(context.Background())
 	t.refused, t.refuse = context.WithCancelCause(context.Background())

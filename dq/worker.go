@@ -92,11 +92,12 @@ type Worker struct {
 	holding          sync.WaitGroup // of held
 	isAlone          sync.Mutex     // held while a message is handled by itself, or may be soon, and as long again
 
-	mu      sync.Mutex
-	err     error // a mistake in the options or a Handle
-	started bool  // by Run, or never to be
-	ran     bool
-	held    map[*delivery]struct{}
+	mu         sync.Mutex
+	err        error // a mistake in the options or a Handle
+	started    bool  // by Run, or never to be
+	ran        bool
+	held       map[*delivery]struct{}
+	holdsAlone bool // one of them is handled by itself, or is to be
 }
 
 // NewWorker returns a Worker without queues. Add them with Handle, then call Run.

@@ -822,7 +822,7 @@ func (w *world) kill(c *client) {
 }
 
 func (w *world) leave(c *client) {
-	if !w.forget(c) {
+	if c == nil || !w.forget(c) { // it was going already
 		return
 	}
 	// Four, one for each take, and 16 that wait for 30 s.

@@ -73,7 +73,7 @@ const (
 	Trap Kind = "trap"
 )
 
-// forbidden is what a server answers that keeps a command from a user.
+// forbidden is the answer of a server that keeps a command from a user.
 const forbidden = "NOPERM User dq has no permissions to run this command"
 
 // refusals are errors of a server that ran nothing.

@@ -512,7 +512,7 @@ func (w *world) stages(name, value string) {
 	calm := w.calm(notSoon)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c := w.clients[name]; c != nil && c.busy == c.most && !c.alone && calm && !w.lacks && time.Since(c.full) > lateBy && w.net.prompt(name, c.full) {
+	if c := w.clients[name]; c != nil && (c.busy == c.most || c.alone) && calm && !w.lacks && time.Since(c.full) > lateBy && w.net.prompt(name, c.full) {
 		w.violateLocked("%s is staged for %s, which has had no place for %s", value, name, time.Since(c.full))
 	}
 }
