@@ -61,6 +61,7 @@ func (r *caseRun) finish(ctx context.Context) error {
 	}
 	given := len(r.async) > 0
 	for name, under := range r.async {
+		h.given = append(h.given, time.Now().Add(r.clock.ahead).UnixMicro())
 		under.cancel()
 		if a := <-under.done; a.err == nil {
 			h.answers = append(h.answers, "late "+string(a.result))
@@ -99,13 +100,6 @@ func (r *caseRun) finish(ctx context.Context) error {
 	}
 	slices.Sort(h.timeouts)
 	return nil
-}
-
-// givesUp notes that a take is given up now.
-func (r *caseRun) givesUp() {
-	if h := r.c.history; h != nil {
-		h.given = append(h.given, time.Now().Add(r.clock.ahead).UnixMicro())
-	}
 }
 
 // differ says where two histories of the same steps differ, in the order of a reader's interest.

@@ -67,8 +67,7 @@ const lateTries = 3
 
 // Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Result) {
-	cancels := slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })
-	for tries := 0; tries == 0 || tries <= lateTries && (result.late() || result.Status == Fail && cancels); tries++ {
+	for tries := 0; tries == 0 || tries <= lateTries && result.late(); tries++ {
 		result = r.try(ctx, c, oracle)
 	}
 	return result
@@ -150,7 +149,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 
 // late reports whether a machine that stood still can have caused a failure, or a part of it.
 func (r *Result) late() bool {
-	return r.Status == Fail && !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late })
+	return r.Status == Fail && (r.hurried || !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late }))
 }
 
 // lacking is the result of a case that the implementation has no means to run.

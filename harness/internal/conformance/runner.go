@@ -150,6 +150,7 @@ type Observation struct {
 	at      *Step          // that failed; nil for what is judged after the steps
 	differs bool           // a key of the case
 	strange bool           // a key holds an unexpected element
+	hurried bool           // it cancels a call, or a call failed whose answer depends on a message that was due by then
 }
 
 // Observe runs one case. An error means that the harness, the server or the program failed: there is no verdict.
@@ -187,7 +188,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	}
 	r.last = c
 	run := &caseRun{
-		Runner: r, c: c, names: c.names(),
+		Runner: r, c: c, names: c.names(), found: Observation{hurried: slices.ContainsFunc(c.Steps, func(s *Step) bool { return s.Cancel != "" })},
 		handles: map[string]handle{}, clients: map[string]string{}, async: map[string]async{},
 	}
 	o := &run.found

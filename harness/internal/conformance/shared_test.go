@@ -212,7 +212,7 @@ func TestServerWithAFault(t *testing.T) {
 
 // lanes is how many servers are in use at a time. The cases mostly wait, so that
 // it may be more than there are processors.
-const lanes = 12
+const lanes = 8
 
 // inLanes runs a subtest of each element, several at a time.
 func inLanes[E any](t *testing.T, all []E, name func(E) string, run func(t *testing.T, e E)) {

@@ -69,7 +69,7 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	}
 	for i, s := range r.c.Steps {
 		if err := r.step(ctx, s); err != nil {
-			r.found.at = s
+			r.found.at, r.found.hurried = s, r.found.hurried || s.Call != "" && r.passed(r.c.Steps[:i])
 			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err, r.named(s))
 		}
 	}
@@ -152,6 +152,9 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 	case s.Await != "":
 		return r.await(ctx, s, under)
 	case s.Cancel != "":
+		if h := r.c.history; h != nil {
+			h.given = append(h.given, time.Now().Add(r.clock.ahead).UnixMicro())
+		}
 		under.cancel()
 		return nil
 	case s.Open != nil:
@@ -289,7 +292,7 @@ func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
 		return &faultError{fmt.Errorf("async %q is under way already: the case is wrong", s.Async)}
 	}
 	own, cancel := context.WithCancel(ctx)
-	under := async{make(chan answer, 1), func() { r.givesUp(); cancel() }}
+	under := async{make(chan answer, 1), cancel}
 	r.async[s.Async] = under
 	go func() {
 		defer cancel()

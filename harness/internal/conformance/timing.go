@@ -92,6 +92,12 @@ func (r *caseRun) offers() []window {
 	return slices.Clone(r.windows)
 }
 
+// passed reports whether a message that steps have offered is due by now, without a wait among them.
+func (r *caseRun) passed(steps []*Step) bool {
+	return !slices.ContainsFunc(steps, func(s *Step) bool { return s.Wait != nil }) &&
+		slices.ContainsFunc(r.offers(), func(w window) bool { return w.delay > 0 && time.Since(w.from).Milliseconds() >= w.delay })
+}
+
 // offBy says which messages are due at another time, or have another text, than the calls that offered them asked for, and
 // which were not stored.
 func offBy(lines []trace.Line, windows []window, clock serverClock) (broken []trace.Breach) {

@@ -225,7 +225,7 @@ func (n *normaliser) line(e *Event, l Line, tokens map[string]string) string {
 		switch {
 		case slices.Contains(members, i+1):
 			parts = append(parts, n.member(e, arg))
-		case ok && isTimeArg(l, i+1):
+		case ok && i+1 == timeArgs[l.Name()]:
 			parts = append(parts, token)
 		default:
 			parts = append(parts, Quoted(arg))
@@ -234,11 +234,8 @@ func (n *normaliser) line(e *Event, l Line, tokens map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
-// isTimeArg tells where the scripts of offer and transfer pass a time on.
-func isTimeArg(l Line, i int) bool {
-	name := l.Name()
-	return i == 2 && (name == "zadd" || name == "publish") || i == 3 && name == "zrangebyscore"
-}
+// timeArgs are the arguments in which the scripts of offer and transfer pass a time on.
+var timeArgs = map[string]int{"zadd": 2, "publish": 2, "zrangebyscore": 3}
 
 func (n *normaliser) member(e *Event, member string) string {
 	m, err := unpackAny(member, n.lengthSize, n.ids)
