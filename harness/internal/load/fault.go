@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -50,23 +46,17 @@ func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 	if err != nil {
 		return nil, err
 	}
-	beyond, aof, args := false, "", []string(nil)
+	beyond, aof := false, ""
 	for _, f := range faults {
 		beyond, aof = beyond || f.Info().Reach != plan.Network, cmp.Or(f.AOF, aof)
-		if f.Kind == plan.Loading {
-			args = []string{"--key-load-delay", fmt.Sprint(keyLoadDelay)}
-		}
 	}
 	if !beyond || wanted.Kind != redis.Auto && wanted.Kind != redis.Process {
 		return redis.Start(ctx, spec, notice)
 	}
-	if args != nil {
-		aof = cmp.Or(aof, "always")
+	if aof == "" || aof == "off" {
+		return redis.StartProcess(ctx, wanted.Arg)
 	}
-	if aof != "" && aof != "off" {
-		args = append(args, "--appendonly", "yes", "--appendfsync", aof)
-	}
-	return redis.StartProcess(ctx, wanted.Arg, args...)
+	return redis.StartProcess(ctx, wanted.Arg, "--appendonly", "yes", "--appendfsync", aof)
 }
 
 // Injector does and undoes the faults of a plan, and notes when each began and ended. The implementation under test reaches the
@@ -76,19 +66,19 @@ func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 //
 // deeds has a row for each kind of faults.
 type Injector struct {
-	plan   plan.Plan
+	faults []plan.Fault
 	server *redis.Server
 	proxy  *redis.Proxy
 	admin  redis.Conn
 }
 
 // NewInjector makes an Injector for a server of StartServer.
-func NewInjector(s *redis.Server, p plan.Plan) (*Injector, error) {
+func NewInjector(s *redis.Server, faults []plan.Fault) (*Injector, error) {
 	px, err := redis.NewProxy(redis.DialTo(s.Addr))
 	if err != nil {
 		return nil, err
 	}
-	return &Injector{plan: p, server: s, proxy: px, admin: s.Conn()}, nil
+	return &Injector{faults: faults, server: s, proxy: px, admin: s.Conn()}, nil
 }
 
 // URL is the server's address for the implementation under test. It holds the password: do not print it.
@@ -103,7 +93,7 @@ func (in *Injector) Close() error {
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
 // one under way is undone and the others are not done.
 func (in *Injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {
-	for _, f := range slices.SortedFunc(slices.Values(in.plan.Faults), func(a, b plan.Fault) int { return cmp.Compare(a.At, b.At) }) {
+	for _, f := range slices.SortedFunc(slices.Values(in.faults), func(a, b plan.Fault) int { return cmp.Compare(a.At, b.At) }) {
 		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
 			break
 		}
@@ -168,26 +158,19 @@ func (in *Injector) deeds(f plan.Fault, times *int) map[string]deed {
 		"slow":            in.through(redis.Fault{Delay: f.Latency}),
 		"refuse":          refused,
 		// By commands to the server.
-		"flush-scripts":   {do: in.send("SCRIPT FLUSH")},
-		"flush-all":       {do: in.send("FLUSHALL")},
-		"kill-clients":    {do: in.send(kill...)},
-		"pause-clients":   {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
-		"oom":             in.configured("maxmemory", "1"),
-		"readonly":        {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
-		"idle-timeout":    in.configured("timeout", "1"),
-		"max-clients":     in.configured("maxclients", "1", kill...),
-		"busy":            in.busy(f.For),
-		"foreign-members": {do: in.foreign(f.Count)},
+		"flush-scripts": {do: in.send("SCRIPT FLUSH")},
+		"flush-all":     {do: in.send("FLUSHALL")},
+		"kill-clients":  {do: in.send(kill...)},
+		"pause-clients": {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
+		"oom":           in.configured("maxmemory", "1"),
+		"readonly":      {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
+		"idle-timeout":  in.configured("timeout", "1"),
+		"max-clients":   in.configured("maxclients", "1", kill...),
 		// By signals to its process.
 		"halt":        {do: in.process((*redis.Node).Pause), undo: in.process((*redis.Node).Resume)},
 		"kill-server": {do: in.process((*redis.Node).Kill), undo: in.restart},
-		plan.Loading:  {do: all(in.lengthen(f.For), in.process((*redis.Node).Kill)), undo: in.restart, enough: atOnce}, // until it has started
-		"misconf":     in.noSnapshots(),
 	}
 }
-
-// atOnce is closed.
-var atOnce = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // sure is an action that cannot fail.
 func sure(do func()) action { return func(context.Context) error { do(); return nil } }
@@ -293,78 +276,4 @@ func named(names, command []string) bool {
 		}
 		return strings.EqualFold(name, sent)
 	})
-}
-
-// busyScript runs for ARGV[1] ms. After the lua-time-limit the server answers BUSY.
-const busyScript = `local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
-local till = now() + ARGV[1]
-while now() < till do end
-return 1`
-
-func (in *Injector) busy(d time.Duration) deed {
-	run := func(ctx context.Context) error {
-		go func() { _ = in.admin.Do(context.WithoutCancel(ctx), "EVAL", busyScript, 0, d.Milliseconds()).Err() }()
-		return nil
-	}
-	return deed{do: all(in.send("CONFIG SET lua-time-limit 50"), run), undo: func(ctx context.Context) error {
-		_ = in.admin.Do(ctx, "SCRIPT", "KILL").Err() // it has ended, or is at most ms late
-		return nil
-	}}
-}
-
-// foreign puts members in the first queue that are due now: n that hold a value in the layout of before 3.21.1, and n that no
-// release can read.
-func (in *Injector) foreign(n int) action {
-	return func(ctx context.Context) error {
-		names, now := wire.NamesOf(in.plan.QueueNames()[0]), time.Now().UnixMilli()
-		var calls [][]any
-		for i := range n {
-			for _, member := range []string{
-				string(wire.LayoutDLc0.Pack(wire.DoubleID(int64(i)+1), []byte("foreign-"+strconv.Itoa(i)))),
-				"unreadable-" + strconv.Itoa(i),
-			} {
-				calls = append(calls, []any{"ZADD", names.TimeoutSet, now, member}, []any{"RPUSH", names.Pending, member})
-			}
-		}
-		_, err := in.admin.Multi(ctx, calls...)
-		return err
-	}
-}
-
-// keyLoadDelay is how long a loading server takes for each command of its file, in µs.
-const keyLoadDelay = 100
-
-// lengthen adds commands to the server's file, so that it takes so long to read.
-func (in *Injector) lengthen(d time.Duration) action {
-	return func(ctx context.Context) error {
-		var calls [][]any
-		for i := range d.Microseconds() / keyLoadDelay {
-			calls = append(calls, []any{"SET", "dq-bench:loading", i})
-		}
-		_, err := in.admin.Pipe(ctx, calls...)
-		return err
-	}
-}
-
-// noSnapshots has a snapshot fail because of a folder in the place of its file: the server takes no writes after that.
-func (in *Injector) noSnapshots() deed {
-	var file string
-	failed := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, mendTimeout)
-		defer cancel()
-		return redis.Until(ctx, "a snapshot failed", func() error {
-			info, err := in.admin.Do(ctx, "INFO", "persistence").Text()
-			if err == nil && !strings.Contains(info, "rdb_last_bgsave_status:err") {
-				err = errors.New("the last one succeeded")
-			}
-			return err
-		})
-	}
-	return deed{
-		do: all(in.process(func(n *redis.Node) error {
-			file = filepath.Join(n.Dir, "dump.rdb")
-			return os.Mkdir(file, 0o700)
-		}), in.config("save", "3600 1"), in.send("BGSAVE"), failed),
-		undo: func(ctx context.Context) error { return errors.Join(in.config("save", "")(ctx), os.Remove(file)) },
-	}
 }

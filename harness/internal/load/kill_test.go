@@ -67,7 +67,7 @@ func onRedis(t *testing.T, o *load.Options) {
 	srv := redistest.Redis(t)
 	load.OnRedis(t, srv, o)
 	if len(o.Plan.Faults) > 0 {
-		in, err := load.NewInjector(srv, o.Plan)
+		in, err := load.NewInjector(srv, o.Plan.Faults)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, in.Close()) })
 		o.RedisURL, o.Injector = in.URL(), in

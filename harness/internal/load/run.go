@@ -150,9 +150,6 @@ func newEngine(o Options) *engine {
 	if own {
 		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
 	}
-	if o.Injector != nil {
-		o.Injector.plan = o.Plan
-	}
 	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
 	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {

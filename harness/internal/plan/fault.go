@@ -34,7 +34,6 @@ type Fault struct {
 const (
 	LoseReplies  = "lose-replies"
 	LoseRequests = "lose-requests"
-	Loading      = "loading"
 	// KillMember is the kill of a member of the fleet, by its Kill: a fault of a plan cannot have this kind.
 	KillMember = "kill-member"
 )
@@ -91,15 +90,11 @@ var FaultKinds = []FaultInfo{
 	{"kill-clients", "CLIENT KILL of all, subscribers too", Settings, OnTheWay, nil, nil},
 	{"pause-clients", "CLIENT PAUSE", Settings, NoLoss, []string{"for"}, nil},
 	{"oom", "writes fail with OOM: maxmemory is too low", Settings, NoLoss, []string{"for"}, nil},
-	{"misconf", "writes fail with MISCONF: a snapshot failed", ServerProcess, NoLoss, []string{"for"}, nil},
 	{"readonly", "writes fail with READONLY: the server becomes a replica", Settings, NoLoss, []string{"for"}, nil},
-	{"busy", "all commands fail with BUSY: a script runs", Settings, NoLoss, []string{"for"}, nil},
 	{"max-clients", "all connections are closed, and new ones refused (maxclients)", Settings, OnTheWay, []string{"for"}, nil},
 	{"idle-timeout", "the server closes connections idle for a second", Settings, NoLoss, []string{"for"}, nil},
-	{"foreign-members", "`count` members of the layout before 3.21.1, and as many unreadable ones, due at once", Settings, NoLoss, []string{"count"}, nil},
 	{"halt", "SIGSTOP of the server", ServerProcess, NoLoss, []string{"for"}, nil},
 	{"kill-server", "SIGKILL, and a start with the data in the AOF (`always`, `everysec`, `no` or `off`)", ServerProcess, OnTheWay, []string{"for", "aof"}, nil},
-	{Loading, "SIGKILL, and a start with an AOF that takes `for` to load; commands fail with LOADING", ServerProcess, OnTheWay, []string{"for"}, nil},
 }
 
 // Takes is the word for Pops.

@@ -61,7 +61,7 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 		options.RedisURL = srv.URL()
 		options.Redis = &load.Redis{Conn: conn, Several: srv.Several()}
 		if len(c.Plan.Faults) > 0 {
-			if options.Injector, err = load.NewInjector(srv, options.Plan); err != nil {
+			if options.Injector, err = load.NewInjector(srv, c.Plan.Faults); err != nil {
 				return nil, err
 			}
 			defer options.Injector.Close()
