@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -43,8 +42,8 @@ var Fields = []Field{
 		Help: "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then",
 	},
 	{
-		Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return (*size)(&p.PayloadSize) },
-		Help: fmt.Sprintf("bytes of each value, at least %d: 100, 64KiB, 1MB", MinPayload),
+		Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return &p.PayloadSize },
+		Help: fmt.Sprintf("bytes of each value, at least %d", MinPayload),
 	},
 	{Key: "seed", Help: "seed of drawn delays", of: func(p *Plan) any { return &p.Seed }},
 	{
@@ -162,27 +161,6 @@ func parsed[T any](to *T, text, expected string, parse func(string) (T, error)) 
 		return errors.New("expected " + expected)
 	}
 	*to = value
-	return nil
-}
-
-// size is a number of bytes: 100, 64KiB, 1MB.
-type size int
-
-var units = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "kB": 1e3, "KB": 1e3, "MB": 1e6, "B": 1}
-
-func (s *size) UnmarshalText(text []byte) error {
-	unit := int64(1)
-	n, err := strconv.ParseInt(string(text), 0, strconv.IntSize) // also of 0x1B
-	for name, bytes := range units {
-		if bare, ok := strings.CutSuffix(string(text), name); ok && err != nil {
-			n, err = strconv.ParseInt(strings.TrimSpace(bare), 0, strconv.IntSize)
-			unit = bytes
-		}
-	}
-	if err != nil || n > math.MaxInt/unit || n < math.MinInt/unit {
-		return errors.New("expected a whole number of bytes, such as 100, 64kB, 64KiB, 1MB or 1MiB")
-	}
-	*s = size(n * unit)
 	return nil
 }
 
