@@ -155,12 +155,7 @@ func TestTheGuidesProgramMakesLoad(t *testing.T) {
 
 	d, err := spec.Parse("exec:python3 " + program)
 	require.NoError(t, err)
-	srv := redistest.Redis(t)
-	conn := srv.Conn()
-	defer conn.Close()
-	r, err := load.Run(t.Context(), load.Options{
-		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn}, RunID: 0xabcd,
-	})
+	r, err := load.Run(t.Context(), load.Options{Plan: loadPlan(), Driver: d, Redis: redistest.Redis(t).URL(), RunID: 0xabcd})
 	require.NoError(t, err)
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 	require.Equal(t, "port.py:1", r.Driver.String())

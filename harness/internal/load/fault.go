@@ -40,8 +40,8 @@ func CheckFaults(spec string, faults []plan.Fault) error {
 	return nil
 }
 
-// StartServer starts the server that --redis and the faults ask for: for auto, a process if a fault breaks more than the network.
-func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
+// startServer starts the server that --redis and the faults ask for: for auto, a process if a fault breaks more than the network.
+func startServer(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
 	wanted, err := redis.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -59,40 +59,40 @@ func StartServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 	return redis.StartProcess(ctx, wanted.Arg, "--appendonly", "yes", "--appendfsync", aof)
 }
 
-// Injector does and undoes the faults of a plan, and notes when each began and ended. The implementation under test reaches the
+// injector does and undoes the faults of a plan, and notes when each began and ended. The implementation under test reaches the
 // server by it:
 //
 //	implementation ──▶ proxy ──▶ server ◀── commands and signals
 //
 // deeds has a row for each kind of faults.
-type Injector struct {
+type injector struct {
 	faults []plan.Fault
 	server *redis.Server
 	proxy  *redis.Proxy
 	admin  redis.Conn
 }
 
-// NewInjector makes an Injector for a server of StartServer.
-func NewInjector(s *redis.Server, faults []plan.Fault) (*Injector, error) {
+// newInjector makes an injector for a server of startServer.
+func newInjector(s *redis.Server, faults []plan.Fault) (*injector, error) {
 	px, err := redis.NewProxy(redis.DialTo(s.Addr))
 	if err != nil {
 		return nil, err
 	}
-	return &Injector{faults: faults, server: s, proxy: px, admin: s.Conn()}, nil
+	return &injector{faults: faults, server: s, proxy: px, admin: s.Conn()}, nil
 }
 
-// URL is the server's address for the implementation under test. It holds the password: do not print it.
-func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
+// url is the server's address for the implementation under test. It holds the password: do not print it.
+func (in *injector) url() string { return in.server.URLBy(in.proxy.Addr) }
 
-// Close ends all connections through the Injector.
-func (in *Injector) Close() error {
+// close ends all connections through it.
+func (in *injector) close() error {
 	in.proxy.Close()
 	return in.admin.Close()
 }
 
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
 // one under way is undone and the others are not done.
-func (in *Injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {
+func (in *injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {
 	for _, f := range slices.SortedFunc(slices.Values(in.faults), func(a, b plan.Fault) int { return cmp.Compare(a.At, b.At) }) {
 		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
 			break
@@ -116,7 +116,7 @@ func eventOf(f plan.Fault) run.FaultEvent {
 
 // carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done. It counts how often the fault
 // happens.
-func (in *Injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
+func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
 	d := in.deeds(f, times)[f.Kind]
 	if d.undo != nil {
 		defer func() {
@@ -145,7 +145,7 @@ type deed struct {
 }
 
 // deeds are the ways to do a fault, by the kinds of plan.FaultKinds.
-func (in *Injector) deeds(f plan.Fault, times *int) map[string]deed {
+func (in *injector) deeds(f plan.Fault, times *int) map[string]deed {
 	kill := []string{"CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"}
 	refused := in.through(redis.Fault{})
 	refused.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
@@ -187,12 +187,12 @@ func all(actions ...action) action {
 }
 
 // through has the proxy do a fault.
-func (in *Injector) through(f redis.Fault) deed {
+func (in *injector) through(f redis.Fault) deed {
 	return deed{do: sure(func() { in.proxy.Set(f) }), undo: func(context.Context) error { return in.proxy.Heal() }}
 }
 
 // send sends commands of plain words past the proxy.
-func (in *Injector) send(commands ...string) action {
+func (in *injector) send(commands ...string) action {
 	return func(ctx context.Context) error {
 		for _, command := range commands {
 			var words []any
@@ -208,7 +208,7 @@ func (in *Injector) send(commands ...string) action {
 }
 
 // configured changes a setting of the server, sends commands, and restores the setting.
-func (in *Injector) configured(name, value string, commands ...string) deed {
+func (in *injector) configured(name, value string, commands ...string) deed {
 	before := []string{name, "0"}
 	read := func(ctx context.Context) (err error) {
 		before, err = in.admin.Do(ctx, "CONFIG", "GET", name).StringSlice()
@@ -220,12 +220,12 @@ func (in *Injector) configured(name, value string, commands ...string) deed {
 	}
 }
 
-func (in *Injector) config(name, value string) action {
+func (in *injector) config(name, value string) action {
 	return func(ctx context.Context) error { return in.admin.Do(ctx, "CONFIG", "SET", name, value).Err() }
 }
 
 // process does something with the server's process.
-func (in *Injector) process(do func(*redis.Node) error) action {
+func (in *injector) process(do func(*redis.Node) error) action {
 	return func(context.Context) error {
 		nodes := in.server.Nodes()
 		if len(nodes) != 1 {
@@ -235,12 +235,12 @@ func (in *Injector) process(do func(*redis.Node) error) action {
 	}
 }
 
-func (in *Injector) restart(ctx context.Context) error {
+func (in *injector) restart(ctx context.Context) error {
 	return in.process(func(n *redis.Node) error { return n.Restart(ctx) })(ctx)
 }
 
 // counted gives the verdict on the fault's commands, as often as the fault says. The proxy makes one call of judge at a time.
-func (in *Injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
+func (in *injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
 	enough := make(chan struct{})
 	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
 		if *times >= f.Count || !named(f.Commands, command) {

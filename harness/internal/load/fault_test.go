@@ -42,11 +42,11 @@ func client(t *testing.T, url string) *goredis.Client {
 }
 
 // prepared has the faults of a plan ready on a server of their own.
-func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*Injector, *redis.Server, context.Context) {
+func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*injector, *redis.Server, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
-	s, err := StartServer(ctx, redisSpec, faults, nil)
+	s, err := startServer(ctx, redisSpec, faults, nil)
 	if err != nil {
 		redistest.Missing(t, "redis", err)
 	}
@@ -54,9 +54,9 @@ func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*Injector, 
 	p := plan.DefaultPlan()
 	p.Queue, p.Faults, p.Duration = "q", faults, time.Minute
 	require.NoError(t, p.Validate())
-	in, err := NewInjector(s, faults)
+	in, err := newInjector(s, faults)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, in.Close()) })
+	t.Cleanup(func() { require.NoError(t, in.close()) })
 	return in, s, ctx
 }
 
@@ -87,7 +87,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 			running, interrupt := context.WithCancel(ctx)
 			ended := make(chan []run.FaultEvent, 1)
 			go func() { ended <- in.run(running, time.Now()) }()
-			c := client(t, in.URL()+"?read_timeout="+map[bool]string{true: "300ms", false: "10s"}[tc.want == "timeout"])
+			c := client(t, in.url()+"?read_timeout="+map[bool]string{true: "300ms", false: "10s"}[tc.want == "timeout"])
 			set := func() error { return c.Set(ctx, "key", "value", 0).Err() }
 			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met", tc.want)
 			interrupt()
@@ -105,7 +105,7 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	in, s, ctx := prepared(t, "process",
 		plan.Fault{Kind: "flush-scripts", At: 0}, plan.Fault{Kind: "cut", At: 1}, plan.Fault{Kind: "kill-clients", At: 2},
 	)
-	c := client(t, in.URL())
+	c := client(t, in.url())
 	sub := c.Subscribe(ctx, "news")
 	defer sub.Close()
 	_, err := sub.Receive(ctx)
@@ -129,7 +129,7 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 		t.Run(aof, func(t *testing.T) {
 			t.Parallel()
 			in, s, ctx := prepared(t, "process", plan.Fault{Kind: "kill-server", For: 50 * time.Millisecond, AOF: aof})
-			c := client(t, in.URL())
+			c := client(t, in.url())
 			require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
 			require.Empty(t, in.run(ctx, time.Now())[0].Error)
 			beside := redistest.Client(s)

@@ -199,7 +199,7 @@ func OnRedis(t *testing.T, srv *redis.Server, o *Options) goredis.UniversalClien
 	t.Helper()
 	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
-	o.RunID, o.Plan.Queue, o.RedisURL, o.Redis = 7, "", srv.URL(), &Redis{Conn: redis.On(client), Several: srv.Several()}
+	o.RunID, o.Plan.Queue, o.Redis = 7, "", srv.URL()
 	return client
 }
 
@@ -230,7 +230,7 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			q, err := d.Open(t.Context(), o.RedisURL, out.Scenario.Queue)
+			q, err := d.Open(t.Context(), o.Redis, out.Scenario.Queue)
 			require.NoError(t, err)
 			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
 			require.NoError(t, q[0].Close())

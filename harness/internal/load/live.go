@@ -69,7 +69,6 @@ type Live struct{ runs sync.Map } // of *engine, the last one of each About.Side
 // About names a run for its starter.
 type About struct {
 	Tool   run.Tool
-	Server *run.Server
 	Labels map[string]string
 	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
 	Turn string

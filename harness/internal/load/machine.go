@@ -53,10 +53,10 @@ func (e *engine) look(ctx context.Context) look {
 	}
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
-	if e.Redis != nil {
+	if e.conn != nil {
 		asking, cancel := context.WithTimeout(e.server, askTimeout)
 		defer cancel()
-		l.servers, l.err = e.Redis.usages(asking)
+		l.servers, l.err = e.usages(asking)
 	}
 	l.err = cmp.Or(context.Cause(e.server), l.err)
 	return l
@@ -100,7 +100,7 @@ func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3
 
 // tellServer writes the server's counters. The engine's lock is held.
 func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
-	if e.Redis == nil {
+	if e.conn == nil {
 		return
 	}
 	all, _, err := looks[after].servers.since(looks[before].servers)

@@ -115,7 +115,7 @@ func (m *member) open(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	setup := program.Setup{
-		Redis: e.RedisURL, Queues: p.QueueNames(), RunID: fmt.Sprintf("%08x", e.RunID), PayloadSize: p.PayloadSize,
+		Redis: e.url, Queues: p.QueueNames(), RunID: fmt.Sprintf("%08x", e.RunID), PayloadSize: p.PayloadSize,
 		Poll: p.Poll, Work: p.Work, Cancels: p.Cancel.Share > 0, Each: m.Kill || e.accounts(),
 		ClientName: m.clientName(), Codec: "string", Consumers: p.Consumers,
 	}
@@ -265,8 +265,8 @@ func (m *member) end(ctx context.Context) {
 	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
 	var unblocking sync.WaitGroup
 	unblocking.Go(func() {
-		for e := m.engine; e.Redis != nil && e.server.Err() == nil && program.Pause(ending, tick); {
-			if e.Redis.unblock(ending, m.clientName()) != nil {
+		for e := m.engine; e.conn != nil && e.server.Err() == nil && program.Pause(ending, tick); {
+			if e.unblock(ending, m.clientName()) != nil {
 				return
 			}
 		}

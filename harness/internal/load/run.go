@@ -24,6 +24,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Deadlines of what should not take long, and could hang.
@@ -37,13 +38,12 @@ const (
 	silenceLimit = 15 * time.Second
 )
 
-// Options are the load and its target. Functions, Redis and Live may be nil.
+// Options are the load and its target. Functions and Live may be nil.
 type Options struct {
 	Plan   plan.Plan
 	Driver driver.Driver
-	// RedisURL is passed to the driver; Redis looks at the same server over its own connection.
-	RedisURL string
-	Redis    *Redis
+	// Redis is a --redis value: a server that runs, or one that is started for the run. Without one the implementation has no server.
+	Redis string
 	// RunID marks the messages of this run.
 	RunID uint32
 	// Force runs on a queue that holds messages already, which are then taken and counted as foreign.
@@ -56,8 +56,6 @@ type Options struct {
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// nil is at once. When ctx ends first nothing is measured.
 	Gather func(ctx context.Context) time.Time
-	// Injector does the faults of the plan during the measured phase; nil for a plan without faults.
-	Injector *Injector
 	// Live shows the run while it lasts, which About names.
 	Live  *Live
 	About About
@@ -97,6 +95,26 @@ func Run(ctx context.Context, o Options) (*run.Document, error) {
 		return nil, err
 	}
 	e := newEngine(o)
+	if o.Redis != "" {
+		srv, err := startServer(ctx, o.Redis, o.Plan.Faults, e.Notice)
+		if err != nil {
+			return nil, err
+		}
+		defer srv.Close()
+		e.conn, e.url, e.several = srv.Conn(), srv.URL(), srv.Several()
+		defer e.conn.Close()
+		e.on = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		if redis.IsExternal(o.Redis) {
+			e.on.Address = srv.Addr
+		}
+		if len(o.Plan.Faults) > 0 {
+			if e.injector, err = newInjector(srv, o.Plan.Faults); err != nil {
+				return nil, err
+			}
+			defer e.injector.close()
+			e.url = e.injector.url()
+		}
+	}
 	if !o.Force {
 		if err := e.refuseBusy(ctx); err != nil {
 			return nil, err
@@ -111,7 +129,12 @@ func Run(ctx context.Context, o Options) (*run.Document, error) {
 // engine is a run under way.
 type engine struct {
 	Options
-	ownQueue bool // its keys are deleted at the end unless messages are pending
+	on       *run.Server
+	conn     redis.Conn // past the implementation; nil without a server
+	url      string     // for the implementation
+	several  bool       // conn leads to a Cluster, or by sentinels to a master
+	injector *injector  // nil for a plan without faults
+	ownQueue bool       // its keys are deleted at the end unless messages are pending
 	epoch    program.Epoch
 	members  []*member
 	warmup   *run.Warmup
@@ -159,7 +182,7 @@ func newEngine(o Options) *engine {
 }
 
 // accounts reports whether each message is accounted for.
-func (o Options) accounts() bool { return o.Redis != nil && o.Plan.Breaks() }
+func (o Options) accounts() bool { return o.Redis != "" && o.Plan.Breaks() }
 
 // note may be called from any goroutine.
 func (e *engine) note(format string, args ...any) {
@@ -228,8 +251,8 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
 	meanwhile.Go(func() {
-		if e.Injector != nil {
-			events = e.Injector.run(changing, p.start)
+		if e.injector != nil {
+			events = e.injector.run(changing, p.start)
 			e.mu.Lock()
 			p.lastChange = time.Now() // messages are waited for anew
 			e.mu.Unlock()
@@ -288,7 +311,7 @@ func (e *engine) head() *run.Document {
 		}
 	}
 	out := &run.Document{
-		Schema: run.Schema, Tool: e.About.Tool, Server: e.About.Server, Labels: e.About.Labels, RunID: fmt.Sprintf("%08x", e.RunID),
+		Schema: run.Schema, Tool: e.About.Tool, Server: e.on, Labels: e.About.Labels, RunID: fmt.Sprintf("%08x", e.RunID),
 		Scenario: p.Scenario(), Format: run.RedissonFormat, Agents: len(e.Agents),
 		Environment: run.Environment{
 			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),

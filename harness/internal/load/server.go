@@ -21,13 +21,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Redis looks at the server over its own connection.
-type Redis struct {
-	Conn redis.Conn
-	// Several says that Conn leads to a Cluster, or by sentinels to a master.
-	Several bool
-}
-
 // usages has the work of each server since its start, by the process that says so: its run id, which a restart changes, and its role.
 type usages map[string]run.ServerStats
 
@@ -55,10 +48,10 @@ func (u usages) since(before usages) (all run.ServerStats, busiest float64, err 
 }
 
 // usages asks all masters of a cluster at once, or the one server. It fails if one has no such statistics.
-func (r *Redis) usages(ctx context.Context) (usages, error) {
+func (e *engine) usages(ctx context.Context) (usages, error) {
 	var mu sync.Mutex
 	by := usages{}
-	err := r.Conn.EachMaster(ctx, func(ctx context.Context, address string, conn redis.Conn) error {
+	err := e.conn.EachMaster(ctx, func(ctx context.Context, address string, conn redis.Conn) error {
 		info, err := conn.Do(ctx, "INFO", "all").Text()
 		if err != nil {
 			return fmt.Errorf("INFO: %w", err)
@@ -97,10 +90,10 @@ func readInfo(info string) (process string, u run.ServerStats, err error) {
 }
 
 // unblock ends the blocked commands of all connections of a name, with nothing taken.
-func (r *Redis) unblock(ctx context.Context, name string) error {
+func (e *engine) unblock(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return r.Conn.EachMaster(ctx, func(ctx context.Context, _ string, conn redis.Conn) error {
+	return e.conn.EachMaster(ctx, func(ctx context.Context, _ string, conn redis.Conn) error {
 		list, err := conn.Do(ctx, "CLIENT", "LIST").Text()
 		ids := connections(list, name)
 		if err != nil || len(ids) == 0 {
@@ -139,12 +132,12 @@ var errGone = errors.New("the server is gone")
 // say nothing, and for as long as the run waits for a message, is gone: it ends e.server, for there is nothing to offer to and to wait
 // for any more. A run that goes on with a server which breaks, as planned, is not given up.
 func (e *engine) watchServer(ctx context.Context) (stop func()) {
-	if e.Redis == nil {
+	if e.conn == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	patience := max(e.Silence, e.Plan.DrainTimeout)
-	if e.Redis.Several {
+	if e.several {
 		patience = max(electedIn, patience)
 	}
 	var watching sync.WaitGroup
@@ -152,7 +145,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
-			if ctx.Err() != nil || err != nil && e.Injector != nil {
+			if ctx.Err() != nil || err != nil && e.injector != nil {
 				return ctx.Err() != nil
 			}
 			now := time.Now()
@@ -184,7 +177,7 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 func (e *engine) ask(ctx context.Context) (usages, error) {
 	asking, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
-	servers, err := e.Redis.usages(asking)
+	servers, err := e.usages(asking)
 	if errors.Is(err, errNoStatistics) || errors.As(err, new(redis.Error)) {
 		return nil, nil
 	}
@@ -197,7 +190,7 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 	e.mu.Lock()
 	text := e.serverGone
 	e.mu.Unlock()
-	if text == "" && unread && e.Redis != nil && e.Injector == nil {
+	if text == "" && unread && e.conn != nil && e.injector == nil {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
 			text = fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
@@ -213,13 +206,13 @@ func (o Options) Stored() bool {
 	})
 }
 
-func (o Options) stores() (all []spec.Keys) {
-	if o.Redis == nil {
+func (e *engine) stores() (all []spec.Keys) {
+	if e.conn == nil {
 		return nil
 	}
-	for _, name := range o.Plan.QueueNames() {
-		for _, m := range o.Plan.Members() {
-			kept, ok := spec.KeysOf(o.driverOf(m), o.Redis.Conn, name)
+	for _, name := range e.Plan.QueueNames() {
+		for _, m := range e.members {
+			kept, ok := spec.KeysOf(m.driver, e.conn, name)
 			if ok && !slices.ContainsFunc(all, func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
 				all = append(all, kept)
 			}
@@ -290,10 +283,10 @@ func (m *member) held(ctx context.Context, each func(program.Sample) error) (int
 	return h.Held, err
 }
 
-func (o Options) refuseBusy(ctx context.Context) error {
+func (e *engine) refuseBusy(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for _, kept := range o.stores() {
+	for _, kept := range e.stores() {
 		held, err := kept.Held(asking)
 		if err != nil {
 			return err
@@ -342,7 +335,7 @@ func (e *engine) keepHeld() (unread bool) {
 // cleanUp removes the queues of this run from the server, unless messages are pending in them.
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
-	case e.Redis == nil || !e.ownQueue:
+	case e.conn == nil || !e.ownQueue:
 		return
 	case e.server.Err() != nil:
 		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)

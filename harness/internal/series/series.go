@@ -44,33 +44,13 @@ type Options struct {
 	Unwritten func(error)
 }
 
-// run makes a run of a side: it starts the server, runs the plan, judges and writes the run files. A plan without a Queue gets one
+// run makes a run of a side, judges it and writes the run files. A plan without a Queue gets one
 // of its own, which is removed at the end. A run that has the machine to itself has no beside.
 func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
 	options := o.Load
 	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()
 	if options.Stored() {
-		on := cmp.Or(side.Redis, o.Redis)
-		srv, err := load.StartServer(ctx, on, c.Plan.Faults, o.Load.Notice)
-		if err != nil {
-			return nil, err
-		}
-		defer srv.Close()
-		conn := srv.Conn()
-		defer conn.Close()
-		options.RedisURL = srv.URL()
-		options.Redis = &load.Redis{Conn: conn, Several: srv.Several()}
-		if len(c.Plan.Faults) > 0 {
-			if options.Injector, err = load.NewInjector(srv, c.Plan.Faults); err != nil {
-				return nil, err
-			}
-			defer options.Injector.Close()
-			options.RedisURL = options.Injector.URL()
-		}
-		options.About.Server = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
-		if redis.IsExternal(on) {
-			options.About.Server.Address = srv.Addr
-		}
+		options.Redis = cmp.Or(side.Redis, o.Redis)
 	}
 	if o.Agents != nil {
 		var err error

@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -84,10 +83,7 @@ func TestLoadThroughTheProgram(t *testing.T) {
 	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup = 5, 4, messages, time.Second, 0
 	p.Delay = plan.Fixed(time.Second)
-	result, err := load.Run(t.Context(), load.Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd,
-		Redis: &load.Redis{Conn: redis.On(client)},
-	})
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, Redis: srv.URL(), RunID: 0xabcd})
 	require.NoError(t, err)
 	c := result.Counts
 	require.EqualValues(t, messages, c.Delivered)
