@@ -60,7 +60,7 @@ func newRun() *call {
 	r.list(&r.set, "set")
 	r.list(&r.redis, "redis", "auto")
 	r.more("redis", startedServers+", embedded")
-	r.list(&r.drivers, "driver", series.DefaultDriver)
+	r.list(&r.drivers, "driver", "dq")
 	r.more("driver", " memory redis-list redis-zset")
 	r.num(&r.repeat, "repeat", 1)
 	r.yes(&r.options.Beside, "beside")
@@ -142,7 +142,7 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 			defaults[field.Key] = value
 		}
 	}
-	set, drivers := given, r.drivers
+	set := given
 	if !r.given("set") {
 		set = defaults
 	}
@@ -157,14 +157,8 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !r.given("driver") {
-		drivers = nil // the scenario's, or else the default
-		for i := range runs {
-			runs[i].Driver = cmp.Or(runs[i].Driver, r.drivers[0])
-		}
-	}
 	var left []string
-	r.cases, left, err = series.Cases(runs, drivers, r.redis)
+	r.cases, left, err = series.Cases(runs, r.drivers, r.given("driver"), r.redis)
 	for _, name := range left {
 		fmt.Fprintf(stderr, "%s is left out: it names the driver of each member of its fleet, and --driver is given\n", name)
 	}
@@ -199,11 +193,11 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.options.Redis, r.options.Load = r.redis[0], load.Options{
+	r.options.Load = load.Options{
 		Force: r.options.Load.Force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
 		About: load.About{Tool: tool(), Labels: labels},
 	}
-	if err := series.CheckBeside(r.cases, r.options.Redis); err != nil && r.options.Beside {
+	if err := series.CheckBeside(r.cases); err != nil && r.options.Beside {
 		return err
 	}
 	if err := r.checkListen(); err != nil {
@@ -223,7 +217,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 			return r.door.Wait(ctx, r.agents, driver, r.options.Load.Notice)
 		}
 	}
-	return series.CheckFaults(r.cases, r.options.Redis)
+	return series.CheckFaults(r.cases)
 }
 
 // checkAgents refuses what agents cannot run.
@@ -236,10 +230,9 @@ func (r *runCall) checkAgents() error {
 	}
 	for _, c := range r.cases {
 		for _, side := range c.Sides {
-			at := cmp.Or(side.Redis, r.options.Redis)
 			switch {
-			case !redis.IsExternal(at):
-				return fmt.Errorf("expected --redis with the address of a server that all agents reach, got %q", at)
+			case !redis.IsExternal(side.Redis):
+				return fmt.Errorf("expected --redis with the address of a server that all agents reach, got %q", side.Redis)
 			case len(c.Plan.Fleet) > 0 || len(c.Plan.Faults) > 0:
 				return errors.New("expected a scenario without a fleet or faults")
 			case c.Plan.Producers < r.agents || c.Plan.Consumers < r.agents:

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,15 +16,12 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DefaultDriver is the driver of a plan that names no other.
-const DefaultDriver = "dq"
-
 // Side is one of the implementations that a series runs.
 type Side struct {
 	// Spec is the --driver value.
 	Spec   string
 	Driver driver.Driver
-	// Redis is the side's own --redis value; empty for the address in Options.
+	// Redis is a --redis value. A server that runs already is used by all runs of the side; every other form is started afresh for each.
 	Redis string
 }
 
@@ -37,15 +33,15 @@ type Case struct {
 	Sides  []Side
 }
 
-// Cases makes a case of each run: with the drivers, or without them with the driver of its scenario, each on every server. A
-// run whose fleet says itself which drivers run would be the same for each of the drivers: it is left out, and named in left.
+// Cases makes a case of each run: with the drivers, or unless they override it with the driver of its scenario, each on every server. A
+// run whose fleet says itself which drivers run would be the same for each driver that overrides: it is left out, and named in left.
 // Its error is wrong usage, also if no run remains.
-func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, err error) {
+func Cases(runs []Run, drivers []string, override bool, servers []string) (cases []Case, left []string, err error) {
 	scenarios, seen := map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
 		name, _, _ := strings.Cut(r.Plan.Name, "/")
 		switch {
-		case len(drivers) > 0 && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
+		case override && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
 			left = append(left, r.Plan.Name)
 			continue
 		case seen[r.Plan.Name]:
@@ -53,8 +49,8 @@ func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, 
 		}
 		scenarios[name], seen[r.Plan.Name] = true, true
 		specs := drivers
-		if len(specs) == 0 {
-			specs = []string{cmp.Or(r.Driver, DefaultDriver)}
+		if r.Driver != "" && !override {
+			specs = []string{r.Driver}
 		}
 		c := Case{Run: r, Folder: filepath.FromSlash(r.Plan.Name)}
 		if c.Sides, err = cross(specs, servers); err != nil {
@@ -78,8 +74,8 @@ func Cases(runs []Run, drivers, servers []string) (cases []Case, left []string, 
 // cross makes a side of each driver on each server.
 func cross(drivers, servers []string) (sides []Side, err error) {
 	for _, name := range drivers {
-		side := Side{Spec: name}
-		if side.Driver, err = spec.Parse(name); err != nil {
+		parsed, err := spec.Parse(name)
+		if err != nil {
 			return nil, err
 		}
 		for _, server := range servers {
@@ -92,10 +88,8 @@ func cross(drivers, servers []string) (sides []Side, err error) {
 				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts the system's authorities and has no certificate: expected --redis without files for TLS", name)
 			case redisson && at.Address.Unix:
 				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP: expected --redis with a host and a port, got %s", name, redis.Redact(server))
-			case len(servers) > 1:
-				side.Redis = server
 			}
-			sides = append(sides, side)
+			sides = append(sides, Side{name, parsed, server})
 		}
 	}
 	return sides, nil
@@ -115,26 +109,25 @@ func ParseLabels(texts []string) (map[string]string, error) {
 }
 
 // CheckBeside refuses cases whose sides cannot run at the same time. Its error is wrong usage.
-func CheckBeside(cases []Case, server string) error {
+func CheckBeside(cases []Case) error {
 	for _, c := range cases {
 		if len(c.Sides) < 2 {
 			return errors.New("beside: expected two sides or more to run at the same time; give --driver, or --redis, as often")
 		}
 		external := map[string]bool{}
 		for _, side := range c.Sides {
-			at := cmp.Or(side.Redis, server)
-			if external[at] {
+			if external[side.Redis] {
 				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
-					"give auto, process, container or embedded, which starts one for each", redis.Redact(at))
+					"give auto, process, container or embedded, which starts one for each", redis.Redact(side.Redis))
 			}
-			external[at] = redis.IsExternal(at)
+			external[side.Redis] = redis.IsExternal(side.Redis)
 		}
 	}
 	return nil
 }
 
 // CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
-func CheckFaults(cases []Case, server string) error {
+func CheckFaults(cases []Case) error {
 	for _, c := range cases {
 		if len(c.Plan.Faults) == 0 {
 			continue
@@ -143,7 +136,7 @@ func CheckFaults(cases []Case, server string) error {
 			if !(load.Options{Plan: c.Plan, Driver: side.Driver}).Stored() {
 				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
 			}
-			if err := load.CheckFaults(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
+			if err := load.CheckFaults(side.Redis, c.Plan.Faults); err != nil {
 				return err
 			}
 		}
@@ -151,12 +144,12 @@ func CheckFaults(cases []Case, server string) error {
 	return nil
 }
 
-// Names returns the name of each side of a series: its --driver value, on one of several servers with the address, "dq
+// Names returns the name of each side of a series: its --driver value, and if their servers differ the address, "dq
 // (127.0.0.1:6379)". Sides that are the same, to measure noise, get a number.
 func Names(sides []Side) []string {
 	names := make([]string, len(sides))
 	for i, s := range sides {
-		if names[i] = s.Spec; s.Redis != "" {
+		if names[i] = s.Spec; slices.ContainsFunc(sides, func(other Side) bool { return other.Redis != s.Redis }) {
 			names[i] += " (" + redis.Place(s.Redis) + ")"
 		}
 	}

@@ -32,8 +32,6 @@ type Options struct {
 	// Load has what each run is given as it is: Force, Serve, Live, Progress and Notice, and in About the Tool, the Labels, and
 	// the Turn, which says which of several cases this is. The series fills in the rest.
 	Load load.Options
-	// Redis is a --redis value. An external server is used by all runs; every other form is started afresh for each.
-	Redis string
 	// Out is the folder of the run files.
 	Out string
 	// Beside runs all sides of a case at the same time, each on its own server, instead of by turns.
@@ -50,7 +48,7 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 	options := o.Load
 	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()
 	if options.Stored() {
-		options.Redis = cmp.Or(side.Redis, o.Redis)
+		options.Redis = side.Redis
 	}
 	if o.Agents != nil {
 		var err error
@@ -312,7 +310,7 @@ func (s *series) setAside(turns []Turn, nth int) error {
 // gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
 func (s *series) gone() string {
 	for i, set := range s.Sets {
-		if n := len(set.Runs); n > 0 && redis.IsExternal(cmp.Or(s.Sides[i].Redis, s.Redis)) && set.Runs[n-1].ServerGone != "" {
+		if n := len(set.Runs); n > 0 && redis.IsExternal(s.Sides[i].Redis) && set.Runs[n-1].ServerGone != "" {
 			return set.Runs[n-1].ServerGone
 		}
 	}

@@ -34,7 +34,7 @@ func shortCase() series.Run {
 	return series.Run{Plan: p}
 }
 
-func memory(t *testing.T) series.Side { return sideOf(t, "memory") }
+func memory(t *testing.T) series.Side { return sideOf(t, "memory", "") }
 
 // An invalid run is made again, not for ever, and is kept apart.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {
@@ -153,10 +153,10 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 func TestASideThatFailsEndsTheOthers(t *testing.T) {
 	broken, err := spec.Parse(`exec:sh -c 'exit 3'`)
 	require.NoError(t, err)
-	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken}}}
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Redis: "embedded", Beside: true}, c, 1, nil)
+	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, nil)
 	require.ErrorContains(t, err, "run 1 of broken")
 	require.NoError(t, ctx.Err())
 }
@@ -197,9 +197,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	addrs := []string{servers[0].Addr, servers[1].Addr}
 	for _, srv := range servers {
 		require.Contains(t, srv.URL(), "s3cret")
-		side := sideOf(t, "dq")
-		side.Redis = srv.URL()
-		c.Sides = append(c.Sides, side)
+		c.Sides = append(c.Sides, sideOf(t, "dq", srv.URL()))
 	}
 	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
@@ -242,11 +240,11 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.NotContains(t, text.String()+string(html), "s3cret")
 }
 
-func sideOf(t *testing.T, name string) series.Side {
+func sideOf(t *testing.T, name, server string) series.Side {
 	t.Helper()
 	d, err := spec.Parse(name)
 	require.NoError(t, err)
-	return series.Side{Spec: name, Driver: d}
+	return series.Side{Spec: name, Driver: d, Redis: server}
 }
 
 // A run in which something breaks says what, and accounts for each message.
@@ -257,7 +255,7 @@ func TestARunWithAFault(t *testing.T) {
 	c.Plan.Faults = []plan.Fault{{
 		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
 	}}
-	result, err := series.Do(t.Context(), series.Options{Redis: "embedded", Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, nil)
 	require.NoError(t, err)
 	r := result.Single
 	f := r.Faults
@@ -283,12 +281,12 @@ func TestCases(t *testing.T) {
 		wrong                   string
 	}{
 		{[]string{""}, []string{"memory", "dq"}, []string{"embedded", "auto"}, ": memory@embedded memory@auto dq@embedded dq@auto; ", ""},
-		{[]string{""}, []string{"memory"}, []string{"embedded"}, ": memory@; ", ""}, // one server is of all runs
-		{[]string{"a/x"}, nil, []string{"auto"}, ": dq@; ", ""},
-		{[]string{"a/x", "a/memory"}, nil, []string{"auto"}, "x: dq@; memory: memory@; ", ""},
-		{[]string{"a/x", "b", "b/x"}, []string{"redis-list"}, []string{"auto"}, "a/x: redis-list@; b: redis-list@; b/x: redis-list@; ", ""},
-		{[]string{"a/mixed", "a/plain"}, []string{"dq"}, []string{"auto"}, ": dq@; [a/mixed]", ""},
-		{[]string{"a/mixed", "a/plain"}, nil, []string{"auto"}, "mixed: dq@; plain: dq@; ", ""},
+		{[]string{""}, []string{"memory"}, []string{"embedded"}, ": memory@embedded; ", ""},
+		{[]string{"a/x"}, nil, []string{"auto"}, ": dq@auto; ", ""},
+		{[]string{"a/x", "a/memory"}, nil, []string{"auto"}, "x: dq@auto; memory: memory@auto; ", ""},
+		{[]string{"a/x", "b", "b/x"}, []string{"redis-list"}, []string{"auto"}, "a/x: redis-list@auto; b: redis-list@auto; b/x: redis-list@auto; ", ""},
+		{[]string{"a/mixed", "a/plain"}, []string{"dq"}, []string{"auto"}, ": dq@auto; [a/mixed]", ""},
+		{[]string{"a/mixed", "a/plain"}, nil, []string{"auto"}, "mixed: dq@auto; plain: dq@auto; ", ""},
 		{[]string{"a/mixed"}, []string{"memory", "dq"}, []string{"auto"}, "", "a/mixed names the driver of each member of its fleet"},
 		{[]string{"a/x", "b", "a/x"}, nil, []string{"auto"}, "", "a/x is there twice"},
 		{[]string{""}, []string{"nothing"}, []string{"auto"}, "", `--driver "nothing"`},
@@ -306,7 +304,11 @@ func TestCases(t *testing.T) {
 				runs[i].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
 			}
 		}
-		cases, left, err := series.Cases(runs, tc.drivers, tc.servers)
+		override := tc.drivers != nil
+		if !override {
+			tc.drivers = []string{"dq"}
+		}
+		cases, left, err := series.Cases(runs, tc.drivers, override, tc.servers)
 		if tc.wrong != "" {
 			require.ErrorContains(t, err, tc.wrong)
 			continue
