@@ -15,8 +15,7 @@ import (
 // derive from the table of Fields.
 type Field struct {
 	// Key is its name in scenario files and in run.json; the flag's is the same with dashes.
-	Key  string
-	Help string
+	Key string
 	// Compared marks a setting that two runs must share to be compared.
 	Compared bool
 	// FlagOnly marks a setting that a scenario file cannot give.
@@ -27,50 +26,27 @@ type Field struct {
 	of func(*Plan) any
 }
 
-// Fields are the settings of a plan.
+// Fields are the settings of a plan. docs/reference.md explains them.
 var Fields = []Field{
-	{Key: "producers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that offer", of: func(p *Plan) any { return &p.Producers }},
-	{Key: "consumers", Compared: true, lowest: 1, most: maxProducers, Help: "goroutines that take", of: func(p *Plan) any { return &p.Consumers }},
-	{
-		Key: "rate", Compared: true, of: func(p *Plan) any { return climb{p} },
-		Help: "offers over all producers: 1000/s, 1k/s, 90/m; 1k/s..20k/s climbs in ten steps",
-	},
-	{Key: "duration", Compared: true, Help: "how long messages are offered", of: func(p *Plan) any { return &p.Duration }},
-	{Key: "ramp", Compared: true, FlagOnly: true, Help: "the steps of a rate that climbs"},
-	{
-		Key: "delay", Compared: true, of: func(p *Plan) any { return &p.Delay },
-		Help: "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then",
-	},
-	{
-		Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return &p.PayloadSize },
-		Help: fmt.Sprintf("bytes of each value, at least %d", MinPayload),
-	},
-	{Key: "seed", Help: "seed of drawn delays", of: func(p *Plan) any { return &p.Seed }},
-	{
-		Key: "warmup", Compared: true, of: func(p *Plan) any { return warmup{p} },
-		Help: fmt.Sprintf("length of the warm-up, which is not counted and is drained; 0s for no warm-up "+
-			"(default: until lateness and round trip are stable, at most %s)", MaxWarmup),
-	},
-	{
-		Key: "horizon", Compared: true, of: func(p *Plan) any { return &p.Horizon },
-		Help: "wait only so long after the last offer; messages that are due later stay pending; 0s waits for all",
-	},
-	{Key: "drain_timeout", Help: "how long to wait for missing messages after the last delivery", of: func(p *Plan) any { return &p.DrainTimeout }},
-	{
-		Key: "max_schedule_lag", Help: "maximum delay between scheduled and actual send; a run with fewer than 99 % of its offers on time is invalid",
-		of: func(p *Plan) any { return &p.MaxScheduleLag },
-	},
-	{Key: "queue", FlagOnly: true, Help: "destination queue (default: one of its own, removed at the end)", of: func(p *Plan) any { return &p.Queue }},
-	{Key: "queues", Compared: true, lowest: 1, most: maxQueues, Help: "number of destination queues, each with a consumer at least", of: func(p *Plan) any { return &p.Queues }},
-	{Key: "poll", Compared: true, Help: "poll at this interval instead of blocking", of: func(p *Plan) any { return &p.Poll }},
-	{Key: "work", Compared: true, Help: "how long a consumer is busy with each message", of: func(p *Plan) any { return &p.Work }},
-	{Key: "cancel", Compared: true, Help: "`{share, after}`: cancel this share of the messages, each so long after its offer"},
-	{
-		Key: "fleet",
-		Help: "processes that share the queue: a list of `{driver, count, offers, takes, from, to, kill}`; default: offers and takes. " +
-			"`from` and `to` open and close it under load; `kill: true` sends SIGKILL at `to`",
-	},
-	{Key: "faults", Help: "a list of faults: see docs/reference.md"},
+	{Key: "producers", Compared: true, lowest: 1, most: maxProducers, of: func(p *Plan) any { return &p.Producers }},
+	{Key: "consumers", Compared: true, lowest: 1, most: maxProducers, of: func(p *Plan) any { return &p.Consumers }},
+	{Key: "rate", Compared: true, of: func(p *Plan) any { return climb{p} }},
+	{Key: "duration", Compared: true, of: func(p *Plan) any { return &p.Duration }},
+	{Key: "ramp", Compared: true, FlagOnly: true},
+	{Key: "delay", Compared: true, of: func(p *Plan) any { return &p.Delay }},
+	{Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return &p.PayloadSize }},
+	{Key: "seed", of: func(p *Plan) any { return &p.Seed }},
+	{Key: "warmup", Compared: true, of: func(p *Plan) any { return warmup{p} }},
+	{Key: "horizon", Compared: true, of: func(p *Plan) any { return &p.Horizon }},
+	{Key: "drain_timeout", of: func(p *Plan) any { return &p.DrainTimeout }},
+	{Key: "max_schedule_lag", of: func(p *Plan) any { return &p.MaxScheduleLag }},
+	{Key: "queue", FlagOnly: true, of: func(p *Plan) any { return &p.Queue }},
+	{Key: "queues", Compared: true, lowest: 1, most: maxQueues, of: func(p *Plan) any { return &p.Queues }},
+	{Key: "poll", Compared: true, of: func(p *Plan) any { return &p.Poll }},
+	{Key: "work", Compared: true, of: func(p *Plan) any { return &p.Work }},
+	{Key: "cancel", Compared: true},
+	{Key: "fleet"},
+	{Key: "faults"},
 }
 
 // Flag is the name of the setting's flag.
