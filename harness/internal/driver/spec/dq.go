@@ -107,8 +107,11 @@ func connect(d Program, strict bool, a serve.Args) (_ *client, err error) {
 	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
-	options := []dq.Option{dq.WithRelease(d.Release.String())}
-	if strict || d.faithful || a.Options["faithful"] == true {
+	options, faithful := []dq.Option{dq.WithRelease(d.Release.String())}, d.faithful || a.Options["faithful"] == true
+	if faithful {
+		capitals(c.by)
+	}
+	if strict || faithful {
 		options = append(options, dq.WithRedissonCommands())
 	}
 	if c.Client, err = dq.NewClient(c.by, options...); err != nil {

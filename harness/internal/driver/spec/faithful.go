@@ -39,14 +39,7 @@ type faithful struct {
 func openFaithful(q *queue) *faithful {
 	ctx, end := context.WithCancel(context.Background())
 	f := &faithful{queue: q, ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{})}
-	by := q.client.by
-	if cluster, ok := by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(capitals{}) })
-		_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error { node.AddHook(capitals{}); return nil })
-	} else {
-		by.AddHook(capitals{})
-	}
-	f.heard = by.Subscribe(ctx, q.names.Channel)
+	f.heard = q.client.by.Subscribe(ctx, q.names.Channel)
 	go f.run(ctx)
 	return f
 }
@@ -123,19 +116,20 @@ func (f *faithful) transfer(ctx context.Context, timer clock.Timer) {
 	}
 }
 
-// capitals has go-redis write SUBSCRIBE as Redisson does. Only connections that are dialled later do so.
-type capitals struct{}
-
-func (capitals) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (capitals) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (capitals) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := next(ctx, network, addr)
-		return capitalConn{c}, err
+// capitals has a new client of go-redis write SUBSCRIBE as Redisson does.
+func capitals(client redis.UniversalClient) {
+	wrap := func(node *redis.Client) {
+		dial := node.Options().Dialer
+		node.Options().Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			return capitalConn{c}, err
+		}
+	}
+	switch client := client.(type) {
+	case *redis.Client:
+		wrap(client)
+	case *redis.ClusterClient: // which dials by clients of its own
+		client.OnNewNode(wrap)
 	}
 }
 
