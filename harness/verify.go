@@ -34,7 +34,7 @@ func Verify(ctx context.Context, serve func(in io.Reader, out io.Writer) error, 
 	level, err1 := conformance.ParseLevel(cmp.Or(o.Level, string(conformance.State)))
 	release, err2 := wire.LookupRelease(cmp.Or(o.Release, wire.Newest().String()))
 	plan := &conformance.Plan{
-		Redis: cmp.Or(o.Redis, "process"), Level: level, Release: release, Oracle: conformance.NewOracle(recordings.Redisson()), Notice: func(string) {}, Finished: func(conformance.Result) {},
+		Redis: cmp.Or(o.Redis, "process"), Level: level, Release: release, Oracle: conformance.NewOracle(recordings.Releases(), recordings.Redisson), Notice: func(string) {}, Finished: func(conformance.Result) {},
 		Start: func(ctx context.Context) (program.Program, error) { return program.Local(ctx, "port", serve) },
 	}
 	if err := cmp.Or(err1, err2, cli.Cases(plan, o.Run, level)); err != nil {

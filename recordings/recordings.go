@@ -12,18 +12,16 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"testing/fstest" // an in-memory fs.FS; it does not import testing
 )
 
 // Files holds every recording under its path in this folder, such as documents/002-zlyx.monitor. The .json file beside
 // them is the state that a document shows without the commands that led to it.
 //
-// redisson/ is packed; Redisson unpacks it.
+// redisson/ is packed: a case that means the same at several releases is stored once, at the first of these, and its lines were
+// recorded there. Redisson unpacks it.
 //
 //go:embed documents redisson
 var Files embed.FS
@@ -31,60 +29,52 @@ var Files embed.FS
 // Absent begins a cell of index.tsv for a case that the release could not run; the reason follows.
 const Absent = "absent: "
 
-// Redisson holds what dq-bench record saw of each recorded Redisson release: a folder for each release, in it one
-// NAME.monitor for each section of the conformance cases.
-//
-// A case that means the same at several releases is stored once, at the first of these: redisson/index.tsv says where.
-// Its lines were recorded there. A release is unpacked when something in its folder is first opened.
-var Redisson = sync.OnceValue(func() fs.FS {
-	index, _ := Files.ReadFile("redisson/index.tsv") // the files are part of the program, and a test reads them
-	head, rows, _ := strings.Cut(strings.TrimSpace(string(index)), "\n")
-	stored := map[string]func() map[string][]byte{} // file, case, text
-	files, _ := fs.Glob(Files, "redisson/*/*.monitor")
-	for _, file := range files {
-		stored[file] = sync.OnceValue(func() map[string][]byte {
-			text, _ := Files.ReadFile(file)
-			_, _, cases := Split(text)
-			return cases
-		})
+// index reads redisson/index.tsv: the releases, and for each case its id and a cell for each release, which says where its lines are
+// stored, or why there are none, or nothing.
+func index() (releases []string, rows [][]string) {
+	text, _ := Files.ReadFile("redisson/index.tsv") // the files are part of the program, and a test reads them
+	for line := range strings.Lines(string(text)) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 	}
-	p := packed{fstest.MapFS{}, map[string]func() fs.FS{}}
-	for column, release := range strings.Split(head, "\t")[1:] {
-		p.top[release] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
-		p.releases[release] = sync.OnceValue(func() fs.FS {
-			absent, lines := map[string][]byte{}, map[string][]byte{} // by section
-			for row := range strings.SplitSeq(rows, "\n") {
-				id, cells, _ := strings.Cut(row, "\t")
-				section, _, _ := strings.Cut(id, "/")
-				from := strings.Split(cells, "\t")[column]
-				if why, ok := strings.CutPrefix(from, Absent); ok {
-					absent[section] = fmt.Appendf(absent[section], "# absent: %s: %s\n", id, why)
-				} else if from != "" {
-					lines[section] = append(lines[section], stored[path.Join("redisson", from, section+".monitor")]()[id]...)
-				}
-			}
-			tree := fstest.MapFS{}
-			for section, text := range lines {
-				tree[release+"/"+section+".monitor"] = &fstest.MapFile{Mode: 0o444, Data: slices.Concat(Head(section, release), absent[section], text)}
-			}
-			return tree
-		})
-	}
-	return p
-})
-
-// packed is a tree of folders, each unpacked when it is opened.
-type packed struct {
-	top      fstest.MapFS
-	releases map[string]func() fs.FS
+	return rows[0][1:], rows[1:]
 }
 
-func (p packed) Open(name string) (fs.File, error) {
-	release, _, _ := strings.Cut(name, "/")
-	if unpack := p.releases[release]; unpack != nil {
-		return unpack().Open(name)
+// Releases are the recorded releases of Redisson, ascending.
+func Releases() []string {
+	releases, _ := index()
+	return releases
+}
+
+// Redisson unpacks what dq-bench record saw of a release: the text of NAME.monitor by the NAME of each section of the conformance cases;
+// nil for a release that was not recorded.
+//
+// A case that means the same at several releases is stored once, at the first of these. Its lines were recorded there.
+func Redisson(release string) (sections map[string][]byte) {
+	releases, rows := index()
+	column := 1 + slices.Index(releases, release)
+	if column == 0 {
+		return nil
 	}
-	return p.top.Open(name)
+	absent, stored := map[string][]byte{}, map[string]map[string][]byte{} // by section, by file and case
+	sections = map[string][]byte{}
+	for _, row := range rows {
+		id, from := row[0], row[column]
+		section, _, _ := strings.Cut(id, "/")
+		if why, ok := strings.CutPrefix(from, Absent); ok {
+			absent[section] = fmt.Appendf(absent[section], "# absent: %s: %s\n", id, why)
+		} else if from != "" {
+			file := path.Join("redisson", from, section+".monitor")
+			if stored[file] == nil {
+				text, _ := Files.ReadFile(file)
+				_, _, stored[file] = Split(text)
+			}
+			sections[section] = append(sections[section], stored[file][id]...)
+		}
+	}
+	for section, text := range sections {
+		sections[section] = slices.Concat(Head(section, release), absent[section], text)
+	}
+	return sections
 }
 
 // Head is how a recording of a section begins.

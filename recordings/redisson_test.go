@@ -3,7 +3,6 @@ package recordings_test
 import (
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +19,11 @@ func TestIndexIsWhole(t *testing.T) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(string(index), "\n"), "\n")
 	releases := strings.Split(head, "\t")[1:]
 	used := map[string]bool{}
+	unpacked := map[string]map[string][]byte{}
+	for _, release := range releases {
+		unpacked[release] = recordings.Redisson(release)
+	}
+	require.Nil(t, recordings.Redisson("3.20.1"))
 	for row := range strings.SplitSeq(rows, "\n") {
 		cells := strings.Split(row, "\t")
 		require.Len(t, cells, len(releases)+1, row)
@@ -28,9 +32,7 @@ func TestIndexIsWhole(t *testing.T) {
 			if from == "" {
 				continue
 			}
-			text, err := fs.ReadFile(recordings.Redisson(), releases[i]+"/"+section+".monitor")
-			require.NoError(t, err)
-			absent, _, cases := recordings.Split(text)
+			absent, _, cases := recordings.Split(unpacked[releases[i]][section])
 			if why, ok := strings.CutPrefix(from, recordings.Absent); ok {
 				require.Equal(t, why, absent[cells[0]])
 				continue
@@ -82,10 +84,5 @@ func TestCounts(t *testing.T) {
 		}
 		require.Equal(t, cases, sum, row)
 	}
-	folders, err := fs.ReadDir(recordings.Redisson(), ".")
-	require.NoError(t, err)
-	require.Len(t, counted, len(folders))
-	for _, f := range folders {
-		require.True(t, slices.Contains(counted, f.Name()), f.Name())
-	}
+	require.ElementsMatch(t, recordings.Releases(), counted)
 }

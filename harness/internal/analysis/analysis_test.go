@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // A life without anything wrong, of either side of 3.21.1.
@@ -264,7 +265,7 @@ func (l *lives) millisecond() {
 // recorded is what a log says in which much went wrong.
 func recorded(t *testing.T) *analysis.Document {
 	t.Helper()
-	d := analyse(t, "4.7.0/DQ.transfer.monitor")
+	d := analyse(t, recordings.Redisson("4.7.0")["DQ.transfer"])
 	require.NotEmpty(t, d.Anomalies)
 	return d
 }

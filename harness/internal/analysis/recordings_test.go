@@ -1,10 +1,11 @@
 package analysis_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
-	"io/fs"
-	"path"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,26 +18,22 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// open opens a recording of Redisson or, of documents/, a document's.
-func open(file string) (fs.File, error) {
-	if strings.HasPrefix(file, "documents/") {
-		return recordings.Files.Open(file)
-	}
-	return recordings.Redisson().Open(file)
-}
-
-// analyse takes in files of the recordings.
-func analyse(t *testing.T, files ...string) *analysis.Document {
+// analyse takes in logs.
+func analyse(t *testing.T, logs ...[]byte) *analysis.Document {
 	t.Helper()
 	r := &analysis.Reader{Analysis: analysis.New()}
-	for _, file := range files {
-		f, err := open(file)
-		require.NoError(t, err)
-		require.NoError(t, r.Log(t.Context(), opened(f)))
-		require.NoError(t, f.Close())
+	for _, log := range logs {
+		require.NoError(t, r.Log(t.Context(), opened(bytes.NewReader(log))))
 		r.End()
 	}
 	return r.Document()
+}
+
+func document(t *testing.T, name string) *analysis.Document {
+	t.Helper()
+	log, err := recordings.Files.ReadFile("documents/" + name + ".monitor")
+	require.NoError(t, err)
+	return analyse(t, log)
 }
 
 func release(t *testing.T, s string) wire.Release {
@@ -67,15 +64,10 @@ func ranges(s *analysis.Span) []analysis.Range {
 // What each release was recorded to send, it can have sent, and the conformance cases
 // tell it from those whose scripts are others.
 func TestReleasesOfTheRecordings(t *testing.T) {
-	folders, err := fs.ReadDir(recordings.Redisson(), ".")
-	require.NoError(t, err)
-	require.NotEmpty(t, folders)
-	for _, folder := range folders {
-		t.Run(folder.Name(), func(t *testing.T) {
-			files, err := fs.Glob(recordings.Redisson(), path.Join(folder.Name(), "*.monitor"))
-			require.NoError(t, err)
-			d := analyse(t, files...)
-			recorded := release(t, folder.Name())
+	for _, name := range recordings.Releases() {
+		t.Run(name, func(t *testing.T) {
+			d := analyse(t, slices.Collect(maps.Values(recordings.Redisson(name)))...)
+			recorded := release(t, name)
 
 			require.Zero(t, d.Unparsed)
 			require.NotNil(t, d.Redisson)
@@ -87,7 +79,7 @@ func TestReleasesOfTheRecordings(t *testing.T) {
 }
 
 func TestDocument002(t *testing.T) {
-	d := analyse(t, "documents/002-zlyx.monitor")
+	d := document(t, "002-zlyx")
 	require.Equal(t, &analysis.Span{Range: analysis.Range{From: "2.7.0", To: "3.21.0"}}, d.Redisson)
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Queues, 1)
@@ -102,7 +94,7 @@ func TestDocument002(t *testing.T) {
 
 // Its script calls are missing, and the client's clock is 4.3 s behind.
 func TestDocument004(t *testing.T) {
-	d := analyse(t, "documents/004-dest_queue1.monitor")
+	d := document(t, "004-dest_queue1")
 	require.Equal(t, &analysis.Span{Range: analysis.Range{From: "2.7.0", To: "3.21.0"}}, d.Redisson, "by the layout")
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Queues, 1)

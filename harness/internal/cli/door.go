@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"runtime"
@@ -211,8 +210,7 @@ func version() string {
 		commit += ", with changes"
 	}
 	known := wire.Releases()
-	recorded, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
 	return fmt.Sprintf("dq-bench  %s\ncommit    %s\ngo        %s %s/%s\nredisson  %s to %s: %d releases known, %d recorded\n",
 		tool().Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		known[0], wire.Newest(), len(known), len(recorded))
+		known[0], wire.Newest(), len(known), len(recordings.Releases()))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -108,28 +107,30 @@ func (c *call) unpacks(run func(paths []string) error) *call {
 	})
 }
 
-func unpackOne(folder, name string) (string, error) {
+func unpackOne(folder, name string) (_ string, err error) {
 	release, id, _ := strings.Cut(name, "/")
-	if _, err := fs.Stat(recordings.Redisson(), release); err != nil {
-		known, _ := fs.Glob(recordings.Redisson(), "*") // a right pattern
-		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, known)))
+	files := recordings.Redisson(release)
+	if files == nil {
+		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, recordings.Releases())))
 	}
-	files, _ := fs.Sub(recordings.Redisson(), release) // which is there
 	folder = filepath.Join(folder, recordedPrefix+release)
 	section, _, ofCase := strings.Cut(id, "/")
-	whole, err := fs.ReadFile(files, section+".monitor")
+	_, order, cases := recordings.Split(files[section])
 	switch {
-	case id == "":
-		return folder, os.CopyFS(folder, files)
-	case err == nil && !ofCase:
-		return filepath.Join(folder, section+".monitor"), os.CopyFS(folder, files)
-	}
-	_, order, cases := recordings.Split(whole)
-	if err != nil || cases[id] == nil {
+	case id == "", files[section] != nil && !ofCase:
+	case cases[id] == nil:
 		return "", usageError(fmt.Errorf("%s%s: Redisson %s was not recorded with this case%s", recordedPrefix, name, release, text.DidYouMean(id, order)))
+	default:
+		files = map[string][]byte{id: append(recordings.Head(section, release), cases[id]...)}
 	}
-	file := filepath.Join(folder, filepath.FromSlash(id)+".monitor")
-	return file, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(recordings.Head(section, release), cases[id]...), 0o644))
+	for name, content := range files {
+		file := filepath.Join(folder, filepath.FromSlash(name)+".monitor")
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644))
+	}
+	if id != "" {
+		folder = filepath.Join(folder, filepath.FromSlash(id)+".monitor")
+	}
+	return folder, err
 }
 
 // diffDocument is what `diff --json` prints.

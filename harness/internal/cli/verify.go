@@ -159,7 +159,7 @@ func newVerify() *call {
 		if err != nil {
 			return err
 		}
-		plan.Oracle = conformance.NewOracle(recordings.Redisson())
+		plan.Oracle = conformance.NewOracle(recordings.Releases(), recordings.Redisson)
 		if plan.Level, err = conformance.ParseLevel(level); err != nil {
 			return usageError(err)
 		}

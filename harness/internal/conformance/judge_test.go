@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,10 +113,11 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 	script, ok := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script(wire.ScriptPoll)
 	require.True(t, ok)
 	eval := trace.Line{Peer: "127.0.0.1:1", Args: []string{"EVAL", script.Body, "2", "a", "b"}}.String()
-	oracle := NewOracle(fstest.MapFS{
-		"2.15.2/DQ.offer.monitor": {Data: []byte(line(eval))},
-		"3.16.6/DQ.offer.monitor": {Data: []byte(line(eval))},
-		"3.21.1/DQ.poll.monitor":  {Data: []byte("")},
+	oracle := NewOracle([]string{"2.15.2", "3.16.6", "3.21.1"}, func(release string) map[string][]byte {
+		if release == "3.21.1" {
+			return map[string][]byte{"DQ.poll": nil}
+		}
+		return map[string][]byte{"DQ.offer": []byte(line(eval))}
 	})
 	c := parsed(t, offersOne)
 	for name, want := range map[string]string{

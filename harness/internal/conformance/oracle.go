@@ -3,11 +3,8 @@ package conformance
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -28,26 +25,25 @@ type recordedCase struct {
 	release   wire.Release // zero for none
 }
 
-// NewOracle has the recordings of a folder that holds one folder for each release, in it one recording for each section.
-func NewOracle(files fs.FS) *Oracle {
+// NewOracle has the recordings of releases; sections has the text of a release's recordings, one for each section.
+func NewOracle(releases []string, sections func(release string) map[string][]byte) *Oracle {
 	o := &Oracle{cases: map[wire.Release]func() map[string]recordedCase{}}
-	entries, _ := fs.ReadDir(files, ".") // a folder that is not there has none
-	for _, entry := range entries {
-		if release, err := wire.LookupRelease(entry.Name()); err == nil {
-			o.cases[release] = sync.OnceValue(func() map[string]recordedCase { return loadRelease(files, release) })
+	for _, name := range releases {
+		release, err := wire.LookupRelease(name)
+		if err != nil {
+			panic(fmt.Sprintf("conformance: the recordings are part of the program: %v", err))
 		}
+		o.cases[release] = sync.OnceValue(func() map[string]recordedCase { return recordedCases(sections(name), release) })
 	}
 	o.releases = slices.SortedFunc(maps.Keys(o.cases), wire.Release.Compare)
 	return o
 }
 
-func loadRelease(files fs.FS, release wire.Release) map[string]recordedCase {
+func recordedCases(sections map[string][]byte, release wire.Release) map[string]recordedCase {
 	cases := map[string]recordedCase{}
-	paths, _ := fs.Glob(files, path.Join(release.String(), "*.monitor")) // a right pattern
-	for _, p := range paths {
-		text, unread := fs.ReadFile(files, p)
-		recording, err := trace.Read(text, p)
-		if err = cmp.Or(unread, err); err != nil {
+	for section, text := range sections {
+		recording, err := trace.Read(text, release.String()+"/"+section+".monitor")
+		if err != nil {
 			panic(fmt.Sprintf("conformance: the recordings are part of the program: %v", err))
 		}
 		for _, c := range recording.Cases() {
@@ -55,10 +51,8 @@ func loadRelease(files fs.FS, release wire.Release) map[string]recordedCase {
 				cases[c.ID] = recordedCase{recording, c.Lines, "", release}
 			}
 		}
-		for _, f := range recording.Fields {
-			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == trace.AbsentKey {
-				cases[id] = recordedCase{recording, nil, why, release}
-			}
+		for id, why := range trace.Declared(recording) {
+			cases[id] = recordedCase{recording, nil, why, release}
 		}
 	}
 	return cases

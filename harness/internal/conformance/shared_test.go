@@ -281,7 +281,7 @@ var loaded = sync.OnceValues(func() ([]*Case, *Oracle) {
 	if err != nil {
 		panic(err)
 	}
-	return cases, NewOracle(recordings.Redisson())
+	return cases, NewOracle(recordings.Releases(), recordings.Redisson)
 })
 
 // Every case, for dq as each release that was recorded, against the recordings; without DQ_THOROUGH as every seventh one, the newest

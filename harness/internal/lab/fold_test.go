@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,18 +28,20 @@ var adopted = flag.String("fold", "", "RELEASE=FOLDER, a release that 'dq-bench 
 func TestFold(t *testing.T) {
 	if release, folder, ok := strings.Cut(*adopted, "="); ok {
 		t.Chdir("../../..")
-		require.NoError(t, fold("recordings/redisson", release, os.DirFS(folder)))
+		files, err := filepath.Glob(filepath.Join(folder, "*.monitor"))
+		require.NoError(t, err)
+		recorded := map[string][]byte{}
+		for _, file := range files {
+			recorded[strings.TrimSuffix(filepath.Base(file), ".monitor")], err = os.ReadFile(file)
+			require.NoError(t, err)
+		}
+		require.NoError(t, fold("recordings/redisson", release, recorded))
 		return
 	}
 	root := filepath.Join(t.TempDir(), "redisson")
-	newest, recorded := recordings.Redisson(), fstest.MapFS{}
-	names, err := fs.Glob(newest, "4.7.0/*.monitor")
-	require.NoError(t, err)
-	for _, name := range names {
-		text, err := fs.ReadFile(newest, name)
-		require.NoError(t, err)
-		text = bytes.ReplaceAll(text, []byte(`"echo" "case:`), []byte(`"ECHO" "case:`)) // as record writes it
-		recorded[path.Base(name)] = &fstest.MapFile{Data: text}
+	recorded := recordings.Redisson("4.7.0")
+	for section, text := range recorded {
+		recorded[section] = bytes.ReplaceAll(text, []byte(`"echo" "case:`), []byte(`"ECHO" "case:`)) // as record writes it
 	}
 	require.NoError(t, fold(root, "4.7.0", recorded))
 	packed := os.DirFS(root)
@@ -58,36 +59,33 @@ func TestFold(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, count, 50)
-	require.ErrorContains(t, fold(root, "4.8.0", os.DirFS(t.TempDir())), "expected recordings")
+	require.ErrorContains(t, fold(root, "4.8.0", nil), "expected recordings")
 }
 
 // fold packs the recordings of one more Redisson release into root. A case that means the same as at an earlier release
 // gets a cell of index.tsv; only a new form is stored.
-func fold(root, release string, folder fs.FS) error {
+func fold(root, release string, sections map[string][]byte) error {
 	added, err := wire.ParseRelease(release)
 	if err != nil {
 		return err
 	}
-	all := map[wire.Release]fs.FS{}
-	known, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
-	for _, dir := range known {
-		r, err := wire.ParseRelease(dir.Name())
-		if all[r], _ = fs.Sub(recordings.Redisson(), dir.Name()); err != nil {
+	all := map[wire.Release]map[string][]byte{}
+	for _, name := range recordings.Releases() {
+		r, err := wire.ParseRelease(name)
+		if all[r] = recordings.Redisson(name); err != nil {
 			return err
 		}
 	}
-	all[added] = folder
+	all[added] = sections
 	p := packer{index: map[string]map[wire.Release]string{}, forms: map[string][]form{}, order: slices.SortedFunc(maps.Keys(all), wire.Release.Compare)}
 	for _, r := range p.order {
-		names, err := fs.Glob(all[r], "*.monitor")
-		if err == nil && len(names) == 0 {
-			err = errors.New("expected recordings, one NAME.monitor for each section")
+		if len(all[r]) == 0 {
+			return fmt.Errorf("%s: expected recordings, one NAME.monitor for each section", r)
 		}
-		for _, name := range names {
-			err = errors.Join(err, p.add(r, all[r], name))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r, err)
+		for _, name := range slices.Sorted(maps.Keys(all[r])) {
+			if err := p.add(r, all[r][name]); err != nil {
+				return fmt.Errorf("%s: %w", r, err)
+			}
 		}
 	}
 	return p.write(root)
@@ -107,11 +105,7 @@ type packer struct {
 }
 
 // add takes the recording of a section at a release.
-func (p *packer) add(release wire.Release, folder fs.FS, name string) error {
-	text, err := fs.ReadFile(folder, name)
-	if err != nil {
-		return err
-	}
+func (p *packer) add(release wire.Release, text []byte) error {
 	absent, order, texts := recordings.Split(text)
 	for id, why := range absent {
 		p.set(id, release, recordings.Absent+why)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -332,15 +331,7 @@ func rangesOf(holds func(wire.Release) bool) string {
 // redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
 func redisson(release, id string) (*trace.Recording, error) {
 	section, _, _ := strings.Cut(id, "/")
-	return read(recordings.Redisson(), release+"/"+section+".monitor", "recorded:"+release)
-}
-
-func read(files fs.FS, name, path string) (*trace.Recording, error) {
-	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
-	}
-	return trace.Read(content, path)
+	return trace.Read(recordings.Redisson(release)[section], "recorded:"+release)
 }
 
 // bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with
@@ -382,7 +373,12 @@ func memberSources() (all []*trace.Recording, err error) {
 		}
 		all = append(all, recording)
 	}
-	document, err := read(recordings.Files, "documents/002-zlyx.monitor", "recordings/documents/002-zlyx.monitor")
+	const file = "documents/002-zlyx.monitor"
+	content, err := recordings.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	document, err := trace.Read(content, "recordings/"+file)
 	return append(all, document), err
 }
 

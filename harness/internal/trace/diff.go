@@ -28,8 +28,8 @@ const (
 	UncomparedKey = "uncompared"
 )
 
-// declared are the reasons for not comparing cases, by their ids.
-func declared(recordings ...*Recording) map[string]string {
+// Declared are the reasons for not comparing cases, by their ids.
+func Declared(recordings ...*Recording) map[string]string {
 	reasons := map[string]string{}
 	for _, rec := range recordings {
 		for _, f := range rec.Fields {
@@ -45,11 +45,11 @@ func declared(recordings ...*Recording) map[string]string {
 // a side declares it. An error means that a recording has no normal form.
 func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 	for _, rec := range []*Recording{left, right} {
-		if len(rec.Lines) == 0 && len(declared(rec)) == 0 {
+		if len(rec.Lines) == 0 && len(Declared(rec)) == 0 {
 			return nil, fmt.Errorf("%s: the recording has no commands, so that there is nothing to compare", rec.Path)
 		}
 	}
-	reasons := declared(left, right)
+	reasons := Declared(left, right)
 	order, lefts := casesOf(left)
 	others, rights := casesOf(right)
 	var outcomes []Outcome

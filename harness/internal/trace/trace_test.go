@@ -3,7 +3,6 @@ package trace_test
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -320,8 +319,7 @@ func TestWhatACallSays(t *testing.T) {
 
 // A Scanner finds, line by line, the calls that Group finds in all of them.
 func TestScannerGroups(t *testing.T) {
-	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
-	require.NoError(t, err)
+	log := recordings.Redisson("4.7.0")["DQ.transfer"]
 	recording, err := trace.Read(log, "log")
 	require.NoError(t, err)
 	calls := trace.Group(recording.Lines)
@@ -349,8 +347,7 @@ func TestScannerGroups(t *testing.T) {
 
 // BenchmarkScanner reads 64 MB of recordings.
 func BenchmarkScanner(b *testing.B) {
-	log, err := fs.ReadFile(recordings.Redisson(), "4.7.0/DQ.transfer.monitor")
-	require.NoError(b, err)
+	log := recordings.Redisson("4.7.0")["DQ.transfer"]
 	log = bytes.Repeat(log, 1+(64<<20)/len(log))
 	b.SetBytes(int64(len(log)))
 	for b.Loop() {
