@@ -31,46 +31,20 @@ const (
 	May    Level = "MAY"
 )
 
-// Statement is one thing that the specification says.
+// Statement is one thing that the specification says. Reports cite it as JSON.
 type Statement struct {
-	// ID is W-<area>-<number>, such as W-OFFER-1.
-	ID    string
-	Level Level
-	// Text is the statement in one line of Markdown, the word of its level included.
-	Text string
-	// Releases are the releases that it holds for.
-	Releases Ranges
-	// Cases are the ids of the conformance cases that show it, at least one.
-	Cases []string
-	// Scripts are the names of the catalogue's scripts that it is about, if any.
-	Scripts []string
-	// File is a path from the root of the module.
-	File string
-}
-
-// Link points at the statement, from the root of the module.
-func (s *Statement) Link() string { return s.File + "#" + strings.ToLower(s.ID) }
-
-// Citation is a statement as reports cite it.
-type Citation struct {
-	ID    string `json:"id"`
+	ID    string `json:"id"` // W-<area>-<number>, such as W-OFFER-1
 	Level Level  `json:"level"`
-	Text  string `json:"text"`
-	// Link is a path from the root of this project's source, with an anchor.
-	Link string `json:"link"`
+	Text  string `json:"text"` // in one line of Markdown, the word of its level included
+	Link  string `json:"link"` // a path from the root of this project's source, with an anchor
+
+	Releases Ranges   `json:"-"` // that it holds for
+	Cases    []string `json:"-"` // ids of the conformance cases that show it, at least one
+	Scripts  []string `json:"-"` // names of the catalogue's scripts that it is about, if any
 }
 
-// Cite returns what reports say of statements; never nil.
-func Cite(statements []*Statement) []Citation {
-	cited := make([]Citation, len(statements))
-	for i, s := range statements {
-		cited[i] = Citation{s.ID, s.Level, s.Text, s.Link()}
-	}
-	return cited
-}
-
-// IDs returns the ids of citations, between commas.
-func IDs(cited []Citation) string {
+// IDs returns the ids of statements, between commas.
+func IDs(cited []Statement) string {
 	ids := make([]string, len(cited))
 	for i, c := range cited {
 		ids[i] = c.ID
@@ -79,7 +53,7 @@ func IDs(cited []Citation) string {
 }
 
 // Spec has all statements, in the order of the files' names, and of the lines in each.
-type Spec []*Statement
+type Spec []Statement
 
 //go:embed *.md
 var files embed.FS
@@ -108,9 +82,9 @@ func Load(folder fs.FS) (all Spec, err error) {
 	return all, err
 }
 
-// Where returns the statements for which keep is true.
-func (s Spec) Where(keep func(*Statement) bool) []*Statement {
-	return slices.DeleteFunc(slices.Clone(s), func(one *Statement) bool { return !keep(one) })
+// Where returns the statements for which keep is true; never nil.
+func (s Spec) Where(keep func(Statement) bool) []Statement {
+	return slices.DeleteFunc(slices.Clone(s), func(one Statement) bool { return !keep(one) })
 }
 
 var (
@@ -133,9 +107,9 @@ var (
 //
 // with any prose below it. Releases and Scripts may be missing. The files are part of the program: a test finds
 // their faults.
-func Parse(file, text string) (all []*Statement, err error) {
+func Parse(file, text string) (all []Statement, err error) {
 	for _, m := range written.FindAllStringSubmatch(strings.ReplaceAll(text, "\r\n", "\n")+"\n", -1) {
-		s := &Statement{ID: m[1], Text: line(m[2]), File: file}
+		s := Statement{ID: m[1], Text: line(m[2]), Link: file + "#" + strings.ToLower(m[1])}
 		s.Level = Level(level.FindString(s.Text))
 		releases := "all"
 		for _, m := range item.FindAllStringSubmatch(m[3], -1) {

@@ -38,7 +38,7 @@ type Result struct {
 	Requirement string `json:"requirement"`
 	Source      string `json:"source"`
 	// Statements are those of the specification that the case shows of the release; none where it does not hold for it.
-	Statements []spec.Citation `json:"statements"`
+	Statements []spec.Statement `json:"statements"`
 	// Detail says what was expected and what came, or why there is no verdict.
 	Detail string `json:"detail"`
 	// JudgedBy is the release whose recording judged the case; empty where replies, keys, times and the catalogue of scripts alone did.
@@ -74,15 +74,15 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Res
 }
 
 func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
-	result := Result{of: *c, ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{}}
+	result := Result{of: *c, ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Statement{}}
 	result.calls, result.subject = c.calls()
 	if !c.HoldsFor(r.Release) {
 		result.Status, result.Detail = Skip, fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
 		return result
 	}
-	result.Statements = spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+	result.Statements = spec.All().Where(func(s spec.Statement) bool {
 		return (slices.Contains(s.Cases, c.ID) || s.ID == c.Source) && s.Releases.Contain(r.Release)
-	}))
+	})
 	if r.unseen != "" && slices.ContainsFunc(c.Steps, func(s *Step) bool { return kills(s.Redis) }) {
 		result.Status, result.Detail = Skip, "it ends connections of the program, which only MONITOR tells apart"
 		return result

@@ -51,7 +51,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	inLanes(t, ran, func(m mutant) string { return m.name }, func(t *testing.T, m mutant) {
 		t.Helper()
 		bench := newMutantBench(t, cmp.Or(m.release, "3.21.0"))
-		require.True(t, m.breaks == "" || slices.ContainsFunc(statements.All(), func(s *statements.Statement) bool {
+		require.True(t, m.breaks == "" || slices.ContainsFunc(statements.All(), func(s statements.Statement) bool {
 			return s.ID == m.breaks && strings.HasPrefix(string(s.Level), "MUST") && s.Releases.Contain(bench.runner.Release)
 		}), "%s is no MUST of the release", m.breaks)
 		changed := new(atomic.Bool)

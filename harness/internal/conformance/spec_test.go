@@ -43,7 +43,7 @@ func TestEveryStatementHasACase(t *testing.T) {
 		}
 		for _, r := range wire.Releases() {
 			if s.Releases.Contain(r) && !shown(r) {
-				t.Errorf("%s: %s holds for %s, where none of its cases does", s.File, s.ID, r)
+				t.Errorf("%s holds for %s, where none of its cases does", s.Link, r)
 				break
 			}
 		}
@@ -51,9 +51,9 @@ func TestEveryStatementHasACase(t *testing.T) {
 			c := cases[id]
 			switch {
 			case c == nil:
-				t.Errorf("%s: %s: there is no case %s", s.File, s.ID, id)
+				t.Errorf("%s: there is no case %s", s.Link, id)
 			case !slices.ContainsFunc(wire.Releases(), func(r wire.Release) bool { return s.Releases.Contain(r) && c.HoldsFor(r) }):
-				t.Errorf("%s: %s holds for %s, and its case %s for %s: no release in common", s.File, s.ID, s.Releases, id, c.Range())
+				t.Errorf("%s holds for %s, and its case %s for %s: no release in common", s.Link, s.Releases, id, c.Range())
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestEveryStatementHasACase(t *testing.T) {
 func TestEveryCaseHasAStatement(t *testing.T) {
 	for id, c := range casesByID() {
 		for _, r := range wire.Releases() {
-			if c.HoldsFor(r) && len(spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(s.Cases, id) && s.Releases.Contain(r) })) == 0 {
+			if c.HoldsFor(r) && len(spec.All().Where(func(s spec.Statement) bool { return slices.Contains(s.Cases, id) && s.Releases.Contain(r) })) == 0 {
 				t.Errorf("%s: %s holds for %s, where no statement of docs/spec names it", c.Place, id, r)
 				break
 			}
@@ -81,7 +81,7 @@ func TestRecordingsShowTheStatements(t *testing.T) {
 				return recorded && absent == ""
 			})
 		}) {
-			t.Errorf("%s: %s: no recording shows one of its cases", s.File, s.ID)
+			t.Errorf("%s: no recording shows one of its cases", s.Link)
 		}
 	}
 }
@@ -89,9 +89,9 @@ func TestRecordingsShowTheStatements(t *testing.T) {
 // Each script of the catalogue is what some statement is about, at each release that sends it.
 func TestEveryScriptHasAStatement(t *testing.T) {
 	for _, script := range wire.Scripts() {
-		about := spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(s.Scripts, string(script.Name)) })
+		about := spec.All().Where(func(s spec.Statement) bool { return slices.Contains(s.Scripts, string(script.Name)) })
 		for _, r := range wire.Releases() {
-			if script.SentBy(r) && !slices.ContainsFunc(about, func(s *spec.Statement) bool { return s.Releases.Contain(r) }) {
+			if script.SentBy(r) && !slices.ContainsFunc(about, func(s spec.Statement) bool { return s.Releases.Contain(r) }) {
 				t.Errorf("%s is sent by %s, where no statement is about %s", script.Variant, r, script.Name)
 				break
 			}
@@ -100,7 +100,7 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 	for _, s := range spec.All() {
 		for _, name := range s.Scripts {
 			if !slices.ContainsFunc(wire.Scripts(), func(script wire.Script) bool { return string(script.Name) == name }) {
-				t.Errorf("%s: %s: the catalogue has no script %s", s.File, s.ID, name)
+				t.Errorf("%s: the catalogue has no script %s", s.Link, name)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
 	r.Add(conformance.Result{ID: "DQ.offer/two", Status: conformance.Fail, Cause: "an extra TIME", Detail: "<script>alert(1)</script>"})
 	r.Add(conformance.Result{
 		ID: "DQ.poll/one", Status: conformance.Fail, Cause: "an extra TIME", Command: "dq-bench verify",
-		Statements: []spec.Citation{{ID: "W-POLL-1", Text: "Poll MUST take.", Link: "docs/spec/poll.md#w-poll-1"}},
+		Statements: []spec.Statement{{ID: "W-POLL-1", Text: "Poll MUST take.", Link: "docs/spec/poll.md#w-poll-1"}},
 	})
 
 	var out strings.Builder

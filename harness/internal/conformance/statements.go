@@ -33,7 +33,7 @@ func breaches(timeline *trace.Timeline, lines []trace.Line, own func(peer string
 // holding keeps the breaches of statements that hold for a release.
 func holding(found []trace.Breach, release wire.Release) []trace.Breach {
 	return slices.DeleteFunc(found, func(b trace.Breach) bool {
-		return len(spec.All().Where(func(s *spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) == 0
+		return len(spec.All().Where(func(s spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) == 0
 	})
 }
 
@@ -84,7 +84,7 @@ func textsOf(broken []trace.Breach) (texts []string) {
 
 // Verdict is a run's verdict on one statement of the specification.
 type Verdict struct {
-	spec.Citation
+	spec.Statement
 	// Verdict is kept, broken or not judged.
 	Verdict string `json:"verdict"`
 	// By is the case or the rule that shows it, or why nothing did.
@@ -111,8 +111,8 @@ func (r *Report) Verdicts() []Verdict {
 		unseen = "the run stopped before a case that shows it"
 	}
 	var all []Verdict
-	for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) }) {
-		v := Verdict{Citation: spec.Cite([]*spec.Statement{s})[0], Verdict: NotJudged}
+	for _, s := range spec.All().Where(func(s spec.Statement) bool { return s.Releases.Contain(release) }) {
+		v := Verdict{Statement: s, Verdict: NotJudged}
 		seen, passed, open := 0, "", ""
 		for _, c := range r.Cases {
 			seen += c.seen[s.ID]
@@ -121,7 +121,7 @@ func (r *Report) Verdicts() []Verdict {
 				v.Verdict, v.By = Broken, c.ID+": "+shown[i].Text
 			}
 			switch why, _, _ := strings.Cut(c.Detail, "\n"); {
-			case !slices.ContainsFunc(c.Statements, func(cited spec.Citation) bool { return cited.ID == s.ID }):
+			case !slices.ContainsFunc(c.Statements, func(cited spec.Statement) bool { return cited.ID == s.ID }):
 			case c.Status == Pass:
 				passed = cmp.Or(passed, c.ID)
 			case c.Status == Fail:
@@ -132,7 +132,7 @@ func (r *Report) Verdicts() []Verdict {
 		}
 		switch {
 		case v.Verdict == Broken:
-		case r.Level == State && ofTexts(v.Citation):
+		case r.Level == State && ofTexts(v.Statement):
 			v.By = "what is sent is judged at the level wire"
 		case seen > 0:
 			v.Verdict, v.By = Kept, fmt.Sprintf("its rule, in %d steps", seen)
@@ -177,8 +177,8 @@ func (r *Report) Verdicts() []Verdict {
 }
 
 // shown returns the statements of a failed case that no rule decides. An otherwise unexplained failure breaks them.
-func (r *Report) shown(c *Result, call string) []spec.Citation {
-	return slices.DeleteFunc(slices.Clone(c.Statements), func(s spec.Citation) bool {
+func (r *Report) shown(c *Result, call string) []spec.Statement {
+	return slices.DeleteFunc(slices.Clone(c.Statements), func(s spec.Statement) bool {
 		return s.ID != c.Source && (trace.Decides(s.ID) || names.MatchString(s.ID)) || r.Level == State && ofTexts(s) ||
 			c.answered() && r.faulty()[call] > 0 && ofTask.MatchString(s.ID) || c.strange && ofMessages.MatchString(s.ID)
 	})
@@ -194,13 +194,13 @@ func (r *Report) faulty() map[string]int {
 }
 
 // open are the statements of a failed case that it may break.
-func (r *Report) open(c *Result) []spec.Citation {
-	return slices.DeleteFunc(slices.Clone(c.Statements), func(s spec.Citation) bool { return r.decided(c, s) || r.Level == State && ofTexts(s) })
+func (r *Report) open(c *Result) []spec.Statement {
+	return slices.DeleteFunc(slices.Clone(c.Statements), func(s spec.Statement) bool { return r.decided(c, s) || r.Level == State && ofTexts(s) })
 }
 
 // decided reports whether a failure is no evidence about a statement: a rule saw the statement kept or would have seen a
 // breach, or the answer of a call failed, and the statement is about names, members, scripts or the transfer task.
-func (r *Report) decided(c *Result, s spec.Citation) bool {
+func (r *Report) decided(c *Result, s spec.Statement) bool {
 	if s.ID == "W-OFFER-1" && c.at != nil && c.at.Call == "dq.offer" && c.at.Error == "" {
 		return false // no rule sees an offer that is refused
 	}
@@ -258,14 +258,14 @@ func (r *Report) unexplained() map[string][]*Result {
 
 // sentOtherwise are the statements about commands that a client should have sent, and did not. For a script they are about
 // its text, its call, or its keys and arguments. For another command they are the statements of the case that name it.
-func sentOtherwise(sent []trace.Sent, level Level, release wire.Release, cited []spec.Citation) (broken []trace.Breach) {
+func sentOtherwise(sent []trace.Sent, level Level, release wire.Release, cited []spec.Statement) (broken []trace.Breach) {
 	for _, d := range sent {
 		want, got, text := d.Expected, d.Got, d.Expected.Script
 		known := text != nil && text.Known != nil
 		word := regexp.MustCompile(`\b` + regexp.QuoteMeta(strings.ToUpper(want.Args[0])) + `\b`)
-		for _, one := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) }) {
-			s := spec.Cite([]*spec.Statement{one})[0]
-			shown, isOf := slices.Contains(cited, s), known && slices.Contains(one.Scripts, string(text.Known.Name))
+		for _, s := range spec.All().Where(func(s spec.Statement) bool { return s.Releases.Contain(release) }) {
+			shown := slices.ContainsFunc(cited, func(c spec.Statement) bool { return c.ID == s.ID })
+			isOf := known && slices.Contains(s.Scripts, string(text.Known.Name))
 			about := isOf && ofTexts(s)
 			switch {
 			case !known:
@@ -305,8 +305,8 @@ func (c *Case) calls() (all []string, subject string) {
 }
 
 // halves names the statement for members that leave only one key: the case's own on removing or polling, else the one on transfers.
-func halves(cited []spec.Citation) string {
-	i := slices.IndexFunc(cited, func(s spec.Citation) bool {
+func halves(cited []spec.Statement) string {
+	i := slices.IndexFunc(cited, func(s spec.Statement) bool {
 		return strings.HasPrefix(s.ID, "W-REMOVE-") || strings.HasPrefix(s.ID, "W-POLL-")
 	})
 	if i < 0 {
@@ -316,7 +316,7 @@ func halves(cited []spec.Citation) string {
 }
 
 // ofTexts reports whether a statement asks for commands rather than for what they do.
-func ofTexts(s spec.Citation) bool {
+func ofTexts(s spec.Statement) bool {
 	return s.Level == spec.Should && (strings.Contains(s.Text, "SHOULD send ") || strings.Contains(s.Text, "EVAL") || strings.Contains(s.Text, "be sent"))
 }
 

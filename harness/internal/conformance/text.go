@@ -178,14 +178,14 @@ func (r Result) write(b *strings.Builder, indent string) {
 var documentFile = regexp.MustCompile(`^\d+_[0-9a-f]+\.txt$`)
 
 // shows are the statements that the failure breaks or, if that is open, all statements of the case.
-func (r Result) shows() []spec.Citation {
+func (r Result) shows() []spec.Statement {
 	broken := slices.Concat(r.Broken, r.sent)
 	if len(broken) == 0 {
 		return r.Statements
 	}
-	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+	return spec.All().Where(func(s spec.Statement) bool {
 		return slices.ContainsFunc(broken, func(b trace.Breach) bool { return b.Statement == s.ID })
-	}))
+	})
 }
 
 // cited says what the failure shows, each statement on a line; empty for none.

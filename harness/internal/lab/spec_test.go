@@ -118,7 +118,7 @@ func withChanges(present string) (string, error) {
 
 // change is a statement that begins to hold, or ends.
 type change struct {
-	*spec.Statement
+	spec.Statement
 	begins bool
 }
 
@@ -129,7 +129,7 @@ func boundaries() map[string][]change {
 	releases := wire.Releases()
 	for i, r := range releases[1:] {
 		if previous := releases[i]; previous.Major == 2 == (r.Major == 2) {
-			for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(previous) != s.Releases.Contain(r) }) {
+			for _, s := range spec.All().Where(func(s spec.Statement) bool { return s.Releases.Contain(previous) != s.Releases.Contain(r) }) {
 				all[r.String()] = append(all[r.String()], change{s, s.Releases.Contain(r)})
 			}
 		}
@@ -146,7 +146,7 @@ func signed(changes []change) string {
 			if begins {
 				sign = "+"
 			}
-			link := fmt.Sprintf("%s[%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link(), spec.Dir+"/"))
+			link := fmt.Sprintf("%s[%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link, spec.Dir+"/"))
 			if c.begins == begins && !slices.Contains(links, link) {
 				links = append(links, link)
 			}
@@ -287,8 +287,8 @@ func firstOf3(s wire.Script) string {
 // linked makes links of ids, from a page of the specification.
 func linked(ids []string) string {
 	var links []string
-	for _, one := range spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
-		links = append(links, fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link(), spec.Dir+"/")))
+	for _, one := range spec.All().Where(func(s spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
+		links = append(links, fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link, spec.Dir+"/")))
 	}
 	return strings.Join(links, ", ")
 }

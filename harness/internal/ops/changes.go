@@ -31,13 +31,13 @@ type Changes struct {
 
 // Fact is a property of a release that a running queue depends on, and that differs.
 type Fact struct {
-	What       string          `json:"what"`
-	From       string          `json:"from"`
-	To         string          `json:"to"`
-	Came       string          `json:"came"` // the first release with the newer of the two
-	Means      string          `json:"means"`
-	Stops      bool            `json:"stops"` // without a step, messages are lost or not delivered
-	Statements []spec.Citation `json:"statements"`
+	What       string           `json:"what"`
+	From       string           `json:"from"`
+	To         string           `json:"to"`
+	Came       string           `json:"came"` // the first release with the newer of the two
+	Means      string           `json:"means"`
+	Stops      bool             `json:"stops"` // without a step, messages are lost or not delivered
+	Statements []spec.Statement `json:"statements"`
 
 	codec        string // that some releases lack
 	back         string // the meaning of a way back
@@ -47,11 +47,11 @@ type Fact struct {
 
 // ScriptChange is a script of the catalogue; From or To is empty for a release without it.
 type ScriptChange struct {
-	Name       string          `json:"name"`
-	From       string          `json:"from"`
-	To         string          `json:"to"`
-	Came       string          `json:"came"`
-	Statements []spec.Citation `json:"statements"`
+	Name       string           `json:"name"`
+	From       string           `json:"from"`
+	To         string           `json:"to"`
+	Came       string           `json:"came"`
+	Statements []spec.Statement `json:"statements"`
 }
 
 // ChangesBetween compares two releases, which exist.
@@ -162,10 +162,10 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 			return ""
 		}
 		if variant(from) != variant(to) {
-			about := spec.All().Where(func(s *spec.Statement) bool {
+			about := spec.All().Where(func(s spec.Statement) bool {
 				return slices.Contains(s.Scripts, string(script.Name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
 			})
-			changed = append(changed, ScriptChange{string(script.Name), variant(from), variant(to), came(from, to, variant), spec.Cite(about)})
+			changed = append(changed, ScriptChange{string(script.Name), variant(from), variant(to), came(from, to, variant), about})
 		}
 	}
 	return changed
@@ -247,8 +247,8 @@ func wrote(codec string) (r wire.Release) {
 }
 
 // statementsOn are the statements about a fact that hold for one of the two releases only, and all statements about its effects.
-func (f Fact) statementsOn(from, to wire.Release) []spec.Citation {
-	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+func (f Fact) statementsOn(from, to wire.Release) []spec.Statement {
+	return spec.All().Where(func(s spec.Statement) bool {
 		before, after := s.Releases.Contain(from), s.Releases.Contain(to)
 		shows := func(patterns []string) bool {
 			return slices.ContainsFunc(patterns, func(p string) bool {
@@ -257,7 +257,7 @@ func (f Fact) statementsOn(from, to wire.Release) []spec.Citation {
 			})
 		}
 		return before != after && shows(f.cases) || (before || after) && shows(f.meets)
-	}))
+	})
 }
 
 // Text returns the changes for people, in 80 columns.
