@@ -76,12 +76,12 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) (result Res
 func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{of: *c, ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Statement{}}
 	result.calls, result.subject = c.calls()
-	if !c.HoldsFor(r.Release) {
-		result.Status, result.Detail = Skip, fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
+	if !c.HoldsFor(r.release) {
+		result.Status, result.Detail = Skip, fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.release)
 		return result
 	}
 	result.Statements = spec.All().Where(func(s spec.Statement) bool {
-		return (slices.Contains(s.Cases, c.ID) || s.ID == c.Source) && s.Releases.Contain(r.Release)
+		return (slices.Contains(s.Cases, c.ID) || s.ID == c.Source) && s.Releases.Contain(r.release)
 	})
 	if r.unseen != "" && slices.ContainsFunc(c.Steps, func(s *Step) bool { return kills(s.Redis) }) {
 		result.Status, result.Detail = Skip, "it ends connections of the program, which only MONITOR tells apart"
@@ -192,11 +192,11 @@ const delayTolerance = 5 * time.Second
 func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures []string, err error) {
 	source := recordedCase{absent: c.Trace}
 	if c.Trace == "" {
-		if source, err = oracle.source(c, r.Release); err != nil {
+		if source, err = oracle.source(c, r.release); err != nil {
 			return nil, err
 		}
 	}
-	other := source.release != r.Release
+	other := source.release != r.release
 	switch {
 	case source.absent != "":
 		result.Detail = "the trace is not compared: " + source.absent
@@ -207,7 +207,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 		}
 	}
 	if effects := strings.HasPrefix(c.Source, "W-"); r.Level == Wire && other && r.Beside == nil && !effects {
-		if failures = foreignScripts(result.Lines, r.Release); len(failures) > 0 {
+		if failures = foreignScripts(result.Lines, r.release); len(failures) > 0 {
 			result.sent = []trace.Breach{{Statement: "W-SCRIPT-2", Text: failures[0]}}
 		}
 	}
@@ -225,7 +225,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
 		result.Cause = f.Cause
-		result.sent = sentOtherwise(f.Sent, r.Level, r.Release, result.Statements)
+		result.sent = sentOtherwise(f.Sent, r.Level, r.release, result.Statements)
 		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, nil
 	}
 	return nil, nil

@@ -153,7 +153,7 @@ func (r *caseRun) elements(ctx context.Context, key string) ([]string, error) {
 
 // element writes a member as its value, where members are to be expected, and says what it is elsewhere.
 func (r *caseRun) element(element string, expectMember bool) string {
-	own := r.Release.Layout()
+	own := r.release.Layout()
 	for _, layout := range []wire.Layout{own, own.Other()} {
 		m, err := layout.Unpack([]byte(element))
 		switch {
@@ -181,8 +181,8 @@ func (r *caseRun) foreignLayout(wanted, got []string) string {
 	if slices.ContainsFunc(wanted, is) || !slices.ContainsFunc(got, is) {
 		return ""
 	}
-	own := r.Release.Layout()
-	return fmt.Sprintf("; what is foreign has the layout %s, Redisson %s writes %s", own.Other(), r.Release, own)
+	own := r.release.Layout()
+	return fmt.Sprintf("; what is foreign has the layout %s, Redisson %s writes %s", own.Other(), r.release, own)
 }
 
 // checkExpiry says which time to live a key should have, and has; "" if they agree.

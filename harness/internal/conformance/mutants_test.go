@@ -52,7 +52,7 @@ func TestMutantsAreKilled(t *testing.T) {
 		t.Helper()
 		bench := newMutantBench(t, cmp.Or(m.release, "3.21.0"))
 		require.True(t, m.breaks == "" || slices.ContainsFunc(statements.All(), func(s statements.Statement) bool {
-			return s.ID == m.breaks && strings.HasPrefix(string(s.Level), "MUST") && s.Releases.Contain(bench.runner.Release)
+			return s.ID == m.breaks && strings.HasPrefix(string(s.Level), "MUST") && s.Releases.Contain(bench.runner.release)
 		}), "%s is no MUST of the release", m.breaks)
 		changed := new(atomic.Bool)
 		mutate := m.mutate()
@@ -84,16 +84,14 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	t.Helper()
 	r, err := wire.LookupRelease(release)
 	require.NoError(t, err)
-	srv := redistest.Redis(t)
-	proxy := newMutantProxy(t)
+	srv, proxy := redistest.Redis(t), newMutantProxy(t)
 	program := altered{spec.DQ(r, false).Link(true), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		if op == "open" {
 			params.(map[string]any)["redis"] = proxy.url
 		}
 		return next.Call(ctx, op, params)
 	}}
-	runner, err := NewRunner(t.Context(), srv, "", program, r)
-	require.NoError(t, err)
+	runner := connected(t, srv, program, r)
 	proxy.to.Store(runner.senders.proxy.Addr)
 	t.Cleanup(func() { runner.Close(); program.Close() })
 	cases, oracle := loaded()

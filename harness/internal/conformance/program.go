@@ -63,11 +63,11 @@ func (r *Runner) waits() time.Duration {
 // the first new program gets all the time for that.
 func (r *Runner) renew(ctx context.Context) error {
 	broken := r.failed()
-	if broken == nil || r.Restart == nil {
-		return broken
+	if broken == nil {
+		return nil
 	}
 	r.discard()
-	fresh, err := r.Restart(ctx)
+	fresh, err := r.start(ctx)
 	if err != nil {
 		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
 	}
@@ -79,6 +79,16 @@ func (r *Runner) renew(ctx context.Context) error {
 		return err
 	}
 	r.impatient = true
+	return nil
+}
+
+// endProgram ends the program after a verdict.
+func (r *Runner) endProgram() error {
+	if r.failed() != nil {
+		r.discard()
+	} else if err := r.program.Close(); err != nil {
+		r.Notice(err.Error())
+	}
 	return nil
 }
 

@@ -41,7 +41,8 @@ type Plan struct {
 	Finished    func(Result)
 	Log         io.Writer // gets stderr of an external program; nil for nowhere
 
-	first, wait time.Duration // as those of a Runner
+	first time.Duration // bounds a call that has to warm the program up; 0 for firstTimeout
+	wait  time.Duration // bounds a wait that names no time; 0 for waitTimeout
 }
 
 // Matching are the cases whose ids match a regular expression.
@@ -61,101 +62,85 @@ func Matching(cases []*Case, pattern string) (some []*Case, err error) {
 // Run starts server and program, runs the cases one after the other and stops both. When ctx ends, or another client uses
 // the server, it returns the report so far beside the error.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
-	srv, runner, end, err := p.begin(ctx)
-	defer func() { err = errors.Join(err, end()) }()
+	r, err := p.begin(ctx)
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if err != nil {
 		return nil, err
 	}
-	hello := runner.hello
-	report = NewReport(hello.Identity, runner.Release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
-	if hello.Name == "dq" {
+	report = NewReport(r.hello.Identity, r.release.String(), fmt.Sprintf("%s %s", r.server.Product, r.server.Version))
+	if r.hello.Name == "dq" {
 		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
 	}
-	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), runner.Level, p.Spec.Notice(), runner.unseen
+	report.Total, report.Level, report.StandsIn, report.Unseen = len(p.Cases), p.Level, p.Spec.Notice(), r.unseen
 	if p.Server {
 		report.Subject, p.MaxFailures = "server", 0
 	}
 	if report.StandsIn != "" {
 		p.Notice(report.StandsIn)
 	}
-	return report, p.judge(ctx, runner, report)
+	return report, r.judge(ctx, report)
 }
 
 // Random runs drawn histories with the program, and beside it with dq as Redisson does it on a server of its own.
 func (p *Plan) Random(ctx context.Context, seeds uint64) (failure string, histories uint64, err error) {
 	p.Level = State
-	_, port, end, err := p.begin(ctx)
-	defer func() { err = errors.Join(err, end()) }()
+	port, err := p.begin(ctx)
+	defer func() { err = errors.Join(err, port.Close()) }()
 	if err != nil {
 		return "", 0, err
 	}
-	reference, err := spec.ParseProgram("dq:" + port.Release.String() + ",faithful")
+	reference, err := spec.ParseProgram("dq:" + port.release.String() + ",faithful")
 	if err != nil {
 		return "", 0, err
 	}
-	beside := &Plan{Spec: reference, Redis: "process", Level: State, Notice: p.Notice}
-	_, second, stop, err := beside.begin(ctx)
-	defer func() { err = errors.Join(err, stop()) }()
+	second, err := (&Plan{Spec: reference, Redis: "process", Level: State, Notice: p.Notice}).begin(ctx)
+	defer func() { err = errors.Join(err, second.Close()) }()
 	if err != nil {
 		return "", 0, err
 	}
 	return (&Random{Port: port, Reference: second, Seeds: seeds}).Run(ctx)
 }
 
-// begin starts server and program. What has begun ends by end, also beside an error.
-func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, end func() error, err error) {
-	var ends []func() error
-	end = func() (err error) {
-		for _, f := range slices.Backward(ends) {
-			err = errors.Join(err, f())
-		}
-		return err
+// begin starts server and program and has the program do a case. Close ends what has begun, also beside an error.
+func (p *Plan) begin(ctx context.Context) (r *Runner, err error) {
+	p.Level = cmp.Or(p.Level, Wire)
+	r = &Runner{Plan: p}
+	if r.server, err = redis.Start(ctx, p.Redis, p.Notice); err != nil {
+		return r, err
 	}
-	srv, err = redis.Start(ctx, p.Redis, p.Notice)
-	if err != nil {
-		return nil, nil, end, err
+	r.ends = append(r.ends, r.server.Close)
+	if r.unseen, err = p.unseen(ctx, r.server); err != nil {
+		return r, err
 	}
-	ends = append(ends, srv.Close)
-	unseen, err := p.unseen(ctx, srv)
-	if err != nil {
-		return nil, nil, end, err
+	if r.program, err = p.start(ctx); err != nil {
+		return r, err
 	}
-	start := p.Start
-	if start == nil {
-		tested := p.Spec
-		if p.Level == State {
-			tested.Shipped = true // the other levels compare commands: dq has an option for those
-		}
-		start = func(ctx context.Context) (program.Program, error) { return tested.Start(ctx, p.Notice, p.Log) }
+	r.ends = append(r.ends, r.endProgram)
+	r.hello = r.program.Introduction()
+	r.release = p.releaseOf(r.hello)
+	if err = canBeJudged(r.hello, p.Cases); err != nil {
+		return r, err
 	}
-	program, err := start(ctx)
-	if err != nil {
-		return nil, nil, end, err
+	if err = r.connect(ctx); err != nil {
+		return r, err
 	}
-	hello := program.Introduction()
-	if err := canBeJudged(hello, p.Cases); err != nil {
-		return nil, nil, end, errors.Join(err, program.Close())
-	}
-	runner, err = NewRunner(ctx, srv, unseen, program, p.release(hello))
-	if err != nil {
-		return nil, nil, end, errors.Join(err, program.Close())
-	}
-	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, cmp.Or(p.Level, Wire), p.Baseline, p.first, p.wait
-	ends = append(ends, func() error {
-		if runner.failed() != nil {
-			runner.discard()
-		} else if err := runner.program.Close(); err != nil {
-			p.Notice(err.Error()) // a verdict has been reached
-		}
-		return nil
-	}, runner.Close)
 	if p.Beside != nil {
-		if runner.Beside, err = p.Beside.Start(ctx, p.Notice, p.Log); err != nil {
-			return nil, nil, end, err
+		if r.beside, err = p.Beside.Start(ctx, p.Notice, p.Log); err != nil {
+			return r, err
 		}
-		ends = append(ends, runner.Beside.Close)
+		r.ends = append(r.ends, r.beside.Close)
 	}
-	return srv, runner, end, runner.warmUp(ctx)
+	return r, r.warmUp(ctx)
+}
+
+// start starts the program.
+func (p *Plan) start(ctx context.Context) (program.Program, error) {
+	if p.Start != nil {
+		return p.Start(ctx)
+	}
+	tested := p.Spec
+	tested.Shipped = p.Level == State // the other levels compare commands: dq has an option for those
+	return tested.Start(ctx, p.Notice, p.Log)
 }
 
 // unseen says why the commands of the program are not seen on a server: it has no MONITOR, or one that cannot be read. The
@@ -181,22 +166,22 @@ func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
 }
 
 // judge runs cases into the report.
-func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error {
-	limit := alike{most: p.MaxFailures}
-	for _, c := range p.Cases {
-		result := runner.Judge(ctx, c, p.Oracle)
-		if runner.stopped != nil {
-			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, runner.stopped)
+func (r *Runner) judge(ctx context.Context, report *Report) error {
+	limit := alike{most: r.MaxFailures}
+	for _, c := range r.Cases {
+		result := r.Judge(ctx, c, r.Oracle)
+		if r.stopped != nil {
+			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, r.stopped)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() // what a case shows while it is stopped is no verdict
 		}
 		if result.Status == Fail || result.Status == Error {
-			result.Command = p.command(c)
+			result.Command = r.command(c)
 		}
 		report.Add(result)
-		p.Finished(result)
-		if report.Stopped = limit.after(result, runner.failed() != nil); report.Stopped != "" {
+		r.Finished(result)
+		if report.Stopped = limit.after(result, r.failed() != nil); report.Stopped != "" {
 			return nil
 		}
 	}
@@ -247,8 +232,8 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// release is the given one, or the driver's, or the version that a program names, or the newest.
-func (p *Plan) release(hello program.Hello) wire.Release {
+// releaseOf is the given one, or the driver's, or the version that a program names, or the newest.
+func (p *Plan) releaseOf(hello program.Hello) wire.Release {
 	if named := cmp.Or(p.Release, p.Spec.Release); named != (wire.Release{}) {
 		return named
 	}

@@ -18,27 +18,22 @@ import (
 // caseTimeout bounds one case, all its waits included.
 const caseTimeout = 90 * time.Second
 
-// Runner runs cases against one program on one server.
+// Runner runs the cases of a plan against one program on one server.
 type Runner struct {
-	Release  wire.Release // that the program is to behave as
-	Level    Level        // Wire by default
-	Baseline Baseline     // cases that the program is known to fail
-	// Restart starts the program anew after it has ended or does not answer; nil for never.
-	Restart func(context.Context) (program.Program, error)
-	// Beside is a second implementation, for cases in which two have the queue open; nil for none.
-	Beside program.Program
+	*Plan
+	release wire.Release    // that the program is to behave as
+	beside  program.Program // a second implementation, for cases in which two have the queue open; nil for none
 
-	last      *Case         // the latest one
-	unseen    string        // why the server does not show the program's commands; "" where it does
-	inVain    bool          // the last wait was
-	warm      bool          // the program has done the warm-up
-	impatient bool          // it was started anew
-	first     time.Duration // bounds a call that has to warm the program up; 0 for firstTimeout
-	wait      time.Duration // bounds a wait that names no time; 0 for waitTimeout
+	last      *Case  // the latest one
+	unseen    string // why the server does not show the program's commands; "" where it does
+	inVain    bool   // the last wait was
+	warm      bool   // the program has done the warm-up
+	impatient bool   // it was started anew
 
 	mu     sync.Mutex
 	broken error // why the program can be used no more, a *ProgramError; nil if it can
 
+	server  *redis.Server
 	program program.Program
 	hello   program.Hello
 	control redis.Conn
@@ -47,56 +42,56 @@ type Runner struct {
 	watch   *watch
 	clock   serverClock
 	stopped error // trace.ErrServerInUse or ErrForbidden once the run must not go on
+	ends    []func() error
 }
 
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
 var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
-// NewRunner prepares a run on one server. A server that was started for the run is emptied before each case; any other
-// server must be empty and unused: see trace.Guest.
-func NewRunner(ctx context.Context, srv *redis.Server, unseen string, program program.Program, release wire.Release) (_ *Runner, err error) {
-	address, err := redis.ParseAddress(srv.URL())
+// connect connects to the server. One that was started for the run is emptied before each case; any other server must be empty and
+// unused: see trace.Guest.
+func (r *Runner) connect(ctx context.Context) (err error) {
+	url := r.server.URL()
+	address, err := redis.ParseAddress(url)
 	if err != nil || address.Topology != redis.Single {
-		return nil, errors.Join(fmt.Errorf("conformance needs one real Redis, redis://host:port: got %s", srv), err)
+		return errors.Join(fmt.Errorf("conformance needs one real Redis, redis://host:port: got %s", r.server), err)
 	}
 	if address.Database != 0 {
-		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
+		return fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
 	}
-	r := &Runner{Release: release, Level: Wire, program: program, hello: program.Introduction(), unseen: unseen}
-	defer func() {
-		if err != nil {
-			err = errors.Join(asForbidden(err), r.disconnect())
-		}
-	}()
+	defer func() { err = asForbidden(err) }()
+	r.ends = append(r.ends, r.disconnect)
 	for _, begin := range []func() error{
-		func() (err error) { r.control, err = redis.ConnectMany(srv.URL(), 1); return err },
-		func() (err error) { r.setUp, err = redis.ConnectMany(srv.URL(), 1); return err },
-		func() (err error) { r.senders, err = newSenders(srv.URL()); return err },
-		func() (err error) { r.clock, err = clockOf(ctx, srv, r.control); return err },
-		func() (err error) { r.watch, err = r.startWatch(ctx, srv.URL()); return err },
+		func() (err error) { r.control, err = redis.ConnectMany(url, 1); return err },
+		func() (err error) { r.setUp, err = redis.ConnectMany(url, 1); return err },
+		func() (err error) { r.senders, err = newSenders(url); return err },
+		func() (err error) { r.clock, err = clockOf(ctx, r.server, r.control); return err },
+		func() (err error) { r.watch, err = r.startWatch(ctx, url); return err },
 	} {
 		if err = begin(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if srv.How == "external" {
+	if r.server.How == "external" {
 		r.senders.guest = &trace.Guest{
 			Conn: r.control, Connections: 3, // control, set-up and MONITOR
 			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 		}
-		if unseen != "" {
+		if r.unseen != "" {
 			r.senders.guest.Mine = r.mine
 		}
 	}
 	for conn, who := range map[redis.Conn]string{r.control: control, r.setUp: setUp} {
 		if err = conn.Do(ctx, "ECHO", r.senders.mark+who).Err(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if r.senders.guest != nil {
-		err = r.senders.guest.Admit(ctx)
+		if err = r.senders.guest.Admit(ctx); err == nil {
+			r.ends = append(r.ends, r.leave)
+		}
 	}
-	return r, err
+	return err
 }
 
 // asForbidden makes ErrForbidden of an error that says that the user lacks a right.
@@ -107,17 +102,26 @@ func asForbidden(err error) error {
 	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
 
-// Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is removed.
-func (r *Runner) Close() error {
-	var left error
-	if r.senders.guest != nil && !errors.Is(r.stopped, trace.ErrServerInUse) {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
-		defer cancel()
-		if left = r.empty(ctx); left == nil {
-			left = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
-		}
+// Close ends what has begun, the last first.
+func (r *Runner) Close() (err error) {
+	for _, end := range slices.Backward(r.ends) {
+		err = errors.Join(err, end())
 	}
-	return errors.Join(left, r.disconnect())
+	return err
+}
+
+// leave removes what the last case left on a server that is not the run's own.
+func (r *Runner) leave() error {
+	if errors.Is(r.stopped, trace.ErrServerInUse) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
+	defer cancel()
+	err := r.empty(ctx)
+	if err == nil {
+		err = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
+	}
+	return err
 }
 
 func (r *Runner) disconnect() error {
@@ -232,7 +236,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (_ *Observation, err erro
 	timeline := trace.NewTimeline(c.queues()...)
 	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
 	own := func(peer string) bool { return !r.senders.is(peer, setUp) }
-	o.Broken, o.seen = breaches(timeline, o.Lines, own, r.Release, healthy), timeline.Seen
+	o.Broken, o.seen = breaches(timeline, o.Lines, own, r.release, healthy), timeline.Seen
 	o.Broken = append(o.Broken, offBy(o.Lines, run.offers(), r.clock)...)
 	for _, f := range o.Failures {
 		if strings.Contains(f, "NOSCRIPT") {

@@ -66,9 +66,7 @@ func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
 	dq := spec.DQ(wire.Newest(), false).Link(true)
 	t.Cleanup(func() { dq.Close() })
-	runner, err := NewRunner(t.Context(), srv, "", dq, wire.Newest())
-	require.NoError(t, err)
-	return runner
+	return connected(t, srv, dq, wire.Newest())
 }
 
 // sharedPlan runs cases of 3.16.6 on somebody's server.
@@ -269,10 +267,17 @@ func newTestRunner(t *testing.T, program program.Program, release wire.Release) 
 	// A server of its own, whatever DQ_REDIS says: each case empties it.
 	srv := redistest.Start(t, "process", "redis")
 	t.Cleanup(func() { require.NoError(t, program.Close()) })
-	runner, err := NewRunner(t.Context(), srv, "", program, release)
-	require.NoError(t, err)
+	runner := connected(t, srv, program, release)
 	t.Cleanup(func() { require.NoError(t, runner.Close()) })
 	return runner
+}
+
+// connected is a Runner with a server and a program that its Close leaves running.
+func connected(t *testing.T, srv *redis.Server, program program.Program, release wire.Release) *Runner {
+	t.Helper()
+	r := &Runner{Plan: &Plan{Level: Wire}, server: srv, program: program, hello: program.Introduction(), release: release}
+	require.NoError(t, r.connect(t.Context()))
+	return r
 }
 
 // loaded are the cases and the recordings, read once: no test changes them.

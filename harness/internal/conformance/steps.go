@@ -201,9 +201,9 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	owner := r.program
 	switch {
 	case o.By == "beside":
-		owner = r.Beside
-	case o.By == "new" && r.Restart != nil:
-		fresh, err := r.Restart(ctx)
+		owner = r.beside
+	case o.By == "new":
+		fresh, err := r.start(ctx)
 		if err != nil {
 			return r.fail(err)
 		}
@@ -357,8 +357,8 @@ func (r *caseRun) between(ctx context.Context, command []string) (after func() e
 func (r *caseRun) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience())
 	defer cancel()
-	if r.Beside != nil {
-		if a := r.ask(ctx, r.Beside, "close", map[string]any{}); a.err != nil {
+	if r.beside != nil {
+		if a := r.ask(ctx, r.beside, "close", map[string]any{}); a.err != nil {
 			return &faultError{fmt.Errorf("closing the clients of the driver beside: %w", a.err)}
 		}
 	}
@@ -395,7 +395,7 @@ func (r *caseRun) redis(ctx context.Context, command []string) error {
 
 // seed writes members as an offer script does, but all at once and unannounced.
 func (r *caseRun) seed(ctx context.Context, s *Seed) error {
-	layout := r.Release.Layout()
+	layout := r.release.Layout()
 	if s.Foreign {
 		layout = layout.Other()
 	}
