@@ -94,9 +94,11 @@ func Shell(word string) string {
 // Width is the width of a report, in columns.
 const Width = 80
 
-// Wrap writes words after a head, in lines of Width columns indented like the first words. It cuts no word and keeps repeated spaces.
-func Wrap(b *strings.Builder, head, words string) {
-	WrapAt(b, Width, utf8.RuneCountInString(head), head, words)
+// Wrap returns words after a head, inert, in lines of Width columns indented like the first words. It cuts no word and keeps repeated spaces.
+func Wrap(head, words string) string {
+	var b strings.Builder
+	WrapAt(&b, Width, utf8.RuneCountInString(head), head, Inert(words))
+	return b.String()
 }
 
 // WrapAt is Wrap in lines of width columns, indented by indent columns from the second on.

@@ -117,14 +117,10 @@ func TestWrap(t *testing.T) {
 		"letters, not bytes": {"", strings.Repeat("é", 40) + " " + strings.Repeat("é", 39), strings.Repeat("é", 40) + " " + strings.Repeat("é", 39) + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var b strings.Builder
-			Wrap(&b, c.head, c.words)
-			require.Equal(t, c.want, b.String())
+			require.Equal(t, c.want, Wrap(c.head, c.words))
 		})
 	}
-	var b strings.Builder
-	Wrap(&b, "  head ", strings.Repeat("word ", 100))
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(Wrap("  head ", strings.Repeat("word ", 100))) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), Width)
 	}
 }

@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
@@ -13,70 +15,47 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Text returns the report for people, in 80 columns: the statements, failures by cause with the first case of each in
-// full, the cases without a verdict, those that failed as expected, and the numbers.
-func (r *Report) Text() string {
+// reportText has the forms of a report and of a case, in 80 columns.
+//
+//go:embed report.txt
+var reportText string
+
+var reportTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+	"wrap": text.Wrap, "cases": func(n int) string { return text.Plural(int64(n), "case") }, "upper": strings.ToUpper,
+	"counted": counted, "ids": idsOf, "shows": Result.shows, "place": func(r Result) string { return r.of.Place },
+	"laidOut": laidOut.MatchString, "isFile": documentFile.MatchString,
+	"lines": func(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") },
+	"under": func(indent string, r Result) map[string]any { return map[string]any{"Indent": indent, "Case": r} },
+}).Parse(reportText))
+
+// written is a form filled in, for a terminal.
+func written(form string, data any) string {
 	var b strings.Builder
-	if verdicts := r.Verdicts(); len(verdicts) > 0 {
-		text.Wrap(&b, "", fmt.Sprintf("Statements of %s for Redisson %s, at the level %s:", spec.Dir, r.Release, r.Level))
-		b.WriteString("  " + strings.Join(counted(verdicts), "\n  ") + "\n")
-		for _, v := range verdicts {
-			if v.Verdict == Broken {
-				text.Wrap(&b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, text.Inert(v.By)))
-			}
-		}
-		b.WriteString("\n")
+	if err := reportTemplate.ExecuteTemplate(&b, form, data); err != nil {
+		panic(err) // the form is part of the program
 	}
-	for _, cause := range r.Causes {
-		text.Wrap(&b, "", text.Plural(int64(cause.Cases), "case")+": "+text.Inert(cause.Cause))
-		alike := r.alike(cause)
-		alike[0].write(&b, "  ")
-		if others := idsOf(alike[1:]); others != "" {
-			text.Wrap(&b, "  and also  ", others)
-		}
-		b.WriteString("\n")
-	}
-	byReason := map[string][]Result{}
-	for _, c := range r.Cases {
-		switch c.Status {
-		case Error:
-			b.WriteString(c.Text() + "\n")
-		case FailedAsExpected:
-			reason, _, _ := strings.Cut(text.Inert(c.Detail), "\n")
-			if c.baseline != "" && reason != seenPrefix+c.Cause {
-				reason += "; this run: " + text.Inert(c.Cause)
-			}
-			reason = strings.TrimPrefix(reason, seenPrefix)
-			byReason[reason] = append(byReason[reason], c)
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		text.Wrap(&b, "", "Failed as expected: "+reason)
-		text.Wrap(&b, "  ", idsOf(byReason[reason]))
-		b.WriteString("\n")
-	}
-	if r.Stopped != "" {
-		text.Wrap(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --verbose runs all.", r.Stopped, r.Total-len(r.Cases)))
-		b.WriteString("\n")
-	}
-	head := fmt.Sprintf("%s as Redisson %s on %s", r.Driver, r.Release, r.Server)
-	if r.Subject != "" {
-		head = fmt.Sprintf("the server %s, by %s as Redisson %s", r.Server, r.Driver, r.Release)
-	}
-	if r.Level != Wire {
-		head += fmt.Sprintf(", at the level %q", r.Level)
-	}
-	if r.As != "" {
-		head += ", " + r.As
-	}
-	text.Wrap(&b, "", head)
-	fmt.Fprintln(&b, r.Counts)
-	text.Wrap(&b, "", r.Judges())
 	return text.Inert(b.String())
 }
 
-// alike are the cases that failed for a cause, the first one first.
-func (r *Report) alike(cause Cause) []Result {
+// Text returns the report for people: the statements, failures by cause with the first case of each in full, the cases without a
+// verdict, those that failed as expected, and the numbers.
+func (r *Report) Text() string {
+	expected := map[string][]Result{} // by reason
+	for _, c := range r.Cases {
+		if c.Status == FailedAsExpected {
+			reason, _, _ := strings.Cut(c.Detail, "\n")
+			if c.baseline != "" && reason != seenPrefix+c.Cause {
+				reason += "; this run: " + c.Cause
+			}
+			reason = strings.TrimPrefix(reason, seenPrefix)
+			expected[reason] = append(expected[reason], c)
+		}
+	}
+	return written("report", map[string]any{"Report": r, "Verdicts": r.Verdicts(), "Expected": expected, "Dir": spec.Dir, "Left": r.Total - len(r.Cases)})
+}
+
+// Alike are the cases that failed for a cause, the first one first.
+func (r *Report) Alike(cause Cause) []Result {
 	first := r.Cases[slices.IndexFunc(r.Cases, func(c Result) bool { return c.ID == cause.First })]
 	return slices.DeleteFunc(slices.Clone(r.Cases), func(c Result) bool { return c.Status != Fail || c.kind() != first.kind() })
 }
@@ -136,43 +115,8 @@ func (r Result) Line() string {
 // laidOut are the lines of a window of two recordings.
 var laidOut = regexp.MustCompile(`^(?: |>>> )`)
 
-// Text returns one result for people, in 80 columns.
-func (r Result) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", strings.ToUpper(string(r.Status)))
-	r.write(&b, "")
-	return b.String()
-}
-
-func (r Result) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.of.Place)
-	text.Wrap(b, indent+"  required  ", r.Requirement)
-	if !documentFile.MatchString(r.Source) {
-		text.Wrap(b, indent+"  source    ", r.Source)
-	}
-	for i, s := range r.shows() {
-		head := indent + "            "
-		if i == 0 {
-			head = indent + "  spec      "
-		}
-		text.Wrap(b, head, s.ID+": "+s.Text)
-		text.Wrap(b, indent+"            ", s.Link)
-	}
-	first, rest, _ := strings.Cut(text.Inert(r.Detail), "\n")
-	text.Wrap(b, indent+"  seen      ", first)
-	for line := range strings.Lines(rest) {
-		line = strings.TrimRight(line, "\n")
-		if laidOut.MatchString(line) {
-			fmt.Fprintln(b, line)
-			continue
-		}
-		text.Wrap(b, indent+"            ", line) // a sentence more
-	}
-	if r.Command != "" {
-		// Not wrapped, so that it can be copied.
-		fmt.Fprintf(b, "%s  alone     %s\n", indent, r.Command)
-	}
-}
+// Text returns one result for people.
+func (r Result) Text() string { return written("result", r) }
 
 // documentFile is a source that only names a file.
 var documentFile = regexp.MustCompile(`^\d+_[0-9a-f]+\.txt$`)

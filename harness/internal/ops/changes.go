@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
@@ -74,6 +75,13 @@ const (
 //
 //go:embed changes.txt
 var factsText string
+
+//go:embed changes.tmpl
+var changesText string
+
+var changesTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+	"wrap": text.Wrap, "ids": spec.IDs, "variant": variant, "add": func(a, b int) int { return a + b },
+}).Parse(changesText))
 
 var labelled = regexp.MustCompile(`(?m)^(back|cases|meets): (.*)$`)
 
@@ -263,31 +271,14 @@ func (f Fact) statementsOn(from, to wire.Release) []spec.Statement {
 // Text returns the changes for people, in 80 columns.
 func (c *Changes) Text() string {
 	var b strings.Builder
-	text.Wrap(&b, "", c.verdict())
-	if len(c.Facts) > 0 {
-		b.WriteString("\nFor a queue that is running\n")
-	}
-	for _, f := range c.Facts {
-		text.Wrap(&b, "  ", fmt.Sprintf("%s: %s → %s (%s)", f.What, f.From, f.To, f.Came))
-		text.Wrap(&b, "    ", f.Means)
-		if len(f.Statements) > 0 {
-			text.Wrap(&b, "    ", spec.IDs(f.Statements))
-		}
-	}
-	if len(c.Scripts) > 0 {
-		b.WriteString("\nScripts with another text\n")
-	}
-	for _, s := range c.Scripts {
-		fmt.Fprintf(&b, "  %-30s %-4s → %-4s %-7s %s\n", s.Name, variant(s.From), variant(s.To), s.Came, spec.IDs(s.Statements))
-	}
-	b.WriteString("\nSteps\n")
-	for i, step := range c.Steps {
-		text.Wrap(&b, fmt.Sprintf("  %d. ", i+1), step)
+	if err := changesTemplate.Execute(&b, c); err != nil {
+		panic(err) // the form is part of the program
 	}
 	return b.String()
 }
 
-func (c *Changes) verdict() string {
+// Verdict says if a queue that holds messages needs anything.
+func (c *Changes) Verdict() string {
 	var named []string
 	for _, f := range c.Facts {
 		switch {
