@@ -48,19 +48,14 @@ type Analysis struct {
 	conns                           map[string]*conn
 	hosts                           map[string]*host
 	clients                         map[client]*Group
-	keys                            map[dbKey]keyRef
+	keys                            map[trace.Key]keyRef
 	queues                          []*queue
 	listeners                       map[string]*listeners // by channel
-	waiters                         map[dbKey][]*conn
+	waiters                         map[trace.Key][]*conn
 	leftOut                         bool
 	counts                          map[Kind]int64
 	kept                            int // anomalies
 	stories                         []*Story
-}
-
-type dbKey struct {
-	db   int
-	name string
 }
 
 type role uint8
@@ -134,14 +129,14 @@ func hash(s string) uint64 { return maphash.String(seed, s) }
 
 // New returns an Analysis that has seen nothing.
 func New() *Analysis {
-	a := &Analysis{clients: map[client]*Group{}, keys: map[dbKey]keyRef{}, hosts: map[string]*host{}, counts: map[Kind]int64{}}
+	a := &Analysis{clients: map[client]*Group{}, keys: map[trace.Key]keyRef{}, hosts: map[string]*host{}, counts: map[Kind]int64{}}
 	a.begin()
 	return a
 }
 
 // begin forgets live messages; counts stay.
 func (a *Analysis) begin() {
-	a.damaged, a.lines, a.conns, a.listeners, a.waiters = false, 0, map[string]*conn{}, map[string]*listeners{}, map[dbKey][]*conn{}
+	a.damaged, a.lines, a.conns, a.listeners, a.waiters = false, 0, map[string]*conn{}, map[string]*listeners{}, map[trace.Key][]*conn{}
 	for _, h := range a.hosts {
 		h.known = false
 	}
@@ -297,7 +292,7 @@ func (a *Analysis) inner(l trace.Line) {
 
 // queueOf finds the queue of a key, or makes one from the name of the key.
 func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
-	ref, ok := a.keys[dbKey{db, key}]
+	ref, ok := a.keys[trace.Key{DB: db, Name: key}]
 	if ok || !strings.HasPrefix(key, prefix) || len(key) > maxKeySize {
 		return ref, ok
 	}
@@ -312,23 +307,23 @@ func (a *Analysis) queueOf(db int, key string) (keyRef, bool) {
 	for key, r := range map[string]role{
 		n.Destination: destination, n.TimeoutSet: timeoutSet, n.Pending: pendingList, scripts.Quarantine(q.Name): quarantine, ops.AheadKey(q.Name): takenAhead,
 	} {
-		a.keys[dbKey{db, key}] = keyRef{q, r}
+		a.keys[trace.Key{DB: db, Name: key}] = keyRef{q, r}
 	}
-	ref, ok = a.keys[dbKey{db, key}]
+	ref, ok = a.keys[trace.Key{DB: db, Name: key}]
 	return ref, ok
 }
 
 // rename takes over the destination in a script. "{orders}" and "orders" have the same keys: they are one queue with two lists.
 func (a *Analysis) rename(q *queue, name string) {
-	key := dbKey{q.DB, name}
+	key := trace.Key{DB: q.DB, Name: name}
 	if _, known := a.keys[key]; !known && len(name) <= maxKeySize {
 		if name = strings.Clone(name); !q.named {
-			delete(a.keys, dbKey{q.DB, q.Name})
+			delete(a.keys, trace.Key{DB: q.DB, Name: q.Name})
 			q.Name = name
 		} else {
 			q.also = name
 		}
-		a.keys[dbKey{q.DB, name}] = keyRef{q, destination}
+		a.keys[trace.Key{DB: q.DB, Name: name}] = keyRef{q, destination}
 	}
 	q.named = true
 }

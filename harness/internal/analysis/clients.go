@@ -25,8 +25,8 @@ type conn struct {
 	host     *host
 	speaks   bool // it sent what belongs to delayed queues
 	channels []string
-	waits    dbKey // the first of the keys that it waits at; MONITOR does not show which client got an element
-	deadline int64 // of the wait, in µs; 0: no deadline
+	waits    trace.Key // the first of the keys that it waits at; MONITOR does not show which client got an element
+	deadline int64     // of the wait, in µs; 0: no deadline
 }
 
 func (a *Analysis) connOf(peer string) *conn {
@@ -36,7 +36,7 @@ func (a *Analysis) connOf(peer string) *conn {
 			for _, c := range a.conns {
 				a.note(c)
 			}
-			a.conns, a.waiters = map[string]*conn{}, map[dbKey][]*conn{}
+			a.conns, a.waiters = map[string]*conn{}, map[trace.Key][]*conn{}
 		}
 		peer = strings.Clone(peer[:min(len(peer), 256)])
 		c = &conn{host: a.hostOf(peer), Group: Group{Connections: 1, Peers: []string{peer}, client: client{by: anyRelease}}}
@@ -116,7 +116,7 @@ func (a *Analysis) block(c *conn, name string, l trace.Line) {
 	}
 	keys := affected(name, l)
 	for _, key := range keys {
-		ref, ok := a.keys[dbKey{l.DB, key}]
+		ref, ok := a.keys[trace.Key{DB: l.DB, Name: key}]
 		if ok && ref.role == destination && len(ref.queue.ready) > 0 {
 			ref.queue.take(c.host, l.Time)
 			return
@@ -125,7 +125,7 @@ func (a *Analysis) block(c *conn, name string, l trace.Line) {
 	if keys[0] == "" {
 		return
 	}
-	c.waits, c.deadline = dbKey{l.DB, strings.Clone(keys[0])}, 0
+	c.waits, c.deadline = trace.Key{DB: l.DB, Name: strings.Clone(keys[0])}, 0
 	if seconds > 0 {
 		c.deadline = l.Time + int64(min(seconds, 1e9)*1e6)
 	}
@@ -134,15 +134,15 @@ func (a *Analysis) block(c *conn, name string, l trace.Line) {
 
 // unblock says that a client waits no longer.
 func (a *Analysis) unblock(c *conn) {
-	if c.waits.name != "" {
+	if c.waits.Name != "" {
 		a.waiters[c.waits] = slices.DeleteFunc(a.waiters[c.waits], func(x *conn) bool { return x == c })
-		c.waits.name = ""
+		c.waits.Name = ""
 	}
 }
 
 // serve gives elements to the clients that wait for them, the first one first.
 func (a *Analysis) serve(q *queue, at int64) {
-	key := dbKey{q.DB, q.Name}
+	key := trace.Key{DB: q.DB, Name: q.Name}
 	for len(q.ready) > 0 && len(a.waiters[key]) > 0 {
 		first := a.waiters[key][0]
 		a.unblock(first)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -224,39 +225,21 @@ func (k ReplayKey) describe(name string) string {
 	return fmt.Sprintf("%s %s:%s", k.Type, Quoted(name), b)
 }
 
+var replayText = template.Must(template.New("").Funcs(template.FuncMap{"quoted": Quoted}).Parse(`{{.File}}: {{if .Identical -}}
+identical: {{.Commands}} commands, {{.Inner}} inner; keys {{range $i, $key := .Keys}}{{if $i}}, {{end -}}
+{{.Type}} {{quoted .Name}}{{with .Length}} ({{.}}){{end}}{{else}}none{{end -}}
+{{range .Channels}}; channel {{quoted .Name}} ({{.Subscribers}}){{end}}
+{{else}}different{{with .Divergence.Line}} at line {{.}}{{end}}: {{.Divergence.Reason}}
+{{end -}}
+{{range .Deviations}}  declared: {{.}}
+{{end -}}
+{{with .Divergence}}{{.Window}}{{end}}`))
+
 // Text returns the result for people: one line, the declared deviations below it, and the window of a divergence.
 func (r *ReplayResult) Text() string {
 	var b strings.Builder
-	if r.Identical {
-		fmt.Fprintf(&b, "%s: identical: %d commands, %d inner; %s\n", r.File, r.Commands, r.Inner, r.holds())
-	} else {
-		where := ""
-		if r.Divergence.Line > 0 {
-			where = fmt.Sprintf(" at line %d", r.Divergence.Line)
-		}
-		fmt.Fprintf(&b, "%s: different%s: %s\n", r.File, where, r.Divergence.Reason)
-	}
-	for _, d := range r.Deviations {
-		fmt.Fprintf(&b, "  declared: %s\n", d)
-	}
-	if r.Divergence != nil {
-		b.WriteString(r.Divergence.Window)
+	if err := replayText.Execute(&b, r); err != nil {
+		panic(err) // the form is part of the program
 	}
 	return b.String()
-}
-
-func (r *ReplayResult) holds() string {
-	var parts []string
-	for _, k := range r.Keys {
-		part := fmt.Sprintf("%s %s", k.Type, Quoted(k.Name))
-		if k.Length > 0 {
-			part += fmt.Sprintf(" (%d)", k.Length)
-		}
-		parts = append(parts, part)
-	}
-	text := "keys " + cmp.Or(strings.Join(parts, ", "), "none")
-	for _, c := range r.Channels {
-		text += fmt.Sprintf("; channel %s (%d)", Quoted(c.Name), c.Subscribers)
-	}
-	return text
 }
