@@ -35,11 +35,14 @@ type Analysis struct {
 	Where string                                // chooses the values whose stories are wanted; empty: no story
 	Match func(value []byte, shown string) bool // what ops.Match makes of it
 
+	Redact bool // shows no values
+
 	Rules func(*trace.Line) []trace.Breach // takes each line, and nil at the end of a log; returns what the lines before it broke
 
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
 	first, latest, now              int64 // µs
+	files                           []logFile
 	file, begunIn                   int32 // the file, and the one in which the call under way began
 	calls                           trace.Scanner
 	step                            step // under way

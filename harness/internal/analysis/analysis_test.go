@@ -139,7 +139,7 @@ func TestStory(t *testing.T) {
 	s.client("EVALSHA", guard.SHA1, "1", orders.TimeoutSet)
 	s.inner("rpush", "orders", `{"order":7}`, `{"order":8}`)
 	s.inner("zrem", held, a, b)
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	r.Where = ".order == 7"
 	r.Match, _ = ops.Match(r.Where)
 	require.NoError(t, r.Log(t.Context(), opened(strings.NewReader(s.out.String()))))
@@ -168,7 +168,7 @@ func readFiles(t *testing.T, content map[string]string, names ...string) (*analy
 	if len(paths) == 0 {
 		paths = []string{folder}
 	}
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	err := r.Files(t.Context(), paths)
 	return r.Document(), err
 }

@@ -79,7 +79,7 @@ type Event struct {
 	Line LineOf `json:"line"`
 }
 
-// Document ends the log and returns what all logs say.
+// Document ends the log and returns what all logs say, with the texts of lines that files still have.
 func (a *Analysis) Document() *Document {
 	a.End()
 	d := &Document{
@@ -113,6 +113,16 @@ func (a *Analysis) Document() *Document {
 		d.Redisson, d.Groups = by[redisson].span(), a.groups()
 	}
 	a.notices(d)
+	for _, anomaly := range d.Anomalies {
+		for i := range anomaly.Lines {
+			a.complete(&anomaly.Lines[i])
+		}
+	}
+	for _, story := range d.Stories {
+		for i := range story.Events {
+			a.complete(&story.Events[i].Line)
+		}
+	}
 	return d
 }
 
@@ -305,6 +315,9 @@ func (a *Analysis) story(q *queue, value []byte) *Story {
 	}
 	if !a.Match(value, shown) {
 		return nil
+	}
+	if a.Redact {
+		shown = ""
 	}
 	s := &Story{Queue: q.Name, Value: cut(shown, longestText), Events: []Event{}}
 	a.stories = append(a.stories, s)

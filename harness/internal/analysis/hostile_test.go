@@ -98,7 +98,7 @@ func FuzzAnalysis(f *testing.F) {
 	f.Add([]byte(s.out.String()))
 	f.Add([]byte("OK\r\n+1.000000 [0 unix:/a] \"ZADD\" \"redisson_delay_queue_timeout:{\" \"nan\" \"\"\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		r := &analysis.Reader{Analysis: analysis.New()}
+		r := analysis.New()
 		require.NoError(t, r.Log(t.Context(), opened(bytes.NewReader(log))))
 		d := r.Document()
 		require.LessOrEqual(t, d.Commands+d.Unparsed, int64(bytes.Count(log, []byte("\n"))+1))
@@ -206,7 +206,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 // A device that brings NUL bytes for ever is refused.
 func TestNoText(t *testing.T) {
 	t.Parallel()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.ErrorIs(t, r.Log(t.Context(), opened(repeat(strings.Repeat("\x00", 4096)))), trace.ErrNoText)
 }
 

@@ -44,7 +44,7 @@ func TestLiveUntilTheServerCloses(t *testing.T) {
 	conn, err := trace.Dial(ctx, "redis://"+listener.Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.ErrorIs(t, r.Live(ctx, conn), trace.ErrClosed)
 	d := r.Document()
 	require.EqualValues(t, 4, d.Commands)
@@ -99,7 +99,7 @@ func watched(t *testing.T) (context.Context, *redis.Server, goredis.UniversalCli
 func until(ctx context.Context, t *testing.T, conn *trace.Conn, rdb goredis.UniversalClient) *analysis.Document {
 	t.Helper()
 	require.NoError(t, rdb.Echo(ctx, "the end").Err())
-	for r := (&analysis.Reader{Analysis: analysis.New()}); ; {
+	for r := analysis.New(); ; {
 		l, err := conn.Read(ctx)
 		require.NoError(t, err)
 		if l.Args[len(l.Args)-1] == "the end" {

@@ -23,7 +23,7 @@ func TestNamedPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.ErrorIs(t, r.Files(ctx, []string{pipe}), context.DeadlineExceeded)
 }
 
@@ -35,7 +35,7 @@ func TestNamedPipeWithAnomalies(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(pipe, log, 0o600) }()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.NoError(t, r.Files(t.Context(), []string{pipe}))
 	require.NoError(t, <-wrote)
 	require.Eventually(t, func() bool { return len(r.Document().Anomalies) > 0 }, 20*time.Second, time.Millisecond, "it waits for another writer")

@@ -18,15 +18,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 )
 
-// Reader takes in logs.
-type Reader struct {
-	*Analysis
-	Redact bool // shows no values
-	files  []logFile
-}
-
 // Log takes in a log until it ends or ctx does. A goroutine opens it, which waits while a pipe has no writer, and reads and parses it.
-func (r *Reader) Log(ctx context.Context, open func() (io.ReadCloser, error)) error {
+func (a *Analysis) Log(ctx context.Context, open func() (io.ReadCloser, error)) error {
 	batches, failed := make(chan []trace.Line), error(nil)
 	go func() {
 		defer close(batches)
@@ -60,7 +53,7 @@ func (r *Reader) Log(ctx context.Context, open func() (io.ReadCloser, error)) er
 				return failed
 			}
 			for _, l := range batch {
-				r.Line(l)
+				a.Line(l)
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -82,13 +75,13 @@ type logFile struct {
 
 // Files takes in logs, or for a folder the *.monitor files below it, in the order of their first lines. A file that begins
 // after the one before it has ended is its continuation, as of a log that was rotated; one that begins earlier is another log.
-func (r *Reader) Files(ctx context.Context, paths []string) error {
+func (a *Analysis) Files(ctx context.Context, paths []string) error {
 	var files []logFile
 	for _, path := range paths {
 		before := len(files)
 		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 			if err == nil && (file == path && !entry.IsDir() || entry.Type().IsRegular() && strings.HasSuffix(file, ".monitor")) {
-				files = append(files, r.look(file))
+				files = append(files, a.look(file))
 			}
 			return err
 		})
@@ -99,14 +92,14 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 			return fmt.Errorf("the log cannot be read: %w", err)
 		}
 	}
-	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(a.begins, b.begins) })
+	slices.SortStableFunc(files, func(x, y logFile) int { return cmp.Compare(x.begins, y.begins) })
 	for i, f := range files {
-		r.files = append(r.files, f)
-		if f.begins < r.latest {
-			r.End()
+		a.files = append(a.files, f)
+		if f.begins < a.latest {
+			a.End()
 		}
-		r.file = int32(i)
-		if err := r.Log(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }); err != nil {
+		a.file = int32(i)
+		if err := a.Log(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }); err != nil {
 			return fmt.Errorf("reading %s: %w", f.path, err)
 		}
 	}
@@ -114,7 +107,7 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 }
 
 // look reads the beginning of a file, of which 1 MB has to hold a line. A pipe can be opened and read only once.
-func (r *Reader) look(path string) logFile {
+func (a *Analysis) look(path string) logFile {
 	file := logFile{path: path, begins: math.MaxInt64}
 	info, err := os.Stat(path)
 	if file.regular = err == nil && info.Mode().IsRegular(); !file.regular {
@@ -130,37 +123,19 @@ func (r *Reader) look(path string) logFile {
 	return file
 }
 
-// Document returns the document of the logs, with the texts of lines that files still have.
-func (r *Reader) Document() *Document {
-	d := r.Analysis.Document()
-	for _, anomaly := range d.Anomalies {
-		for i := range anomaly.Lines {
-			r.complete(&anomaly.Lines[i])
-		}
-	}
-	for _, story := range d.Stories {
-		if r.Redact {
-			story.Value = ""
-		}
-		for i := range story.Events {
-			r.complete(&story.Events[i].Line)
-		}
-	}
-	return d
-}
-
-func (r *Reader) complete(line *LineOf) {
-	if r.Redact {
+// complete reads the text of a line that a file still has.
+func (a *Analysis) complete(line *LineOf) {
+	if a.Redact {
 		line.Text = ""
 	}
-	if len(r.files) == 0 {
+	if len(a.files) == 0 {
 		return
 	}
-	file := r.files[line.at.file]
-	if len(r.files) > 1 {
+	file := a.files[line.at.file]
+	if len(a.files) > 1 {
 		line.File = file.path
 	}
-	if line.Text != "" || r.Redact || !file.regular {
+	if line.Text != "" || a.Redact || !file.regular {
 		return // opening a pipe again would wait for another writer, and take what that writes
 	}
 	if f, err := os.Open(file.path); err == nil {
@@ -173,19 +148,19 @@ func (r *Reader) complete(line *LineOf) {
 }
 
 // Live takes in the commands of a server until ctx ends. It numbers the lines.
-func (r *Reader) Live(ctx context.Context, from *trace.Conn) error {
+func (a *Analysis) Live(ctx context.Context, from *trace.Conn) error {
 	latest := time.Now()
 	for n := 1; ; n++ {
 		l, err := from.Read(ctx)
 		if err != nil {
-			r.now += time.Since(latest).Microseconds() // a quiet server has a clock too
-			r.End()
+			a.now += time.Since(latest).Microseconds() // a quiet server has a clock too
+			a.End()
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // the time is over
 			}
 			return err
 		}
 		latest, l.Number = time.Now(), n
-		r.Line(l)
+		a.Line(l)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // analyse takes in logs.
 func analyse(t *testing.T, logs ...[]byte) *analysis.Document {
 	t.Helper()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	for _, log := range logs {
 		require.NoError(t, r.Log(t.Context(), opened(bytes.NewReader(log))))
 		r.End()
@@ -108,7 +108,7 @@ func TestDocument004(t *testing.T) {
 // Two real releases of either side of 3.21.1 on one queue: who they are, and what became
 // of the messages.
 func TestRollingDeployment(t *testing.T) {
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.NoError(t, r.Files(t.Context(), []string{"testdata/rolling-deployment.monitor"}))
 	d := r.Document()
 
@@ -235,7 +235,7 @@ func (s *story) read(t *testing.T) *analysis.Document {
 
 func readLog(t *testing.T, in io.Reader) *analysis.Document {
 	t.Helper()
-	r := &analysis.Reader{Analysis: analysis.New()}
+	r := analysis.New()
 	require.NoError(t, r.Log(t.Context(), opened(in)))
 	return r.Document()
 }

@@ -25,7 +25,7 @@ func newAnalyze() *call {
 	var listens bool // to the server at --redis; DQ_REDIS does not start MONITOR, which is a load on the server
 	var length time.Duration
 	var rules string // of the release that a log is held against
-	reader := &analysis.Reader{Analysis: analysis.New()}
+	reader := analysis.New()
 	c := newCall("analyze", func(cmd *cobra.Command, args []string) error {
 		if listens = cmd.Flags().Changed("redis") || cmd.Flags().Changed("for"); !listens {
 			cmd.Flag("redis").Annotations, cmd.PreRunE = nil, nil // DQ_REDIS and its password do not matter
@@ -85,7 +85,7 @@ func newAnalyze() *call {
 }
 
 // analyzed prints the document, also of what was read before an error, and judges it.
-func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error {
+func (c *call) analyzed(reader *analysis.Analysis, err error, listened bool) error {
 	d := reader.Document()
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted after %d commands", d.Commands)
@@ -114,7 +114,7 @@ func (c *call) analyzed(reader *analysis.Reader, err error, listened bool) error
 	return nil
 }
 
-func (c *call) listenTo(reader *analysis.Reader, length time.Duration) error {
+func (c *call) listenTo(reader *analysis.Analysis, length time.Duration) error {
 	ctx := c.Context()
 	if _, err := redis.Start(ctx, c.redis, nil); err != nil && !strings.Contains(err.Error(), "NOPERM") { // the right to MONITOR is enough
 		return err
