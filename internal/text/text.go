@@ -96,30 +96,27 @@ const Width = 80
 
 // Wrap returns words after a head, inert, in lines of Width columns indented like the first words. It cuts no word and keeps repeated spaces.
 func Wrap(head, words string) string {
-	var b strings.Builder
-	WrapAt(&b, Width, utf8.RuneCountInString(head), head, Inert(words))
-	return b.String()
+	return WrapAt(Width, utf8.RuneCountInString(head), head, Inert(words))
 }
 
-// WrapAt is Wrap in lines of width columns, indented by indent columns from the second on.
-func WrapAt(b *strings.Builder, width, indent int, head, words string) {
-	b.WriteString(head)
-	at := utf8.RuneCountInString(head)
+// WrapAt is Wrap of inert words in lines of width columns, indented by indent columns from the second on.
+func WrapAt(width, indent int, head, words string) (wrapped string) {
+	wrapped, at := head, utf8.RuneCountInString(head)
 	for i, word := range strings.Split(strings.ReplaceAll(strings.TrimSpace(words), "\n", " "), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
 		case at+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
+			wrapped += "\n" + strings.Repeat(" ", indent)
 			at = indent
 		default:
-			b.WriteString(" ")
+			wrapped += " "
 			at++
 		}
-		b.WriteString(word)
+		wrapped += word
 		at += n
 	}
-	b.WriteString("\n")
+	return wrapped + "\n"
 }
 
 // Count shows a number with its thousands apart.

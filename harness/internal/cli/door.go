@@ -132,9 +132,7 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 
 // columns puts a text behind its head, with each further line below the first.
 func columns(head, words string) string {
-	var out strings.Builder
-	text.WrapAt(&out, helpWidth, len(head), head, strings.Join(strings.Fields(words), " "))
-	return out.String()
+	return text.WrapAt(helpWidth, len(head), head, strings.Join(strings.Fields(words), " "))
 }
 
 // envName returns the environment twin of a flag: payload-size → DQ_PAYLOAD_SIZE.

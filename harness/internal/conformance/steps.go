@@ -199,10 +199,10 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	client := cmp.Or(o.Client, mainHandle)
 	_, again := r.clients[client]
 	owner := r.program
-	switch {
-	case o.By == "beside":
+	switch o.By {
+	case "beside":
 		owner = r.beside
-	case o.By == "new":
+	case "new":
 		fresh, err := r.start(ctx)
 		if err != nil {
 			return r.fail(err)

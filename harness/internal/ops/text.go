@@ -88,13 +88,12 @@ func (q *Queue) line(now time.Time) string {
 
 // text is a finding, and its command in a line of its own.
 func (f Finding) text(of string) string {
-	var b strings.Builder
-	lead := fmt.Sprintf("  %-7s", f.State)
-	text.WrapAt(&b, 100, len(lead)+1, lead+" ", strings.TrimSpace(of+" "+f.Kind)+": "+f.Why)
+	lead := fmt.Sprintf("  %-7s ", f.State)
+	s := text.WrapAt(100, len(lead), lead, strings.TrimSpace(of+" "+f.Kind)+": "+f.Why)
 	if f.Next != "" {
-		fmt.Fprintf(&b, "  next    %s\n", f.Next)
+		s += fmt.Sprintf("  next    %s\n", f.Next)
 	}
-	return b.String()
+	return s
 }
 
 // line is a message in a line, without its part.

@@ -121,7 +121,7 @@ func (t Table) Text(out *strings.Builder) {
 			continue
 		}
 		if runes := []rune(line); lead > 0 && len(runes) > width {
-			text.WrapAt(out, width, lead, string(runes[:lead]), strings.Join(strings.Fields(string(runes[lead:])), " "))
+			out.WriteString(text.WrapAt(width, lead, string(runes[:lead]), strings.Join(strings.Fields(string(runes[lead:])), " ")))
 			continue
 		}
 		out.WriteString(line + "\n")

@@ -52,7 +52,7 @@ func (p Page) tables() []Table {
 
 // wrap writes words in lines of at most width columns, further lines indented.
 func wrap(out *strings.Builder, words string) {
-	text.WrapAt(out, width, 2, "", strings.Join(strings.Fields(words), " "))
+	out.WriteString(text.WrapAt(width, 2, "", strings.Join(strings.Fields(words), " ")))
 }
 
 // Markdown writes the page for a pull request, the verdict first.
