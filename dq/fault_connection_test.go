@@ -254,7 +254,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 		return s.Nodes(), func() *redis.Node { return master(t, s) }, rdb
 	}
 	cluster := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
-		c := redistest.Cluster(t, 3, 3)
+		c := redistest.Cluster(t, 3, 1)
 		rdb := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
 		return c.Nodes(), func() *redis.Node { return ownerOf(t, c, "orders") }, rdb
 	}

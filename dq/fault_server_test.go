@@ -335,7 +335,7 @@ func sentinelFails(end func(*redis.Node) error, dialer bool) func(*testing.T) (g
 
 func clusterFails(end func(*redis.Node) error) func(*testing.T) (goredis.UniversalClient, func()) {
 	return func(t *testing.T) (goredis.UniversalClient, func()) {
-		c := redistest.Cluster(t, 3, 3)
+		c := redistest.Cluster(t, 3, 1)
 		return clusterClient(t, c), func() {
 			old := ownerOf(t, c, "orders")
 			require.NoError(t, end(old))
