@@ -254,7 +254,7 @@ func (l *ledger) read(out io.Reader, held map[string]string) {
 // script, stands still and is killed. DQ_THOROUGH offers 20,000, and -soak as many as fit.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	messages, faults := 2000, 7
+	messages, faults := 700, 7
 	if redistest.Thorough() {
 		messages, faults = 20_000, 35
 	}
