@@ -160,19 +160,17 @@ func eval[T any](b *browser, expression string) T {
 	return value
 }
 
-// fits requires that the page fits windows of 1280 and 400 px, light and dark, that no text covers another, and that light and
-// dark differ in colours.
+// fits requires that the page fits windows of 400 px in light and of 1280 px in dark, that no text covers another, and that the
+// backgrounds differ.
 func (b *browser) fits() {
 	b.t.Helper()
 	backgrounds := map[string]bool{}
-	for _, theme := range []string{"light", "dark"} {
+	for theme, width := range map[string]int64{"light": 400, "dark": 1280} {
 		_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
 		})
 		require.NoError(b.t, err)
-		for _, width := range []int64{400, 1280} {
-			b.fitsAt(width)
-		}
+		b.fitsAt(width)
 		backgrounds[eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 	}
 	require.Len(b.t, backgrounds, 2)
@@ -191,7 +189,7 @@ func (b *browser) await(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.Context, time.Minute)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression))
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond)))
 	require.NoError(b.t, err, expression)
 }
 
