@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 func killPlan() plan.Plan {
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup = false, 500*time.Millisecond
-	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 1000, 2*time.Second
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 400, 2*time.Second
 	p.Delay = plan.Delay{Spans: []plan.Span{{Min: 980 * time.Millisecond, Max: 980 * time.Millisecond}}, Together: true}
 	p.DrainTimeout = 3 * time.Second // time for the next process to take over on a busy machine
 	p.Fleet = []plan.Member{
@@ -142,7 +142,7 @@ func TestAProgramSaysWhatItHolds(t *testing.T) {
 	onRedis(t, &o)
 	r, err := load.Run(t.Context(), o)
 	require.NoError(t, err)
-	require.Equal(t, run.Counts{Offered: 2000, Pending: 2000, NotDue: 2000}, r.Counts, r.Notes)
+	require.Equal(t, run.Counts{Offered: 800, Pending: 800, NotDue: 800}, r.Counts, r.Notes)
 }
 
 // A member that is never killed, for the run is over before, ends as others do.

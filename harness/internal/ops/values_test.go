@@ -285,7 +285,7 @@ func TestJavaEndsWithUs(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "work")
 	require.NoError(t, os.Mkdir(folder, 0o700))
-	cmd := exec.CommandContext(t.Context(), "java", "java/JavaValues.java", folder)
+	cmd := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "java/JavaValues.java", folder)
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
