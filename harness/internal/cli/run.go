@@ -20,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
@@ -42,11 +43,11 @@ type runCall struct {
 	cases []series.Case
 	door  *load.Door // nil without --agents
 
-	suite       *series.Suite
+	standings   report.Cases
+	neverRan    []string  // of the standings
 	page        *web.Live // nil without --listen
 	done        []*run.Document
 	comparisons []*compare.Comparison
-	several     bool // a case had more than one run
 }
 
 func newRun() *call {
@@ -273,7 +274,7 @@ func (r *runCall) run() (err error) {
 	}
 	var unwritten []error
 	r.options.Unwritten = func(err error) { unwritten = append(unwritten, err) }
-	r.suite = series.NewSuite(r.cases)
+	r.standings = series.Standings(r.cases)
 	ctx, closePage, err := r.serve(ctx)
 	if err != nil {
 		return err
@@ -285,7 +286,7 @@ func (r *runCall) run() (err error) {
 	if err := r.end(); err != nil {
 		return err
 	}
-	if page := r.suite.Page(); page != nil {
+	if page := r.lastPage(); page != nil {
 		unwritten = append(unwritten, r.report(*page))
 	}
 	if err := errors.Join(unwritten...); err != nil {

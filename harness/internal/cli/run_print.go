@@ -29,31 +29,43 @@ type seriesDocument struct {
 // all does the cases one after the other, and writes the page of them all. An interrupt ends them after the
 // one under way, and is an error if nothing ran.
 func (r *runCall) all(ctx context.Context) (err error) {
+	standing := new(report.Case)
 	defer func() {
-		r.suite.Over(err)
+		if err != nil && len(standing.Sets) == 0 {
+			standing.Failure = err.Error()
+		}
+		for i := range r.standings.All {
+			if c := &r.standings.All[i]; len(c.Sets) == 0 && c.Failure == "" {
+				c.Standing = report.NeverRan
+				r.neverRan = append(r.neverRan, c.Name)
+			}
+		}
 		r.show()
-		if all := r.suite.Page(); all != nil && r.suite.Cases() != nil {
+		if all := r.lastPage(); all != nil && len(r.cases) > 1 {
 			if unwritten := all.Save(filepath.Join(r.options.Out, report.File)); unwritten != nil {
 				r.options.Load.Notice("warning: " + unwritten.Error())
 			}
 		}
 	}()
-	for _, c := range r.cases {
+	for i, c := range r.cases {
+		standing = &r.standings.All[i]
+		standing.Standing = report.Running
 		if len(r.cases) > 1 {
 			r.notice("\n%s", c.Plan.Name)
+			r.options.Load.About.Turn = fmt.Sprintf("%s %d of %d: %s", r.standings.Kind, i+1, len(r.cases), standing.Name)
 		}
-		r.options.Load.About.Turn = r.suite.Begin()
 		r.show()
 		names := series.Names(c.Sides)
 		result, err := series.Do(ctx, r.options, c, r.repeat, func(turn series.Turn, d *run.Document) {
-			r.done = append(r.done, d)
-			r.notice("%s run %d: %s", names[turn.Side], turn.N, d.Verdict.Text)
+			if r.done = append(r.done, d); r.several() {
+				r.notice("%s run %d: %s", names[turn.Side], turn.N, d.Verdict.Text)
+			}
 		})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(r.done) > 0 {
 			return nil // in a case of which nothing ran, after others
 		}
 		if err == nil {
-			r.suite.Ended(result)
+			standing.Result = *result
 			err = r.print(result)
 		}
 		if lacks := new(driver.CapabilityError); errors.As(err, &lacks) {
@@ -66,28 +78,24 @@ func (r *runCall) all(ctx context.Context) (err error) {
 	return nil
 }
 
+// several reports whether a case has more than one run. All cases have as many sides.
+func (r *runCall) several() bool { return len(r.cases[0].Sides)*r.repeat > 1 }
+
 // print prints a case for people: its comparison, or each of its runs.
-func (r *runCall) print(result *series.Result) error {
-	single := result.Single
-	if single != nil {
-		r.done = append(r.done, single)
-	}
-	r.several = r.several || single == nil
+func (r *runCall) print(result *report.Result) error {
 	r.comparisons = append(r.comparisons, result.Comparisons...)
 	switch {
 	case r.json:
 		return nil
 	case len(result.Comparisons) > 0:
-		return report.OfSets(result.Result).Text(r.OutOrStdout())
+		return report.OfSets(*result).Text(r.OutOrStdout())
 	}
-	for _, set := range result.Sets {
-		for _, d := range set.Runs {
-			if err := report.OfRun(d).Text(r.OutOrStdout()); err != nil {
-				return err
-			}
-			if single == nil || len(r.cases) > 1 {
-				fmt.Fprintln(r.OutOrStdout())
-			}
+	for _, d := range compare.All(result.Sets) {
+		if err := report.OfRun(d).Text(r.OutOrStdout()); err != nil {
+			return err
+		}
+		if r.several() || len(r.cases) > 1 {
+			fmt.Fprintln(r.OutOrStdout())
 		}
 	}
 	return nil
@@ -95,18 +103,18 @@ func (r *runCall) print(result *series.Result) error {
 
 // end prints the summary of all cases, or the document: the run file of a single run, or a list.
 func (r *runCall) end() error {
-	switch cases := r.suite.Cases(); {
-	case !r.json && cases != nil:
-		fmt.Fprintln(r.OutOrStdout(), cases.Text())
+	switch several := len(r.cases) > 1; {
+	case !r.json && several:
+		fmt.Fprintln(r.OutOrStdout(), r.standings.Text())
 		fallthrough
 	case !r.json:
 		return nil
-	case cases == nil && len(r.done) == 1 && !r.several:
+	case !several && !r.several():
 		data, err := r.done[0].Encode()
 		fmt.Fprint(r.OutOrStdout(), string(data))
 		return err
 	}
-	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan})
+	return printJSON(r.OutOrStdout(), seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.neverRan})
 }
 
 // verdict is a failure if any run failed. Else it lists the variants that an interrupt left out.
@@ -117,16 +125,28 @@ func (r *runCall) verdict() error {
 			texts = append(texts, d.Verdict.Text)
 		}
 	}
-	cases, all := r.suite.Cases(), strings.Join(texts, "\n")
-	switch {
-	case cases != nil && cases.Failed():
-		return failed(true, "%s", cases.Text())
-	case cases != nil && len(r.suite.NeverRan) > 0:
-		r.notice("%s", cases.Text())
+	all := strings.Join(texts, "\n")
+	switch several := len(r.cases) > 1; {
+	case several && r.standings.Failed():
+		return failed(true, "%s", r.standings.Text())
+	case several && len(r.neverRan) > 0:
+		r.notice("%s", r.standings.Text())
 	case len(texts) > 1:
 		all = fmt.Sprintf("%d of %d runs failed: %s", len(texts), len(r.done), all)
 	}
 	return failed(texts != nil, "%s", all)
+}
+
+// lastPage is the page of all cases, or of the only one; nil without a run.
+func (r *runCall) lastPage() *report.Page {
+	p := report.OfCases(r.standings)
+	switch {
+	case !slices.ContainsFunc(r.standings.All, func(c report.Case) bool { return len(c.Sets) > 0 }):
+		return nil
+	case len(r.cases) == 1:
+		p = report.OfSets(r.standings.All[0].Result)
+	}
+	return &p
 }
 
 // serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's
@@ -144,7 +164,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	}
 	r.notice("page at %[1]s, metrics at %[1]smetrics", server.URL())
 	return ctx, func() error {
-		r.page.End(r.suite.Page())
+		r.page.End(r.lastPage())
 		stop()
 		err := server.Close()
 		r.door.Close()
@@ -152,10 +172,10 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	}, nil
 }
 
-// show shows how the cases stand.
+// show shows how several cases stand.
 func (r *runCall) show() {
-	if r.page != nil {
-		r.page.Cases(r.suite.Cases())
+	if r.page != nil && len(r.cases) > 1 {
+		r.page.Cases(&report.Cases{Kind: r.standings.Kind, All: slices.Clone(r.standings.All)})
 	}
 }
 

@@ -118,32 +118,28 @@ func rounds(sides, repeat, atOnce int) (all [][]Turn) {
 	return all
 }
 
-// Result is the outcome of a series on one case: each side, judged against the first.
-type Result struct {
-	report.Result
-	// Single is the only run of a case that was to be run once with one side, and nil for others.
-	Single *run.Document
-}
-
 // series is one under way.
 type series struct {
 	Options
 	Case
-	Result
+	report.Result
 	folders []string // of the sides
 	several bool     // runs were asked for, however many there are
 }
 
 // Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single
-// run into that itself, several into <side>/<n> and with a page of them all. told, which may be nil, gets each of several when
-// it is done.
+// run into that itself, several into <side>/<n> and with a page of them all, which judges each side against the first. told, which may
+// be nil, gets each run when it is done.
 //
 // When ctx ends, the run under way drains and is the last one: the result is of the runs that there are, and of the sides that
 // have one. It is an error if there is no such file.
-func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*report.Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
+	}
+	if told == nil {
+		told = func(Turn, *run.Document) {}
 	}
 	s := &series{Options: o, Case: c, several: len(c.Sides) > 1 || repeat > 1}
 	s.Verdicts = true
@@ -155,8 +151,9 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		s.folders[0] = o.Out
 		err := s.round(ctx, []Turn{{0, 1}})
 		if err == nil {
-			s.Single = s.made(Turn{0, 1})
-			s.Sets[0].Name = s.Single.Driver.String()
+			only := s.made(Turn{0, 1})
+			s.Sets[0].Name = only.Driver.String()
+			told(Turn{0, 1}, only)
 		}
 		return &s.Result, err
 	}
@@ -173,7 +170,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		}
 		s.Comparisons = append(s.Comparisons, compared)
 	}
-	if err := report.OfSets(s.Result.Result).Save(filepath.Join(o.Out, report.File)); err != nil {
+	if err := report.OfSets(s.Result).Save(filepath.Join(o.Out, report.File)); err != nil {
 		o.Load.Notice("warning: " + err.Error())
 	}
 	return &s.Result, nil
@@ -206,9 +203,7 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 			for _, turn := range turns {
 				only := s.made(turn)
 				part = part || only.Interrupted
-				if told != nil {
-					told(turn, only)
-				}
+				told(turn, only)
 			}
 		case i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled):
 			return err

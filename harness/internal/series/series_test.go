@@ -74,7 +74,6 @@ func TestSides(t *testing.T) {
 			require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, turns)
 			require.Len(t, result.Comparisons, 2)
 			require.Equal(t, []any{compare.Inconclusive, beside}, []any{result.Comparisons[1].Outcome, result.Comparisons[1].Paired})
-			require.Nil(t, result.Single)
 			require.FileExists(t, filepath.Join(out, "some", report.File))
 			blocks := map[string]bool{}
 			for i, folder := range []string{"memory", "memory-2", "memory-3"} {
@@ -143,7 +142,6 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 				require.Equal(t, compare.Inconclusive, c.Outcome)
 				require.NotEmpty(t, c.LeftOut, "the interrupted run")
 			}
-			require.Nil(t, result.Single)
 			require.FileExists(t, filepath.Join(out, report.File))
 		})
 	}
@@ -229,7 +227,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.False(t, sides[1][0].Valid())
 
 	var text strings.Builder
-	require.NoError(t, report.OfSets(result.Result).Text(&text))
+	require.NoError(t, report.OfSets(*result).Text(&text))
 	flat := strings.Join(strings.Fields(text.String()), " ")
 	require.Contains(t, flat, "BASE, left out "+names[0]+" (dq:4.7.0) on ")
 	require.Contains(t, flat, "Left out. run "+sides[1][0].RunID+" of dq:4.7.0 of ")
@@ -257,7 +255,7 @@ func TestARunWithAFault(t *testing.T) {
 	}}
 	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, nil)
 	require.NoError(t, err)
-	r := result.Single
+	r := result.Sets[0].Runs[0]
 	f := r.Faults
 	require.True(t, r.Server.Embedded)
 	require.GreaterOrEqual(t, f.UncertainCame, int64(2), "they were carried out")
