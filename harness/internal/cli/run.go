@@ -17,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -41,7 +40,6 @@ type runCall struct {
 	options                     series.Options
 
 	cases []series.Case
-	door  *load.Door // nil without --agents
 
 	standings   report.Cases
 	neverRan    []string  // of the standings
@@ -212,11 +210,8 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		if err != nil {
 			return &exitError{exitEnvironment, named("--token-file", err)}
 		}
-		r.door = load.NewDoor(token)
+		r.options.Load.Door, r.options.Load.Agents = load.NewDoor(token), r.agents
 		r.warnPlain()
-		r.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
-			return r.door.Wait(ctx, r.agents, driver, r.options.Load.Notice)
-		}
 	}
 	return series.CheckFaults(r.cases)
 }

@@ -157,7 +157,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
-	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), r.door)
+	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), r.options.Load.Door)
 	if err != nil {
 		stop()
 		return ctx, nil, err
@@ -167,7 +167,7 @@ func (r *runCall) serve(ctx context.Context) (context.Context, func() error, err
 		r.page.End(r.lastPage())
 		stop()
 		err := server.Close()
-		r.door.Close()
+		r.options.Load.Door.Close()
 		return err
 	}, nil
 }

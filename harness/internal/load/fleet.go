@@ -24,8 +24,8 @@ func (e *engine) prepare(ctx context.Context) error {
 	for i, m := range e.members {
 		name := m.driver.Identity().String()
 		switch {
-		case len(e.Agents) > 0:
-			m.link = e.Agents[i]
+		case e.Agents > 0:
+			m.link = e.agents[i]
 		case links[name] != nil && !m.Kill:
 			m.link, m.shared = links[name], true
 		default:

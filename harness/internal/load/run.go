@@ -51,8 +51,9 @@ type Options struct {
 	// Serve is the beginning of a command line that, with the name of an implementation such as "dq:4.7.0" at its end, serves
 	// the implementation as a program. Without it an implementation of this process is loaded in it, which is for tests.
 	Serve []string
-	// Agents are links to agents on other hosts, each of which is a member that does an equal share.
-	Agents []*program.Link
+	// Agents, if above 0, are waited for at the Door. They are on other hosts, and each is a member that does an equal share.
+	Agents int
+	Door   *Door
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// nil is at once. When ctx ends first nothing is measured.
 	Gather func(ctx context.Context) time.Time
@@ -115,6 +116,12 @@ func Run(ctx context.Context, o Options) (*run.Document, error) {
 			e.url = e.injector.url()
 		}
 	}
+	if o.Agents > 0 {
+		var err error
+		if e.agents, err = o.Door.Wait(ctx, o.Agents, o.Driver.Identity().String(), e.Notice); err != nil {
+			return nil, err
+		}
+	}
 	if !o.Force {
 		if err := e.refuseBusy(ctx); err != nil {
 			return nil, err
@@ -134,7 +141,8 @@ type engine struct {
 	url      string     // for the implementation
 	several  bool       // conn leads to a Cluster, or by sentinels to a master
 	injector *injector  // nil for a plan without faults
-	ownQueue bool       // its keys are deleted at the end unless messages are pending
+	agents   []*program.Link
+	ownQueue bool // its keys are deleted at the end unless messages are pending
 	epoch    program.Epoch
 	members  []*member
 	warmup   *run.Warmup
@@ -166,8 +174,8 @@ func newEngine(o Options) *engine {
 		o.Gather = func(context.Context) time.Time { return time.Now().Add(readyBefore) }
 	}
 	o.Clock, o.Silence = cmp.Or(o.Clock, clock.System()), cmp.Or(o.Silence, silenceLimit)
-	if len(o.Agents) > 0 {
-		o.Plan.Fleet = plan.Instances(len(o.Agents))
+	if o.Agents > 0 {
+		o.Plan.Fleet = plan.Instances(o.Agents)
 	}
 	own := o.Plan.Queue == ""
 	if own {
@@ -312,7 +320,7 @@ func (e *engine) head() *run.Document {
 	}
 	out := &run.Document{
 		Schema: run.Schema, Tool: e.About.Tool, Server: e.on, Labels: e.About.Labels, RunID: fmt.Sprintf("%08x", e.RunID),
-		Scenario: p.Scenario(), Format: run.RedissonFormat, Agents: len(e.Agents),
+		Scenario: p.Scenario(), Format: run.RedissonFormat, Agents: e.Agents,
 		Environment: run.Environment{
 			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		},

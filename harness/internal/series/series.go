@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -36,8 +35,6 @@ type Options struct {
 	Out string
 	// Beside runs all sides of a case at the same time, each on its own server, instead of by turns.
 	Beside bool
-	// Agents, which may be nil, returns links to agents on other hosts for the next run.
-	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
 	// Unwritten is called for a run file that could not be written: the series goes on without it.
 	Unwritten func(error)
 }
@@ -49,12 +46,6 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()
 	if options.Stored() {
 		options.Redis = side.Redis
-	}
-	if o.Agents != nil {
-		var err error
-		if options.Agents, err = o.Agents(ctx, side.Driver.Identity().String()); err != nil {
-			return nil, err
-		}
 	}
 	out, err := load.Run(ctx, options)
 	if err != nil {
