@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -93,11 +95,10 @@ func checkWritable(flag, name string) error {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("%s: %s cannot be written: it is a folder", flag, name)
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
-	if err != nil {
-		return fmt.Errorf("%s: %s cannot be written: %w", flag, name, errors.Unwrap(err))
+	if err := run.Writable(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%s: %s cannot be written: %w", flag, name, cmp.Or(errors.Unwrap(err), err))
 	}
-	return named(flag, errors.Join(probe.Close(), os.Remove(probe.Name())))
+	return nil
 }
 
 // checkReports refuses files of --report that cannot be written, before the work.

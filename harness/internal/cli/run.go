@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,14 +34,13 @@ type runCall struct {
 	tokenFile                   string
 	mode                        string // of progress
 	set, redis, drivers, labels []string
-	repeat, agents              int
+	repeat                      int
 	scenarios                   bool
 	plan                        plan.Plan
 	choice                      series.Choice
 	options                     series.Options
 
-	cases []series.Case
-
+	cases       []series.Case
 	standings   report.Cases
 	neverRan    []string  // of the standings
 	page        *web.Live // nil without --listen
@@ -73,7 +73,7 @@ func newRun() *call {
 	r.list(&r.choice.SLO, "slo")
 	r.list(&r.labels, "label")
 	r.str(&r.listen, "listen", "")
-	r.num(&r.agents, "agents", 0)
+	r.num(&r.options.Load.Agents, "agents", 0)
 	r.str(&r.tokenFile, "token-file", "")
 	r.str(&r.mode, "progress", "auto")
 	r.RunE = func(*cobra.Command, []string) error { // it checks its reports behind the folder of the run, which they may be in
@@ -133,19 +133,11 @@ func (r *runCall) readSet(given map[string]string) error {
 // defaults. Stderr lists members of a scenario that --driver leaves out.
 func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	given, defaults := map[string]string{}, map[string]string{}
-	standard := plan.DefaultPlan()
+	of := map[bool]map[string]string{true: given, false: defaults}
 	for _, field := range planFlags(true) {
-		if value := field.Value(&r.plan).String(); r.given(field.Flag()) {
-			given[field.Key] = value
-		} else if value != field.Value(&standard).String() {
-			defaults[field.Key] = value
-		}
+		of[r.given(field.Flag())][field.Key] = field.Value(&r.plan).String()
 	}
-	set := given
-	if !r.given("set") {
-		set = defaults
-	}
-	if err := r.readSet(set); err != nil {
+	if err := r.readSet(of[r.given("set")]); err != nil {
 		return err
 	}
 	r.choice.Settings, r.choice.Defaults = given, defaults
@@ -192,17 +184,16 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.options.Load = load.Options{
-		Force: r.options.Load.Force, Progress: progress, Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
-		About: load.About{Tool: tool(), Labels: labels},
-	}
+	all := &r.options.Load
+	all.Progress, all.Notice, all.Serve, all.Live = progress, once(stderr), []string{self, "serve-driver"}, &load.Live{}
+	all.About = load.About{Tool: tool(), Labels: labels}
 	if err := series.CheckBeside(r.cases); err != nil && r.options.Beside {
 		return err
 	}
 	if err := r.checkListen(); err != nil {
 		return err
 	}
-	if r.agents != 0 || ifGiven(r.call, "token-file", r.tokenFile) != "" {
+	if all.Agents != 0 || ifGiven(r.call, "token-file", r.tokenFile) != "" {
 		if err := r.checkAgents(); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
@@ -210,7 +201,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		if err != nil {
 			return &exitError{exitEnvironment, named("--token-file", err)}
 		}
-		r.options.Load.Door, r.options.Load.Agents = load.NewDoor(token), r.agents
+		all.Door = load.NewDoor(token)
 		r.warnPlain()
 	}
 	return series.CheckFaults(r.cases)
@@ -218,8 +209,8 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 
 // checkAgents refuses what agents cannot run.
 func (r *runCall) checkAgents() error {
-	switch {
-	case r.agents < 1 || r.listen == "" || r.tokenFile == "":
+	switch agents := r.options.Load.Agents; {
+	case agents < 1 || r.listen == "" || r.tokenFile == "":
 		return errors.New("expected --agents N of 1 or more, --listen and --token-file beside each other")
 	case r.options.Beside:
 		return errors.New("expected runs one after the other, got --beside")
@@ -231,8 +222,8 @@ func (r *runCall) checkAgents() error {
 				return fmt.Errorf("expected --redis with the address of a server that all agents reach, got %q", side.Redis)
 			case len(c.Plan.Fleet) > 0 || len(c.Plan.Faults) > 0:
 				return errors.New("expected a scenario without a fleet or faults")
-			case c.Plan.Producers < r.agents || c.Plan.Consumers < r.agents:
-				return fmt.Errorf("expected a producer and a consumer for each of %d agents", r.agents)
+			case min(c.Plan.Producers, c.Plan.Consumers) < r.options.Load.Agents:
+				return fmt.Errorf("expected a producer and a consumer for each of %d agents", r.options.Load.Agents)
 			}
 		}
 	}
@@ -241,10 +232,9 @@ func (r *runCall) checkAgents() error {
 
 // once prints each line the first time it comes: a series says it for each run.
 func once(w io.Writer) func(string) {
-	seen := map[string]bool{}
+	var seen sync.Map
 	return func(line string) {
-		if !seen[line] {
-			seen[line] = true
+		if _, again := seen.LoadOrStore(line, nil); !again {
 			fmt.Fprintln(w, line)
 		}
 	}

@@ -104,10 +104,10 @@ func (r *runCall) print(result *report.Result) error {
 // end prints the summary of all cases, or the document: the run file of a single run, or a list.
 func (r *runCall) end() error {
 	switch several := len(r.cases) > 1; {
-	case !r.json && several:
-		fmt.Fprintln(r.OutOrStdout(), r.standings.Text())
-		fallthrough
 	case !r.json:
+		if several {
+			fmt.Fprintln(r.OutOrStdout(), r.standings.Text())
+		}
 		return nil
 	case !several && !r.several():
 		data, err := r.done[0].Encode()

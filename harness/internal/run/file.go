@@ -270,15 +270,20 @@ func PrepareFolder(folder string) (tidy func(), err error) {
 	}
 	why := "cannot be created"
 	if err = os.MkdirAll(folder, 0o755); err == nil {
-		why = "is not writable"
-		var probe *os.File
-		if probe, err = os.CreateTemp(folder, ".writable-*"); err == nil {
-			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-		}
+		why, err = "is not writable", Writable(folder)
 	}
 	if err != nil {
 		tidy()
 		return nil, fmt.Errorf("output folder %s %s: %w; choose another with --out", folder, why, err)
 	}
 	return tidy, nil
+}
+
+// Writable proves that files can be written to a folder.
+func Writable(folder string) error {
+	probe, err := os.CreateTemp(folder, ".dq-bench-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	return err
 }

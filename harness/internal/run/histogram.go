@@ -220,9 +220,6 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 		return nil, fmt.Errorf("histogram: %s is no HdrHistogram V2 in base64: %w", field, err)
 	}
 	own := newHDR()
-	if decoded.LowestTrackableValue() == lowestNs && decoded.HighestTrackableValue() == own.HighestTrackableValue() && decoded.SignificantFigures() == digits {
-		return decoded, nil // as this package writes it
-	}
 	if dropped := own.Merge(decoded); dropped > 0 {
 		return nil, fmt.Errorf("histogram: %s holds %d values above %d ns", field, dropped, highestNs)
 	}
