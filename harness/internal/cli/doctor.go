@@ -162,15 +162,8 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 
 // draw replaces the look on a terminal's screen, and elsewhere goes on below it.
 func (d *doctorCall) draw(seen *ops.Look) {
-	out := d.OutOrStdout()
-	terminal := out
-	if p, ok := out.(*printer); ok {
-		terminal = p.Writer
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		fmt.Fprint(d.OutOrStdout(), "\x1b[H\x1b[2J") // home, and clears the screen
 	}
-	file, ok := terminal.(*os.File)
-	if ok && term.IsTerminal(int(file.Fd())) {
-		const home, clearScreen = "\x1b[H", "\x1b[2J"
-		fmt.Fprint(out, home, clearScreen)
-	}
-	_ = seen.WriteText(out) // the printer keeps the error
+	_ = seen.WriteText(d.OutOrStdout()) // the printer keeps the error
 }

@@ -5,6 +5,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -107,12 +108,7 @@ func (r *Document) ServerText() string {
 }
 
 // ServerAddress is the address of the server, empty if the document has no server.
-func (r *Document) ServerAddress() string {
-	if r.Server == nil {
-		return ""
-	}
-	return r.Server.Address
-}
+func (r *Document) ServerAddress() string { return cmp.Or(r.Server, &Server{}).Address }
 
 // Scenario is the resolved plan.
 type Scenario = plan.Scenario
