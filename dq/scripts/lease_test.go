@@ -107,27 +107,6 @@ func TestLeasesOutOfMemory(t *testing.T) {
 	require.Equal(t, []string{"release", "bury"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
 }
 
-func TestSettleBuriesAndGivesBack(t *testing.T) {
-	t.Parallel()
-	l := leases(t)
-	l.do("RPUSH", l.d, "bad", "good", "worse")
-	got, _, _ := l.take(3, 60_000)
-	require.Equal(t, []any{int64(1), int64(1)}, l.settle("bury", "why", got[0], got[2]))
-	require.Equal(t, []any{int64(1)}, l.settle("release", "", got[1]))
-	require.Equal(t, []string{"good"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
-	require.Equal(t, "why", l.redis.HGet(l.ctx, l.names.Bodies, "r"+got[0].ID).Val())
-
-	dead := []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}
-	n, err := l.run(scripts.Dead(), dead, "replay", got[0].ID, "unknown")
-	require.NoError(t, err)
-	require.EqualValues(t, 1, n)
-	n, err = l.run(scripts.Dead(), dead, "drop", got[2].ID)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, n)
-	require.Equal(t, []string{"good", "bad"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
-	require.Zero(t, l.redis.Exists(l.ctx, l.names.Dead, l.names.Bodies, l.names.Counts, l.names.Leases).Val())
-}
-
 // A lease lasts as long as was asked for, though the server's clock is read in whole milliseconds.
 func TestALeaseIsNotShorter(t *testing.T) {
 	t.Parallel()

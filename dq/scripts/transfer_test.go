@@ -8,7 +8,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // now is the time of most transfers here; members are due around it.
@@ -166,19 +165,11 @@ func situations() []situation {
 	}
 }
 
-// servers are a Redis, and the imitation that stands in where there is no Redis, which knows all that the scripts use.
-var servers = map[string]func(t *testing.T) *bundle{
-	"redis":    func(t *testing.T) *bundle { return setup(t) },
-	"embedded": func(t *testing.T) *bundle { return setupOn(t, redistest.Embedded(t)) },
-}
-
 func TestTransfer(t *testing.T) {
 	t.Parallel()
-	for name, on := range servers {
-		b := on(t)
-		for _, s := range situations() {
-			t.Run(name+"/"+s.name, func(t *testing.T) { checkSituation(t, b, s) })
-		}
+	b := setup(t)
+	for _, s := range situations() {
+		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
 	}
 }
 
@@ -241,42 +232,38 @@ func values(members []string) []string {
 // the head, and that nearer the head where there is none near either.
 func TestTransferFromBothEnds(t *testing.T) {
 	t.Parallel()
-	for name, s := range servers {
-		t.Run(name, func(t *testing.T) {
-			for _, row := range []struct {
-				name               string
-				length, first, far int
-				taken              int
-			}{
-				{"short", 5000, 2000, 4990, 2000},
-				{"at the head", 16_000, 900, 15_900, 900},
-				{"near the tail", 16_000, 2000, 15_900, 15_900},
-				{"in the middle", 16_000, 2000, 14_000, 2000},
-			} {
-				b := s(t)
-				b.do("FLUSHALL")
-				twice := b.pack(bc, "twice")
-				var list []any
-				for i := range row.length {
-					if i == row.first || i == row.far {
-						list = append(list, twice)
-					} else {
-						list = append(list, b.pack(bc, fmt.Sprint(i)))
-					}
-				}
-				b.do(append([]any{"RPUSH", b.names.Pending}, list...)...)
-				b.do("ZADD", b.names.TimeoutSet, now, twice)
-				require.Equal(t, 1, b.transfer(now, 100, bc).Delivered, row.name)
-				got := b.pending()
-				require.Len(t, got, row.length-1)
-				other := row.first + row.far - row.taken
-				if row.taken < other {
-					other--
-				}
-				require.Equal(t, twice, got[other], row.name)
-				require.Equal(t, []string{"twice"}, b.delivered())
+	b := setup(t)
+	for _, row := range []struct {
+		name               string
+		length, first, far int
+		taken              int
+	}{
+		{"short", 5000, 2000, 4990, 2000},
+		{"at the head", 16_000, 900, 15_900, 900},
+		{"near the tail", 16_000, 2000, 15_900, 15_900},
+		{"in the middle", 16_000, 2000, 14_000, 2000},
+	} {
+		b.do("FLUSHALL")
+		twice := b.pack(bc, "twice")
+		var list []any
+		for i := range row.length {
+			if i == row.first || i == row.far {
+				list = append(list, twice)
+			} else {
+				list = append(list, b.pack(bc, fmt.Sprint(i)))
 			}
-		})
+		}
+		b.do(append([]any{"RPUSH", b.names.Pending}, list...)...)
+		b.do("ZADD", b.names.TimeoutSet, now, twice)
+		require.Equal(t, 1, b.transfer(now, 100, bc).Delivered, row.name)
+		got := b.pending()
+		require.Len(t, got, row.length-1)
+		other := row.first + row.far - row.taken
+		if row.taken < other {
+			other--
+		}
+		require.Equal(t, twice, got[other], row.name)
+		require.Equal(t, []string{"twice"}, b.delivered())
 	}
 }
 

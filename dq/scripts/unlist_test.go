@@ -57,34 +57,14 @@ func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.S
 // by a pass that ended. Each value comes once, when it is due, or is removed once.
 func TestUnlisting(t *testing.T) {
 	t.Parallel()
-	all := redistest.Sample(t, numbers(unlistings), 20)
-	for part := range slices.Chunk(all, (len(all)+1)/2) {
-		t.Run("", func(t *testing.T) {
-			t.Parallel()
-			runUnlistings(t, setup(t), part)
-		})
+	of, stages := setup(t), map[scripts.Stage]int{}
+	step := 19 // odd: both layouts
+	if redistest.Thorough() {
+		step = 1
 	}
-}
-
-// The imitation that stands in where there is no Redis knows all that a pass uses.
-func TestUnlistingEmbedded(t *testing.T) {
-	t.Parallel()
-	runUnlistings(t, setupOn(t, redistest.Embedded(t)), numbers(20))
-}
-
-func numbers(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-func runUnlistings(t *testing.T, b *bundle, seeds []int) {
-	stages := map[scripts.Stage]int{}
-	for _, seed := range seeds {
+	for seed := 0; seed < unlistings; seed += step {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			b := *b
+			b := *of
 			b.t = t
 			b.do("FLUSHDB")
 			u := b.unlisting(uint64(seed), layouts[seed%2], stages)
