@@ -75,9 +75,9 @@ func TestQueueListsWaitingMessages(t *testing.T) {
 // A walk reads fewer messages a call if they are large.
 func TestWalksOverLargeMessages(t *testing.T) {
 	t.Parallel()
-	b := setup(t, dq.WithConn(func(o *conn.Options) { o.MostReply = 8 << 20 }))
+	b := setup(t, dq.WithConn(func(o *conn.Options) { o.MostReply = 2 << 20 }))
 	q := queueOf(t, b, codec.String{})
-	_, err := q.OfferAll(deadline(t), time.Hour, slices.Repeat([]string{strings.Repeat("x", 512<<10)}, 40)...)
+	_, err := q.OfferAll(deadline(t), time.Hour, slices.Repeat([]string{strings.Repeat("x", 128<<10)}, 40)...)
 	require.NoError(t, err)
 	n := 0
 	for _, err := range q.Waiting(deadline(t)) {
@@ -110,10 +110,14 @@ func TestWalksWhileItsMessagesGo(t *testing.T) {
 			require.Len(t, seen, n)
 
 			keys := scripts.LeaseNamesOf("orders")
-			for i := range n {
-				b.redis.ZAdd(ctx, keys.Dead, goredis.Z{Score: float64(i / 300), Member: fmt.Sprint(i)})
-				b.redis.HSet(ctx, keys.Bodies, fmt.Sprint(i), "v")
-			}
+			_, err = b.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+				for i := range n {
+					p.ZAdd(ctx, keys.Dead, goredis.Z{Score: float64(i / 300), Member: fmt.Sprint(i)})
+					p.HSet(ctx, keys.Bodies, fmt.Sprint(i), "v")
+				}
+				return nil
+			})
+			require.NoError(t, err)
 			var letters []string
 			for l, err := range q.Dead(ctx) {
 				require.NoError(t, err)
