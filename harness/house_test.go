@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -78,10 +79,16 @@ type source struct {
 	file   *ast.File
 }
 
-// sources parses every Go file of the module; the peers are a module of their own.
-func sources(t *testing.T) (all []source) {
+// sources are the parsed Go files of the module; the peers are a module of their own.
+func sources(t *testing.T) []source {
 	t.Helper()
-	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+	all, err := parsed()
+	require.NoError(t, err)
+	return all
+}
+
+var parsed = sync.OnceValues(func() (all []source, err error) {
+	err = filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -111,9 +118,8 @@ func sources(t *testing.T) (all []source) {
 		all = append(all, source{filepath.ToSlash(folder), strings.HasSuffix(file, "_test.go"), strings.Count(string(text), "\n"), parsed})
 		return nil
 	})
-	require.NoError(t, err)
-	return all
-}
+	return all, err
+})
 
 func (s source) imports() (all []string) {
 	for _, i := range s.file.Imports {
@@ -123,7 +129,14 @@ func (s source) imports() (all []string) {
 	return all
 }
 
-// Every production import stays within the rooms that the importing room may see.
+// clientRooms may import go-redis: whoever sees its client type pays a second of compile time, and other packages use redis.Conn.
+var clientRooms = []string{
+	"dq", "internal/redis", "internal/redistest", "harness/redistest", "harness/internal/driver/spec", "harness/internal/lab",
+	"cmd/dq-demo",
+}
+
+// Every production import stays within the rooms that the importing room may see. dq and its codecs import no compression, but for
+// dq/codec/packed.
 func TestImportsPointOneWay(t *testing.T) {
 	may := map[string][]string{}
 	for _, r := range rooms {
@@ -133,40 +146,19 @@ func TestImportsPointOneWay(t *testing.T) {
 		of := roomOf(s.folder)
 		require.NotEmpty(t, of, "%s belongs to no room", s.folder)
 		require.NotContains(t, []string{"util", "utils", "common", "helper", "helpers"}, path.Base(s.folder), s.folder)
-		for _, imported := range s.imports() {
-			folder, ours := strings.CutPrefix(imported, module)
-			if s.test || !ours {
-				continue
-			}
-			require.Contains(t, may[of], roomOf(folder), "%s (%s) imports %s", s.folder, of, folder)
-			require.False(t, strings.HasPrefix(s.folder, "dq") && strings.HasPrefix(folder, "internal/redis"), "%s imports %s", s.folder, folder)
-		}
-	}
-}
-
-// clientRooms may import go-redis: whoever sees its client type pays a second of compile time, and other packages use redis.Conn.
-var clientRooms = []string{
-	"dq", "internal/redis", "internal/redistest", "harness/redistest", "harness/internal/driver/spec", "harness/internal/lab",
-	"cmd/dq-demo",
-}
-
-func TestFewSeeTheRedisClient(t *testing.T) {
-	for _, s := range sources(t) {
-		if s.test || slices.ContainsFunc(clientRooms, func(room string) bool { return s.folder == room || strings.HasPrefix(s.folder, room+"/") }) {
+		if s.test {
 			continue
 		}
+		library := strings.HasPrefix(s.folder, "dq")
+		client := slices.ContainsFunc(clientRooms, func(room string) bool { return s.folder == room || strings.HasPrefix(s.folder, room+"/") })
 		for _, imported := range s.imports() {
-			require.False(t, strings.HasPrefix(imported, "github.com/redis/go-redis"), "%s imports go-redis: use redis.Conn", s.folder)
-		}
-	}
-}
-
-// dq and its codecs import no compression; dq/codec/packed does.
-func TestCompressionIsOptional(t *testing.T) {
-	for _, s := range sources(t) {
-		for _, imported := range s.imports() {
+			require.True(t, client || !strings.HasPrefix(imported, "github.com/redis/go-redis"), "%s imports go-redis: use redis.Conn", s.folder)
 			compresses := strings.Contains(imported, "/compress") || strings.Contains(imported, "/lz4") || strings.HasSuffix(imported, "/codec/packed")
-			require.False(t, compresses && !s.test && strings.HasPrefix(s.folder, "dq") && s.folder != "dq/codec/packed", "%s imports %s", s.folder, imported)
+			require.False(t, compresses && library && s.folder != "dq/codec/packed", "%s imports %s", s.folder, imported)
+			if folder, ours := strings.CutPrefix(imported, module); ours {
+				require.Contains(t, may[of], roomOf(folder), "%s (%s) imports %s", s.folder, of, folder)
+				require.False(t, library && strings.HasPrefix(folder, "internal/redis"), "%s imports %s", s.folder, folder)
+			}
 		}
 	}
 }
