@@ -104,21 +104,6 @@ func TestProcessDiesWithItsParent(t *testing.T) {
 	require.False(t, os.IsTimeout(err), "the server outlived its parent")
 }
 
-func TestExternal(t *testing.T) {
-	t.Parallel()
-	own := process(t)
-	s, err := redis.Start(t.Context(), "redis://"+own.Addr+"/2", nil)
-	require.NoError(t, err)
-	require.Equal(t, "external", s.How)
-	require.Equal(t, own.Version, s.Version)
-	require.Equal(t, own.Addr, s.Addr)
-	require.NoError(t, s.Close())
-
-	c := redistest.Client(own)
-	defer c.Close()
-	require.NoError(t, c.Ping(t.Context()).Err(), "Close leaves an external server alone")
-}
-
 func TestExternalRefusals(t *testing.T) {
 	t.Parallel()
 	own := process(t)
@@ -130,6 +115,7 @@ func TestExternalRefusals(t *testing.T) {
 	acl := filepath.Join(t.TempDir(), "users.acl")
 	require.NoError(t, os.WriteFile(acl, []byte("user default off\nuser app on >pw ~* &* +@all\n"), 0o600))
 	users := redistest.Process(t, "--aclfile", acl)
+	require.Regexp(t, `^(redis|valkey) \d+\.\d+\.\d+ `, users.String(), "known though nobody may ask it")
 
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -175,7 +161,9 @@ func TestExternalRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := redis.Start(t.Context(), url, nil)
 			require.NoError(t, err)
+			require.Equal(t, []string{"external", own.Version}, []string{s.How, s.Version})
 			require.NotContains(t, s.String(), "s3cret")
+			require.NoError(t, s.Close(), "which leaves the server alone")
 			c, err := redis.Dial(t.Context(), url, []string{"ECHO", "mark"})
 			require.NoError(t, err)
 			require.NoError(t, c.Close())
@@ -268,14 +256,6 @@ func TestProcessArguments(t *testing.T) {
 	c := redistest.Client(s)
 	defer c.Close()
 	require.NoError(t, c.Ping(t.Context()).Err(), "its clients know the password")
-
-	acl := filepath.Join(t.TempDir(), "users.acl")
-	require.NoError(t, os.WriteFile(acl, []byte("user default off\nuser app on >pw ~* &* +@all\n"), 0o600))
-	s = redistest.Process(t, "--aclfile", acl)
-	require.Regexp(t, `^(redis|valkey) \d+\.\d+\.\d+ `, s.String(), "known though nobody may ask it")
-	app := goredis.NewClient(&goredis.Options{Addr: s.Addr, Username: "app", Password: "pw"})
-	defer app.Close()
-	require.NoError(t, app.Ping(t.Context()).Err())
 
 	_, err := redis.StartProcess(t.Context(), "", "--no-such-thing", "1")
 	require.ErrorContains(t, err, "no-such-thing")

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -67,6 +68,10 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 		"http://h", "redis://", "redis://h:x", "redis://h:0", "redis://h:70000", "redis://h:", "redis://h/x", "redis://h/1/2",
 		"redis://h/-1", "redis://a,b", "redis://u:%zz@h", "redis://h?x=1", "redis+cluster://a/1", "redis+cluster://a,,b", "redis+sentinel://a",
 		"unix://", "unix:///", "unix://r.sock", "unix://h/r.sock", "unix:///r.sock?db=x", "unix:///r.sock?db=-1", "unix:///r.sock?x=1", "unix:///r.sock#1", "unix://:%zz@/r.sock",
+		"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret",
+		"redis://h:p?foo=1&password=s3cret", "redis:/:s3cret@h", ":s3cret@h:p", "redis://:s3cret/x@h", "redis://u:1/s3cret@h", "redis://:a?s3cret@h",
+		"unix://u:s3cret@r.sock", "unix://u:s3cret%zz@/r.sock", "unix://u:1/s3cret@/", "unix:///r.sock?password=s3cret",
+		"http:s3cret@://h", "redis+sentinel://a/%zz?sentinel_password=s3cret", "redis://:s3cret",
 		"unix:///r.sock?tls_ca=f", "unix+cluster:///r.sock", "redis+sentinel://a/m/x", "://h", "redis://h?tls_ca=f", "rediss://h?tls_cert=f", "rediss://h?tls_key=f", "rediss://h?addr=b", "redis+cluster://h?master_name=m",
 	} {
 		t.Run(in, func(t *testing.T) {
@@ -75,21 +80,8 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 			var se *SpecError
 			require.True(t, errors.As(err, &se), "%v", err)
 			require.NotContains(t, err.Error(), "\n")
+			require.NotContains(t, err.Error(), "s3cret")
 		})
-	}
-}
-
-func TestSpecErrorHidesPassword(t *testing.T) {
-	t.Parallel()
-	for _, in := range []string{
-		"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret",
-		"redis://h:p?foo=1&password=s3cret", "redis:/:s3cret@h", ":s3cret@h:p", "redis://:s3cret/x@h", "redis://u:1/s3cret@h", "redis://:a?s3cret@h",
-		"unix://u:s3cret@r.sock", "unix://u:s3cret%zz@/r.sock", "unix://u:1/s3cret@/", "unix:///r.sock?password=s3cret",
-		"http:s3cret@://h", "redis+sentinel://a/%zz?sentinel_password=s3cret", "redis://:s3cret",
-	} {
-		_, err := Parse(in)
-		require.Error(t, err)
-		require.NotContains(t, err.Error(), "s3cret")
 	}
 }
 
@@ -271,8 +263,11 @@ func TestAReplyWithoutEnd(t *testing.T) {
 		"no reply of RESP": {"*x\r\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := Connect("redis://" + endless(t, sent[0], sent[1]))
-			require.NoError(t, err)
+			const most = 4 << 20 // Connect's is larger
+			c := On(goredis.NewClient(&goredis.Options{Addr: endless(t, sent[0], sent[1]), MaxRetries: -1, Dialer: func(_ context.Context, _, addr string) (net.Conn, error) {
+				conn, err := net.Dial("tcp", addr)
+				return newBounded(conn, most), err
+			}}))
 			defer c.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
@@ -281,7 +276,7 @@ func TestAReplyWithoutEnd(t *testing.T) {
 			require.Error(t, c.Do(ctx, "GET", "k").Err())
 			require.NoError(t, ctx.Err())
 			runtime.ReadMemStats(&after)
-			require.Less(t, after.Sys-before.Sys, uint64(8*maxReply))
+			require.Less(t, after.Sys-before.Sys, uint64(8*most))
 		})
 	}
 }
