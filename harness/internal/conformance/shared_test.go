@@ -289,7 +289,7 @@ var loaded = sync.OnceValues(func() ([]*Case, *Oracle) {
 	return cases, NewOracle(recordings.Releases(), recordings.Redisson)
 })
 
-// Every case, for dq as each release that was recorded, against the recordings; without DQ_THOROUGH as every seventh one, the newest
+// Every case, for dq as each release that was recorded, against the recordings; without DQ_THOROUGH as every tenth one, the newest
 // among them, which alone runs the slow cases. As people deploy it, dq keeps every statement by its effect, though it sends scripts of
 // its own.
 func TestDQ(t *testing.T) {
@@ -303,7 +303,7 @@ func TestDQ(t *testing.T) {
 	for _, release := range redistest.Sample(t, []string{"4.7.0", "3.16.6"}, 2) {
 		plans = append(plans, plansOf(t, "dq:"+release, State, slices.Concat(cases, beyond), lanes)...)
 	}
-	for i, release := range redistest.Sample(t, releases, 7) {
+	for i, release := range redistest.Sample(t, releases, 10) {
 		all, parts := cases, lanes
 		if i > 0 && !redistest.Thorough() {
 			all, parts = slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Slow }), lanes/2

@@ -36,7 +36,7 @@ func TestNothingIsLost(t *testing.T) {
 			t.Parallel()
 			s := k.start(t, "")
 			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{do: func(context.Context) error { return nil }}) {
-				o := s.load(t, f, 300*time.Millisecond)
+				o := s.load(t, f, 100*time.Millisecond)
 				require.Empty(t, o.Faults(), f.name)
 				require.Equal(t, o.Offered, o.Acknowledged, f.name)
 			}
