@@ -175,17 +175,6 @@ func (in *injector) deeds(f plan.Fault, times *int) map[string]deed {
 // sure is an action that cannot fail.
 func sure(do func()) action { return func(context.Context) error { do(); return nil } }
 
-func all(actions ...action) action {
-	return func(ctx context.Context) error {
-		for _, do := range actions {
-			if err := do(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // through has the proxy do a fault.
 func (in *injector) through(f redis.Fault) deed {
 	return deed{do: sure(func() { in.proxy.Set(f) }), undo: func(context.Context) error { return in.proxy.Heal() }}
@@ -210,18 +199,15 @@ func (in *injector) send(commands ...string) action {
 // configured changes a setting of the server, sends commands, and restores the setting.
 func (in *injector) configured(name, value string, commands ...string) deed {
 	before := []string{name, "0"}
-	read := func(ctx context.Context) (err error) {
-		before, err = in.admin.Do(ctx, "CONFIG", "GET", name).StringSlice()
-		return err
-	}
 	return deed{
-		do:   all(read, in.config(name, value), in.send(commands...)),
-		undo: func(ctx context.Context) error { return in.config(name, before[1])(ctx) },
+		do: func(ctx context.Context) (err error) {
+			if before, err = in.admin.Do(ctx, "CONFIG", "GET", name).StringSlice(); err != nil {
+				return err
+			}
+			return in.send(append([]string{"CONFIG SET " + name + " " + value}, commands...)...)(ctx)
+		},
+		undo: func(ctx context.Context) error { return in.send("CONFIG SET " + name + " " + before[1])(ctx) },
 	}
-}
-
-func (in *injector) config(name, value string) action {
-	return func(ctx context.Context) error { return in.admin.Do(ctx, "CONFIG", "SET", name, value).Err() }
 }
 
 // process does something with the server's process.

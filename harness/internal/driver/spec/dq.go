@@ -198,10 +198,7 @@ func asTrue(_ any, err error) (any, error)    { return true, err }
 // counted is of a reply with a number.
 func counted(form func(n int64) any) show {
 	return func(reply any, err error) (any, error) {
-		n, ok := reply.(int64)
-		if err == nil && !ok {
-			err = fmt.Errorf("expected an integer from the server, got %T", reply)
-		}
+		n, err := goredis.NewCmdResult(reply, err).Int64()
 		return form(n), err
 	}
 }
@@ -218,10 +215,7 @@ func asValue(reply any, err error) (any, error) {
 	if errors.Is(err, redis.Nil) || err == nil && reply == nil {
 		return nil, nil
 	}
-	text, ok := reply.(string)
-	if err == nil && !ok {
-		err = fmt.Errorf("expected a string from the server, got %T", reply)
-	}
+	text, err := goredis.NewCmdResult(reply, err).Text()
 	return []byte(text), err
 }
 
