@@ -146,7 +146,7 @@ type engine struct {
 	epoch    program.Epoch
 	members  []*member
 	warmup   *run.Warmup
-	server   context.Context // ends by errGone when the server is gone
+	server   context.Context // ends by a goneError when the server is gone
 	gone     context.CancelCauseFunc
 	closing  sync.Once // of closeAll
 
@@ -158,9 +158,8 @@ type engine struct {
 	errs   map[string]string // the first ones of the agents, by program.Failing
 	each   []look            // the server each second
 
-	final      *run.Document // nil before the end
-	answered   time.Time     // when a server that does not answer did last
-	serverGone string
+	final    *run.Document // nil before the end
+	answered time.Time     // when a server that does not answer did last
 }
 
 func newEngine(o Options) *engine {

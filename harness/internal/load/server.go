@@ -125,8 +125,10 @@ const (
 	electedIn = time.Minute
 )
 
-// errGone is the cause of the end of e.server, and the reason not to ask a server for its messages.
-var errGone = errors.New("the server is gone")
+// goneError is the cause of the end of e.server, in the words of the document, and the reason not to ask a server for its messages.
+type goneError string
+
+func (goneError) Error() string { return "the server is gone" }
 
 // watchServer asks the server each second for its counters, until stop. A server that has answered nothing for as long as an agent may
 // say nothing, and for as long as the run waits for a message, is gone: it ends e.server, for there is nothing to offer to and to wait
@@ -160,9 +162,8 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.startNs {
 					when = fmt.Sprintf("%.1fs after the load began", float64(max(e.epoch.Wall(answered), p.lastCame)-p.startNs)/1e9)
 				}
-				e.serverGone = fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
-					when, now.Sub(answered).Round(time.Second), err)
-				e.gone(errGone)
+				e.gone(goneError(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+					when, now.Sub(answered).Round(time.Second), err)))
 			}
 			return gone
 		})
@@ -187,15 +188,15 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 // goneText says when the server ended, if it has; of a run that ended by itself, if the held messages could not be read
 // and no server answers.
 func (e *engine) goneText(ctx context.Context, unread bool) string {
-	e.mu.Lock()
-	text := e.serverGone
-	e.mu.Unlock()
-	if text == "" && unread && e.conn != nil && e.injector == nil {
+	if gone, ok := errors.AsType[goneError](context.Cause(e.server)); ok {
+		return string(gone)
+	}
+	if unread && e.conn != nil && e.injector == nil {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
-			text = fmt.Sprintf("the server was gone when the run ended: %v", err)
+			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
-	return text
+	return ""
 }
 
 // Stored reports whether an implementation of the plan keeps its messages on a server.

@@ -188,12 +188,15 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 				err = s.round(ctx, turns)
 			}
 		}
-		full, part := i+1, false
+		full, part, gone := i+1, false, ""
 		switch {
 		case err == nil:
 			for _, turn := range turns {
 				only := s.made(turn)
 				part = part || only.Interrupted
+				if redis.IsExternal(s.Sides[turn.Side].Redis) { // no other run can be made on it
+					gone = cmp.Or(gone, only.ServerGone)
+				}
 				told(turn, only)
 			}
 		case i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled):
@@ -202,7 +205,6 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 		if err != nil || part {
 			full--
 		}
-		gone := s.gone()
 		switch {
 		case full == len(all):
 		case ctx.Err() != nil:
@@ -291,14 +293,4 @@ func (s *series) setAside(turns []Turn, nth int) error {
 		set.Runs = set.Runs[:t.N-1]
 	}
 	return nil
-}
-
-// gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
-func (s *series) gone() string {
-	for i, set := range s.Sets {
-		if n := len(set.Runs); n > 0 && redis.IsExternal(s.Sides[i].Redis) && set.Runs[n-1].ServerGone != "" {
-			return set.Runs[n-1].ServerGone
-		}
-	}
-	return ""
 }
