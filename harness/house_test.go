@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -198,7 +199,7 @@ func publicNames(all []source) (n int) {
 		for _, d := range s.file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv.List[0].Type)) {
+				if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"))) {
 					n++
 				}
 			case *ast.GenDecl:
@@ -220,23 +221,6 @@ func publicNames(all []source) (n int) {
 		}
 	}
 	return n
-}
-
-func exportedReceiver(of ast.Expr) bool {
-	for {
-		switch x := of.(type) {
-		case *ast.StarExpr:
-			of = x.X
-		case *ast.IndexExpr:
-			of = x.X
-		case *ast.IndexListExpr:
-			of = x.X
-		case *ast.Ident:
-			return x.IsExported()
-		default:
-			return false
-		}
-	}
 }
 
 // turns are phrases that hide the noun or the actor; CONTRIBUTING says what to write instead.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve-driver" { // as a run starts its own program
 		os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-calls-only": callsOnly, "dq-fake-java": fakeJava})
+	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-fake-java": fakeJava})
 }
 
 // TestScripts runs the program as its users do. Besides testscript's own, the
@@ -39,7 +39,6 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
 //	json                         the last stdout is one JSON document, as its schema says, and nothing else
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
-//	dq-calls-only                a driver program that cannot run a load by itself
 //	dq-fake-java                 a program that answers as JavaValues does, for DQ_JAVA
 //	[redis]                      a redis-server is on PATH
 //	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket
@@ -211,22 +210,6 @@ func TestSignalsOfOneInterrupt(t *testing.T) {
 		synctest.Wait()
 		require.True(t, ended.Load())
 	})
-}
-
-// callsOnly is a driver program (docs/protocol.md) that makes single calls and lacks the capability load.
-func callsOnly() {
-	out := json.NewEncoder(os.Stdout)
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var r struct {
-			ID uint64 `json:"id"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			panic(err)
-		}
-		ops := []string{"hello", "open", "close", "cancel", "dq.offer", "q.take"}
-		hello := map[string]any{"name": "calls-only", "version": "1", "protocol": 3, "capabilities": ops, "codecs": []string{"bytes"}}
-		_ = out.Encode(map[string]any{"id": r.ID, "ok": true, "result": hello}) // a caller that is gone has closed stdin too
-	}
 }
 
 // occupy connects a client that stays.
