@@ -202,9 +202,6 @@ func (a Address) String() string {
 	return u.String()
 }
 
-// Plain reports whether the address names one server by TCP without TLS, which a proxy can serve.
-func (a Address) Plain() bool { return a.Topology == Single && !a.TLS && !a.Unix }
-
 // At returns the address of one server of the set, for the same user.
 func (a Address) At(host string) Address {
 	a.Topology, a.Hosts, a.Master, a.sentinelPassword = Single, []string{host}, "", ""

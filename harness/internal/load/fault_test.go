@@ -148,7 +148,7 @@ func TestAFaultThatDoesNotHappenSaysSo(t *testing.T) {
 
 // usage.txt of the command has the servers that cannot.
 func TestFaultsThatAServerCanHave(t *testing.T) {
-	for server, kind := range map[string]string{"auto": "kill-server", "process:/x": "halt", "container": "oom", "embedded": "cut", "redis://h": "cut"} {
+	for server, kind := range map[string]string{"auto": "kill-server", "process:/x": "halt", "container": "oom", "embedded": "cut"} {
 		require.NoError(t, CheckFaults(server, []plan.Fault{{Kind: kind}}))
 	}
 	require.NoError(t, CheckFaults("redis+cluster://h", nil))

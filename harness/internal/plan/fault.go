@@ -43,9 +43,9 @@ type Reach string
 
 // The reaches: each needs more than the one before.
 const (
-	// Network faults break the connections of the run, which go through a proxy: any single server will do.
+	// Network faults break the connections of the run, which go through a proxy.
 	Network Reach = "a server"
-	// Settings faults are commands that affect all clients of the server: it must be one of our own, and a real one.
+	// Settings faults are commands: the server must be a real one.
 	Settings Reach = "a server of its own"
 	// ServerProcess faults are signals to a server that is a process of our own.
 	ServerProcess Reach = "a process"
