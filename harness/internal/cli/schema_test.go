@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding"
 	"encoding/json"
 	"flag"
 	"go/ast"
@@ -90,7 +89,6 @@ func schemaOf(t require.TestingT, name string) *jsonschema.Schema {
 		reflect.TypeFor[[]byte]():        {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[run.Histogram](): histogramSchema,
 	}
-	texts(of, special, map[reflect.Type]bool{})
 	schema, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: special})
 	require.NoError(t, err)
 	d := describer{special: special, packages: map[string]map[string]string{}}
@@ -111,28 +109,6 @@ var histogramSchema = &jsonschema.Schema{
 		"hdr_negative": {Type: "string", Description: "That of the values below zero, without their sign."},
 	},
 	AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
-}
-
-// texts adds to special the types that are written as a text.
-func texts(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
-	if seen[t] || special[t] != nil {
-		return
-	}
-	seen[t] = true
-	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		special[t] = &jsonschema.Schema{Type: "string"}
-		return
-	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		texts(t.Elem(), special, seen)
-	case reflect.Struct:
-		for f := range t.Fields() {
-			if f.IsExported() || f.Anonymous {
-				texts(f.Type, special, seen)
-			}
-		}
-	}
 }
 
 // loosen allows fields that a later version adds.

@@ -215,25 +215,21 @@ func TestFindFollowsLinks(t *testing.T) {
 	} {
 		require.NoError(t, os.Symlink(to, filepath.Join(root, filepath.FromSlash(link))))
 	}
-	find := func(paths ...string) (found []string) {
-		for i := range paths {
-			paths[i] = filepath.Join(root, paths[i])
+	for paths, want := range map[string]string{
+		".": "r/1/run.json r/2/run.json", "again": "again/3/run.json", "r/?": "r/1/run.json r/2/run.json", "latest": "latest/run.json", "one.json": "one.json",
+		"r/1 r/1/run.json": "r/1/run.json",
+	} {
+		var named, wanted []string
+		for path := range strings.FieldsSeq(paths) {
+			named = append(named, filepath.Join(root, path))
 		}
-		files, err := Find(t.Context(), paths...)
+		for file := range strings.FieldsSeq(want) {
+			wanted = append(wanted, filepath.Join(root, file))
+		}
+		files, err := Find(t.Context(), named...)
 		require.NoError(t, err)
-		for _, file := range files {
-			name, err := filepath.Rel(root, file)
-			require.NoError(t, err)
-			found = append(found, filepath.ToSlash(name))
-		}
-		return found
+		require.Equal(t, wanted, files)
 	}
-	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("."))
-	require.Equal(t, []string{"again/3/run.json"}, find("again"))
-	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("r/?"))
-	require.Equal(t, []string{"latest/run.json"}, find("latest"))
-	require.Equal(t, []string{"one.json"}, find("one.json"))
-	require.Equal(t, []string{"r/1/run.json"}, find("r/1", "r/1/run.json"), "once")
 	_, err := Find(t.Context(), filepath.Join(root, "gone"))
 	require.ErrorContains(t, err, "there is no such file")
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty", "too"), 0o755))
