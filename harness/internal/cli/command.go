@@ -128,7 +128,7 @@ func newRootCmd() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if !mistyped(cmd) {
-			writeHelp(cmd.OutOrStdout(), cmd)
+			fmt.Fprint(cmd.OutOrStdout(), form("help.tmpl", cmd))
 		}
 	})
 	made := map[string]*cobra.Command{"": root.Command}

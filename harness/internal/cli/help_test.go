@@ -49,7 +49,7 @@ func TestHelp(t *testing.T) {
 	flags := map[string]bool{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
 		var out bytes.Buffer
-		writeHelp(&out, cmd)
+		out.WriteString(form("help.tmpl", cmd))
 		require.LessOrEqual(t, strings.Count(out.String(), "\n"), maxHelpLines, out.String())
 		for line := range strings.Lines(out.String()) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), helpWidth, line)

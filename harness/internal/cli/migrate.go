@@ -124,7 +124,8 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 		m, err := ops.Migrate(ctx, conn, name, o)
 		all, last = append(all, m), cmp.Or(err, last)
 	}
-	err := c.says(migrationDocument{ops.MigrationSchema, o.Yes, all}, migrationsText(all, o.Yes))
+	document := migrationDocument{ops.MigrationSchema, o.Yes, all}
+	err := c.says(document, form("migrate.tmpl", document))
 	return errors.Join(err, migrationVerdict(all))
 }
 
@@ -157,44 +158,6 @@ func migrationVerdict(all []*ops.Migration) error {
 	}
 	changed := done > 0 || slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal == "" && m.Left > 0 })
 	return cmp.Or(failed(first != nil && changed, "%w", first), first)
-}
-
-func migrationsText(all []*ops.Migration, yes bool) string {
-	var b strings.Builder
-	row := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-11s%s\n", label, fmt.Sprintf(format, args...))
-	}
-	for _, m := range all {
-		fmt.Fprintf(&b, "%s to %s\n", text.Line(m.Name), strings.TrimSpace(m.To+" "+m.Codec))
-		if m.Listeners > 0 {
-			row("listeners", "%d", m.Listeners)
-		}
-		if planned := parts(m.Planned); m.Refusal == "" || planned != "nothing" {
-			row("plan", "rewrite %s", planned)
-		}
-		for _, e := range m.Examples {
-			row("example", "%s", e)
-		}
-		if yes && m.Refusal == "" {
-			bounds := map[bool][]string{true: {"at least ", "at most "}, false: {"", ""}}[m.Partial != ""]
-			row("rewritten", "%s%s", bounds[0], parts(m.Rewritten))
-			row("left", "%s%d", bounds[1], m.Left)
-		}
-		for _, r := range m.Refused {
-			row("refused", "%s %s: %s", r.Of, r.ID, r.Reason)
-		}
-		if why := cmp.Or(m.Refusal, m.Partial); why != "" {
-			row(map[bool]string{true: "refusal", false: "partial"}[m.Partial == ""], "%s", why)
-		}
-	}
-	switch {
-	case len(all) == 0:
-		b.WriteString("no delayed queue\n")
-	case slices.ContainsFunc(all, func(m *ops.Migration) bool { return m.Refusal != "" }): // the error says so
-	case !yes:
-		b.WriteString(nothingChanged + "\n")
-	}
-	return b.String()
 }
 
 // nothingChanged ends a plan.

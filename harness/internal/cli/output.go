@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -38,6 +40,23 @@ func (c *call) says(document any, text string) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
+}
+
+//go:embed *.tmpl
+var formFiles embed.FS
+
+var forms = template.Must(template.New("").Funcs(template.FuncMap{
+	"columns": columns, "flags": flagsOf, "line": text.Line, "nothingChanged": func() string { return nothingChanged }, "parts": parts,
+	"split": func(long string) []string { return strings.Split(long, "\n\n") }, "trim": strings.TrimSpace,
+}).ParseFS(formFiles, "*.tmpl"))
+
+// form is a form that is filled in.
+func form(name string, data any) string {
+	var b strings.Builder
+	if err := forms.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // the form is part of the program
+	}
+	return b.String()
 }
 
 func printJSON(w io.Writer, document any) error {

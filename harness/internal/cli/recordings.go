@@ -155,8 +155,19 @@ func newDiff() *call {
 		if d.Files, err = diffTrees(c.Context(), paths[0], paths[1]); err != nil {
 			return err
 		}
-		text, cases, different := d.text()
+		cases, different, declared := 0, 0, 0
+		for _, f := range d.Files {
+			for _, c := range f.Cases {
+				if cases++; c.Declared != "" {
+					declared++
+				}
+				if c.Finding != nil {
+					different++
+				}
+			}
+		}
 		d.Identical = different == 0
+		text := form("diff.tmpl", map[string]any{"Files": d.Files, "Compared": cases - declared, "Declared": declared, "Within": trace.DefaultTolerance})
 		return cmp.Or(c.says(d, text), failed(different > 0, "%d of %d cases differ", different, cases))
 	})
 }
@@ -186,37 +197,4 @@ func diffTrees(ctx context.Context, leftPath, rightPath string) (files []diffedF
 		files = append(files, file)
 	}
 	return files, nil
-}
-
-// text shows the findings, only the first one with its window, and counts the cases.
-func (d *diffDocument) text() (text string, cases, different int) {
-	var b strings.Builder
-	declared := 0
-	for _, f := range d.Files {
-		cases += len(f.Cases)
-		for _, c := range f.Cases {
-			if c.Declared != "" {
-				declared++
-			}
-			if c.Finding == nil {
-				continue
-			}
-			where := f.File
-			if c.Finding.Case != "" {
-				where += ": " + c.Finding.Case
-			}
-			fmt.Fprintf(&b, "%s: different: %s\n", where, c.Finding.Meaning)
-			if different == 0 && c.Finding.Window != "" {
-				fmt.Fprintf(&b, "left line %d, right line %d:\n%s", c.Finding.LeftLine, c.Finding.RightLine, c.Finding.Window)
-			}
-			different++
-		}
-	}
-	if different == 0 {
-		fmt.Fprintf(&b, "same behaviour in %d cases; delays within %v\n", cases-declared, trace.DefaultTolerance)
-	}
-	if declared > 0 {
-		fmt.Fprintf(&b, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
-	}
-	return b.String(), cases, different
 }
