@@ -132,15 +132,14 @@ func (r *runCall) readSet(given map[string]string) error {
 // choose finds what to run, with which drivers, on which servers: given settings override a scenario, which overrides the
 // defaults. Stderr lists members of a scenario that --driver leaves out.
 func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
-	given, defaults := map[string]string{}, map[string]string{}
-	of := map[bool]map[string]string{true: given, false: defaults}
+	of := map[bool]map[string]string{true: {}, false: {}} // of the command line, and of the environment
 	for _, field := range planFlags(true) {
 		of[r.given(field.Flag())][field.Key] = field.Value(&r.plan).String()
 	}
 	if err := r.readSet(of[r.given("set")]); err != nil {
 		return err
 	}
-	r.choice.Settings, r.choice.Defaults = given, defaults
+	r.choice.Settings, r.choice.Defaults = of[true], of[false]
 	if len(r.choice.Files) == 0 && !r.given("variant") {
 		r.choice.Variants = nil // a default for scenarios
 	}
@@ -165,16 +164,20 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if r.repeat < 1 || r.repeat > maxRepeat {
 		return fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, r.repeat)
 	}
-	labels, err := series.ParseLabels(r.labels)
-	if err != nil {
-		return err
+	labels := map[string]string{}
+	for _, label := range r.labels {
+		key, value, ok := strings.Cut(label, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("label: expected key=value, got %q", label)
+		}
+		labels[key] = value
 	}
 	if !slices.Contains([]string{"auto", "plain", "none"}, r.mode) {
 		return fmt.Errorf("progress: expected auto, plain or none, got %q", r.mode)
 	}
-	var progress func(load.Progress)
+	all := &r.options.Load
 	if file, ok := stderr.(*os.File); r.mode != "none" {
-		progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
+		all.Progress = load.ProgressWriter(stderr, ok && r.mode == "auto" && term.IsTerminal(int(file.Fd())))
 	}
 	r.options.Out = cmp.Or(r.options.Out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := r.choose(ctx, stderr); err != nil {
@@ -184,8 +187,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all := &r.options.Load
-	all.Progress, all.Notice, all.Serve, all.Live = progress, once(stderr), []string{self, "serve-driver"}, &load.Live{}
+	all.Notice, all.Serve, all.Live = once(stderr), []string{self, "serve-driver"}, &load.Live{}
 	all.About = load.About{Tool: tool(), Labels: labels}
 	if err := series.CheckBeside(r.cases); err != nil && r.options.Beside {
 		return err

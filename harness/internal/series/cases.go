@@ -95,19 +95,6 @@ func cross(drivers, servers []string) (sides []Side, err error) {
 	return sides, nil
 }
 
-// ParseLabels reads key=value texts.
-func ParseLabels(texts []string) (map[string]string, error) {
-	labels := map[string]string{}
-	for _, text := range texts {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("label: expected key=value, got %q", text)
-		}
-		labels[key] = value
-	}
-	return labels, nil
-}
-
 // CheckBeside refuses cases whose sides cannot run at the same time. Its error is wrong usage.
 func CheckBeside(cases []Case) error {
 	for _, c := range cases {

@@ -119,8 +119,8 @@ type series struct {
 }
 
 // Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single
-// run into that itself, several into <side>/<n> and with a page of them all, which judges each side against the first. told, which may
-// be nil, gets each run when it is done.
+// run into that itself, several into <side>/<n> and with a page of them all, which judges each side against the first. told gets each run when
+// it is done.
 //
 // When ctx ends, the run under way drains and is the last one: the result is of the runs that there are, and of the sides that
 // have one. It is an error if there is no such file.
@@ -128,9 +128,6 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	o.Out = filepath.Join(o.Out, c.Folder)
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
-	}
-	if told == nil {
-		told = func(Turn, *run.Document) {}
 	}
 	s := &series{Options: o, Case: c, several: len(c.Sides) > 1 || repeat > 1}
 	s.Verdicts = true

@@ -34,6 +34,8 @@ func shortCase() series.Run {
 	return series.Run{Plan: p}
 }
 
+func quiet(series.Turn, *run.Document) {}
+
 func memory(t *testing.T) series.Side { return sideOf(t, "memory", "") }
 
 // An invalid run is made again, not for ever, and is kept apart.
@@ -154,7 +156,7 @@ func TestASideThatFailsEndsTheOthers(t *testing.T) {
 	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, nil)
+	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, quiet)
 	require.ErrorContains(t, err, "run 1 of broken")
 	require.NoError(t, ctx.Err())
 }
@@ -212,7 +214,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	result, err := series.Do(ctx, o, c, 1, nil)
+	result, err := series.Do(ctx, o, c, 1, quiet)
 	require.NoError(t, err)
 	require.Equal(t, []string{"dq (" + addrs[0] + ")", "dq (" + addrs[1] + ")"}, names)
 
@@ -253,7 +255,7 @@ func TestARunWithAFault(t *testing.T) {
 	c.Plan.Faults = []plan.Fault{{
 		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
 	}}
-	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, nil)
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, quiet)
 	require.NoError(t, err)
 	r := result.Sets[0].Runs[0]
 	f := r.Faults
