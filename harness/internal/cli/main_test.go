@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	dq-fake-java                 a program that answers as JavaValues does, for DQ_JAVA
 //	[redis]                      a redis-server is on PATH
 //	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket
-//	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
+//	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL, $NODE to its first address; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
 //	occupy                       connects a client to $REDIS that stays
 //	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
 //	offer QUEUE LAYOUT VALUE DELAY  puts a value into a queue of $REDIS; DELAY may be negative
@@ -152,6 +152,7 @@ func together(ts *testscript.TestScript, args []string) {
 		ts.Check(err)
 		ts.Defer(func() { ts.Check(s.Close()) })
 		ts.Setenv("REDIS", s.URL())
+		ts.Setenv("NODE", strings.FieldsFunc(s.URL(), func(r rune) bool { return r == '/' || r == ',' })[1])
 	}
 	switch args[0] {
 	case "Sentinel":

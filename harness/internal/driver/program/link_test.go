@@ -358,22 +358,7 @@ func TestNeedsANewerJava(t *testing.T) {
 	}
 }
 
-func TestRecordsSurviveTheirWay(t *testing.T) {
-	survives(t, 32, Item{Index: Warm | 7, CancelAfter: 3, At: 1 << 60, Delay: 5, Due: -1})
-	survives(t, SampleSize, Sample{Kind: Taken, Waited: 1<<32 - 1, Index: 7, A: -1, B: 1 << 60})
-}
-
-func survives[T Item | Sample](t *testing.T, size int, record T) {
-	t.Helper()
-	var got []T
-	keep := func(r T) error { got = append(got, r); return nil }
-	require.NoError(t, Decode(Append(nil, record), keep))
-	require.Equal(t, []T{record}, got)
-	require.ErrorContains(t, Decode(make([]byte, size+1), keep), fmt.Sprintf("records of %d bytes, got %d", size, size+1))
-}
-
 func TestDueAt(t *testing.T) {
-	require.EqualValues(t, 1_000_000_123+5e6, Item{Delay: 5}.DueAt(1_000_000_123))
 	require.EqualValues(t, 1_000_000_123+7e6, Item{Due: 1007}.DueAt(1_000_000_123))
 	require.EqualValues(t, 1_000_000_123, Item{Due: 3}.DueAt(1_000_000_123), "what should have been due is due at once")
 }

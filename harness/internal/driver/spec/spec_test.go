@@ -195,14 +195,10 @@ func (b *bench) take(t *testing.T, q driver.Queue) string {
 	return string(value)
 }
 
-func (b *bench) keys() Keys {
-	keys, _ := KeysOf(b.d, b.conn, queueName)
-	return keys
-}
-
 func (b *bench) held(t *testing.T) int64 {
 	t.Helper()
-	held, err := b.keys().Held(b.ctx)
+	keys, _ := KeysOf(b.d, b.conn, queueName)
+	held, err := keys.Held(b.ctx)
 	require.NoError(t, err)
 	return held
 }
