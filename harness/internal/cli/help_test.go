@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 	"unicode/utf8"
 
@@ -88,65 +87,44 @@ func TestHelp(t *testing.T) {
 // reference is docs/reference.md: each command with its exit codes, each flag once, the schemas, and what a scenario file has.
 func reference(t *testing.T) string {
 	t.Helper()
-	var out strings.Builder
-	out.WriteString("# Commands, flags and files\n\nWritten from the program by `go test ./harness/internal/cli -run Reference -args -update`. " +
-		"`dq-bench help COMMAND` explains a command.\n\n" +
-		"Exit codes: 0 success; 99 the system under test failed; 1 the environment or an input file is broken; 2 wrong usage; 130 a second interrupt.\n" +
-		"An interrupted run is judged by its measurements: 0 or 99. `compare` exits with 99 if NEW is worse, `run` does not.\n\n" +
-		"|command||\n|-|-|\n")
-	users := map[string][]string{}
+	var commands, flags [][]string
+	users, byCommand := map[string][]string{}, map[string]string{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		user := strings.Fields(cmd.CommandPath())[min(1, strings.Count(cmd.CommandPath(), " "))] // "queue" for all commands of queue
 		for _, row := range flagTable {
-			if cmd.Flags().Lookup(row.name) != nil {
-				if user := strings.Fields(cmd.CommandPath())[min(1, strings.Count(cmd.CommandPath(), " "))]; !slices.Contains(users[row.name], user) {
-					users[row.name] = append(users[row.name], user) // "queue" for all commands of queue
-				}
+			if cmd.Flags().Lookup(row.name) != nil && !slices.Contains(users[row.name], user) {
+				users[row.name] = append(users[row.name], user)
 			}
 		}
 		if cmd.HasParent() && cmd.Name() != "help" {
-			fmt.Fprintf(&out, "|`%s`|%s|\n", tableCell(strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]")), cmd.Short)
+			commands = append(commands, []string{strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]"), cmd.Short})
 		}
 	})
-	out.WriteString("\n## Flags\n\nThe environment twin of a flag is its default: `DQ_REDIS` for `--redis`. A scenario overrides it, and a flag overrides both. " +
-		"`--yes`, `--force`, `--list`, `--allow-changes`, and `--all` and `--where` of `queue` have no twin.\n\n" +
-		"|flag|meaning|commands|\n|-|-|-|\n")
 	for _, row := range flagTable {
-		fmt.Fprintf(&out, "|`%s`|%s|%s|\n", strings.TrimSpace("--"+row.name+" "+row.arg), tableCell(row.help), strings.Join(users[row.name], ", "))
+		flags = append(flags, []string{strings.TrimSpace("--" + row.name + " " + row.arg), row.help, strings.Join(users[row.name], ", ")})
 	}
-	out.WriteString("\n## JSON documents\n\n`--json` prints one document and nothing else. Names end in the unit (`_ms`, `_ns`); times are RFC 3339, due times Unix ms. " +
-		"A later version of a schema only adds fields.\n\n|command|schema|\n|-|-|\n")
-	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		fmt.Fprintf(&out, "|%s|[%s](schemas/%s)|\n", documents[name].command, name, schemaFile(name))
+	for name, document := range documents {
+		byCommand[name] = document.command
 	}
-	out.WriteString("\n## Scenarios\n\n`dq-bench run --list` shows their variants, and `dq-bench run -f NAME` runs one.\n\n|scenario|shows|\n|-|-|\n")
-	all, err := series.StoredScenarios()
-	require.NoError(t, err)
-	for _, s := range all {
-		fmt.Fprintf(&out, "|`%s`|%s|\n", s.Name, tableCell(s.About))
-	}
-	keys, err := os.ReadFile("testdata/keys.txt")
-	require.NoError(t, err)
-	fmt.Fprintf(&out, "\n%s", keys)
-	for _, f := range plan.Fields {
-		if _, flag := rowOf(f.Flag()); !flag && !f.FlagOnly {
-			require.Contains(t, string(keys), "\n|`"+f.Key+"`|")
-		}
-	}
-	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer. One fault acts at a time. " +
-		"Commands are names, `offer` or `take`.\n\n|kind|what breaks|needs|may lose|\n|-|-|-|-|\n")
-	for _, k := range plan.FaultKinds {
-		var needs []string
+	needs := func(k plan.FaultInfo) string {
+		var all []string
 		if k.Reach != plan.Network {
-			needs = append(needs, string(k.Reach))
+			all = append(all, string(k.Reach))
 		}
 		for _, key := range slices.Concat(k.Needs, k.May) {
-			needs = append(needs, "`"+key+"`")
+			all = append(all, "`"+key+"`")
 		}
-		loss := k.Loss
-		if loss == plan.NoLoss {
-			loss = ""
+		return strings.Join(all, ", ")
+	}
+	page := must(template.New("reference.tmpl").Funcs(template.FuncMap{"cell": tableCell, "file": schemaFile, "needs": needs}).ParseFiles("testdata/reference.tmpl"))
+	var out strings.Builder
+	require.NoError(t, page.Execute(&out, map[string]any{
+		"Commands": commands, "Flags": flags, "Documents": byCommand, "Scenarios": must(series.StoredScenarios()), "Faults": plan.FaultKinds,
+	}))
+	for _, f := range plan.Fields {
+		if _, flag := rowOf(f.Flag()); !flag && !f.FlagOnly {
+			require.Contains(t, out.String(), "\n|`"+f.Key+"`|")
 		}
-		fmt.Fprintf(&out, "|`%s`|%s|%s|%s|\n", k.Kind, k.Help, strings.Join(needs, ", "), loss)
 	}
 	return out.String()
 }
