@@ -172,15 +172,8 @@ func version() string {
 			built[s.Key] = s.Value
 		}
 	}
-	commit := "unknown: not built in a checkout"
-	if built["vcs.revision"] != "" {
-		commit = built["vcs.revision"] + " of " + built["vcs.time"]
-	}
-	if built["vcs.modified"] == "true" {
-		commit += ", with changes"
-	}
-	known := wire.Releases()
-	return fmt.Sprintf("dq-bench  %s\ncommit    %s\ngo        %s %s/%s\nredisson  %s to %s: %d releases known, %d recorded\n",
-		tool().Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		known[0], wire.Newest(), len(known), len(recordings.Releases()))
+	return form("version.tmpl", map[string]any{
+		"Version": tool().Version, "Built": built, "Go": fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		"Known": wire.Releases(), "Newest": wire.Newest(), "Recorded": recordings.Releases(),
+	})
 }

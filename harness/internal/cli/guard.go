@@ -71,16 +71,7 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 	if wrong != nil && len(counts) == 0 {
 		return wrong
 	}
-	var text strings.Builder
 	for _, q := range counts {
-		fmt.Fprintf(&text, "%q: %d delivered, %d taken ahead", q.Queue, q.Delivered, q.Ahead)
-		if q.Before > 0 {
-			fmt.Fprintf(&text, ", %d not delivered again", q.Before)
-		}
-		if q.Aside > 0 {
-			fmt.Fprintf(&text, ", %d set aside", q.Aside)
-		}
-		text.WriteString("\n")
 		switch {
 		case wrong != nil:
 		case q.Error != "":
@@ -89,5 +80,6 @@ func (c *call) guard(guard *ops.Guard, length time.Duration) error {
 			wrong = fmt.Errorf("queue %q: unreadable members were set aside: %d", q.Queue, q.Aside)
 		}
 	}
-	return cmp.Or(c.says(guardDocument{"dq-bench/guard/v1", counts}, text.String()), failed(wrong != nil, "%w", wrong))
+	document := guardDocument{"dq-bench/guard/v1", counts}
+	return cmp.Or(c.says(document, form("guard.tmpl", document)), failed(wrong != nil, "%w", wrong))
 }
