@@ -28,7 +28,7 @@ func escaped(s string, f func(r rune, char, rest string) string) string {
 }
 
 // Inert returns foreign text that a terminal shows without acting on it: control characters except line ends and tabs become \x1b and
-// the like.
+// the like, and so do those that turn the direction of text.
 func Inert(s string) string {
 	return escaped(s, func(r rune, _, _ string) string {
 		switch {
@@ -42,7 +42,9 @@ func Inert(s string) string {
 }
 
 // controls reports whether a terminal may act on a character, beyond the layout of text.
-func controls(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+func controls(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // Valid returns the name of a key, which may be any bytes, as UTF-8: other bytes become \xff and the like, and the backslash before an x
 // becomes \x5c, so that two names stay two.

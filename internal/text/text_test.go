@@ -12,7 +12,7 @@ import (
 
 func TestInert(t *testing.T) {
 	for in, want := range map[string]string{
-		"a line\n\tand ü 漢": "a line\n\tand ü 漢", "\x1b[2Jgone": `\x1b[2Jgone`, "over\rwritten": `over\x0dwritten`, "\u009b31m": `\u009b31m`, "\x7f\x00": `\x7f\x00`, "": "",
+		"a line\n\tand ü 漢": "a line\n\tand ü 漢", "\x1b[2Jgone": `\x1b[2Jgone`, "over\rwritten": `over\x0dwritten`, "\u009b31m": `\u009b31m`, "\x7f\x00": `\x7f\x00`, "\u202eevil": `\u202eevil`, "": "",
 	} {
 		require.Equal(t, want, Inert(in))
 	}

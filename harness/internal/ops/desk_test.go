@@ -163,6 +163,9 @@ func TestDeskRedacts(t *testing.T) {
 	for path, form := range map[string]url.Values{"": nil, "queue?name=orders": nil, "export?name=orders": nil, "plan?name=orders": {"verb": {"cancel"}, "all": {"1"}}} {
 		_, body := asks(t, page, "secret")(path, form)
 		require.NotContains(t, body, "secretValue")
+		if form != nil {
+			require.Regexp(t, "cancel waiting [0-9a-f]{16}", body)
+		}
 	}
 }
 

@@ -432,11 +432,16 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 // Line shows an item.
 func (i Item) Line(now time.Time) string { return fmt.Sprintf("%-7s %s", i.Of, i.line(now)) }
 
-// Shown names the message of a change.
-func (c Change) Shown() string {
-	if !isPacked(c.Of) && c.Of != "aside" {
-		return fmt.Sprintf("%.80q", c.Key)
-	}
+// Shown names the message of a change, redacted without its value.
+func (c Change) Shown(redact bool) string {
 	m := memberOf(c.Of, string(c.Key), 0)
-	return strings.TrimSpace(m.ID + " " + m.Value)
+	switch packed := isPacked(c.Of) || c.Of == "aside"; {
+	case redact && packed:
+		return m.ID
+	case packed:
+		return strings.TrimSpace(m.ID + " " + m.Value)
+	case redact && c.Of == "ready":
+		return fmt.Sprintf("of %d bytes", len(c.Key))
+	}
+	return fmt.Sprintf("%.80q", c.Key)
 }

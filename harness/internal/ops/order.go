@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -172,10 +171,7 @@ func (p *Plan) Text(redact bool) string {
 	const most = 10
 	fmt.Fprintf(&b, "%s: %s %s\n", text.Line(p.Queue), p.Verb, messages(int64(len(p.Changes))))
 	for _, c := range p.Changes[:min(most, len(p.Changes))] {
-		value := ""
-		if !redact {
-			value = c.Shown()
-		}
+		value := c.Shown(redact)
 		if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
 			value += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
 		}
@@ -217,11 +213,11 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	name := filepath.Join(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405.000")))
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.CreateTemp(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s-*.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405")))
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
+	name := file.Name()
 	results := ""
 	if err = write(file, Change{Server: p.Site.server()}); err == nil {
 		if results, err = editor.applyAll(ctx, p.Changes, file); err == nil {

@@ -101,14 +101,14 @@ func (i Item) line(now time.Time) string {
 	due, in := "never", int64(i.DueMS)-now.UnixMilli()
 	switch {
 	case i.Layout == "value":
-		return strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", i.ID, i.Codec, i.Class, i.Value))
+		return strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", i.ID, i.Codec, i.Class, text.Inert(i.Value)))
 	case isNever(i.DueMS):
 	case in >= 0:
 		due = "in " + text.Span(in)
 	default:
 		due = text.Span(-in) + " ago"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(i.ID, "(empty)"), due, i.Layout, i.Codec, i.Class, i.Value))
+	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", cmp.Or(i.ID, "(empty)"), due, i.Layout, i.Codec, i.Class, text.Inert(i.Value)))
 }
 
 // Page shows the look with a row for each finding and each queue.

@@ -205,6 +205,9 @@ func ShowValue(name string, data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(shown)
-	return string(text), err
+	var out strings.Builder
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	err = to.Encode(shown)
+	return strings.TrimSuffix(out.String(), "\n"), err
 }
