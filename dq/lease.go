@@ -265,7 +265,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 			break
 		}
 		sent = sent || errors.Is(err, conn.ErrLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) ||
+		if errors.As(err, new(resp.Error)) && !passes(err) && !wants(err) || errors.Is(err, ErrClosed) ||
 			w.left(d) <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
@@ -287,9 +287,9 @@ func (w *Worker) settle(d *delivery, v verdict) {
 	}
 }
 
-// hasNoRoom reports whether the server takes no writes for want of memory, disk or replicas: time may cure that.
-func hasNoRoom(err error) bool {
-	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS "}, func(code string) bool { return strings.Contains(err.Error(), code) })
+// wants reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
+func wants(err error) bool {
+	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS ", "NOPERM "}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // settleOnce runs the script for deliveries of one queue.

@@ -90,7 +90,7 @@ func numbered(n int) []string {
 	return values
 }
 
-// The server is away, or takes no writes, while 50 handlers acknowledge: each message is handled once.
+// The server is away, takes no writes, or no scripts, while 50 handlers acknowledge: each message is handled once.
 func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(b *bundle, p *redis.Proxy){
@@ -100,6 +100,11 @@ func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 			b.redis.ReplicaOf(context.Background(), "127.0.0.1", "1")
 			time.Sleep(2 * time.Second)
 			b.redis.ReplicaOf(context.Background(), "NO", "ONE")
+		},
+		"NOPERM for 1 s": func(b *bundle, _ *redis.Proxy) {
+			b.redis.Do(context.Background(), "ACL", "SETUSER", "default", "-evalsha")
+			time.Sleep(time.Second)
+			b.redis.Do(context.Background(), "ACL", "SETUSER", "default", "+evalsha")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

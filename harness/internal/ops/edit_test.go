@@ -539,7 +539,6 @@ func TestMigrateCodec(t *testing.T) {
 	for i := range 40 {
 		b.offer(dLc0, time.Hour, strconv.Itoa(i)) // text, and JSON
 	}
-	b.offer(dLc0, time.Hour, "no")
 	b.do("RPUSH", "orders", "7", "text")
 	l := scripts.LeaseNamesOf("orders")
 	b.do("ZADD", l.Leases, 1, "id1")
@@ -547,6 +546,7 @@ func TestMigrateCodec(t *testing.T) {
 	o := ops.MigrateOptions{To: new(bc0Lc0), From: "string", As: "json", Yes: true, Java: &quoting{left: 60}}
 	_, err := ops.Migrate(b.ctx, b.conn, "orders", o)
 	require.ErrorContains(t, err, "killed")
+	b.offer(dLc0, time.Hour, "no") // gets the new layout
 	o.Java = &quoting{left: 1000}
 	done := b.migrate(o)
 	require.Len(t, done.Refused, 1)

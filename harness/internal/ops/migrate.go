@@ -292,6 +292,10 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 		c := changes[k]
 		if r == '1' {
 			w.result.Rewritten[c.Of]++
+			if w.refused[string(c.Key)] { // its layout is new
+				delete(w.refused, string(c.Key))
+				w.refused[string(c.New)] = true
+			}
 		}
 		if key := c.New; c.Count == "journal" {
 			if !isPacked(c.Of) && c.Of != "ready" {
