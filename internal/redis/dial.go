@@ -118,7 +118,7 @@ func (a Address) info(ctx context.Context, addr string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	if _, err := ask(ctx, c, "PING"); err != nil && !HasErrorPrefix(err, "NOPERM") {
+	if _, err := ask(ctx, c, "PING"); err != nil && !HasErrorPrefix(err, "NOPERM") && !HasErrorPrefix(err, "MISCONF") { // which refuses writes, and PING
 		return "", err
 	}
 	info, err := ask(ctx, c, "INFO", "server")

@@ -275,7 +275,7 @@ func layoutOf(member string) wire.Layout {
 func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int64, leading *sync.WaitGroup) {
 	if q.isMixed() {
 		if !q.leading.Swap(true) {
-			g.say(q, "takes members out ahead", map[string]any{"why": "members of both layouts wait", "ahead": g.options.Ahead.String()})
+			g.say(q, "takes members out ahead", map[string]any{"why": map[bool]string{true: "--ahead is given", false: "members of both layouts wait"}[g.options.AlwaysAhead], "ahead": g.options.Ahead.String()})
 			leading.Go(func() { g.lead(ctx, q) })
 		}
 		return

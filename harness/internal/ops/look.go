@@ -271,7 +271,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 				}
 			}
 		}
-		now := l.At.UnixMilli()
+		now, met := l.At.UnixMilli(), int64(0)
 		for _, z := range slices.Backward(members) {
 			tail = append(tail, z.Member)
 			switch due := int64(z.Score); {
@@ -279,8 +279,12 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 				q.NextMS = due
 			case due >= 0:
 				q.OldestMS = now - due
+				if now-due > overdueAfter.Milliseconds() {
+					met++
+				}
 			}
 		}
+		q.Overdue = max(q.Overdue, met) // there may be no right to ZCOUNT
 		slices.Sort(tail)
 		for _, member := range slices.Compact(tail) {
 			name := "unreadable"

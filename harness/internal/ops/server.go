@@ -62,9 +62,15 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		}
 		add("evicting", state, fmt.Sprintf("maxmemory-policy %s of %s removes keys of queues when the memory is full; it %s", policy, at, did), l.redisCLI(at, "CONFIG SET maxmemory-policy noeviction"))
 	}
+	config := func(name string) (value string, seen bool) {
+		pair, err := server.Do(ctx, "CONFIG", "GET", name).StringSlice()
+		if seen = !l.refused("CONFIG GET "+name, "+config|get", err) && len(pair) == 2; seen {
+			value = pair[1]
+		}
+		return value, seen
+	}
 	if field["aof_enabled"] == "0" {
-		save, err := server.Do(ctx, "CONFIG", "GET", "save").StringSlice()
-		if !l.refused("CONFIG GET save", "+config|get", err) && err == nil && len(save) == 2 && save[1] == "" {
+		if save, seen := config("save"); seen && save == "" {
 			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI(at, "CONFIG SET appendonly yes"))
 		}
 	}
@@ -73,7 +79,16 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	}
 	used, _ := strconv.ParseInt(field["used_memory"], 10, 64)
 	if most, _ := strconv.ParseInt(field["maxmemory"], 10, 64); most > 0 && used >= most && field["maxmemory_policy"] == "noeviction" {
-		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI(at, "CONFIG SET maxmemory "+strconv.FormatInt(2*most, 10)))
+		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI(at, "CONFIG SET maxmemory "+strconv.FormatInt(2*max(most, used), 10)))
+	}
+	if err := server.Do(ctx, "PING").Err(); redis.HasErrorPrefix(err, "MISCONF") {
+		add("cannot-save", Red, at+" could not write its data to the disk: offers, transfers and a guard fail with MISCONF until the disk has room, or", l.redisCLI(at, "CONFIG SET stop-writes-on-bgsave-error no"))
+	}
+	if good, err := strconv.Atoi(field["min_slaves_good_slaves"]); err == nil {
+		needed, _ := config("min-replicas-to-write")
+		if n, _ := strconv.Atoi(needed); n > good {
+			add("no-replicas", Red, fmt.Sprintf("%s has %d of %d replicas in step: offers, transfers and a guard fail with NOREPLICAS", at, good, n), l.redisCLI(at, fmt.Sprint("CONFIG SET min-replicas-to-write ", good)))
+		}
 	}
 	if s.Role == "replica" {
 		s.Master = net.JoinHostPort(field["master_host"], field["master_port"])
