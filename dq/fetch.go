@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
 const (
@@ -79,18 +80,22 @@ func (w *Worker) fetch(q *leased) {
 	if n == 0 {
 		return
 	}
-	mayBeAlone := w.isAlone.TryLock()
-	got, next, more, err := w.take(q, n, mayBeAlone)
+	var claim *scripts.HandedOut
+	if w.isAlone.TryLock() {
+		claim = &scripts.HandedOut{}
+	}
+	got, next, more, err := w.take(q, n, claim)
 	w.freePlaces(n - len(got))
-	if mayBeAlone && len(got) == 1 && got[0].alone {
-		go w.alone(got[0])
-	} else {
-		if mayBeAlone {
-			w.isAlone.Unlock()
-		}
-		for _, d := range got {
-			go w.run(d, 1)
-		}
+	for _, d := range got {
+		go w.run(d, 1)
+	}
+	w.mu.Lock()
+	w.holdsAlone = w.holdsAlone || claim != nil && claim.ID != ""
+	w.mu.Unlock()
+	if claim != nil && claim.ID != "" {
+		w.fetching.Go(func() { w.alone(q, claim) })
+	} else if claim != nil {
+		w.isAlone.Unlock()
 	}
 	if err != nil {
 		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
@@ -107,7 +112,7 @@ func (w *Worker) fetch(q *leased) {
 		q.stop() // a message that BLMOVE stages now would wait
 	}
 	w.mu.Unlock()
-	if !mayBeAlone {
+	if claim == nil {
 		w.wakeIn(q, failedPause)
 	}
 	switch {
@@ -125,22 +130,38 @@ func (w *Worker) fetch(q *leased) {
 	w.wakeIn(q, next)
 }
 
-// alone handles a message while no other is handled: it may have ended the processes that had it. The next such
-// message has to wait as long as this one took, so that others are handled at least half of the time.
-func (w *Worker) alone(d *delivery) {
+// alone handles a claimed message while no other is handled: it may have ended the processes that had it. It is taken once all others
+// have ended, so that none of them costs it an attempt. The next such message has to wait as long as this one took, so that others are
+// handled at least half of the time.
+func (w *Worker) alone(q *leased, claim *scripts.HandedOut) {
 	began := time.Now()
-	w.freePlaces(1)
-	if all := w.takePlaces(cap(w.places)); all > 0 {
-		w.run(d, all)
-		w.wake(d.of)
-	} else {
-		w.giveBack(d)
-		w.forget(d)
+	var got []*delivery
+	var err error
+	n := w.takePlaces(cap(w.places))
+	if n > 0 {
+		got, _, _, err = w.take(q, n, claim)
+	} else { // the claim ends, not the message's loneliness
+		_, err = w.settleOnce(context.WithoutCancel(w.handling), q, extend, "0", []*delivery{{Delivery: Delivery{ID: claim.ID, Attempt: int(claim.Delivery)}}})
 	}
-	time.AfterFunc(time.Since(began), func() {
-		w.isAlone.Unlock()
-		w.wake(d.of)
-	})
+	if err != nil {
+		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
+	}
+	if len(got) == 0 {
+		w.freePlaces(n)
+	}
+	go func() {
+		for _, d := range got {
+			w.run(d, n)
+		}
+		w.mu.Lock()
+		w.holdsAlone = false
+		w.mu.Unlock()
+		w.wake(q)
+		time.AfterFunc(time.Since(began), func() {
+			w.isAlone.Unlock()
+			w.wake(q)
+		})
+	}()
 }
 
 // block has a queue looked at when BLMOVE has staged a message of it.

@@ -81,13 +81,16 @@ const (
 )
 
 // take holds up to n messages. next is how long until a lease or pause ends, less than 0 if there is no such time.
-func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.Duration, more bool, err error) {
+func (w *Worker) take(q *leased, n int, claim *scripts.HandedOut) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
-	until, most := time.Now().Add(w.options.Lease), w.options.MaxAttempts
+	until, most, alone, times := time.Now().Add(w.options.Lease), w.options.MaxAttempts, "0", int64(0)
+	if claim != nil {
+		alone, times = cmp.Or(claim.ID, "1"), claim.Delivery
+	}
 	reply, err := w.client.runOwn(ctx, conn.Calls, scripts.Take(),
 		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
-		n, w.options.Lease.Milliseconds(), fmt.Sprintf("%016x", w.client.random()), most, map[bool]int{true: 1}[alone])
+		n, w.options.Lease.Milliseconds(), fmt.Sprintf("%016x", w.client.random()), most, alone, times)
 	if err != nil {
 		return nil, 0, false, in("take", q.queue, err)
 	}
@@ -100,7 +103,10 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 			of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)},
 			alone: h.Alone, value: h.Value, until: until,
 		}
-		if h.Buried {
+		if h.Claimed {
+			*claim = h
+			continue
+		} else if h.Buried {
 			w.client.tell(Dead{Delivery: d.Delivery, Reason: fmt.Sprintf("lost by its worker in attempt %d of %d", d.Attempt, most)})
 			continue
 		}
@@ -108,7 +114,6 @@ func (w *Worker) take(q *leased, n int, alone bool) (got []*delivery, next time.
 		w.holding.Add(1)
 		w.mu.Lock()
 		w.held[d] = struct{}{}
-		w.holdsAlone = w.holdsAlone || d.alone
 		w.mu.Unlock()
 		got = append(got, d)
 		w.client.tell(Held{d.Delivery})
@@ -229,7 +234,6 @@ func (w *Worker) backoff(d *delivery) (wait time.Duration) {
 func (w *Worker) forget(d *delivery) {
 	w.mu.Lock()
 	delete(w.held, d)
-	w.holdsAlone = w.holdsAlone && !d.alone
 	w.mu.Unlock()
 	d.end(nil)
 	w.holding.Done()

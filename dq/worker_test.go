@@ -522,6 +522,29 @@ func TestWorkerHandlesOthersBesideTheLost(t *testing.T) {
 	b.nothingLeft(t)
 }
 
+// What waits to be handled by itself was not handed out: a process that dies meanwhile costs it no attempt.
+func TestWorkerCountsWhatItBegins(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	keys := scripts.LeaseNamesOf("orders")
+	begun, ending := make(chan int), make(chan struct{})
+	b.works(t, dq.WorkerOptions{Concurrency: 2}, func(_ context.Context, m *dq.Message[string]) error {
+		if begun <- m.Attempt; m.Value == "other" {
+			<-ending
+		}
+		return nil
+	})
+	b.push(t, "other")
+	require.Equal(t, 1, <-begun)
+	b.lose(t, "lost", 2)
+	b.push(t, "third")
+	require.Equal(t, 1, <-begun)
+	require.Eventually(t, func() bool { return b.redis.ZScore(t.Context(), keys.Leases, "lost").Val() > 1 }, testDeadline, time.Millisecond, "it is claimed")
+	require.Equal(t, "2", b.redis.HGet(t.Context(), keys.Counts, "lost").Val())
+	close(ending)
+	require.Equal(t, 3, <-begun)
+}
+
 // A Client that is closed under its Worker ends it.
 func TestWorkerEndsWithItsClient(t *testing.T) {
 	t.Parallel()

@@ -33,13 +33,14 @@ func LeaseNamesOf(dest string) LeaseNames {
 }
 
 // Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
-// D. A message that two holders in a row did not settle, or one before its last attempt, may end its holder: it is handed
-// out alone, or passed over. One that its holder did not settle in the last attempt becomes a dead letter.
+// D. A message that two holders in a row did not settle, or one before its last attempt, may end its holder: it is
+// claimed for one lease and does not count as handed out, until it is asked for by its id. One that its holder did not settle in the
+// last attempt becomes a dead letter.
 //
 //	KEYS    D, M, L, V, N, X
 //	ARGV    how many at most; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
-//	        1 if a message may be handed out by itself
-//	returns [for each: [id, how often it was handed out, 0 or 1 for by itself or 2 for dead, value];
+//	        1 if a message may be claimed, or the id of a claimed one; how often that was handed out
+//	returns [for each: [id, how often it was handed out, 0 or 1 for by itself or 2 for dead or 3 for claimed, value];
 //	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if there is more]: see ReadHandedOut
 //	cost    O(how many × log n), and 1,000 messages that it passes over. It stops behind 4 MB of values
 //
@@ -71,9 +72,10 @@ type HandedOut struct {
 	ID string
 	// Delivery is how often the message was handed out, this time included.
 	Delivery int64
-	// Alone says that the message may have ended its holders. Buried says that it is a dead letter, and not handed out.
-	Alone, Buried bool
-	Value         []byte
+	// Alone says that the message may have ended its holders. Buried says that it is a dead letter, and Claimed that it is to be
+	// handled by itself: neither is handed out.
+	Alone, Buried, Claimed bool
+	Value                  []byte
 }
 
 // ReadHandedOut reads the reply of Take. next is in ms, -1 if no lease and no pause ends.
@@ -89,7 +91,7 @@ func ReadHandedOut(reply any) (all []HandedOut, next int64, more bool, err error
 		if err := scan(Take(), item, &m.ID, &m.Delivery, &kind, &value); err != nil {
 			return nil, 0, false, err
 		}
-		m.Alone, m.Buried, m.Value = kind == 1, kind == 2, []byte(value)
+		m.Alone, m.Buried, m.Claimed, m.Value = kind == 1, kind == 2, kind == 3, []byte(value)
 		all = append(all, m)
 	}
 	return all, next, more, nil

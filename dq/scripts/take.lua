@@ -1,6 +1,6 @@
 local D, M, L, V, N, X = unpack(KEYS)
 local count, lease, stem = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local most, alone_too = tonumber(ARGV[4]), ARGV[5] == '1'
+local most, it = tonumber(ARGV[4]), ARGV[5]
 local asked, enough, far = count, 4 * 1024 * 1024, 1000
 
 -- Each key is read, and each right checked, before anything is written.
@@ -14,10 +14,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
 
 -- Which of the leases that are over are handed out. One that two holders in a row did not settle, or one before its last
--- attempt, is handed out alone, and passed over if it must not be now.
-local chosen, spent, alone, at, page = {}, {}, false, 0, nil
-repeat
-  page = redis.call('zrangebyscore', L, '-inf', now, 'limit', at, count)
+-- attempt, is to be handled alone: it is claimed until no other is handled, and then asked for.
+local chosen, spent, alone, claimed, at = {}, {}, #it > 1, nil, 0
+if alone then
+  local held = redis.call('zscore', L, it) and redis.call('hget', N, it) == ARGV[6] and redis.call('hget', N, 'f' .. it) ~= ARGV[6]
+  chosen, count = {held and it or nil}, held and 1 or 0
+  at = count
+end
+while not alone do
+  local page = redis.call('zrangebyscore', L, '-inf', now, 'limit', at, count)
   for _, id in ipairs(page) do
     local counts = redis.call('hmget', N, id, 'f' .. id)
     local times = tonumber(counts[1]) or 0
@@ -26,13 +31,13 @@ repeat
       spent[#spent + 1] = {id, times, 2, ''}
     elseif lost < 2 and (lost < 1 or most == 0 or times + 1 < most) then
       if #chosen < count then chosen[#chosen + 1] = id end
-    elseif alone_too then
-      chosen, alone, count = {id}, true, 1
-      break
+    elseif it == '1' and not claimed then
+      claimed = {id, times, 3, ''}
     end
   end
   at = at + #page
-until alone or #page < count or #chosen == count or at >= count + far
+  if #page < count or #chosen == count or at >= count + far then break end
+end
 
 -- The first write frees something, if only in name: a server that is out of memory lets the others follow.
 if at + ready[M] + ready[D] > 0 then redis.call('hdel', V, '') end
@@ -75,6 +80,10 @@ for _, list in ipairs({M, D}) do
 end
 local first = #handed < asked and redis.call('zrangebyscore', L, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', 0, 1)[2]
 local next = first and math.max(tonumber(first) - now, 0) or -1
+if claimed then
+  redis.call('zadd', L, till, claimed[1])
+  handed[#handed + 1] = claimed
+end
 for _, entry in ipairs(spent) do
   local id = entry[1]
   redis.call('hset', V, 'r' .. id, 'lost by its worker in attempt ' .. entry[2] .. ' of ' .. most)

@@ -217,6 +217,10 @@ func (m *model) handedOut(client string, mine bool, reply []byte) {
 	}
 	handed, _, _, _ := scripts.ReadHandedOut(list)
 	for _, h := range handed {
+		if h.Claimed { // it is to be handled alone, and waits for all places of its Worker
+			m.alones[h.ID] = true
+			continue
+		}
 		m.did[map[bool]string{false: "held", true: "bury"}[h.Buried]+" "+h.ID+" "+strconv.FormatInt(h.Delivery, 10)] = true
 		if !mine && h.Alone { // it waits for all places of its Worker
 			m.world.locked(func() { m.world.bad(30 * time.Second) })
