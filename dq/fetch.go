@@ -80,22 +80,10 @@ func (w *Worker) fetch(q *leased) {
 	if n == 0 {
 		return
 	}
-	var claim *scripts.HandedOut
-	if w.isAlone.TryLock() {
-		claim = &scripts.HandedOut{}
-	}
-	got, next, more, err := w.take(q, n, claim)
+	got, next, more, err := w.take(q, n, scripts.HandedOut{})
 	w.freePlaces(n - len(got))
 	for _, d := range got {
 		go w.run(d, 1)
-	}
-	w.mu.Lock()
-	w.holdsAlone = w.holdsAlone || claim != nil && claim.ID != ""
-	w.mu.Unlock()
-	if claim != nil && claim.ID != "" {
-		w.fetching.Go(func() { w.alone(q, claim) })
-	} else if claim != nil {
-		w.isAlone.Unlock()
 	}
 	if err != nil {
 		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
@@ -112,9 +100,6 @@ func (w *Worker) fetch(q *leased) {
 		q.stop() // a message that BLMOVE stages now would wait
 	}
 	w.mu.Unlock()
-	if claim == nil {
-		w.wakeIn(q, failedPause)
-	}
 	switch {
 	case isFull:
 		w.wake(q)
@@ -133,16 +118,10 @@ func (w *Worker) fetch(q *leased) {
 // alone handles a claimed message while no other is handled: it may have ended the processes that had it. It is taken once all others
 // have ended, so that none of them costs it an attempt. The next such message has to wait as long as this one took, so that others are
 // handled at least half of the time.
-func (w *Worker) alone(q *leased, claim *scripts.HandedOut) {
+func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 	began := time.Now()
-	var got []*delivery
-	var err error
 	n := w.takePlaces(cap(w.places))
-	if n > 0 {
-		got, _, _, err = w.take(q, n, claim)
-	} else { // the claim ends, not the message's loneliness
-		_, err = w.settleOnce(context.WithoutCancel(w.handling), q, extend, "0", []*delivery{{Delivery: Delivery{ID: claim.ID, Attempt: int(claim.Delivery)}}})
-	}
+	got, _, _, err := w.take(q, n, claim) // without places the claim ends
 	if err != nil {
 		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
 	}

@@ -40,7 +40,6 @@ type leased struct {
 type delivery struct {
 	of *leased
 	Delivery
-	alone bool // earlier holders did not settle it
 	value []byte
 	ctx   context.Context
 	end   context.CancelCauseFunc
@@ -80,17 +79,24 @@ const (
 	mostReason = 1000
 )
 
-// take holds up to n messages. next is how long until a lease or pause ends, less than 0 if there is no such time.
-func (w *Worker) take(q *leased, n int, claim *scripts.HandedOut) (got []*delivery, next time.Duration, more bool, err error) {
+// take holds up to n messages, or the one that was claimed. next is how long until a lease or pause ends, less than 0 if there is no such time.
+func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
-	until, most, alone, times := time.Now().Add(w.options.Lease), w.options.MaxAttempts, "0", int64(0)
-	if claim != nil {
-		alone, times = cmp.Or(claim.ID, "1"), claim.Delivery
+	if claim.ID == "" && w.isAlone.TryLock() {
+		claim.ID = "1"
+		defer func() {
+			if !claim.Claimed {
+				w.isAlone.Unlock()
+			}
+		}()
+	} else if claim.ID == "" {
+		w.wakeIn(q, failedPause)
 	}
+	until, most := time.Now().Add(w.options.Lease), w.options.MaxAttempts
 	reply, err := w.client.runOwn(ctx, conn.Calls, scripts.Take(),
 		[]string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead},
-		n, w.options.Lease.Milliseconds(), fmt.Sprintf("%016x", w.client.random()), most, alone, times)
+		n, w.options.Lease.Milliseconds(), fmt.Sprintf("%016x", w.client.random()), most, claim.ID, claim.Delivery)
 	if err != nil {
 		return nil, 0, false, in("take", q.queue, err)
 	}
@@ -99,12 +105,13 @@ func (w *Worker) take(q *leased, n int, claim *scripts.HandedOut) (got []*delive
 		return nil, 0, false, in("take", q.queue, err)
 	}
 	for _, h := range handed {
-		d := &delivery{
-			of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)},
-			alone: h.Alone, value: h.Value, until: until,
-		}
+		d := &delivery{of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)}, value: h.Value, until: until}
 		if h.Claimed {
-			*claim = h
+			claim.Claimed = true
+			w.mu.Lock()
+			w.holdsAlone = true
+			w.mu.Unlock()
+			w.fetching.Go(func() { w.alone(q, h) })
 			continue
 		} else if h.Buried {
 			w.client.tell(Dead{Delivery: d.Delivery, Reason: fmt.Sprintf("lost by its worker in attempt %d of %d", d.Attempt, most)})
@@ -129,7 +136,7 @@ func (w *Worker) run(d *delivery, places int) {
 	defer w.forget(d)
 	if d.ctx.Err() != nil || w.left(d) <= w.options.Lease/20 {
 		w.freePlaces(places)
-		w.giveBack(d)
+		w.settle(d, verdict{how: release}) // the handler was not called
 		return
 	}
 	err := w.handle(d)
@@ -184,19 +191,6 @@ func (v verdict) arg() string {
 
 // valueKey is the key of a delivery's value in its handler's context.
 type valueKey struct{}
-
-// errNotBegun is the error of a message that is handed out again though no handler had it.
-var errNotBegun = errors.New("dq: the handler was not called: the lease was over, or the Worker shut down before")
-
-// giveBack is for a message whose handler was not called. One that may have ended its holders stays in the leases, which
-// know its attempts.
-func (w *Worker) giveBack(d *delivery) {
-	if d.alone {
-		w.settle(d, verdict{retry, 0, errNotBegun})
-		return
-	}
-	w.settle(d, verdict{how: release})
-}
 
 // call runs the handler, whose end no panic and no runtime.Goexit prevents. An error whose methods panic is one, too.
 func call(ctx context.Context, d *delivery) error {

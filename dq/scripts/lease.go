@@ -38,7 +38,7 @@ func LeaseNamesOf(dest string) LeaseNames {
 // last attempt becomes a dead letter.
 //
 //	KEYS    D, M, L, V, N, X
-//	ARGV    how many at most; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
+//	ARGV    how many at most, 0 to end a claim; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
 //	        1 if a message may be claimed, or the id of a claimed one; how often that was handed out
 //	returns [for each: [id, how often it was handed out, 0 or 1 for by itself or 2 for dead or 3 for claimed, value];
 //	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if there is more]: see ReadHandedOut

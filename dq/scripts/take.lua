@@ -18,8 +18,9 @@ local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
 local chosen, spent, alone, claimed, at = {}, {}, #it > 1, nil, 0
 if alone then
   local held = redis.call('zscore', L, it) and redis.call('hget', N, it) == ARGV[6] and redis.call('hget', N, 'f' .. it) ~= ARGV[6]
-  chosen, count = {held and it or nil}, held and 1 or 0
-  at = count
+  count = held and math.min(count, 1) or 0
+  chosen, at = {count > 0 and it or nil}, count
+  if held and asked == 0 then redis.call('zadd', L, string.format('%.0f', now), it) end
 end
 while not alone do
   local page = redis.call('zrangebyscore', L, '-inf', now, 'limit', at, count)

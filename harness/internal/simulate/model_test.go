@@ -128,7 +128,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 			msg := m.message(v)
 			m.pops++
 			msg.place, msg.taken = m.pops, time.Now()
-			if msg.popped++; !msg.arrived.IsZero() {
+			if msg.popped++; msg.popped == 1 && !msg.arrived.IsZero() { // a transfer that fails delivers again
 				m.world.popped(v, msg.arrived)
 			}
 		}
