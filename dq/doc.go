@@ -23,7 +23,7 @@
 //
 // Workers: a message whose worker dies is delivered again when its lease is over. The handler's context ends before that, with the
 // cause [ErrLeaseLost]. A message is handled twice only if its process died, the server's clock was set ahead, or an Event of
-// its first hand-out says so: [LeaseLost], [AckFailed], or [GivenBack], which is told once the next hand-out may have begun.
+// its first hand-out says so: [LeaseLost], [AckFailed], or [GivenBack], which follows when the next hand-out may have begun.
 //
 // A fail-over of Sentinel or Cluster forgets the writes of the old master that were not replicated: offers are lost, and
 // values are delivered again.

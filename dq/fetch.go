@@ -116,7 +116,7 @@ func (w *Worker) fetch(q *leased) {
 }
 
 // alone handles a claimed message while no other is handled: it may have ended the processes that had it. It is taken once all others
-// have ended, so that none of them costs it an attempt. The next such message has to wait as long as this one took, so that others are
+// have ended, so that no other costs it an attempt. The next such message has to wait as long as this one took, so that others are
 // handled at least half of the time.
 func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 	began := time.Now()

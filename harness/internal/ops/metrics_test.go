@@ -72,14 +72,16 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 // A server with a known hole on the path of blocked takes is named.
 func TestServerHole(t *testing.T) {
 	t.Parallel()
+	server := redistest.Embedded(t).Conn()
+	t.Cleanup(func() { _ = server.Close() })
 	for version, want := range map[string]int{
 		"8.6.0": 1, "8.6.2": 1, "8.6.3": 0, "8.6.10": 0, "8.4.2": 1, "8.4.3": 0, "8.2.5": 1, "8.2.6": 0, "8.0.6": 1, "7.4.8": 1, "7.4.9": 0, "7.2.0": 1, "7.2.14": 0, "7.0.15": 0, "8.8.0": 0,
 	} {
 		var l Look
-		l.about(t.Context(), nil, "a:1", map[string]string{"redis_version": version})
+		l.about(t.Context(), server, "a:1", map[string]string{"redis_version": version})
 		require.Len(t, l.Findings, want, version)
 		l = Look{}
-		l.about(t.Context(), nil, "a:1", map[string]string{"redis_version": version, "valkey_version": "9.0.0"})
+		l.about(t.Context(), server, "a:1", map[string]string{"redis_version": version, "valkey_version": "9.0.0"})
 		require.Empty(t, l.Findings, "Valkey")
 	}
 }
