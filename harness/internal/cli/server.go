@@ -130,10 +130,9 @@ func readSecret(ctx context.Context, what, name string) (string, error) {
 // for addresses: a --redis without an address does without.
 func setPassword(flags *pflag.FlagSet, password string) error {
 	value := flags.Lookup("redis").Value
-	addresses := []string{value.String()}
-	list, several := value.(pflag.SliceValue)
-	if several {
-		addresses = list.GetSlice()
+	addresses, replace := []string{value.String()}, func(one []string) error { return value.Set(one[0]) }
+	if list, several := value.(pflag.SliceValue); several {
+		addresses, replace = list.GetSlice(), list.Replace
 	}
 	found := false
 	for i, given := range addresses {
@@ -150,15 +149,12 @@ func setPassword(flags *pflag.FlagSet, password string) error {
 		}
 		addresses[i], found = address.String(), true
 	}
-	switch {
-	case !found && flags.Changed(passwordFlag):
+	if !found && flags.Changed(passwordFlag) {
 		return usageError(errors.New("--" + passwordFlag + ": expected --redis with the address of a server beside it"))
-	case several:
-		return list.Replace(addresses)
-	case !found:
+	} else if !found {
 		return nil
 	}
-	return value.Set(addresses[0])
+	return replace(addresses)
 }
 
 // checkOneReal refuses what is not one real Redis, which verify and record need.
