@@ -178,7 +178,11 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 	for i, turns := range all {
 		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
 		err := s.round(ctx, turns)
-		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, s.replaceable) {
+		invalid := func(t Turn) bool {
+			only := s.made(t)
+			return !only.Valid() && only.ServerGone == "" && !only.Interrupted
+		}
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, invalid) {
 			replaced++
 			if err = s.setAside(turns, replaced); err == nil {
 				s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
@@ -268,12 +272,6 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 		s.Sets[turn.Side].Runs = append(s.Sets[turn.Side].Runs, documents[i])
 	}
 	return nil
-}
-
-// replaceable reports whether a run is invalid, and may be valid when it is made again.
-func (s *series) replaceable(t Turn) bool {
-	only := s.made(t)
-	return !only.Valid() && only.ServerGone == "" && !only.Interrupted
 }
 
 // setAside moves the latest runs to the folder invalid, and forgets them.

@@ -264,7 +264,6 @@ func TestARunWithAFault(t *testing.T) {
 	e := f.Events[0]
 	require.Equal(t, []any{"lose-replies", "", 2}, []any{e.Kind, e.Error, e.Times})
 	require.GreaterOrEqual(t, e.From, .1)
-	require.NotNil(t, e.ResumedNs)
 	require.Equal(t, []string{"lose-replies at 100ms for 400ms, commands offer, count 2"}, r.Scenario.Faults)
 	require.EqualValues(t, f.Uncertain, r.Counts.OfferErrors)
 }

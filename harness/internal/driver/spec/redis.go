@@ -159,26 +159,21 @@ func (q *redisQueue) move() ([]string, error) {
 	return []string{element}, nil
 }
 
-// Take waits for a message from the pump.
+// Take waits for a message from the pump, and removes it from the temp list, even if ctx has ended. If that fails, the element stays, and
+// is delivered again after the next opening.
 func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 	select {
 	case element := <-q.ready:
-		return q.acknowledge(ctx, element), nil
+		acknowledging, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
+		defer cancel()
+		_ = q.conn.Do(acknowledging, "LREM", q.temp, 1, element).Err()
+		_, value := q.read(element)
+		return value, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-q.ctx.Done():
 		return nil, driver.ErrClosed
 	}
-}
-
-// acknowledge removes an element from the temp list, even if the taker's context has ended. If that fails, the element stays, and
-// is delivered again after the next opening.
-func (q *redisQueue) acknowledge(ctx context.Context, element string) []byte {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
-	defer cancel()
-	_ = q.conn.Do(ctx, "LREM", q.temp, 1, element).Err()
-	_, value := q.read(element)
-	return value
 }
 
 // Close ends the pump. The next process to open the queue takes over the temp list.
