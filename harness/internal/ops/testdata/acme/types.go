@@ -1,4 +1,4 @@
-package ops_test
+package acme
 
 import (
 	"github.com/dq-bench/dq-bench/dq/codec/java"
