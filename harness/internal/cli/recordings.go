@@ -51,7 +51,7 @@ func newReplay() *call {
 		d := replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, nil}
 		different, text := 0, ""
 		for _, plan := range plans {
-			r, err := trace.Replay(c.Context(), trace.ReplayTarget{URL: srv.URL(), Own: srv.How != "external"}, plan)
+			r, err := trace.Replay(c.Context(), srv.URL(), srv.How != "external", plan)
 			if err != nil {
 				return fmt.Errorf("%s: %w", plan.Recording.Path, err)
 			}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -146,35 +147,33 @@ func (c Call) commands() []Line {
 // RebuiltPeer is the peer of a script call that a recording does not hold.
 const RebuiltPeer = "rebuilt"
 
-// LineError says what is wrong with one line of a recording: the recording as such cannot be used.
+// LineError says what is wrong with one line of a recording. Of a Member it is that a packed member, or what should be one, is not what a
+// Redisson release packs; any other error says that the recording as such cannot be used.
 type LineError struct {
 	Line   Line
-	Reason string
+	Member bool
+	Err    error
 }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("line %d: %s: %.200s", e.Line.Number, e.Reason, e.Line.Text())
+	if e.Member {
+		return fmt.Sprintf("line %d: %v", e.Line.Number, e.Err)
+	}
+	return fmt.Sprintf("line %d: %v: %.200s", e.Line.Number, e.Err, e.Line.Text())
 }
 
-// MemberError says that a packed member, or what should be one, is not what a Redisson release packs.
-type MemberError struct {
-	Line Line
-	Err  error
-}
-
-func (e *MemberError) Error() string { return fmt.Sprintf("line %d: %v", e.Line.Number, e.Err) }
-func (e *MemberError) Unwrap() error { return e.Err }
+func (e *LineError) Unwrap() error { return e.Err }
 
 // Calls groups the lines of a recording into calls. Inner commands belong to the script call right before them. Calls of a
-// recording with inner commands only are rebuilt. An inner command without a script call gives a *LineError, a member from
-// which no call can be rebuilt a *MemberError.
+// recording with inner commands only are rebuilt. An inner command without a script call gives a *LineError, and so does
+// a member from which no call can be rebuilt.
 func Calls(rec *Recording, d Deviations) ([]Call, error) {
 	if d.ScriptCallsAbsent {
 		return rebuild(rec, d)
 	}
 	calls := Group(rec.Lines)
 	if i := slices.IndexFunc(calls, func(c Call) bool { return c.Line.Inner() }); i >= 0 {
-		return nil, &LineError{calls[i].Line, "this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it"}
+		return nil, &LineError{Line: calls[i].Line, Err: errors.New("this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it")}
 	}
 	return calls, nil
 }

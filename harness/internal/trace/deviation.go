@@ -63,13 +63,13 @@ func scriptCall(lines []Line, n wire.Names, lengthSize int, uses map[string]int)
 		}
 		m, err := unpackAny(member, lengthSize, nil)
 		if err != nil {
-			return nil, &MemberError{first, err}
+			return nil, &LineError{first, true, err}
 		}
 		random := string(m.ID[:])
 		if m.Layout == wire.LayoutDLc0 {
 			number, ok := wire.RandomForID(m.ID)
 			if !ok {
-				return nil, &MemberError{first, errors.New("the first 8 bytes of the member are a double that is no 64-bit integer: Redisson packs only such")}
+				return nil, &LineError{first, true, errors.New("the first 8 bytes of the member are a double that is no 64-bit integer: Redisson packs only such")}
 			}
 			random = strconv.FormatInt(number, 10)
 		}
@@ -79,13 +79,13 @@ func scriptCall(lines []Line, n wire.Names, lengthSize int, uses map[string]int)
 		if i := slices.IndexFunc(lines, func(l Line) bool { return l.Name() == "lrem" && len(l.Args) == 4 }); i >= 0 {
 			m, err := unpackAny(lines[i].Args[3], lengthSize, nil)
 			if err != nil {
-				return nil, &MemberError{lines[i], err}
+				return nil, &LineError{lines[i], true, err}
 			}
 			layout = m.Layout
 		}
 		return evalArgs(wire.ScriptTransfer, layout, []string{n.Destination, n.TimeoutSet, n.Pending}, first.Args[3], first.Args[6]), nil
 	}
-	return nil, &LineError{first, "the call of the script that begins here was not recorded, and it is neither an offer (zadd …) nor a transfer (zrangebyscore …) of a delayed queue"}
+	return nil, &LineError{Line: first, Err: errors.New("the call of the script that begins here was not recorded, and it is neither an offer (zadd …) nor a transfer (zrangebyscore …) of a delayed queue")}
 }
 
 func evalArgs(script wire.ScriptName, layout wire.Layout, keys []string, args ...string) []string {
@@ -129,7 +129,7 @@ func DeviationsOf(rec *Recording) (Deviations, error) {
 }
 
 // Expected returns the line that a Redis on a 64-bit Unix shows where l was recorded, with members of the usual length
-// size, and whether it differs. A member that cannot be read gives a *MemberError.
+// size, and whether it differs. A member that cannot be read gives a *LineError.
 func (d Deviations) Expected(l Line) (expected Line, translated bool, err error) {
 	if d.LengthSize == wire.LengthSize {
 		return l, false, nil
@@ -137,7 +137,7 @@ func (d Deviations) Expected(l Line) (expected Line, translated bool, err error)
 	for _, i := range memberArgs(l) {
 		m, err := unpackAny(l.Args[i], d.LengthSize, nil)
 		if err != nil {
-			return l, false, &MemberError{l, err}
+			return l, false, &LineError{l, true, err}
 		}
 		if !translated {
 			l.Args, translated = slices.Clone(l.Args), true

@@ -18,19 +18,10 @@ import (
 // answerTimeout bounds the wait for one answer, or for MONITOR to show a command.
 const answerTimeout = 10 * time.Second
 
-// ReplayTarget is the server to replay on.
-type ReplayTarget struct {
-	// URL is its redis:// or rediss:// address.
-	URL string
-	// Own is true for a server that was started for this purpose: the replay empties it. Any other server must be empty
-	// and have no other client.
-	Own bool
-}
-
 // replaying is one replay under way.
 type replaying struct {
 	plan     *ReplayPlan
-	target   ReplayTarget
+	url      string
 	control  redis.Conn
 	monitor  *Conn
 	guest    *Guest // nil on an own server
@@ -59,14 +50,15 @@ type replayConn struct {
 	closed     bool
 }
 
-// Replay replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
+// Replay replays the plan on the server of a redis:// or rediss:// address and compares. An own server was started for this purpose: the
+// replay empties it. Any other must be empty and have no other client. A divergence is part of the result. An error says that the server or a connection
 // failed; it is ErrServerInUse if another client uses a server that is not own.
-func Replay(ctx context.Context, target ReplayTarget, plan *ReplayPlan) (_ *ReplayResult, err error) {
+func Replay(ctx context.Context, url string, own bool, plan *ReplayPlan) (_ *ReplayResult, err error) {
 	if plan.Divergence != nil {
 		return plan.result(), nil
 	}
-	r := &replaying{plan: plan, target: target, model: NewKeyspace(), nonce: rand.Text(), peers: map[string]*replayConn{}, byAddr: map[string]*replayConn{}, own: &replayConn{}}
-	address, err := redis.ParseAddress(target.URL)
+	r := &replaying{plan: plan, url: url, model: NewKeyspace(), nonce: rand.Text(), peers: map[string]*replayConn{}, byAddr: map[string]*replayConn{}, own: &replayConn{}}
+	address, err := redis.ParseAddress(url)
 	if err != nil || address.Topology != redis.Single {
 		return nil, errors.Join(errors.New("replay needs one server, redis://host:port or rediss://host:port"), err)
 	}
@@ -75,13 +67,13 @@ func Replay(ctx context.Context, target ReplayTarget, plan *ReplayPlan) (_ *Repl
 	}
 	defer r.disconnect()
 	// MONITOR begins before the check that the server is empty: a later key without another client's command is the replay's.
-	if r.monitor, err = Dial(ctx, target.URL); err != nil {
+	if r.monitor, err = Dial(ctx, url); err != nil {
 		return nil, err
 	}
-	if r.control, err = redis.ConnectMany(target.URL, 1); err != nil {
+	if r.control, err = redis.ConnectMany(url, 1); err != nil {
 		return nil, err
 	}
-	if err := r.prepare(ctx); err != nil {
+	if err := r.prepare(ctx, own); err != nil {
 		return nil, err
 	}
 	result, err := r.perform(ctx)
@@ -92,11 +84,11 @@ func Replay(ctx context.Context, target ReplayTarget, plan *ReplayPlan) (_ *Repl
 }
 
 // prepare makes sure that the server holds no more than it held before the recording.
-func (r *replaying) prepare(ctx context.Context) error {
+func (r *replaying) prepare(ctx context.Context, own bool) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
-	if r.target.Own {
+	if own {
 		if err := errors.Join(r.control.Do(ctx, "FLUSHALL").Err(), r.control.Do(ctx, "SCRIPT", "FLUSH").Err()); err != nil {
 			return fmt.Errorf("emptying the server: %w", err)
 		}
@@ -228,7 +220,7 @@ func (r *replaying) ready(ctx context.Context, l Line) (p *replayConn, err error
 func (r *replaying) open(ctx context.Context, name string, db int) (*replayConn, error) {
 	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	socket, err := redis.Dial(dialing, r.target.URL)
+	socket, err := redis.Dial(dialing, r.url)
 	if err != nil {
 		return nil, err
 	}

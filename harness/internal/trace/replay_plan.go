@@ -47,10 +47,10 @@ func NewReplayPlan(rec *Recording) (*ReplayPlan, error) {
 	if err == nil {
 		err = p.findScripts()
 	}
-	var member *MemberError
+	var wrong *LineError
 	switch {
-	case errors.As(err, &member):
-		p.Divergence = memberDivergence(rec, member)
+	case errors.As(err, &wrong) && wrong.Member:
+		p.Divergence = memberDivergence(rec, wrong)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
@@ -66,8 +66,8 @@ func (p *ReplayPlan) addSteps(deviations Deviations) error {
 	var translated, skipped []int
 	rebuilt := 0
 	for _, c := range calls {
-		if reason := unreplayable(c.Line); reason != "" {
-			return &LineError{Line: c.Line, Reason: reason}
+		if reason := unreplayable(c.Line); reason != nil {
+			return &LineError{Line: c.Line, Err: reason}
 		}
 		if isOfConnection(c.Line) {
 			skipped = append(skipped, c.Number)
@@ -155,17 +155,17 @@ var (
 	}
 )
 
-// unreplayable says why no server gets a command; "" if it may.
-func unreplayable(l Line) string {
+// unreplayable says why no server gets a command; nil if it may.
+func unreplayable(l Line) error {
 	some, sub := parts[l.Name()], strings.ToLower(l.Arg(1))
 	if !unsent[l.Name()] && (some == nil || some[sub]) {
-		return ""
+		return nil
 	}
 	name := strings.ToUpper(l.Name())
 	if some != nil {
 		name += " " + strings.ToUpper(sub)
 	}
-	return "replay does not send " + name + ": it reaches beyond the keys and the connections of the recording"
+	return fmt.Errorf("replay does not send %s: it reaches beyond the keys and the connections of the recording", name)
 }
 
 // findScripts gathers the script texts that the server must have before the first command: of each EVALSHA that ran
@@ -191,8 +191,8 @@ func (p *ReplayPlan) findScripts() error {
 		case later && len(s.Inner) == 0:
 			continue // it missed
 		case !later && script.Known == nil:
-			return &LineError{Line: s.Line, Reason: "the text of this script is neither in the recording nor in Redisson's catalogue; " +
-				"record from the start of the client on, or after SCRIPT FLUSH"}
+			return &LineError{Line: s.Line, Err: errors.New("the text of this script is neither in the recording nor in Redisson's catalogue; " +
+				"record from the start of the client on, or after SCRIPT FLUSH")}
 		case !later:
 			text = script.Known.Body
 		}

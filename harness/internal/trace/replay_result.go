@@ -102,7 +102,7 @@ func compareReplayed(expected, shown []Line) *Divergence {
 }
 
 // memberDivergence reports a member that no server can have packed so.
-func memberDivergence(rec *Recording, e *MemberError) *Divergence {
+func memberDivergence(rec *Recording, e *LineError) *Divergence {
 	at := slices.IndexFunc(rec.Lines, func(l Line) bool { return l.Number == e.Line.Number && l.Raw == e.Line.Raw })
 	left := Column{Title: "recorded", Lines: rec.Lines, At: at}
 	right := Column{Title: "seen", Note: "not sent"}
@@ -161,7 +161,7 @@ func (r *replaying) judgeState(ctx context.Context, result *ReplayResult) error 
 // inDatabase selects a database. On an own server it notes the keys there that the recording does not name.
 func (r *replaying) inDatabase(ctx context.Context, db int, result *ReplayResult, differs func(want, got string)) error {
 	err := r.control.Do(ctx, "SELECT", db).Err()
-	if err != nil || !r.target.Own {
+	if err != nil || r.guest != nil {
 		return err
 	}
 	names, err := r.control.Do(ctx, "KEYS", "*").StringSlice()

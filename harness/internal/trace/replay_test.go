@@ -33,26 +33,21 @@ func parse(t *testing.T, text string) *trace.Recording {
 	return rec
 }
 
-func ownRedis(t *testing.T) trace.ReplayTarget {
+func run(t *testing.T, url string, text string) *trace.ReplayResult {
 	t.Helper()
-	return trace.ReplayTarget{URL: redistest.Redis(t).URL(), Own: true}
-}
-
-func run(t *testing.T, target trace.ReplayTarget, text string) *trace.ReplayResult {
-	t.Helper()
-	result, err := trace.Replay(t.Context(), target, planOf(t, text))
+	result, err := trace.Replay(t.Context(), url, true, planOf(t, text))
 	require.NoError(t, err)
 	return result
 }
 
 func TestDocumentsReplayIdentically(t *testing.T) {
-	target := ownRedis(t)
+	url := redistest.Redis(t).URL()
 	for name, want := range map[string]struct{ commands, inner, deviations int }{
 		"002-zlyx.monitor":        {3, 9, 1},
 		"004-dest_queue1.monitor": {7, 37, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := run(t, target, document(t, name))
+			result := run(t, url, document(t, name))
 			require.True(t, result.Identical, result.Text())
 			require.Equal(t, want.commands, result.Commands)
 			require.Equal(t, want.inner, result.Inner)
@@ -83,7 +78,7 @@ func TestDocument001StatesTheKeysOfAnyQueue(t *testing.T) {
 	text := strings.ReplaceAll(document(t, "004-dest_queue1.monitor"), "dest_queue1", "delayBlockingQueue")
 	lines := slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(l string) bool { return strings.Contains(l, "BLPOP") })
 	end := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "1610452459.745813") })
-	result := run(t, ownRedis(t), strings.Join(lines[:end], ""))
+	result := run(t, redistest.Redis(t).URL(), strings.Join(lines[:end], ""))
 	require.True(t, result.Identical, result.Text())
 	require.Equal(t, want.Keys, types(result))
 	require.Equal(t, []trace.ReplayChannel{{Name: want.Channels[0], Subscribers: 1}}, result.Channels)
@@ -96,7 +91,7 @@ func TestDocument001StatesTheKeysOfAnyQueue(t *testing.T) {
 
 // A changed byte of a member is noticed wherever it is.
 func TestOneChangedByteIsNoticed(t *testing.T) {
-	target := ownRedis(t)
+	url := redistest.Redis(t).URL()
 	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {
 		lines := strings.SplitAfter(document(t, name), "\n")
 		for i, line := range lines {
@@ -108,7 +103,7 @@ func TestOneChangedByteIsNoticed(t *testing.T) {
 				}
 				changed := slices.Clone(lines)
 				changed[i] = line[:at] + change[1] + line[at+len(change[0]):]
-				result := run(t, target, strings.Join(changed, ""))
+				result := run(t, url, strings.Join(changed, ""))
 				require.False(t, result.Identical, "%s line %d: %v", name, i+1, change)
 				require.InDelta(t, i+1, result.Divergence.Line, 20)
 				require.NotEmpty(t, result.Divergence.Window)
@@ -120,7 +115,7 @@ func TestOneChangedByteIsNoticed(t *testing.T) {
 // Whatever a real Redisson did with a queue replays identically; so do the offers and transfers among it without the calls of their
 // scripts, as in document 004.
 func TestRecordingsOfRedissonReplayIdentically(t *testing.T) {
-	target := ownRedis(t)
+	url := redistest.Redis(t).URL()
 	replayed := map[bool]int{}
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		for path, text := range recordings.Redisson(release) {
@@ -136,7 +131,7 @@ func TestRecordingsOfRedissonReplayIdentically(t *testing.T) {
 						require.True(t, !whole || strings.Contains(err.Error(), "replay does not send SCRIPT FLUSH"), err)
 						continue
 					}
-					result, err := trace.Replay(t.Context(), target, plan)
+					result, err := trace.Replay(t.Context(), url, true, plan)
 					require.NoError(t, err, c.ID)
 					require.True(t, result.Identical, "%s %s", c.ID, result.Text())
 					replayed[whole]++
@@ -161,7 +156,7 @@ func TestBlockingTransactionsAndDatabases(t *testing.T) {
 6.000000 [0 10.0.0.2:2] "PUBLISH" "news" "x"
 7.000000 [0 10.0.0.2:2] "set" "s" "x"
 `
-	result := run(t, ownRedis(t), text)
+	result := run(t, redistest.Redis(t).URL(), text)
 	require.True(t, result.Identical, result.Text())
 	require.Equal(t, []trace.ReplayChannel{{Name: "news", Subscribers: 1}}, result.Channels)
 	require.Contains(t, strings.Join(result.Deviations, "\n"), `the content of "s" is not compared: what SET does is not modelled`)
@@ -192,7 +187,7 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 		defer client.Close()
 		came <- client.RPush(ctx, "made", "theirs").Err()
 	}()
-	_, err := trace.Replay(ctx, trace.ReplayTarget{URL: srv.URL()}, plan)
+	_, err := trace.Replay(ctx, srv.URL(), false, plan)
 	require.NoError(t, <-came)
 	require.ErrorIs(t, err, trace.ErrServerInUse)
 	require.ErrorContains(t, err, "RPUSH of 127.0.0.1:")
