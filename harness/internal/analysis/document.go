@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
@@ -204,7 +205,7 @@ func (d *Document) Page() report.Page {
 	for _, a := range d.Anomalies {
 		var lines []string
 		for _, l := range a.Lines {
-			lines = append(lines, strings.TrimSuffix(l.place()+": "+l.Text, ": "))
+			lines = append(lines, strings.TrimSuffix(l.Place()+": "+l.Text, ": "))
 		}
 		anomalies.Rows = append(anomalies.Rows, report.Row{Class: "bad", Cells: []report.Cell{
 			{Text: string(a.Kind), Class: "pill"}, {Text: cut(fmt.Sprintf("%q", a.Queue), 40)}, {Text: a.At}, {Text: a.Detail, Pre: strings.Join(lines, "\n")},
@@ -297,7 +298,8 @@ func (d *Document) AnomaliesText() string {
 	return fmt.Sprintf("%d %s: %s", total, map[bool]string{true: "anomaly", false: "anomalies"}[total == 1], strings.Join(parts, ", "))
 }
 
-func (l LineOf) place() string {
+// Place is the file of a line, if there are several, and its number.
+func (l LineOf) Place() string {
 	if l.File != "" {
 		return fmt.Sprintf("%s:%d", l.File, l.Number)
 	}
@@ -340,19 +342,13 @@ func (s *step) storyOf(i int) *Story {
 	return nil
 }
 
+var storiesText = template.Must(template.New("").Funcs(template.FuncMap{"line": text.Line}).Parse(`
+{{- range .Stories}}{{line .Queue}}  {{line .Value}}
+{{range .Events}}    {{.At}}  {{.What}}{{if .Line.Number}}  ({{.Line.Place}}){{end}}
+{{end}}{{else}}no message of a delayed queue in this log has {{printf "%q" .Where}} in its value
+{{end}}`))
+
 // WriteStories writes the paths of the messages that were asked for.
 func (d *Document) WriteStories(w io.Writer, where string) error {
-	var b strings.Builder
-	for _, s := range d.Stories {
-		fmt.Fprintf(&b, "%s  %s\n", text.Line(s.Queue), text.Line(s.Value))
-		for _, e := range s.Events {
-			line := map[bool]string{true: "  (" + e.Line.place() + ")"}[e.Line.Number > 0]
-			fmt.Fprintf(&b, "%s%s  %s%s\n", "    ", e.At, e.What, line)
-		}
-	}
-	if len(d.Stories) == 0 {
-		fmt.Fprintf(&b, "no message of a delayed queue in this log has %q in its value\n", where)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return storiesText.Execute(w, map[string]any{"Stories": d.Stories, "Where": where})
 }
