@@ -214,12 +214,8 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, result *Result) (failures [
 	if len(failures) > 0 || source.absent != "" || r.Level == State {
 		return failures, nil
 	}
-	normalise := trace.Normalise
-	if r.Level == Exchange {
-		normalise = trace.NormaliseExchange
-	}
-	want, err1 := normalise(source.recording, "left: Redisson "+source.release.String(), source.lines)
-	got, err2 := normalise(&trace.Recording{Path: "this run"}, "right: this run", result.Lines[1:]) // without the mark
+	want, err1 := trace.Normalise(source.recording, "left: Redisson "+source.release.String(), source.lines, r.Level == Exchange)
+	got, err2 := trace.Normalise(&trace.Recording{Path: "this run"}, "right: this run", result.Lines[1:], r.Level == Exchange) // without the mark
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}

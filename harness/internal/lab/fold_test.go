@@ -115,7 +115,7 @@ func (p *packer) add(release wire.Release, text []byte) error {
 		if err != nil {
 			return err
 		}
-		meaning, err := trace.Normalise(rec, release.String(), rec.Lines[1:]) // without the mark
+		meaning, err := trace.Normalise(rec, release.String(), rec.Lines[1:], false) // without the mark
 		if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}

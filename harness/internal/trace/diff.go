@@ -62,8 +62,8 @@ func Diff(left, right *Recording, tolerance time.Duration) ([]Outcome, error) {
 		case lefts[id] == nil:
 			o.Finding = onlyIn(id, "right", right.Path)
 		default:
-			l, err1 := Normalise(left, "left", lefts[id])
-			r, err2 := Normalise(right, "right", rights[id])
+			l, err1 := Normalise(left, "left", lefts[id], false)
+			r, err2 := Normalise(right, "right", rights[id], false)
 			switch {
 			case err1 != nil:
 				return nil, fmt.Errorf("%s: %w", left.Path, err1)

@@ -11,13 +11,10 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// NormaliseExchange brings lines into the normal form of their changes, without reads, names and texts of scripts, and the
-// order of changes to different keys. A command with several elements is as many with one.
-func NormaliseExchange(rec *Recording, name string, lines []Line) (*Trace, error) {
-	reduced := func(events []*Event) []*Event {
-		return slices.DeleteFunc(events, func(e *Event) bool { return !e.reduce() })
-	}
-	return normalised(rec, name, lines, reduced, (*normaliser).change)
+// reduced leaves of events what they change, without reads, names and texts of scripts, and the order of changes to different keys. A
+// command with several elements is as many with one.
+func reduced(events []*Event) []*Event {
+	return slices.DeleteFunc(events, func(e *Event) bool { return !e.reduce() })
 }
 
 // reduce leaves of an event what it changes; it reports whether that is anything.

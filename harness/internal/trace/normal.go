@@ -53,14 +53,14 @@ type Trace struct {
 	Events []*Event // in the order of the recording
 }
 
-// Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
-// them absent. An unreadable member, or an inner command without its script call, is compared as it is.
-func Normalise(rec *Recording, name string, lines []Line) (*Trace, error) {
-	return normalised(rec, name, lines, foldEmptyTransfers, (*normaliser).normalise)
-}
-
-// normalised drops the set-up of lines, folds the events that are left, and writes the form of each.
-func normalised(rec *Recording, name string, lines []Line, fold func([]*Event) []*Event, write func(*normaliser, *Event)) (*Trace, error) {
+// Normalise brings lines of a recording into normal form: without their set-up, folded. Of an exchange it is the form of their changes.
+// Script calls are rebuilt only where the metadata declares them absent. An unreadable member, or an inner command without its script
+// call, is compared as it is.
+func Normalise(rec *Recording, name string, lines []Line, exchange bool) (*Trace, error) {
+	fold, write := foldEmptyTransfers, (*normaliser).normalise
+	if exchange {
+		fold, write = reduced, (*normaliser).change
+	}
 	part := &Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
 	for i := range part.Lines {
 		if part.Lines[i].Number == 0 {

@@ -3,9 +3,6 @@
 // Conn is a connection in MONITOR mode. It uses its own socket: client libraries lose lines, or all of them under RESP3. Line is the
 // exact codec of a line, Recording a file of lines.
 //
-// Replay asks whether a server showed exactly the recorded lines, byte for byte. A recording declares in its
-// metadata how it deviates from a server of today; Deviations.Expected translates the line.
-//
 // Compare asks whether two recordings of the same work show the same behaviour. It brings both into a normal form:
 //
 //   - Connection set-up, pings of idle connections and the last QUIT are dropped: see dropSetUp.
@@ -19,11 +16,12 @@
 //     command: a pool gives any connection to any command.
 //
 // Within a role all calls must be equal in order, byte for byte. Across roles the order counts where one call depends on
-// another: see order.go. Nothing is matched by similarity.
+// another. Nothing is matched by similarity.
 //
 // Replay asks whether a server does what a recording shows. It sends the commands of clients, one connection for each recorded
-// peer, in the recorded order and case, and compares what MONITOR shows line by line, then the keys and the subscriptions with a
-// small model of Redis.
+// peer, in the recorded order and case, and compares what MONITOR shows line by line and byte for byte, then the keys and the
+// subscriptions with a small model of Redis. A recording declares in its metadata how it deviates from a server of today;
+// Deviations.Expected translates the line.
 package trace
 
 import (
