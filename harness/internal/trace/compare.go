@@ -26,7 +26,7 @@ type Finding struct {
 	Meaning string `json:"meaning"`
 	// Cause says the same without where it is, so that differences of one cause share it.
 	Cause string `json:"cause"`
-	// LeftLine and RightLine are line numbers, 0 where a side has no such line; Left and Right are the raw lines.
+	// LeftLine and RightLine are line numbers, 0 if a side has no such line; Left and Right are the raw lines.
 	LeftLine  int    `json:"left_line"`
 	RightLine int    `json:"right_line"`
 	Left      string `json:"left"`

@@ -110,7 +110,7 @@ func (c *Conn) readLine(ctx context.Context) (kind byte, text string, err error)
 // Close ends the connection.
 func (c *Conn) Close() error { return c.socket.Close() }
 
-// Unreadable says why the lines of a server's MONITOR cannot be read back, or "" where they can: Valkey 8.1.0 and 8.1.1
+// Unreadable says why the lines of a server's MONITOR cannot be read back, or "" if they can: Valkey 8.1.0 and 8.1.1
 // write quotes and backslashes of an argument as they are (issue 2035 of its tracker).
 func Unreadable(product, version string) string {
 	if product == "valkey" && slices.Contains([]string{"8.1.0", "8.1.1"}, version) {

@@ -16,7 +16,7 @@ type Outcome struct {
 	Right int `json:"right"`
 	// Declared says why the case is not compared, in the metadata of a recording.
 	Declared string `json:"declared,omitempty"`
-	// Finding is nil where both sides mean the same.
+	// Finding is nil if both sides mean the same.
 	Finding *Finding `json:"finding,omitempty"`
 }
 

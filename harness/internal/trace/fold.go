@@ -99,7 +99,7 @@ func dropSetUp(calls []Call) []Call {
 	return kept
 }
 
-// isSetUp tells which calls can be about a connection, a topology or a probe.
+// isSetUp reports whether a call can be about a connection, a topology or a probe.
 func isSetUp(c Call) bool {
 	second := strings.ToLower(c.Arg(1))
 	switch c.Name() {

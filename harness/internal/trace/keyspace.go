@@ -14,7 +14,7 @@ type Key struct {
 	Name string
 }
 
-// Value is a list or, where Scores is not nil, a sorted set.
+// Value is a list or, if Scores is not nil, a sorted set.
 type Value struct {
 	List   []string
 	Scores map[string]float64

@@ -61,7 +61,7 @@ type Recording struct {
 	// Path is where it was read from, for messages.
 	Path string
 	// Fields is the metadata in the order of the file. Common keys are source, client, version, server, case; others
-	// declare how the recording deviates from what a server of today shows.
+	// declare how the recording deviates from the lines of a server of today.
 	Fields []Field
 	// Lines are the commands, their Number set when they come from a file.
 	Lines []Line
@@ -184,7 +184,7 @@ func Read(content []byte, path string) (*Recording, error) {
 	return rec, nil
 }
 
-// Write writes the recording so that Read gives it back: metadata, then one line each, its raw text where it has one.
+// Write writes the recording so that Read gives it back: metadata, then one line each, its raw text if it has one.
 func (r *Recording) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, f := range r.Fields {
@@ -201,7 +201,7 @@ func (r *Recording) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// ReadTree reads the recording at path or, where path is a folder, every *.monitor file below it. The keys are
+// ReadTree reads the recording at path or, if path is a folder, every *.monitor file below it. The keys are
 // slash-separated paths relative to the folder; a single file has the key ".". A folder without recordings is an error.
 func ReadTree(ctx context.Context, path string) (map[string]*Recording, error) {
 	info, err := os.Stat(path)
