@@ -167,22 +167,19 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 
 // Page shows the report: the verdict, a square for each case, failures by cause, and all cases.
 func (r *Report) Page() report.Page {
-	p := report.Page{
-		Title: fmt.Sprintf("%s as Redisson %s", r.Driver, r.Release), State: "ok", Tag: "passed",
-		Verdict: fmt.Sprintf("%s is Redisson %s in all %d cases that were judged.", r.Driver, r.Release, r.Counts.Pass),
-		Lead:    []string{fmt.Sprintf("On %s, at the level “%s”. %s.", r.Server, r.Level, r.Judges())},
-		XML:     r.WriteJUnit,
-		Data:    report.Table{Head: []string{"id", "status", "requirement", "source", "detail"}},
-	}
+	title, yes, no := fmt.Sprintf("%s as Redisson %s", r.Driver, r.Release), fmt.Sprintf("%s is Redisson %s", r.Driver, r.Release), fmt.Sprintf("%s is not Redisson %s", r.Driver, r.Release)
 	if r.Subject != "" {
-		p.Title = r.Server
-		p.Verdict = fmt.Sprintf("%s serves %s in all %d cases that were judged.", r.Server, r.Driver, r.Counts.Pass)
+		title, yes, no = r.Server, fmt.Sprintf("%s serves %s", r.Server, r.Driver), fmt.Sprintf("%s does not serve %s", r.Server, r.Driver)
+	}
+	p := report.Page{
+		Title: title, State: "ok", Tag: "passed", Verdict: fmt.Sprintf("%s in all %d cases that were judged.", yes, r.Counts.Pass),
+		Lead: []string{fmt.Sprintf("On %s, at the level “%s”. %s.", r.Server, r.Level, r.Judges())},
+		XML:  r.WriteJUnit,
+		Data: report.Table{Head: []string{"id", "status", "requirement", "source", "detail"}},
 	}
 	switch {
-	case r.Counts.Fail > 0 && r.Subject != "":
-		p.State, p.Tag, p.Verdict = "bad", "failed", fmt.Sprintf("%s does not serve %s in %d of %d cases.", r.Server, r.Driver, r.Counts.Fail, len(r.Cases))
 	case r.Counts.Fail > 0:
-		p.State, p.Tag, p.Verdict = "bad", "failed", fmt.Sprintf("%s is not Redisson %s in %d of %d cases.", r.Driver, r.Release, r.Counts.Fail, len(r.Cases))
+		p.State, p.Tag, p.Verdict = "bad", "failed", fmt.Sprintf("%s in %d of %d cases.", no, r.Counts.Fail, len(r.Cases))
 	case r.Counts.Error > 0, r.Counts.Pass == 0, r.Total > len(r.Cases):
 		p.State, p.Tag, p.Verdict = "open", "open", fmt.Sprintf("%s was not wholly judged as Redisson %s.", r.Driver, r.Release)
 	}
