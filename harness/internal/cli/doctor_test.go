@@ -112,13 +112,10 @@ func TestDoctorWatches(t *testing.T) {
 	shows("no-subscriber: ")
 	require.NoError(t, offered(ctx, client, "orders", wire.LayoutDLc0, "x", time.Now().Add(time.Hour)))
 	shows("RED     orders  2 waiting")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.Get(url)
 	require.NoError(t, err)
 	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	metrics := must(io.ReadAll(response.Body))
 	for _, line := range []string{"dq_queues_up 1", `dq_queue_waiting_members{queue="orders"} 2`, `dq_queue_findings{kind="foreign-member",state="red",queue="orders"} 1`} {
 		require.Contains(t, string(metrics), line+"\n")
 	}
