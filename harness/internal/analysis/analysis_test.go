@@ -18,33 +18,6 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// A life without anything wrong, of either side of 3.21.1.
-func TestLife(t *testing.T) {
-	for _, release := range []string{"3.16.6", "3.21.1", "4.7.0"} {
-		t.Run(release, func(t *testing.T) {
-			s := newStory(release)
-			s.client("SUBSCRIBE", orders.Channel)
-			s.transfer(true)
-			s.add("10.0.0.2:1", "BLPOP", "orders", "0")
-			a, b := s.offer("a", 1000), s.offer("b", 1000)
-			s.offer("c", 9000)
-			s.wait(1040)
-			s.transfer(true, a, b)
-			s.add("10.0.0.3:1", "BLPOP", "orders", "5")
-
-			d := s.read(t)
-			require.Empty(t, d.Anomalies)
-			require.NotNil(t, d.Redisson)
-			require.Len(t, d.Queues, 1)
-			q := d.Queues[0]
-			require.Equal(t, release == "3.16.6", q.Layout == "dLc0")
-			require.Equal(t, []int64{3, 2, 2, 2, 0, 1},
-				[]int64{q.Offers, q.Transfers, q.Transferred, q.Taken, q.Removed, q.StillPending})
-			require.InDelta(t, 40, q.Lateness.Max, 2)
-		})
-	}
-}
-
 // An EVALSHA that the server does not know does nothing, and the SCRIPT LOAD and EVALSHA
 // behind it are one offer.
 func TestScriptMissIsNoOffer(t *testing.T) {
