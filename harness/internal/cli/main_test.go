@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RECORDINGS", recordings)
 			env.Setenv("GUIDES", guides)
+			env.Setenv("GOGC", "400") // hundreds of short processes
 			// Tests share the machine with others, which must not make a load invalid.
 			env.Setenv("DQ_SET", "max_schedule_lag=1m")
 			env.Setenv("DQ_SLO", "none")
