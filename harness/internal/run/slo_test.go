@@ -68,22 +68,12 @@ func TestTheDefaultObjective(t *testing.T) {
 	}
 }
 
-func TestObjectivesThatAreNone(t *testing.T) {
-	for _, text := range []string{
-		"", "lateness", "lateness.p99", "lateness.p99=20ms", "lateness.p99<=", "lateness.p99<=20", "lateness<=20ms", "lateness.p<=1s",
-		"lateness.p0<=1s", "lateness.p100<=1s", "lateness.p9x<=1s", "latency.p99<=1s", "lost<=x", "lost<=1ms", "lost<=NaN", "<=1",
-		"lateness.p99<=>1s", "lateness.p99.<=1s", "p99<=20ms", "lost=>0",
-	} {
-		_, err := ParseSLO(text)
-		require.Error(t, err, text)
-	}
-}
-
 func FuzzParseSLO(f *testing.F) {
-	f.Add("lateness.p99<=20ms")
-	f.Add("transfer_calls_per_message <= 1.1")
-	f.Add("lost==0")
-	f.Add("delivered==offered")
+	for _, text := range []string{
+		"lateness.p99<=20ms", "transfer_calls_per_message <= 1.1", "lost==0", "delivered==offered", "lateness", "lateness.p99<=20", "lateness.p0<=1s", "latency.p99<=1s", "lost<=x",
+	} {
+		f.Add(text)
+	}
 	r := Sample(1, 10, 1)
 	f.Fuzz(func(t *testing.T, text string) {
 		slo, err := ParseSLO(text)
