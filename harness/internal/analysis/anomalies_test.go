@@ -114,13 +114,61 @@ func TestAnomalies(t *testing.T) {
 			s.wait(3000)
 			s.client("PING")
 		}, []analysis.Kind{analysis.Overdue}, "overflowed", []int64{4}},
+
+		// What is fine must not be called wrong.
+		"clocks that differ": {func(s *story) {
+			s.release = release(t, "3.16.6")
+			s.skew = -4264
+			s.transfer(true)
+			a := s.offer("a", 5000)
+			s.wait(5060)
+			s.transfer(true, a)
+		}, nil, "", nil},
+		"a transfer that the log ends in": {func(s *story) {
+			a := s.offer("a", 500)
+			s.wait(510)
+			s.transfer(false, a)
+		}, nil, "", nil},
+		"an offer that the log ends in": {func(s *story) {
+			random, member := s.member("a")
+			s.script(wire.ScriptOffer, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, "1700000009000", random, "a")
+			s.inner("zadd", orders.TimeoutSet, "1700000009000", member)
+		}, nil, "", nil},
+		"members from before the log": {func(s *story) {
+			_, a := s.member("a")
+			_, b := s.member("b")
+			s.transfer(true, a)
+			s.script(wire.ScriptRemove, []string{orders.Pending, orders.TimeoutSet}, "b")
+			s.inner("zrem", orders.TimeoutSet, b)
+			s.inner("lrem", orders.Pending, "1", b)
+		}, nil, "", nil},
+		"poll and clear": {func(s *story) {
+			a := s.offer("a", 9000)
+			s.offer("b", 9000)
+			s.script(wire.ScriptPoll, []string{orders.Pending, orders.TimeoutSet})
+			s.inner("lpop", orders.Pending)
+			s.inner("zrem", orders.TimeoutSet, a)
+			s.client("DEL", orders.Pending, orders.TimeoutSet)
+			s.wait(20_000)
+			s.client("PING")
+		}, nil, "", nil},
+		"a fleet of two releases on queues of their own": {func(s *story) {
+			s.offer("a", 9000)
+			s.release = wire.Release{Major: 3, Minor: 16, Patch: 6}
+			s.peer = "10.0.0.5:1"
+			s.script(wire.ScriptReadAll, []string{"redisson_delay_queue:{other}"})
+			s.inner("lrange", "redisson_delay_queue:{other}", "0", "-1")
+		}, nil, "", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStory("4.7.0")
 			test.tell(s)
 			d := s.read(t)
-			require.Equal(t, test.kinds, kinds(d), "%+v", d.Anomalies)
+			require.Equal(t, append([]analysis.Kind{}, test.kinds...), kinds(d), "%+v", d.Anomalies)
+			if len(test.kinds) == 0 {
+				return
+			}
 			first := d.Anomalies[0]
 			require.Equal(t, "orders", first.Queue)
 			require.Contains(t, first.Detail, test.detail)
@@ -130,65 +178,6 @@ func TestAnomalies(t *testing.T) {
 			}
 			require.Equal(t, test.lines, numbers)
 			require.NotZero(t, d.AnomalyCounts[first.Kind])
-		})
-	}
-}
-
-// What is fine must not be called wrong.
-func TestNoAnomalies(t *testing.T) {
-	tests := map[string]struct {
-		release string
-		tell    func(s *story)
-	}{
-		"clocks that differ": {"3.16.6", func(s *story) {
-			s.skew = -4264
-			s.transfer(true)
-			a := s.offer("a", 5000)
-			s.wait(5060)
-			s.transfer(true, a)
-		}},
-		"a transfer that the log ends in": {"4.7.0", func(s *story) {
-			a := s.offer("a", 500)
-			s.wait(510)
-			s.transfer(false, a)
-		}},
-		"an offer that the log ends in": {"4.7.0", func(s *story) {
-			random, member := s.member("a")
-			s.script(wire.ScriptOffer, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, "1700000009000", random, "a")
-			s.inner("zadd", orders.TimeoutSet, "1700000009000", member)
-		}},
-		"members from before the log": {"4.7.0", func(s *story) {
-			_, a := s.member("a")
-			_, b := s.member("b")
-			s.transfer(true, a)
-			s.script(wire.ScriptRemove, []string{orders.Pending, orders.TimeoutSet}, "b")
-			s.inner("zrem", orders.TimeoutSet, b)
-			s.inner("lrem", orders.Pending, "1", b)
-		}},
-		"poll and clear": {"4.7.0", func(s *story) {
-			a := s.offer("a", 9000)
-			s.offer("b", 9000)
-			s.script(wire.ScriptPoll, []string{orders.Pending, orders.TimeoutSet})
-			s.inner("lpop", orders.Pending)
-			s.inner("zrem", orders.TimeoutSet, a)
-			s.client("DEL", orders.Pending, orders.TimeoutSet)
-			s.wait(20_000)
-			s.client("PING")
-		}},
-		"a fleet of two releases on queues of their own": {"4.7.0", func(s *story) {
-			s.offer("a", 9000)
-			s.release = wire.Release{Major: 3, Minor: 16, Patch: 6}
-			s.peer = "10.0.0.5:1"
-			s.script(wire.ScriptReadAll, []string{"redisson_delay_queue:{other}"})
-			s.inner("lrange", "redisson_delay_queue:{other}", "0", "-1")
-		}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newStory(test.release)
-			test.tell(s)
-			d := s.read(t)
-			require.Empty(t, d.Anomalies, "%+v", d.Anomalies)
 		})
 	}
 }
