@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -11,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -154,15 +155,8 @@ func (d *Desk) show(w http.ResponseWriter, v deskView, failed error) {
 	}
 	v.DeskOptions = d.DeskOptions
 	_, _, v.Undo = d.last()
-	var out bytes.Buffer
-	if err := deskPage.Execute(&out, v); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", deskPolicy)
-	w.WriteHeader(cmp.Or(v.status, http.StatusOK))
-	_, _ = w.Write(out.Bytes()) // a browser that is gone has no answer
+	web.Answer(w, cmp.Or(v.status, http.StatusOK), func(out io.Writer) error { return deskPage.Execute(out, v) })
 }
 
 // last is the last look, what failed since, and the undo files.

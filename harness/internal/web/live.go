@@ -48,7 +48,7 @@ type Live struct {
 func NewLive(ctx context.Context, source Source, stop func()) *Live {
 	l := &Live{ServeMux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: rand.Text()}
 	l.over, l.end = context.WithCancel(context.Background())
-	l.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, l.now()) })
+	l.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { Answer(w, http.StatusOK, l.now().Write) })
 	l.HandleFunc("GET /events", l.events)
 	l.HandleFunc("POST /stop", l.stopRun)
 	return l

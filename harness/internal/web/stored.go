@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -62,16 +63,16 @@ func NewStored(folder string) (*Stored, error) {
 				}
 			}
 			p.Links = []report.Link{{Href: "./", Text: "all runs"}}
-			answer(w, status, p)
+			Answer(w, status, p.Write)
 		})
 	}
 	return s, nil
 }
 
-// answer sends a page.
-func answer(w http.ResponseWriter, status int, p report.Page) {
+// Answer sends a page of HTML.
+func Answer(w http.ResponseWriter, status int, write func(io.Writer) error) {
 	var out bytes.Buffer
-	if err := p.Write(&out); err != nil {
+	if err := write(&out); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -171,32 +172,24 @@ func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Se
 	if err != nil {
 		return nil, err
 	}
-	taken := map[string]bool{}
 	slices.SortStableFunc(chosen, func(a, b string) int { return len(a) - len(b) }) // folders before what is in them
+	below := func(id, one string) bool { return id == "." || one == id || strings.HasPrefix(one, id+"/") }
 	for _, id := range chosen {
-		set, found := compare.Set{Name: id}, false
-		for _, one := range all {
-			if id != "." && one != id && !strings.HasPrefix(one, id+"/") {
-				continue
-			}
-			if found = true; taken[one] {
-				continue
-			}
-			taken[one] = true
+		if !slices.ContainsFunc(all, func(one string) bool { return below(id, one) }) {
+			return nil, fmt.Errorf("%q: %w: there is no run below it", id, fs.ErrNotExist)
+		}
+		sets = append(sets, compare.Set{Name: id})
+	}
+	for _, one := range all {
+		if i := slices.IndexFunc(chosen, func(id string) bool { return below(id, one) }); i >= 0 {
 			r, err := run.ReadFile(s.file(one))
 			if err != nil {
 				return nil, err
 			}
-			set.Runs = append(set.Runs, r)
-		}
-		switch {
-		case !found:
-			return nil, fmt.Errorf("%q: %w: there is no run below it", id, fs.ErrNotExist)
-		case len(set.Runs) > 0:
-			sets = append(sets, set)
+			sets[i].Runs = append(sets[i].Runs, r)
 		}
 	}
-	return sets, nil
+	return slices.DeleteFunc(sets, func(s compare.Set) bool { return len(s.Runs) == 0 }), nil
 }
 
 // compare shows sets side by side, the oldest first.
