@@ -167,6 +167,8 @@ func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
 	}
 	require.NotContains(t, page, "<script>alert")
 	require.Equal(t, 3, strings.Count(page, "<details>"), "each case once")
+	r.Subject = "server"
+	require.Equal(t, "redis 7.0.15 does not serve port:1.0.0 in 2 of 3 cases.", r.Page().Verdict)
 
 	r = conformance.NewReport(driver.Identity{Name: "port"}, "4.7.0", "redis 7.0.15")
 	r.Total = 2

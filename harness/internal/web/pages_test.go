@@ -25,11 +25,12 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func openPage(t *testing.T, p report.Page) *browser {
+// saved is the address of a page.
+func saved(t *testing.T, p report.Page) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), report.File)
 	require.NoError(t, p.Save(path))
-	return open(t, "file://"+path)
+	return "file://" + path
 }
 
 // faulty is a run in which something was made to break, with names that try to leave text, attribute, script and style.
@@ -88,12 +89,10 @@ func TestBrowserShowsEachKindOfPage(t *testing.T) {
 		}}),
 		"list": report.OfStored("out", []report.Stored{report.NewStored("r/dq/1", plain), report.NewStored("hostile", faulty(t))}, []string{"out/x/run.json: no JSON object"}, "Nothing is ticked."),
 	} {
-		if b == nil {
-			b = openPage(t, p)
+		if url := saved(t, p); b == nil {
+			b = open(t, url)
 		} else {
-			path := filepath.Join(t.TempDir(), report.File)
-			require.NoError(t, p.Save(path))
-			b.show("file://" + path)
+			b.show(url)
 		}
 		require.Equal(t, p.Verdict, eval[string](b, `document.getElementById("verdict").textContent`), name)
 		require.Zero(t, eval[int](b, `document.images.length`))
@@ -105,7 +104,7 @@ func TestBrowserShowsEachKindOfPage(t *testing.T) {
 // Values are read by keyboard over all charts of time at once, figures are taken away as CSV.
 func TestBrowserReadsAndTakesFigures(t *testing.T) {
 	t.Parallel()
-	b := openPage(t, report.OfRun(faulty(t)))
+	b := open(t, saved(t, report.OfRun(faulty(t))))
 	legend := func(chart string) string {
 		return eval[string](b, fmt.Sprintf(`document.querySelector("#%s .u-legend").textContent.replace(/\s+/g, " ")`, chart))
 	}
@@ -138,7 +137,7 @@ func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
 		r.Driver.Version, r.Started = fmt.Sprintf("1.%d", i), time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
 		all = append(all, report.NewStored(fmt.Sprintf("run-%04d", i), r))
 	}
-	b := openPage(t, report.OfStored("out", all, nil, ""))
+	b := open(t, saved(t, report.OfStored("out", all, nil, "")))
 	b.do(chromedp.Click(chromedp.CSS("#stored th:nth-child(2)")))
 	require.Equal(t, "run-0000", eval[string](b, `document.querySelector("#stored tbody tr").cells[2].innerText`))
 	b.do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "run-0432"))
