@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -22,7 +21,7 @@ import (
 )
 
 // serve answers one connection with serverSide and returns its address.
-func serve(t *testing.T, serverSide func(net.Conn, *bufio.Reader)) string {
+func serve(t *testing.T, serverSide func(net.Conn, *resp.Reader)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -34,25 +33,10 @@ func serve(t *testing.T, serverSide func(net.Conn, *bufio.Reader)) string {
 			return
 		}
 		defer conn.Close()
-		serverSide(conn, bufio.NewReader(conn))
+		serverSide(conn, resp.NewReader(conn, 0))
 	}()
 	t.Cleanup(func() { listener.Close(); <-done })
 	return listener.Addr().String()
-}
-
-// request reads one request and returns its arguments.
-func request(in *bufio.Reader) []string {
-	var n int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-		return nil
-	}
-	args := make([]string, n)
-	for i := range args {
-		in.ReadString('\n')
-		arg, _ := in.ReadString('\n')
-		args[i] = strings.TrimSuffix(arg, "\r\n")
-	}
-	return args
 }
 
 func testContext(t *testing.T) context.Context {
@@ -63,13 +47,13 @@ func testContext(t *testing.T) context.Context {
 
 func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 	long := strings.Repeat(`\x00`, 200_000)
-	addr := serve(t, func(conn net.Conn, in *bufio.Reader) {
-		if got := fmt.Sprint(request(in)); got != "[AUTH user secret]" {
-			fmt.Fprintf(conn, "-ERR unexpected %s\r\n", got)
+	addr := serve(t, func(conn net.Conn, in *resp.Reader) {
+		if got, err := in.ReadCommand(); fmt.Sprint(got) != "[AUTH user secret]" {
+			fmt.Fprintf(conn, "-ERR unexpected %s, %v\r\n", got, err)
 			return
 		}
 		fmt.Fprint(conn, "+OK\r\n")
-		request(in)
+		in.ReadCommand()
 		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "get" "k"`+"\r\n")
 		fmt.Fprintf(conn, `+2.000000 [0 lua] "set" "k" "%s"`+"\r\n", long)
 	})
@@ -90,11 +74,11 @@ func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 }
 
 func TestDialExplains(t *testing.T) {
-	refusing := serve(t, func(conn net.Conn, in *bufio.Reader) {
-		request(in)
+	refusing := serve(t, func(conn net.Conn, in *resp.Reader) {
+		in.ReadCommand()
 		fmt.Fprint(conn, "-NOPERM this user has no permissions to run the 'monitor' command\r\n")
 	})
-	silent := serve(t, func(_ net.Conn, in *bufio.Reader) { in.ReadString(0) })
+	silent := serve(t, func(conn net.Conn, _ *resp.Reader) { io.Copy(io.Discard, conn) })
 	for url, want := range map[string]string{
 		"redis://" + refusing: "NOPERM", "redis+cluster://127.0.0.1:1": "address of one server",
 		"redis://127.0.0.1:1": "expected a Redis at 127.0.0.1:1", "redis://" + silent: "deadline exceeded",

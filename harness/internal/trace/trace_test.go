@@ -116,14 +116,6 @@ func TestWhatADifferenceMeans(t *testing.T) {
 	indexOf := func(part string) int {
 		return slices.IndexFunc(right.Lines, func(l trace.Line) bool { return strings.Contains(l.String(), part) })
 	}
-	replace := func(i int, from, to string) *trace.Recording {
-		lines := slices.Clone(right.Lines)
-		lines[i].Args = slices.Clone(lines[i].Args)
-		for j := range lines[i].Args {
-			lines[i].Args[j] = strings.ReplaceAll(lines[i].Args[j], from, to)
-		}
-		return withLines(right, lines)
-	}
 	offer, transfer := indexOf(`"value 1"`), indexOf(`"EVALSHA"`)
 	due := right.Lines[offer].Args[7]
 	tests := []struct {
@@ -131,10 +123,10 @@ func TestWhatADifferenceMeans(t *testing.T) {
 		rec  *trace.Recording
 		want string
 	}{
-		{"value", replace(offer, "value 1", "value 9"), `call 2 of the publisher offers another value: "value 1" on the left, "value 9" on the right`},
-		{"limit", replace(transfer, "100", "101"), "moves at most 100 members on the left and 101 on the right"},
-		{"delay", replace(offer, due, due[:9]+"9999"), "inside EVALSHA offer-v2, command 1 is different"},
-		{"case", replace(indexOf("BLPOP"), "BLPOP", "blpop"), "is BLPOP on the left and blpop on the right"},
+		{"value", replaced(right, offer, "value 1", "value 9"), `call 2 of the publisher offers another value: "value 1" on the left, "value 9" on the right`},
+		{"limit", replaced(right, transfer, "100", "101"), "moves at most 100 members on the left and 101 on the right"},
+		{"delay", replaced(right, offer, due, due[:9]+"9999"), "inside EVALSHA offer-v2, command 1 is different"},
+		{"case", replaced(right, indexOf("BLPOP"), "BLPOP", "blpop"), "is BLPOP on the left and blpop on the right"},
 		{"release", (&session{release: oldRelease}).recording(t), "call 1 of the transfer task of \"orders\" is EVALSHA transfer-v2 on the left and EVAL transfer-v1 on the right"},
 		{"a take too many", withLines(right, append(slices.Clone(right.Lines), right.Lines[indexOf("BLPOP")])),
 			`call 5 of the consumer of "orders" is only on the right: BLPOP`},
@@ -156,25 +148,24 @@ func TestDelayIsComparedWithTolerance(t *testing.T) {
 			continue
 		}
 		for _, shift := range []int64{200, 300, -300} {
-			f := diff(t, left, withLines(right, shifted(right.Lines, c.Offer.Due, shift)))
+			f := diff(t, left, replaced(right, -1, strconv.FormatInt(c.Offer.Due, 10), strconv.FormatInt(c.Offer.Due+shift, 10)))
 			require.Equal(t, shift == 200, f == nil, "%+v", f)
 		}
 	}
 }
 
-// shifted moves a due time wherever it is named.
-func shifted(lines []trace.Line, due, by int64) []trace.Line {
-	from, to := strconv.FormatInt(due, 10), strconv.FormatInt(due+by, 10)
-	all := slices.Clone(lines)
-	for i := range all {
-		all[i].Args = slices.Clone(all[i].Args)
-		for j, arg := range all[i].Args {
-			if arg == from {
-				all[i].Args[j] = to
+// replaced has another text in one line, or in all for -1.
+func replaced(rec *trace.Recording, at int, from, to string) *trace.Recording {
+	lines := slices.Clone(rec.Lines)
+	for i := range lines {
+		lines[i].Args = slices.Clone(lines[i].Args)
+		for j, arg := range lines[i].Args {
+			if at < 0 || at == i {
+				lines[i].Args[j] = strings.ReplaceAll(arg, from, to)
 			}
 		}
 	}
-	return all
+	return withLines(rec, lines)
 }
 
 // Roles run side by side, but what depends on another role keeps its order.
