@@ -72,7 +72,7 @@ func (a *Analysis) hold(l *trace.Line) {
 		for _, arg := range b.Line.Args {
 			if ref, ok := a.keys[trace.Key{DB: b.Line.DB, Name: arg}]; ok {
 				line := LineOf{Number: int64(b.Line.Number), Text: cut(b.Line.Raw, longestText), at: place{a.begunIn, int64(b.Line.Number), b.Line.Offset}}
-				a.found(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, b.Text)
+				a.found(Kind(b.Statement), ref.queue, b.Line.Time, 1).say([]LineOf{line}, "by %s: %s", b.Line.Peer, map[bool]string{true: "--redact hides how", false: b.Text}[a.Redact])
 				break
 			}
 		}
