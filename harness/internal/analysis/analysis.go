@@ -35,9 +35,8 @@ type Analysis struct {
 	Where string                                // chooses the values whose stories are wanted; empty: no story
 	Match func(value []byte, shown string) bool // what ops.Match makes of it
 
-	Redact bool // shows no values
-
-	Rules func(*trace.Line) []trace.Breach // takes each line, and nil at the end of a log; returns what the lines before it broke
+	Redact bool                             // shows no values and no lines
+	Rules  func(*trace.Line) []trace.Breach // takes each line, and nil at the end of a log; returns what the lines before it broke
 
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
@@ -109,6 +108,7 @@ type element struct {
 
 // message is a member of the timeout set, of the pending list, or of both.
 type message struct {
+	queue                       *queue
 	due, offered                int64 // Unix ms by the offering client's clock; µs of the server
 	at                          place
 	value                       uint64

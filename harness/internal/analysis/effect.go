@@ -192,7 +192,7 @@ func (a *Analysis) onSet(q *queue, name string, l trace.Line) {
 			m := a.find(q, member)
 			switch {
 			case m.held:
-				q.out(m)
+				m.out()
 				m.story.add("taken out by a guard, which delivers it", s.at, l.Time)
 			case m.inSet || m.earlier:
 				s.removed = append(s.removed, m)
@@ -229,7 +229,7 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	}
 	switch old, renamed := s.renamed[member]; {
 	case renamed:
-		a.rewritten(q, m, a.find(q, old), due)
+		a.rewritten(m, a.find(q, old), due)
 	case s.direct || s.kind == changeScript:
 		q.Added++
 		m.byHand = true
@@ -263,10 +263,10 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 }
 
 // rewritten has a message go on as another member.
-func (a *Analysis) rewritten(q *queue, m, old *message, due int64) {
+func (a *Analysis) rewritten(m, old *message, due int64) {
 	a.stories = slices.DeleteFunc(a.stories, func(s *Story) bool { return s == m.story && s != old.story })
 	m.earlier, m.due, m.offered, m.at, m.host, m.byHand, m.story = old.earlier, due, old.offered, old.at, old.host, old.byHand, old.story
-	q.out(old)
+	old.out()
 	old.earlier, old.listed, old.story = false, 0, nil
 	m.story.add("rewritten by "+a.step.host.Host, a.step.at, a.step.last)
 }
@@ -341,7 +341,7 @@ func (a *Analysis) find(q *queue, member string) *message {
 	key := hash(member)
 	m := q.messages[key]
 	if m == nil {
-		m = &message{earlier: true}
+		m = &message{queue: q, earlier: true}
 		if u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member)); err == nil {
 			m.layout, m.value = u.Layout, hash(string(u.Value))
 			m.story = a.story(q, u.Value)
@@ -353,9 +353,9 @@ func (a *Analysis) find(q *queue, member string) *message {
 	return m
 }
 
-// out takes a message out of the set.
-func (q *queue) out(m *message) {
-	if m.inSet {
+// out takes a message out of the set of its queue: in a log whose order is wrong, another than the step's.
+func (m *message) out() {
+	if q := m.queue; m.inSet {
 		m.inSet = false
 		q.byLayout[m.layout]--
 		if q.values[m.value]--; q.values[m.value] <= 0 {
@@ -369,7 +369,7 @@ func (a *Analysis) drop(q *queue, set, list bool) {
 	a.step.removed, a.step.unlisted = nil, nil
 	for key, m := range q.messages {
 		if set && m.inSet {
-			q.out(m)
+			m.out()
 			q.Removed++
 		}
 		if list {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -96,6 +97,19 @@ func FuzzAnalysis(f *testing.F) {
 	s.client("LTRIM", "orders", "1", "-1")
 	s.client("LREM", orders.Pending, "-2", a)
 	f.Add([]byte(s.out.String()))
+	other := newStory("3.16.6")
+	_, old := other.member("old")
+	s.client("ZADD", "redisson_delay_queue_timeout:{other}", "1700000009000", old)
+	s.transfer(false)
+	s.inner("zrem", "redisson_delay_queue_timeout:{other}", old) // the line is out of order
+	f.Add([]byte(s.out.String()))
+	lines, err := os.ReadFile("testdata/rolling-deployment.monitor")
+	require.NoError(f, err)
+	for seed := range uint64(5) {
+		shuffled := bytes.SplitAfter(lines, []byte("\n"))
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		f.Add(bytes.Join(shuffled, nil))
+	}
 	f.Add([]byte("OK\r\n+1.000000 [0 unix:/a] \"ZADD\" \"redisson_delay_queue_timeout:{\" \"nan\" \"\"\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		r := analysis.New()

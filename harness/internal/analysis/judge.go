@@ -122,7 +122,7 @@ func (a *Analysis) finish(cut bool) {
 	case s.kind == changeScript && moves:
 		for _, m := range s.removed {
 			q.Transferred++
-			q.out(m)
+			m.out()
 			m.earlier = false
 			m.story.add("delivered at once by "+s.host.Host, s.at, s.last)
 		}
@@ -137,7 +137,7 @@ func (a *Analysis) finish(cut bool) {
 		a.failed(q)
 	}
 	for i := range s.pushed {
-		e := element{delayed: moves && len(s.removed) > 0, story: s.storyOf(i)}
+		e := element{delayed: moves && i < len(s.removed), story: s.storyOf(i)}
 		if q.ready = append(q.ready, e); s.front {
 			q.ready = slices.Insert(q.ready[:len(q.ready)-1], 0, e)
 		}
@@ -166,7 +166,7 @@ func (a *Analysis) finish(cut bool) {
 func (q *queue) remove(m *message) {
 	was := m.inSet || m.earlier
 	m.earlier = false
-	q.out(m)
+	m.out()
 	switch {
 	case !was:
 	case m.pushed > 0: // a transfer that failed has delivered it
@@ -195,7 +195,7 @@ func (a *Analysis) moved(q *queue) {
 			m.story.add("delivered by "+s.host.Host+", "+ago(s.last-m.dueAt(s.host))+" after it was due", s.at, s.last)
 		}
 		q.Transferred++
-		q.out(m)
+		m.out()
 		m.earlier = false
 	}
 	a.stalled(q, first, s)
