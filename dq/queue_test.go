@@ -211,6 +211,7 @@ func share(n, masters int, name func(i int) string) []int {
 	return count
 }
 
+// Each master of a new Cluster has as many partitions as any other.
 func TestPartitionName(t *testing.T) {
 	t.Parallel()
 	for i, want := range []string{"orders-0-107", "orders-1-118", "orders-2-56", "orders-3-137", "orders-4-336", "orders-5-1"} {
@@ -218,11 +219,6 @@ func TestPartitionName(t *testing.T) {
 	}
 	require.Equal(t, "{orders}-3-0", dq.PartitionName("{orders}", 3), "one slot, whatever the number")
 	require.Equal(t, []int{0, 1, 1, 0, 2, 2}, share(6, 6, func(i int) string { return fmt.Sprintf("orders-%d", i) }), "numbers alone")
-}
-
-// Each master of a new Cluster has as many partitions as any other.
-func TestPartitionsAreSpread(t *testing.T) {
-	t.Parallel()
 	for range 4 {
 		name := fmt.Sprintf("queue:%x", rand.Uint64())
 		for _, n := range []int{1, 2, 3, 4, 5, 6, 8, 12, 24} {

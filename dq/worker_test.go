@@ -64,7 +64,7 @@ func (b *bundle) nothingLeft(t *testing.T) {
 }
 
 // works runs a Worker of the bundle's queue until the test ends.
-func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Context, *dq.Message[string]) error) *dq.Worker {
+func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Context, *dq.Message[string]) error) {
 	t.Helper()
 	w := dq.NewWorker(b.client, o)
 	q, err := dq.NewQueue(b.client, "orders", codec.String{})
@@ -79,7 +79,6 @@ func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Co
 		require.NoError(t, <-running)
 		require.NoError(t, q.Close())
 	})
-	return w
 }
 
 func numbered(n int) []string {
