@@ -336,9 +336,12 @@ func adversary(fault string) {
 		if err := json.Unmarshal(line, &head); err != nil {
 			panic(err)
 		}
-		if len(head.Samples) > 0 && began.IsZero() {
-			began = time.Now()
-		}
+		_ = program.Decode(head.Samples, func(s program.Sample) error {
+			if s.Kind == program.Taken && began.IsZero() { // half a second after that the run has a message
+				began = time.Now()
+			}
+			return nil
+		})
 		due := !done && !began.IsZero() && time.Since(began) > 500*time.Millisecond
 		lie, lying := lies[fault]
 		switch deed := deeds[fault]; {
