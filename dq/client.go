@@ -43,7 +43,7 @@ type Client struct {
 // No connection is made yet. The error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience, conn: conn.Usual},
+		config: config{release: wire.Newest(), random: rand.Uint64, conn: conn.Usual},
 	}
 	for i, option := range options {
 		if option == nil {

@@ -72,7 +72,7 @@ func passes(err error) bool {
 	case !errors.As(err, &reply):
 		return errors.Is(err, conn.ErrUnsent)
 	}
-	for _, code := range []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "ERR max number of clients"} {
+	for _, code := range []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED", "ERR max number of clients"} {
 		if strings.HasPrefix(string(reply), code+" ") {
 			return true
 		}

@@ -3,8 +3,8 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -91,13 +91,20 @@ func TestFaultSlotMovedUnderABlockedTake(t *testing.T) {
 }
 
 // While a slot is half moved, Redis runs a command of one key where that is, and none
-// of several keys. So a Take works, and an offer waits for the end of the move.
+// of several keys. So a Take works, and an offer and a Worker's result wait for the end of the move.
 func TestFaultHalfMovedSlot(t *testing.T) {
 	t.Parallel()
 	m := setupMoving(t, "orders")
 	ctx := deadline(t)
 	require.NoError(t, m.delayed.Offer(ctx, "waiting", time.Hour))
 	require.NoError(t, m.queue.Offer(ctx, "at the old owner"))
+	begun, ending := make(chan bool), make(chan bool)
+	w := dq.NewWorker(m.client, dq.WorkerOptions{Lease: 6 * time.Second})
+	handled := dq.NewTaker(m.client, "{orders} handled", codec.String{})
+	dq.Handle(w, handled.Queue, func(context.Context, *dq.Message[string]) error { close(begun); <-ending; return nil })
+	go func() { _ = w.Run(ctx) }()
+	require.NoError(t, handled.Offer(ctx, "v"))
+	<-begun
 	require.NoError(t, m.set.BeginMove(ctx, m.slot, m.from, m.to))
 	takes(t, ctx, m.queue, "at the old owner")
 	// The list is gone from the old owner, and a new one can only be at the new one: a Take blocks there by ASK.
@@ -114,36 +121,25 @@ func TestFaultHalfMovedSlot(t *testing.T) {
 		require.Equal(t, []string{"waiting"}, values)
 	}
 
-	var under sync.WaitGroup
 	failures := make(chan error, 3)
-	under.Go(func() { failures <- m.delayed.Offer(ctx, "one", time.Hour) })
-	under.Go(func() {
-		values := make([]string, 2000)
-		for i := range values {
-			values[i] = fmt.Sprint("many ", i)
-		}
-		n, err := m.delayed.OfferAll(ctx, time.Hour, values...)
-		if err == nil && n != len(values) {
-			err = fmt.Errorf("confirmed %d", n)
-		}
-		failures <- err
-	})
-	require.Eventually(t, func() bool { return errorStats(t, m.to, "TRYAGAIN")+errorStats(t, m.from, "TRYAGAIN") >= 5 },
+	go func() { close(ending); failures <- w.Shutdown(ctx) }()
+	go func() { failures <- m.delayed.Offer(ctx, "one", time.Hour) }()
+	go func() { _, err := m.delayed.OfferAll(ctx, time.Hour, numbered(2000)...); failures <- err }()
+	require.Eventually(t, func() bool { return errorStats(t, m.to, "TRYAGAIN")+errorStats(t, m.from, "TRYAGAIN") >= 60 },
 		testDeadline, 5*time.Millisecond)
 	require.NoError(t, m.set.MigrateKeys(ctx, m.slot, m.from, m.to))
 	require.NoError(t, m.set.FinishMove(ctx, m.slot, m.from, m.to))
-	under.Wait()
-	for range 2 {
+	for range cap(failures) {
 		require.NoError(t, <-failures)
 	}
+	n, err := handled.Counts(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n, "the result was sent")
 	values, err := m.delayed.ReadAll(ctx)
 	require.NoError(t, err)
+	slices.Sort(values)
 	require.Len(t, values, 2002)
-	seen := make(map[string]bool)
-	for _, v := range values {
-		require.False(t, seen[v], "%s is there twice", v)
-		seen[v] = true
-	}
+	require.Len(t, slices.Compact(values), 2002, "none is there twice")
 	_, taken := m.works(t, k, "after")
 	require.Less(t, taken, time.Second+slack)
 	require.Empty(t, k.twice)
@@ -155,7 +151,8 @@ func TestFaultOfferToASlotThatStaysHalfMoved(t *testing.T) {
 	m := setupMoving(t, "orders")
 	require.NoError(t, m.set.BeginMove(deadline(t), m.slot, m.from, m.to))
 	began := time.Now()
-	err := m.delayed.Offer(t.Context(), "v", time.Hour)
+	hasty := dq.NewSender(dq.NewTaker(clientOf(t, m.rdb, dq.WithOfferRetryTimeout(time.Second)), "orders", codec.String{}))
+	err := hasty.Offer(t.Context(), "v", time.Hour)
 	t.Logf("refused after %s: %v", time.Since(began), err)
 	require.ErrorContains(t, err, "TRYAGAIN")
 	require.NotErrorIs(t, err, dq.ErrUncertain)

@@ -95,7 +95,7 @@ func (q *Queue[T]) offer(ctx context.Context, delay time.Duration, values ...T) 
 		if err == nil || !passes(err) {
 			break
 		}
-		left := q.client.patience - time.Since(began)
+		left := q.client.conn.Patience - time.Since(began)
 		if left <= 0 || q.client.ctx.Err() != nil || conn.Pause(ctx, min(retry.Next(), left)) != nil {
 			break
 		}

@@ -20,8 +20,7 @@ type config struct {
 	guarded   *bool         // nil unless said
 	random    func() uint64 // from any goroutine
 	observers []func(Event)
-	durable   *durability   // nil: offers wait for nothing
-	patience  time.Duration // of offers
+	durable   *durability // nil: offers wait for nothing
 	conn      conn.Options
 }
 
@@ -97,19 +96,17 @@ func WithObserver(observe func(Event)) Option {
 	}
 }
 
-// defaultPatience is about as long as the tries of Redisson's default settings take.
-const defaultPatience = 5 * time.Second
-
 // WithOfferRetryTimeout sets for how long an offer is retried that is certain not to be queued: no server listens, as
 // during a restart, or the server answers that it is loading, busy with a script, a replica or out of connections. The
 // default is 5 s, about as long as Redisson tries; with 0 such an offer fails at once. A dial that hangs takes up to 5 s
-// more; the offer's context ends it, and the retries. An offer that may be queued (ErrUncertain) is never sent again.
+// more; the offer's context ends it, and the retries. An offer that may be queued (ErrUncertain) is never sent again. All
+// calls wait as long, and 1 s more, for a slot of a Cluster that is being moved.
 func WithOfferRetryTimeout(patience time.Duration) Option {
 	return func(c *config) error {
 		if patience < 0 {
 			return fmt.Errorf("dq: WithOfferRetryTimeout: expected 0 or more, got %s", patience)
 		}
-		c.patience = patience
+		c.conn.Patience = patience
 		return nil
 	}
 }

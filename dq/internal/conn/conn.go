@@ -58,6 +58,9 @@ type Options struct {
 	Quiet time.Duration
 	// Refused is after how long a refused SUBSCRIBE is sent again, for rights can change.
 	Refused time.Duration
+	// Patience is for how long a command waits for a slot that is being moved. Redis runs a command on several keys only if
+	// all of them exist, and an offer's keys never do: so it waits until the slot has arrived.
+	Patience time.Duration
 	// Strict sends a command that blocks once, with the time-out that it was given, as Redisson does.
 	Strict bool
 	// MostReply is how many bytes may arrive in reply to one write.
@@ -66,10 +69,11 @@ type Options struct {
 	Returned func(key string, values []string, err error)
 }
 
-// Usual are the options of a Client. A reply may be twice as long as the longest value.
+// Usual are the options of a Client. A reply may be twice as long as the longest value. Patience is about as long as the tries of
+// Redisson's default settings take.
 var Usual = Options{
 	Turn: 4 * time.Second, Overdue: 2 * time.Second, Cancel: time.Second, Silent: 5 * time.Second, Idle: 30 * time.Second,
-	Quiet: 2 * time.Second, Refused: 3 * time.Second, MostReply: 1 << 30,
+	Quiet: 2 * time.Second, Refused: 3 * time.Second, Patience: 5 * time.Second, MostReply: 1 << 30,
 }
 
 // Conns are the connections of one Client.

@@ -14,16 +14,13 @@ import (
 )
 
 // Bounds of how often a command is sent again that is known not to have run, and of the pauses if the server asks
-// for time. Together they are less than a second, but for a slot that is being moved.
+// for time. Together they are less than a second, but for a slot that is being moved: see Options.Patience.
 const (
 	mostTries      = 12
 	redirectPause  = 10 * time.Millisecond
 	maxRedirection = 80 * time.Millisecond
 	// maxHops is how many redirections are followed without a pause.
 	maxHops = 3
-	// maxMoving is how long a command waits for a slot that is being moved. Redis runs a command on several keys only if
-	// all of them exist, and an offer's keys never do: so it waits until the slot has arrived.
-	maxMoving = 3 * time.Second
 )
 
 // Request is commands for the server that owns a key, sent together.
@@ -133,7 +130,10 @@ func (s *sending) fail(err error) (target, bool) {
 
 // goOn reports whether there is another try, and pauses before it if that helps.
 func (s *sending) goOn(ctx context.Context, next target) bool {
-	if s.tries++; s.tries >= mostTries && (!s.moving || time.Since(s.began) >= maxMoving) {
+	if s.tries++; s.moving && time.Since(s.began) < s.conns.Patience {
+		s.tries = 0 // a wait is no redirection
+	}
+	if s.tries >= mostTries {
 		if !s.teach || s.taught {
 			return false
 		}
