@@ -44,9 +44,10 @@ type delivery struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
+	unkept atomic.Bool // the lease is lost, or given back, or its handler has ended: no extension is tried
+
 	// The Worker's mu guards the rest.
-	until    time.Time // the lease's end, at the earliest
-	settling bool
+	until time.Time // the lease's end, at the earliest
 }
 
 // left is how long the lease is known to last.
@@ -247,9 +248,7 @@ func (w *Worker) byQueue() map[*leased][]*delivery {
 // settle settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
 // is: to send it twice does no harm.
 func (w *Worker) settle(d *delivery, v verdict) {
-	w.mu.Lock()
-	d.settling = true
-	w.mu.Unlock()
+	d.unkept.Store(true)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d), 0), settleTimeout))
 	defer cancel()
 	var pauses conn.Backoff
@@ -306,8 +305,8 @@ func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg 
 }
 
 // keep extends leases at a third, and ends the contexts of handlers whose lease is not known to be held a twentieth
-// before it is over: by then another worker has not begun.
-func (w *Worker) keep() {
+// before it is over: by then another worker has not begun. It goes on after Shutdown, and Close, have ended the contexts.
+func (w *Worker) keep(ctx context.Context) {
 	tick := time.NewTicker(max(w.options.Lease/60, time.Millisecond))
 	defer tick.Stop()
 	var extending sync.WaitGroup
@@ -315,7 +314,7 @@ func (w *Worker) keep() {
 	for {
 		select {
 		case <-tick.C:
-		case <-w.handling.Done():
+		case <-ctx.Done():
 			return
 		}
 		for q, due := range w.byQueue() {
@@ -324,12 +323,12 @@ func (w *Worker) keep() {
 				if left <= w.options.Lease/20 {
 					w.loseLease(d)
 				}
-				return left >= w.options.Lease*2/3 || !w.handles(d, nil)
+				return left >= w.options.Lease*2/3 || d.unkept.Load() || w.client.ctx.Err() != nil
 			})
 			if len(due) > 0 && q.extending.CompareAndSwap(false, true) {
 				extending.Go(func() {
 					defer q.extending.Store(false)
-					w.extend(q, due)
+					w.extend(ctx, q, due)
 				})
 			}
 		}
@@ -337,9 +336,9 @@ func (w *Worker) keep() {
 }
 
 // extend tries once; the next tick tries again.
-func (w *Worker) extend(q *leased, all []*delivery) {
+func (w *Worker) extend(ctx context.Context, q *leased, all []*delivery) {
 	until := time.Now().Add(w.options.Lease)
-	answers, err := w.settleOnce(w.handling, q, extend, strconv.FormatInt(w.options.Lease.Milliseconds(), 10), all)
+	answers, err := w.settleOnce(ctx, q, extend, strconv.FormatInt(w.options.Lease.Milliseconds(), 10), all)
 	for i, d := range all {
 		switch {
 		case err != nil:
@@ -356,18 +355,8 @@ func (w *Worker) extend(q *leased, all []*delivery) {
 }
 
 func (w *Worker) loseLease(d *delivery) {
-	if w.handles(d, ErrLeaseLost) {
+	if d.unkept.CompareAndSwap(false, true) {
+		d.end(ErrLeaseLost)
 		w.client.tell(LeaseLost{d.Delivery})
 	}
-}
-
-// handles reports whether a message is in its handler, whose context it ends if there is a cause.
-func (w *Worker) handles(d *delivery, cause error) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	is := !d.settling && d.ctx.Err() == nil
-	if is && cause != nil {
-		d.end(cause)
-	}
-	return is
 }

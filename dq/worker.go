@@ -131,8 +131,9 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 }
 
 // Handle registers the handler for the messages of q. Run calls it. Its context ends with the cause ErrLeaseLost a twentieth of
-// the lease before the lease is over, if it could not be extended; after Timeout; and when the context of Shutdown ends. A panic is
-// a failure with a *PanicError. RetryIn, Bury and Drop make other outcomes. A message that cannot be decoded becomes a dead letter.
+// the lease before the lease is over, if it could not be extended; after Timeout; when the context of Shutdown ends; and when the
+// Client is closed. A panic is a failure with a *PanicError. RetryIn, Bury and Drop make other outcomes. A message that cannot be
+// decoded becomes a dead letter.
 //
 // Call Handle once for each queue, before Run. Run returns the error of a second call, of nil, and of another Client's queue.
 func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Message[T]) error) {
@@ -194,7 +195,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, w.stop)()
 	defer context.AfterFunc(w.client.ctx, func() { w.cancel(ErrClosed) })()
 	var keeper sync.WaitGroup
-	keeper.Go(w.keep)
+	keeping, kept := context.WithCancel(context.WithoutCancel(w.handling))
+	keeper.Go(func() { w.keep(keeping) })
 	for _, q := range w.queues {
 		w.wake(q)
 	}
@@ -214,6 +216,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	case <-w.abandoned: // by Shutdown
 	}
 	w.cancel(ErrClosed)
+	kept()
 	keeper.Wait()
 	if w.client.ctx.Err() != nil {
 		return ErrClosed
@@ -266,6 +269,7 @@ func (w *Worker) releaseAll(ctx context.Context) {
 		releasing.Go(func() {
 			released, err := w.settleOnce(context.WithoutCancel(ctx), q, release, "", all)
 			for i, d := range all {
+				d.unkept.Store(true)
 				if err == nil && released[i] == settled {
 					w.client.tell(GivenBack{d.Delivery})
 				} else {

@@ -544,16 +544,17 @@ func TestWorkerCountsWhatItBegins(t *testing.T) {
 	require.Equal(t, 3, <-begun)
 }
 
-// A Client that is closed under its Worker ends it.
+// A Client that is closed under its Worker ends it, and a handler that hangs is told to have lost its lease.
 func TestWorkerEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	begun, lost := make(chan struct{}), make(chan struct{})
+	b := setup(t, on(func(dq.LeaseLost) { close(lost) }))
 	q := queueOf(t, b, codec.String{})
-	w := dq.NewWorker(b.client, dq.WorkerOptions{})
-	begun := make(chan struct{})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{Lease: time.Second})
 	dq.Handle(w, q, func(ctx context.Context, _ *dq.Message[string]) error {
 		close(begun)
 		<-ctx.Done()
+		<-lost
 		return context.Cause(ctx)
 	})
 	b.push(t, "v")
@@ -576,7 +577,8 @@ func TestWorkerOnAnOlderServer(t *testing.T) {
 	require.Equal(t, "v", <-handled)
 }
 
-// A Shutdown that gives up, and another at the same time, give back what a handler holds and what waits staged for one.
+// A Shutdown that gives up, and another at the same time, give back what a handler holds, whose lease is kept so long, and what
+// waits staged for one.
 func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 	t.Parallel()
 	var events told
@@ -587,7 +589,7 @@ func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 	begun, ends, ran := make(chan string, 2), make(chan struct{}), make(chan error, 1)
 	defer close(ends)
 	hangs := func(_ context.Context, m *dq.Message[string]) error { begun <- m.Queue; <-ends; return nil }
-	w := dq.NewWorker(b.client, dq.WorkerOptions{Concurrency: 1})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{Concurrency: 1, Lease: time.Second})
 	dq.Handle(w, queueOf(t, b, codec.String{}), hangs)
 	dq.Handle(w, other, hangs)
 	go func() { ran <- w.Run(ctx) }()
@@ -615,6 +617,7 @@ func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 		require.Len(t, unended.Running, 1)
 	}
 	require.NoError(t, <-ran)
+	require.Positive(t, events.get("Extended"))
 	require.Zero(t, b.redis.Exists(ctx, staged).Val())
 	for _, queue := range []string{"orders", "others"} {
 		require.Equal(t, []string{"v"}, b.redis.LRange(ctx, queue, 0, -1).Val())
