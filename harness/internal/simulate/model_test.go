@@ -274,13 +274,18 @@ func (m *model) ends(c *client, of *dq.Message[string]) {
 
 // alone reports whether a message is, or is to be, handled while no other is.
 func (m *model) alone(leases map[string]int64) bool {
-	now, most := time.Now().UnixMilli(), int(m.world.plan.Seed%3*2)
 	for id, ends := range leases {
-		if n, _ := strconv.Atoi(m.counts[id]); n-m.failed[id] > 1 || m.alones[id] || n-m.failed[id] == 1 && n+1 == most && ends <= now {
+		if m.lonely(id, ends) {
 			return true
 		}
 	}
 	return false
+}
+
+// lonely reports whether a message is handled by itself when its lease is over.
+func (m *model) lonely(id string, ends int64) bool {
+	n, _ := strconv.Atoi(m.counts[id])
+	return n-m.failed[id] > 1 || m.alones[id] || n-m.failed[id] == 1 && n+1 == int(m.world.plan.Seed%3*2) && ends <= time.Now().UnixMilli()
 }
 
 // look compares where each message is with where it was.

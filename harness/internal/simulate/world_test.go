@@ -449,7 +449,7 @@ func (w *world) overdue() {
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
 			}
-			if over := time.Since(time.UnixMilli(ends)); calm && (over > time.Minute && w.calm(time.Minute) && w.free() > 0 || over > 35*time.Second && w.rests(35*time.Second)) {
+			if over := time.Since(time.UnixMilli(ends)); calm && !w.model.lonely(id, ends) && (over > time.Minute && w.calm(time.Minute) && w.neglected(time.UnixMilli(ends), lease{}) || over > 35*time.Second && w.rests(35*time.Second)) {
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
