@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,12 +275,7 @@ func (m *model) ends(c *client, of *dq.Message[string]) {
 
 // alone reports whether a message is, or is to be, handled while no other is.
 func (m *model) alone(leases map[string]int64) bool {
-	for id, ends := range leases {
-		if m.lonely(id, ends) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(leases)), func(id string) bool { return m.lonely(id, leases[id]) })
 }
 
 // lonely reports whether a message is handled by itself when its lease is over.
