@@ -109,10 +109,9 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	m.writes = writes
 	m.wrote[client] = m.wrote[client] || strings.HasPrefix(command, "EVAL")
 	if strings.HasPrefix(command, "EVAL") {
-		m.acknowledged(client, args, reply)
-	}
-	if strings.HasPrefix(command, "EVAL") && args[1] == scripts.Take().SHA1 {
-		m.handedOut(client, args[3] == queue, reply)
+		if m.acknowledged(client, args, reply); args[1] == scripts.Take().SHA1 {
+			m.handedOut(client, args[3] == queue, reply)
+		}
 	}
 	if command != "EXEC" && !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, queue) }) {
 		return // another queue is not as it was
