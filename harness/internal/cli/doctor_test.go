@@ -151,12 +151,14 @@ func TestQueueWhereByJava(t *testing.T) {
 	require.Regexp(t, `^waiting \S+ +in .*serialization.*\n$`, list("--classpath", "app.jar"))
 }
 
-// leased puts a message under a lease of a dq.Worker that is over.
+// leased puts a message under a lease of a dq.Worker that ends some time from now.
 func leased(ts *testscript.TestScript, args []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
 	defer client.Close()
 	names, ctx := scripts.LeaseNamesOf(args[0]), context.Background()
-	ts.Check(client.ZAdd(ctx, names.Leases, redis.Z{Score: float64(time.Now().Add(-time.Minute).UnixMilli()), Member: "id"}).Err())
+	ends, err := time.ParseDuration(args[2])
+	ts.Check(err)
+	ts.Check(client.ZAdd(ctx, names.Leases, redis.Z{Score: float64(time.Now().Add(ends).UnixMilli()), Member: "id"}).Err())
 	ts.Check(client.HSet(ctx, names.Bodies, "id", args[1]).Err())
 	ts.Check(client.HSet(ctx, names.Counts, "id", 1).Err())
 }

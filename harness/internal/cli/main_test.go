@@ -72,7 +72,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": taking(2, many, exits), "together": taking(1, 1, together), "json": taking(0, 0, oneDocument), "fields": taking(2, many, fields),
 			"serve": taking(0, 1, serve), "offer": taking(4, 4, offer), "redis": redisDo, "subscribe": taking(1, 1, subscribe),
-			"leased": taking(2, 2, leased), "next": taking(1, many, next),
+			"leased": taking(3, 3, leased), "next": taking(1, many, next),
 			"occupy": taking(0, 0, occupy), "limit": taking(1, many, limit), "build": taking(2, 2, buildProgram),
 		},
 	})

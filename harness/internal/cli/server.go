@@ -36,7 +36,7 @@ const (
 	queueChannels = "&redisson_delay_queue_channel:*"
 
 	doctorRights = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
-	changeRights = connectRights + " +@read +multi +exec +@scripting +publish +pubsub|numsub +client|list " +
+	changeRights = connectRights + " +@read +multi +exec +time +@scripting +publish +pubsub|numsub +client|list " +
 		"+zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire +set " + queueKeys + " ~dq_* " + queueChannels
 	guardRights = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )

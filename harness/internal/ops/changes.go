@@ -7,14 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // ChangesSchema names the form of Changes.
@@ -75,13 +73,6 @@ const (
 //
 //go:embed changes.txt
 var factsText string
-
-//go:embed changes.tmpl
-var changesText string
-
-var changesTemplate = template.Must(template.New("").Funcs(template.FuncMap{
-	"wrap": text.Wrap, "ids": spec.IDs, "variant": variant, "add": func(a, b int) int { return a + b },
-}).Parse(changesText))
 
 var labelled = regexp.MustCompile(`(?m)^(back|cases|meets): (.*)$`)
 
@@ -269,13 +260,7 @@ func (f Fact) statementsOn(from, to wire.Release) []spec.Statement {
 }
 
 // Text returns the changes for people, in 80 columns.
-func (c *Changes) Text() string {
-	var b strings.Builder
-	if err := changesTemplate.Execute(&b, c); err != nil {
-		panic(err) // the form is part of the program
-	}
-	return b.String()
-}
+func (c *Changes) Text() string { return form("changes.tmpl", c) }
 
 // Verdict says if a queue that holds messages needs anything.
 func (c *Changes) Verdict() string {

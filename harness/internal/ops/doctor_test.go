@@ -193,7 +193,7 @@ func TestEachCommandIsRefused(t *testing.T) {
 			b.offer(dLc0, -time.Minute, "a")
 			b.offer(dLc0, time.Hour, "b")
 			b.offer(dLc0, time.Hour, "c")
-			b.do("ZADD", leases.Leases, time.Now().Add(time.Hour).UnixMilli(), "id")
+			b.do("ZADD", leases.Leases, time.Now().Add(-time.Hour).UnixMilli(), "id")
 			b.do("HSET", leases.Bodies, "id", "held")
 			b.do("HSET", leases.Counts, "id", "1")
 			b.do("ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+command)

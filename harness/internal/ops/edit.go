@@ -21,6 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Parts are the parts of a queue that hold messages.
@@ -435,13 +436,15 @@ func (i Item) Line(now time.Time) string { return fmt.Sprintf("%-7s %s", i.Of, i
 // Shown names the message of a change, redacted without its value.
 func (c Change) Shown(redact bool) string {
 	m := memberOf(c.Of, string(c.Key), 0)
-	switch packed := isPacked(c.Of) || c.Of == "aside"; {
-	case redact && packed:
-		return m.ID
-	case packed:
-		return strings.TrimSpace(m.ID + " " + m.Value)
-	case redact && c.Of == "ready":
-		return fmt.Sprintf("of %d bytes", len(c.Key))
+	if !isPacked(c.Of) && c.Of != "aside" {
+		m = Item{ID: string(c.Key)}.with(c.New)
 	}
-	return fmt.Sprintf("%.80q", c.Key)
+	shown := m.ID + " " + map[bool]string{false: m.Value}[redact]
+	if c.Of == "ready" {
+		shown = map[bool]string{true: fmt.Sprintf("of %d bytes", len(c.Key)), false: fmt.Sprintf("%.80q", c.Key)}[redact]
+	}
+	if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
+		shown += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
+	}
+	return text.Inert(strings.TrimSpace(shown))
 }

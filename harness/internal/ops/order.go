@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,6 +106,7 @@ type Plan struct {
 	Undo string // the file that undoes them; empty if nothing was changed
 
 	undo   *Undo
+	leased int64  // messages whose lease runs: only ids choose them
 	failed bool   // more may be made
 	rest   string // why more may be left than the plan has
 }
@@ -124,11 +124,22 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 	case "import":
 		p.Changes, err = e.Import(o.Lines)
 	default:
+		now := time.Now()
+		if slices.Contains(o.Of, "held") {
+			if now, err = redis.Time(ctx, e.conn); err != nil {
+				return nil, fmt.Errorf("TIME: %w", err)
+			}
+		}
 		err = o.Each(ctx, e, func(i Item) error {
+			if i.Of == "held" && i.DueMS > float64(now.UnixMilli()) {
+				if p.leased++; len(o.IDs) == 0 {
+					return nil
+				}
+			}
 			p.Changes = append(p.Changes, e.Change(i, o.Verb, o.due))
 			return nil
 		})
-		if err == nil && o.Where != "" && len(p.Changes) == 0 {
+		if err == nil && o.Where != "" && len(p.Changes) == 0 && p.leased == 0 {
 			err = fmt.Errorf("no message in %s matches %q", strings.Join(o.Of, " or "), o.Where)
 		}
 		// In the order in which they are due: consumers expect it, and the pending list mostly has it.
@@ -167,23 +178,8 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 
 // Text shows the first changes, redacted without the values.
 func (p *Plan) Text(redact bool) string {
-	var b strings.Builder
-	const most = 10
-	fmt.Fprintf(&b, "%s: %s %s\n", text.Line(p.Queue), p.Verb, messages(int64(len(p.Changes))))
-	for _, c := range p.Changes[:min(most, len(p.Changes))] {
-		value := c.Shown(redact)
-		if ms, err := strconv.ParseInt(c.Due, 10, 64); err == nil {
-			value += " to " + time.UnixMilli(ms).UTC().Format(time.RFC3339)
-		}
-		fmt.Fprintf(&b, "  %s %s %s\n", c.Action, c.Of, text.Inert(value))
-	}
-	if more := len(p.Changes) - most; more > 0 {
-		fmt.Fprintf(&b, "  … and %d more\n", more)
-	}
-	if p.rest != "" {
-		fmt.Fprintf(&b, "  Not all: %s.%s\n", p.rest, map[string]string{"repair": " Repair again after this."}[p.Verb])
-	}
-	return b.String()
+	shown := p.Changes[:min(10, len(p.Changes))]
+	return form("plan.tmpl", map[string]any{"Plan": p, "Shown": shown, "Redact": redact, "All": messages(int64(len(p.Changes))), "More": len(p.Changes) - len(shown), "Leased": p.leased, "Rest": p.rest})
 }
 
 // Result says what Apply has done.

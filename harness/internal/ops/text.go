@@ -2,7 +2,7 @@ package ops
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -20,10 +21,10 @@ import (
 // maxFine is how many queues without a finding the text lists.
 const maxFine = 50
 
-//go:embed doctor.txt
-var doctorText string
+//go:embed *.tmpl
+var formFiles embed.FS
 
-// views are functions of the text and of the page.
+// views are functions of the texts and of the page.
 var views = map[string]any{
 	"finding": Finding.text, "line": (*Queue).line, "message": Item.line, "item": Item.Line, "now": time.Now, "fields": func(i Item) (string, error) {
 		fields, err := json.MarshalIndent(i, "", "  ")
@@ -32,9 +33,19 @@ var views = map[string]any{
 	"parts":   func() []string { return Parts },
 	"layouts": func() []string { return []string{"dLc0", "Bc0Lc0", "unreadable"} },
 	"count":   text.Count, "plural": text.Plural, "name": text.Line, "base": filepath.Base,
+	"wrap": text.Wrap, "ids": spec.IDs, "variant": variant, "add": func(a, b int) int { return a + b },
 }
 
-var doctorTemplate = template.Must(template.New("").Funcs(views).Parse(doctorText))
+var forms = template.Must(template.New("").Funcs(views).ParseFS(formFiles, "*.tmpl"))
+
+// form is a form that is filled in.
+func form(name string, data any) string {
+	var b strings.Builder
+	if err := forms.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // the form is part of the program
+	}
+	return b.String()
+}
 
 // WriteText writes the look for people: the gravest queues first, in a line each, or in the long form.
 func (l *Look) WriteText(w io.Writer) error {
@@ -42,11 +53,7 @@ func (l *Look) WriteText(w io.Writer) error {
 	if i := slices.IndexFunc(shown, func(q *Queue) bool { return q.State == Fine && q.Census == nil }); i >= 0 {
 		shown = shown[:min(len(shown), i+maxFine)] // the others are fine, too
 	}
-	var b strings.Builder
-	err := doctorTemplate.Execute(&b, map[string]any{"Look": l, "Shown": shown, "More": int64(len(l.Queues) - len(shown))})
-	if err == nil {
-		_, err = io.WriteString(w, text.Inert(b.String()))
-	}
+	_, err := io.WriteString(w, text.Inert(form("doctor.tmpl", map[string]any{"Look": l, "Shown": shown, "More": int64(len(l.Queues) - len(shown))})))
 	return err
 }
 
