@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,85 +15,117 @@ import (
 )
 
 var (
-	oldRelease = wire.Release{Major: 3, Minor: 16, Patch: 6}
 	newRelease = wire.Release{Major: 4, Minor: 7, Patch: 0}
+	names      = wire.NamesOf("orders")
 )
+
+// recorded is what a real Redisson sent while a consumer waited for one message; bare lacks its set-up and the calls of unknown scripts.
+func recorded(t *testing.T, release string) (whole, bare *trace.Recording) {
+	t.Helper()
+	rec := parse(t, string(recordings.Redisson(release)["Q.blocking"]))
+	cases := rec.Cases()
+	whole = withLines(rec, cases[slices.IndexFunc(cases, func(c trace.Case) bool { return c.ID == "Q.blocking/take-waits" })].Lines)
+	var lines []trace.Line
+	for _, c := range trace.Group(whole.Lines) {
+		if len(c.Inner) > 0 || c.Name() == "subscribe" || c.Name() == "blpop" {
+			lines = append(append(lines, c.Line), c.Inner...)
+		}
+	}
+	return whole, withLines(rec, lines)
+}
 
 func diff(t *testing.T, left, right *trace.Recording) *trace.Finding {
 	t.Helper()
 	outcomes, err := trace.Diff(left, right, trace.DefaultTolerance)
 	require.NoError(t, err)
-	for _, o := range outcomes {
-		if o.Finding != nil {
-			return o.Finding
-		}
-	}
-	return nil
+	return outcomes[0].Finding
 }
 
 func withLines(rec *trace.Recording, lines []trace.Line) *trace.Recording {
 	return &trace.Recording{Path: rec.Path, Fields: rec.Fields, Lines: lines}
 }
 
+// withArg has another argument in one line.
+func withArg(rec *trace.Recording, line, i int, arg string) *trace.Recording {
+	lines := slices.Clone(rec.Lines)
+	lines[line].Args = slices.Clone(lines[line].Args)
+	lines[line].Args[i] = arg
+	return withLines(rec, lines)
+}
+
+// edited has other texts in all lines.
+func edited(t *testing.T, rec *trace.Recording, oldnew ...string) *trace.Recording {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, rec.Write(&text))
+	return parse(t, strings.NewReplacer(oldnew...).Replace(text.String()))
+}
+
 func TestSameBehaviourRecordedTwice(t *testing.T) {
-	for _, release := range []wire.Release{oldRelease, newRelease} {
-		left := (&session{release: release, seed: 1}).recording(t)
-		for seed, right := range []*session{
-			{release: release},
-			{release: release, idle: 1},
-			{release: release, idle: 5},
-			{release: release, misses: true},
-		} {
-			right.seed = uint64(seed + 2)
-			f := diff(t, left, right.recording(t))
-			require.Nil(t, f, "%s, session %d: %+v", release, seed, f)
+	for release, ids := range map[string][]string{
+		"3.16.6": {"6400391397273806982", "6399391397273806982", `*~*\x84\xb04\xd6C`, `\x8aL\x81$\xcd3\xd6C`},
+		"4.7.0":  {`\xee\x87\x8e,\xfa\x0c\xf4\xfd`, `\xee\x87\x8e,\xfa\x0c\xf4\xfe`},
+	} {
+		whole, left := recorded(t, release)
+		calls := trace.Group(left.Lines)
+		looks := func(early int64, times int) *trace.Recording { // so many ms before the message is due
+			at := calls[3].Offer.Due - early
+			lines := edited(t, withLines(left, left.Lines[1:4]), fmt.Sprint(calls[1].Transfer.Now), fmt.Sprint(at)).Lines
+			for i := range lines {
+				lines[i].Time = at * 1000
+			}
+			return withLines(left, slices.Insert(slices.Clone(left.Lines), 10, slices.Repeat(lines, times)...))
 		}
+		for name, right := range map[string]*trace.Recording{
+			"set-up and misses": whole, "other ids": edited(t, left, ids...), "another day": edited(t, left, "1795", "1796"),
+			"pushed early": looks(10, 3),
+		} {
+			require.True(t, right == whole || !slices.EqualFunc(left.Lines, right.Lines, func(l, r trace.Line) bool { return l.Raw == r.Raw }), name)
+			f := diff(t, left, right)
+			require.Nil(t, f, "%s, %s: %+v", release, name, f)
+		}
+		require.NotNil(t, diff(t, left, looks(11, 1)), "only soon before it is due a client looks without a pause")
 	}
 }
 
 // A member without a value may fit both layouts, if its id ends with 1.
 func TestMembersThatFitBothLayouts(t *testing.T) {
-	one, two := byte(1), byte(2)
-	left := (&session{release: newRelease, seed: 1, empty: &two}).recording(t)
-	right := (&session{release: newRelease, seed: 2, empty: &one}).recording(t)
-	f := diff(t, left, right)
+	_, rec := recorded(t, "4.7.0")
+	empty := func(last string) *trace.Recording {
+		return edited(t, rec, `"a"`, `""`, `\xf4\xfd`, `\xf4`+last, `\x01\x00\x00\x00\x00\x00\x00\x00a"`, `\x00\x00\x00\x00\x00\x00\x00\x00"`)
+	}
+	f := diff(t, empty(`\x02`), empty(`\x01`))
 	require.Nil(t, f, "%+v", f)
 }
 
 // Every line counts: it cannot be missing, doubled or moved within its role. So does every byte, but for times and for ids as a whole.
 func TestEveryLineAndByteCounts(t *testing.T) {
-	for _, release := range []wire.Release{oldRelease, newRelease} {
-		left := (&session{release: release, seed: 1}).recording(t)
-		right := (&session{release: release, seed: 2}).recording(t)
-		for i, l := range right.Lines {
-			if l.Name() == "ping" {
-				continue
-			}
-			missing := slices.Delete(slices.Clone(right.Lines), i, i+1)
-			f := diff(t, left, withLines(right, missing))
+	for _, release := range []string{"3.16.6", "4.7.0"} {
+		_, left := recorded(t, release)
+		for i, l := range left.Lines {
+			missing := slices.Delete(slices.Clone(left.Lines), i, i+1)
+			f := diff(t, left, withLines(left, missing))
 			require.NotNil(t, f, "missing: %s", l)
 			require.NotEmpty(t, f.Window)
 
-			doubled := slices.Insert(slices.Clone(right.Lines), i, l)
-			require.NotNil(t, diff(t, left, withLines(right, doubled)), "doubled: %s", l)
+			doubled := slices.Insert(slices.Clone(left.Lines), i, l)
+			require.NotNil(t, diff(t, left, withLines(left, doubled)), "doubled: %s", l)
 
-			next := slices.IndexFunc(right.Lines[i+1:], func(m trace.Line) bool { return !slices.Equal(m.Args, l.Args) }) + i + 1
-			if next > i && l.Inner() && right.Lines[next].Inner() {
-				moved := slices.Clone(right.Lines)
+			next := slices.IndexFunc(left.Lines[i+1:], func(m trace.Line) bool { return !slices.Equal(m.Args, l.Args) }) + i + 1
+			if next > i && l.Inner() && left.Lines[next].Inner() {
+				moved := slices.Clone(left.Lines)
 				moved[i], moved[next] = moved[next], moved[i]
-				require.NotNil(t, diff(t, left, withLines(right, moved)), "moved: %s", l)
+				require.NotNil(t, diff(t, left, withLines(left, moved)), "moved: %s", l)
 			}
 
-			call := trace.Group(right.Lines[i : i+1])[0]
+			call := trace.Group(left.Lines[i : i+1])[0]
 			for j, arg := range l.Args {
 				if isTimeOrRandom(call, j) {
 					continue
 				}
 				for k := (i + j) % 3; k < min(len(arg), 30); k += 3 { // a third, others in each argument
-					changed := slices.Clone(right.Lines)
-					changed[i].Args = slices.Clone(l.Args)
-					changed[i].Args[j] = arg[:k] + string([]byte{arg[k] ^ 2}) + arg[k+1:]
-					require.NotNil(t, diff(t, left, withLines(right, changed)), "argument %d, byte %d of %s", j, k, l)
+					changed := withArg(left, i, j, arg[:k]+string([]byte{arg[k] ^ 2})+arg[k+1:])
+					require.NotNil(t, diff(t, left, changed), "argument %d, byte %d of %s", j, k, l)
 				}
 			}
 		}
@@ -111,85 +142,46 @@ func isTimeOrRandom(c trace.Call, i int) bool {
 }
 
 func TestWhatADifferenceMeans(t *testing.T) {
-	left := (&session{release: newRelease, seed: 1}).recording(t)
-	right := (&session{release: newRelease, seed: 2}).recording(t)
-	indexOf := func(part string) int {
-		return slices.IndexFunc(right.Lines, func(l trace.Line) bool { return strings.Contains(l.String(), part) })
-	}
-	offer, transfer := indexOf(`"value 1"`), indexOf(`"EVALSHA"`)
-	due := right.Lines[offer].Args[7]
-	tests := []struct {
-		name string
-		rec  *trace.Recording
-		want string
+	_, old := recorded(t, "3.16.6")
+	_, rec := recorded(t, "4.7.0")
+	const transfer, blpop, offer = 1, 4, 5
+	for name, tt := range map[string]struct {
+		right *trace.Recording
+		want  string
 	}{
-		{"value", replaced(right, offer, "value 1", "value 9"), `call 2 of the publisher offers another value: "value 1" on the left, "value 9" on the right`},
-		{"limit", replaced(right, transfer, "100", "101"), "moves at most 100 members on the left and 101 on the right"},
-		{"delay", replaced(right, offer, due, due[:9]+"9999"), "inside EVALSHA offer-v2, command 1 is different"},
-		{"case", replaced(right, indexOf("BLPOP"), "BLPOP", "blpop"), "is BLPOP on the left and blpop on the right"},
-		{"release", (&session{release: oldRelease}).recording(t), "call 1 of the transfer task of \"orders\" is EVALSHA transfer-v2 on the left and EVAL transfer-v1 on the right"},
-		{"a take too many", withLines(right, append(slices.Clone(right.Lines), right.Lines[indexOf("BLPOP")])),
-			`call 5 of the consumer of "orders" is only on the right: BLPOP`},
+		"value":   {withArg(rec, offer, 9, "b"), `call 1 of the publisher offers another value: "a" on the left, "b" on the right`},
+		"limit":   {withArg(rec, transfer, 7, "101"), "moves at most 100 members on the left and 101 on the right"},
+		"delay":   {withArg(rec, offer, 7, "1795236549999"), "inside EVALSHA offer-v2, command 1 is different"},
+		"case":    {withArg(rec, blpop, 0, "blpop"), "is BLPOP on the left and blpop on the right"},
+		"release": {old, `call 1 of the transfer task of "orders" is EVALSHA transfer-v2 on the left and EVAL transfer-v1 on the right`},
+		"a take too many": {withLines(rec, append(slices.Clone(rec.Lines), rec.Lines[blpop])),
+			`call 2 of the consumer of "orders" is only on the right: BLPOP`},
+	} {
+		f := diff(t, rec, tt.right)
+		require.NotNil(t, f, name)
+		require.Contains(t, f.Meaning, tt.want, name)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			f := diff(t, left, tt.rec)
-			require.NotNil(t, f)
-			require.Contains(t, f.Meaning, tt.want)
-		})
+	due := trace.Group(rec.Lines)[3].Offer.Due
+	for _, shift := range []int64{200, 300, -300} { // a delay is compared with tolerance
+		f := diff(t, rec, edited(t, rec, fmt.Sprint(due), fmt.Sprint(due+shift)))
+		require.Equal(t, shift == 200, f == nil, "%+v", f)
 	}
-}
-
-func TestDelayIsComparedWithTolerance(t *testing.T) {
-	left := (&session{release: newRelease, seed: 1}).recording(t)
-	right := (&session{release: newRelease, seed: 2}).recording(t)
-	for _, c := range trace.Group(right.Lines) {
-		if c.Offer == nil {
-			continue
-		}
-		for _, shift := range []int64{200, 300, -300} {
-			f := diff(t, left, replaced(right, -1, strconv.FormatInt(c.Offer.Due, 10), strconv.FormatInt(c.Offer.Due+shift, 10)))
-			require.Equal(t, shift == 200, f == nil, "%+v", f)
-		}
-	}
-}
-
-// replaced has another text in one line, or in all for -1.
-func replaced(rec *trace.Recording, at int, from, to string) *trace.Recording {
-	lines := slices.Clone(rec.Lines)
-	for i := range lines {
-		lines[i].Args = slices.Clone(lines[i].Args)
-		for j, arg := range lines[i].Args {
-			if at < 0 || at == i {
-				lines[i].Args[j] = strings.ReplaceAll(arg, from, to)
-			}
-		}
-	}
-	return withLines(rec, lines)
 }
 
 // Roles run side by side, but what depends on another role keeps its order.
 func TestOrderAcrossRoles(t *testing.T) {
-	left := (&session{release: newRelease, seed: 1}).recording(t)
-	right := (&session{release: newRelease, seed: 2}).recording(t)
-	blpop := slices.IndexFunc(right.Lines, func(l trace.Line) bool { return l.Name() == "blpop" })
-
-	lines := slices.Clone(right.Lines)
-	first := lines[blpop]
-	lines = slices.Insert(slices.Delete(lines, blpop, blpop+1), 0, first)
-	require.Nil(t, diff(t, left, withLines(right, lines)), "when the consumer starts is timing")
-
-	lines = slices.Clone(right.Lines)
-	last := lines[len(lines)-1]
-	lines = slices.Insert(lines[:len(lines)-1], blpop, last)
-	f := diff(t, left, withLines(right, lines))
+	_, rec := recorded(t, "4.7.0")
+	const subscribe, blpop = 0, 4
+	moved := func(rec *trace.Recording, from, to int) *trace.Recording {
+		l := rec.Lines[from]
+		return withLines(rec, slices.Insert(slices.Delete(slices.Clone(rec.Lines), from, from+1), to, l))
+	}
+	require.Nil(t, diff(t, rec, moved(rec, blpop, 0)), "when the consumer starts is timing")
+	again := withLines(rec, append(slices.Clone(rec.Lines), rec.Lines[blpop]))
+	f := diff(t, again, moved(again, len(rec.Lines), blpop))
 	require.NotNil(t, f, "a second consumer waits")
 	require.Contains(t, f.Meaning, "1 waiting at a time on the left, 2 waiting at a time on the right")
-
-	lines = slices.Clone(right.Lines)
-	subscribe := lines[1]
-	lines = slices.Insert(slices.Delete(lines, 1, 2), 4, subscribe)
-	f = diff(t, left, withLines(right, lines))
+	f = diff(t, rec, moved(rec, subscribe, 3))
 	require.NotNil(t, f)
 	require.Contains(t, f.Meaning, "after the subscription on the left, before the subscription on the right")
 }
