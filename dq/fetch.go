@@ -2,6 +2,7 @@ package dq
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,13 +17,13 @@ const (
 	failedPause = 500 * time.Millisecond
 )
 
-// takePlaces waits for least places of handlers, takes all others that are free, and returns how many it took; 0 when the Worker
-// takes no more. One call waits at a time, so that no other call gets a place first.
-func (w *Worker) takePlaces(least int) (n int) {
+// takePlaces waits for least places of handlers, takes all others that are free, and returns how many it took; 0 when ctx has
+// ended. One call waits at a time, so that no other call gets a place first.
+func (w *Worker) takePlaces(ctx context.Context, least int) (n int) {
 	select {
 	case w.placing <- struct{}{}:
 		defer func() { <-w.placing }()
-	case <-w.taking.Done():
+	case <-ctx.Done():
 		return 0
 	}
 	for ; n < cap(w.places); n++ {
@@ -36,7 +37,7 @@ func (w *Worker) takePlaces(least int) (n int) {
 		}
 		select {
 		case <-w.places:
-		case <-w.taking.Done():
+		case <-ctx.Done():
 			w.freePlaces(n)
 			return 0
 		}
@@ -73,7 +74,7 @@ func (w *Worker) wakeIn(q *leased, wait time.Duration) {
 
 // fetch takes as many messages of a queue as there are free places.
 func (w *Worker) fetch(q *leased) {
-	n := w.takePlaces(1)
+	n := w.takePlaces(w.taking, 1)
 	w.mu.Lock()
 	q.woken = false
 	w.mu.Unlock()
@@ -115,16 +116,22 @@ func (w *Worker) fetch(q *leased) {
 	w.wakeIn(q, next)
 }
 
-// alone handles a claimed message while no other is handled: it may have ended the processes that had it. It is taken once all others
-// have ended, so that no other costs it an attempt. The next such message has to wait as long as this one took, so that others are
-// handled at least half of the time.
+// alone handles a claimed message, which may have ended the processes that had it. It is taken once all others have ended, so that
+// no other costs it an attempt. The next one has to wait as long as this one took: others are handled at least half of the time.
 func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 	began := time.Now()
-	n := w.takePlaces(cap(w.places))
-	got, _, _, err := w.take(q, n, claim) // without places the claim ends
-	if err != nil {
-		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
-	}
+	ctx, stop := context.WithCancel(w.taking)
+	go func() { // others claim it if this fails
+		claimed := []*delivery{{Delivery: Delivery{ID: claim.ID, Attempt: int(claim.Delivery)}}}
+		for conn.Pause(ctx, w.options.Lease/3) == nil {
+			if answers, err := w.settleOnce(ctx, q, extend, fmt.Sprint(w.options.Lease.Milliseconds()), claimed); err == nil && answers[0] != settled {
+				stop()
+			}
+		}
+	}()
+	n := w.takePlaces(ctx, cap(w.places))
+	stop()
+	got, _, _, _ := w.take(q, n, claim) // without places the claim ends; what fails is told by the next take
 	if len(got) == 0 {
 		w.freePlaces(n)
 	}

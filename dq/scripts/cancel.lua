@@ -42,12 +42,15 @@ if not member then return 0 end
 -- 6.0.6 has no LPOS.
 local recent = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', 1000)
 local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) and -1 or 1
+local came = tonumber(due) <= now
+-- A due member out of Q has come, or is out for a transfer of ours: a user with few rights does not see, and leaves it.
+if came and not U1 and redis.call('lrem', Q, from, member) == 0 then return 0 end
 redis.call('zrem', T, member)
-local staged = U1 and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0
+local staged = U1 and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 or came and not U1
 if not staged then
   if U1 then redis.call('srem', V, member) end
   -- A transfer of Redisson's that fails takes a member out of Q, has it come, and leaves it in T.
-  if redis.call('lrem', Q, from, member) == 0 and tonumber(due) <= now then return 0 end
+  if redis.call('lrem', Q, from, member) == 0 and came then return 0 end
 end
 if later then
   local value = unpack_any(member, own)

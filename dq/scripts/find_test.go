@@ -128,6 +128,17 @@ func TestCancelOffersAnew(t *testing.T) {
 	}
 }
 
+// A due member that is out of the list may have come, or is out for a transfer: a user without the keys of unlisting leaves it.
+func TestCancelLeavesWhatItCannotSee(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	member := b.pack(wire.LayoutBc0Lc0, "v")
+	b.put(member, now)
+	b.do("LREM", b.names.Pending, 1, member)
+	require.EqualValues(t, 0, b.redis.Eval(b.ctx, scripts.Cancel().Body, []string{b.names.TimeoutSet, b.names.Pending}, now, member[1:9], now).Val())
+	require.Equal(t, []string{member}, b.timed())
+}
+
 // restricted connects as a user who lacks the right to one command.
 func (b *bundle) restricted(command string) *bundle {
 	b.t.Helper()
