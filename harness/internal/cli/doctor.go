@@ -122,10 +122,8 @@ func doctorVerdict(seen *ops.Look) error {
 
 // repeat looks until the context ends, on a screen, as metrics or both. Only the first failure ends it.
 func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) {
-	limited, cancel := d.limited(d.length)
-	defer cancel()
-	ctx, stop := context.WithCancelCause(limited)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(d.Context())
+	defer stop()
 	desk := ops.NewDesk(ops.DeskOptions{Conn: conn, Token: rand.Text(), Open: d.at.IsLocal(), Changes: d.changes, Redact: d.look.Redact, Site: ops.Site{Address: d.redis, Flags: d.look.Flags, Folder: d.out}})
 	at, done, err := d.served(desk, desk)
 	if err != nil {
@@ -138,14 +136,14 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 	}
 	var last *ops.Look
 	var lost error
-	doctor.Repeat(ctx, d.interval, func(seen *ops.Look, err error) {
+	doctor.Repeat(ctx, d.interval, d.length, func(seen *ops.Look, err error) {
 		desk.Set(seen, err)
 		if err == nil && last == nil {
 			err = seen.Missing(ctx, conn)
 		}
 		switch lost = err; {
 		case err != nil && last == nil:
-			stop(err)
+			stop()
 		case err != nil:
 			d.notice("dq-bench: %v", err)
 		default:
@@ -154,9 +152,6 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 			}
 		}
 	})
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
-		return cause
-	}
 	return errors.Join(lost, doctorVerdict(last))
 }
 

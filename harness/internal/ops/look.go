@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -361,9 +362,12 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 // stands reports whether the first delivered value is the same as before, and there are not fewer: no client takes.
 func (q *Queue) stands(was *Queue) bool { return q.first == was.first && q.Ready >= was.Ready }
 
-// Repeat looks every interval, or less often if a look takes more than a tenth of it, until ctx ends.
-func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*Look, error)) {
-	for ctx.Err() == nil {
+// Repeat looks every interval, or less often if a look takes more than a tenth of it, until ctx ends, or for length,
+// unless it is 0. A look that has begun is shown.
+func (d *Doctor) Repeat(ctx context.Context, interval, length time.Duration, show func(*Look, error)) {
+	over, cancel := context.WithTimeout(ctx, cmp.Or(length, math.MaxInt64))
+	defer cancel()
+	for first := true; first || over.Err() == nil; first = false {
 		began := time.Now()
 		seen, err := d.Look(ctx)
 		if ctx.Err() != nil {
@@ -371,7 +375,7 @@ func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*
 		}
 		show(seen, err)
 		took := time.Since(began)
-		_ = pause(ctx, max(interval, 10*(took-d.options.Wait))-took)
+		_ = pause(over, max(interval, 10*(took-d.options.Wait))-took)
 	}
 }
 
