@@ -246,12 +246,13 @@ func recorded(t *testing.T) *analysis.Document {
 // The text fits a terminal. The page shows each anomaly, and takes no name for anything but text.
 func TestAnalysisTextAndPage(t *testing.T) {
 	d := recorded(t)
+	d.Queues[0].Lateness = &analysis.Lateness{Max: 5034}
 	var out strings.Builder
 	require.NoError(t, d.WriteText(&out))
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 100, line)
 	}
-	for _, part := range []string{"\nRedisson 3.21.1 to ", "late", "\npoison-loop     \"orders\"  2026-", "line 1181: "} {
+	for _, part := range []string{"\nRedisson 3.21.1 to ", "late", "  5.0 s\n", "\npoison-loop     \"orders\"  2026-", "line 1181: "} {
 		require.Contains(t, out.String(), part)
 	}
 	d.Queues[0].Name = "<script>alert(1)</script>"

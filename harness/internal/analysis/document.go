@@ -228,7 +228,7 @@ func (q *Queue) row() report.Row {
 	for _, ms := range []float64{late.P50, late.P99, late.Max} {
 		cell := report.Cell{Text: "–"}
 		if q.Lateness != nil {
-			if cell.Raw, cell.Text = &ms, fmt.Sprintf("%.3g ms", ms); math.Abs(ms) >= 10_000 {
+			if cell.Raw, cell.Text = &ms, fmt.Sprintf("%.3g ms", ms); math.Abs(ms) >= 1_000 {
 				cell.Text = fmt.Sprintf("%.1f s", ms/1000)
 			}
 		}

@@ -414,7 +414,7 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 		case noDue != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
 			err = fmt.Errorf("got a member of %d bytes, and due %q", len(x.Member), x.Due)
 		case len(x.Member) > 0 && x.Value != nil && string(memberOf("", string(x.Member), 0).value) != string(x.Value):
-			err = errors.New("its member holds another value: a line without the member is a new message")
+			err = errors.New("its member holds another value: a line of \"ready\" without a member is a new message, delivered at once")
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
 			c.Of, c.Action = "aside", "put"
 		case len(x.Member) > 0:

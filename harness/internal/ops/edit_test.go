@@ -317,6 +317,7 @@ func TestExportIntoImport(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		`{"of":"waitng","due":"1995799939479","value":"djE="}`: `line 1: expected a line of queue export: got of "waitng"`, `{"of":"aside","value":"djE="}`: `got a member of 0 bytes, and due ""`,
+		string(mustJSON(t, ops.Exported{Of: "waiting", Member: changes[0].Key, Due: "5", Value: []byte("other")})): `a line of "ready" without a member`,
 		`{"of":"ready"}`: "neither a member nor a value", `{"of":`: "line 1: ", "": "got none", "\x00\x00": "line 1: ", `[]`: "line 1: ",
 	} {
 		_, err := e.Import(strings.NewReader(line))

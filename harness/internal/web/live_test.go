@@ -224,6 +224,7 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 		status, body := request(t, row.method, s.URL()+row.path, row.change)
 		require.Equal(t, row.want, status, name)
 		require.NotContains(t, body, token, name)
+		require.True(t, status != http.StatusMisdirectedRequest || strings.Contains(body, "name this host in --listen"), body)
 	}
 	require.Zero(t, stops)
 	status, _ := request(t, "POST", s.URL()+"stop", withToken)

@@ -98,7 +98,7 @@ func guard(own string, pages http.Handler) http.Handler {
 	pages = http.NewCrossOriginProtection().Handler(pages)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isHere(r.Host, own) {
-			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
+			http.Error(w, "this server has another name: ask by an address, or name this host in --listen", http.StatusMisdirectedRequest)
 			return
 		}
 		if r.ContentLength == 0 { // it is read, and the answer may take longer
