@@ -253,7 +253,7 @@ func (a Address) explain(err error) error {
 			"put the password into a file for --redis-password-file, and the user into the address, redis://USER@HOST"},
 		{has("AUTH: ERR"), fmt.Sprintf("it takes no password from the user %q; leave the password out, or name the user it belongs to", user)},
 		{has("unknown command") && a.Topology == Sentinel, "that is no sentinel; name the sentinels' port, usually 26379"},
-		{has("NOPERM"), fmt.Sprintf("the user %q may not run PING and INFO; grant +@connection +info", user)},
+		{has("NOPERM"), fmt.Sprintf("the user %q may not run PING, INFO or SELECT; grant +@connection +select +info", user)},
 		{has("DB index is out of range"), "it has no database of that number; choose another"},
 		{has("BUSY"), "a script runs there for long; redis-cli SCRIPT KILL ends one that has written nothing"},
 		{has("LOADING", "MASTERDOWN"), "it is not ready yet; try again shortly"},

@@ -170,7 +170,7 @@ func (l *Look) judge() {
 	}
 	if len(l.Queues) == 0 && len(l.Server.Databases) > 0 {
 		l.Findings = append(l.Findings, Finding{"other-database", Yellow, 1, fmt.Sprintf("database %d holds no delayed queue; these databases hold keys: %s", l.Server.Database, strings.Join(l.Server.Databases, ", ")),
-			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + l.Server.Databases[0]})
+			l.elsewhere("", "--all")})
 	}
 	for _, f := range l.Findings {
 		count[f.State]++
@@ -179,6 +179,11 @@ func (l *Look) judge() {
 	slices.SortStableFunc(l.Queues, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(gravity[b.State], gravity[a.State]), cmp.Compare(b.Overdue, a.Overdue), strings.Compare(a.Name, b.Name))
 	})
+}
+
+// elsewhere is a command for another database with keys.
+func (l *Look) elsewhere(queue string, flags ...string) string {
+	return Command("doctor", queue, append(flags, "--redis", "redis://"+l.Server.Address+"/"+l.Server.Databases[0])...)
 }
 
 // next is a command about a queue, with the address of the server.

@@ -105,10 +105,10 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 		if q.known {
 			continue
 		}
-		all, err := Queues(ctx, conn) // without the right, no name is proposed
+		all, _ := Queues(ctx, conn) // without the right, no name is proposed
 		hint := text.DidYouMean(q.Name, all)
-		if err == nil && len(all) == 0 && len(l.Server.Databases) > 0 {
-			hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
+		if hint == "" && len(l.Server.Databases) > 0 {
+			hint = fmt.Sprintf("; these databases hold keys: %s; %s", strings.Join(l.Server.Databases, ", "), l.elsewhere(q.Name))
 		}
 		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open: it is empty, or has another name%s", q.Name, l.Server.Database, hint)
 	}

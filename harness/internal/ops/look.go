@@ -45,6 +45,7 @@ type Look struct {
 	Partial  string    `json:"partial,omitempty"` // why queues are missing
 
 	flags   []string
+	login   string // of redis-cli
 	cluster bool
 	release *wire.Release
 	slow    map[string]time.Duration // by destination

@@ -23,6 +23,11 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 	if at, err := redis.Parse(address); err == nil {
 		l.Server.Address, l.Server.Database, l.cluster = strings.Join(at.Address.Hosts, ","), at.Address.Database, at.Address.Topology == redis.Cluster
 	}
+	_, place, _ := strings.Cut(address, "://")
+	if who, _, known := strings.Cut(place, "@"); known {
+		user, _, _ := strings.Cut(who, ":")
+		l.login = map[bool]string{true: " --user " + text.Shell(user)}[user != ""] + " --askpass"
+	}
 	var mu sync.Mutex
 	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
 		mu.Lock()
@@ -115,7 +120,7 @@ func (l *Look) redisCLI(at, command string) string {
 	} else if at != "" {
 		options = " -s " + text.Shell(at) + options
 	}
-	return "redis-cli" + options + " " + command
+	return "redis-cli" + options + l.login + " " + command
 }
 
 // slowMoves are the digests of scripts that transfer, of guards too, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
