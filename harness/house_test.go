@@ -254,15 +254,34 @@ func documents(t *testing.T, p *prose) (words map[string]int) {
 			return nil
 		}
 		text, err := os.ReadFile(file)
-		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[)#]`).FindAllStringSubmatch(string(text), -1) {
-			_, dead := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
+		for _, m := range regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]+))?\)`).FindAllStringSubmatch(string(text), -1) {
+			target := file
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(file), m[1])
+			}
+			_, dead := os.Stat(target)
 			require.NoError(t, dead, "a link of %s", file)
+			if m[2] != "" {
+				require.Contains(t, anchors(t, target), m[2], "a link of %s to %s", file, target)
+			}
 		}
 		words[filepath.ToSlash(strings.TrimPrefix(file, "../"))] = len(strings.Fields(string(text)))
 		p.add(codeBlock.ReplaceAllString(string(text), ""))
 		return err
 	}))
 	return words
+}
+
+// anchors are those that GitHub gives the headings of a page.
+func anchors(t *testing.T, page string) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return all
 }
 
 // figures measures the tree.

@@ -32,56 +32,41 @@ func casesByID() map[string]*conformance.Case {
 	return all
 }
 
-// Each statement is shown by a case at every release that it holds for, and by none that is
-// about other releases only.
-func TestEveryStatementHasACase(t *testing.T) {
-	cases := casesByID()
+// Each statement is shown at every release that it holds for by a case that was recorded at one of them, and by none that is about
+// other releases only; each case shows a statement at every release that it holds for.
+func TestStatementsAndCasesShowEachOther(t *testing.T) {
+	_, oracle := conformance.Loaded()
+	cases, shows := casesByID(), map[string][]spec.Statement{}
 	require.Greater(t, len(spec.All()), 100)
 	for _, s := range spec.All() {
-		shown := func(r wire.Release) bool {
-			return slices.ContainsFunc(s.Cases, func(id string) bool { return cases[id] != nil && cases[id].HoldsFor(r) })
-		}
-		for _, r := range wire.Releases() {
-			if s.Releases.Contain(r) && !shown(r) {
-				t.Errorf("%s holds for %s, where none of its cases does", s.Link, r)
-				break
-			}
-		}
+		shown, recorded := map[wire.Release]bool{}, false
 		for _, id := range s.Cases {
-			c := cases[id]
-			switch {
-			case c == nil:
-				t.Errorf("%s: there is no case %s", s.Link, id)
-			case !slices.ContainsFunc(wire.Releases(), func(r wire.Release) bool { return s.Releases.Contain(r) && c.HoldsFor(r) }):
-				t.Errorf("%s holds for %s, and its case %s for %s: no release in common", s.Link, s.Releases, id, c.Range())
+			c, common := cases[id], false
+			require.NotNil(t, c, "%s: there is no case %s", s.Link, id)
+			shows[id] = append(shows[id], s)
+			for _, r := range wire.Releases() {
+				if !s.Releases.Contain(r) {
+					continue
+				}
+				if c.HoldsFor(r) {
+					shown[r], common = true, true
+				}
+				if !recorded {
+					_, absent, there := oracle.Case(r, id)
+					recorded = there && absent == ""
+				}
 			}
+			require.True(t, common, "%s holds for %s, and its case %s for %s: no release in common", s.Link, s.Releases, id, c.Range())
 		}
-	}
-}
-
-// Each case shows a statement at every release that it holds for.
-func TestEveryCaseHasAStatement(t *testing.T) {
-	for id, c := range casesByID() {
+		require.True(t, recorded, "%s: no recording shows one of its cases", s.Link)
 		for _, r := range wire.Releases() {
-			if c.HoldsFor(r) && len(spec.All().Where(func(s spec.Statement) bool { return slices.Contains(s.Cases, id) && s.Releases.Contain(r) })) == 0 {
-				t.Errorf("%s: %s holds for %s, where no statement of docs/spec names it", c.Place, id, r)
-				break
-			}
+			require.Equal(t, s.Releases.Contain(r), shown[r], "%s holds for %s: is it shown at %s?", s.Link, s.Releases, r)
 		}
 	}
-}
-
-// Each statement has a case that was recorded at a release that the statement holds for.
-func TestRecordingsShowTheStatements(t *testing.T) {
-	_, oracle := conformance.Loaded()
-	for _, s := range spec.All() {
-		if !slices.ContainsFunc(oracle.Releases(), func(r wire.Release) bool {
-			return s.Releases.Contain(r) && slices.ContainsFunc(s.Cases, func(id string) bool {
-				_, absent, recorded := oracle.Case(r, id)
-				return recorded && absent == ""
-			})
-		}) {
-			t.Errorf("%s: no recording shows one of its cases", s.Link)
+	for id, c := range cases {
+		for _, r := range wire.Releases() {
+			require.True(t, !c.HoldsFor(r) || slices.ContainsFunc(shows[id], func(s spec.Statement) bool { return s.Releases.Contain(r) }),
+				"%s: %s holds for %s, where no statement of docs/spec names it", c.Place, id, r)
 		}
 	}
 }
@@ -104,45 +89,6 @@ func TestEveryScriptHasAStatement(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Links within the specification, and out of it, lead somewhere.
-func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("../../../docs/spec/*.md")
-	require.NoError(t, err)
-	pages = append(pages, "../../../docs/spec/vectors/README.md")
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if strings.HasPrefix(m[1], "https://") {
-				continue
-			}
-			file, anchor, _ := strings.Cut(m[1], "#")
-			target := page
-			if file != "" {
-				target = filepath.Join(filepath.Dir(page), file)
-			}
-			_, err := os.Stat(target)
-			require.NoError(t, err, "%s links to %s", page, m[1])
-			if anchor != "" {
-				require.Contains(t, anchorsOf(t, target), anchor, "%s links to %s", page, m[1])
-			}
-		}
-	}
-}
-
-// anchorsOf are the anchors that GitHub gives the headings of a page.
-func anchorsOf(t *testing.T, page string) (anchors []string) {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
-		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		anchors = append(anchors, strings.ReplaceAll(plain, " ", "-"))
-	}
-	return anchors
 }
 
 func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
