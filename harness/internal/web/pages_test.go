@@ -48,43 +48,21 @@ func faulty(t *testing.T) *run.Document {
 	return r
 }
 
-// tracked are forty runs of eight versions, each beside a reference; the last three versions are later.
-func tracked() (sets []compare.Set) {
-	sets = []compare.Set{{Name: "reference"}}
-	for k := range 8 {
-		set := compare.Set{Name: fmt.Sprintf("1.%d-SNAPSHOT", k)}
-		for i := range 5 {
-			r, other := run.Sample(uint64(i*8+k), 5000, 1+float64(k/5)), run.Sample(uint64(1000+i*8+k), 5000, 1)
-			r.Driver.Version, r.Beside = set.Name, &run.Beside{Block: r.RunID, Sides: 2}
-			other.Driver.Name, other.Beside = "redisson", r.Beside
-			for _, one := range []*run.Document{r, other} {
-				one.Started = time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
-			}
-			set.Runs, sets[0].Runs = append(set.Runs, r), append(sets[0].Runs, other)
-		}
-		sets = append(sets, set)
-	}
-	return sets
-}
-
 // Each kind of page is drawn without an error, asks for nothing, fits 1280 and 400 px, light and dark, and no text covers
 // another.
 func TestBrowserShowsEachKindOfPage(t *testing.T) {
 	t.Parallel()
-	many := tracked()
-	compared := func(sets ...compare.Set) *compare.Comparison {
-		c, err := compare.Sets(t.Context(), sets, compare.Options{})
-		require.NoError(t, err)
-		return c
-	}
+	folder, _ := store(t, "1.0-SNAPSHOT", "1.1-SNAPSHOT", "1.2-SNAPSHOT", "1.3-SNAPSHOT", "1.4-SNAPSHOT", "1.5-SNAPSHOT")
+	many := storedSets(t, folder, "dq-1.0-SNAPSHOT", "dq-1.1-SNAPSHOT", "dq-1.2-SNAPSHOT", "dq-1.3-SNAPSHOT", "dq-1.4-SNAPSHOT", "dq-1.5-SNAPSHOT")
+	worse := compared(t, many[4:]...)
 	plain := second(12)
 	plain.Judge(nil)
 	var b *browser
 	for name, p := range map[string]report.Page{
 		"run": report.OfRun(plain), "faults": report.OfRun(faulty(t)), "several": report.OfSets(report.Result{Sets: many[:4]}),
-		"compare": report.OfComparison(compared(many[1], many[8])), "many": report.OfComparison(compared(many...)),
+		"compare": report.OfComparison(worse), "many": report.OfComparison(compared(t, many...)),
 		"cases": report.OfCases(report.Cases{Kind: "variant", All: []report.Case{
-			{Name: "slow", Result: report.Result{Sets: many[7:], Comparisons: []*compare.Comparison{compared(many[7], many[8])}}},
+			{Name: "slow", Result: report.Result{Sets: many[4:], Comparisons: []*compare.Comparison{worse}}},
 			{Name: "broken", Failure: "no server"}, {Name: "last", Standing: report.NeverRan},
 		}}),
 		"list": report.OfStored("out", []report.Stored{report.NewStored("r/dq/1", plain), report.NewStored("hostile", faulty(t))}, []string{"out/x/run.json: no JSON object"}, "Nothing is ticked."),

@@ -164,6 +164,24 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
 }
 
+// storedSets reads the runs of versions.
+func storedSets(t *testing.T, folder string, names ...string) (sets []compare.Set) {
+	t.Helper()
+	for _, name := range names {
+		all, err := compare.Read(t.Context(), filepath.Join(folder, "r", name))
+		require.NoError(t, err)
+		sets = append(sets, compare.Set{Name: name, Runs: all})
+	}
+	return sets
+}
+
+func compared(t *testing.T, sets ...compare.Set) *compare.Comparison {
+	t.Helper()
+	c, err := compare.Sets(t.Context(), sets, compare.Options{})
+	require.NoError(t, err)
+	return c
+}
+
 func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
 	stored, err := web.NewStored(folder)
@@ -209,14 +227,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	follow("#stored", chromedp.Click(chromedp.CSS(".brand a")))
 	b.do(chromedp.Click(chromedp.CSS(`[value="r%2Fdq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r%2Fdq-3.16.6"]`)), chromedp.KeyEvent(" "))
 	follow("#compared", chromedp.Click(chromedp.CSS(".choose button")))
-	var sets []compare.Set
-	for _, name := range []string{"dq-3.16.6", "dq-4.7.0"} {
-		all, err := compare.Read(t.Context(), filepath.Join(folder, "r", name))
-		require.NoError(t, err)
-		sets = append(sets, compare.Set{Name: name, Runs: all})
-	}
-	c, err := compare.Sets(t.Context(), sets, compare.Options{})
-	require.NoError(t, err)
+	c := compared(t, storedSets(t, folder, "dq-3.16.6", "dq-4.7.0")...)
 	require.Equal(t, compare.Worse, c.Outcome)
 	require.Equal(t, c.Text, eval[string](b, verdict))
 	require.Equal(t, "WORSE", eval[string](b, `document.getElementById("tag").innerText`))
@@ -245,8 +256,14 @@ func get(t *testing.T, s *web.Server, page string, query url.Values) (int, strin
 	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
 }
 
+// What cannot be shown is said. An interrupted run is left out of a comparison, and named.
 func TestWhatCannotBeShownIsSaid(t *testing.T) {
-	folder, _ := store(t, "1", "2")
+	folder, runs := store(t, "1", "2")
+	r := runs["r/dq-2/3"]
+	r.Interrupted, r.Counts.Lost = true, 5
+	r.Counts.Offered += 5
+	r.Judge(nil)
+	write(t, folder, "r/dq-2/3", r)
 	secret := filepath.Join(t.TempDir(), run.File)
 	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	s := serveStored(t, folder)
@@ -263,7 +280,10 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 		"one set":           {"compare", "id=r/dq-1", http.StatusBadRequest, "expected two sets of runs or more"},
 		"by nothing":        {"compare", "id=r&by=x", http.StatusBadRequest, "expected version, commit, server or label:KEY"},
 		"by version":        {"compare", "id=r&by=version", http.StatusOK, "NEW is worse: lateness"},
-		"nothing":           {"compare", "", http.StatusOK, "Nothing is ticked"},
+		"the oldest is BASE, and no run counts twice": {"compare", "id=r/dq-2&id=r/dq-1/2&id=r/dq-1", http.StatusOK, "NEW is worse: "},
+		"interrupted":         {"compare", "id=r/dq-2&id=r/dq-1", http.StatusOK, "it was interrupted, with 5 lost."},
+		"interrupted, listed": {"", "", http.StatusOK, "interrupted, failed"},
+		"nothing":             {"compare", "", http.StatusOK, "Nothing is ticked"},
 	} {
 		query, err := url.ParseQuery(row.query)
 		require.NoError(t, err)
@@ -300,21 +320,4 @@ func TestTheListIsOfNow(t *testing.T) {
 	status, body := get(t, s, "compare", url.Values{"id": {"r", "damaged"}})
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Contains(t, body, "no whole JSON object")
-}
-
-// An interrupted run is left out of a comparison, and named.
-func TestAnInterruptedRunIsLeftOut(t *testing.T) {
-	folder, runs := store(t, "1", "2")
-	r := runs["r/dq-2/3"]
-	r.Interrupted, r.Counts.Lost = true, 5
-	r.Counts.Offered += 5
-	r.Judge(nil)
-	write(t, folder, "r/dq-2/3", r)
-	s := serveStored(t, folder)
-	status, body := get(t, s, "compare", url.Values{"id": {"r/dq-2", "r/dq-1/2", "r/dq-1"}}) // the oldest is the base, and no run counts twice
-	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, body, "NEW is worse: ")
-	require.Contains(t, body, "it was interrupted, with 5 lost.")
-	_, body = get(t, s, "", nil)
-	require.Contains(t, body, "interrupted, failed")
 }
