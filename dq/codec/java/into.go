@@ -138,7 +138,7 @@ func (c *conversion) elements(dst reflect.Value, l list, t *typ) error {
 		return c.exhausted()
 	}
 	dst.Set(reflect.MakeSlice(dst.Type(), len(l.all), len(l.all)))
-	_, elem := t.parts()
+	_, elem := t.parts(listKind, arrayKind)
 	for i, value := range l.all {
 		if err := c.into(dst.Index(i), value, elem); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
@@ -152,7 +152,7 @@ func (c *conversion) mapping(dst reflect.Value, d dictionary, t *typ) error {
 		return c.mismatch(dst, d)
 	}
 	dst.Set(reflect.MakeMap(dst.Type()))
-	keys, elements := t.parts()
+	keys, elements := t.parts(mapKind)
 	for i := 0; i+1 < len(d.all); i += 2 {
 		key, element := reflect.New(dst.Type().Key()).Elem(), reflect.New(dst.Type().Elem()).Elem()
 		if err := c.into(key, d.all[i], keys); err != nil {

@@ -109,7 +109,7 @@ func (r *jsonReader) wrapped(pair []any, t *typ) any {
 	}
 	switch value := pair[1].(type) {
 	case []any:
-		if t.kind == arrayKind && class == t.class || t.kind != arrayKind && strings.HasPrefix(class, "java.util.") {
+		if t.kind == arrayKind && class == t.class || t.kind != arrayKind && listClass.MatchString(class) && class != "java.util.BitSet" {
 			return r.elements(class, value, t)
 		}
 	case string:
@@ -231,6 +231,10 @@ func (r *jsonReader) text(s string, t *typ) any {
 	return s
 }
 
+// mapClass and listClass find the classes of java.util that are maps and collections, such as java.util.EnumSet<demo.State>.
+var mapClass, listClass = regexp.MustCompile(`^java\.util\.(\w+[.$])*(\w*Map[1N]?|Hashtable|Properties|Attributes|Partition|\w*MapView)(<.*>)?$`),
+	regexp.MustCompile(`^java\.util\.(\w+[.$])*(\w*(List|Set)(12|N)?|\w*(Queue|Deque|Vector|Stack|Collection|Values|View|Rand|SetFromMap)|(AbstractMap|MapN)\$\d)(<.*>)?$`)
+
 // object reads an object or a map. Its class is in the document, or declared.
 func (r *jsonReader) object(members map[string]any, t *typ) any {
 	class := "java.util.LinkedHashMap"
@@ -243,15 +247,13 @@ func (r *jsonReader) object(members map[string]any, t *typ) any {
 			r.refuse("expected an object with the member \"@class\", got none")
 			return nil
 		}
+		delete(members, "@class")
 		if class = name; own.kind != objectKind || own.class != name {
 			own = r.registry.byName[name]
 		}
 	}
 	names := slices.Sorted(maps.Keys(members))
-	if !r.form.Plain {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "@class" })
-	}
-	if strings.HasPrefix(class, "java.util.") {
+	if mapClass.MatchString(class) {
 		return r.mapping(class, names, members, t)
 	}
 	o := &record{class: class}
@@ -278,7 +280,7 @@ func (r *jsonReader) object(members map[string]any, t *typ) any {
 
 func (r *jsonReader) mapping(class string, names []string, members map[string]any, t *typ) any {
 	d := dictionary{class: class}
-	key, elem := t.as(mapKind).parts()
+	key, elem := t.parts(mapKind)
 	key, elem = cmp.Or(key, object), cmp.Or(elem, object)
 	for _, name := range names {
 		var k any = name

@@ -155,6 +155,9 @@ func TestJacksonRefuses(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"@class":"one.Forms","byN":{"@class":"java.util.HashMap","five":"n"}}`:    "expected an integer",
 		`{"@class":"one.Forms","byId":{"@class":"java.util.HashMap","five":"n"}}`:   "expected a java.util.UUID",
+		`{"@class":"one.Forms","byN":{"@class":"java.util.BitSet","5":"n"}}`:        "java.util.BitSet",
+		`{"@class":"one.Forms","tags":["java.util.HashMap",["a"]]}`:                 "java.util.HashMap",
+		`{"@class":"one.Forms","tags":["java.util.BitSet",["a"]]}`:                  "java.util.BitSet",
 		`{"@class":"one.Forms","longs":[5]}`:                                        "expected an array of a class and a value",
 		`{"@class":"one.Forms","longs":["[Ljava.lang.Integer;",[5]]}`:               `"[Ljava.lang.Integer;"`,
 		`{"@class":"one.Forms","names":7}`:                                          "expected []string",
@@ -172,6 +175,16 @@ func TestJacksonRefuses(t *testing.T) {
 		require.ErrorContains(t, err, says, text)
 	}
 	anyValue := byName(t, "json")
+	for document, classes := range map[string]string{
+		`["java.util.%s",["a"]]`:          "Collections$SetFromMap AbstractMap$1 TreeMap$KeySet concurrent.DelayQueue EnumSet<one.State> ReverseOrderListView$Rand",
+		`{"@class":"java.util.%s","a":1}`: "ImmutableCollections$Map1 TreeMap$SubMap concurrent.ConcurrentHashMap EnumMap<one.State,java.lang.Object>",
+	} {
+		for class := range strings.FieldsSeq(classes) {
+			got, err := anyValue.Decode([]byte(strings.Replace(document, "%s", class, 1)))
+			require.NoError(t, err)
+			require.Contains(t, got, "a", class)
+		}
+	}
 	for says, value := range map[string]any{
 		"not UTF-8": "\xff", "Jackson's modules": time.Unix(0, 0), "takes for a class": map[string]any{"@class": "x"}, "other keys": map[any]any{nil: "a"},
 		"9,999": java.Decimal("1E+10000"), "certain Java type": make(chan int),

@@ -138,7 +138,7 @@ func (r *kryoReader) value(t, declared *typ) any {
 	case optionalKind:
 		return r.named(nil)
 	case listKind:
-		_, elem := declared.as(listKind).parts()
+		_, elem := declared.parts(listKind)
 		return r.collection(t.class, elem)
 	case arrayKind:
 		if n := int(int32(r.varint())); n != 0 {
@@ -216,7 +216,7 @@ func (r *kryoReader) comparator(class string) {
 }
 
 func (r *kryoReader) mapping(class string, declared *typ) any {
-	key, elem := declared.as(mapKind).parts()
+	key, elem := declared.parts(mapKind)
 	n := 1
 	switch {
 	case isEmpty(class):

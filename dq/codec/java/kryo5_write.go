@@ -117,7 +117,7 @@ func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
 	case enumKind:
 		w.varint(uint64(w.ordinal(t, v)) + 1)
 	case listKind:
-		_, elem := declared.as(listKind).parts()
+		_, elem := declared.parts(listKind)
 		w.list(v, t, elem)
 	case arrayKind:
 		w.varint(uint64(v.Len()) + 1)
@@ -191,7 +191,7 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 }
 
 func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
-	key, elem := declared.as(mapKind).parts()
+	key, elem := declared.parts(mapKind)
 	w.varint(uint64(v.Len()) + 1)
 	if isSorted(t.value) {
 		w.byte(kryoNull) // the comparator

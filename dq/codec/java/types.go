@@ -146,9 +146,9 @@ func (t *typ) isFinal() bool {
 	return true
 }
 
-// parts returns the declared types of the keys and elements of a collection; nil if nothing is declared.
-func (t *typ) parts() (key, elem *typ) {
-	if t == nil {
+// parts returns the declared types of the keys and elements of a collection of these kinds; nil if nothing is declared.
+func (t *typ) parts(of ...kind) (key, elem *typ) {
+	if t == nil || !slices.Contains(of, t.kind) {
 		return nil, nil
 	}
 	return t.key, t.elem
@@ -157,14 +157,6 @@ func (t *typ) parts() (key, elem *typ) {
 // known returns the type as Kryo knows it of a field, or of an element of an array or record: there it ignores type arguments.
 func (t *typ) known(arguments bool) *typ {
 	if !arguments && (t.kind == listKind || t.kind == mapKind || t.kind == objectKind && t.object.generic) {
-		return nil
-	}
-	return t
-}
-
-// as returns the type if it is of a kind, else nil.
-func (t *typ) as(k kind) *typ {
-	if t == nil || t.kind != k {
 		return nil
 	}
 	return t
