@@ -47,8 +47,8 @@ type WorkerOptions struct {
 	Lease time.Duration
 	// Timeout bounds each call of a handler: its context ends with context.DeadlineExceeded. 0 means no limit.
 	Timeout time.Duration
-	// PollEvery is the interval at which all queues are polled on one connection. 0 means a blocking connection for each of up
-	// to 100 queues, and 1 s for more. Messages that dq transfers, in any process, do not wait for a poll.
+	// PollEvery is the interval at which all queues are polled on one connection. 0 means a blocking connection for each
+	// queue, and 1 s if there are more than 100 queues. Messages that dq transfers, in any process, do not wait for a poll.
 	PollEvery time.Duration
 	// Backoff returns the wait after a failed attempt, counted from 1; nil means DefaultBackoff.
 	Backoff func(attempt int) time.Duration
