@@ -17,6 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -24,48 +25,24 @@ import (
 // What the error of an offer says of the value, by what the server refuses.
 func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 	t.Parallel()
-	const all = "~* &* +@all"
+	all, n := "~* &* +@all", wire.NamesOf("orders")
 	for _, c := range []struct {
 		name, rights string
-		prepare      func(ctx context.Context, b *bundle) error
+		prepare      []any // a command
 		code         string
 		uncertain    bool
 		queued       int64 // in the timeout set
 	}{
-		{
-			"the pending list is a string", all,
-			func(ctx context.Context, b *bundle) error { return b.redis.Set(ctx, b.names.Pending, "x", 0).Err() },
-			"WRONGTYPE", true, 1,
-		},
-		{
-			// The first write fails here, but the server's words are those of the case above.
-			"the timeout set is a string", all,
-			func(ctx context.Context, b *bundle) error { return b.redis.Set(ctx, b.names.TimeoutSet, "x", 0).Err() },
-			"WRONGTYPE", true, 0,
-		},
+		{"the pending list is a string", all, []any{"SET", n.Pending, "x"}, "WRONGTYPE", true, 1},
+		// The first write fails here, but the server's words are those of the case above.
+		{"the timeout set is a string", all, []any{"SET", n.TimeoutSet, "x"}, "WRONGTYPE", true, 0},
 		{"the user may not publish there", "~* resetchannels +@all", nil, "channel", true, 1},
 		{"the user may not send PUBLISH", all + " -publish", nil, "", true, 1},
 		{"the user may not send EVALSHA or EVAL", all + " -evalsha -eval", nil, "NOPERM", false, 0},
 		{"the user may not use the key", "~other &* +@all", nil, "NOPERM", false, 0},
-		{
-			"a replica", all,
-			func(ctx context.Context, b *bundle) error {
-				return b.redis.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err()
-			},
-			"READONLY", false, 0,
-		},
-		{
-			"a master that is not replicated", all,
-			func(ctx context.Context, b *bundle) error {
-				return b.redis.ConfigSet(ctx, "min-replicas-to-write", "1").Err()
-			},
-			"NOREPLICAS", false, 0,
-		},
-		{
-			"a server without memory", all,
-			func(ctx context.Context, b *bundle) error { return b.redis.ConfigSet(ctx, "maxmemory", "1").Err() },
-			"OOM", false, 0,
-		},
+		{"a replica", all, []any{"REPLICAOF", "127.0.0.1", "1"}, "READONLY", false, 0},
+		{"a master that is not replicated", all, []any{"CONFIG", "SET", "min-replicas-to-write", "1"}, "NOREPLICAS", false, 0},
+		{"a server without memory", all, []any{"CONFIG", "SET", "maxmemory", "1"}, "OOM", false, 0},
 	} {
 		for _, release := range []string{"3.16.6", "3.21.3", "4.7.0"} { // EVAL, EVALSHA
 			t.Run(c.name+"/"+release, func(t *testing.T) {
@@ -73,13 +50,13 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 				b := as(t, redistest.Redis(t), c.rights, dq.WithRelease(release), dq.WithOfferRetryTimeout(100*time.Millisecond))
 				ctx := deadline(t)
 				if c.prepare != nil {
-					require.NoError(t, c.prepare(ctx, b))
+					require.NoError(t, b.redis.Do(ctx, c.prepare...).Err())
 				}
 				err := dq.NewSender(b.queue).Offer(ctx, "v", time.Hour)
 				require.ErrorContains(t, err, c.code)
 				require.Equal(t, c.uncertain, errors.Is(err, dq.ErrUncertain), "%v", err)
-				n, _ := b.redis.ZCard(ctx, b.names.TimeoutSet).Result()
-				require.Equal(t, c.queued, n)
+				queued, _ := b.redis.ZCard(ctx, b.names.TimeoutSet).Result()
+				require.Equal(t, c.queued, queued)
 			})
 		}
 	}

@@ -157,11 +157,7 @@ func TestFaultOfferToASlotThatStaysHalfMoved(t *testing.T) {
 	require.ErrorContains(t, err, "TRYAGAIN")
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 	require.Less(t, time.Since(began), 5*time.Second)
-	for _, n := range []*redis.Node{m.from, m.to} {
-		rdb := redistest.Client(n)
-		require.NoError(t, rdb.Do(deadline(t), "CLUSTER", "SETSLOT", m.slot, "STABLE").Err())
-		require.NoError(t, rdb.Close())
-	}
+	onAll(t, []*redis.Node{m.from, m.to}, "CLUSTER", "SETSLOT", m.slot, "STABLE")
 	require.NoError(t, m.delayed.Offer(t.Context(), "v", time.Hour))
 	values, err := m.delayed.ReadAll(t.Context())
 	require.NoError(t, err)

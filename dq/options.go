@@ -96,11 +96,10 @@ func WithObserver(observe func(Event)) Option {
 	}
 }
 
-// WithOfferRetryTimeout sets for how long an offer is retried that is certain not to be queued: no server listens, as
-// during a restart, or the server answers that it is loading, busy with a script, a replica or out of connections. The
-// default is 5 s, about as long as Redisson tries; with 0 such an offer fails at once. A dial that hangs takes up to 5 s
-// more; the offer's context ends it, and the retries. An offer that may be queued (ErrUncertain) is never sent again. All
-// calls wait as long, and 1 s more, for a slot of a Cluster that is being moved.
+// WithOfferRetryTimeout sets for how long an offer is retried that is certain not to be queued: no server listens, as during a restart, or
+// the server answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about as long as Redisson
+// tries; with 0 such an offer fails at once. A dial that hangs takes up to 5 s more; the offer's context ends it, and the retries. An offer
+// that may be queued (ErrUncertain) is never sent again. Calls wait as long, and 1 s more, for a slot on the move.
 func WithOfferRetryTimeout(patience time.Duration) Option {
 	return func(c *config) error {
 		if patience < 0 {

@@ -69,8 +69,7 @@ type Options struct {
 	Returned func(key string, values []string, err error)
 }
 
-// Usual are the options of a Client. A reply may be twice as long as the longest value. Patience is about as long as the tries of
-// Redisson's default settings take.
+// Usual are the options of a Client. A reply may be twice as long as the longest value.
 var Usual = Options{
 	Turn: 4 * time.Second, Overdue: 2 * time.Second, Cancel: time.Second, Silent: 5 * time.Second, Idle: 30 * time.Second,
 	Quiet: 2 * time.Second, Refused: 3 * time.Second, Patience: 5 * time.Second, MostReply: 1 << 30,
