@@ -119,23 +119,23 @@ func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
 	}
 	command = append(command, runs...)
-	ctx, kill := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	running, kill := context.WithCancel(ctx)
+	cmd := exec.CommandContext(running, command[0], command[1:]...)
 	stdin, _ := cmd.StdinPipe() // of a fresh command
 	stdout, _ := cmd.StdoutPipe()
 	cmd.Cancel, cmd.WaitDelay = stdin.Close, 5*time.Second // it ends, and removes its files; killed after the delay
-	c := &JavaClient{cmd: cmd, stdin: bufio.NewWriter(stdin), lines: bufio.NewScanner(stdout), timeout: cmp.Or(o.Timeout, 2*time.Minute), kill: kill, java: java[0]}
+	c := &JavaClient{cmd: cmd, stdin: bufio.NewWriter(stdin), lines: bufio.NewScanner(stdout), timeout: cmp.Or(o.Timeout, 2*time.Minute), kill: func() { kill(); stdout.Close() }, java: java[0]}
 	cmd.Stderr = &c.stderr
 	c.lines.Buffer(nil, 1<<30)
 	if err := cmd.Start(); err != nil {
 		kill()
-		return nil, fmt.Errorf("%w\n%w", err, ErrNoJava)
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w\n%w", err, ErrNoJava))
 	}
 	_, _ = c.stdin.Write(content) // Do meets the error
 	lines := func(paths []string) string { return strings.Join(paths, "\n") }
 	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%w", err, ErrNoJava)
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w\n%w", err, ErrNoJava))
 	}
 	if err := replies[0].Err(); err != nil {
 		c.Close()
@@ -173,8 +173,7 @@ func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaRep
 		case !inTime:
 			return nil, c.failed(fmt.Sprintf("did not answer within %v", c.timeout))
 		case ctx.Err() != nil:
-			_ = c.failed("")
-			return nil, ctx.Err()
+			return nil, ctx.Err() // it ends by itself, which may take seconds
 		case !met:
 			return nil, c.failed("ended")
 		}

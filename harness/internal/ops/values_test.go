@@ -273,6 +273,10 @@ func TestJavaThatFails(t *testing.T) {
 			require.Equal(t, c.noJava, errors.Is(err, ops.ErrNoJava))
 		})
 	}
+	brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := ops.StartJava(brief, ops.JavaOptions{Java: fake("cat >/dev/null; sleep 3")})
+	require.Equal(t, context.DeadlineExceeded, err, "it is not told to install Java")
 	ctx, cancel := context.WithCancel(t.Context())
 	client, err := ops.StartJava(ctx, ops.JavaOptions{Java: fake(hello + "cat >/dev/null")})
 	require.NoError(t, err)
