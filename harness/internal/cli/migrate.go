@@ -146,7 +146,7 @@ func migrationVerdict(all []*ops.Migration) error {
 		case m.Partial != "":
 			err = fmt.Errorf("queue %q: ended after %d messages or more were rewritten, which stay so: %s; the same command goes on", m.Name, m.Count(), m.Partial)
 		case m.Left > 0:
-			err = fmt.Errorf("queue %q: left: %s, of these %d refused values", m.Name, text.Plural(m.Left, "message"), len(m.Refused))
+			err = fmt.Errorf("queue %q: left: %s, of these %d refused values%s", m.Name, text.Plural(m.Left, "message"), len(m.Refused), map[bool]string{true: "; queue export and queue cancel set them aside by their ids"}[len(m.Refused) > 0])
 		default:
 			continue
 		}
