@@ -157,6 +157,9 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 		}
 		l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), cmp.Or(ctx.Err(), err))
 	}
+	if len(l.Queues) == 0 && len(names) > 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("no queue can be seen: %s", strings.Join(l.Unseen, "; "))
+	}
 	if err := d.again(ctx, l); err != nil && ctx.Err() == nil {
 		l.Partial = cmp.Or(l.Partial, err.Error())
 	}
@@ -232,11 +235,12 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			[]any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
 			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases}, []any{"LLEN", cmp.Or(twin(name), n.Pending)})
 	}
-	each := len(calls) / len(names)
+	each, before := len(calls)/len(names), len(l.Queues)
 	replies, err := d.conn.Pipe(ctx, calls...)
 	if ctx.Err() != nil || len(replies) < len(calls) {
 		return errors.Join(err, ctx.Err())
 	}
+queues:
 	for i, name := range names {
 		n := wire.NamesOf(name)
 		q := &Queue{Name: name, Text: text.Valid(name), names: n, Listeners: -1, Layouts: map[string]int64{}, Findings: []Finding{}}
@@ -248,6 +252,9 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			key, err := fmt.Sprint(reply.Args()[1]), reply.Err()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key) {
 				q.wrong = append(q.wrong, key)
+			} else if j < 2 && len(d.options.Queues) == 0 && redis.HasErrorPrefix(err, "NOPERM") { // others may be seen
+				l.Unseen = append(l.Unseen, "queue "+text.Line(name)+": "+err.Error())
+				continue queues
 			} else if err != nil && (j < 2 || j == 2 && !redis.HasErrorPrefix(err, "NOPERM")) { // without the list it sees what waits
 				return fmt.Errorf("%s: %w", key, err)
 			}
@@ -305,7 +312,7 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 		q.known = q.Waiting+q.Listed+q.Ready+q.Ahead+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 1 || len(q.wrong) == 1 && q.wrong[0] != name
 		l.Queues = append(l.Queues, q)
 	}
-	return d.listeners(ctx, l, l.Queues[len(l.Queues)-len(names):])
+	return d.listeners(ctx, l, l.Queues[before:])
 }
 
 // listeners asks how many clients listen to each channel.
