@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			s := k.start(t, "")
-			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{do: func(context.Context) error { return nil }}) {
+			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{do: func(context.Context) {}}) {
 				o := s.load(t, f, 100*time.Millisecond)
 				require.Empty(t, o.Faults(), f.name)
 				require.Equal(t, o.Offered, o.Acknowledged, f.name)
@@ -102,7 +101,7 @@ type fault struct {
 	name  string
 	loses loss // by Redis itself
 
-	do func(ctx context.Context) error
+	do func(ctx context.Context)
 }
 
 // loss is the messages that Redis itself may lose.
@@ -202,26 +201,25 @@ func one(t *testing.T, path string, options goredis.Options, args ...string) (*t
 	t.Helper()
 	s, err := redis.StartProcess(soon(t), path, append(args, durable...)...)
 	s = started(t, s, err)
-	return around(s, options), s
+	return around(t, s, options), s
 }
 
 // around is a server that clients reach by options.
-func around(s *redis.Server, options goredis.Options) *topology {
+func around(t *testing.T, s *redis.Server, options goredis.Options) *topology {
 	options.Addr = cmp.Or(options.Addr, s.Addr)
 	n := s.Nodes()[0]
 	return &topology{
 		version: s.Version, kept: "kept",
 		dial:   func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
-		faults: []fault{{"kill", losesPopped, func(ctx context.Context) error { return killed(ctx, n) }}},
+		faults: []fault{{"kill", losesPopped, func(ctx context.Context) { killed(ctx, t, n) }}},
 	}
 }
 
-func killed(ctx context.Context, n *redis.Node) error {
-	if err := n.Kill(); err != nil {
-		return err
-	}
+func killed(ctx context.Context, t *testing.T, n *redis.Node) {
+	t.Helper()
+	require.NoError(t, n.Kill())
 	time.Sleep(downFor)
-	return n.Restart(ctx)
+	require.NoError(t, n.Restart(ctx))
 }
 
 // by starts one server that clients reach by options.
@@ -244,7 +242,7 @@ func secured(t *testing.T, path string) *topology {
 	client, err := redis.NewClient(address)
 	require.NoError(t, err)
 	defer client.Close()
-	return around(s, *client.(*goredis.Client).Options())
+	return around(t, s, *client.(*goredis.Client).Options())
 }
 
 // restricted has a user with the rights of rules, for both queues.
@@ -267,37 +265,33 @@ func replicated(t *testing.T, path string) *topology {
 		replica, err := redis.StartProcess(soon(t), path, "--replicaof", host, port)
 		replicas = append(replicas, started(t, replica, err).Nodes()[0])
 	}
-	linked := func(ctx context.Context) error {
+	linked := func(ctx context.Context) {
 		for _, n := range replicas {
-			if err := inStep(ctx, n); err != nil {
-				return err
-			}
+			inStep(ctx, t, n)
 		}
-		return nil
 	}
-	require.NoError(t, linked(soon(t)))
-	s.faults = append([]fault{{"replica killed", losesNothing, func(ctx context.Context) error {
+	linked(soon(t))
+	s.faults = append([]fault{{"replica killed", losesNothing, func(ctx context.Context) {
 		for _, n := range replicas {
-			if err := killed(ctx, n); err != nil {
-				return err
-			}
+			killed(ctx, t, n)
 		}
-		return linked(ctx)
+		linked(ctx)
 	}}}, s.faults...)
 	return s
 }
 
 // inStep waits until a replica has all that its master has.
-func inStep(ctx context.Context, n *redis.Node) error {
+func inStep(ctx context.Context, t *testing.T, n *redis.Node) {
+	t.Helper()
 	c := redistest.Client(n)
 	defer c.Close()
-	return redis.Until(ctx, n.Addr+" is in step with its master", func() error {
+	require.NoError(t, redis.Until(ctx, n.Addr+" is in step with its master", func() error {
 		info, err := c.Info(ctx, "replication").Result()
 		if err == nil && redis.Fields(info)["master_link_status"] != "up" {
 			err = errors.New("the link is not up")
 		}
 		return err
-	})
+	}))
 }
 
 func watched(t *testing.T, path string) *topology {
@@ -306,131 +300,90 @@ func watched(t *testing.T, path string) *topology {
 	return &topology{
 		version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) },
 		faults: []fault{
-			{"fail-over", losesUnreplicated, func(ctx context.Context) error {
+			{"fail-over", losesUnreplicated, func(ctx context.Context) {
 				_, err := s.Failover(ctx)
-				return errors.Join(err, s.Settle(ctx))
+				require.NoError(t, errors.Join(err, s.Settle(ctx)))
 			}},
-			{"master killed", losesUnreplicated, func(ctx context.Context) error {
+			{"master killed", losesUnreplicated, func(ctx context.Context) {
 				old, err := s.Master(ctx)
-				if err != nil {
-					return err
-				}
-				if err := old.Kill(); err != nil {
-					return err
-				}
+				require.NoError(t, err)
+				require.NoError(t, old.Kill())
 				_, err = s.WaitFailover(ctx, old)
-				return errors.Join(err, old.Restart(ctx), s.Settle(ctx))
+				require.NoError(t, errors.Join(err, old.Restart(ctx), s.Settle(ctx)))
 			}},
-			{"rolling restart", losesUnreplicated, func(ctx context.Context) error { return rollSentinel(ctx, s) }},
+			{"rolling restart", losesUnreplicated, func(ctx context.Context) { rollSentinel(ctx, t, s) }},
 		},
 	}
 }
 
-func rollSentinel(ctx context.Context, s *redistest.SentinelSet) error {
+func rollSentinel(ctx context.Context, t *testing.T, s *redistest.SentinelSet) {
+	t.Helper()
 	master, err := s.Master(ctx)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	for _, n := range s.Nodes() {
-		if n == master {
-			continue
-		}
-		if err := errors.Join(n.Restart(ctx), s.Settle(ctx)); err != nil {
-			return err
+		if n != master {
+			require.NoError(t, errors.Join(n.Restart(ctx), s.Settle(ctx)))
 		}
 	}
-	if _, err := s.Failover(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(s.Settle(ctx), master.Restart(ctx), s.Settle(ctx)); err != nil {
-		return err
-	}
+	_, err = s.Failover(ctx)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(s.Settle(ctx), master.Restart(ctx), s.Settle(ctx)))
 	for _, n := range s.Sentinels() {
-		if err := n.Restart(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, n.Restart(ctx))
 	}
-	return nil
 }
 
 func clustered(t *testing.T, path string) *topology {
 	c, err := redistest.StartCluster(soon(t), path, 3, 1)
 	c = started(t, c, err)
-	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfSlot(ctx, wire.Slot(queue)) }
+	owner := func(ctx context.Context, slot int) *redis.Node {
+		n, err := c.NodeOfSlot(ctx, slot)
+		require.NoError(t, err)
+		return n
+	}
+	slot := wire.Slot(queue)
 	return &topology{
 		version: c.Version, kept: "{" + queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) },
 		faults: []fault{
-			{"fail-over", losesNothing, func(ctx context.Context) error {
-				n, err := owner(ctx)
-				if err != nil {
-					return err
-				}
-				return handOver(ctx, c, n)
+			{"fail-over", losesNothing, func(ctx context.Context) { handOver(ctx, t, c, owner(ctx, slot)) }},
+			{"resharding", losesNothing, func(ctx context.Context) {
+				from, to := owner(ctx, slot), owner(ctx, (slot+8192)%16384)
+				require.NoError(t, errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from)))
 			}},
-			{"resharding", losesNothing, func(ctx context.Context) error { return reshard(ctx, c) }},
-			{"rolling restart", losesNothing, func(ctx context.Context) error { return rollCluster(ctx, c) }},
-			{"master killed", losesUnreplicated, func(ctx context.Context) error {
-				old, err := owner(ctx)
-				if err != nil {
-					return err
-				}
-				if err := old.Kill(); err != nil {
-					return err
-				}
-				_, err = c.WaitFailover(ctx, wire.Slot(queue), old)
-				return errors.Join(err, old.Restart(ctx), c.Settle(ctx))
+			{"rolling restart", losesNothing, func(ctx context.Context) { rollCluster(ctx, t, c) }},
+			{"master killed", losesUnreplicated, func(ctx context.Context) {
+				old := owner(ctx, slot)
+				require.NoError(t, old.Kill())
+				_, err := c.WaitFailover(ctx, slot, old)
+				require.NoError(t, errors.Join(err, old.Restart(ctx), c.Settle(ctx)))
 			}},
 		},
 	}
 }
 
 // handOver has a replica of a master take its place, while both live.
-func handOver(ctx context.Context, c *redistest.ClusterSet, master *redis.Node) error {
+func handOver(ctx context.Context, t *testing.T, c *redistest.ClusterSet, master *redis.Node) {
+	t.Helper()
 	replicas, err := c.ReplicasOf(ctx, master)
-	if err != nil {
-		return err
-	}
-	if len(replicas) == 0 {
-		return fmt.Errorf("expected a replica of %s, it has none", master)
-	}
-	return errors.Join(c.Failover(ctx, replicas[0]), c.Settle(ctx))
+	require.NoError(t, err)
+	require.NotEmpty(t, replicas, "of %s", master)
+	require.NoError(t, errors.Join(c.Failover(ctx, replicas[0]), c.Settle(ctx)))
 }
 
-func reshard(ctx context.Context, c *redistest.ClusterSet) error {
-	slot := wire.Slot(queue)
-	from, err := c.NodeOfSlot(ctx, slot)
-	if err != nil {
-		return err
-	}
-	to, err := c.NodeOfSlot(ctx, (slot+8192)%16384)
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from))
-}
-
-func rollCluster(ctx context.Context, c *redistest.ClusterSet) error {
+func rollCluster(ctx context.Context, t *testing.T, c *redistest.ClusterSet) {
+	t.Helper()
 	var masters []*redis.Node
 	for _, n := range c.Nodes() {
 		replicas, err := c.ReplicasOf(ctx, n)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if len(replicas) > 0 {
 			masters = append(masters, n)
 			continue
 		}
-		if err := errors.Join(n.Restart(ctx), c.Settle(ctx)); err != nil {
-			return err
-		}
+		require.NoError(t, errors.Join(n.Restart(ctx), c.Settle(ctx)))
 	}
 	for _, n := range masters {
-		if err := handOver(ctx, c, n); err != nil {
-			return err
-		}
-		if err := errors.Join(n.Restart(ctx), c.Settle(ctx)); err != nil {
-			return err
-		}
+		handOver(ctx, t, c, n)
+		require.NoError(t, errors.Join(n.Restart(ctx), c.Settle(ctx)))
 	}
-	return nil
 }
