@@ -25,9 +25,14 @@ import (
 
 // generated are the files below docs/spec that follow from the catalogue of scripts and from the recordings. Each
 // function gets the present text, of which a page of Markdown keeps all but its table.
-var generated = map[string]func(present string) (string, error){
-	"scripts.md":             withCatalogue,
-	"changes.md":             withChanges,
+var generated = map[string]func(t *testing.T, present string) string{
+	"scripts.md": withCatalogue,
+	"changes.md": func(t *testing.T, present string) string {
+		t.Helper()
+		text, err := withChanges(present)
+		require.NoError(t, err)
+		return text
+	},
 	"vectors/scripts.json":   whole(scriptVectors, "name"),
 	"vectors/names.json":     whole(nameVectors, "destination_queue"),
 	"vectors/members.json":   whole(memberVectors, "layout"),
@@ -40,8 +45,7 @@ func TestSpec(t *testing.T) {
 		file := filepath.Join("../../../docs/spec", filepath.FromSlash(name))
 		present, err := os.ReadFile(file)
 		require.NoError(t, err)
-		want, err := content(string(present))
-		require.NoError(t, err, name)
+		want := content(t, string(present))
 		if *update {
 			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 			continue
@@ -61,22 +65,19 @@ func TestSpecChangesAreComplete(t *testing.T) {
 }
 
 // whole makes a JSON file of a value. Each object whose first field is one of these begins a line, so that a diff is short.
-func whole[T any](of func() (T, error), first ...string) func(string) (string, error) {
-	return func(string) (string, error) {
-		content, err := of()
-		if err != nil {
-			return "", err
-		}
+func whole[T any](of func(*testing.T) T, first ...string) func(*testing.T, string) string {
+	return func(t *testing.T, _ string) string {
+		t.Helper()
 		var out bytes.Buffer
 		encoder := json.NewEncoder(&out)
 		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(content)
+		require.NoError(t, encoder.Encode(of(t)))
 		text := out.String()
 		for _, field := range first {
 			// A quote within a string is escaped, so that the pattern matches only between values.
 			text = regexp.MustCompile(`\{"`+field+`":`).ReplaceAllString(text, "\n$0")
 		}
-		return text, err
+		return text
 	}
 }
 
@@ -146,7 +147,7 @@ func signed(changes []change) string {
 			if begins {
 				sign = "+"
 			}
-			link := fmt.Sprintf("%s[%s](%s)", sign, c.ID, strings.TrimPrefix(c.Link, spec.Dir+"/"))
+			link := sign + linkTo(c.Statement)
 			if c.begins == begins && !slices.Contains(links, link) {
 				links = append(links, link)
 			}
@@ -174,20 +175,17 @@ type scriptVector struct {
 	Body         string   `json:"body"`
 }
 
-func scriptVectors() ([]scriptVector, error) {
-	var all []scriptVector
+func scriptVectors(t *testing.T) (all []scriptVector) {
+	t.Helper()
 	for _, s := range wire.Scripts() {
-		keys, _, err := keysOf(s)
-		if err != nil {
-			return nil, err
-		}
+		keys, _ := keysOf(t, s)
 		all = append(all, scriptVector{
 			Name: string(s.Name), Variant: s.Variant, Object: s.Object, Method: s.Method, Releases: rangesOf(s.SentBy),
 			SHA1: s.SHA1, Keys: keys, Args: argsOf(s), Reply: s.Reply, Cost: s.Cost,
 			Statements: statementsOf(s), RecordedFrom: s.RecordedFrom, Body: s.Body,
 		})
 	}
-	return all, nil
+	return all
 }
 
 // keyNames map the catalogue's words for a key to the specification's name and letter. An entry is not a prefix of a later one.
@@ -201,7 +199,8 @@ var keyNames = []struct{ catalogue, name, letter string }{
 	{"<dest>", "destination queue", "D"},
 }
 
-func keysOf(s wire.Script) (names, letters []string, err error) {
+func keysOf(t *testing.T, s wire.Script) (names, letters []string) {
+	t.Helper()
 next:
 	for rest := s.Keys; rest != ""; {
 		for _, k := range keyNames {
@@ -210,9 +209,9 @@ next:
 				continue next
 			}
 		}
-		return nil, nil, fmt.Errorf("%s: expected a key of keyNames, got %q", s.Variant, rest)
+		t.Fatalf("%s: expected a key of keyNames, got %q", s.Variant, rest)
 	}
-	return names, letters, nil
+	return names, letters
 }
 
 // argsOf names ARGV as the catalogue does, without its angle brackets.
@@ -244,13 +243,12 @@ func statementsOf(s wire.Script) []string {
 }
 
 // withCatalogue replaces the catalogue's table in scripts.md.
-func withCatalogue(present string) (string, error) {
+func withCatalogue(t *testing.T, present string) string {
+	t.Helper()
 	const begin, end = "<!-- catalogue -->\n", "<!-- end of the catalogue -->"
 	before, rest, begins := strings.Cut(present, begin)
 	_, after, ends := strings.Cut(rest, end)
-	if !begins || !ends {
-		return "", fmt.Errorf("scripts.md: expected the lines %q and %q", begin, end)
-	}
+	require.True(t, begins && ends, "scripts.md: expected the lines %q and %q", begin, end)
 	table := "\n|script, and the first 3.x release of each text|KEYS|ARGV|reply|cost|statements|\n|-|-|-|-|-|-|\n"
 	texts := wire.Scripts()
 	for len(texts) > 0 {
@@ -263,15 +261,12 @@ func withCatalogue(present string) (string, error) {
 			links = append(links, fmt.Sprintf("[%s](../../dq/wire/scripts/%s)", firstOf3(s), s.File))
 			ids = append(ids, statementsOf(s)...)
 		}
-		_, letters, err := keysOf(last)
-		if err != nil {
-			return "", err
-		}
+		_, letters := keysOf(t, last)
 		table += fmt.Sprintf("|`%s` %s|%s|%s|%s|%s|%s|\n", last.Name, strings.Join(links, " "), strings.Join(letters, ", "),
 			strings.Join(argsOf(last), "; "), cmp.Or(strings.ReplaceAll(last.Reply, " | ", " or "), "it fails"), last.Cost, linked(ids))
 		texts = texts[n:]
 	}
-	return before + begin + table + "\n" + end + after, nil
+	return before + begin + table + "\n" + end + after
 }
 
 // firstOf3 is the first 3.x release that sends a text, as a word.
@@ -288,9 +283,13 @@ func firstOf3(s wire.Script) string {
 func linked(ids []string) string {
 	var links []string
 	for _, one := range spec.All().Where(func(s spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
-		links = append(links, fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link, spec.Dir+"/")))
+		links = append(links, linkTo(one))
 	}
 	return strings.Join(links, ", ")
+}
+
+func linkTo(s spec.Statement) string {
+	return fmt.Sprintf("[%s](%s)", s.ID, strings.TrimPrefix(s.Link, spec.Dir+"/"))
 }
 
 // rangesOf says which releases something holds for, as the statements do. A range that ends at
@@ -329,9 +328,23 @@ func rangesOf(holds func(wire.Release) bool) string {
 }
 
 // redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
-func redisson(release, id string) (*trace.Recording, error) {
+func redisson(t *testing.T, release, id string) *trace.Recording {
+	t.Helper()
 	section, _, _ := strings.Cut(id, "/")
-	return trace.Read(recordings.Redisson(release)[section], "recorded:"+release)
+	recording, err := trace.Read(recordings.Redisson(release)[section], "recorded:"+release)
+	require.NoError(t, err)
+	return recording
+}
+
+// offersIn calls f with each offer of a recording that the server knew, and its case.
+func offersIn(recording *trace.Recording, f func(call trace.Call, id string)) {
+	for _, c := range recording.Cases() {
+		for _, call := range trace.Group(c.Lines) {
+			if call.Offer != nil && len(call.Inner) > 0 {
+				f(call, c.ID)
+			}
+		}
+	}
 }
 
 // bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with
@@ -365,57 +378,39 @@ type memberVector struct {
 
 // memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and
 // binary values, and of a Redis for Windows.
-func memberSources() (all []*trace.Recording, err error) {
+func memberSources(t *testing.T) (all []*trace.Recording) {
+	t.Helper()
 	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {
-		recording, err := redisson(of[0], of[1])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, recording)
+		all = append(all, redisson(t, of[0], of[1]))
 	}
 	const file = "documents/002-zlyx.monitor"
 	content, err := recordings.Files.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
 	document, err := trace.Read(content, "recordings/"+file)
-	return append(all, document), err
+	require.NoError(t, err)
+	return append(all, document)
 }
 
-func memberVectors() (all []memberVector, err error) {
-	sources, err := memberSources()
-	if err != nil {
-		return nil, err
+func memberVectors(t *testing.T) (all []memberVector) {
+	t.Helper()
+	for _, recording := range memberSources(t) {
+		offersIn(recording, func(call trace.Call, id string) {
+			v := memberOf(t, call)
+			v.Recorded, v.Case = recording.Path, id
+			all = append(all, v)
+		})
 	}
-	for _, recording := range sources {
-		for _, c := range recording.Cases() {
-			for _, call := range trace.Group(c.Lines) {
-				if call.Offer == nil || len(call.Inner) == 0 { // no offer, or one that the server did not know yet
-					continue
-				}
-				v, err := memberOf(call)
-				if err != nil {
-					return nil, fmt.Errorf("%s:%d: %w", recording.Path, call.Number, err)
-				}
-				v.Recorded, v.Case = recording.Path, c.ID
-				all = append(all, v)
-			}
-		}
-	}
-	return all, nil
+	return all
 }
 
 // memberOf reads an offer, and checks that the server packed what dq packs.
-func memberOf(call trace.Call) (memberVector, error) {
+func memberOf(t *testing.T, call trace.Call) memberVector {
+	t.Helper()
 	zadd := call.Inner[0]
-	if zadd.Name() != "zadd" || len(zadd.Args) != 4 {
-		return memberVector{}, fmt.Errorf("expected the offer to begin with ZADD of one member, got %q", zadd.Args)
-	}
+	require.True(t, zadd.Name() == "zadd" && len(zadd.Args) == 4, "expected the offer to begin with ZADD of one member, got %q", zadd.Args)
 	packed := zadd.Args[3]
 	m, err := call.Offer.Layout.UnpackAny([]byte(packed))
-	if err != nil {
-		return memberVector{}, err
-	}
+	require.NoError(t, err)
 	v := memberVector{
 		Layout: m.Layout.String(), LengthBytes: m.LengthSize, ID: hex.EncodeToString(m.ID[:]), Value: hex.EncodeToString(m.Value),
 		Member: hex.EncodeToString([]byte(packed)), Due: call.Offer.Due,
@@ -425,17 +420,13 @@ func memberOf(call trace.Call) (memberVector, error) {
 	switch want.Layout {
 	case wire.LayoutDLc0:
 		random, err := strconv.ParseInt(call.Offer.Random, 10, 64)
-		if err != nil {
-			return v, err
-		}
+		require.NoError(t, err)
 		v.Random, want.ID = call.Offer.Random, wire.DoubleID(random)
 	default:
 		copy(want.ID[:], call.Offer.Random)
 	}
-	if string(want.Bytes()) != packed {
-		return v, fmt.Errorf("expected the member %x, the server packed %x", want.Bytes(), packed)
-	}
-	return v, nil
+	require.Equal(t, string(want.Bytes()), packed, "line %d", call.Number)
+	return v
 }
 
 // nameVector is the names of one queue, as a real Redisson sent them.
@@ -451,25 +442,18 @@ type nameVector struct {
 	Case     string `json:"case"`
 }
 
-func nameVectors() (all []nameVector, err error) {
-	recording, err := redisson("4.7.0", "DQ.names/")
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range recording.Cases() {
-		for _, call := range trace.Group(c.Lines) {
-			if call.Offer == nil || len(call.Inner) == 0 {
-				continue
-			}
-			n := call.Offer.Names
-			all = append(all, nameVector{
-				n.Destination, n.TimeoutSet, n.Pending, n.Channel,
-				[4]int{wire.Slot(n.Destination), wire.Slot(n.TimeoutSet), wire.Slot(n.Pending), wire.Slot(n.Channel)},
-				recording.Path, c.ID,
-			})
-		}
-	}
-	return all, nil
+func nameVectors(t *testing.T) (all []nameVector) {
+	t.Helper()
+	recording := redisson(t, "4.7.0", "DQ.names/")
+	offersIn(recording, func(call trace.Call, id string) {
+		n := call.Offer.Names
+		all = append(all, nameVector{
+			n.Destination, n.TimeoutSet, n.Pending, n.Channel,
+			[4]int{wire.Slot(n.Destination), wire.Slot(n.TimeoutSet), wire.Slot(n.Pending), wire.Slot(n.Channel)},
+			recording.Path, id,
+		})
+	})
+	return all
 }
 
 // exchangeVector is everything that a server saw in one case of a real Redisson.
@@ -504,31 +488,21 @@ var exchangeCases = []string{
 	"DQ.script/forgotten-is-loaded-again", "Q.blocking/take-waits",
 }
 
-func exchangeVectors() (all []exchangeVector, err error) {
+func exchangeVectors(t *testing.T) (all []exchangeVector) {
+	t.Helper()
 	for _, release := range exchangeReleases {
 		for _, id := range exchangeCases {
-			recording, err := redisson(release, id)
-			if err != nil {
-				return nil, err
-			}
+			recording := redisson(t, release, id)
 			for _, c := range recording.Cases() {
 				if c.ID == id {
-					all = append(all, exchangeVector{release, id, recording.Path, commandsOf(c.Lines, setUpPeer(recording, id))})
+					// The recorder, which marks the case and arranges things for it, has a connection of its own.
+					mark := slices.IndexFunc(recording.Lines, func(l trace.Line) bool { marked, ok := trace.CaseMark(l); return ok && marked == id })
+					all = append(all, exchangeVector{release, id, recording.Path, commandsOf(c.Lines, recording.Lines[mark].Peer)})
 				}
 			}
 		}
 	}
-	return all, nil
-}
-
-// setUpPeer is the connection of the recorder, which marks the case and arranges things for it.
-func setUpPeer(recording *trace.Recording, id string) string {
-	for _, l := range recording.Lines {
-		if marked, ok := trace.CaseMark(l); ok && marked == id {
-			return l.Peer
-		}
-	}
-	return ""
+	return all
 }
 
 func commandsOf(lines []trace.Line, setUp string) []commandVector {
