@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -35,7 +34,7 @@ func TestFold(t *testing.T) {
 			recorded[strings.TrimSuffix(filepath.Base(file), ".monitor")], err = os.ReadFile(file)
 			require.NoError(t, err)
 		}
-		require.NoError(t, fold("recordings/redisson", release, recorded))
+		require.NoError(t, fold(t, "recordings/redisson", release, recorded))
 		return
 	}
 	root := filepath.Join(t.TempDir(), "redisson")
@@ -43,7 +42,7 @@ func TestFold(t *testing.T) {
 	for section, text := range recorded {
 		recorded[section] = bytes.ReplaceAll(text, []byte(`"echo" "case:`), []byte(`"ECHO" "case:`)) // as record writes it
 	}
-	require.NoError(t, fold(root, "4.7.0", recorded))
+	require.NoError(t, fold(t, root, "4.7.0", recorded))
 	packed := os.DirFS(root)
 	count := 0
 	require.NoError(t, fs.WalkDir(packed, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -59,36 +58,32 @@ func TestFold(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, count, 50)
-	require.ErrorContains(t, fold(root, "4.8.0", nil), "expected recordings")
+	require.ErrorContains(t, fold(t, root, "4.8.0", nil), "expected recordings")
 }
 
 // fold packs the recordings of one more Redisson release into root. A case that means the same as at an earlier release
 // gets a cell of index.tsv; only a new form is stored.
-func fold(root, release string, sections map[string][]byte) error {
-	added, err := wire.ParseRelease(release)
-	if err != nil {
-		return err
-	}
+func fold(t *testing.T, root, release string, sections map[string][]byte) error {
+	t.Helper()
 	all := map[wire.Release]map[string][]byte{}
-	for _, name := range recordings.Releases() {
+	for _, name := range append(recordings.Releases(), release) {
 		r, err := wire.ParseRelease(name)
-		if all[r] = recordings.Redisson(name); err != nil {
-			return err
+		require.NoError(t, err)
+		if all[r] = recordings.Redisson(name); name == release {
+			all[r] = sections
 		}
 	}
-	all[added] = sections
 	p := packer{index: map[string]map[wire.Release]string{}, forms: map[string][]form{}, order: slices.SortedFunc(maps.Keys(all), wire.Release.Compare)}
 	for _, r := range p.order {
 		if len(all[r]) == 0 {
 			return fmt.Errorf("%s: expected recordings, one NAME.monitor for each section", r)
 		}
 		for _, name := range slices.Sorted(maps.Keys(all[r])) {
-			if err := p.add(r, all[r][name]); err != nil {
-				return fmt.Errorf("%s: %w", r, err)
-			}
+			p.add(t, r, all[r][name])
 		}
 	}
-	return p.write(root)
+	p.write(t, root)
+	return nil
 }
 
 // form is one meaning of a case, stored at its first release.
@@ -105,20 +100,17 @@ type packer struct {
 }
 
 // add takes the recording of a section at a release.
-func (p *packer) add(release wire.Release, text []byte) error {
+func (p *packer) add(t *testing.T, release wire.Release, text []byte) {
+	t.Helper()
 	absent, order, texts := recordings.Split(text)
 	for id, why := range absent {
 		p.set(id, release, recordings.Absent+why)
 	}
 	for _, id := range order {
 		rec, err := trace.Read(texts[id], release.String())
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		meaning, err := trace.Normalise(rec, release.String(), rec.Lines[1:], false) // without the mark
-		if err != nil {
-			return fmt.Errorf("%s: %w", id, err)
-		}
+		require.NoError(t, err, "%s: %s", release, id)
 		const tolerance = time.Second
 		i := slices.IndexFunc(p.forms[id], func(f form) bool { return trace.Compare(f.trace, meaning, tolerance) == nil })
 		if i < 0 {
@@ -127,7 +119,6 @@ func (p *packer) add(release wire.Release, text []byte) error {
 		}
 		p.set(id, release, p.forms[id][i].release)
 	}
-	return nil
 }
 
 func (p *packer) set(id string, release wire.Release, cell string) {
@@ -138,7 +129,8 @@ func (p *packer) set(id string, release wire.Release, cell string) {
 }
 
 // write replaces the files at root.
-func (p *packer) write(root string) error {
+func (p *packer) write(t *testing.T, root string) {
+	t.Helper()
 	files := map[string][]byte{}
 	index := "case"
 	for _, r := range p.order {
@@ -162,9 +154,9 @@ func (p *packer) write(root string) error {
 	next := root + ".new"
 	for name, text := range files {
 		file := filepath.Join(next, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, text, 0o644)); err != nil {
-			return err
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, text, 0o644))
 	}
-	return errors.Join(os.RemoveAll(root), os.Rename(next, root))
+	require.NoError(t, os.RemoveAll(root))
+	require.NoError(t, os.Rename(next, root))
 }
