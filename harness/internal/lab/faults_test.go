@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,18 +21,13 @@ import (
 //	make faults
 func BenchmarkFaults(b *testing.B) { report(faults).write(b, "faults") }
 
-func faults(ctx context.Context, out string) (string, error) {
+func faults(b *testing.B, out string) (string, error) {
+	b.Helper()
 	var rows []faultRow
 	for _, scenario := range []string{"faults-network", "faults-server", "faults-process", "faults-members"} {
-		runs, err := runLoad(ctx, filepath.Join(out, scenario), "--driver", "redisson:4.7.0", "--driver", "dq", "-f", scenario)
-		if err != nil {
-			return "", err
-		}
-		some, err := pair(runs)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", scenario, err)
-		}
-		rows = append(rows, some...)
+		runs, err := runLoad(b.Context(), b, filepath.Join(out, scenario), "--driver", "redisson:4.7.0", "--driver", "dq", "-f", scenario)
+		require.NoError(b, err)
+		rows = append(rows, pair(b, runs)...)
 	}
 	return faultSection(rows)
 }
@@ -42,26 +36,22 @@ func faults(ctx context.Context, out string) (string, error) {
 type faultRow struct{ old, new *run.Document }
 
 // pair joins the two runs of each fault, in the order of the runs.
-func pair(runs []*run.Document) (rows []faultRow, err error) {
+func pair(b *testing.B, runs []*run.Document) (rows []faultRow) {
+	b.Helper()
 	at := map[string]int{}
 	for _, r := range runs {
-		i, seen := at[r.Scenario.Name]
-		switch {
-		case r.Faults == nil:
-			return nil, fmt.Errorf("expected a run with a fault, got one of %s", r.Scenario.Name)
-		case !seen:
-			at[r.Scenario.Name] = len(rows)
-			rows = append(rows, faultRow{old: r})
-		default:
+		require.NotNil(b, r.Faults, "expected a run with a fault, got one of %s", r.Scenario.Name)
+		if i, seen := at[r.Scenario.Name]; seen {
 			rows[i].new = r
+			continue
 		}
+		at[r.Scenario.Name] = len(rows)
+		rows = append(rows, faultRow{old: r})
 	}
 	for _, r := range rows {
-		if r.new == nil {
-			return nil, fmt.Errorf("expected two runs of %s, got one", r.name())
-		}
+		require.NotNil(b, r.new, "expected two runs of %s, got one", r.name())
 	}
-	return rows, nil
+	return rows
 }
 
 // name is the variant of the scenario.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -25,23 +27,15 @@ import (
 //	make bench-report
 func BenchmarkPerformance(b *testing.B) { report(performance).write(b, "performance") }
 
-func performance(ctx context.Context, out string) (string, error) {
-	if err := os.RemoveAll(out); err != nil {
-		return "", err
-	}
-	folder, err := os.MkdirTemp("", "performance")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(folder)
-	tests := filepath.Join(folder, "dq.test")
-	if err := goCommand(ctx, "test", "-c", "-o", tests, "./dq"); err != nil {
-		return "", err
-	}
+func performance(b *testing.B, out string) (string, error) {
+	b.Helper()
+	require.NoError(b, os.RemoveAll(out))
+	tests := filepath.Join(b.TempDir(), "dq.test")
+	require.NoError(b, goCommand(b.Context(), "test", "-c", "-o", tests, "./dq"))
 	m := measured{samples{}, map[string]string{}}
 	for _, s := range steps {
 		fmt.Fprintln(os.Stderr, time.Now().Format(time.TimeOnly), s.name)
-		if err := m.measure(ctx, s, tests, filepath.Join(out, s.name)); err != nil {
+		if err := m.measure(b, s, tests, filepath.Join(out, s.name)); err != nil {
 			m.missing[s.name] = strings.SplitN(err.Error(), "\n", 2)[0]
 			fmt.Fprintf(os.Stderr, "%s was not measured: %v\n", s.name, err)
 		}
@@ -76,11 +70,12 @@ type measured struct {
 }
 
 // measure adds the samples of a step. out keeps the run files, or the output of the benchmark.
-func (m measured) measure(ctx context.Context, s step, tests, out string) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+func (m measured) measure(b *testing.B, s step, tests, out string) error {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 4*time.Minute)
 	defer cancel()
 	if s.load != "" {
-		runs, err := runLoad(ctx, out, strings.Fields(s.load)...)
+		runs, err := runLoad(ctx, b, out, strings.Fields(s.load)...)
 		for _, r := range runs {
 			m.samples.run(s.name, r)
 		}
@@ -93,9 +88,7 @@ func (m measured) measure(ctx context.Context, s step, tests, out string) error 
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, output)
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
+	require.NoError(b, os.MkdirAll(filepath.Dir(out), 0o755))
 	return run.WriteWhole(out+".txt", output)
 }
 

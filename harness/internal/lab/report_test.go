@@ -24,14 +24,14 @@ import (
 
 // A report measures, keeps its raw files in a folder, and returns its section of docs/results.md. A section beside an error
 // is written too: the error then names the fault that the section shows.
-type report func(ctx context.Context, out string) (section string, err error)
+type report func(b *testing.B, out string) (section string, err error)
 
 // write makes a report, from the root of the checkout.
 func (r report) write(b *testing.B, name string) {
 	b.Helper()
 	b.Chdir("../../..")
 	head := machine(b.Context())
-	section, err := r(b.Context(), filepath.Join("out", name))
+	section, err := r(b, filepath.Join("out", name))
 	if section != "" {
 		err = errors.Join(err, writeSection(filepath.Join("docs", "results.md"), name, head+"\n\n"+section))
 	}
@@ -95,19 +95,11 @@ func stopped(ctx context.Context, name string, args ...string) *exec.Cmd {
 
 // runLoad has dq-bench run a load, and returns the runs in the order of their begin. out keeps their files. The file of
 // a failed run says so.
-func runLoad(ctx context.Context, out string, args ...string) ([]*run.Document, error) {
-	folder, err := os.MkdirTemp("", "lab")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	binary := filepath.Join(folder, "dq-bench")
-	if err := goCommand(ctx, "build", "-o", binary, "./cmd/dq-bench"); err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(out); err != nil {
-		return nil, err
-	}
+func runLoad(ctx context.Context, b *testing.B, out string, args ...string) ([]*run.Document, error) {
+	b.Helper()
+	binary := filepath.Join(b.TempDir(), "dq-bench")
+	require.NoError(b, goCommand(ctx, "build", "-o", binary, "./cmd/dq-bench"))
+	require.NoError(b, os.RemoveAll(out))
 	cmd := stopped(ctx, binary, append([]string{"run", "--redis", "process", "--progress", "none", "--json", "--out", out}, args...)...)
 	cmd.Stderr = os.Stderr
 	var exit *exec.ExitError
