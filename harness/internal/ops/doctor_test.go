@@ -311,6 +311,11 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A shell ends a word at a NUL byte: the command would mean another queue.
+func TestCommandOfANul(t *testing.T) {
+	require.Contains(t, ops.Command("guard", "nul\x00l"), "no shell can name this queue")
+}
+
 // Values that stand still for 30 s between looks are red; a consumer that takes a value now and then is fine.
 func TestNotTakenBetweenLooks(t *testing.T) {
 	t.Parallel()

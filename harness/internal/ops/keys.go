@@ -91,6 +91,8 @@ func byLists(ctx context.Context, conn redis.Conn, names []string) (all []string
 func Command(verb, queue string, flags ...string) string {
 	words := slices.Concat([]string{"dq-bench", verb}, flags)
 	switch {
+	case strings.Contains(queue, "\x00"):
+		return "no shell can name this queue; the page of dq-bench doctor --listen --allow-changes can"
 	case strings.HasPrefix(queue, "-"): // else taken for a flag
 		words = append(words, "--", text.Shell(queue))
 	case queue != "":

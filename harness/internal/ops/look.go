@@ -250,12 +250,13 @@ queues:
 		r := replies[i*each : (i+1)*each]
 		for j, reply := range r[:each-1] { // there may be no right to the twin
 			key, err := fmt.Sprint(reply.Args()[1]), reply.Err()
-			if redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key) {
+			switch refused := redis.HasErrorPrefix(err, "NOPERM"); {
+			case redis.HasErrorPrefix(err, "WRONGTYPE") && !slices.Contains(q.wrong, key):
 				q.wrong = append(q.wrong, key)
-			} else if j < 2 && len(d.options.Queues) == 0 && redis.HasErrorPrefix(err, "NOPERM") { // others may be seen
+			case j < 2 && refused && len(d.options.Queues) == 0: // others may be seen
 				l.Unseen = append(l.Unseen, "queue "+text.Line(name)+": "+err.Error())
 				continue queues
-			} else if err != nil && (j < 2 || j == 2 && !redis.HasErrorPrefix(err, "NOPERM")) { // without the list it sees what waits
+			case err != nil && (j < 2 || j == 2 && !refused): // without the list it sees what waits
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			l.refused(fmt.Sprint(reply.Args()[0]), "+@read, and each key of a queue", err)

@@ -213,8 +213,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	name := file.Name()
-	results := ""
+	name, results := file.Name(), ""
 	if err = write(file, Change{Server: p.Site.server()}); err == nil {
 		if results, err = editor.applyAll(ctx, p.Changes, file); err == nil {
 			err = write(file, Change{End: true})

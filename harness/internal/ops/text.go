@@ -124,8 +124,7 @@ func (l *Look) Page() report.Page {
 	queues := report.Table{ID: "queues", Title: "Queues", Head: []string{"queue", "waiting", "overdue", "delivered", "listeners"}, Words: 1}
 	add := func(name string, all []Finding) {
 		for _, f := range all {
-			class := map[State]string{Red: "bad", Yellow: "open"}[f.State]
-			findings.Rows = append(findings.Rows, report.Row{Class: class, Cells: []report.Cell{{Text: name}, {Text: string(f.State)}, {Text: f.Kind, Class: "pill"}, {Text: f.Why}, {Text: f.Next}}})
+			findings.Rows = append(findings.Rows, report.Row{Class: map[State]string{Red: "bad", Yellow: "open"}[f.State], Cells: []report.Cell{{Text: name}, {Text: string(f.State)}, {Text: f.Kind, Class: "pill"}, {Text: f.Why}, {Text: f.Next}}})
 		}
 	}
 	add("the server", l.Findings)
