@@ -1,7 +1,9 @@
 package dq
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,6 +49,9 @@ func (q *Queue[T]) sendDurably(ctx context.Context, r conn.Request) error {
 	c, d := q.client, q.client.durable
 	if !c.waits.Load() {
 		if _, err := c.send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}); err != nil {
+			if errors.Is(err, conn.ErrLost) { // not an offer's
+				err = fmt.Errorf("%w: %s", cmp.Or(ctx.Err(), context.Cause(c.ctx), conn.ErrUnsent), err.Error())
+			}
 			return fmt.Errorf("WithDurability: nothing was offered: %w", err)
 		}
 		c.waits.Store(true)

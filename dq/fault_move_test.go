@@ -31,11 +31,7 @@ func setupMoving(t *testing.T, queue string) *moving {
 	c := redistest.Cluster(t, 3, 0)
 	m := &moving{follower: follow(t, clusterClient(t, c), queue), set: c, slot: wire.Slot(queue), names: wire.NamesOf(queue)}
 	m.from = ownerOf(t, c, queue)
-	for _, n := range c.Nodes() {
-		if n != m.from {
-			m.to = n
-		}
-	}
+	m.to = c.Nodes()[slices.IndexFunc(c.Nodes(), func(n *redis.Node) bool { return n != m.from })]
 	return m
 }
 

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,18 +96,12 @@ func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
 	list, err := q.client.send(ctx, conn.Request{Key: n.Destination, Commands: [][]any{
 		{"ZCARD", n.TimeoutSet}, {"LLEN", n.Destination}, {"ZCARD", keys.Leases}, {"LLEN", keys.Staged}, {"ZCARD", keys.Dead},
 	}})
-	if err != nil {
-		return Counts{}, in("counts", q.Name(), err)
-	}
 	var counts [5]int
 	for i, reply := range list {
-		n, err := replyInt(reply, nil)
-		if err != nil {
-			return Counts{}, in("counts", q.Name(), err)
-		}
-		counts[i] = int(n)
+		n, wrong := replyInt(reply, nil)
+		counts[i], err = int(n), cmp.Or(err, wrong)
 	}
-	return Counts{Waiting: counts[0], Ready: counts[1] + counts[3], Held: counts[2], Dead: counts[4]}, nil
+	return Counts{Waiting: counts[0], Ready: counts[1] + counts[3], Held: counts[2], Dead: counts[4]}, in("counts", q.Name(), err)
 }
 
 // DeadLetter is a message that a Worker has given up.

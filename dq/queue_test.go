@@ -156,7 +156,7 @@ func TestDurableOfferWaitsForReplicas(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// Redis 7.0 has no WAITAOF, and 7.2 refuses it without an append-only file: nothing is offered.
+// Redis 7.0 has no WAITAOF, and 7.2 refuses it without an append-only file: nothing is offered. Nor is it to a server that is silent.
 func TestDurableOfferIsRefusedWithoutAFile(t *testing.T) {
 	t.Parallel()
 	b := setup(t, dq.WithDurability(0, 1, time.Second))
@@ -167,15 +167,22 @@ func TestDurableOfferIsRefusedWithoutAFile(t *testing.T) {
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 	require.Zero(t, b.redis.Exists(ctx, b.names.TimeoutSet).Val())
 
+	silent := connect(t, "redis://"+answering(t, func(command []string) string {
+		return map[string]string{"HELLO": "-ERR unknown command 'HELLO'\r\n", "CLIENT": ":1\r\n"}[strings.ToUpper(command[0])]
+	}))
+	client := clientOf(t, silent, dq.WithDurability(1, 0, time.Second), dq.WithClockStepDetection(false))
+	time.AfterFunc(100*time.Millisecond, func() { _ = client.Close() })
+	_, err = dq.NewTaker(client, "orders", codec.String{}).Queue.Offer(ctx, "v", time.Hour)
+	require.ErrorIs(t, err, dq.ErrClosed)
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+
 	_, err = dq.NewClient(b.redis, dq.WithDurability(0, 0, time.Second))
 	require.ErrorContains(t, err, "WithDurability: expected")
 }
 
-func containsBlocked(clientList string) bool { return strings.Contains(clientList, "flags=b") }
-
 func waitBlocked(t *testing.T, rdb *goredis.Client) {
 	t.Helper()
-	require.Eventually(t, func() bool { return containsBlocked(rdb.ClientList(t.Context()).Val()) }, testDeadline, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(rdb.ClientList(t.Context()).Val(), "flags=b") }, testDeadline, time.Millisecond)
 }
 
 // A head that can never come due blocks every announcement, and Redisson. Fractional scores are a foreign tool's, and announcements

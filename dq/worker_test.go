@@ -93,7 +93,6 @@ func numbered(n int) []string {
 func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(b *bundle, p *redis.Proxy){
-		"away for 2 s": func(_ *bundle, p *redis.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
 		"away for 6 s": func(_ *bundle, p *redis.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
 		"READONLY for 2 s": func(b *bundle, _ *redis.Proxy) {
 			b.redis.ReplicaOf(context.Background(), "127.0.0.1", "1")

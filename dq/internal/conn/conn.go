@@ -83,7 +83,7 @@ type Conns struct {
 
 	topology       topology
 	ctx, late      context.Context // end with Stop, and putBackGrace after it
-	cancel, giveUp context.CancelFunc
+	cancel, giveUp context.CancelCauseFunc
 
 	mu sync.Mutex // guards the end of ctx
 	// work is the commands that block or pop, and what is done for callers that have left.
@@ -93,8 +93,8 @@ type Conns struct {
 // New returns the connections of a Client that connects as rdb does. It does not connect yet.
 func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 	c := &Conns{Options: o}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.late, c.giveUp = context.WithCancel(context.Background())
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.late, c.giveUp = context.WithCancelCause(context.Background())
 	switch r := reflect.ValueOf(rdb); {
 	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
 		return nil, errors.New("expected a *redis.Client or a *redis.ClusterClient, got nil")
@@ -116,15 +116,15 @@ func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
 	return c, nil
 }
 
-// Context ends with Stop.
+// Context ends with Stop, by ErrClosed.
 func (c *Conns) Context() context.Context { return c.ctx }
 
 // Stop ends the commands that block and lets no other begin. Wait follows.
 func (c *Conns) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cancel()
-	time.AfterFunc(putBackGrace, c.giveUp)
+	c.cancel(ErrClosed)
+	time.AfterFunc(putBackGrace, func() { c.giveUp(ErrClosed) })
 }
 
 // Wait returns when no command blocks any more and values taken for callers that have left are back, and closes
