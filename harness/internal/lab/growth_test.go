@@ -45,7 +45,7 @@ func BenchmarkGrowth(b *testing.B) {
 		cells := []string{text.Count(int64(n))}
 		for _, strict := range []bool{false, true} {
 			fmt.Fprintf(os.Stderr, "%d pending, %d queues, Redisson's script: %t\n", pending, queues, strict)
-			c, err := costOf(ctx, strict, pending, queues)
+			c, err := costOf(b, strict, pending, queues)
 			if pending > 0 && !strict {
 				cells = append(cells, fmt.Sprintf("%.0f", c.bytes))
 			}
@@ -77,22 +77,17 @@ type cost struct {
 
 // costOf offers messages to queues of one client, on a server of its own. With pending messages there is one queue, and
 // a message is late by its take; else by its transfer.
-func costOf(ctx context.Context, strict bool, pending, n int) (c cost, err error) {
-	ctx, cancel := context.WithTimeout(ctx, growthMeasurement)
-	defer cancel()
-	srv, err := redis.Start(ctx, "process", nil)
-	if err != nil {
-		return c, err
-	}
+func costOf(b *testing.B, strict bool, pending, n int) (c cost, err error) {
+	b.Helper()
+	srv, err := redis.Start(b.Context(), "process", nil)
+	require.NoError(b, err)
 	defer srv.Close()
 	rdb, err := redis.NewClient(srv.URL())
-	if err != nil {
-		return c, err
-	}
+	require.NoError(b, err)
 	defer rdb.Close()
-	empty, _, err1 := usage(ctx, rdb)
-	err2 := fill(ctx, rdb, "orders-0", pending)
-	full, _, err3 := usage(ctx, rdb)
+	empty, _ := usage(b, rdb)
+	fill(b, rdb, "orders-0", pending)
+	full, _ := usage(b, rdb)
 	c.bytes = (full - empty) / float64(max(pending, 1))
 	late := run.NewHistogram()
 	var mu sync.Mutex
@@ -109,26 +104,20 @@ func costOf(ctx context.Context, strict bool, pending, n int) (c cost, err error
 	if strict {
 		options = append(options, dq.WithRedissonCommands())
 	}
-	client, err4 := dq.NewClient(rdb, options...)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return c, err
-	}
+	client, err := dq.NewClient(rdb, options...)
+	require.NoError(b, err)
 	defer client.Close()
 	queues := make([]*dq.Queue[[]byte], n)
 	for i := range queues {
-		if queues[i], err = dq.NewQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{}); err != nil {
-			return c, err
-		}
+		queues[i], err = dq.NewQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{})
+		require.NoError(b, err)
 	}
 	for _, q := range queues {
-		if err := q.Ready(ctx); err != nil {
-			return c, err
-		}
+		require.NoError(b, q.Ready(b.Context()))
 	}
-	_, before, err := usage(ctx, rdb)
-	if err != nil {
-		return c, err
-	}
+	_, before := usage(b, rdb)
+	ctx, cancel := context.WithTimeout(b.Context(), growthMeasurement)
+	defer cancel()
 	taken := make(chan error, 1)
 	go func() {
 		for i := 0; pending > 0 && i < growthMessages; i++ {
@@ -155,12 +144,12 @@ func costOf(ctx context.Context, strict bool, pending, n int) (c cost, err error
 			waiting = counts.Waiting
 		}
 	}
-	_, after, err := usage(ctx, rdb)
+	_, after := usage(b, rdb)
 	mu.Lock()
 	defer mu.Unlock()
 	c.p50, c.p99 = time.Duration(late.Quantile(.5)), time.Duration(late.Quantile(.99))
 	c.server = (after - before) / growthMessages
-	return c, err
+	return c, nil
 }
 
 // steadily offers each message to its queue. Delays are whole milliseconds, as due times are: the value is the due
@@ -188,7 +177,8 @@ func stamp(due int64) []byte {
 }
 
 // fill puts n members into a queue, due in an hour or two, in random order.
-func fill(ctx context.Context, rdb goredis.UniversalClient, queue string, n int) error {
+func fill(b *testing.B, rdb goredis.UniversalClient, queue string, n int) {
+	b.Helper()
 	names, layout := wire.NamesOf(queue), wire.Newest().Layout()
 	soon := time.Now().Add(time.Hour).UnixMilli()
 	const batch = 5_000
@@ -199,24 +189,20 @@ func fill(ctx context.Context, rdb goredis.UniversalClient, queue string, n int)
 			member := string(layout.Pack([8]byte(binary.BigEndian.AppendUint64(nil, rand.Uint64())), stamp(due)))
 			members, entries = append(members, goredis.Z{Score: float64(due), Member: member}), append(entries, member)
 		}
-		if err := errors.Join(rdb.ZAdd(ctx, names.TimeoutSet, members...).Err(), rdb.RPush(ctx, names.Pending, entries...).Err()); err != nil {
-			return err
-		}
+		require.NoError(b, errors.Join(rdb.ZAdd(b.Context(), names.TimeoutSet, members...).Err(), rdb.RPush(b.Context(), names.Pending, entries...).Err()))
 	}
-	return nil
 }
 
 // usage returns the server's memory in bytes and its processor time.
-func usage(ctx context.Context, rdb goredis.UniversalClient) (memory float64, cpu time.Duration, err error) {
-	text, err := rdb.Info(ctx, "memory", "cpu").Result()
-	if err != nil {
-		return 0, 0, err
-	}
+func usage(b *testing.B, rdb goredis.UniversalClient) (memory float64, cpu time.Duration) {
+	b.Helper()
+	text, err := rdb.Info(b.Context(), "memory", "cpu").Result()
+	require.NoError(b, err)
 	number := func(field string) float64 {
-		n, bad := strconv.ParseFloat(redis.Fields(text)[field], 64)
-		err = errors.Join(err, bad)
+		n, err := strconv.ParseFloat(redis.Fields(text)[field], 64)
+		require.NoError(b, err)
 		return n
 	}
 	cpu = time.Duration((number("used_cpu_sys") + number("used_cpu_user")) * float64(time.Second))
-	return number("used_memory"), cpu, err
+	return number("used_memory"), cpu
 }
