@@ -226,17 +226,14 @@ func TestStudyOfPairs(t *testing.T) {
 }
 
 // series draws 40 versions, one run each beside a reference; from at on each is a fifth later.
-func series(first, second, slow1, slow2 []*run.Document, seed uint64, at int) []*run.Document {
+func series(sides, slow [2][]*run.Document, seed uint64, at int) []*run.Document {
 	rng := rand.New(rand.NewPCG(2026, seed))
 	var runs []*run.Document
 	for i := range 40 {
-		n, side := rng.IntN(len(first)), rng.IntN(2)
-		r, beside, slow := *first[n], *second[n], slow1[n]
-		if side == 1 {
-			r, beside, slow = *second[n], *first[n], slow2[n]
-		}
+		n, side := rng.IntN(len(sides[0])), rng.IntN(2)
+		r, beside := *sides[side][n], *sides[1-side][n]
 		if i >= at {
-			r = *slow
+			r = *slow[side][n]
 		}
 		r.RunID, r.Started = fmt.Sprintf("%08x", i), time.Date(2026, 1, 1, i, 0, 0, 0, time.UTC)
 		r.Driver.Name, r.Driver.Version = "redisson", fmt.Sprintf("3.%d.0", i)
@@ -249,15 +246,17 @@ func series(first, second, slow1, slow2 []*run.Document, seed uint64, at int) []
 
 func TestStudyOfAFifthSinceAVersion(t *testing.T) {
 	first, second := readBlocks(t)
-	var slow1, slow2 []*run.Document
-	for i := range first {
-		slow1, slow2 = append(slow1, stretched(first[i], false)), append(slow2, stretched(second[i], false))
+	sides, slow := [2][]*run.Document{first, second}, [2][]*run.Document{}
+	for k, side := range sides {
+		for _, r := range side {
+			slow[k] = append(slow[k], stretched(r, false))
+		}
 	}
 	n := studied(100)
 	for _, at := range []int{40, 20, 37} {
 		placed, seen := map[string]int{}, 0
 		for seed := range uint64(n) {
-			c, err := Sets(t.Context(), []Set{{Runs: series(first, second, slow1, slow2, seed, at)}}, Options{By: "version"})
+			c, err := Sets(t.Context(), []Set{{Runs: series(sides, slow, seed, at)}}, Options{By: "version"})
 			require.NoError(t, err)
 			require.Equal(t, first[0].Driver.String(), c.Reference)
 			if slices.ContainsFunc(c.Tracks, func(f *Track) bool { return len(f.Changes) > 0 }) {
