@@ -278,7 +278,8 @@ func at(document any, path string) any {
 		if list, ok := document.([]any); ok {
 			document = list[must(strconv.Atoi(key))]
 		} else {
-			document = document.(map[string]any)[key]
+			object, _ := document.(map[string]any)
+			document = object[key]
 		}
 	}
 	return document

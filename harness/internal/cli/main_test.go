@@ -178,12 +178,7 @@ func fields(ts *testscript.TestScript, args []string) {
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &document))
 	for _, arg := range args[1:] {
 		path, want, _ := strings.Cut(arg, "=")
-		value := document
-		for name := range strings.SplitSeq(path, ".") {
-			object, _ := value.(map[string]any)
-			value = object[name]
-		}
-		if got := fmt.Sprint(value); got != want {
+		if got := fmt.Sprint(at(document, path)); got != want {
 			ts.Fatalf("%s: %s is %s, expected %s", args[0], path, got, want)
 		}
 	}

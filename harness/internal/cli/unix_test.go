@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -15,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +25,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // hostile sets up connections as a Redis does, and then gives the same answer to each command, over and over if it has no end.
@@ -51,15 +50,12 @@ func hostile(t *testing.T, answer string, endless bool) (addr string, asked <-ch
 			}
 			go func() {
 				defer c.Close()
-				for in := bufio.NewScanner(c); in.Scan(); { // *N, and N times $size and an argument
-					n, _ := strconv.Atoi(strings.TrimPrefix(in.Text(), "*"))
-					name := ""
-					for i := range 2 * n {
-						if in.Scan(); i == 1 {
-							name = strings.ToUpper(in.Text())
-						}
+				for in := resp.NewReader(c, 0); ; {
+					command, err := in.ReadCommand()
+					if err != nil {
+						return
 					}
-					reply, known := setUp[name]
+					reply, known := setUp[strings.ToUpper(command[0])]
 					if !known {
 						once()
 					}
@@ -124,13 +120,7 @@ func TestInputFromOutsideIsBounded(t *testing.T) {
 		"a line without end": func(t *testing.T, name string) {
 			writer(t, name, func(w io.Writer) bool { _, err := w.Write(bytes.Repeat([]byte("a"), 1<<20)); return err == nil })
 		},
-		"a slow drip": func(t *testing.T, name string) {
-			writer(t, name, func(w io.Writer) bool {
-				_, err := w.Write([]byte("a"))
-				time.Sleep(50 * time.Millisecond)
-				return err == nil
-			})
-		},
+		"a slow drip": func(t *testing.T, name string) { writer(t, name, drip) },
 	}
 	commands := map[string][]string{
 		"a plan":         {"run", "-f", "FILE.yaml"},
@@ -176,11 +166,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 	folder := t.TempDir()
 	plan, token := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "token")
 	require.NoError(t, os.WriteFile(token, []byte("s3cret"), 0o600))
-	writer(t, plan, func(w io.Writer) bool {
-		_, err := w.Write([]byte("a"))
-		time.Sleep(50 * time.Millisecond)
-		return err == nil
-	})
+	writer(t, plan, drip)
 	silent := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { silent.Close() })
 	endless := must(net.Listen("tcp", "127.0.0.1:0"))
@@ -254,6 +240,13 @@ func writer(t *testing.T, name string, write func(io.Writer) bool) {
 		}
 	}()
 	t.Cleanup(func() { file.Close() })
+}
+
+// drip writes a byte now and then.
+func drip(w io.Writer) bool {
+	_, err := w.Write([]byte("a"))
+	time.Sleep(50 * time.Millisecond)
+	return err == nil
 }
 
 func command(t *testing.T, limit time.Duration, args []string) *exec.Cmd {
