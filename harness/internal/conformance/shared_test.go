@@ -62,14 +62,6 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 	return client
 }
 
-// sharedRunner runs dq on somebody's server.
-func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
-	t.Helper()
-	dq := spec.DQ(wire.Newest(), false).Link(true)
-	t.Cleanup(func() { dq.Close() })
-	return connected(t, srv, dq, wire.Newest())
-}
-
 // sharedPlan runs cases of 3.16.6 on somebody's server.
 func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
@@ -148,7 +140,9 @@ func TestSharedServerIsLeftAsItWas(t *testing.T) {
 func TestForeignSubscriberIsNotKilled(t *testing.T) {
 	t.Parallel()
 	srv := somebodys(t)
-	runner := sharedRunner(t, srv)
+	dq := spec.DQ(wire.Newest(), false).Link(true)
+	runner := connected(t, srv, dq, wire.Newest())
+	defer dq.Close()
 	defer runner.Close()
 	theirs := clientOf(t, srv, 0)
 	news := theirs.Subscribe(t.Context(), "news")

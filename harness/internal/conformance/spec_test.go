@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -118,9 +120,23 @@ func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
 
 	r = conformance.NewReport(driver.Identity{Name: "port"}, "4.7.0", "redis 7.0.15")
 	r.Total = 2
-	r.Add(conformance.Result{ID: "DQ.offer/one", Status: conformance.Pass})
+	r.Add(conformance.Result{ID: "DQ.offer/one", Status: conformance.Pass, JudgedBy: "3.52.0"})
 	require.NoError(t, r.Page().Write(&out))
 	require.Contains(t, out.String(), `<header class="open">`, "it is not whole")
+
+	for i, status := range []conformance.Status{conformance.Fail, conformance.Skip, conformance.FailedAsExpected, conformance.Error} {
+		r.Add(conformance.Result{ID: "DQ.offer/" + string(rune('a'+i)), Status: status, Requirement: "It works.", Detail: "because\x00"})
+	}
+	require.Equal(t, conformance.Counts{Pass: 1, Fail: 1, Skip: 1, FailedAsExpected: 1, Error: 1}, r.Counts)
+	r.StandsIn = "3.52.0 stands for it"
+	require.Contains(t, r.Text(), "required  It works.")
+	require.Regexp(t, `judged: 1 by the recordings of 3\.52\.0\. 3\.52\.0 stands for it$`, strings.Join(strings.Fields(r.Text()), " "))
+	var junit bytes.Buffer
+	require.NoError(t, r.WriteJUnit(&junit))
+	var suite report.JUnitSuite
+	require.NoError(t, xml.Unmarshal(junit.Bytes(), &suite))
+	failed := slices.IndexFunc(suite.Cases, func(c report.JUnitCase) bool { return c.Failure != nil })
+	require.Equal(t, []any{"DQ.offer", 1}, []any{suite.Cases[failed].Class, failed})
 }
 
 // claim is a row of documents.yaml.
