@@ -226,26 +226,6 @@ func unescaped(text string) string {
 	return argument
 }
 
-// strangersMutants are the faults of the same author that need a state or a clock.
-func strangersMutants() []mutant {
-	const newest = "4.7.0"
-	return []mutant{
-		{"ids are counted", "3.16.6", "offer", "W-MEMBER-3", withID(counter("%d"))},
-		{"raw ids are counted", newest, "offer", "W-MEMBER-4", withID(counter("%08d"))},
-		{"an id is hexadecimal", newest, "offer", "W-MEMBER-4", withID(func(id string) string { return hex.EncodeToString([]byte(id)) })},
-		{"an offer without a delay goes to the destination", newest, "zero", "W-OFFER-5", when(isOffer, func(c []string) [][]string {
-			return map[bool][][]string{true: {{"RPUSH", c[3], c[9]}}, false: {c}}[number(c[7]) <= time.Now().UnixMilli()]
-		})},
-		{"an offer has a new id after a miss", newest, "script", "W-SCRIPT-5", afterLoad(withID(func(string) string { return "new id 8" })())},
-		{"an offer has a new due time after a miss", newest, "script", "W-SCRIPT-5", afterLoad(later(isOffer, 7, 7)())},
-		{"an offer is sent twice after a miss", newest, "script", "W-SCRIPT-5", afterLoad(func(c []string) [][]string { return [][]string{c, c} })},
-		{"no transfer at the start", "3.16.6", "start", "W-START-2", withoutTransfer(1, 1)},
-		{"a lost timer", newest, "timer", "W-TIMER-1", withoutTransfer(2, 1)},
-		{"one client of a process subscribes", newest, "start", "W-START-5", subscribesOnce(true)},
-		{"no subscription after destroy", "3.16.6", "destroy", "W-STOP-5", subscribesOnce(false)},
-	}
-}
-
 // counter gives numbers for ids; a call that is sent again keeps its number.
 func counter(format string) func(id string) string {
 	ids := map[string]string{}
