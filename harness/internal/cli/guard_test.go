@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
@@ -236,15 +235,17 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 		}
 		return replaced
 	}
-	var all sync.WaitGroup
+	codes := make(chan int, agents)
 	for range agents {
-		all.Go(func() { assert.Zero(t, Execute(here(agent), nil, io.Discard, io.Discard)) })
+		go func() { codes <- Execute(here(agent), nil, io.Discard, io.Discard) }()
 	}
 	var out, told strings.Builder
 	// A busy machine sends late, and nothing else may fail.
 	code := Execute(append(here(run), "--warmup=0s", "--slo=none", "--set=max_schedule_lag=1m", "--json"), nil, &out, &told)
 	require.Equal(t, exitOK, code, "%s%s", out.String(), told.String())
-	all.Wait()
+	for range agents {
+		require.Zero(t, <-codes)
+	}
 	var document struct {
 		Agents int
 		Counts struct{ Offered, Delivered int64 }
