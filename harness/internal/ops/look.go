@@ -328,7 +328,7 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 			return nil //nolint:nilerr // the number stays unknown
 		}
 		for i := 0; 2*i+1 < min(len(items), 2*len(queues)); i++ {
-			if n, ok := items[2*i+1].(int64); ok {
+			if n, ok := items[2*i+1].(int64); ok && (n > 0 || l.Server.Role != "replica") { // which counts its own clients
 				q := queues[i]
 				q.Listeners = max(0, q.Listeners) + n
 				q.known = q.known || n > 0

@@ -110,7 +110,7 @@ func (m *Keyspace) command(l Line) bool {
 		}
 	case name == "lrem" && n == 4:
 		m.remove(key(1), args[2], args[3])
-	case name == "zadd" && n%2 == 0 && isNumber(args[2]):
+	case name == "zadd" && n > 3 && n%2 == 0 && isNumber(args[2]):
 		for i := 2; i < n; i += 2 {
 			m.add(key(1), args[i], args[i+1])
 		}
@@ -129,12 +129,12 @@ func (m *Keyspace) command(l Line) bool {
 		if n == 3 {
 			count, _ = strconv.Atoi(args[2])
 		}
-		got := false
-		for range count {
-			_, ok := m.pop(key(1), name == "rpop")
-			got = got || ok
+		for got := range count {
+			if _, ok := m.pop(key(1), name == "rpop"); !ok {
+				return got > 0
+			}
 		}
-		return got
+		return count > 0
 	case (name == "blpop" || name == "brpop") && n > 2:
 		for i := range args[1 : n-1] {
 			if _, ok := m.pop(key(i+1), name == "brpop"); ok {
