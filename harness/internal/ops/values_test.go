@@ -23,14 +23,11 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
-	"github.com/dq-bench/dq-bench/harness/internal/ops/testdata/acme"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-const typesFile = "testdata/acme/types.go"
-
-var update = flag.Bool("update-types", false, "write "+typesFile+" anew")
+var update = flag.Bool("update-types", false, "write types_test.go anew")
 
 // jarsOf returns the jars of a real Redisson.
 func jarsOf(t *testing.T, version string) []string {
@@ -127,20 +124,20 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.JSONEq(t, `{"@class":"acme.Awkward$Order","name":"order 7","items":[{"@class":"acme.Awkward$Item","sku":"a","count":2,"price":12.50}],"stock":{"a":1},
 		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"2023-11-14T22:13:20.123Z"}`, string(order.JSON))
 
-	// Go reads and writes them with the types that the program writes.
-	types := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "acme"})
+	// Go reads and writes them with the types that the program writes, which are part of this test.
+	types := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "ops_test"})
 	require.NoError(t, types.Err())
 	source, err := format.Source([]byte(types.Source))
 	require.NoError(t, err)
 	if *update {
-		require.NoError(t, os.WriteFile(typesFile, source, 0o644))
+		require.NoError(t, os.WriteFile("types_test.go", source, 0o644))
 	}
-	want, err := os.ReadFile(typesFile)
+	want, err := os.ReadFile("types_test.go")
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(source))
-	marshalling, err := java.NewMarshalling[acme.Order](acme.Classes...)
+	marshalling, err := java.NewMarshalling[Order](Classes...)
 	require.NoError(t, err)
-	kryo5, err := java.NewKryo5[acme.Order](acme.Classes[:6]...) // without Hard
+	kryo5, err := java.NewKryo5[Order](Classes[:6]...) // without Hard
 	require.NoError(t, err)
 	read, err := marshalling.Decode(messages[0].bytes)
 	require.NoError(t, err)
@@ -148,10 +145,10 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	fromJava, err := kryo5.Decode(replies[0].Value)
 	require.NoError(t, err)
 	require.Equal(t, read, fromJava)
-	jackson, err := java.NewJackson[acme.Order](java.JSONForm{}, acme.Classes...)
+	jackson, err := java.NewJackson[Order](java.JSONForm{}, Classes...)
 	require.NoError(t, err)
 	readers := start(t, ops.JavaOptions{ClassPath: []string{classes}, Old: fresh, New: fresh})
-	for name, c := range map[string]codec.Codec[acme.Order]{"kryo5": kryo5, "json": jackson} {
+	for name, c := range map[string]codec.Codec[Order]{"kryo5": kryo5, "json": jackson} {
 		written, err := c.Encode(read)
 		require.NoError(t, err)
 		again := ask(t, readers, ops.JavaRequest{"verb": "decode", "codec": name, "value": written})
@@ -163,11 +160,11 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 		r := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$" + class})
 		require.ErrorContains(t, r.Err(), "it extends java.")
 	}
-	_, err = java.NewSerialization[acme.Hard](acme.Classes...)
+	_, err = java.NewSerialization[Hard](Classes...)
 	require.NoError(t, err)
-	_, err = java.NewKryo5[acme.Hard]()
+	_, err = java.NewKryo5[Hard]()
 	require.ErrorContains(t, err, "Kryo5")
-	_, err = java.NewSerialization[acme.Custom](acme.Classes...)
+	_, err = java.NewSerialization[Custom](Classes...)
 	require.NoError(t, err)
 	for _, m := range messages {
 		if m.name == "own list" {

@@ -1,4 +1,4 @@
-package acme
+package ops_test
 
 import (
 	"github.com/dq-bench/dq-bench/dq/codec/java"
