@@ -34,7 +34,7 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 		queued       int64 // in the timeout set
 	}{
 		{"the pending list is a string", all, []any{"SET", n.Pending, "x"}, "WRONGTYPE", true, 1},
-		// The first write fails here, but the server's words are those of the case above.
+		// The first write fails here, with the words of the case above.
 		{"the timeout set is a string", all, []any{"SET", n.TimeoutSet, "x"}, "WRONGTYPE", true, 0},
 		{"the user may not publish there", "~* resetchannels +@all", nil, "channel", true, 1},
 		{"the user may not send PUBLISH", all + " -publish", nil, "", true, 1},

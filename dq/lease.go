@@ -80,7 +80,8 @@ const (
 	mostReason = 1000
 )
 
-// take holds up to n messages, or the one that was claimed. next is how long until a lease or pause ends, less than 0 if there is no such time.
+// take holds up to n messages, or the one that was claimed, and may claim one, which is handed to alone. next is how long until a
+// lease or pause ends, less than 0 if there is no such time.
 func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*delivery, next time.Duration, more bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
 	defer cancel()
@@ -262,7 +263,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 			break
 		}
 		sent = sent || errors.Is(err, conn.ErrLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) && !wants(err) || errors.Is(err, ErrClosed) ||
+		if errors.As(err, new(resp.Error)) && !passes(err) && !refusesForNow(err) || errors.Is(err, ErrClosed) ||
 			w.left(d) <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
@@ -284,8 +285,8 @@ func (w *Worker) settle(d *delivery, v verdict) {
 	}
 }
 
-// wants reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
-func wants(err error) bool {
+// refusesForNow reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
+func refusesForNow(err error) bool {
 	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS ", "NOPERM "}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 

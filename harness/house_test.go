@@ -272,7 +272,7 @@ func documents(t *testing.T, p *prose) (words map[string]int) {
 	return words
 }
 
-// anchors are those that GitHub gives the headings of a page.
+// anchors returns GitHub's anchors of a page's headings.
 func anchors(t *testing.T, page string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -34,7 +34,7 @@ func casesByID() map[string]*conformance.Case {
 	return all
 }
 
-// Each statement is shown at every release that it holds for by a case that was recorded at one of them, and by none that is about
+// Each statement is shown at every release that it holds for by a case that was recorded at one of them, and by no case about
 // other releases only; each case shows a statement at every release that it holds for.
 func TestStatementsAndCasesShowEachOther(t *testing.T) {
 	_, oracle := conformance.Loaded()

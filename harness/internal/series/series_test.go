@@ -185,8 +185,8 @@ func TestNamesTellSidesApart(t *testing.T) {
 	}))
 }
 
-// Two servers, of which one is killed, are told apart while they run and wherever it is written; and what is concluded of
-// the run that this made invalid is what the comparison of the stored runs says. No other run is made on a server that is gone.
+// Two servers, of which one is killed, are told apart while they run and wherever it is written. The comparison of
+// the stored runs has the same verdict on the run that this made invalid. No other run is made on a server that is gone.
 func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	t.Parallel()
 	c := series.Case{Run: shortCase()}

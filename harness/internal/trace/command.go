@@ -147,8 +147,8 @@ func (c Call) commands() []Line {
 // RebuiltPeer is the peer of a script call that a recording does not hold.
 const RebuiltPeer = "rebuilt"
 
-// LineError says what is wrong with one line of a recording. Of a Member it is that a packed member, or what should be one, is not what a
-// Redisson release packs; any other error says that the recording as such cannot be used.
+// LineError is an error of one line of a recording. With Member, a packed member has a form that no Redisson release packs. Any other error
+// says that the recording as such cannot be used.
 type LineError struct {
 	Line   Line
 	Member bool

@@ -19,7 +19,7 @@ var (
 	names      = wire.NamesOf("orders")
 )
 
-// recorded is what a real Redisson sent while a consumer waited for one message; bare lacks its set-up and the calls of unknown scripts.
+// recorded has the lines that a real Redisson sent while a consumer waited for one message; bare lacks its set-up and the calls of unknown scripts.
 func recorded(t *testing.T, release string) (whole, bare *trace.Recording) {
 	t.Helper()
 	rec := parse(t, string(recordings.Redisson(release)["Q.blocking"]))
