@@ -298,7 +298,7 @@ func (k *courier) run() {
 			k.loading = true // the next socket, idle or dialed, takes all that waits
 			k.mu.Unlock()
 			var err error
-			if one, err = k.sockets.get(context.Background()); err != nil {
+			if one, err = k.sockets.get(k.sockets.server.ctx); err != nil {
 				k.fail(err)
 			}
 			continue
