@@ -125,7 +125,8 @@ func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {
 		{ID: "a", Status: Fail, Detail: "x 1"}, {ID: "b", Status: Pass}, {ID: "c", Status: Fail, Cause: "an extra TIME"},
 		{ID: "d", Status: Fail, Cause: "an extra TIME", Detail: "call 3"},
 	})
-	require.Equal(t, []Cause{{"an extra TIME", 2, "c"}, {"x 1", 1, "a"}}, causes)
+	require.Equal(t, "an extra TIME 2 c c, d", fmt.Sprint(causes[0].Cause, " ", causes[0].Cases, " ", causes[0].First, " ", idsOf(causes[0].of)))
+	require.Equal(t, "x 1 a", fmt.Sprint(causes[1].Cause, " ", idsOf(causes[1].of)))
 	silent := causesOf([]Result{{ID: "a", Status: Fail, Detail: "open was not answered: " + noAnswer}, {ID: "b", Status: Fail, Detail: "closing: " + noAnswer}})
 	require.Len(t, silent, 1)
 }
@@ -134,10 +135,10 @@ func TestFailuresInARow(t *testing.T) {
 	fail := func(cause string) Result { return Result{Status: Fail, Cause: cause} }
 	limit := alike{most: 3}
 	for _, r := range []Result{fail("x"), fail("x"), {Status: Pass}, fail("x"), {Status: Skip}, fail("y"), fail("x"), fail("x")} {
-		require.Empty(t, limit.after(r, false))
+		require.Empty(t, limit.after(r))
 	}
-	require.True(t, strings.HasPrefix(limit.after(fail("x"), false), "3 cases in a row failed alike: x"))
-	require.Empty(t, (&alike{}).after(fail("x"), true), "0 is never")
+	require.True(t, strings.HasPrefix(limit.after(fail("x")), "3 cases in a row failed alike: x"))
+	require.Empty(t, (&alike{}).after(Result{Status: Fail, ended: true}), "0 is never")
 }
 
 // wireFault replaces Old in a script, or in all; or what Argument matches in each argument, by New; or sends Sends in the place of a

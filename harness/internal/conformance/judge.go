@@ -95,6 +95,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return result.lacking(why, known)
 	}
 	observed, err := r.Observe(ctx, c)
+	result.ended = r.failed() != nil
 	var lacks *absentError
 	switch {
 	case errors.As(err, &lacks):
@@ -102,7 +103,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
 		if isProgram(err) {
-			result.Status, result.ended = Fail, true
+			result.Status = Fail
 		}
 		return result
 	}
@@ -113,7 +114,6 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 	}
 	result.Observation = *observed
 	failures := append(textsOf(observed.Broken), observed.Failures...)
-	result.ended = isProgram(r.failed())
 	if oracle != nil && len(failures) == 0 {
 		if failures, err = r.judgeLines(c, oracle, &result); err != nil {
 			result.Status, result.Detail = Error, err.Error()
@@ -269,23 +269,24 @@ type Cause struct {
 	// Cases is the number of failures, First the id of the first.
 	Cases int    `json:"cases"`
 	First string `json:"first"`
+
+	kind string
+	of   []Result
 }
 
 // causesOf groups failures, the most frequent cause first.
 func causesOf(results []Result) []Cause {
-	places, causes := map[string]int{}, []Cause{}
+	causes := []Cause{}
 	for _, r := range results {
 		if r.Status != Fail {
 			continue
 		}
 		kind := r.kind()
-		at, known := places[kind]
-		if !known {
-			at = len(causes)
-			places[kind] = at
-			causes = append(causes, Cause{Cause: r.CauseText(), First: r.ID})
+		at := slices.IndexFunc(causes, func(c Cause) bool { return c.kind == kind })
+		if at < 0 {
+			at, causes = len(causes), append(causes, Cause{Cause: r.CauseText(), First: r.ID, kind: kind})
 		}
-		causes[at].Cases++
+		causes[at].Cases, causes[at].of = causes[at].Cases+1, append(causes[at].of, r)
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int { return cmp.Compare(b.Cases, a.Cases) })
 	return causes
@@ -334,7 +335,7 @@ type alike struct {
 }
 
 // after says why the run ends after a result, and "" if it goes on.
-func (a *alike) after(r Result, broken bool) string {
+func (a *alike) after(r Result) string {
 	switch {
 	case r.Status == Skip, r.listed, a.most == 0:
 		return "" // a listed failure that is none any more is good news
@@ -346,7 +347,7 @@ func (a *alike) after(r Result, broken bool) string {
 		a.last, a.inRow = kind, 0
 	}
 	a.inRow++
-	if broken || r.vain {
+	if r.ended || r.vain {
 		a.slow++
 	}
 	switch {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,6 +29,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // mutant is dq broken in one way.
@@ -96,13 +96,8 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	proxy.to.Store(runner.senders.proxy.Addr)
 	t.Cleanup(func() { runner.Close(); program.Close() })
 	cases, oracle := loaded()
-	b := &mutantBench{proxy: proxy, runner: runner, oracle: oracle}
-	for _, c := range cases {
-		if !c.Slow && c.HoldsFor(r) {
-			b.cases = append(b.cases, c)
-		}
-	}
-	return b
+	cases = slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Slow || !c.HoldsFor(r) })
+	return &mutantBench{proxy, runner, oracle, cases}
 }
 
 // firstFailure runs the cases, the likely ones first, until one fails, and tells about that failure.
@@ -403,13 +398,10 @@ func BenchmarkMutants(b *testing.B) {
 func killed(b *testing.B, file string) (cause, statement string) {
 	driver, err := spec.ParseProgram(fmt.Sprintf("exec:python3 '%s'", file))
 	require.NoError(b, err)
-	cases, err1 := Load(os.DirFS("../../../scenarios"), "conformance")
-	beyond, err2 := Load(os.DirFS("../../../scenarios"), "beyond")
-	require.NoError(b, errors.Join(err1, err2))
-	cases = append(cases, beyond...)
-	slow := func(c *Case) int { return map[bool]int{true: 1}[c.Slow] }
-	slices.SortStableFunc(cases, func(a, b *Case) int { return slow(a) - slow(b) })
-	plan := &Plan{Spec: driver, Redis: "process", Cases: cases, Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}
+	cases, _ := loaded()
+	beyond, err := Load(scenarios.Conformance, "beyond")
+	require.NoError(b, err)
+	plan := &Plan{Spec: driver, Redis: "process", Cases: slices.Concat(cases, beyond), Level: State, MaxFailures: 1, Notice: func(string) {}, Finished: func(Result) {}, wait: 3 * time.Second}
 	report, err := plan.Run(b.Context())
 	if err != nil {
 		return err.Error(), ""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -25,19 +26,16 @@ const noAnswer = "the program hangs, or reads no more"
 
 // fail notes that the program can be used no more.
 func (r *Runner) fail(err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.broken == nil {
-		r.broken = &ProgramError{err}
-	}
-	return r.broken
+	r.broken.CompareAndSwap(nil, &ProgramError{err})
+	return r.failed()
 }
 
 // failed is the reason why the program can be used no more; nil if it can.
 func (r *Runner) failed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.broken
+	if broken := r.broken.Load(); broken != nil {
+		return broken
+	}
+	return nil
 }
 
 // patience bounds a call.
@@ -72,9 +70,7 @@ func (r *Runner) renew(ctx context.Context) error {
 		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
 	}
 	r.program, r.hello = fresh, fresh.Introduction()
-	r.mu.Lock()
-	r.broken = nil
-	r.mu.Unlock()
+	r.broken.Store(nil)
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
@@ -106,19 +102,16 @@ func isProgram(err error) bool { return errors.As(err, new(*ProgramError)) }
 // canBeJudged is a *ProgramError where a program lists none of the operations that the cases call: those that call
 // nothing would pass, and say next to nothing about it.
 func canBeJudged(hello program.Hello, cases []*Case) error {
-	first := ""
+	var needed []string
 	for _, c := range cases {
 		for _, s := range c.Steps {
-			needed := s.capability()
-			if needed != "" && hello.Can(needed) {
-				return nil
-			}
-			first = cmp.Or(first, needed)
+			needed = append(needed, s.capability())
 		}
 	}
-	if first == "" {
+	needed = slices.DeleteFunc(needed, func(op string) bool { return op == "" })
+	if len(needed) == 0 || slices.ContainsFunc(needed, hello.Can) {
 		return nil
 	}
 	return &ProgramError{Err: fmt.Errorf("the driver cannot be judged: expected the \"capabilities\" in its answer to hello to list "+
-		"operations that the cases call, such as %q, got %q", first, hello.Capabilities)}
+		"operations that the cases call, such as %q, got %q", needed[0], hello.Capabilities)}
 }

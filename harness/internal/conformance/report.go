@@ -211,7 +211,7 @@ func (r *Report) Page() report.Page {
 	}
 	causes := report.Table{ID: "causes", Title: "Failures by cause", Head: []string{"cases", "cause", "of"}, Words: 3, Wraps: true}
 	for _, cause := range r.Causes {
-		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: idsOf(r.Alike(cause))}}})
+		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: idsOf(cause.of)}}})
 	}
 	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
 	verdicts := r.Verdicts()

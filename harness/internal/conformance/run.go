@@ -46,17 +46,12 @@ type Plan struct {
 }
 
 // Matching are the cases whose ids match a regular expression.
-func Matching(cases []*Case, pattern string) (some []*Case, err error) {
+func Matching(cases []*Case, pattern string) ([]*Case, error) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("--run %q: expected a regular expression for case ids: %w", pattern, err)
 	}
-	for _, c := range cases {
-		if expression.MatchString(c.ID) {
-			some = append(some, c)
-		}
-	}
-	return some, nil
+	return slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return !expression.MatchString(c.ID) }), nil
 }
 
 // Run starts server and program, runs the cases one after the other and stops both. When ctx ends, or another client uses
@@ -181,7 +176,7 @@ func (r *Runner) judge(ctx context.Context, report *Report) error {
 		}
 		report.Add(result)
 		r.Finished(result)
-		if report.Stopped = limit.after(result, r.failed() != nil); report.Stopped != "" {
+		if report.Stopped = limit.after(result); report.Stopped != "" {
 			return nil
 		}
 	}

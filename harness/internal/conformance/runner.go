@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -30,8 +30,7 @@ type Runner struct {
 	warm      bool   // the program has done the warm-up
 	impatient bool   // it was started anew
 
-	mu     sync.Mutex
-	broken error // why the program can be used no more, a *ProgramError; nil if it can
+	broken atomic.Pointer[ProgramError] // why the program can be used no more; nil if it can
 
 	server  *redis.Server
 	program program.Program
@@ -60,18 +59,23 @@ func (r *Runner) connect(ctx context.Context) (err error) {
 		return fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
 	}
 	defer func() { err = asForbidden(err) }()
-	r.ends = append(r.ends, r.disconnect)
-	for _, begin := range []func() error{
-		func() (err error) { r.control, err = redis.ConnectMany(url, 1); return err },
-		func() (err error) { r.setUp, err = redis.ConnectMany(url, 1); return err },
-		func() (err error) { r.senders, err = newSenders(url); return err },
-		func() (err error) { r.clock, err = clockOf(ctx, r.server, r.control); return err },
-		func() (err error) { r.watch, err = r.startWatch(ctx, url); return err },
-	} {
-		if err = begin(); err != nil {
+	for _, conn := range []*redis.Conn{&r.control, &r.setUp} {
+		if *conn, err = redis.ConnectMany(url, 1); err != nil {
 			return err
 		}
+		r.ends = append(r.ends, (*conn).Close)
 	}
+	if r.senders, err = newSenders(url); err != nil {
+		return err
+	}
+	r.ends = append(r.ends, func() error { r.senders.proxy.Close(); return nil })
+	if r.clock, err = clockOf(ctx, r.server, r.control); err != nil {
+		return err
+	}
+	if r.watch, err = r.startWatch(ctx, url); err != nil {
+		return err
+	}
+	r.ends = append(r.ends, r.watch.close)
 	if r.server.How == "external" {
 		r.senders.guest = &trace.Guest{
 			Conn: r.control, Connections: 3, // control, set-up and MONITOR
@@ -117,27 +121,7 @@ func (r *Runner) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()
-	err := r.empty(ctx)
-	if err == nil {
-		err = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
-	}
-	return err
-}
-
-func (r *Runner) disconnect() error {
-	var errs []error
-	if r.watch != nil {
-		errs = append(errs, r.watch.close())
-	}
-	if r.senders != nil {
-		r.senders.proxy.Close()
-	}
-	for _, conn := range []redis.Conn{r.control, r.setUp} {
-		if conn != nil {
-			errs = append(errs, conn.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return r.empty(ctx)
 }
 
 // Observation has all that a case showed.
@@ -254,11 +238,7 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 	if err := r.empty(ctx); err != nil {
 		return err
 	}
-	flushed := r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
-	if r.unseen != "" && errors.As(flushed, new(redis.Error)) {
-		flushed = nil // scripts that stay make no difference to replies and keys
-	}
-	if err := errors.Join(flushed, r.setUp.Do(ctx, "PING").Err()); err != nil {
+	if err := r.setUp.Do(ctx, "PING").Err(); err != nil {
 		return err
 	}
 	if _, err := r.collect(ctx); err != nil {
@@ -267,16 +247,26 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 	return r.control.Do(ctx, "ECHO", "case:"+c.ID).Err()
 }
 
-// empty removes all keys, on a server that the run shares those of the run.
+// empty removes all keys, on a server that the run shares those of the run, and all scripts.
 func (r *Runner) empty(ctx context.Context) error {
 	if err := r.alone(ctx); err != nil {
 		return err
 	}
 	defer r.senders.forget()
+	var err error
 	if r.senders.guest != nil {
-		return r.senders.guest.Remove(ctx)
+		err = r.senders.guest.Remove(ctx)
+	} else {
+		err = r.control.Do(ctx, "FLUSHALL").Err()
 	}
-	return r.control.Do(ctx, "FLUSHALL").Err()
+	if err != nil {
+		return err
+	}
+	err = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
+	if r.unseen != "" && errors.As(err, new(redis.Error)) {
+		return nil // scripts that stay make no difference to replies and keys
+	}
+	return err
 }
 
 // collect returns all lines up to now.

@@ -65,15 +65,12 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 // sharedPlan runs cases of 3.16.6 on somebody's server.
 func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
-	spec, err := spec.ParseProgram("dq:3.16.6")
-	require.NoError(t, err)
-	all, oracle := loaded()
+	all, _ := loaded()
 	cases, err := Matching(all, pattern)
 	require.NoError(t, err)
-	return &Plan{
-		Spec: spec, Redis: srv.URL(), Oracle: oracle, Cases: cases,
-		Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},
-	}
+	plan := plansOf(t, "dq:3.16.6", Wire, cases, 1)[0]
+	plan.Redis = srv.URL()
+	return plan
 }
 
 // A client that comes within a case, and is gone again, keeps what it wrote, in whichever database.
@@ -210,20 +207,16 @@ const lanes = 8
 // inLanes runs a subtest of each element, several at a time.
 func inLanes[E any](t *testing.T, all []E, name func(E) string, run func(t *testing.T, e E)) {
 	t.Helper()
-	work := make(chan E)
-	var workers sync.WaitGroup
-	for range lanes {
-		workers.Go(func() {
-			for e := range work {
-				t.Run(name(e), func(t *testing.T) { run(t, e) })
-			}
+	var running sync.WaitGroup
+	free := make(chan struct{}, lanes)
+	for _, e := range all {
+		free <- struct{}{}
+		running.Go(func() {
+			t.Run(name(e), func(t *testing.T) { run(t, e) })
+			<-free
 		})
 	}
-	for _, e := range all {
-		work <- e
-	}
-	close(work)
-	workers.Wait()
+	running.Wait()
 }
 
 // plansOf deals cases among so many plans, each with a share of the slow ones, and a server and a program of its own.

@@ -22,7 +22,7 @@ var reportText string
 
 var reportTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"wrap": text.Wrap, "cases": func(n int) string { return text.Plural(int64(n), "case") }, "upper": strings.ToUpper,
-	"counted": counted, "ids": idsOf, "shows": Result.shows, "place": func(r Result) string { return r.of.Place },
+	"counted": counted, "ids": idsOf, "alike": func(c Cause) []Result { return c.of }, "shows": Result.shows, "place": func(r Result) string { return r.of.Place },
 	"laidOut": laidOut.MatchString, "isFile": documentFile.MatchString,
 	"lines": func(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") },
 	"under": func(indent string, r Result) map[string]any { return map[string]any{"Indent": indent, "Case": r} },
@@ -52,12 +52,6 @@ func (r *Report) Text() string {
 		}
 	}
 	return written("report", map[string]any{"Report": r, "Verdicts": r.Verdicts(), "Expected": expected, "Dir": spec.Dir, "Left": r.Total - len(r.Cases)})
-}
-
-// Alike are the cases that failed for a cause, the first one first.
-func (r *Report) Alike(cause Cause) []Result {
-	first := r.Cases[slices.IndexFunc(r.Cases, func(c Result) bool { return c.ID == cause.First })]
-	return slices.DeleteFunc(slices.Clone(r.Cases), func(c Result) bool { return c.Status != Fail || c.kind() != first.kind() })
 }
 
 func idsOf(results []Result) string {
