@@ -28,8 +28,8 @@ type VerifyOptions struct {
 // Report is the result of the cases and the rules. Text is for people; WriteJSON is the document of dq-bench verify --json.
 type Report = conformance.Report
 
-// Verify judges a port of delayed queues in this process, for its own tests: serve is the method Serve of a serve.Port.
-// An error means that the port or the server could not be had; what the port does wrong is in the report.
+// Verify judges a port of delayed queues in this process, for its own tests: serve is the method Serve of a serve.Port, and
+// may run twice at a time. An error means that the port or the server could not be had; the report has what the port does wrong.
 func Verify(ctx context.Context, serve func(in io.Reader, out io.Writer) error, o VerifyOptions) (*Report, error) {
 	level, err1 := conformance.ParseLevel(cmp.Or(o.Level, string(conformance.State)))
 	release, err2 := wire.LookupRelease(cmp.Or(o.Release, wire.Newest().String()))

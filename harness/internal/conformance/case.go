@@ -34,7 +34,7 @@ type Case struct {
 	ValueType string         `yaml:"value-type"` // for a codec that must know a class
 	Options   map[string]any `yaml:"options"`    // of the client, as docs/protocol.md names them
 	Faithful  bool           `yaml:"faithful"`   // makes dq follow Redisson's timing, where timing is the case
-	Slow      bool           `yaml:"slow"`       // it waits for seconds
+	Slow      bool           `yaml:"slow"`       // it waits for seconds: see Runner.ahead
 	Trace     string         `yaml:"no-trace"`   // why there is no comparison with the recording; empty for an exact one
 	// KnownFailing maps names of drivers to the reason why they fail the case. They must fail it.
 	KnownFailing map[string]string `yaml:"known-failing"`

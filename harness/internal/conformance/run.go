@@ -54,8 +54,8 @@ func Matching(cases []*Case, pattern string) ([]*Case, error) {
 	return slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return !expression.MatchString(c.ID) }), nil
 }
 
-// Run starts server and program, runs the cases one after the other and stops both. When ctx ends, or another client uses
-// the server, it returns the report so far beside the error.
+// Run starts server and program, runs the cases and stops both. When ctx ends, or another client uses the server, it returns
+// the report so far beside the error.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	r, err := p.begin(ctx)
 	defer func() { err = errors.Join(err, r.Close()) }()
@@ -160,11 +160,25 @@ func (p *Plan) unseen(ctx context.Context, srv *redis.Server) (string, error) {
 	return "no MONITOR", nil
 }
 
-// judge runs cases into the report.
+// judge runs cases into the report, which has them in their order, though the slow ones end last.
 func (r *Runner) judge(ctx context.Context, report *Report) error {
 	limit := alike{most: r.MaxFailures}
-	for _, c := range r.Cases {
-		result := r.Judge(ctx, c, r.Oracle)
+	slow, judged := r.ahead(ctx)
+	others := slices.DeleteFunc(slices.Clone(r.Cases), func(c *Case) bool { return slices.Contains(slow, c) })
+	defer func() {
+		at := func(result Result) int {
+			return slices.IndexFunc(r.Cases, func(c *Case) bool { return c.ID == result.ID })
+		}
+		slices.SortFunc(report.Cases, func(a, b Result) int { return at(a) - at(b) })
+		report.Causes = causesOf(report.Cases)
+	}()
+	for i, c := range slices.Concat(others, slow) {
+		var result Result
+		if i < len(others) {
+			result = r.Judge(ctx, c, r.Oracle)
+		} else {
+			result = <-judged
+		}
 		if r.stopped != nil {
 			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, r.stopped)
 		}
@@ -181,6 +195,37 @@ func (r *Runner) judge(ctx context.Context, report *Report) error {
 		}
 	}
 	return nil
+}
+
+// ahead has the slow cases judged while r judges the others, on a second server and by a second program, since cases kill
+// connections, count clients and read MONITOR. Where it cannot have these, or commands are compared, it leaves all to r.
+func (r *Runner) ahead(ctx context.Context) (slow []*Case, judged chan Result) {
+	plan := *r.Plan
+	plan.Notice = func(string) {} // r has said it all
+	plan.Cases = slices.DeleteFunc(slices.Clone(r.Cases), func(c *Case) bool { return !c.Slow || !c.HoldsFor(r.release) })
+	if n := len(plan.Cases); n == 0 || n == len(r.Cases) || r.Level != State || r.server.How == "external" {
+		return nil, nil
+	}
+	second, err := plan.begin(ctx)
+	if err != nil {
+		_ = second.Close() // r judges all
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	judged = make(chan Result, len(plan.Cases))
+	go func() {
+		defer close(judged)
+		for _, c := range plan.Cases {
+			judged <- second.Judge(ctx, c, second.Oracle)
+		}
+	}()
+	r.ends = append(r.ends, func() error {
+		cancel()
+		for range judged { // until no case runs
+		}
+		return second.Close()
+	})
+	return plan.Cases, judged
 }
 
 // command runs one case alone.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -243,11 +244,35 @@ func ran(t *testing.T, plan *Plan) *Report {
 	t.Helper()
 	report, err := plan.Run(t.Context())
 	require.NoError(t, err)
-	for _, r := range report.Cases {
+	for i, r := range report.Cases {
+		require.Equal(t, plan.Cases[i].ID, r.ID)
 		absent := r.Status != Skip || strings.HasPrefix(r.Detail, "it holds for ") || strings.Contains(r.Detail, " has no codec ")
 		require.True(t, absent || report.Driver.Name == "dq" && rare.MatchString(r.ID), "%s is skipped, though it holds: %s", r.ID, r.Detail)
 	}
 	return report
+}
+
+// At the level state slow cases have a second server and program, where both can be had.
+func TestSlowCasesAreJudgedAhead(t *testing.T) {
+	t.Parallel()
+	shared := somebodys(t)
+	for name, programs := range map[string]int{"two": 2, "one program": 2, "one server": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan, started := sharedPlan(t, shared, "^DQ.transfer/(retry|wrong|limit)"), 0
+			plan.Level = State
+			plan.Redis = map[bool]string{true: plan.Redis, false: "process"}[name == "one server"]
+			plan.Start = func(ctx context.Context) (program.Program, error) {
+				if started++; started > 1 && name == "one program" {
+					return nil, os.ErrExist
+				}
+				return plan.Spec.Start(ctx, plan.Notice, nil)
+			}
+			report := ran(t, plan)
+			require.Equal(t, programs, started)
+			requireRight(t, plan, report)
+		})
+	}
 }
 
 func newTestRunner(t *testing.T, program program.Program, release wire.Release) *Runner {
