@@ -111,7 +111,7 @@ func reference(t *testing.T) string {
 		if k.Reach != plan.Network {
 			all = append(all, string(k.Reach))
 		}
-		for _, key := range slices.Concat(k.Needs, k.May) {
+		for _, key := range k.Needs {
 			all = append(all, "`"+key+"`")
 		}
 		return strings.Join(all, ", ")

@@ -15,7 +15,7 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 		Offered: p.offersBegun(), Acknowledged: p.accepted,
 		Duplicate: p.counts.Duplicate, Early: p.counts.Early, EarlyBeyond: p.counts.Early,
 	}
-	for _, m := range p.plan.Fleet {
+	for _, m := range p.plan.Members() {
 		if m.Kill {
 			e := eventOf(plan.Fault{Kind: plan.KillMember, At: m.To})
 			if e.From, e.To = m.To.Seconds(), m.To.Seconds(); !m.Takes { // no message is on its way to it

@@ -155,15 +155,15 @@ func (in *injector) deeds(f plan.Fault, times *int) map[string]deed {
 		"stall":           in.through(redis.Fault{Stall: true}),
 		"slow":            in.through(redis.Fault{Delay: f.Latency}),
 		"refuse":          refused,
-		// By commands to the server.
+		// By commands to a server of our own, whose settings are Redis' defaults. 4000 clients are within any limit of open files.
 		"flush-scripts": {do: in.send("SCRIPT FLUSH")},
 		"flush-all":     {do: in.send("FLUSHALL")},
 		"kill-clients":  {do: in.send(kill...)},
 		"pause-clients": {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
-		"oom":           in.configured("maxmemory", "1"),
+		"oom":           {do: in.send("CONFIG SET maxmemory 1"), undo: in.send("CONFIG SET maxmemory 0")},
 		"readonly":      {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
-		"idle-timeout":  in.configured("timeout", "1"),
-		"max-clients":   in.configured("maxclients", "1", kill...),
+		"idle-timeout":  {do: in.send("CONFIG SET timeout 1"), undo: in.send("CONFIG SET timeout 0")},
+		"max-clients":   {do: in.send("CONFIG SET maxclients 1", kill[0], kill[1]), undo: in.send("CONFIG SET maxclients 4000")},
 		// By signals to its process.
 		"halt":        {do: in.process((*redis.Node).Pause), undo: in.process((*redis.Node).Resume)},
 		"kill-server": {do: in.process((*redis.Node).Kill), undo: in.restart},
@@ -194,20 +194,6 @@ func (in *injector) send(commands ...string) action {
 	}
 }
 
-// configured changes a setting of the server, sends commands, and restores the setting.
-func (in *injector) configured(name, value string, commands ...string) deed {
-	before := []string{name, "0"}
-	return deed{
-		do: func(ctx context.Context) (err error) {
-			if before, err = in.admin.Do(ctx, "CONFIG", "GET", name).StringSlice(); err != nil {
-				return err
-			}
-			return in.send(append([]string{"CONFIG SET " + name + " " + value}, commands...)...)(ctx)
-		},
-		undo: func(ctx context.Context) error { return in.send("CONFIG SET " + name + " " + before[1])(ctx) },
-	}
-}
-
 // process does something with the server's process.
 func (in *injector) process(do func(*redis.Node) error) action {
 	return func(context.Context) error {
@@ -227,10 +213,10 @@ func (in *injector) restart(ctx context.Context) error {
 func (in *injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
 	enough := make(chan struct{})
 	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
-		if *times >= f.Count || !named(f.Commands, command) {
+		if *times >= int(f.Count) || !named(f.Commands, command) {
 			return redis.Pass
 		}
-		if *times++; *times == f.Count {
+		if *times++; *times == int(f.Count) {
 			close(enough)
 		}
 		return verdict

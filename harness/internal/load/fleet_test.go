@@ -154,7 +154,7 @@ func TestDriverThatLacksWhatThePlanNeeds(t *testing.T) {
 		require.ErrorAs(t, err, new(*driver.CapabilityError))
 	}
 	_, err := Run(t.Context(), Options{Driver: faulty(nil)})
-	require.ErrorContains(t, err, "producers: expected", "a plan that is wrong")
+	require.ErrorContains(t, err, "drain timeout: expected", "a plan that is wrong")
 }
 
 func TestUsageReadsInfo(t *testing.T) {

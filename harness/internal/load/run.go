@@ -174,7 +174,7 @@ func newEngine(o Options) *engine {
 	}
 	o.Clock, o.Silence = cmp.Or(o.Clock, clock.System()), cmp.Or(o.Silence, silenceLimit)
 	if o.Agents > 0 {
-		o.Plan.Fleet = plan.Instances(o.Agents)
+		o.Plan.Fleet = []plan.Member{{Count: plan.Count(o.Agents)}}
 	}
 	own := o.Plan.Queue == ""
 	if own {
@@ -311,7 +311,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 // give themselves, and the machine.
 func (e *engine) head() *run.Document {
 	p := e.Plan
-	p.Fleet = slices.Clone(p.Fleet)
+	if len(p.Fleet) > 0 {
+		p.Fleet = p.Members()
+	}
 	for i, m := range p.Fleet {
 		if m.Driver != "" {
 			p.Fleet[i].Driver = e.members[i].identity().String()

@@ -407,7 +407,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
 		},
 	}, c.account([]run.FaultEvent{stall, after}))
-	c.plan.Fleet = []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}, {To: 2 * time.Second, Kill: true}}
+	c.plan.Fleet = []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}, {Offers: true, To: 2 * time.Second, Kill: true}}
 	require.Equal(t, []run.FaultEvent{
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "nothing", ResumedNs: &resumed},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,10 +24,10 @@ type Fault struct {
 	// dq-bench, or "take" for all that take from a list.
 	Commands []string
 	// Count is how often it happens.
-	Count int
+	Count Count
 	// Latency is the delay of replies.
 	Latency time.Duration
-	// AOF says how the server keeps its commands: one of AOFs.
+	// AOF says when the server writes its file of commands through: for each, once a second, when the kernel likes, or "off" without one.
 	AOF string
 }
 
@@ -69,32 +70,30 @@ type FaultInfo struct {
 	Kind, Help string
 	Reach      Reach
 	Loss       Loss
-	// Needs are the keys that must be given, in addition to kind and at; May are optional keys.
-	Needs, May []string
+	// Needs are the further keys, of which only commands may be left out.
+	Needs []string
 }
 
-// AOFs are the ways of a server to keep its commands in a file: written through for each, once a second, when the kernel likes,
-// and not at all.
-var AOFs = []string{"always", "everysec", "no", "off"}
+var aofs = []string{"always", "everysec", "no", "off"}
 
-// FaultKinds is the table of faults. Package fault carries them out.
+// FaultKinds is the table of faults. Package load carries them out.
 var FaultKinds = []FaultInfo{
-	{"cut", "all connections are reset", Network, OnTheWay, nil, nil},
-	{LoseReplies, "resets the connections of the next `count` of `commands` before the reply", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
-	{LoseRequests, "resets the connections of the next `count` of `commands` before the server receives them", Network, NoLoss, []string{"count", "for"}, []string{"commands"}},
-	{"stall", "nothing arrives, either way", Network, NoLoss, []string{"for"}, nil},
-	{"slow", "each reply is `latency` later", Network, NoLoss, []string{"for", "latency"}, nil},
-	{"refuse", "all connections are reset, and new ones refused", Network, OnTheWay, []string{"for"}, nil},
-	{"flush-scripts", "SCRIPT FLUSH", Settings, NoLoss, nil, nil},
-	{"flush-all", "FLUSHALL", Settings, AllBefore, nil, nil},
-	{"kill-clients", "CLIENT KILL of all, subscribers too", Settings, OnTheWay, nil, nil},
-	{"pause-clients", "CLIENT PAUSE", Settings, NoLoss, []string{"for"}, nil},
-	{"oom", "writes fail with OOM: maxmemory is too low", Settings, NoLoss, []string{"for"}, nil},
-	{"readonly", "writes fail with READONLY: the server becomes a replica", Settings, NoLoss, []string{"for"}, nil},
-	{"max-clients", "all connections are closed, and new ones refused (maxclients)", Settings, OnTheWay, []string{"for"}, nil},
-	{"idle-timeout", "the server closes connections idle for a second", Settings, NoLoss, []string{"for"}, nil},
-	{"halt", "SIGSTOP of the server", ServerProcess, NoLoss, []string{"for"}, nil},
-	{"kill-server", "SIGKILL, and a start with the data in the AOF (`always`, `everysec`, `no` or `off`)", ServerProcess, OnTheWay, []string{"for", "aof"}, nil},
+	{"cut", "all connections are reset", Network, OnTheWay, nil},
+	{LoseReplies, "resets the connections of the next `count` of `commands` before the reply", Network, NoLoss, []string{"count", "for", "commands"}},
+	{LoseRequests, "resets the connections of the next `count` of `commands` before the server receives them", Network, NoLoss, []string{"count", "for", "commands"}},
+	{"stall", "nothing arrives, either way", Network, NoLoss, []string{"for"}},
+	{"slow", "each reply is `latency` later", Network, NoLoss, []string{"for", "latency"}},
+	{"refuse", "all connections are reset, and new ones refused", Network, OnTheWay, []string{"for"}},
+	{"flush-scripts", "SCRIPT FLUSH", Settings, NoLoss, nil},
+	{"flush-all", "FLUSHALL", Settings, AllBefore, nil},
+	{"kill-clients", "CLIENT KILL of all, subscribers too", Settings, OnTheWay, nil},
+	{"pause-clients", "CLIENT PAUSE", Settings, NoLoss, []string{"for"}},
+	{"oom", "writes fail with OOM: maxmemory is too low", Settings, NoLoss, []string{"for"}},
+	{"readonly", "writes fail with READONLY: the server becomes a replica", Settings, NoLoss, []string{"for"}},
+	{"max-clients", "all connections are closed, and new ones refused (maxclients)", Settings, OnTheWay, []string{"for"}},
+	{"idle-timeout", "the server closes connections idle for a second", Settings, NoLoss, []string{"for"}},
+	{"halt", "SIGSTOP of the server", ServerProcess, NoLoss, []string{"for"}},
+	{"kill-server", "SIGKILL, and a start with the data in the AOF (`always`, `everysec`, `no` or `off`)", ServerProcess, OnTheWay, []string{"for", "aof"}},
 }
 
 // Takes is the word for Pops.
@@ -131,39 +130,24 @@ func (p Plan) Breaks() bool {
 // String is "slow at 2s for 1s, latency 100ms".
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s at %s", f.Kind, f.At)
-	if f.For > 0 {
-		text += fmt.Sprintf(" for %s", f.For)
-	}
-	for _, p := range f.parameters()[1:] {
-		if p.given {
-			text += fmt.Sprintf(", %s %s", p.key, p.text)
+	for _, setting := range f.settings() {
+		between := ", "
+		if setting[0] == "for" {
+			between = " "
 		}
+		text += between + setting[0] + " " + setting[1]
 	}
 	return text
 }
 
-// Bounds of a fault.
-const (
-	maxFaultCount = 10_000
-	maxLatency    = time.Hour
-)
-
-// parameter is a key of a fault other than kind and at.
-type parameter struct {
-	key, text    string
-	given, wrong bool
-	expected     string
-}
-
-// parameters are all of them, for first.
-func (f Fault) parameters() []parameter {
-	return []parameter{
-		{"for", f.For.String(), f.For != 0, f.For < 0, "above 0"},
-		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false, ""},
-		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
-		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0 || f.Latency > maxLatency, "above 0, at most " + maxLatency.String()},
-		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
+// settings are the further keys that are given, with their texts.
+func (f Fault) settings() (given [][2]string) {
+	for field, v := range reflect.ValueOf(f).Fields() {
+		if key := strings.ToLower(field.Name); key != "kind" && key != "at" && !v.IsZero() {
+			given = append(given, [2]string{key, strings.Trim(fmt.Sprint(v), "[]")})
+		}
 	}
+	return given
 }
 
 // check refuses what can never be right in a phase that offers for so long.
@@ -175,21 +159,22 @@ func (f Fault) check(duration time.Duration) error {
 	if !slices.Contains(kinds, f.Kind) {
 		return fmt.Errorf("no kind %q%s; expected one of %s", f.Kind, text.DidYouMean(f.Kind, kinds), strings.Join(kinds, ", "))
 	}
-	info := f.Info()
-	for _, p := range f.parameters() {
-		needed := slices.Contains(info.Needs, p.key)
-		switch {
-		case p.wrong:
-			return fmt.Errorf("%s: expected %s to be %s, got %s", f.Kind, p.key, p.expected, p.text)
-		case needed && !p.given:
-			return fmt.Errorf("%s: expected %s beside it: %s", f.Kind, p.key, info.Help)
-		case p.given && !needed && !slices.Contains(info.May, p.key):
-			return fmt.Errorf("%s has no %s: %s", f.Kind, p.key, info.Help)
+	info, given := f.Info(), []string{"commands"}
+	for _, setting := range f.settings() {
+		if given = append(given, setting[0]); !slices.Contains(info.Needs, setting[0]) {
+			return fmt.Errorf("%s has no %s: %s", f.Kind, setting[0], info.Help)
+		}
+	}
+	for _, key := range info.Needs {
+		if !slices.Contains(given, key) {
+			return fmt.Errorf("%s: expected %s beside it: %s", f.Kind, key, info.Help)
 		}
 	}
 	switch {
-	case f.At < 0:
-		return fmt.Errorf("%s: expected at to be 0s or more, got %s", f.Kind, f.At)
+	case f.Latency > f.For:
+		return fmt.Errorf("%s: expected a latency of at most its for, got %s", f.Kind, f.Latency)
+	case f.AOF != "" && !slices.Contains(aofs, f.AOF):
+		return fmt.Errorf("%s: expected aof to be one of %s, got %s", f.Kind, strings.Join(aofs, ", "), f.AOF)
 	case f.For >= duration, f.At >= duration-f.For: // a sum may overflow
 		return fmt.Errorf("expected %s to end before the offers do, after %s: later deliveries show the recovery", f, duration)
 	}

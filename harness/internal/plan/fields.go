@@ -18,44 +18,42 @@ type Field struct {
 	Key string
 	// Compared marks a setting that two runs must share to be compared.
 	Compared bool
-	// FlagOnly marks a setting that a scenario file cannot give.
-	FlagOnly bool
-	// lowest and most bound a number; most is 0 for any other setting.
-	lowest, most int64
-	// of is the variable of its Value; nil for a setting with a structure, which only a scenario file can give.
+	// FlagOnly marks a setting that a scenario file cannot give, and nested one with a structure, which only a file can give.
+	FlagOnly, nested bool
+	// of is the variable of its Value.
 	of func(*Plan) any
 }
 
 // Fields are the settings of a plan. docs/reference.md explains them.
 var Fields = []Field{
-	{Key: "producers", Compared: true, lowest: 1, most: maxProducers, of: func(p *Plan) any { return &p.Producers }},
-	{Key: "consumers", Compared: true, lowest: 1, most: maxProducers, of: func(p *Plan) any { return &p.Consumers }},
+	{Key: "producers", Compared: true, of: func(p *Plan) any { return bounded{&p.Producers, 1, maxProducers} }},
+	{Key: "consumers", Compared: true, of: func(p *Plan) any { return bounded{&p.Consumers, 1, maxProducers} }},
 	{Key: "rate", Compared: true, of: func(p *Plan) any { return climb{p} }},
 	{Key: "duration", Compared: true, of: func(p *Plan) any { return &p.Duration }},
 	{Key: "ramp", Compared: true, FlagOnly: true},
 	{Key: "delay", Compared: true, of: func(p *Plan) any { return &p.Delay }},
-	{Key: "payload_size", Compared: true, lowest: MinPayload, most: maxPayload, of: func(p *Plan) any { return &p.PayloadSize }},
+	{Key: "payload_size", Compared: true, of: func(p *Plan) any { return bounded{&p.PayloadSize, MinPayload, maxPayload} }},
 	{Key: "seed", of: func(p *Plan) any { return &p.Seed }},
 	{Key: "warmup", Compared: true, of: func(p *Plan) any { return warmup{p} }},
 	{Key: "horizon", Compared: true, of: func(p *Plan) any { return &p.Horizon }},
 	{Key: "drain_timeout", of: func(p *Plan) any { return &p.DrainTimeout }},
 	{Key: "max_schedule_lag", of: func(p *Plan) any { return &p.MaxScheduleLag }},
 	{Key: "queue", FlagOnly: true, of: func(p *Plan) any { return &p.Queue }},
-	{Key: "queues", Compared: true, lowest: 1, most: maxQueues, of: func(p *Plan) any { return &p.Queues }},
+	{Key: "queues", Compared: true, of: func(p *Plan) any { return bounded{&p.Queues, 1, maxQueues} }},
 	{Key: "poll", Compared: true, of: func(p *Plan) any { return &p.Poll }},
 	{Key: "work", Compared: true, of: func(p *Plan) any { return &p.Work }},
-	{Key: "cancel", Compared: true},
-	{Key: "fleet"},
-	{Key: "faults"},
+	{Key: "cancel", Compared: true, nested: true, of: func(p *Plan) any { return &p.Cancel }},
+	{Key: "fleet", nested: true, of: func(p *Plan) any { return &p.Fleet }},
+	{Key: "faults", nested: true, of: func(p *Plan) any { return &p.Faults }},
 }
 
 // Flag is the name of the setting's flag.
 func (f Field) Flag() string { return strings.ReplaceAll(f.Key, "_", "-") }
 
 // IsText reports whether the setting is one text, which a flag can give.
-func (f Field) IsText() bool { return f.of != nil }
+func (f Field) IsText() bool { return f.of != nil && !f.nested }
 
-// Value gives access to the setting of a plan as text.
+// Value gives access to the setting of a plan, as text if it is one.
 func (f Field) Value(p *Plan) Value { return Value{f.Key, f.of(p)} }
 
 // Text is the setting as run.json keeps it.
@@ -74,7 +72,7 @@ func (f Field) Text(s Scenario) string {
 
 // Set lays a setting, given as text by its key, over the plan, as a flag does. Its error is wrong usage.
 func (p *Plan) Set(key, text string) error {
-	i := slices.IndexFunc(Fields, func(f Field) bool { return f.Key == key && f.of != nil })
+	i := slices.IndexFunc(Fields, func(f Field) bool { return f.Key == key && f.IsText() })
 	if i < 0 {
 		return fmt.Errorf("%s: no such setting of a plan", key)
 	}
@@ -101,7 +99,11 @@ func (Value) Type() string { return "string" }
 // Set reads text into the variable. Its error begins with the key and ends with what to do, and leaves the variable as it is.
 func (v Value) Set(text string) error {
 	if err := read(v.To, text); err != nil {
-		return refused(v.Key, err, text)
+		expected, remedy, more := strings.Cut(err.Error(), "; ")
+		if more {
+			remedy = "; " + remedy
+		}
+		return fmt.Errorf("%s: %s, got %q%s", v.Key, expected, text, remedy)
 	}
 	return nil
 }
@@ -117,11 +119,12 @@ func read(to any, text string) error {
 	case *bool:
 		return parsed(to, text, "true or false", strconv.ParseBool)
 	case *time.Duration:
-		return parsed(to, text, "a duration such as 10s", time.ParseDuration)
-	case *int:
-		return parsed(to, text, "a whole number", func(text string) (int, error) {
-			n, err := strconv.ParseInt(text, 0, strconv.IntSize)
-			return int(n), err
+		return parsed(to, text, "a duration such as 10s", func(text string) (time.Duration, error) {
+			d, err := time.ParseDuration(text)
+			if d < 0 {
+				err = strconv.ErrRange
+			}
+			return d, err
 		})
 	case *uint64:
 		return parsed(to, text, "a whole number from 0 to 2^64-1", func(text string) (uint64, error) { return strconv.ParseUint(text, 0, 64) })
@@ -137,6 +140,26 @@ func parsed[T any](to *T, text, expected string, parse func(string) (T, error)) 
 		return errors.New("expected " + expected)
 	}
 	*to = value
+	return nil
+}
+
+// bounded is a whole number within bounds.
+type bounded struct {
+	to           *int
+	lowest, most int
+}
+
+func (b bounded) String() string { return strconv.Itoa(*b.to) }
+
+func (b bounded) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 0, strconv.IntSize)
+	switch {
+	case err != nil:
+		return errors.New("expected a whole number")
+	case int(n) < b.lowest || int(n) > b.most:
+		return fmt.Errorf("expected %d to %d", b.lowest, b.most)
+	}
+	*b.to = int(n)
 	return nil
 }
 

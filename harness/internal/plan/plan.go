@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,15 +52,26 @@ func (c Cancel) Chosen(seed uint64, i int64) bool {
 	return float64(mix(^seed^mix(uint64(i)))>>11)/(1<<53) < c.Share
 }
 
-// Member is one process of a fleet. From and To are counted from the start of the measured phase; a To of 0 is the end of the run. A
+// Member is a process of a fleet. From and To are counted from the start of the measured phase; a To of 0 is the end of the run. A
 // member that ends is closed before one that begins at that instant is opened.
 type Member struct {
 	// Driver is a --driver value, empty for the one of the run.
-	Driver        string
+	Driver string
+	// Count is how many of the same there are; 0 means 1.
+	Count Count
+	// A member that neither Offers nor Takes does both.
 	Offers, Takes bool
 	From, To      time.Duration
 	// Kill ends the member at To by SIGKILL.
 	Kill bool
+}
+
+// Count is how many processes one member of a fleet means, or how often a fault happens.
+type Count int
+
+// UnmarshalText reads a number from 1 up.
+func (c *Count) UnmarshalText(text []byte) error {
+	return bounded{(*int)(c), 1, maxCount}.UnmarshalText(text)
 }
 
 const (
@@ -84,11 +94,6 @@ func DefaultPlan() Plan {
 		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
 		Warmup: MaxWarmup, WarmupEnds: true, DrainTimeout: 10 * time.Second, MaxScheduleLag: DefaultMaxScheduleLag, Queues: 1,
 	}
-}
-
-// Instances returns n members that all do everything throughout.
-func Instances(n int) []Member {
-	return slices.Repeat([]Member{{Offers: true, Takes: true}}, n)
 }
 
 // Schedule is the schedule of the measured phase.
@@ -133,12 +138,20 @@ func (p Plan) Length() time.Duration {
 	return length
 }
 
-// Members are the members of the fleet, or the one that does everything.
-func (p Plan) Members() []Member {
+// Members are the processes of the fleet, each by itself, or the one that does everything.
+func (p Plan) Members() (all []Member) {
 	if len(p.Fleet) == 0 {
-		return Instances(1)
+		p.Fleet = []Member{{}}
 	}
-	return p.Fleet
+	for _, m := range p.Fleet {
+		if !m.Offers && !m.Takes {
+			m.Offers, m.Takes = true, true
+		}
+		n := max(int(m.Count), 1)
+		m.Count = 1
+		all = append(all, slices.Repeat([]Member{m}, n)...)
+	}
+	return all
 }
 
 // QueueNames returns the names of all destination queues.
@@ -156,7 +169,7 @@ func (p Plan) QueueNames() []string {
 // String is "redisson:4.7.0 offers from 1s to 5s".
 func (m Member) String() string {
 	text := cmp.Or(m.Driver, "driver") + map[[2]bool]string{
-		{true, true}: " offers and takes", {true, false}: " offers", {false, true}: " takes", {false, false}: " transfers",
+		{true, true}: " offers and takes", {true, false}: " offers", {false, true}: " takes",
 	}[[2]bool{m.Offers, m.Takes}]
 	if m.From > 0 {
 		text += " from " + m.From.String()
@@ -175,38 +188,21 @@ const (
 	maxProducers = 1 << 16
 	maxQueues    = 1 << 14
 	maxPayload   = 16 << 20
+	maxCount     = 1000 // of one member, and maxMembers of all
+	maxMembers   = 10_000
 	// maxMessages takes 1.1 GB of the collector.
 	maxMessages = 100_000_000
 )
 
-// Validate refuses a plan that can never be right. Its error is wrong usage.
+// Validate refuses a plan whose settings do not agree; each by itself was checked when it was read. Its error is wrong usage.
 func (p Plan) Validate() error {
-	refuse := func(key, expected string, got any) error {
-		return fmt.Errorf("%s: expected %s, got %v", key, expected, got)
-	}
-	for _, f := range Fields {
-		if f.of == nil {
-			continue
-		}
-		key := strings.ReplaceAll(f.Key, "_", " ")
-		switch v := reflect.Indirect(reflect.ValueOf(f.of(&p))); {
-		case f.most > 0 && (v.Int() < f.lowest || v.Int() > f.most):
-			return refuse(key, fmt.Sprintf("%d to %d", f.lowest, f.most), v.Int())
-		case v.Type() == reflect.TypeFor[time.Duration]() && v.Int() < 0:
-			return refuse(key, "0s or more", v)
-		}
-	}
 	switch {
-	case p.Warmup < 0:
-		return refuse("warmup", "0s or more", p.Warmup)
-	case p.Cancel.After < 0:
-		return refuse("cancel", "0s or more", p.Cancel.After)
 	case p.DrainTimeout <= 0:
-		return refuse("drain timeout", "more than 0, such as 10s", p.DrainTimeout)
+		return fmt.Errorf("drain timeout: expected more than 0, such as 10s, got %s", p.DrainTimeout)
 	case p.Consumers < p.Queues:
-		return refuse("consumers", fmt.Sprintf("at least one for each of the %d queues", p.Queues), p.Consumers)
+		return fmt.Errorf("consumers: expected at least one for each of the %d queues, got %d", p.Queues, p.Consumers)
 	case !(p.Cancel.Share >= 0 && p.Cancel.Share <= 1):
-		return refuse("cancel", "a share from 0 to 1", p.Cancel.Share)
+		return fmt.Errorf("cancel: expected a share from 0 to 1, got %v", p.Cancel.Share)
 	}
 	if err := p.Schedule().check(); err != nil {
 		return err
@@ -215,9 +211,6 @@ func (p Plan) Validate() error {
 		if err := p.Phase(Warmup).Schedule().check(); err != nil {
 			return err
 		}
-	}
-	if err := p.Delay.check(); err != nil {
-		return refused("delay", err, p.Delay.String())
 	}
 	if err := p.checkFleet(); err != nil {
 		return fmt.Errorf("fleet: %w", err)
@@ -228,21 +221,19 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// refused is the error for a text: the expected form, the text, and the remedy, if the error has one behind a semicolon.
-func refused(key string, err error, text string) error {
-	expected, remedy, ok := strings.Cut(err.Error(), "; ")
-	if ok {
-		remedy = "; " + remedy
-	}
-	return fmt.Errorf("%s: %s, got %q%s", key, expected, text, remedy)
-}
-
 // checkFleet makes sure that a member offers and one takes at the start, which is when the warm-up runs, and after the last
 // change.
 func (p Plan) checkFleet() error {
+	n := 0
+	for _, m := range p.Fleet {
+		n += int(m.Count)
+	}
+	if n > maxMembers {
+		return fmt.Errorf("expected at most %d members, got %d", maxMembers, n)
+	}
 	for i, m := range p.Members() {
 		switch {
-		case m.From < 0 || m.To < 0 || (m.To > 0 && m.To <= m.From):
+		case m.To > 0 && m.To <= m.From:
 			return fmt.Errorf("expected member %d to begin before it ends, got %s to %s", i+1, m.From, m.To)
 		case m.Kill && m.To == 0:
 			return fmt.Errorf("expected a to for member %d, which is when it is killed", i+1)
@@ -314,8 +305,10 @@ func (p Plan) Scenario() Scenario {
 		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup.String(), DrainTimeout: text(p.DrainTimeout),
 		MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue,
 		Climb: p.RateTo > 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
-		Fleet: texts(p.Fleet), Faults: texts(p.Faults),
-		Messages: schedule.Messages(),
+		Faults: texts(p.Faults), Messages: schedule.Messages(),
+	}
+	if len(p.Fleet) > 0 {
+		s.Fleet = texts(p.Members())
 	}
 	if p.WarmupEnds {
 		s.Warmup = "until still, at most " + s.Warmup

@@ -37,7 +37,6 @@ type Variant struct {
 	Full bool `json:"full"`
 	Run  `json:"-"`
 
-	line  int      // its first line in the file
 	given []string // the keys that the file sets
 }
 

@@ -375,9 +375,10 @@ variants:
 	require.Empty(t, b.SLO)
 	require.Len(t, b.Expected, 1)
 	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, a.Plan.Cancel)
-	require.Len(t, a.Plan.Fleet, 2)
-	require.Len(t, b.Plan.Fleet, 4)
-	require.Equal(t, "driver offers and takes, memory takes from 1s", b.Plan.Fleet[2].String()+", "+b.Plan.Fleet[3].String())
+	require.Len(t, a.Plan.Members(), 2)
+	all := b.Plan.Members()
+	require.Len(t, all, 4)
+	require.Equal(t, "driver offers and takes, memory takes from 1s", all[2].String()+", "+all[3].String())
 	require.Empty(t, s.Variants[2].Plan.Fleet)
 }
 
@@ -386,16 +387,16 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nfleet:\n  - {drivr: dq}\n":                                "f.yaml:3: field drivr not found",
 		"about: x\ndelay: 2s..1s\n":                                          "swap the two",
 		"rate: 5/s\n":                                                        "f.yaml:1: expected about",
-		"about: x\nproducers: 0\n":                                           "f.yaml:1: producers: expected",
+		"about: x\nproducers: 0\n":                                           "f.yaml:2: producers: expected",
 		"about: x\nslo: [late<=1]\n":                                         `unknown metric "late"`,
 		"about: x\nexpect: [lost]\n":                                         `slo "lost": expected METRIC`,
 		"about: x\ndriver: nothing\n":                                        `--driver "nothing"`,
 		"about: x\nvariants:\n  - name: a\n\n  - name: a\n":                  "f.yaml:5: variant \"a\" is there already",
 		"about: x\nvariants:\n  - about: b\n":                                "f.yaml:3: variant: expected a name",
-		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":               "f.yaml:3: consumers: expected",
+		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":               "f.yaml:4: consumers: expected",
 		"about: x\n---\nabout: y\n":                                          "one YAML document",
-		"about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 11):     "f.yaml:13: expected at most 10000 items",
-		"about: x\nfleet: [{count: 0}]\n":                                    "expected a count",
+		"about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 11):     "expected at most 10000 members",
+		"about: x\nfleet: [{count: 0}]\n":                                    "count: expected 1 to 1000",
 		"about: x\nfaults:\n  - {kind: kut, at: 1s}\n":                       "no kind \"kut\" (did you mean \"cut\"?)",
 		"about: x\nfaults:\n  - {kind: lose-replies, for: 1s, count: 2.9}\n": `f.yaml:3: count: expected a whole number, got "2.9"`,
 		"about: x\nfaults:\n  - {kind: cut, at: soon}\n":                     "f.yaml:3: at: expected a duration such as 10s, got",
@@ -408,7 +409,7 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nqueue: q\n":                                               "f.yaml:2: field queue not found",
 		"about: x\nraet: 5/s\nproducers: many\ndelya: 1s\n":                  "f.yaml:2: field raet not found",
 		"about: x\nslo: lost<=0\n":                                           "f.yaml:2:",
-		"about: x\nvariants: {name: a}\n":                                    "f.yaml:2: expected a list",
+		"about: x\nvariants: {name: a}\n":                                    "f.yaml:2: variants: expected a list",
 		"~\n":                                                                "f.yaml:1: expected keys",
 		"":                                                                   "got an empty file",
 		"about: x\nabout: y\n":                                               "f.yaml:2: about is there already",

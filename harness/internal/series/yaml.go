@@ -2,10 +2,12 @@ package series
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +25,7 @@ import (
 func ParseScenario(file string, content []byte) (*Scenario, error) {
 	s, err := parse(file, content)
 	if err != nil {
-		placed := atLine(0, err)
+		placed := atLine(1, err)
 		placed.File = file
 		return nil, placed
 	}
@@ -36,41 +38,36 @@ func parse(file string, content []byte) (*Scenario, error) {
 		return nil, err
 	}
 	s := &Scenario{Name: nameOf(file)}
-	var variants []*yaml.Node
-	common := Variant{line: 1, Run: Run{Plan: plan.DefaultPlan()}}
+	var variants []yaml.Node
+	common := Variant{Run: Run{Plan: plan.DefaultPlan()}}
 	common.Plan.Name = s.Name
-	err = common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": func(node *yaml.Node) error {
-		variants = node.Content
-		return list(node, func(*yaml.Node) error { return nil })
-	}})
-	if err != nil {
+	if err := common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": &variants}); err != nil {
 		return nil, err
 	}
 	if s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source); s.About == "" {
-		return nil, &trace.FileError{Line: 1, Err: errors.New("expected about: a sentence on what the scenario shows")}
+		return nil, errors.New("expected about: a sentence on what the scenario shows")
 	}
 	if len(variants) == 0 {
 		s.Variants = []Variant{common}
+		return s, common.check()
 	}
 	for _, node := range variants {
 		v := common
-		v.line = node.Line
-		if err := v.read(node, keys{"name": &v.Name, "about": &v.About, "full": &v.Full}); err != nil {
-			return nil, err
-		}
+		err := v.read(&node, keys{"name": &v.Name, "about": &v.About, "full": &v.Full})
 		v.About, v.Plan.Name = strings.TrimSpace(v.About), s.Name+"/"+v.Name
 		switch {
+		case err != nil:
 		case !variantName.MatchString(v.Name):
-			return nil, atLine(v.line, fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name))
+			err = fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)
 		case slices.Contains(s.names(), v.Name):
-			return nil, atLine(v.line, fmt.Errorf("variant %q is there already", v.Name))
+			err = fmt.Errorf("variant %q is there already", v.Name)
+		default:
+			err = v.check()
+		}
+		if err != nil {
+			return nil, atLine(node.Line, err)
 		}
 		s.Variants = append(s.Variants, v)
-	}
-	for i := range s.Variants {
-		if err := s.Variants[i].check(); err != nil {
-			return nil, atLine(s.Variants[i].line, err)
-		}
 	}
 	return s, nil
 }
@@ -97,28 +94,10 @@ func document(content []byte) (*yaml.Node, error) {
 
 // read lays the settings of a mapping over the variant: the fields of the plan, the other keys, and more.
 func (v *Variant) read(node *yaml.Node, more keys) error {
-	known := keys{
-		"driver": &v.Driver, "slo": &v.SLO, "expect": &v.Expected,
-		"cancel": keys{"share": &v.Plan.Cancel.Share, "after": &v.Plan.Cancel.After},
-		"fleet": func(node *yaml.Node) error {
-			v.Plan.Fleet = nil
-			return list(node, v.readMember)
-		},
-		"faults": func(node *yaml.Node) error {
-			v.Plan.Faults = nil
-			return list(node, func(item *yaml.Node) error {
-				var f plan.Fault
-				_, err := keys{
-					"kind": &f.Kind, "at": &f.At, "for": &f.For, "commands": &f.Commands, "count": &f.Count, "latency": &f.Latency, "aof": &f.AOF,
-				}.read(item)
-				v.Plan.Faults = append(v.Plan.Faults, f)
-				return err
-			})
-		},
-	}
+	known := keys{"driver": &v.Driver, "slo": &v.SLO, "expect": &v.Expected}
 	maps.Copy(known, more)
 	for _, f := range plan.Fields {
-		if f.IsText() && !f.FlagOnly {
+		if !f.FlagOnly {
 			known[f.Key] = f.Value(&v.Plan).To
 		}
 	}
@@ -127,101 +106,73 @@ func (v *Variant) read(node *yaml.Node, more keys) error {
 	return err
 }
 
-// maxCount bounds the processes that one member of a fleet means, and maxMembers all of them.
-const maxCount, maxMembers = 1000, 10_000
-
-// readMember reads one process, or count of the same.
-func (v *Variant) readMember(node *yaml.Node) error {
-	m, count := plan.Member{}, 1
-	_, err := keys{"driver": &m.Driver, "count": &count, "offers": &m.Offers, "takes": &m.Takes, "from": &m.From, "to": &m.To, "kill": &m.Kill}.read(node)
-	switch {
-	case err != nil:
-		return err
-	case count < 1 || count > maxCount:
-		return atLine(node.Line, fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count))
-	case len(v.Plan.Fleet)+count > maxMembers:
-		return atLine(node.Line, fmt.Errorf("expected at most %d items", maxMembers))
-	case !m.Offers && !m.Takes:
-		m.Offers, m.Takes = true, true
-	}
-	v.Plan.Fleet = append(v.Plan.Fleet, slices.Repeat([]plan.Member{m}, count)...)
-	return nil
-}
-
-// keys has a variable for each key of a mapping that is one text or a list of texts, and keys or a function for any other.
+// keys has a pointer to the variable of each key of a mapping.
 type keys map[string]any
 
 // read reads a mapping strictly, in the order of its lines, and returns its keys.
 func (k keys) read(node *yaml.Node) (given []string, err error) {
-	mapping := aliased(node)
-	if mapping.Kind != yaml.MappingNode {
-		return nil, &trace.FileError{Line: node.Line, Err: errors.New("expected keys and their values")}
+	if node.Kind != yaml.MappingNode {
+		return nil, atLine(node.Line, errors.New("expected keys and their values"))
 	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		key, value := mapping.Content[i].Value, aliased(mapping.Content[i+1])
-		err := k.assign(key, value)
-		if slices.Contains(given, key) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i].Value
+		switch to, known := k[key]; {
+		case !known:
+			err = fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
+		case slices.Contains(given, key):
 			err = fmt.Errorf("%s is there already", key)
+		default:
+			err = assign(key, to, node.Content[i+1])
 		}
 		if err != nil {
-			return nil, atLine(mapping.Content[i].Line, err)
+			return nil, atLine(node.Content[i].Line, err)
 		}
 		given = append(given, key)
 	}
 	return given, nil
 }
 
-func (k keys) assign(key string, value *yaml.Node) error {
-	to, known := k[key]
-	switch {
-	case !known:
-		return fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
-	case value.ShortTag() == "!!null":
-		return fmt.Errorf("%s: expected a value", key)
-	}
-	switch to := to.(type) {
-	case func(*yaml.Node) error:
-		return to(value)
-	case keys:
-		_, err := to.read(value)
-		return err
-	case *[]string:
-		if value.Decode(to) != nil {
-			return fmt.Errorf("%s: expected a list of texts", key)
-		}
-		return nil
-	case *[]run.SLO:
-		var texts []string
-		err := keys{key: &texts}.assign(key, value)
-		if err == nil {
-			*to, err = objectives(texts)
-		}
-		return err
-	}
-	if value.Kind != yaml.ScalarNode {
-		return fmt.Errorf("%s: expected one value", key)
-	}
-	return plan.Value{Key: key, To: to}.Set(value.Value)
-}
-
-// list reads each item of a list.
-func list(node *yaml.Node, read func(item *yaml.Node) error) error {
-	if node.Kind != yaml.SequenceNode {
-		return errors.New("expected a list")
-	}
-	for _, item := range node.Content {
-		if err := read(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func aliased(node *yaml.Node) *yaml.Node {
+// assign reads a value into a variable: a mapping into a struct, by the names of its fields, a list in place of a slice, and one value
+// as a flag takes it.
+func assign(key string, to any, node *yaml.Node) (err error) {
 	if node.Kind == yaml.AliasNode {
-		return node.Alias
+		node = node.Alias
 	}
-	return node
+	v := reflect.Indirect(reflect.ValueOf(to))
+	_, isText := to.(encoding.TextUnmarshaler)
+	switch slos, objective := to.(*[]run.SLO); {
+	case v.Type() == reflect.TypeFor[yaml.Node]():
+		v.Set(reflect.ValueOf(*node))
+	case node.ShortTag() == "!!null":
+		return fmt.Errorf("%s: expected a value", key)
+	case objective:
+		var texts []string
+		if err = assign(key, &texts, node); err == nil {
+			*slos, err = objectives(texts)
+		}
+	case v.Kind() == reflect.Slice && node.Kind != yaml.SequenceNode:
+		return fmt.Errorf("%s: expected a list", key)
+	case v.Kind() == reflect.Slice:
+		v.SetZero()
+		for _, item := range node.Content {
+			made := reflect.New(v.Type().Elem())
+			if err = assign(key, made.Interface(), item); err != nil {
+				return atLine(item.Line, err)
+			}
+			v.Set(reflect.Append(v, made.Elem()))
+		}
+	case v.Kind() == reflect.Struct && !isText:
+		fields := keys{}
+		for field, value := range v.Fields() {
+			fields[strings.ToLower(field.Name)] = value.Addr().Interface()
+		}
+		_, err = fields.read(node)
+	case node.Kind != yaml.ScalarNode:
+		return fmt.Errorf("%s: expected one value", key)
+	default:
+		err = plan.Value{Key: key, To: to}.Set(node.Value)
+	}
+	return err
 }
 
 // atLine places an error at a line, unless it has a place.
