@@ -31,14 +31,14 @@ import (
 // runCall is a call of run: its flags, the cases that they ask for, and finished runs.
 type runCall struct {
 	*call
-	tokenFile                   string
-	mode                        string // of progress
-	set, redis, drivers, labels []string
-	repeat                      int
-	scenarios                   bool
-	plan                        plan.Plan
-	choice                      series.Choice
-	options                     series.Options
+	tokenFile   string
+	mode        string // of progress
+	set, labels []string
+	repeat      int
+	scenarios   bool
+	plan        plan.Plan
+	choice      series.Choice
+	options     series.Options
 
 	cases       []series.Case
 	standings   report.Cases
@@ -57,12 +57,12 @@ func newRun() *call {
 		}
 	}
 	r.list(&r.set, "set")
-	r.list(&r.redis, "redis", "auto")
+	r.list(&r.choice.Servers, "redis", "auto")
 	r.more("redis", startedServers+", embedded")
-	r.list(&r.drivers, "driver", "dq")
+	r.list(&r.choice.Drivers, "driver", "dq")
 	r.more("driver", " memory redis-list redis-zset")
 	r.num(&r.repeat, "repeat", 1)
-	r.yes(&r.options.Beside, "beside")
+	r.yes(&r.choice.Beside, "beside")
 	r.list(&r.choice.Files, "file")
 	r.yes(&r.scenarios, "list")
 	r.list(&r.choice.Variants, "variant")
@@ -143,12 +143,9 @@ func (r *runCall) choose(ctx context.Context, stderr io.Writer) error {
 	if len(r.choice.Files) == 0 && !r.given("variant") {
 		r.choice.Variants = nil // a default for scenarios
 	}
-	runs, err := r.choice.Runs(ctx)
-	if err != nil {
-		return err
-	}
-	var left []string
-	r.cases, left, err = series.Cases(runs, r.drivers, r.given("driver"), r.redis)
+	r.choice.Override, r.options.Beside = r.given("driver"), r.choice.Beside
+	cases, left, err := r.choice.Cases(ctx)
+	r.cases = cases
 	for _, name := range left {
 		fmt.Fprintf(stderr, "%s is left out: it names the driver of each member of its fleet, and --driver is given\n", name)
 	}
@@ -189,9 +186,6 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 	}
 	all.Notice, all.Serve, all.Live = once(stderr), []string{self, "serve-driver"}, &load.Live{}
 	all.About = load.About{Tool: tool(), Labels: labels}
-	if err := series.CheckBeside(r.cases); err != nil && r.options.Beside {
-		return err
-	}
 	if err := r.checkListen(); err != nil {
 		return err
 	}
@@ -206,7 +200,7 @@ func (r *runCall) prepare(ctx context.Context, stderr io.Writer) error {
 		all.Door = load.NewDoor(token)
 		r.warnPlain()
 	}
-	return series.CheckFaults(r.cases)
+	return nil
 }
 
 // checkAgents refuses what agents cannot run.

@@ -18,21 +18,17 @@ import (
 // mendTimeout bounds what undoes a fault.
 const mendTimeout = 20 * time.Second
 
-// CheckFaults refuses a --redis value on which one of the faults can never be done. Its error is wrong usage.
-func CheckFaults(spec string, faults []plan.Fault) error {
-	wanted, err := redis.Parse(spec)
-	if err != nil {
-		return err
-	}
+// CheckFaults refuses a server on which one of the faults can never be done. Its error is wrong usage.
+func CheckFaults(wanted redis.Spec, faults []plan.Fault) error {
 	for _, f := range faults {
 		reach := f.Info().Reach
 		switch {
 		case wanted.Kind == redis.External:
-			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, redis.Redact(spec))
+			return fmt.Errorf("faults: %s would do harm to others: expected a server of our own, such as process", f.Kind)
 		case wanted.Kind == redis.Embedded && reach != plan.Network:
-			return fmt.Errorf("faults: %s: the embedded server cannot do that, use --redis process", f.Kind)
+			return fmt.Errorf("faults: %s: the embedded server cannot do that: expected process", f.Kind)
 		case wanted.Kind == redis.Container && reach == plan.ServerProcess:
-			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, spec)
+			return fmt.Errorf("faults: %s: expected a process that can be sent signals", f.Kind)
 		}
 	}
 	return nil

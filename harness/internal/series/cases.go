@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -33,30 +34,43 @@ type Case struct {
 	Sides  []Side
 }
 
-// Cases makes a case of each run: with the drivers, or unless they override it with the driver of its scenario, each on every server. A
-// run whose fleet says itself which drivers run would be the same for each driver that overrides: it is left out, and named in left.
-// Its error is wrong usage, also if no run remains.
-func Cases(runs []Run, drivers []string, override bool, servers []string) (cases []Case, left []string, err error) {
+// Cases makes a case of each run that is chosen, on every server: with the drivers, or with the one of its scenario unless they override
+// it. A run whose fleet says itself which drivers run would be the same for each driver that overrides: it is left out, and named in
+// left. Its error is wrong usage, also if no run remains, unless a scenario file cannot be read.
+func (c Choice) Cases(ctx context.Context) (cases []Case, left []string, err error) {
+	runs, err := c.variants(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	scenarios, seen := map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
+		if err := c.settle(&r); err != nil {
+			return nil, nil, err
+		}
 		name, _, _ := strings.Cut(r.Plan.Name, "/")
 		switch {
-		case override && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
+		case c.Override && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
 			left = append(left, r.Plan.Name)
 			continue
 		case seen[r.Plan.Name]:
 			return nil, nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
 		}
 		scenarios[name], seen[r.Plan.Name] = true, true
-		specs := drivers
-		if r.Driver != "" && !override {
-			specs = []string{r.Driver}
+		made, drivers := Case{Run: r.Run, Folder: filepath.FromSlash(r.Plan.Name)}, c.Drivers
+		if r.Driver != "" && !c.Override {
+			drivers = []string{r.Driver}
 		}
-		c := Case{Run: r, Folder: filepath.FromSlash(r.Plan.Name)}
-		if c.Sides, err = cross(specs, servers); err != nil {
-			return nil, nil, err
+		for _, name := range drivers {
+			for _, server := range c.Servers {
+				if err := made.add(Side{Spec: name, Redis: server}, c.Beside); err != nil {
+					return nil, nil, err
+				}
+			}
 		}
-		cases = append(cases, c)
+		if c.Beside && len(made.Sides) < 2 {
+			return nil, nil, errors.New("beside: expected two sides or more to run at the same time; give --driver, or --redis, as often")
+		}
+		cases = append(cases, made)
 	}
 	switch {
 	case len(cases) == 0 && len(left) > 0:
@@ -71,63 +85,33 @@ func Cases(runs []Run, drivers []string, override bool, servers []string) (cases
 	return cases, left, nil
 }
 
-// cross makes a side of each driver on each server.
-func cross(drivers, servers []string) (sides []Side, err error) {
-	for _, name := range drivers {
-		parsed, err := spec.Parse(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, server := range servers {
-			at, err := redis.Parse(server)
-			redisson := strings.HasPrefix(name, "redisson:")
-			switch {
-			case err != nil:
-				return nil, err
-			case redisson && at.Address.Files != (redis.Files{}):
-				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts the system's authorities and has no certificate: expected --redis without files for TLS", name)
-			case redisson && at.Address.Unix:
-				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP: expected --redis with a host and a port, got %s", name, redis.Redact(server))
-			}
-			sides = append(sides, Side{name, parsed, server})
+// add adds a side, unless it cannot run, or cannot run at the same time as another.
+func (c *Case) add(side Side, beside bool) (err error) {
+	if side.Driver, err = spec.Parse(side.Spec); err != nil {
+		return err
+	}
+	at, err := redis.Parse(side.Redis)
+	redisson := strings.HasPrefix(side.Spec, "redisson:")
+	shared := func(other Side) bool { return other.Redis == side.Redis }
+	switch {
+	case err != nil:
+		return err
+	case redisson && at.Address.Files != (redis.Files{}):
+		return fmt.Errorf("--driver %s: the program of Redisson trusts the system's authorities and has no certificate: expected --redis without files for TLS", side.Spec)
+	case redisson && at.Address.Unix:
+		return fmt.Errorf("--driver %s: Redisson connects by TCP: expected --redis with a host and a port, got %s", side.Spec, redis.Redact(side.Redis))
+	case beside && at.Kind == redis.External && slices.ContainsFunc(c.Sides, shared):
+		return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
+			"give auto, process, container or embedded, which starts one for each", redis.Redact(side.Redis))
+	case len(c.Plan.Faults) == 0:
+	case !(load.Options{Plan: c.Plan, Driver: side.Driver}).Stored():
+		return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
+	default:
+		if err := load.CheckFaults(at, c.Plan.Faults); err != nil {
+			return fmt.Errorf("%w, got --redis %s", err, redis.Redact(side.Redis))
 		}
 	}
-	return sides, nil
-}
-
-// CheckBeside refuses cases whose sides cannot run at the same time. Its error is wrong usage.
-func CheckBeside(cases []Case) error {
-	for _, c := range cases {
-		if len(c.Sides) < 2 {
-			return errors.New("beside: expected two sides or more to run at the same time; give --driver, or --redis, as often")
-		}
-		external := map[string]bool{}
-		for _, side := range c.Sides {
-			if external[side.Redis] {
-				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
-					"give auto, process, container or embedded, which starts one for each", redis.Redact(side.Redis))
-			}
-			external[side.Redis] = redis.IsExternal(side.Redis)
-		}
-	}
-	return nil
-}
-
-// CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
-func CheckFaults(cases []Case) error {
-	for _, c := range cases {
-		if len(c.Plan.Faults) == 0 {
-			continue
-		}
-		for _, side := range c.Sides {
-			if !(load.Options{Plan: c.Plan, Driver: side.Driver}).Stored() {
-				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
-			}
-			if err := load.CheckFaults(side.Redis, c.Plan.Faults); err != nil {
-				return err
-			}
-		}
-	}
+	c.Sides = append(c.Sides, side)
 	return nil
 }
 

@@ -60,35 +60,26 @@ type Choice struct {
 	Settings, Defaults map[string]string
 	// SLO are objectives in addition to the scenarios' own.
 	SLO []string
+	// Drivers and Servers are --driver and --redis values. With Override the drivers take the place of a scenario's own. Beside has all
+	// sides of a case run at the same time.
+	Drivers, Servers []string
+	Override, Beside bool
 }
 
-// Runs makes a run of each variant that is chosen, or of the settings. Its error is wrong usage, unless a scenario file
-// cannot be read.
-func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
+// settle lays the settings over a variant, and adds the objectives.
+func (c Choice) settle(v *Variant) error {
+	settings := maps.Clone(c.Defaults)
+	maps.DeleteFunc(settings, func(key, _ string) bool { return slices.Contains(v.given, key) })
+	for _, of := range []map[string]string{settings, c.Settings} {
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			if err := v.Plan.Set(key, of[key]); err != nil {
+				return err
+			}
+		}
+	}
 	more, err := objectives(c.SLO)
-	if err != nil {
-		return nil, err
-	}
-	variants, err := c.variants(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range variants {
-		settings := map[string]string{}
-		maps.Copy(settings, c.Defaults)
-		maps.DeleteFunc(settings, func(key, _ string) bool { return slices.Contains(v.given, key) })
-		maps.Copy(settings, c.Settings)
-		var errs []error
-		for _, key := range slices.Sorted(maps.Keys(settings)) {
-			errs = append(errs, v.Plan.Set(key, settings[key]))
-		}
-		if err := cmp.Or(errors.Join(errs...), v.Plan.Validate()); err != nil {
-			return nil, err
-		}
-		v.SLO = slices.Concat(v.SLO, more)
-		runs = append(runs, v.Run)
-	}
-	return runs, nil
+	v.SLO = slices.Concat(v.SLO, more)
+	return cmp.Or(err, v.Plan.Validate())
 }
 
 // variants are the variants of all scenarios that are chosen, or one for the settings. A name is meant for the scenarios that have it;

@@ -271,40 +271,39 @@ func TestARunWithAFault(t *testing.T) {
 // Each driver runs on each server, with a name of a folder for each case. With a driver that is given, a fleet that names all of its
 // own would be the same run under another name.
 func TestCases(t *testing.T) {
-	for _, tc := range []struct {
-		names, drivers, servers []string
-		want                    string // folder: sides, for each case, and what is left
-		wrong                   string
-	}{
-		{[]string{""}, []string{"memory", "dq"}, []string{"embedded", "auto"}, ": memory@embedded memory@auto dq@embedded dq@auto; ", ""},
-		{[]string{""}, []string{"memory"}, []string{"embedded"}, ": memory@embedded; ", ""},
-		{[]string{"a/x"}, nil, []string{"auto"}, ": dq@auto; ", ""},
-		{[]string{"a/x", "a/memory"}, nil, []string{"auto"}, "x: dq@auto; memory: memory@auto; ", ""},
-		{[]string{"a/x", "b", "b/x"}, []string{"redis-list"}, []string{"auto"}, "a/x: redis-list@auto; b: redis-list@auto; b/x: redis-list@auto; ", ""},
-		{[]string{"a/mixed", "a/plain"}, []string{"dq"}, []string{"auto"}, ": dq@auto; [a/mixed]", ""},
-		{[]string{"a/mixed", "a/plain"}, nil, []string{"auto"}, "mixed: dq@auto; plain: dq@auto; ", ""},
-		{[]string{"a/mixed"}, []string{"memory", "dq"}, []string{"auto"}, "", "a/mixed names the driver of each member of its fleet"},
-		{[]string{"a/x", "b", "a/x"}, nil, []string{"auto"}, "", "a/x is there twice"},
-		{[]string{""}, []string{"nothing"}, []string{"auto"}, "", `--driver "nothing"`},
-		{[]string{""}, nil, []string{"nonsense"}, "", "nonsense"},
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a": "variants: [{name: x}, {name: memory, driver: memory}]", "b": "rate: 9/s", "c": "variants: [{name: x}]",
+		"fleets": "variants: [{name: mixed, fleet: [{driver: memory}, {driver: dq}]}, {name: plain, fleet: [{driver: memory}, {}]}]",
+		"own":    "fleet: [{driver: memory}]", "breaks": "faults: [{kind: flush-all, at: 1s}]",
 	} {
-		runs := make([]series.Run, len(tc.names))
-		for i, name := range tc.names {
-			runs[i] = shortCase()
-			switch runs[i].Plan.Name = name; name {
-			case "a/memory":
-				runs[i].Driver = "memory"
-			case "a/mixed":
-				runs[i].Plan.Fleet = []plan.Member{{Driver: "memory"}, {Driver: "dq"}}
-			case "a/plain":
-				runs[i].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
-			}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".yaml"), []byte("about: x\n"+text+"\n"), 0o600))
+	}
+	for _, tc := range []struct {
+		files, drivers, servers string
+		override, beside        bool
+		want, wrong             string // folder: sides, for each case, and what is left
+	}{
+		{"", "memory dq", "embedded auto", true, false, ": memory@embedded memory@auto dq@embedded dq@auto; ", ""},
+		{"", "memory", "embedded", true, false, ": memory@embedded; ", ""},
+		{"", "memory dq", "embedded", true, true, ": memory@embedded dq@embedded; ", ""},
+		{"a", "dq", "auto", false, false, "x: dq@auto; memory: memory@auto; ", ""},
+		{"a b c", "redis-list", "auto", true, false, "a/x: redis-list@auto; a/memory: redis-list@auto; b: redis-list@auto; c/x: redis-list@auto; ", ""},
+		{"fleets", "dq", "auto", true, false, ": dq@auto; [fleets/mixed]", ""},
+		{"fleets", "dq", "auto", false, false, "mixed: dq@auto; plain: dq@auto; ", ""},
+		{"own", "memory dq", "auto", true, false, "", "own names the driver of each member of its fleet"},
+		{"b a b", "dq", "auto", false, false, "", "b is there twice"},
+		{"", "nothing", "auto", true, false, "", `--driver "nothing"`},
+		{"", "dq", "nonsense", false, false, "", "nonsense"},
+		{"", "dq", "auto", false, true, "", "expected two sides or more"},
+		{"", "dq memory", "redis://h", true, true, "", "which they would share"},
+		{"breaks", "memory", "auto", true, false, "", "memory has no server"},
+	} {
+		c := series.Choice{Drivers: strings.Fields(tc.drivers), Servers: strings.Fields(tc.servers), Override: tc.override, Beside: tc.beside}
+		for _, name := range strings.Fields(tc.files) {
+			c.Files = append(c.Files, filepath.Join(folder, name+".yaml"))
 		}
-		override := tc.drivers != nil
-		if !override {
-			tc.drivers = []string{"dq"}
-		}
-		cases, left, err := series.Cases(runs, tc.drivers, override, tc.servers)
+		cases, left, err := c.Cases(t.Context())
 		if tc.wrong != "" {
 			require.ErrorContains(t, err, tc.wrong)
 			continue
@@ -503,7 +502,8 @@ func TestChoices(t *testing.T) {
 		{choice: series.Choice{Settings: settings("colour", "red")}, wrong: "no such setting"},
 		{choice: series.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
 	} {
-		runs, err := tc.choice.Runs(t.Context())
+		tc.choice.Drivers, tc.choice.Servers = []string{"dq"}, []string{"auto"}
+		runs, _, err := tc.choice.Cases(t.Context())
 		if tc.wrong != "" {
 			require.ErrorContains(t, err, tc.wrong)
 			continue
@@ -517,9 +517,9 @@ func TestChoices(t *testing.T) {
 		require.Equal(t, tc.want, got)
 	}
 
-	runs, err := series.Choice{
-		Files: []string{file}, Settings: map[string]string{"delay": "1s..2s", "queue": "orders", "warmup": "0s"}, SLO: []string{"duplicate<=0"},
-	}.Runs(t.Context())
+	runs, _, err := series.Choice{
+		Drivers: []string{"dq"}, Servers: []string{"auto"}, Files: []string{file}, Settings: map[string]string{"delay": "1s..2s", "queue": "orders", "warmup": "0s"}, SLO: []string{"duplicate<=0"},
+	}.Cases(t.Context())
 	require.NoError(t, err)
 	quick := runs[0].Plan
 	require.Equal(t, []any{plan.Between(time.Second, 2*time.Second), "orders", false}, []any{quick.Delay, quick.Queue, quick.WarmupEnds})
