@@ -34,15 +34,16 @@ type phase struct {
 	schedule plan.Schedule
 	n        int64
 	start    time.Time
-	startNs  int64         // the same, in Unix ns
-	horizon  int64         // Unix ns after which messages are not waited for
-	each     func(*second) // of each second, once it is over
+	startNs  int64 // the same, in Unix ns
+	horizon  int64 // Unix ns after which messages are not waited for
 	over     chan struct{}
 	work     sync.WaitGroup
 
 	next       int64 // the first message that was not handed out
 	stopped    bool
-	lastChange time.Time // when a member has begun last
+	recent     []run.Histograms // of each second of a warm-up with deliveries
+	warm       bool             // nothing fell any more
+	lastChange time.Time        // when a member has begun last
 
 	state   []byte
 	due     []int64
@@ -87,6 +88,9 @@ func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 		engine: e, which: which, plan: e.Plan.Phase(which), start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64, over: make(chan struct{}),
 		open: make([]int64, len(e.members)), seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: order{queues: make([]int64, max(e.Plan.Queues, 1)), producers: make([]int64, e.Plan.Producers)},
+	}
+	if which == plan.Warmup && e.Plan.WarmupEnds && float64(e.Plan.Rate)*stillSeconds < stillMessages {
+		p.plan.Duration = min(p.plan.Duration, thinWarmup)
 	}
 	p.schedule = p.plan.Schedule()
 	p.n = p.schedule.Messages()

@@ -1,13 +1,13 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -180,47 +180,35 @@ type Address struct {
 
 // ParseListen reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback.
 func ParseListen(s string) (a Address, err error) {
-	err = a.read(s, map[string]*string{"tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key})
-	if err == nil && a.TLS && (a.Files.Cert == "" || a.Files.Key == "") {
-		err = fmt.Errorf("expected a certificate and its key, HOST:PORT?tls_cert=FILE&tls_key=FILE, got %q", s)
-	}
+	err = a.read(s, "HOST:PORT?tls_cert=FILE&tls_key=FILE", map[string]*string{"tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key})
 	return a, err
 }
 
 // ParseServer reads the address of a server: HOST:PORT, http://HOST:PORT, or with TLS https://HOST:PORT, whose certificate an authority
 // of the system has signed, and HOST:PORT?tls_ca=FILE.
 func ParseServer(s string) (a Address, err error) {
-	scheme, rest, named := strings.Cut(s, "://")
-	if !named {
-		rest = s
-	}
-	err = a.read(rest, map[string]*string{"tls_ca": &a.Files.CA})
-	switch {
-	case err != nil:
-	case named && scheme != "http" && scheme != "https", scheme == "http" && a.TLS:
-		err = fmt.Errorf("expected HOST:PORT?tls_ca=FILE or https://HOST:PORT, got %q", s)
-	}
-	a.TLS = a.TLS || named && scheme == "https"
+	rest, secure := strings.CutPrefix(s, "https://")
+	err = a.read(strings.TrimPrefix(rest, "http://"), "HOST:PORT?tls_ca=FILE or https://HOST:PORT", map[string]*string{"tls_ca": &a.Files.CA})
+	a.TLS = a.TLS || secure
 	return a, err
 }
 
-func (a *Address) read(s string, files map[string]*string) error {
+func (a *Address) read(s, secure string, files map[string]*string) error {
 	at, parameters, _ := strings.Cut(s, "?")
 	host, port, _ := net.SplitHostPort(strings.TrimSuffix(at, "/")) // both are empty if it fails
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, got %q", s)
-	}
-	if a.Host, a.Port = host, port; host == "" {
-		a.Host = "127.0.0.1"
-	}
-	query, err := url.ParseQuery(parameters)
-	for name := range query {
-		if files[name] == nil || query.Get(name) == "" {
-			return fmt.Errorf("expected %s=FILE behind the ?, got %q", strings.Join(slices.Sorted(maps.Keys(files)), "=FILE&"), s)
+	_, err := strconv.ParseUint(port, 10, 16)
+	query, malformed := url.ParseQuery(parameters)
+	a.Host, a.Port, a.TLS = cmp.Or(host, "127.0.0.1"), port, len(query) > 0
+	for name, file := range files {
+		*file = query.Get(name)
+		if query.Del(name); a.TLS && *file == "" {
+			malformed = errors.New(name + " is missing")
 		}
-		*files[name], a.TLS = query.Get(name), true
 	}
-	return err
+	if err != nil || malformed != nil || len(query) > 0 {
+		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, or with TLS %s, got %q", secure, s)
+	}
+	return nil
 }
 
 // String returns HOST:PORT.

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,45 +98,46 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 // openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. At one
 // instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
-	type change struct {
-		at     time.Duration
-		begins bool
-		*member
-	}
-	var changes []change
+	var instants []time.Duration
 	for _, m := range e.members {
-		changes = append(changes, change{m.To, false, m})
+		instants = append(instants, m.From, m.To)
 	}
-	for _, m := range e.members {
-		changes = append(changes, change{m.From, true, m})
-	}
-	changes = slices.DeleteFunc(changes, func(c change) bool { return c.at == 0 })
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	slices.Sort(instants)
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
-	for _, c := range changes {
-		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(c.at)) != nil {
+	note := func(m *member, err error) {
+		if err != nil && ctx.Err() == nil {
+			e.note("%s: %v", m.Member, err)
+		}
+	}
+	for _, at := range slices.Compact(instants) {
+		if at == 0 {
+			continue // it is there, or stays to the end
+		}
+		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(at)) != nil {
 			break
 		}
-		var err error
-		switch {
-		case c.begins:
-			if err = c.open(ctx); !c.there() {
-				c.leave(nil)
+		for _, m := range e.members {
+			if m.To != at || !m.there() { // one that could not be opened has been noted
+				continue
 			}
-		case c.there(): // one that could not be opened has been noted
-			if c.Kill { // in the middle of its work; its reports count, for the kernel keeps them
-				c.leave(nil)
-				c.link.Kill()
+			if m.Kill { // in the middle of its work; its reports count, for the kernel keeps them
+				m.leave(nil)
+				m.link.Kill()
 			} else {
-				p.awaitAnswers(func() int64 { return p.open[c.number] })
-				c.end(ctx)
-				c.close(ctx)
+				p.awaitAnswers(func() int64 { return p.open[m.number] })
+				m.end(ctx)
+				m.close(ctx)
 			}
-			err = e.shareConsumers(ctx)
+			note(m, e.shareConsumers(ctx))
 		}
-		if err != nil && ctx.Err() == nil {
-			e.note("%s: %v", c.Member, err)
+		for _, m := range e.members {
+			if m.From == at {
+				note(m, m.open(ctx))
+				if !m.there() {
+					m.leave(nil)
+				}
+			}
 		}
 	}
 	for _, m := range e.members {

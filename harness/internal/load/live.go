@@ -175,7 +175,9 @@ func (p *phase) close(now int64, last bool) (all []*second) {
 		p.intervals = append(p.intervals, s.Interval)
 		p.histograms.Add(s.h)
 		p.log.Add(instant(p.startNs+k*int64(time.Second)), instant(p.startNs+int64(s.Second*1e9)), late)
-		p.closed = k + 1
+		if p.closed = k + 1; p.which == plan.Warmup && late.Count() > 0 && s.h.OfferRTT.Count() > 0 {
+			p.recent = append(p.recent, s.h)
+		}
 		all = append(all, s)
 	}
 	return all

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -44,10 +43,7 @@ func (e *engine) look(ctx context.Context) look {
 			continue
 		}
 		var now program.Usage
-		result, err := m.call(ctx, e.Silence, "load.usage", nil)
-		if errors.Is(err, errSilent) {
-			m.leave(err)
-		} else if err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
+		if result, err := m.call(ctx, e.Silence, "load.usage", nil); err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
 			l.programs[m.link] = now
 		}
 	}

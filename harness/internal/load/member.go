@@ -61,8 +61,8 @@ func (m *member) there() bool {
 	return m.state == there
 }
 
-// leave says that the member is over, for a fault unless err is nil: the fate of its open offers is unknown then. It reports whether
-// it was there.
+// leave says that the member is over. With an error it is broken: its program is killed, and the fate of its open offers is unknown. It
+// reports whether it was there.
 func (m *member) leave(err error) bool {
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
@@ -73,6 +73,8 @@ func (m *member) leave(err error) bool {
 	if m.state = over; err != nil {
 		m.broken = true
 		m.engine.fault(m, m.heard, err.Error())
+		m.link.End(err)
+		go m.link.Kill()
 	}
 	return was == there
 }
@@ -94,7 +96,7 @@ func (m *member) able() error {
 	return nil
 }
 
-// call calls an op on the member's agent, which must be answered within the limit.
+// call calls an op on the member's agent. A member that does not answer within the limit, or has ended, is broken.
 func (m *member) call(ctx context.Context, limit time.Duration, op string, arguments map[string]any) (json.RawMessage, error) {
 	if arguments == nil {
 		arguments = map[string]any{}
@@ -104,8 +106,11 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	defer cancel()
 	result, err := m.link.Call(asking, op, arguments)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%s: %w", op, errSilent)
+		err = fmt.Errorf("%s: stopped answering", op)
+	} else if !closed(m.link.Ended()) {
+		return result, err
 	}
+	m.leave(err)
 	return result, err
 }
 
@@ -207,14 +212,9 @@ func (m *member) onEvent(line json.RawMessage) {
 	}
 	e.mu.Unlock()
 	if err != nil {
-		err = fmt.Errorf("reported what cannot be: %w", err)
-		m.leave(err)
-		m.link.End(err)
-		go m.link.Kill()
+		m.leave(fmt.Errorf("reported what cannot be: %w", err))
 	}
 }
-
-var errSilent = errors.New("stopped answering")
 
 const (
 	// mostItems bounds a line of items, in bytes, and mostError the text of an agent's error.
@@ -242,8 +242,7 @@ func (m *member) handOver() bool {
 		case state == over:
 			return true
 		case silent:
-			m.leave(errSilent)
-			m.link.Kill()
+			m.leave(errors.New("stopped answering"))
 			return true
 		case n == 0:
 			return false
@@ -274,13 +273,11 @@ func (m *member) end(ctx context.Context) {
 	_, err := m.call(ctx, m.engine.Silence, "load.end", nil)
 	ended()
 	unblocking.Wait()
-	if errors.Is(err, errSilent) || closed(m.link.Ended()) {
-		m.leave(err)
-		m.link.Kill()
-		return
-	}
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
+	if m.state == over {
+		return
+	}
 	for _, p := range m.engine.phases {
 		if n := p.open[m.number]; n > 0 && err == nil {
 			m.broken, err = true, fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item"))

@@ -3,8 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -25,9 +23,8 @@ const (
 )
 
 // begin starts a phase: its items go out, and its seconds are closed.
-func (e *engine) begin(which plan.Phase, start time.Time, each func(*second)) *phase {
+func (e *engine) begin(which plan.Phase, start time.Time) *phase {
 	p := e.newPhase(which, start)
-	p.each = each
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()
@@ -68,16 +65,15 @@ func (p *phase) end() {
 
 func (p *phase) closeSeconds(now time.Time, last bool) {
 	e := p.engine
+	var all []Progress
 	e.mu.Lock()
 	seconds := p.close(e.epoch.Wall(now), last)
-	all := make([]Progress, len(seconds))
 	for i, s := range seconds {
-		all[i] = p.progress(s, last && i == len(seconds)-1)
+		all = append(all, p.progress(s, last && i == len(seconds)-1))
 	}
 	e.mu.Unlock()
-	for i, s := range seconds {
-		p.each(s)
-		e.Progress(all[i])
+	for _, one := range all {
+		e.Progress(one)
 	}
 }
 
@@ -178,17 +174,20 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 }
 
 // offerAll waits until all offers are made and answered. Unanswered offers are cancelled in time; an interrupt ends the
-// offers, and so do until and a server that is gone.
-func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
+// offers, and so do a server that is gone, and a warm-up in which nothing falls any more.
+func (p *phase) offerAll(ctx context.Context) {
 	e := p.engine
 	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
 	every(tick, ctx.Done(), func() bool {
+		e.mu.Lock()
+		ends := p.which == plan.Warmup && e.Plan.WarmupEnds && !p.stopped && still(p.recent)
+		p.warm = p.warm || ends
+		e.mu.Unlock()
 		switch {
 		case e.server.Err() != nil:
 			p.halt(ctx, true)
 			return true
-		case closed(until):
-			until = nil
+		case ends:
 			p.halt(ctx, false)
 		case ctx.Err() != nil && !interrupted:
 			interrupted = true
@@ -278,7 +277,7 @@ const (
 )
 
 // still reports whether nothing falls any more in the last seconds of a warm-up.
-func still(seconds []*second) bool {
+func still(seconds []run.Histograms) bool {
 	n := len(seconds)
 	if n < 2*stillSeconds {
 		return false
@@ -286,7 +285,7 @@ func still(seconds []*second) bool {
 	window := func(of run.Distribution, from int) *run.Histogram {
 		all := run.NewHistogram()
 		for _, s := range seconds[n-from:][:stillSeconds] {
-			all.Merge(of.Of(s.h))
+			all.Merge(of.Of(s))
 		}
 		return all
 	}
@@ -310,39 +309,22 @@ func (e *engine) warmUp(ctx context.Context) error {
 	if e.Plan.Warmup <= 0 {
 		return nil
 	}
-	longest := e.Plan.Warmup
-	if e.Plan.WarmupEnds && float64(e.Plan.Rate)*stillSeconds < stillMessages {
-		longest = min(longest, thinWarmup)
-	}
-	until, isWarm := context.WithTimeout(context.WithoutCancel(ctx), longest)
-	defer isWarm()
-	var seconds []*second
-	p := e.begin(plan.Warmup, time.Now().Add(readyBefore), func(s *second) {
-		if s.h.Lateness.Count() > 0 && s.h.OfferRTT.Count() > 0 { // seconds without deliveries do not count
-			seconds = append(seconds, s)
-		}
-		if e.Plan.WarmupEnds && still(seconds) {
-			isWarm()
-		}
-	})
-	ends := until.Done()
-	if !e.Plan.WarmupEnds {
-		ends = nil
-	}
-	p.offerAll(ctx, ends)
-	e.warmup = &run.Warmup{Seconds: min(time.Since(p.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds, Warm: errors.Is(until.Err(), context.Canceled)}
+	p := e.begin(plan.Warmup, time.Now().Add(readyBefore))
+	p.offerAll(ctx)
+	e.warmup = &run.Warmup{Seconds: min(time.Since(p.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds, Warm: p.warm}
 	p.drain(ctx)
 	p.end()
 	if ctx.Err() != nil {
 		return nothingMeasured{}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.Plan.WarmupEnds && !e.warmup.Warm {
-		e.notes = append(e.notes, fmt.Sprintf("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds))
+	if e.Plan.WarmupEnds && !p.warm {
+		e.note("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds)
 	}
-	if n := p.unsure(); n > 0 {
-		e.notes = append(e.notes, fmt.Sprintf("%d offers of the warm-up failed, the first: %s", n, cmp.Or(e.errs["offer"], "without an error")))
+	e.mu.Lock()
+	n, first := p.unsure(), cmp.Or(e.errs["offer"], "without an error")
+	e.mu.Unlock()
+	if n > 0 {
+		e.note("%d offers of the warm-up failed, the first: %s", n, first)
 	}
 	return nil
 }

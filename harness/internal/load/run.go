@@ -252,7 +252,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.mu.Lock()
 	e.meter = meter
 	e.mu.Unlock()
-	p := e.begin(plan.Measured, start, func(*second) {})
+	p := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)
 	var events []run.FaultEvent
 	var changes, meanwhile sync.WaitGroup
@@ -265,7 +265,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 			e.mu.Unlock()
 		}
 	})
-	p.offerAll(ctx, nil)
+	p.offerAll(ctx)
 	looks[offered] = e.look(ctx)
 	meanwhile.Wait() // missing messages are waited for from here on
 	p.drain(ctx)

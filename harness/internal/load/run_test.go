@@ -333,14 +333,14 @@ func TestAddresses(t *testing.T) {
 		"[::]:0": {ParseListen, Address{Host: "::", Port: "0"}, ""}, "h:1?tls_cert=c.pem&tls_key=k.pem": {ParseListen, Address{Host: "h", Port: "1", TLS: true, Files: pair}, ""},
 		"": {ParseListen, Address{}, "such as 127.0.0.1:8080"}, "9090": {ParseListen, Address{}, "expected HOST:PORT"}, "h:x": {ParseListen, Address{}, "expected HOST:PORT"},
 		"h:70000": {ParseListen, Address{}, "expected HOST:PORT"}, "h:-1": {ParseListen, Address{}, "expected HOST:PORT"},
-		"h:1?tls_cert=c.pem": {ParseListen, Address{}, "expected a certificate and its key"}, "h:1?tls_key=": {ParseListen, Address{}, "expected tls_cert=FILE&"},
-		"h:2?tls_ca=c.pem": {ParseListen, Address{}, "expected tls_cert=FILE&tls_key=FILE behind the ?"},
+		"h:1?tls_cert=c.pem": {ParseListen, Address{}, "with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE, got"}, "h:1?tls_key=": {ParseListen, Address{}, "expected "},
+		"h:2?tls_ca=c.pem": {ParseListen, Address{}, "expected "},
 
 		"h:1": {ParseServer, Address{Host: "h", Port: "1"}, ""}, "http://h:1/": {ParseServer, Address{Host: "h", Port: "1"}, ""},
 		"https://h:1": {ParseServer, Address{Host: "h", Port: "1", TLS: true}, ""}, "h:1?tls_ca=c.pem": {ParseServer, Address{Host: "h", Port: "1", TLS: true, Files: redis.Files{CA: "c.pem"}}, ""},
 		"https://h:1/?tls_ca=c.pem": {ParseServer, Address{Host: "h", Port: "1", TLS: true, Files: redis.Files{CA: "c.pem"}}, ""},
 		"h":                         {ParseServer, Address{}, "expected "}, "https://h": {ParseServer, Address{}, "expected "}, "ftp://h:1": {ParseServer, Address{}, "expected "},
-		"http://h:1?tls_ca=c.pem": {ParseServer, Address{}, "expected "}, "h:2?tls_cert=c.pem": {ParseServer, Address{}, "expected "},
+		"h:2?tls_cert=c.pem": {ParseServer, Address{}, "expected "},
 	} {
 		got, err := want.parse(addr)
 		if want.wrong != "" {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -184,10 +183,12 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 		}
 		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, invalid) {
 			replaced++
-			if err = s.setAside(turns, replaced); err == nil {
-				s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
-				err = s.round(ctx, turns)
+			s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
+			for i, t := range turns { // whose runs keep their folders
+				set := &s.Sets[t.Side]
+				set.Runs, turns[i].N = set.Runs[:len(set.Runs)-1], repeat+replaced
 			}
+			err = s.round(ctx, turns)
 		}
 		full, part, gone := i+1, false, ""
 		switch {
@@ -226,7 +227,11 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 	return nil
 }
 
-func (s *series) made(t Turn) *run.Document { return s.Sets[t.Side].Runs[t.N-1] }
+// made is the latest run of a side.
+func (s *series) made(t Turn) *run.Document {
+	runs := s.Sets[t.Side].Runs
+	return runs[len(runs)-1]
+}
 
 // round does turns at the same time, and keeps their runs. When one of them fails the others are interrupted. Progress is
 // called for the first; Live shows each side.
@@ -270,22 +275,6 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 	}
 	for i, turn := range turns {
 		s.Sets[turn.Side].Runs = append(s.Sets[turn.Side].Runs, documents[i])
-	}
-	return nil
-}
-
-// setAside moves the latest runs to the folder invalid, and forgets them.
-func (s *series) setAside(turns []Turn, nth int) error {
-	for _, t := range turns {
-		set, folder := &s.Sets[t.Side], s.folders[t.Side]
-		to := filepath.Join(s.Out, "invalid", fmt.Sprintf("%d-%s-%d", nth, filepath.Base(folder), t.N))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.Rename(filepath.Join(folder, strconv.Itoa(t.N)), to); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		set.Runs = set.Runs[:t.N-1]
 	}
 	return nil
 }
