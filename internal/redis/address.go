@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Topology is the kind of servers that an address names.
@@ -195,8 +197,11 @@ func (a Address) String() string {
 	case a.Topology == Sentinel:
 		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+a.Master+u.Path
 	}
-	if a.username != "" || a.password != "" {
+	switch {
+	case a.password != "":
 		u.User = url.UserPassword(a.username, a.password)
+	case a.username != "":
+		u.User = url.User(a.username)
 	}
 	u.RawQuery = q.Encode()
 	return u.String()
@@ -215,6 +220,47 @@ func (a Address) WithPassword(password string) (Address, error) {
 	}
 	a.password = password
 	return a, nil
+}
+
+// Flags are the flags of dq-bench for the address in a printed command, with a file in the place of the password.
+func (a Address) Flags(file string) (flags []string) {
+	if a.password != "" {
+		flags, a.password = []string{"--redis-password-file", text.Shell(file)}, ""
+	}
+	return append(flags, "--redis", text.Shell(sentinelPassword.ReplaceAllString(a.String(), "$1***")))
+}
+
+// CLI is redis-cli with the options for the address, or the first of its hosts, in a printed command. It asks for the password.
+func (a Address) CLI() string {
+	words := []string{"redis-cli"}
+	add := func(option, value string) {
+		if value != "" {
+			words = append(words, option, text.Shell(value))
+		}
+	}
+	first, _, _ := strings.Cut(strings.Join(a.Hosts, ","), ",")
+	if host, port, err := net.SplitHostPort(first); err == nil {
+		add("-h", host)
+		add("-p", port)
+	} else {
+		add("-s", first)
+	}
+	if a.Topology == Cluster {
+		words = append(words, "-c")
+	}
+	if a.Database > 0 {
+		add("-n", strconv.Itoa(a.Database))
+	}
+	if a.TLS {
+		words = append(words, "--tls")
+		add("--cacert", a.Files.CA)
+		add("--cert", a.Files.Cert)
+		add("--key", a.Files.Key)
+	}
+	if add("--user", a.username); a.password != "" {
+		words = append(words, "--askpass")
+	}
+	return strings.Join(words, " ")
 }
 
 // explain turns a client's error into one line without a password: expected, got, and what to do. %w keeps the cause for errors.Is.

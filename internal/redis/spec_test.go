@@ -102,6 +102,22 @@ func TestWithPassword(t *testing.T) {
 	}
 }
 
+// Printed commands have no password.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"redis://u:s3cret@h:1/3":                          "--redis-password-file F --redis redis://u@h:1/3 | redis-cli -h h -p 1 -n 3 --user u --askpass",
+		"unix://u@/r.sock":                                "--redis 'unix://u@/r.sock?db=0' | redis-cli -s /r.sock --user u",
+		"rediss+cluster://:s3cret@a:1,b:2":                "--redis-password-file F --redis 'rediss+cluster://a:1,b:2' | redis-cli -h a -p 1 -c --tls --askpass",
+		"redis+sentinel://a:1/m?sentinel_password=s3cret": "--redis 'redis+sentinel://a:1/m/0?sentinel_password=***' | redis-cli -h a -p 1",
+		"rediss://h:1?tls_ca=f&tls_cert=c&tls_key=k":      "--redis 'rediss://h:1/0?tls_ca=f&tls_cert=c&tls_key=k' | redis-cli -h h -p 1 --tls --cacert f --cert c --key k",
+	} {
+		a, err := ParseAddress(in)
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Join(a.Flags("F"), " ")+" | "+a.CLI())
+	}
+}
+
 func TestFilesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.pem")

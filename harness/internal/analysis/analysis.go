@@ -54,7 +54,7 @@ type Analysis struct {
 	queues                          []*queue
 	listeners                       map[string]*listeners // by channel
 	waiters                         map[trace.Key][]*conn
-	leftOut                         bool
+	leftOut, back                   bool
 	counts                          map[Kind]int64
 	kept                            int // anomalies
 	stories                         []*Story
@@ -160,6 +160,7 @@ func (a *Analysis) Line(l trace.Line) {
 	}
 	a.commands++
 	a.lines++
+	a.back = a.back || a.lines > 1 && l.Time < a.now
 	a.now, a.latest, a.cut = l.Time, max(a.latest, l.Time), a.cut && a.lines > 1 || a.lines == 1 && l.Inner()
 	a.first = min(cmp.Or(a.first, l.Time), l.Time)
 	if _, mark := trace.CaseMark(l); mark {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -78,6 +79,9 @@ func TestDatabasesAndJoinedLogs(t *testing.T) {
 	require.Empty(t, d.Anomalies)
 	require.EqualValues(t, 2, d.Queues[0].StillPending)
 	require.Contains(t, d.Notices, "2 logs, of which each was judged alone")
+	lines := slices.Collect(strings.Lines(s.out.String()))
+	slices.Reverse(lines)
+	require.Contains(t, readLog(t, strings.NewReader(strings.Join(lines, ""))).Notices[0], "times run backwards")
 }
 
 // A log from which the commands of scripts were filtered out says so.

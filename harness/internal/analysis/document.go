@@ -155,6 +155,7 @@ func (a *Analysis) notices(d *Document) {
 	notice(others && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
 	notice(a.scriptCalls > 0 && a.scriptLines == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
+	notice(a.back, "times run backwards: the lines are not in the order of MONITOR, or the clock was set")
 	notice(a.logs > 1, "%d logs, of which each was judged alone", a.logs)
 	for _, q := range a.queues {
 		notice(q.also != "", "queue %q has the same keys as %q: messages went to either list", q.Name, q.also)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -73,7 +72,7 @@ func (d *doctorCall) options(queues []string) (err error) {
 		d.look.Release = &release
 	}
 	d.look.Queues, d.look.Wait = slices.Compact(slices.Sorted(slices.Values(queues))), 2*time.Second
-	d.look.Flags, d.look.Address = d.addressFlags(), redis.Redact(d.redis)
+	d.look.Flags, d.look.Address = d.addressFlags(), d.redis
 	return d.checkListen()
 }
 
@@ -104,12 +103,7 @@ func (c *call) addressFlags() []string {
 	if !c.given("redis") && !c.given(passwordFlag) || c.redis == localRedis || err != nil {
 		return nil
 	}
-	file := cmp.Or(c.Flag(passwordFlag).Value.String(), "FILE")
-	shown := spec.Address.String()
-	if shown == redis.Redact(shown) {
-		return []string{"--redis", text.Shell(shown)}
-	}
-	return []string{"--" + passwordFlag, text.Shell(file), "--redis", text.Shell(strings.Replace(strings.Replace(redis.Redact(shown), ":***@", "@", 1), "://@", "://", 1))}
+	return spec.Address.Flags(cmp.Or(c.Flag(passwordFlag).Value.String(), "FILE"))
 }
 
 // doctorVerdict is an error if a finding is red.

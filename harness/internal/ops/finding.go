@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -46,7 +48,7 @@ func (l *Look) find(q *Queue) {
 		key := text.Shell(q.wrong[0])
 		q.found("wrong-type", Red, int64(len(q.wrong)), key+" is of another type: each call on it fails with WRONGTYPE", l.redisCLI("", "RENAMENX "+key+" "+text.Shell(wire.PrefixName("misplaced", q.wrong[0]))))
 	}
-	if l.cluster && wire.Slot(q.names.TimeoutSet) != wire.Slot(q.names.Pending) {
+	if l.at.Topology == redis.Cluster && wire.Slot(q.names.TimeoutSet) != wire.Slot(q.names.Pending) {
 		q.found("different-slots", Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", "")
 	}
 	if other := twin(q.Name); q.twin > 0 && other != "" {
@@ -123,7 +125,7 @@ func (l *Look) find(q *Queue) {
 // findStill finds messages that do not move.
 func (l *Look) findStill(q *Queue) {
 	if q.Overdue > 0 && len(q.wrong) == 0 {
-		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), text.Span(q.OldestMS))
+		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), cmp.Or(map[bool]string{true: "more than 1 s"}[q.OldestMS == 0], text.Span(q.OldestMS)))
 		switch {
 		case q.Listeners == 0:
 			why += "; no client listens, so nobody transfers"
@@ -183,7 +185,9 @@ func (l *Look) judge() {
 
 // elsewhere is a command for another database with keys.
 func (l *Look) elsewhere(queue string, flags ...string) string {
-	return Command("doctor", queue, append(flags, "--redis", "redis://"+l.Server.Address+"/"+l.Server.Databases[0])...)
+	at := l.at
+	at.Database, _ = strconv.Atoi(l.Server.Databases[0])
+	return Command("doctor", queue, append(flags, at.Flags("FILE")...)...)
 }
 
 // next is a command about a queue, with the address of the server.

@@ -27,7 +27,7 @@ type LookOptions struct {
 	Redact   bool          // show no values
 	Wait     time.Duration // before the second look at delivered values
 	Flags    []string      // of the address, for the commands that findings name
-	Address  string        // without a password, for people
+	Address  string        // for people, who see no password
 	Progress *Progress     // of the long form
 }
 
@@ -45,8 +45,7 @@ type Look struct {
 	Partial  string    `json:"partial,omitempty"` // why queues are missing
 
 	flags   []string
-	login   string // of redis-cli
-	cluster bool
+	at      redis.Address
 	release *wire.Release
 	slow    map[string]time.Duration // by destination
 }
@@ -144,11 +143,11 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 		scan, cancel := context.WithTimeout(ctx, 4*lookLimit)
 		names, err = Queues(scan, d.conn)
 		cancel()
-		if err != nil && len(names) == 0 {
-			return nil, err
-		}
 		if err != nil {
-			l.Partial = err.Error()
+			err = fmt.Errorf("%w; a queue that is named needs no SCAN: dq-bench doctor QUEUE", err)
+			if l.Partial = err.Error(); len(names) == 0 {
+				return nil, err
+			}
 		}
 	}
 	if err := d.glances(ctx, l, names); err != nil {

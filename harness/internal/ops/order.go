@@ -185,6 +185,9 @@ func (p *Plan) Text(redact bool) string {
 // Result says what Apply has done.
 func (p *Plan) Result() string {
 	s := fmt.Sprintf("%s: %s%d of %d changed", text.Line(p.Queue), map[bool]string{true: "at least "}[p.failed], p.Made, len(p.Changes))
+	if p.Verb == "import" && p.Made < len(p.Changes) && !p.failed {
+		s += "; the others are there already"
+	}
 	if p.Undo != "" {
 		s += "; to undo: " + Command("queue undo", p.Undo, p.Site.Flags...)
 	}

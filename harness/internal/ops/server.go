@@ -14,19 +14,13 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // server reads INFO, CONFIG and SLOWLOG of each master. The look goes on without them.
 func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
-	l.Server, l.slow = Server{Address: address}, map[string]time.Duration{}
+	l.Server, l.slow = Server{Address: redis.Redact(address)}, map[string]time.Duration{}
 	if at, err := redis.Parse(address); err == nil {
-		l.Server.Address, l.Server.Database, l.cluster = strings.Join(at.Address.Hosts, ","), at.Address.Database, at.Address.Topology == redis.Cluster
-	}
-	_, place, _ := strings.Cut(address, "://")
-	if who, _, known := strings.Cut(place, "@"); known {
-		user, _, _ := strings.Cut(who, ":")
-		l.login = map[bool]string{true: " --user " + text.Shell(user)}[user != ""] + " --askpass"
+		l.at, l.Server.Address, l.Server.Database = at.Address, strings.Join(at.Address.Hosts, ","), at.Address.Database
 	}
 	var mu sync.Mutex
 	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
@@ -97,9 +91,10 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	}
 	if s.Role == "replica" {
 		s.Master = net.JoinHostPort(field["master_host"], field["master_port"])
-		l.flags = []string{"--redis", "redis://" + s.Master + strings.TrimSuffix("/"+strconv.Itoa(s.Database), "/0")}
+		l.at.Hosts, l.at.Unix = []string{s.Master}, false
+		l.flags = l.at.Flags("FILE")
 		if field["master_link_status"] != "up" {
-			add("not-in-step", Red, at+" is a replica, and its link to the master is "+field["master_link_status"]+": keys may be missing", Command("doctor", "", "--all", "--redis", "redis://"+s.Master))
+			add("not-in-step", Red, at+" is a replica, and its link to the master is "+field["master_link_status"]+": keys may be missing", Command("doctor", "", append(l.flags, "--all")...))
 		}
 	}
 }
@@ -113,14 +108,11 @@ func hasHole(version string) bool {
 
 // redisCLI is a command of redis-cli for the server at an address; without one, for the server of the look or its master.
 func (l *Look) redisCLI(at, command string) string {
-	at, _, _ = strings.Cut(cmp.Or(at, l.Server.Master, l.Server.Address), ",")
-	options := map[bool]string{true: " -c"}[l.cluster] + map[bool]string{true: fmt.Sprint(" -n ", l.Server.Database)}[l.Server.Database > 0]
-	if host, port, err := net.SplitHostPort(at); err == nil {
-		options = " -h " + host + " -p " + port + options
-	} else if at != "" {
-		options = " -s " + text.Shell(at) + options
+	a := l.at // of a replica its master's
+	if at != "" {
+		a.Hosts = []string{at}
 	}
-	return "redis-cli" + options + l.login + " " + command
+	return a.CLI() + " " + command
 }
 
 // slowMoves are the digests of scripts that transfer, of guards too, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
