@@ -28,11 +28,9 @@ func (i Identity) String() string {
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
-	// Open connects, opens the destination queue of each name, and returns them in that order once due messages are
-	// being transferred. An implementation that can serve several queues over one client does, as one service with many queues
-	// would; the client ends when all of them are closed. If one cannot be opened, all are closed. redisURL is a go-redis
-	// style URL of the server, password included, empty for drivers that need no server.
-	Open(ctx context.Context, redisURL string, names ...string) ([]Queue, error)
+	// Open connects, and opens a destination queue by its name. redisURL is a go-redis style URL of the server, password included,
+	// empty for drivers that need no server.
+	Open(ctx context.Context, redisURL, name string) (Queue, error)
 }
 
 // Queue is a delay queue under load. Offer and Take may be called from many goroutines at once. It shows further abilities by
@@ -50,8 +48,8 @@ type Queue interface {
 
 // Poller is a Queue that can look for a value without waiting for one.
 type Poller interface {
-	// Poll returns the next value that is due; ok is false if no value is due.
-	Poll(ctx context.Context) (value []byte, ok bool, err error)
+	// Poll returns the next value that is due, nil if no value is due.
+	Poll(ctx context.Context) ([]byte, error)
 }
 
 // Remover is a Queue that can cancel a message.
@@ -62,28 +60,9 @@ type Remover interface {
 
 // Inspector is a Queue that lists its messages. A message that is neither delivered nor held counts as lost.
 type Inspector interface {
-	// Held returns how many messages are held, due or not.
-	Held(ctx context.Context) (int64, error)
-	// Values calls each with every message that is held, in whatever framing. A message may be listed twice. A message that is held
-	// throughout is listed at least once.
-	Values(ctx context.Context, each func(value []byte)) error
-}
-
-// OpenEach opens one queue after the other by open, for drivers that share no client. If one fails, the earlier ones
-// are closed.
-func OpenEach(names []string, open func(name string) (Queue, error)) ([]Queue, error) {
-	queues := make([]Queue, 0, len(names))
-	for _, name := range names {
-		q, err := open(name)
-		if err != nil {
-			for _, opened := range queues {
-				_ = opened.Close()
-			}
-			return nil, err
-		}
-		queues = append(queues, q)
-	}
-	return queues, nil
+	// Held calls each with every message that is held, due or not, in whatever framing, and returns their number. A message may be
+	// listed twice. A message that is held throughout is listed at least once.
+	Held(ctx context.Context, each func(value []byte)) (int64, error)
 }
 
 var (

@@ -2,9 +2,13 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,16 +26,20 @@ const (
 	endTimeout  = 5 * time.Second             // in which cancelled offers and takes end
 )
 
+// agent is a load: only the coordinator knows the plan and counts. An agent gets items shortly before their instants and consumers
+// that take, and reports a sample for each event.
 type agent struct {
 	server *server
 	setup  program.Setup
 	run    uint32
+	client io.Closer
 	queues []driver.Queue
-	event  func(fields map[string]any) // one call at a time
+	event  func(name string, fields map[string]any) // one call at a time
 
-	items   *fifo // before their instants
-	ready   *fifo
-	free    atomic.Int64 // senders without work, less the items that wait for one
+	items   fifo // before their instants
+	ready   fifo
+	paced   chan struct{} // closed behind the last ready item
+	free    atomic.Int64  // senders without work, less the items that wait for one
 	senders int
 	work    sync.WaitGroup
 
@@ -46,20 +54,141 @@ type agent struct {
 	out       []byte
 	dropped   int64
 	errors    map[string]string // the first of each of program.Failing
-	reported  int               // of them
+	news      bool              // among them
 
 	writing sync.Mutex
 }
 
-// due is an item, to be skipped once skip ends, and the time since which it is ready.
+// due is an item, to be skipped once skip ends and cancelled once offers do, and the time since which it is ready.
 type due struct {
 	program.Item
-	since time.Time
-	skip  context.Context
+	since        time.Time
+	skip, offers context.Context
+}
+
+// makeLoad adds the ops load.*, and the abilities of all queues that connect's client opens.
+func (s *server) makeLoad(polls, removes, lists bool, connect func(ctx context.Context, redisURL string) (opener, io.Closer, error)) {
+	s.clock, s.epoch, s.connect = clock.System(), program.NewEpoch(), connect
+	s.ops[program.LoadOp] = s.load
+	for ability, has := range map[string]bool{"queues": true, "poll": polls, "cancel": removes, "held": lists} {
+		if has {
+			s.ops["load("+ability+")"] = nil
+		}
+	}
+}
+
+// load runs an op load.*.
+func (s *server) load(ctx context.Context, r request) (any, error) {
+	if r.Op == "load.open" {
+		return s.openLoad(ctx, r)
+	}
+	s.mu.Lock()
+	a := s.agents[r.Handle]
+	if r.Op == "load.close" {
+		delete(s.agents, r.Handle)
+	}
+	s.mu.Unlock()
+	if a == nil {
+		return nil, fmt.Errorf("%s: handle %q is not open", r.Op, r.Handle)
+	}
+	switch r.Op {
+	case "load.offer":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return nil, program.Decode(r.Items, func(i program.Item) error {
+			a.items.push(due{Item: i, skip: a.skip, offers: a.offers})
+			return nil
+		})
+	case "load.take":
+		return nil, a.take(r.Consumers)
+	case "load.halt":
+		a.forget(r.Abandon)
+		return nil, nil
+	case "load.usage":
+		return program.ReadUsage(), nil
+	case "load.held":
+		return a.held(ctx)
+	case "load.end":
+		return nil, a.end()
+	case "load.close":
+		return nil, a.close()
+	}
+	return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
+}
+
+// openLoad opens the queues, and starts the senders.
+func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
+	a := &agent{server: s, event: r.event, items: newFIFO(), ready: newFIFO(), paced: make(chan struct{}), out: []byte{}, errors: map[string]string{}}
+	if err := json.Unmarshal(r.line, &a.setup); err != nil {
+		return nil, fmt.Errorf("load.open: %w", err)
+	}
+	setup := a.setup
+	if _, err := fmt.Sscanf(setup.RunID, "%08x", &a.run); err != nil || len(setup.Queues) == 0 || setup.Senders < 0 || setup.MostSenders < setup.Senders {
+		return nil, fmt.Errorf("load.open: expected a run_id of 8 hex digits, queues and senders, got %+v", setup)
+	}
+	open, client, err := s.connect(ctx, setup.Redis)
+	if err != nil {
+		return nil, err
+	}
+	a.client = client
+	for _, name := range setup.Queues {
+		q, err := open(ctx, name)
+		if err == nil {
+			a.queues = append(a.queues, q)
+			err = a.able(q)
+		}
+		if err != nil {
+			return nil, errors.Join(err, a.close())
+		}
+	}
+	a.takes, a.endTakes = context.WithCancel(context.Background())
+	a.offers, a.endOffers = context.WithCancel(a.takes)
+	a.skip, a.halt = context.WithCancel(a.takes)
+	for range setup.Senders {
+		a.startSender()
+	}
+	a.work.Go(a.pace)
+	go func() {
+		for program.Pause(a.takes, flushEvery) {
+			a.flush()
+		}
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	handle := "load-" + strconv.Itoa(s.made)
+	s.agents[handle] = a
+	return program.Opened{Handle: handle, Now: s.epoch.Wall(time.Now())}, nil
+}
+
+// able refuses a queue that lacks an ability which the load needs.
+func (a *agent) able(q driver.Queue) error {
+	_, polls := q.(driver.Poller)
+	_, removes := q.(driver.Remover)
+	switch {
+	case a.setup.Poll > 0 && !polls:
+		return a.cannot("look for a message without waiting for one")
+	case a.setup.Cancels && !removes:
+		return a.cannot("cancel a message")
+	}
+	return nil
 }
 
 func (a *agent) cannot(do string) error {
-	return &driver.CapabilityError{Driver: a.server.driver.Identity(), Need: do}
+	return &driver.CapabilityError{Driver: a.server.hello.Identity, Need: do}
+}
+
+// take starts consumers. Consumer c takes from queue c mod their number.
+func (a *agent) take(numbers json.RawMessage) error {
+	var consumers []int
+	err := json.Unmarshal(numbers, &consumers)
+	if err != nil || slices.Min(append(consumers, 0)) < 0 {
+		return fmt.Errorf("load.take: expected consumers from 0 on, got %.60s", numbers)
+	}
+	for _, c := range consumers {
+		a.work.Go(func() { a.consume(a.queues[c%len(a.queues)]) })
+	}
+	return nil
 }
 
 // forget skips the items that have not been sent; abandon also cancels the offers under way.
@@ -75,16 +204,13 @@ func (a *agent) forget(abandon bool) {
 }
 
 // end ends offers and takes, and returns when all samples are written. It fails if they go on.
-func (a *agent) end() error {
-	a.forget(true)
+func (a *agent) end() (err error) {
 	a.endTakes()
-	a.items.close()
 	ended := make(chan struct{})
 	go func() {
 		a.work.Wait()
 		close(ended)
 	}()
-	var err error
 	select {
 	case <-ended:
 	case <-time.After(endTimeout):
@@ -99,15 +225,15 @@ func (a *agent) close() error {
 	for _, q := range a.queues {
 		errs = append(errs, q.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.client.Close())...)
 }
 
 // pace makes each item ready at its instant. It waits for no sender.
 func (a *agent) pace() {
-	defer a.ready.close()
+	defer close(a.paced)
 	timer := a.server.clock.NewTimer()
 	defer timer.Close()
-	for next, ok := a.items.pop(); ok; next, ok = a.items.pop() {
+	for next, ok := a.items.pop(a.takes.Done()); ok; next, ok = a.items.pop(a.takes.Done()) {
 		if clock.SleepUntil(next.skip, a.server.clock, timer, a.server.epoch.Instant(next.At)) != nil {
 			a.sample(program.Sample{Kind: program.Skipped, Index: next.Index})
 			continue
@@ -125,7 +251,7 @@ func (a *agent) startSender() {
 	a.senders++
 	a.free.Add(1)
 	a.work.Go(func() {
-		for next, ok := a.ready.pop(); ok; next, ok = a.ready.pop() {
+		for next, ok := a.ready.pop(a.paced); ok; next, ok = a.ready.pop(a.paced) {
 			a.send(next)
 			a.free.Add(1)
 		}
@@ -138,9 +264,6 @@ func (a *agent) send(i due) {
 		a.sample(program.Sample{Kind: program.Skipped, Index: i.Index})
 		return
 	}
-	a.mu.Lock()
-	offers := a.offers
-	a.mu.Unlock()
 	sent := time.Now()
 	wall := a.server.epoch.Wall(sent)
 	value := program.Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
@@ -148,7 +271,7 @@ func (a *agent) send(i due) {
 		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
 	}
 	queue := a.queues[int(i.Index&^program.Warm)%len(a.queues)]
-	err := queue.Offer(offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond)
+	err := queue.Offer(i.offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond)
 	kind := program.Offered
 	switch {
 	case errors.Is(err, driver.ErrRefused):
@@ -157,15 +280,18 @@ func (a *agent) send(i due) {
 		kind = program.Failed
 	}
 	a.failed("offer", err)
-	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.server.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.now()})
 	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
 		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
 		time.AfterFunc(time.Until(at), func() { a.remove(remover, i.Index, value) })
 	}
 }
 
+// now is Unix ns.
+func (a *agent) now() int64 { return a.server.epoch.Wall(time.Now()) }
+
 func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
-	began := time.Now()
+	began := a.now()
 	found, err := q.Remove(a.takes, value)
 	if a.takes.Err() != nil {
 		return
@@ -178,7 +304,7 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 		kind = program.TooLate
 	}
 	a.failed("remove", err)
-	a.sample(program.Sample{Kind: kind, Index: index, A: a.server.epoch.Wall(began), B: a.server.epoch.Wall(time.Now())})
+	a.sample(program.Sample{Kind: kind, Index: index, A: began, B: a.now()})
 }
 
 // consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
@@ -189,12 +315,9 @@ func (a *agent) consume(q driver.Queue) {
 		if a.setup.Poll == 0 {
 			value, err = q.Take(a.takes)
 		} else if program.Pause(a.takes, a.setup.Poll) {
-			var found bool
-			if value, found, err = q.(driver.Poller).Poll(a.takes); !found {
-				value = nil
-			}
+			value, err = q.(driver.Poller).Poll(a.takes)
 		}
-		came := time.Now()
+		came := a.now()
 		switch {
 		case err != nil && a.takes.Err() != nil:
 		case err != nil:
@@ -203,7 +326,7 @@ func (a *agent) consume(q driver.Queue) {
 			program.Pause(a.takes, takeRetry)
 		case value != nil:
 			kind, index, due := program.ParsePayload(value, a.run)
-			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: a.server.epoch.Wall(came)})
+			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: came})
 			program.Pause(a.takes, a.setup.Work)
 		}
 	}
@@ -213,7 +336,7 @@ func (a *agent) failed(call string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil && a.errors[call] == "" {
-		a.errors[call] = err.Error()
+		a.errors[call], a.news = err.Error(), true
 	}
 }
 
@@ -236,22 +359,23 @@ func (a *agent) sample(s program.Sample) {
 func (a *agent) flush() {
 	a.writing.Lock()
 	defer a.writing.Unlock()
+	last := map[string]any{}
 	a.mu.Lock()
-	out, dropped, errs, news := a.out, a.dropped, maps.Clone(a.errors), len(a.errors) > a.reported
-	a.out, a.dropped, a.reported = nil, 0, len(a.errors)
+	out, dropped := a.out, a.dropped
+	if a.news {
+		last["errors"] = maps.Clone(a.errors)
+	}
+	a.out, a.dropped, a.news = []byte{}, 0, false // an empty list is not null
 	a.mu.Unlock()
 	if dropped > 0 {
 		out = program.Append(out, program.Sample{Kind: program.Dropped, A: dropped})
 	}
 	for len(out) > lineSamples {
-		a.event(map[string]any{"samples": out[:lineSamples]})
+		a.event("samples", map[string]any{"samples": out[:lineSamples]})
 		out = out[lineSamples:]
 	}
-	last := map[string]any{"samples": append([]byte{}, out...)} // an empty list is not null
-	if news {
-		last["errors"] = errs
-	}
-	a.event(last)
+	last["samples"] = out
+	a.event("samples", last)
 }
 
 func (a *agent) held(ctx context.Context) (all program.HeldBy, err error) {
@@ -260,12 +384,7 @@ func (a *agent) held(ctx context.Context) (all program.HeldBy, err error) {
 		if !can {
 			return all, a.cannot("list its messages")
 		}
-		n, err := holder.Held(ctx)
-		if err != nil {
-			return all, err
-		}
-		all.Held += n
-		err = holder.Values(ctx, func(value []byte) {
+		n, err := holder.Held(ctx, func(value []byte) {
 			if index, due, ok := program.FindPayload(value, a.run); ok {
 				all.Samples = program.Append(all.Samples, program.Sample{Kind: program.Held, Index: index, A: due})
 			}
@@ -273,48 +392,49 @@ func (a *agent) held(ctx context.Context) (all program.HeldBy, err error) {
 		if err != nil {
 			return all, err
 		}
+		all.Held += n
 	}
 	return all, nil
 }
 
-// fifo is a queue of items without a bound.
+// fifo is a queue of items without a bound. One of its channels has a value: the items, or that there is no item.
 type fifo struct {
-	mu     sync.Mutex
-	some   *sync.Cond
-	items  []due
-	closed bool
+	items chan []due
+	empty chan bool
 }
 
-func newFIFO() *fifo {
-	f := new(fifo)
-	f.some = sync.NewCond(&f.mu)
+func newFIFO() fifo {
+	f := fifo{make(chan []due, 1), make(chan bool, 1)}
+	f.empty <- true
 	return f
 }
 
-func (f *fifo) push(item due) {
-	f.mu.Lock()
-	f.items = append(f.items, item)
-	f.mu.Unlock()
-	f.some.Signal()
+func (f fifo) push(item due) {
+	var items []due
+	select {
+	case items = <-f.items:
+	case <-f.empty:
+	}
+	f.items <- append(items, item)
 }
 
-// pop waits for an item; ok is false once the queue is closed and empty.
-func (f *fifo) pop() (item due, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.items) == 0 && !f.closed {
-		f.some.Wait()
+// pop waits for an item; ok is false once the queue has ended and is empty.
+func (f fifo) pop(ended <-chan struct{}) (item due, ok bool) {
+	var items []due
+	select {
+	case items = <-f.items:
+	case <-ended:
+		select {
+		case items = <-f.items:
+		case <-f.empty:
+			f.empty <- true
+			return item, false
+		}
 	}
-	if len(f.items) == 0 {
-		return item, false
+	if len(items) > 1 {
+		f.items <- items[1:]
+	} else {
+		f.empty <- true
 	}
-	item, f.items = f.items[0], f.items[1:]
-	return item, true
-}
-
-func (f *fifo) close() {
-	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
-	f.some.Broadcast()
+	return items[0], true
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,29 +32,34 @@ const lastAnswers = time.Second
 // is cancelled, and has another second to answer: a main that calls Serve returns after that, which ends the program. It fails
 // if in cannot be read, and for a line that is no request.
 //
-// The identity of d is in the answer to hello. Its queues should implement driver.Inspector: a message that is neither delivered nor
-// held counts as lost. A driver with a method Serve(io.Reader, io.Writer) error is served by that, as dq is, which is a Port; any other one
-// has the ops hello, cancel and load.* only.
+// The identity of d is in the answer to hello; the ops are hello, cancel and load.*. Its queues should implement driver.Inspector:
+// a message that is neither delivered nor held counts as lost.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
-	if p, ok := d.(interface {
-		Serve(in io.Reader, out io.Writer) error
-	}); ok {
-		return p.Serve(in, out)
-	}
 	s := newServer(out, program.Hello{Identity: d.Identity(), Codecs: []string{"bytes"}})
-	s.makeLoad(d, func(string) bool { return true })
+	s.makeLoad(true, true, true, func(_ context.Context, redisURL string) (opener, io.Closer, error) {
+		return func(ctx context.Context, name string) (driver.Queue, error) { return d.Open(ctx, redisURL, name) }, nothing{}, nil
+	})
+	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
+		s.clock = timed.Timing()
+	}
 	return s.serve(in)
 }
 
+// opener opens a queue on a client.
+type opener func(ctx context.Context, name string) (driver.Queue, error)
+
+// nothing is the client of queues without one.
+type nothing struct{}
+
+func (nothing) Close() error { return nil }
+
 type server struct {
 	hello program.Hello
-	// driver makes load, by timers of clock; nil if no load can be made.
-	driver driver.Driver
-	clock  clock.Clock
-	epoch  program.Epoch
-	// do carries out the ops that a server does not know itself; nil if there are no others. event sends fields as an event
-	// of the request.
-	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
+	ops   map[string]func(ctx context.Context, r request) (any, error) // "load" runs load.*
+
+	clock   clock.Clock // of the instants of items
+	epoch   program.Epoch
+	connect func(ctx context.Context, redisURL string) (opener, io.Closer, error) // for a load
 
 	writing sync.Mutex
 	out     *json.Encoder
@@ -65,27 +71,28 @@ type server struct {
 	made     int               // loads
 }
 
-func newServer(out io.Writer, hello program.Hello, builtIn ...string) *server {
-	hello.Protocol, hello.Capabilities = program.Protocol, slices.Concat(hello.Capabilities, builtIn, []string{"hello", "cancel"})
-	return &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}, agents: map[string]*agent{}}
-}
-
-// makeLoad has the server make load with a driver that has these capabilities, by the driver's clock if it says one.
-func (s *server) makeLoad(d driver.Driver, has func(capability string) bool) {
-	s.driver, s.clock, s.epoch = d, clock.System(), program.NewEpoch()
-	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
-		s.clock = timed.Timing()
+func newServer(out io.Writer, hello program.Hello) *server {
+	s := &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}, agents: map[string]*agent{}}
+	s.ops = map[string]func(context.Context, request) (any, error){
+		"hello": func(context.Context, request) (any, error) { return s.hello, nil },
+		"cancel": func(_ context.Context, r request) (any, error) { // true if the other request was still running
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			cancel, ok := s.running[r.Target]
+			if ok {
+				cancel()
+			}
+			return ok, nil
+		},
 	}
-	for _, capability := range capabilities {
-		if has(capability) {
-			s.hello.Capabilities = append(s.hello.Capabilities, capability)
-		}
-	}
+	return s
 }
 
 func (s *server) serve(in io.Reader) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	s.hello.Protocol = program.Protocol
+	s.hello.Capabilities = slices.Sorted(maps.Keys(s.ops))
 	err := program.ReadLines(in, func(line []byte) error {
 		r, err := readRequest(line)
 		if err == nil {
@@ -122,6 +129,10 @@ func (s *server) start(ctx context.Context, r request) {
 	s.mu.Lock()
 	s.running[r.ID] = cancel
 	s.mu.Unlock()
+	r.event = func(name string, fields map[string]any) {
+		fields["id"], fields["event"] = r.ID, name
+		s.write(fields)
+	}
 	s.requests.Go(func() {
 		defer cancel()
 		result, err := s.run(ctx, r)
@@ -139,29 +150,18 @@ func (s *server) start(ctx context.Context, r request) {
 }
 
 func (s *server) run(ctx context.Context, r request) (any, error) {
-	event := func(name string, fields map[string]any) {
-		fields["id"], fields["event"] = r.ID, name
-		s.write(fields)
+	name := r.Op
+	if strings.HasPrefix(name, "load.") {
+		name = program.LoadOp
 	}
+	op := s.ops[name]
 	switch {
-	case r.Op == "hello":
-		return s.hello, nil
-	case r.Op == "cancel": // true if the other request was still running
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		cancel, ok := s.running[r.Target]
-		if ok {
-			cancel()
-		}
-		return ok, nil
-	case s.driver != nil && strings.HasPrefix(r.Op, "load."):
-		return s.load(ctx, r, func(fields map[string]any) { event("samples", fields) })
+	case op == nil:
+		return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
 	case r.wrong != nil:
 		return nil, fmt.Errorf("%s: %w", r.Op, r.wrong)
-	case s.do != nil:
-		return s.do(ctx, r, event)
 	}
-	return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
+	return op(ctx, r)
 }
 
 // class names an error as the protocol does: in one of its two words, or by the type of the wrapped error.
@@ -212,8 +212,8 @@ type Args struct {
 	Delayed bool
 
 	// Value and Values are bytes, as the codec of the queue writes them.
-	Value  []byte   `json:"-"`
-	Values [][]byte `json:"-"`
+	Value  []byte
+	Values [][]byte
 	// Delay, Timeout and TTL are in milliseconds, whatever unit the request gave; At is in Unix milliseconds.
 	Delay, Timeout, TTL                                  Integer
 	At, Limit, Max, Index, Database, Count, Subscription Integer
@@ -238,13 +238,16 @@ type request struct {
 	Op                                     string
 	Handle, Client, Codec, ValueType, Unit string
 	Bytes                                  []byte
-	Items                                  []byte // of load.offer
-	Consumers                              []int  // of load.take
-	Abandon                                bool   // of load.halt
+	Value                                  json.RawMessage
+	Values                                 []json.RawMessage
+	Items                                  []byte          // of load.offer
+	Consumers                              json.RawMessage // numbers for load.take, their count for load.open
+	Abandon                                bool            // of load.halt
 	Args
 
 	line  []byte
 	wrong error // an argument that could not be read
+	event func(name string, fields map[string]any)
 }
 
 // readRequest reads a line but for its values, which need a codec. It fails for a line that cannot be answered.
@@ -263,28 +266,19 @@ func readRequest(line []byte) (r request, err error) {
 
 // encode writes the values of the request by a codec.
 func (r *request) encode(values codec.Codec[any]) (err error) {
-	one := func(raw json.RawMessage) []byte {
+	one := func(raw json.RawMessage) (encoded []byte) {
 		v, failure := program.Value(raw)
-		if failure != nil {
-			err = errors.Join(err, failure)
-			return nil
+		if failure == nil {
+			encoded, failure = values.Encode(v)
 		}
-		encoded, failure := values.Encode(v)
 		err = errors.Join(err, failure)
 		return encoded
 	}
 	if r.Has("value") {
-		r.Value = one(r.given["value"])
+		r.Args.Value = one(r.Value)
 	}
-	if r.Has("values") {
-		var all []json.RawMessage
-		if err := json.Unmarshal(r.given["values"], &all); err != nil {
-			return fmt.Errorf("argument \"values\": %w", err)
-		}
-		r.Values = make([][]byte, len(all))
-		for i, raw := range all {
-			r.Values[i] = one(raw)
-		}
+	for _, raw := range r.Values {
+		r.Args.Values = append(r.Args.Values, one(raw))
 	}
 	return err
 }

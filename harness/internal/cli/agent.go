@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -67,7 +66,7 @@ func (c *call) serveFor(name string, conn io.ReadWriter) error {
 	}
 	s, isProgram := d.(spec.Program)
 	if !isProgram || s.IsLibrary() {
-		return driverserve.Serve(conn, conn, d)
+		return d.Serve(conn, conn)
 	}
 	command, err := s.Command(c.Context(), func(line string) { c.notice("%s", line) })
 	if err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
@@ -35,6 +34,6 @@ func newServeDriver() *call {
 		if err != nil {
 			return usageError(err)
 		}
-		return driverserve.Serve(c.InOrStdin(), c.OutOrStdout(), d)
+		return d.Serve(c.InOrStdin(), c.OutOrStdout())
 	})
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -54,7 +52,7 @@ func (e *engine) connect(ctx context.Context, m *member) (*program.Link, error) 
 	case m.Kill:
 		return nil, errors.New("expected a process of its own: only a process can be killed")
 	}
-	return program.Local(ctx, name, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, m.driver) })
+	return program.Local(ctx, name, m.driver.Serve)
 }
 
 // fault keeps an agent's breach of the protocol, for the verdict. The engine's lock is held.

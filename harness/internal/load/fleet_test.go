@@ -77,7 +77,7 @@ func (lyingQueue) Remove(context.Context, []byte) (bool, error) { return true, n
 func TestCancelledMessages(t *testing.T) {
 	lies := wrapped{memory(), func(q driver.Queue) driver.Queue { return lyingQueue{q} }}
 	for name, tc := range map[string]struct {
-		driver           driver.Driver
+		driver           spec.Driver
 		cancel           plan.Cancel
 		removed, revived float64
 		says             string
@@ -225,10 +225,8 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			q, err := d.Open(t.Context(), o.Redis, out.Scenario.Queue)
-			require.NoError(t, err)
-			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
-			require.NoError(t, q[0].Close())
+			keys, _ := spec.KeysOf(d, nil, out.Scenario.Queue)
+			require.NoError(t, client.Do(t.Context(), "RPUSH", keys.Lists[0], "in use").Err())
 			_, err = Run(t.Context(), o)
 			require.ErrorContains(t, err, "holds 1 messages already")
 		})

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	d, err := spec.Parse(os.Args[len(os.Args)-1])
 	if err == nil {
-		err = serve.Serve(os.Stdin, os.Stdout, d)
+		err = d.Serve(os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		_, _ = io.WriteString(os.Stderr, err.Error())

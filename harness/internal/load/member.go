@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -21,7 +22,7 @@ type member struct {
 	plan.Member
 	engine *engine
 	number int
-	driver driver.Driver
+	driver spec.Driver
 	link   *program.Link // nil before it is connected
 	shared bool          // another member has the link, and closes it
 	handle string

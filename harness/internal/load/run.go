@@ -41,7 +41,7 @@ const (
 // Options are the load and its target. Functions and Live may be nil.
 type Options struct {
 	Plan   plan.Plan
-	Driver driver.Driver
+	Driver spec.Driver
 	// Redis is a --redis value: a server that runs, or one that is started for the run. Without one the implementation has no server.
 	Redis string
 	// RunID marks the messages of this run.
@@ -71,7 +71,7 @@ type Options struct {
 }
 
 // driverOf returns the implementation of a member of the fleet, which may name one.
-func (o Options) driverOf(m plan.Member) driver.Driver {
+func (o Options) driverOf(m plan.Member) spec.Driver {
 	if d, err := spec.Parse(m.Driver); err == nil {
 		return d
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -31,13 +33,12 @@ type wrapped struct {
 	wrap func(q driver.Queue) driver.Queue
 }
 
-func (w wrapped) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
-	queues, err := w.Memory.Open(ctx, redisURL, names...)
-	for i, q := range queues {
-		queues[i] = w.wrap(q)
-	}
-	return queues, err
+func (w wrapped) Open(ctx context.Context, redisURL, name string) (driver.Queue, error) {
+	q, err := w.Memory.Open(ctx, redisURL, name)
+	return w.wrap(q), err
 }
+
+func (w wrapped) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in, out, w) }
 
 type fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 
@@ -49,7 +50,7 @@ type faultyQueue struct {
 }
 
 // faulty is the memory driver with a fault built in, by the number of the offer.
-func faulty(f fault) driver.Driver {
+func faulty(f fault) spec.Driver {
 	return wrapped{memory(), func(q driver.Queue) driver.Queue {
 		holder, _ := q.(driver.Inspector)
 		return &faultyQueue{Queue: q, Inspector: holder, fault: f}
@@ -71,7 +72,7 @@ func testPlan() plan.Plan {
 }
 
 // runVirtual runs a plan on virtual time.
-func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan) *run.Document {
+func runVirtual(ctx context.Context, t *testing.T, d spec.Driver, p plan.Plan) *run.Document {
 	t.Helper()
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
 	require.NoError(t, err)
@@ -83,7 +84,7 @@ func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan)
 }
 
 // virtual does so in a bubble of its own.
-func virtual(t *testing.T, d driver.Driver, p plan.Plan) (out *run.Document) {
+func virtual(t *testing.T, d spec.Driver, p plan.Plan) (out *run.Document) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { out = runVirtual(t.Context(), t, d, p) })
 	return out
@@ -230,11 +231,9 @@ type liar struct{ driver.Queue }
 
 func (liar) Offer(context.Context, []byte, time.Duration) error { return nil }
 
-func (liar) Held(context.Context) (int64, error) { return 1, nil }
-
-func (liar) Values(_ context.Context, each func([]byte)) error {
+func (liar) Held(_ context.Context, each func([]byte)) (int64, error) {
 	each(program.Payload(0xabcd, 0, time.Now().Add(time.Hour).UnixNano(), plan.MinPayload))
-	return nil
+	return 1, nil
 }
 
 func TestHeldMessagesAreThoseThatWereOffered(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -21,7 +20,7 @@ import (
 type Side struct {
 	// Spec is the --driver value.
 	Spec   string
-	Driver driver.Driver
+	Driver spec.Driver
 	// Redis is a --redis value. A server that runs already is used by all runs of the side; every other form is started afresh for each.
 	Redis string
 }

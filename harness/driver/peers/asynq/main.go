@@ -60,31 +60,29 @@ func (asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-// Open starts an asynq server for each name, whose only handler waits for a consumer.
-func (d asynqDriver) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
-	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		opt, err := redis.ParseURL(redisURL)
-		if err != nil {
-			return nil, fmt.Errorf("redis: %w", err)
-		}
-		opt.PoolSize = max(opt.PoolSize, connections)
-		rdb := redis.NewClient(opt)
-		q := &queue{
-			name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
-			handed: make(chan []byte), closed: make(chan struct{}),
-		}
-		config := asynq.Config(d)
-		config.Queues, config.LogLevel, config.ShutdownTimeout = map[string]int{name: 1}, asynq.FatalLevel, shutdownTimeout
-		q.server = asynq.NewServerFromRedisClient(rdb, config)
-		if err = rdb.Ping(ctx).Err(); err == nil {
-			err = q.server.Start(asynq.HandlerFunc(q.handle))
-		}
-		if err != nil {
-			rdb.Close()
-			return nil, fmt.Errorf("asynq: %w", err)
-		}
-		return q, nil
-	})
+// Open starts an asynq server, whose only handler waits for a consumer.
+func (d asynqDriver) Open(ctx context.Context, redisURL, name string) (driver.Queue, error) {
+	opt, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	opt.PoolSize = max(opt.PoolSize, connections)
+	rdb := redis.NewClient(opt)
+	q := &queue{
+		name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
+		handed: make(chan []byte), closed: make(chan struct{}),
+	}
+	config := asynq.Config(d)
+	config.Queues, config.LogLevel, config.ShutdownTimeout = map[string]int{name: 1}, asynq.FatalLevel, shutdownTimeout
+	q.server = asynq.NewServerFromRedisClient(rdb, config)
+	if err = rdb.Ping(ctx).Err(); err == nil {
+		err = q.server.Start(asynq.HandlerFunc(q.handle))
+	}
+	if err != nil {
+		rdb.Close()
+		return nil, fmt.Errorf("asynq: %w", err)
+	}
+	return q, nil
 }
 
 // queue is one asynq queue with a server on it.
@@ -130,15 +128,6 @@ func (q *queue) Take(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Held counts the tasks in every state but completed.
-func (q *queue) Held(context.Context) (int64, error) {
-	info, err := q.inspector.GetQueueInfo(q.name)
-	if err != nil {
-		return 0, q.unlessEmpty(err)
-	}
-	return int64(info.Size), nil
-}
-
 // unlessEmpty takes a queue that does not exist for an empty one: asynq makes it with the first task, and its calls differ in their
 // errors.
 func (q *queue) unlessEmpty(err error) error {
@@ -152,15 +141,19 @@ func (q *queue) unlessEmpty(err error) error {
 	return nil
 }
 
-// Values reads the tasks in the order of their lives, so that a task that moves on meanwhile is seen.
-func (q *queue) Values(_ context.Context, each func(value []byte)) error {
+// Held reads the tasks in the order of their lives, so that a task that moves on meanwhile is seen. It counts every state but completed.
+func (q *queue) Held(_ context.Context, each func(value []byte)) (int64, error) {
 	i := q.inspector
+	info, err := i.GetQueueInfo(q.name)
+	if err != nil {
+		return 0, q.unlessEmpty(err)
+	}
 	type list func(queue string, opts ...asynq.ListOption) ([]*asynq.TaskInfo, error)
 	for _, list := range []list{i.ListScheduledTasks, i.ListPendingTasks, i.ListActiveTasks, i.ListRetryTasks, i.ListArchivedTasks} {
 		for page, read := 1, pageSize; read == pageSize; page++ {
 			tasks, err := list(q.name, asynq.PageSize(pageSize), asynq.Page(page))
 			if err != nil {
-				return q.unlessEmpty(err)
+				return 0, q.unlessEmpty(err)
 			}
 			for _, task := range tasks {
 				each(task.Payload)
@@ -168,7 +161,7 @@ func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 			read = len(tasks)
 		}
 	}
-	return nil
+	return int64(info.Size), nil
 }
 
 // Close stops the server, and deletes the queue if it is empty.

@@ -33,30 +33,28 @@ func TestMain(m *testing.M) {
 // says so.
 func TestQueueDelivers(t *testing.T) {
 	d := asynqDriver{TaskCheckInterval: 100 * time.Millisecond, DelayedTaskCheckInterval: 100 * time.Millisecond, Concurrency: 2}
-	queues, err := d.Open(t.Context(), redistest.Redis(t).URL(), "orders")
+	q, err := d.Open(t.Context(), redistest.Redis(t).URL(), "orders")
 	require.NoError(t, err)
-	q := queues[0]
 	t.Cleanup(func() { _ = q.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	holder, ok := q.(driver.Inspector)
 	require.True(t, ok, "a queue that tells pending messages from lost ones")
-	held, err := holder.Held(ctx)
+	held, err := holder.Held(ctx, func([]byte) { t.Error("a value in an empty queue") })
 	require.NoError(t, err)
 	require.Zero(t, held)
-	require.NoError(t, holder.Values(ctx, func([]byte) { t.Error("a value in an empty queue") }))
 
 	require.NoError(t, q.Offer(ctx, []byte("now"), 0))
 	require.NoError(t, q.Offer(ctx, []byte("later"), time.Hour))
 	value, err := q.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "now", string(value))
+	var values []string
 	require.Eventually(t, func() bool {
-		held, err := holder.Held(ctx)
+		values = nil
+		held, err := holder.Held(ctx, func(value []byte) { values = append(values, string(value)) })
 		return err == nil && held == 1
 	}, 10*time.Second, 10*time.Millisecond)
-	var values []string
-	require.NoError(t, holder.Values(ctx, func(value []byte) { values = append(values, string(value)) }))
 	require.Equal(t, []string{"later"}, values)
 
 	waiting, leave := context.WithCancel(ctx)

@@ -7,13 +7,13 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -24,25 +24,12 @@ func DQ(release wire.Release, faithful bool) Program {
 	return Program{Release: release, kind: library, faithful: faithful}
 }
 
-// Open opens queues of dq: one client for all, whose first transfers it waits for, half a second at most. The queues of any other
-// program are opened in it, by the ops.
-func (p Program) Open(ctx context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
-	if !p.IsLibrary() {
-		return nil, p.elsewhere()
-	}
-	return portOf(p, false).Driver().Open(ctx, redisURL, names...)
-}
-
 // Serve answers requests of the driver protocol as dq until in ends.
 func (p Program) Serve(in io.Reader, out io.Writer) error {
 	if !p.IsLibrary() {
-		return p.elsewhere()
+		return fmt.Errorf("driver %s: its queues are opened in its own process", p)
 	}
 	return portOf(p, false).Serve(in, out)
-}
-
-func (p Program) elsewhere() error {
-	return fmt.Errorf("driver %s: its queues are opened in its own process", p)
 }
 
 // Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
@@ -164,17 +151,21 @@ func (c *client) open(d Program, a serve.Args) (_ *queue, err error) {
 	return q, nil
 }
 
-// Ready waits for the first transfer.
-func (q *queue) Ready(ctx context.Context) error {
-	if q.faithful == nil {
-		return q.Queue.Ready(ctx)
+// Offer is for a load.
+func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	return q.offer(ctx, value, delay.Milliseconds())
+}
+
+// Poll returns nil without a value that is due.
+func (q *queue) Poll(ctx context.Context) (value []byte, err error) {
+	values, err := q.Queue.Poll(ctx, 1)
+	if len(values) == 1 {
+		value = values[0]
 	}
-	select {
-	case <-q.faithful.ready:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%q is not ready: %w", q.names.Destination, ctx.Err())
+	if errors.Is(err, dq.ErrEmpty) {
+		err = nil
 	}
+	return value, err
 }
 
 // block runs a command on the server of its first key, without a read time-out.

@@ -36,7 +36,7 @@ var since = map[string]wire.Release{
 var calls = map[string]op{
 	"dq.destroy":        destroy,
 	"dq.offer":          offer,
-	"dq.remove":         choose(asRedisson, script(asBool, wire.ScriptRemove, "Q remove", "value"), remove),
+	"dq.remove":         remove,
 	"dq.size":           command(asNumber, "LLEN", "Q"),
 	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
 	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
@@ -101,16 +101,7 @@ var calls = map[string]op{
 }
 
 var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
-	func(ctx context.Context, q *queue, _ serve.Args) (any, error) {
-		values, err := q.Poll(ctx, 1)
-		switch {
-		case len(values) == 1:
-			return values[0], err
-		case errors.Is(err, dq.ErrEmpty):
-			return nil, nil
-		}
-		return nil, err
-	}))
+	func(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Poll(ctx) }))
 
 func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) }
 
@@ -126,38 +117,37 @@ func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 	return nil, nil
 }
 
-// offer takes any delay, as Redisson does: a negative one if the release takes it, and one that overflows.
-func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
-	switch d := time.Duration(a.Delay) * time.Millisecond; {
+func offer(ctx context.Context, q *queue, a serve.Args) (any, error) {
+	switch {
 	case !a.Has("delay"):
 		return nil, fmt.Errorf("offer without a delay: %w", dq.ErrUnsupported)
 	case !a.Has("value"):
 		return nil, errors.New(`argument "value" is missing`)
-	case d.Milliseconds() == int64(a.Delay) && (d >= 0 || q.release.RefusesNegativeDelay()):
-		_, err = q.Offer(ctx, a.Value, d)
+	}
+	return nil, q.offer(ctx, a.Value, int64(a.Delay))
+}
+
+// offer takes any delay in ms, as Redisson does: a negative one if the release takes it, and one that overflows, for which it sends
+// the release's script: now plus delay wraps around as it does in Java, and the due time of a huge delay is negative.
+func (q *queue) offer(ctx context.Context, value []byte, ms int64) (err error) {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case d.Milliseconds() == ms && (d >= 0 || q.release.RefusesNegativeDelay()):
+		_, err = q.Queue.Offer(ctx, value, d)
+	case ms < 0 && q.release.RefusesNegativeDelay():
+		err = fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, ms)
 	default:
-		err = q.offerAny(ctx, a.Value, int64(a.Delay))
+		var random [8]byte
+		_, _ = rand.Read(random[:])
+		id := any(random[:])
+		if q.release.Layout() == wire.LayoutDLc0 {
+			id = int64(binary.LittleEndian.Uint64(random[:]))
+		}
+		n := q.names
+		_, err = q.client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, time.Now().UnixMilli()+ms, id, value)
 	}
 	if err != nil && !errors.Is(err, dq.ErrUncertain) {
 		err = fmt.Errorf("%w: %w", driver.ErrRefused, err)
 	}
-	return nil, err
-}
-
-// offerAny sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
-// due time of a huge delay is negative.
-func (q *queue) offerAny(ctx context.Context, value []byte, delay int64) error {
-	if delay < 0 && q.release.RefusesNegativeDelay() {
-		return fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, delay)
-	}
-	var random [8]byte
-	_, _ = rand.Read(random[:])
-	id := any(random[:])
-	if q.release.Layout() == wire.LayoutDLc0 {
-		id = int64(binary.LittleEndian.Uint64(random[:]))
-	}
-	n := q.names
-	_, err := q.client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, time.Now().UnixMilli()+delay, id, value)
 	return err
 }
 
@@ -209,7 +199,7 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 //
 //	D Q T                    keys: the destination, the pending list, the timeout set
 //	object, objects          the first of the keys that RObject's methods act on, and all of them
-//	remove, removeAll, copy  the last key of these scripts, if the release has it
+//	removeAll, copy          the last key of these scripts, if the release has it
 //	=text                    text
 //	any other                the argument of the op that is called so
 func (q *queue) words(line string, a serve.Args) (all []any, err error) {
@@ -224,8 +214,8 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 		switch key, ok := keys[word]; {
 		case ok:
 			all = append(all, key...)
-		case word == "remove" || word == "removeAll":
-			if s, ok := q.release.Script(wire.ScriptName(word)); !ok || s.Variant != word+"-v1" { // which forgets the timeout set
+		case word == "removeAll":
+			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
 				all = append(all, q.names.TimeoutSet)
 			}
 		case word[0] == '=':

@@ -6,7 +6,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,17 +27,15 @@ const (
 type faithful struct {
 	queue     *queue // the first one of its name
 	heard     *redis.PubSub
-	ready     chan struct{} // closed behind the first transfer
 	destroyed chan struct{} // closed, it ends the subscription, and since 3.42.0 the timer
 	end       context.CancelFunc
 	ended     chan struct{}
-	first     sync.Once // ready
-	users     int       // handles that have not destroyed it; guarded by the client's mu
+	users     int // handles that have not destroyed it; guarded by the client's mu
 }
 
 func openFaithful(q *queue) *faithful {
 	ctx, end := context.WithCancel(context.Background())
-	f := &faithful{queue: q, ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{})}
+	f := &faithful{queue: q, destroyed: make(chan struct{}), end: end, ended: make(chan struct{})}
 	f.heard = q.client.by.Subscribe(ctx, q.names.Channel)
 	go f.run(ctx)
 	return f
@@ -109,7 +106,6 @@ func (f *faithful) transfer(ctx context.Context, timer clock.Timer) {
 			f.near(timer, time.Now().Add(retryAfter).UnixMilli())
 			return
 		}
-		f.first.Do(func() { close(f.ready) })
 		if reply == nil || !f.near(timer, due) {
 			return
 		}

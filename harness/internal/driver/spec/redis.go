@@ -8,6 +8,7 @@ import (
 	_ "embed" // for the script
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -60,22 +62,23 @@ func (d Redis) Identity() driver.Identity {
 	return driver.Identity{Name: map[bool]string{true: "redis-zset", false: "redis-list"}[d.zset]}
 }
 
+// Serve answers requests of the driver protocol until in ends.
+func (d Redis) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in, out, d) }
+
 // Open connects, and takes over the messages of the temp list.
-func (d Redis) Open(_ context.Context, redisURL string, names ...string) ([]driver.Queue, error) {
-	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		conn, err := redis.ConnectMany(redisURL, poolSize)
-		if err != nil {
-			return nil, err
-		}
-		moving, err := redis.Connect(redisURL)
-		if err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan string)}
-		q.ctx, q.stop = context.WithCancel(context.Background())
-		q.pumping.Go(q.pump)
-		return q, nil
-	})
+func (d Redis) Open(_ context.Context, redisURL, name string) (driver.Queue, error) {
+	conn, err := redis.ConnectMany(redisURL, poolSize)
+	if err != nil {
+		return nil, err
+	}
+	moving, err := redis.Connect(redisURL)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	q := &redisQueue{Redis: d, conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan string)}
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	q.pumping.Go(q.pump)
+	return q, nil
 }
 
 // redisQueue keeps the elements that it moved in a temp list until a taker has them. Take acknowledges just before it returns, for a
@@ -209,13 +212,14 @@ func (m Memory) Timing() clock.Clock { return cmp.Or(m.Clock, clock.System()) }
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
 
-// Open returns new, empty queues and ignores the URL.
-func (m Memory) Open(_ context.Context, _ string, names ...string) ([]driver.Queue, error) {
-	return driver.OpenEach(names, func(string) (driver.Queue, error) {
-		q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
-		go q.own()
-		return q, nil
-	})
+// Serve answers requests of the driver protocol until in ends.
+func (m Memory) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in, out, m) }
+
+// Open returns a new, empty queue, whatever its name and server.
+func (m Memory) Open(context.Context, string, string) (driver.Queue, error) {
+	q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
+	go q.own()
+	return q, nil
 }
 
 // memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and runs all other calls.
@@ -294,13 +298,13 @@ func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
 }
 
 // Poll returns the head if it is due.
-func (q *memoryQueue) Poll(context.Context) (value []byte, ok bool, err error) {
+func (q *memoryQueue) Poll(context.Context) (value []byte, err error) {
 	err = q.do(func() {
-		if ok = q.isDue(); ok {
+		if q.isDue() {
 			value = heap.Pop(&q.held).(memoryMessage).value //nolint:forcetypeassert // its Pop returns no other
 		}
 	})
-	return value, ok, err
+	return value, err
 }
 
 // Remove looks at every message.
@@ -314,19 +318,15 @@ func (q *memoryQueue) Remove(_ context.Context, value []byte) (ok bool, err erro
 	return ok, err
 }
 
-// Held returns the number of messages, due or not.
-func (q *memoryQueue) Held(context.Context) (n int64, err error) {
-	err = q.do(func() { n = int64(len(q.held)) })
-	return n, err
-}
-
-// Values calls each with every message.
-func (q *memoryQueue) Values(_ context.Context, each func(value []byte)) error {
-	return q.do(func() {
+// Held calls each with every message, due or not.
+func (q *memoryQueue) Held(_ context.Context, each func(value []byte)) (n int64, err error) {
+	err = q.do(func() {
 		for _, m := range q.held {
 			each(m.value)
 		}
+		n = int64(len(q.held))
 	})
+	return n, err
 }
 
 // Close wakes all takers, which return driver.ErrClosed.

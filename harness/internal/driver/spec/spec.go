@@ -26,9 +26,16 @@ const (
 	programForms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 )
 
+// Driver is what a --driver value names.
+type Driver interface {
+	Identity() driver.Identity
+	// Serve answers requests of the driver protocol until in ends. A program that runs elsewhere answers none.
+	Serve(in io.Reader, out io.Writer) error
+}
+
 // Parse reads a --driver value. Nothing is started; the error is wrong usage.
-func Parse(spec string) (driver.Driver, error) {
-	for _, d := range []driver.Driver{Memory{}, Redis{}, Redis{zset: true}} {
+func Parse(spec string) (Driver, error) {
+	for _, d := range []Driver{Memory{}, Redis{}, Redis{zset: true}} {
 		if spec == d.Identity().Name {
 			return d, nil
 		}
@@ -152,7 +159,7 @@ type Keys struct {
 
 // KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A message
 // that is only in the pending list of Redisson's format is never delivered, and is not held.
-func KeysOf(d driver.Driver, conn redis.Conn, queue string) (Keys, bool) {
+func KeysOf(d Driver, conn redis.Conn, queue string) (Keys, bool) {
 	switch d := d.(type) {
 	case Redis:
 		if d.zset {

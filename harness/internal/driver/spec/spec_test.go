@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,10 +66,10 @@ func TestParseProgram(t *testing.T) {
 // dq answers the ops of the protocol, and refuses what its release does not have. Package serve tests what all ports answer alike.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
-	p, err := program.Local(t.Context(), "dq", func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, DQ(wire.Newest(), false)) })
+	p, err := program.Local(t.Context(), "dq", DQ(wire.Newest(), false).Serve)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	for _, op := range []string{"load", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
+	for _, op := range []string{"load", "load(poll)", "load(cancel)", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
 		require.True(t, p.Introduction().Can(op), op)
 	}
 	_, err = p.Call(t.Context(), "open", map[string]any{"redis": srv.URL(), "queue": "q", "codec": "json"})
@@ -90,27 +89,26 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 	}
 }
 
-// Queues that are opened together share a client, which ends with the last of them.
-func TestDriverOffersTakesAndCancels(t *testing.T) {
+func TestDQOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
 	for _, d := range []Program{DQ(wire.Newest(), false), DQ(wire.Newest(), true)} {
-		queues, err := d.Open(t.Context(), srv.URL(), d.Identity().String(), "other")
+		c, err := connect(d, false, serve.Args{Redis: srv.URL()})
 		require.NoError(t, err)
-		require.NoError(t, queues[1].Close())
-		q := queues[0]
+		q, err := c.open(d, serve.Args{Queue: d.Identity().String(), Delayed: true})
+		require.NoError(t, err)
 		require.NoError(t, q.Offer(t.Context(), []byte("cancelled"), time.Hour))
-		removed, err := q.(driver.Remover).Remove(t.Context(), []byte("cancelled"))
+		removed, err := q.Remove(t.Context(), []byte("cancelled"))
 		require.NoError(t, err)
 		require.True(t, removed)
-		_, found, err := q.(driver.Poller).Poll(t.Context())
+		none, err := q.Poll(t.Context())
 		require.NoError(t, err)
-		require.False(t, found)
+		require.Nil(t, none)
 		require.NoError(t, q.Offer(t.Context(), []byte{}, time.Millisecond))
 		got, err := q.Take(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []byte{}, got)
 		require.ErrorIs(t, q.Offer(t.Context(), nil, -time.Second), driver.ErrRefused)
-		require.NoError(t, q.Close())
+		require.NoError(t, c.Close())
 	}
 }
 
@@ -118,7 +116,7 @@ func openMemory(t *testing.T) *memoryQueue {
 	t.Helper()
 	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), "", "q")
 	require.NoError(t, err)
-	q := opened[0].(*memoryQueue) //nolint:forcetypeassert // Open returns no other
+	q := opened.(*memoryQueue) //nolint:forcetypeassert // Open returns no other
 	t.Cleanup(func() { require.NoError(t, q.Close()) })
 	return q
 }
@@ -157,7 +155,7 @@ type bench struct {
 // onRedis runs a test for each of the two drivers.
 func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
-	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}} {
+	for _, d := range []Redis{{}, {zset: true}} {
 		t.Run(d.Identity().String(), func(t *testing.T) {
 			t.Parallel()
 			test(t, newBench(t, d))
@@ -165,7 +163,7 @@ func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-func newBench(t *testing.T, d driver.Driver) *bench {
+func newBench(t *testing.T, d Redis) *bench {
 	t.Helper()
 	srv := redistest.Redis(t)
 	conn := srv.Conn()
@@ -179,8 +177,8 @@ func (b *bench) open(t *testing.T) driver.Queue {
 	t.Helper()
 	opened, err := b.d.Open(b.ctx, b.url, queueName)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = opened[0].Close() })
-	return opened[0]
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
 }
 
 func (b *bench) offer(t *testing.T, q driver.Queue, value string, delay time.Duration) {
@@ -197,7 +195,7 @@ func (b *bench) take(t *testing.T, q driver.Queue) string {
 
 func (b *bench) held(t *testing.T) int64 {
 	t.Helper()
-	keys, _ := KeysOf(b.d, b.conn, queueName)
+	keys, _ := KeysOf(b.d.(Driver), b.conn, queueName)
 	held, err := keys.Held(b.ctx)
 	require.NoError(t, err)
 	return held
@@ -284,14 +282,13 @@ func TestPollsAndCloses(t *testing.T) {
 
 	q := openMemory(t)
 	require.NoError(t, q.Offer(t.Context(), []byte("value"), 0))
-	for _, want := range []string{"value", ""} {
-		value, found, err := q.Poll(t.Context())
+	for _, want := range [][]byte{[]byte("value"), nil} {
+		value, err := q.Poll(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, want, string(value))
-		require.Equal(t, want != "", found)
+		require.Equal(t, want, value)
 	}
 	require.NoError(t, q.Close())
-	_, _, err := q.Poll(t.Context())
+	_, err := q.Poll(t.Context())
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
@@ -314,7 +311,7 @@ func TestKeysReadAndClear(t *testing.T) {
 	srv := redistest.Redis(t)
 	conn := srv.Conn()
 	defer conn.Close()
-	for _, d := range []driver.Driver{Redis{}, Redis{zset: true}, DQ(wire.Newest(), false)} {
+	for _, d := range []Driver{Redis{}, Redis{zset: true}, DQ(wire.Newest(), false)} {
 		keys, _ := KeysOf(d, conn, "q {1} ü")
 		for i := range waiting + due {
 			if keys.Set != "" && i < waiting {
