@@ -181,42 +181,41 @@ func (c *client) block(ctx context.Context, line []any) (any, error) {
 }
 
 // show gives a reply its form in the protocol.
-type show func(reply any, err error) (any, error)
+type show func(reply any) any
 
-func asNothing(_ any, err error) (any, error) { return nil, err }
-func asTrue(_ any, err error) (any, error)    { return true, err }
+func asNothing(any) any { return nil }
+func asTrue(any) any    { return true }
 
 // counted is of a reply with a number.
-func counted(form func(n int64) any) show {
-	return func(reply any, err error) (any, error) {
-		n, err := goredis.NewCmdResult(reply, err).Int64()
-		return form(n), err
-	}
+func counted(form func(n int64) bool) show {
+	return func(reply any) any { n, _ := reply.(int64); return form(n) }
 }
 
 var (
-	asNumber = counted(func(n int64) any { return n })
-	asBool   = counted(func(n int64) any { return n > 0 })
-	asEmpty  = counted(func(n int64) any { return n == 0 })
-	asFound  = counted(func(n int64) any { return n >= 0 }) // of a script that replies with an index, or -1
+	asBool  = counted(func(n int64) bool { return n > 0 })
+	asEmpty = counted(func(n int64) bool { return n == 0 })
+	asFound = counted(func(n int64) bool { return n >= 0 }) // of a script that replies with an index, or -1
 )
 
-// asValue is of one value, or nil for no value.
-func asValue(reply any, err error) (any, error) {
-	if errors.Is(err, redis.Nil) || err == nil && reply == nil {
-		return nil, nil
+// asItIs leaves numbers, and makes values bytes: nil without a value.
+func asItIs(reply any) any {
+	switch reply := reply.(type) {
+	case string:
+		return []byte(reply)
+	case []any:
+		all := make([][]byte, len(reply))
+		for i, element := range reply {
+			all[i], _ = asItIs(element).([]byte)
+		}
+		return all
 	}
-	text, err := goredis.NewCmdResult(reply, err).Text()
-	return []byte(text), err
+	return reply
 }
 
-func asValues(reply any, err error) (any, error) {
-	list, _ := reply.([]any)
-	all := make([][]byte, len(list))
-	for i, element := range list {
-		v, failure := asValue(element, nil)
-		all[i], _ = v.([]byte)
-		err = errors.Join(err, failure)
+// of is the result of an op with a reply.
+func (as show) of(reply any, err error) (any, error) {
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
 	}
-	return all, err
+	return as(reply), nil
 }

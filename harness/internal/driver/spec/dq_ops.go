@@ -37,11 +37,11 @@ var calls = map[string]op{
 	"dq.destroy":        destroy,
 	"dq.offer":          offer,
 	"dq.remove":         remove,
-	"dq.size":           command(asNumber, "LLEN", "Q"),
+	"dq.size":           command(asItIs, "LLEN", "Q"),
 	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
-	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
-	"dq.peek":           script(asValue, wire.ScriptPeek, "Q"),
-	"dq.readAll":        script(asValues, wire.ScriptReadAll, "Q"),
+	"dq.poll":           given("limit", script(asItIs, wire.ScriptPollLimit, "Q T", "limit"), script(asItIs, wire.ScriptPoll, "Q T")),
+	"dq.peek":           script(asItIs, wire.ScriptPeek, "Q"),
+	"dq.readAll":        script(asItIs, wire.ScriptReadAll, "Q"),
 	"dq.clear":          command(asNothing, "DEL", "Q T"),
 	"dq.delete":         command(asBool, "DEL", "Q T"),
 	"dq.iterator":       iterator,
@@ -50,11 +50,11 @@ var calls = map[string]op{
 	"dq.containsAll":    values(script(asBool, wire.ScriptContainsAll, "Q", "values"), result(true)),
 	"dq.removeAll":      values(script(asBool, wire.ScriptRemoveAll, "Q removeAll", "values"), result(false)),
 	"dq.retainAll":      values(script(asBool, wire.ScriptRetainAll, "Q", "values"), command(asBool, "DEL", "Q T")),
-	"dq.sizeInMemory":   script(asNumber, wire.ScriptSizeInMemory, "Q T"),
+	"dq.sizeInMemory":   script(asItIs, wire.ScriptSizeInMemory, "Q T"),
 	"dq.copy":           script(asBool, wire.ScriptCopy, "Q T name copy", "=-1 replace"),
 	"dq.clearExpire":    sinceScript(script(asBool, wire.ScriptClearExpire, "Q T"), command(asBool, "PERSIST", "D")),
 
-	"dq.pollLastAndOfferFirstTo": script(asValue, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
+	"dq.pollLastAndOfferFirstTo": script(asItIs, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
 	"dq.expire":                  sinceScript(script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
 	"dq.expireAt":                sinceScript(script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
 
@@ -62,16 +62,16 @@ var calls = map[string]op{
 	// messages, unless the client is to do as Redisson.
 	"dq.isExists":         command(asBool, "EXISTS", "object"),
 	"dq.unlink":           command(asBool, "UNLINK", "objects"),
-	"dq.remainTimeToLive": command(asNumber, "PTTL", "object"),
+	"dq.remainTimeToLive": command(asItIs, "PTTL", "object"),
 	"dq.rename":           choose(asRedisson, command(asNothing, "RENAME", "D name"), renamesOnlyTheDestination),
 
 	"q.take":        take,
 	"q.poll":        poll,
 	"q.pollFromAny": blocking("BLPOP", "D queues", true),
-	"q.peek":        command(asValue, "LINDEX", "D =0"),
-	"q.size":        command(asNumber, "LLEN", "D"),
-	"q.readAll":     command(asValues, "LRANGE", "D =0 =-1"),
-	"q.drainTo":     given("max", drainToMax, script(asValues, wire.ScriptQueueDrainTo, "D")),
+	"q.peek":        command(asItIs, "LINDEX", "D =0"),
+	"q.size":        command(asItIs, "LLEN", "D"),
+	"q.readAll":     command(asItIs, "LRANGE", "D =0 =-1"),
+	"q.drainTo":     given("max", drainToMax, script(asItIs, wire.ScriptQueueDrainTo, "D")),
 	"q.offer":       command(asTrue, "RPUSH", "D value"),
 	"q.add":         command(asTrue, "RPUSH", "D value"),
 	"q.put":         command(asNothing, "RPUSH", "D value"),
@@ -83,24 +83,24 @@ var calls = map[string]op{
 	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
 	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
 
-	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asValue, "RPOPLPUSH", "D queue")),
+	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asItIs, "RPOPLPUSH", "D queue")),
 	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", false),
 
 	"deque.takeFirst": take,
 	"deque.takeLast":  blocking("BRPOP", "D", false),
 	"deque.pollFirst": poll,
 	"deque.pollLast": given("timeout", blocking("BRPOP", "D", true), given("limit",
-		script(asValues, wire.ScriptDequePollLastLimit, "D", "limit"), command(asValue, "RPOP", "D"))),
+		script(asItIs, wire.ScriptDequePollLastLimit, "D", "limit"), command(asItIs, "RPOP", "D"))),
 	"deque.addFirst":    command(asNothing, "LPUSH", "D value"),
 	"deque.offerFirst":  command(asTrue, "LPUSH", "D value"),
 	"deque.push":        command(asNothing, "LPUSH", "D value"),
 	"deque.addLast":     command(asNothing, "RPUSH", "D value"),
 	"deque.offerLast":   command(asTrue, "RPUSH", "D value"),
-	"deque.peekFirst":   command(asValue, "LINDEX", "D =0"),
+	"deque.peekFirst":   command(asItIs, "LINDEX", "D =0"),
 	"deque.pollFromAny": blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
 }
 
-var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
+var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asItIs, wire.ScriptQueuePollLimit, "D", "limit"),
 	func(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Poll(ctx) }))
 
 func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) }
@@ -159,7 +159,7 @@ func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
 }
 
 var drainToMax = choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
-	script(asValues, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{}))
+	script(asItIs, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{}))
 
 func iterator(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	all := [][]byte{}
@@ -190,7 +190,7 @@ func iteratorRemove(ctx context.Context, q *queue, a serve.Args) (any, error) {
 
 // at is the value at an index of the pending list, nil behind the last.
 func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
-	v, err := asValue(q.client.Redisson(ctx, wire.ScriptIteratorValue, []string{q.names.Pending}, strconv.Itoa(index)))
+	v, err := show(asItIs).of(q.client.Redisson(ctx, wire.ScriptIteratorValue, []string{q.names.Pending}, strconv.Itoa(index)))
 	value, _ := v.([]byte)
 	return value, err
 }
@@ -268,7 +268,7 @@ func script(as show, name wire.ScriptName, keys string, arguments ...string) op 
 		for i, key := range named {
 			texts[i], _ = key.(string)
 		}
-		return as(q.client.Redisson(ctx, name, texts, all...))
+		return as.of(q.client.Redisson(ctx, name, texts, all...))
 	}
 }
 
@@ -278,7 +278,7 @@ func command(as show, name, line string) op {
 		if err != nil {
 			return nil, err
 		}
-		return as(q.client.by.Do(ctx, append([]any{name}, all...)...).Result())
+		return as.of(q.client.by.Do(ctx, append([]any{name}, all...)...).Result())
 	}
 }
 
@@ -312,7 +312,7 @@ func blocking(name, keys string, timed bool) op {
 				if pair, ok := reply.([]any); ok {
 					reply = pair[len(pair)-1]
 				}
-				return asValue(reply, err)
+				return show(asItIs).of(reply, err)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}

@@ -3,7 +3,6 @@ package spec
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	_ "embed" // for the script
 	"errors"
@@ -200,7 +199,7 @@ func (d Redis) read(element string) (due time.Time, value []byte) {
 	return time.UnixMilli(ms), []byte(tail)
 }
 
-// Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time in the memory of one process. It is the reference
+// Memory is java.util.concurrent.DelayQueue in Go: a list ordered by due time in the memory of one process. It is the reference
 // that needs no server, and shows the price: each Open starts empty, and the messages are gone when the process ends.
 type Memory struct {
 	Clock clock.Clock // nil for the machine's
@@ -222,17 +221,21 @@ func (m Memory) Open(context.Context, string, string) (driver.Queue, error) {
 	return q, nil
 }
 
-// memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and runs all other calls.
+// memoryQueue has a goroutine that owns the list: it hands the head to a taker once it is due, and runs all other calls.
 type memoryQueue struct {
 	clock clock.Clock
 	calls chan func()
 	due   chan []byte
 
-	held   memoryHeap
-	offers int
+	held []*memoryMessage // by due time, and equal due times by arrival
 
 	closing     sync.Once
 	done, ended chan struct{}
+}
+
+type memoryMessage struct {
+	due   time.Time
+	value []byte
 }
 
 func (q *memoryQueue) own() {
@@ -249,7 +252,7 @@ func (q *memoryQueue) own() {
 		}
 		select {
 		case due <- head:
-			heap.Pop(&q.held)
+			q.pop()
 		case call := <-q.calls:
 			call()
 		case <-timer.C():
@@ -260,6 +263,12 @@ func (q *memoryQueue) own() {
 }
 
 func (q *memoryQueue) isDue() bool { return len(q.held) > 0 && !q.clock.Now().Before(q.held[0].due) }
+
+func (q *memoryQueue) pop() (value []byte) {
+	value, q.held[0] = q.held[0].value, nil
+	q.held = q.held[1:]
+	return value
+}
 
 // do has the owner run a call.
 func (q *memoryQueue) do(call func()) error {
@@ -274,14 +283,11 @@ func (q *memoryQueue) do(call func()) error {
 }
 
 // Offer keeps a copy of value.
-func (q *memoryQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	message := memoryMessage{due: q.clock.Now().Add(delay), value: bytes.Clone(value)}
+func (q *memoryQueue) Offer(_ context.Context, value []byte, delay time.Duration) error {
+	m := &memoryMessage{q.clock.Now().Add(delay), bytes.Clone(value)}
 	return q.do(func() {
-		message.order, q.offers = q.offers, q.offers+1
-		heap.Push(&q.held, message)
+		at, _ := slices.BinarySearchFunc(q.held, m, func(other, m *memoryMessage) int { return cmp.Or(other.due.Compare(m.due), -1) })
+		q.held = slices.Insert(q.held, at, m)
 	})
 }
 
@@ -301,7 +307,7 @@ func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
 func (q *memoryQueue) Poll(context.Context) (value []byte, err error) {
 	err = q.do(func() {
 		if q.isDue() {
-			value = heap.Pop(&q.held).(memoryMessage).value //nolint:forcetypeassert // its Pop returns no other
+			value = q.pop()
 		}
 	})
 	return value, err
@@ -310,9 +316,9 @@ func (q *memoryQueue) Poll(context.Context) (value []byte, err error) {
 // Remove looks at every message.
 func (q *memoryQueue) Remove(_ context.Context, value []byte) (ok bool, err error) {
 	err = q.do(func() {
-		at := slices.IndexFunc(q.held, func(m memoryMessage) bool { return bytes.Equal(m.value, value) })
+		at := slices.IndexFunc(q.held, func(m *memoryMessage) bool { return bytes.Equal(m.value, value) })
 		if ok = at >= 0; ok {
-			heap.Remove(&q.held, at)
+			q.held = slices.Delete(q.held, at, at+1)
 		}
 	})
 	return ok, err
@@ -334,32 +340,4 @@ func (q *memoryQueue) Close() error {
 	q.closing.Do(func() { close(q.done) })
 	<-q.ended
 	return nil
-}
-
-type memoryMessage struct {
-	due   time.Time
-	order int
-	value []byte
-}
-
-// memoryHeap orders by due time, and equal due times by arrival.
-type memoryHeap []memoryMessage
-
-func (h memoryHeap) Len() int      { return len(h) }
-func (h memoryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h memoryHeap) Less(i, j int) bool {
-	return h[i].due.Before(h[j].due) || h[i].due.Equal(h[j].due) && h[i].order < h[j].order
-}
-
-// Push is for container/heap.
-func (h *memoryHeap) Push(x any) { *h = append(*h, x.(memoryMessage)) } //nolint:forcetypeassert // only Offer pushes
-
-// Pop is for container/heap. It lets the value go.
-func (h *memoryHeap) Pop() any {
-	last := len(*h) - 1
-	message := (*h)[last]
-	(*h)[last] = memoryMessage{}
-	*h = (*h)[:last]
-	return message
 }
