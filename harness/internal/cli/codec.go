@@ -13,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -197,25 +196,19 @@ func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != ""
 
 // start starts Java. Without --release, the Redisson on the class path reads and writes.
 func (f javaFlags) start(c *call) (*ops.JavaClient, error) {
-	named := os.Getenv("DQ_JAVA")
-	o := ops.JavaOptions{ClassPath: f.classPath}
-	var err error
-	if named != "" {
-		o.Java, err = program.SplitCommandLine(named)
-	}
+	o := ops.JavaOptions{ClassPath: f.classPath, Java: strings.Fields(os.Getenv("DQ_JAVA"))}
 	old, fresh, two := strings.Cut(f.release, ":")
 	if !two {
 		fresh = old
 	}
+	var err error
 	switch {
-	case err != nil:
-		err = fmt.Errorf("DQ_JAVA: %w", err)
 	case !f.given():
 		err = errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read")
 	case f.release == "":
 		return ops.StartJava(c.Context(), o)
 	case ops.Elsewhere(o.Java) > 0:
-		err = fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, named)
+		err = fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, os.Getenv("DQ_JAVA"))
 	}
 	if err != nil {
 		return nil, usageError(err)

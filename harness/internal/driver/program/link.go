@@ -17,7 +17,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,38 +316,6 @@ func Pipe(ctx context.Context, command []string, conn io.ReadWriter, log io.Writ
 		return fmt.Errorf("driver program %s: %w", command[0], err)
 	}
 	return nil
-}
-
-// A word of a command line has parts: in single quotes, in double quotes, escaped, or plain.
-var (
-	word    = regexp.MustCompile(`(?s)(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+`)
-	part    = regexp.MustCompile(`(?s)'[^']*'|"(?:\\.|[^"\\])*"|\\.`)
-	escaped = regexp.MustCompile(`(?s)\\(.)`)
-)
-
-// SplitCommandLine splits a command line into program and arguments. Words are separated by blanks; single and
-// double quotes hold a word together, and outside single quotes a backslash takes the next character as it is.
-// Nothing else is special: no shell runs.
-func SplitCommandLine(line string) ([]string, error) {
-	if rest := word.ReplaceAllLiteralString(line, ""); strings.TrimSpace(rest) != "" {
-		return nil, fmt.Errorf("command line %q: expected an end to its last quote or backslash", line)
-	}
-	words := word.FindAllString(line, -1)
-	for i, w := range words {
-		words[i] = part.ReplaceAllStringFunc(w, func(p string) string {
-			if p[0] == '\'' {
-				return p[1 : len(p)-1]
-			}
-			if p[0] == '"' {
-				p = p[1 : len(p)-1]
-			}
-			return escaped.ReplaceAllString(p, "$1")
-		})
-	}
-	if len(words) == 0 {
-		return nil, fmt.Errorf("command line %q: expected a program", line)
-	}
-	return words, nil
 }
 
 // tail keeps the end of the bytes written to it.

@@ -3,11 +3,11 @@ package program
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,75 +169,62 @@ type order struct {
 	Total *int64   `json:"total"`
 }
 
+// pojo is an order as a typed value.
+type pojo struct {
+	T     string  `json:"t"`
+	ID    int32   `json:"id"`
+	Name  *string `json:"name"`
+	Total *int64  `json:"total,string"`
+}
+
+// kinds are the typed values that are a name "t" and a value "v" of a Go type.
+var kinds = map[string]reflect.Type{
+	"string": reflect.TypeFor[string](), "int": reflect.TypeFor[int32](), "long": reflect.TypeFor[int64](),
+	"double": reflect.TypeFor[float64](), "bool": reflect.TypeFor[bool](), "bytes": reflect.TypeFor[[]byte](),
+}
+
 // Value reads a typed value of docs/protocol.md into the Go type that the codecs of NamedCodec know it by.
 func Value(raw json.RawMessage) (any, error) {
 	var typed struct {
-		T     string
-		V     json.RawMessage
-		ID    int32
-		Name  *string
-		Total *string
+		T string
+		V json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &typed); err != nil {
 		return nil, fmt.Errorf("expected a typed value, got %s: %w", raw, err)
 	}
-	text := strings.Trim(string(typed.V), `"`)
-	switch typed.T {
-	case "string":
-		var s string
-		err := json.Unmarshal(typed.V, &s)
-		return s, err
-	case "int":
-		n, err := strconv.ParseInt(text, 10, 32)
-		return int32(n), err
-	case "long":
-		return strconv.ParseInt(text, 10, 64)
-	case "double":
-		return strconv.ParseFloat(text, 64)
-	case "bool":
-		return strconv.ParseBool(text)
-	case "bytes":
-		return base64.StdEncoding.DecodeString(text)
-	case "pojo":
-		o := order{ID: typed.ID, Name: typed.Name}
-		if typed.Total != nil {
-			total, err := strconv.ParseInt(*typed.Total, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("total of a pojo: expected a whole number, got %q", *typed.Total)
-			}
-			o.Total = &total
-		}
-		return o, nil
+	kind, known := kinds[typed.T]
+	switch {
+	case typed.T == "pojo":
+		var p pojo
+		err := json.Unmarshal(raw, &p)
+		return order{ID: p.ID, Name: p.Name, Total: p.Total}, err
+	case !known:
+		return nil, fmt.Errorf("value type %q: expected string, int, long, double, bool, bytes or pojo", typed.T)
+	case kind.Kind() != reflect.String && kind.Kind() != reflect.Slice: // a number may be a string
+		typed.V = bytes.Trim(typed.V, `"`)
 	}
-	return nil, fmt.Errorf("value type %q: expected string, int, long, double, bool, bytes or pojo", typed.T)
+	value := reflect.New(kind)
+	err := json.Unmarshal(typed.V, value.Interface())
+	return value.Elem().Interface(), err
 }
 
 // Typed is the reverse of Value: what to encode as JSON. It fails for a type that has no form in the protocol.
 func Typed(value any) (any, error) {
-	form := func(t string, v any) (any, error) { return map[string]any{"t": t, "v": v}, nil }
+	of := reflect.TypeOf(value)
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
-	case string:
-		return form("string", v)
-	case int32:
-		return form("int", v)
-	case int64:
-		return form("long", strconv.FormatInt(v, 10))
-	case float64:
-		return form("double", v)
-	case bool:
-		return form("bool", v)
-	case []byte:
-		return form("bytes", v) // base64
 	case order:
-		typed := map[string]any{"t": "pojo", "id": v.ID, "name": v.Name, "total": nil}
-		if v.Total != nil {
-			typed["total"] = strconv.FormatInt(*v.Total, 10)
-		}
-		return typed, nil
+		return pojo{"pojo", v.ID, v.Name, v.Total}, nil
+	case int64: // has more than 53 bits
+		value = strconv.FormatInt(v, 10)
 	}
-	return nil, fmt.Errorf("a value of type %T has no form in the protocol", value)
+	for name, kind := range kinds {
+		if kind == of {
+			return map[string]any{"t": name, "v": value}, nil
+		}
+	}
+	return nil, fmt.Errorf("a value of type %s has no form in the protocol", of)
 }
 
 // CodecNames returns the names of docs/protocol.md that work at a release.
@@ -258,25 +245,19 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	pojo := java.Class{Of: order{}}
 	switch name {
 	case "string":
-		return funcs{asText, func(data []byte) (any, error) { return string(data), nil }}, nil
+		return erased[string]{codec.String{}, asText}, nil
 	case "long":
-		return funcs{asText, func(data []byte) (any, error) { return codec.Long{}.Decode(data) }}, nil
+		return erased[int64]{codec.Long{}, asText}, nil
 	case "bytes":
-		return funcs{asBytes, func(data []byte) (any, error) { return codec.Bytes{}.Decode(data) }}, nil
+		return erased[[]byte]{codec.Bytes{}, asBytes}, nil
 	case "json":
 		return java.NewJackson[any](java.JSONForm{BareUUIDs: !release.AtLeast(wire.Release{Major: 4, Minor: 2})}, pojo)
 	case "typed-json":
 		if valueType != "pojo" {
 			return codec.JSON[any]{}, nil // the value that its text shows
 		}
-		orders, err := java.NewJackson[*order](java.JSONForm{Plain: true})
-		return funcs{codec.JSON[any]{}.Encode, func(data []byte) (any, error) {
-			o, err := orders.Decode(data)
-			if err != nil || o == nil {
-				return nil, err
-			}
-			return *o, nil
-		}}, err
+		orders, err := java.NewJackson[order](java.JSONForm{Plain: true})
+		return erased[order]{orders, codec.JSON[any]{}.Encode}, err
 	case "kryo5":
 		return java.NewKryo5[any](pojo)
 	case "marshalling":
@@ -287,14 +268,14 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	return nil, fmt.Errorf("codec %q: expected default or one of %s: %w", name, strings.Join(CodecNames(release), ", "), errors.ErrUnsupported)
 }
 
-// funcs is a codec of two functions.
-type funcs struct {
+// erased is a codec of one type that encodes any value of others.
+type erased[T any] struct {
+	codec.Codec[T]
 	encode func(any) ([]byte, error)
-	decode func([]byte) (any, error)
 }
 
-func (f funcs) Encode(value any) ([]byte, error) { return f.encode(value) }
-func (f funcs) Decode(data []byte) (any, error)  { return f.decode(data) }
+func (e erased[T]) Encode(value any) ([]byte, error) { return e.encode(value) }
+func (e erased[T]) Decode(data []byte) (any, error)  { return e.Codec.Decode(data) }
 
 // asText writes scalars as Java's toString does.
 func asText(value any) ([]byte, error) {

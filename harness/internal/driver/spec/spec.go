@@ -7,6 +7,7 @@ package spec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,23 +52,21 @@ func Parse(spec string) (Driver, error) {
 func ParseProgram(spec string) (Program, error) { return parse(spec, programForms) }
 
 func parse(spec, forms string) (p Program, err error) {
-	name, rest, _ := strings.Cut(spec, ":")
-	kind, _, _ := strings.Cut(name, ",")
-	p = Program{text: spec, kind: kind}
-	switch {
-	case kind == library:
-		name, modifier, modified := strings.Cut(spec, ",")
-		p.Release, p.faithful = wire.Newest(), modified
-		if _, release, ok := strings.Cut(name, ":"); ok {
-			p.Release, err = wire.LookupRelease(release)
+	plain, faithful := strings.CutSuffix(spec, ",faithful")
+	name, rest, named := strings.Cut(plain, ":")
+	p = Program{text: spec, kind: name}
+	switch name {
+	case library:
+		p.Release, p.faithful = wire.Newest(), faithful
+		if named {
+			p.Release, err = wire.LookupRelease(rest)
 		}
-		if modified && modifier != "faithful" {
-			err = fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
+	case "redisson":
+		p.Release, err = wire.ParseRelease(strings.TrimPrefix(spec, "redisson:"))
+	case exec:
+		if p.command = strings.TrimPrefix(spec, "exec:"); strings.TrimSpace(p.command) == "" {
+			err = errors.New("expected a command line after exec:")
 		}
-	case name == "redisson":
-		p.Release, err = wire.ParseRelease(rest)
-	case name == exec:
-		p.command, err = program.SplitCommandLine(rest)
 	default:
 		names := strings.FieldsFunc(forms, func(r rune) bool { return strings.ContainsRune(" |:[]<>,", r) })
 		err = fmt.Errorf("expected %s%s", forms, text.DidYouMean(name, names))
@@ -89,7 +88,7 @@ type Program struct {
 
 	text, kind string
 	faithful   bool
-	command    []string // of exec
+	command    string // of exec
 }
 
 // Identity is the name and version of the --driver value. A program that has started has its own.
@@ -128,7 +127,7 @@ func (p Program) Start(ctx context.Context, progress func(string), log io.Writer
 	case library:
 		return p.Link(!p.Shipped), nil
 	case exec:
-		return program.Start(ctx, p.command[0], p.command, log)
+		return program.Start(ctx, p.command, []string{"sh", "-c", "exec " + p.command}, log)
 	}
 	command, err := p.Command(ctx, progress)
 	if err != nil {
