@@ -12,28 +12,21 @@ import (
 // Rate is a number of messages a second.
 type Rate float64
 
-// UnmarshalText reads 1000/s, 1k/s, 100/m, 5/h, 500/100ms, or a bare number a second. A number may end in k, for thousands, or M,
-// for millions. Its error names the expected form.
+// UnmarshalText reads 1000/s, 1k/s, 100/m, 5/h, or a bare number a second. A number may end in k, for thousands, or M, for millions.
+// Its error names the expected form.
 func (r *Rate) UnmarshalText(text []byte) error {
-	number, unit, hasUnit := strings.Cut(strings.TrimSpace(string(text)), "/")
-	per := time.Second
-	if unit = strings.TrimSpace(unit); hasUnit {
-		if unit == "s" || unit == "m" || unit == "h" {
-			unit = "1" + unit
-		}
-		var err error
-		if per, err = time.ParseDuration(unit); err != nil || per <= 0 {
-			return errors.New("expected /s, /m, /h or a duration after the number, such as 1000/s")
-		}
+	number, unit, hasUnit := strings.Cut(string(text), "/")
+	if !hasUnit {
+		unit = "s"
 	}
 	number = strings.TrimSpace(number)
-	times := 1.0
+	seconds, times := map[string]float64{"s": 1, "m": 60, "h": 3600}[strings.TrimSpace(unit)], 1.0
 	if bare := strings.TrimRight(number, "kKM"); len(bare) == len(number)-1 {
 		times = map[byte]float64{'k': 1e3, 'K': 1e3, 'M': 1e6}[number[len(bare)]]
 		number = bare
 	}
 	n, err := strconv.ParseFloat(number, 64)
-	rate := Rate(n * times / per.Seconds())
+	rate := Rate(n * times / seconds)
 	if err != nil || !(rate > 0 && rate <= maxRate) {
 		return errors.New("expected a number above 0 such as 1000/s, 1k/s or 90/m")
 	}
@@ -158,48 +151,28 @@ func (d *Delay) UnmarshalText(text []byte) error {
 		rest, read.Shuffled = strings.CutSuffix(rest, " shuffled")
 	}
 	for part := range strings.SplitSeq(rest, "|") {
-		var s Span
-		if err := s.UnmarshalText([]byte(part)); err != nil {
-			return err
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "..")
+		if !isRange {
+			high = low
 		}
-		read.Spans = append(read.Spans, s)
-	}
-	if err := read.check(); err != nil {
-		return err
-	}
-	*d = read
-	return nil
-}
-
-// UnmarshalText reads 5s, or 1s..10s. Its error names the expected form.
-func (s *Span) UnmarshalText(text []byte) error {
-	low, high, isRange := strings.Cut(strings.TrimSpace(string(text)), "..")
-	if !isRange {
-		high = low
-	}
-	shortest, errLow := time.ParseDuration(strings.TrimSpace(low))
-	longest, errHigh := time.ParseDuration(strings.TrimSpace(high))
-	if errLow != nil || errHigh != nil {
-		return errors.New("expected a duration such as 5s, or a range such as 1s..10s")
-	}
-	*s = Span{shortest, longest}
-	return nil
-}
-
-func (d Delay) check() error {
-	if d.Together && len(d.Spans) > 1 {
-		return errors.New("expected one instant or range after @")
-	}
-	for _, s := range d.Spans {
+		shortest, errLow := time.ParseDuration(strings.TrimSpace(low))
+		longest, errHigh := time.ParseDuration(strings.TrimSpace(high))
 		switch {
-		case s.Min < 0:
+		case errLow != nil || errHigh != nil:
+			return errors.New("expected a duration such as 5s, or a range such as 1s..10s")
+		case shortest < 0:
 			return errors.New("expected 0s or more")
-		case s.Min > s.Max:
+		case shortest > longest:
 			return errors.New("expected SHORTEST..LONGEST; swap the two")
-		case s.Min%time.Millisecond != 0 || s.Max%time.Millisecond != 0:
+		case shortest%time.Millisecond != 0 || longest%time.Millisecond != 0:
 			return errors.New("expected whole milliseconds, the resolution of the format")
 		}
+		read.Spans = append(read.Spans, Span{shortest, longest})
 	}
+	if together && len(read.Spans) > 1 {
+		return errors.New("expected one instant or range after @")
+	}
+	*d = read
 	return nil
 }
 
