@@ -72,9 +72,8 @@ type About struct {
 	Labels map[string]string
 	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
 	Turn string
-	// Name is the name in the series, empty of the only run; Alike says that another run of it has the same implementation.
-	Name  string
-	Alike bool
+	// Name is the name in the series, empty of the only run.
+	Name string
 	// Side is its place among the sides that run at the same time; 0 for one that runs by itself.
 	Side int
 }

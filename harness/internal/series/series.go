@@ -251,9 +251,6 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 		if s.several {
 			folder, about.Name = filepath.Join(folder, strconv.Itoa(turn.N)), name
 		}
-		for k, other := range s.Sides {
-			about.Alike = about.Alike || k != turn.Side && other.Driver.Identity() == to.Driver.Identity()
-		}
 		if beside != nil {
 			about.Side = turn.Side
 		}

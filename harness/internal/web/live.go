@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -124,18 +125,12 @@ func (l *Live) now() report.Page {
 		states = []load.Running{{Document: &run.Document{Histograms: run.NewHistograms()}}}
 	}
 	var sets []compare.Set
-	drivers := map[string]int{}
-	for _, s := range states {
-		drivers[s.Document.Driver.String()]++
-	}
 	tag, verdict := "", ""
 	if turn := states[0].Turn; turn != "" && !over {
 		verdict = strings.ToUpper(turn[:1]) + turn[1:] + "."
 	}
 	for _, s := range states {
-		if s.Name == "" || !s.Alike && drivers[s.Document.Driver.String()] == 1 {
-			s.Name = s.Document.Driver.String()
-		}
+		s.Name = cmp.Or(s.Name, s.Document.Driver.String())
 		sets = append(sets, compare.Set{Name: s.Name, Runs: []*run.Document{s.Document}})
 		word, text := words(s, stopped, over)
 		if len(states) > 1 {
