@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -36,6 +37,7 @@ const (
 
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
+	gone := e.goneText(ctx, false)
 	ctx = context.WithoutCancel(ctx)
 	l := look{at: time.Now(), programs: map[*program.Link]program.Usage{nil: program.ReadUsage()}}
 	for _, m := range e.members {
@@ -49,12 +51,11 @@ func (e *engine) look(ctx context.Context) look {
 	}
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
-	if e.conn != nil {
-		asking, cancel := context.WithTimeout(e.server, askTimeout)
+	if l.err = errors.New("the server is gone"); e.conn != nil && gone == "" {
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		l.servers, l.err = e.usages(asking)
 	}
-	l.err = cmp.Or(context.Cause(e.server), l.err)
 	return l
 }
 

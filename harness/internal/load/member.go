@@ -265,7 +265,7 @@ func (m *member) end(ctx context.Context) {
 	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
 	var unblocking sync.WaitGroup
 	unblocking.Go(func() {
-		for e := m.engine; e.conn != nil && e.server.Err() == nil && program.Pause(ending, tick); {
+		for e := m.engine; e.conn != nil && program.Pause(ending, tick); {
 			if e.unblock(ending, m.clientName()) != nil {
 				return
 			}

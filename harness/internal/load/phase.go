@@ -174,7 +174,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 }
 
 // offerAll waits until all offers are made and answered. Unanswered offers are cancelled in time; an interrupt ends the
-// offers, and so do a server that is gone, and a warm-up in which nothing falls any more.
+// offers, and so does a warm-up in which nothing falls any more.
 func (p *phase) offerAll(ctx context.Context) {
 	e := p.engine
 	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
@@ -184,9 +184,6 @@ func (p *phase) offerAll(ctx context.Context) {
 		p.warm = p.warm || ends
 		e.mu.Unlock()
 		switch {
-		case e.server.Err() != nil:
-			p.halt(ctx, true)
-			return true
 		case ends:
 			p.halt(ctx, false)
 		case ctx.Err() != nil && !interrupted:
@@ -210,8 +207,7 @@ func (p *phase) offerAll(ctx context.Context) {
 }
 
 // drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
-// instant, or since the last member that takes has begun, when no member that takes is left or
-// the server gone, and after an interrupt once the timeout is, or at once if nothing is due within it.
+// instant, or since the last member that takes has begun, when no member that takes is left, and after an interrupt once the timeout is, or at once if nothing is due within it.
 func (p *phase) drain(ctx context.Context) {
 	e := p.engine
 	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
@@ -234,7 +230,7 @@ func (p *phase) drain(ctx context.Context) {
 		case p.outstanding <= 0:
 			// A failed offer may have been accepted, and be delivered later.
 			return p.unsure() == 0 || wall > p.lastDue || limit != 0
-		case e.server.Err() != nil, !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
+		case !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
 			return true
 		case quiet > int64(e.Plan.DrainTimeout) && !expected:
 			return true
@@ -250,7 +246,7 @@ func (p *phase) settle(ctx context.Context) {
 	e.mu.Lock()
 	outstanding, unsure := p.outstanding, p.unsure()
 	e.mu.Unlock()
-	if e.server.Err() != nil || outstanding > 0 || p.plan.Horizon > 0 {
+	if outstanding > 0 || p.plan.Horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)
@@ -305,18 +301,15 @@ func still(seconds []run.Histograms) bool {
 }
 
 // warmUp runs the warm-up until its last message is consumed, so that nothing of it is under way when the measurement begins.
-func (e *engine) warmUp(ctx context.Context) error {
+func (e *engine) warmUp(ctx context.Context) {
 	if e.Plan.Warmup <= 0 {
-		return nil
+		return
 	}
 	p := e.begin(plan.Warmup, time.Now().Add(readyBefore))
 	p.offerAll(ctx)
 	e.warmup = &run.Warmup{Seconds: min(time.Since(p.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds, Warm: p.warm}
 	p.drain(ctx)
 	p.end()
-	if ctx.Err() != nil {
-		return nothingMeasured{}
-	}
 	if e.Plan.WarmupEnds && !p.warm {
 		e.note("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds)
 	}
@@ -326,5 +319,4 @@ func (e *engine) warmUp(ctx context.Context) error {
 	if n > 0 {
 		e.note("%d offers of the warm-up failed, the first: %s", n, first)
 	}
-	return nil
 }

@@ -11,6 +11,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -146,8 +147,6 @@ type engine struct {
 	epoch    program.Epoch
 	members  []*member
 	warmup   *run.Warmup
-	server   context.Context // ends by a goneError when the server is gone
-	gone     context.CancelCauseFunc
 	closing  sync.Once // of closeAll
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
@@ -181,7 +180,6 @@ func newEngine(o Options) *engine {
 		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
 	}
 	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
-	e.server, e.gone = context.WithCancelCause(context.Background())
 	for i, m := range o.Plan.Members() {
 		e.members = append(e.members, &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}})
 	}
@@ -212,11 +210,13 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 			}
 		}
 	}
-	defer e.watchServer(ctx)()
-	if err := e.warmUp(ctx); err != nil {
-		return nil, err
-	}
+	ctx, stop := e.watchServer(ctx)
+	defer stop()
+	e.warmUp(ctx)
 	start := e.Gather(ctx)
+	if gone, ok := errors.AsType[goneError](context.Cause(ctx)); ok {
+		return nil, gone
+	}
 	if ctx.Err() != nil {
 		return nil, nothingMeasured{}
 	}
@@ -279,7 +279,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		m.end(ctx)
 	}
 	p.end()
-	unread := e.keepHeld()
+	unread := e.keepHeld(ctx)
 	e.closing.Do(func() { e.closeAll(ctx) })
 	out := e.head()
 	e.mu.Lock()
@@ -287,7 +287,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		c := w.balance(unread)
 		e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
 	}
-	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
+	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), errors.Is(context.Cause(ctx), context.Canceled)
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	p.offers.Unsent = p.n - p.offersBegun() - p.untold
@@ -295,8 +295,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.tellServer(out, p, looks)
 	e.explain(out, p)
 	e.mu.Unlock()
-	out.ServerGone = e.goneText(ctx, unread)
-	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
+	if out.ServerGone = e.goneText(ctx, unread); out.ServerGone == "" {
+		e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes, out.Log = e.faults, e.notes, p.log

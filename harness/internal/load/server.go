@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,17 +124,18 @@ const (
 	electedIn = time.Minute
 )
 
-// goneError is the cause of the end of e.server, in the words of the document, and the reason not to ask a server for its messages.
+// goneError is the cause of the end of a run whose server is gone, in the words of the document.
 type goneError string
 
-func (goneError) Error() string { return "the server is gone" }
+func (g goneError) Error() string { return string(g) }
 
 // watchServer asks the server each second for its counters, until stop. A server that has answered nothing for as long as an agent may
-// say nothing, and for as long as the run waits for a message, is gone: it ends e.server, for there is nothing to offer to and to wait
-// for any more. A run that goes on with a server which breaks, as planned, is not given up.
-func (e *engine) watchServer(ctx context.Context) (stop func()) {
+// say nothing, and for as long as the run waits for a message, is gone: it interrupts the run, by a goneError. A run that goes on with a
+// server which breaks, as planned, is not given up.
+func (e *engine) watchServer(ctx context.Context) (running context.Context, stop func()) {
+	running, interrupt := context.WithCancelCause(ctx)
 	if e.conn == nil {
-		return func() {}
+		return running, func() { interrupt(nil) }
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	patience := max(e.Silence, e.Plan.DrainTimeout)
@@ -159,18 +159,19 @@ func (e *engine) watchServer(ctx context.Context) (stop func()) {
 			}
 			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
 				when := "before the load began"
-				if p := e.phases[plan.Measured]; p != nil && max(e.epoch.Wall(answered), p.lastCame) > p.startNs {
-					when = fmt.Sprintf("%.1fs after the load began", float64(max(e.epoch.Wall(answered), p.lastCame)-p.startNs)/1e9)
+				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
+					when = fmt.Sprintf("%.1fs after the load began", answered.Sub(p.start).Seconds())
 				}
-				e.gone(goneError(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+				interrupt(goneError(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)))
 			}
 			return gone
 		})
 	})
-	return func() {
+	return running, func() {
 		cancel()
 		watching.Wait()
+		interrupt(nil)
 	}
 }
 
@@ -188,7 +189,7 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 // goneText says when the server ended, if it has; of a run that ended by itself, if the held messages could not be read
 // and no server answers.
 func (e *engine) goneText(ctx context.Context, unread bool) string {
-	if gone, ok := errors.AsType[goneError](context.Cause(e.server)); ok {
+	if gone, ok := errors.AsType[goneError](context.Cause(ctx)); ok {
 		return string(gone)
 	}
 	if unread && e.conn != nil && e.injector == nil {
@@ -301,17 +302,17 @@ func (e *engine) refuseBusy(ctx context.Context) error {
 }
 
 // keepHeld reads the held messages, if any message is missing. Unread says that it could not be read.
-func (e *engine) keepHeld() (unread bool) {
+func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	e.mu.Lock()
 	missing := slices.ContainsFunc(e.members, func(m *member) bool { return m.broken }) || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
 	for _, p := range e.phases {
 		missing = missing || p.outstanding > 0
 	}
 	e.mu.Unlock()
-	if !missing {
-		return false
+	if !missing || e.goneText(ctx, false) != "" {
+		return missing
 	}
-	reading, cancel := context.WithTimeout(e.server, readTimeout)
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
 	_, err := e.held(reading, func(s program.Sample) error {
@@ -328,7 +329,7 @@ func (e *engine) keepHeld() (unread bool) {
 		e.note("driver cannot list the messages that it holds: missing messages count as lost")
 		return false
 	case err != nil:
-		e.note("the queue could not be read at the end, so that the fate of missing messages is unknown: %v", cmp.Or(context.Cause(e.server), err))
+		e.note("the queue could not be read at the end, so that the fate of missing messages is unknown: %v", err)
 	}
 	return err != nil
 }
@@ -337,9 +338,6 @@ func (e *engine) keepHeld() (unread bool) {
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
 	case e.conn == nil || !e.ownQueue:
-		return
-	case e.server.Err() != nil:
-		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)
 		return
 	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some
 		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, pending)
