@@ -92,22 +92,6 @@ func gather(sides int) func(ctx context.Context) time.Time {
 // Turn is one run of a series: the Nth, from 1, of a side.
 type Turn struct{ Side, N int }
 
-// rounds are the turns of a series, as many at the same time as said. The sides take turns, backwards every other time (A B B A
-// A B …), so that a drift of the machine falls on all sides alike.
-func rounds(sides, repeat, atOnce int) (all [][]Turn) {
-	for n := range repeat {
-		turns := make([]Turn, sides)
-		for side := range turns {
-			turns[side] = Turn{side, n + 1}
-		}
-		if n%2 == 1 {
-			slices.Reverse(turns)
-		}
-		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
-	}
-	return all
-}
-
 // series is one under way.
 type series struct {
 	Options
@@ -166,13 +150,25 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
-// all does the rounds. An invalid run is made again.
+// all does the rounds, of all sides at the same time, or of one. The sides take turns, backwards every other time (A B B A A B …), so
+// that a drift of the machine falls on all alike. An invalid run is made again.
 func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Document)) error {
 	atOnce := 1
 	if s.Beside {
 		atOnce = len(s.Sides)
 	}
-	all, turn := rounds(len(s.Sides), repeat, atOnce), &s.Load.About.Turn
+	var all [][]Turn
+	for n := range repeat {
+		var turns []Turn
+		for side := range s.Sides {
+			turns = append(turns, Turn{side, n + 1})
+		}
+		if n%2 == 1 {
+			slices.Reverse(turns)
+		}
+		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
+	}
+	turn := &s.Load.About.Turn
 	which, replaced := *turn, 0
 	for i, turns := range all {
 		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
