@@ -65,7 +65,7 @@ func parse(spec, forms string) (p Program, err error) {
 		p.Release, err = wire.ParseRelease(strings.TrimPrefix(spec, "redisson:"))
 	case exec:
 		if p.command = strings.TrimPrefix(spec, "exec:"); strings.TrimSpace(p.command) == "" {
-			err = errors.New("expected a command line after exec:")
+			err = errors.New("expected a command line behind \"exec:\"")
 		}
 	default:
 		names := strings.FieldsFunc(forms, func(r rune) bool { return strings.ContainsRune(" |:[]<>,", r) })

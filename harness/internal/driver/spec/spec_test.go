@@ -52,7 +52,7 @@ func TestParseProgram(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "expected dq", "memory:1": "expected dq", "redis-list:1": "expected dq", "redisson:3.99": "is not a Redisson release", "dq:3.99.0": "the nearest is",
-		"dq:3.16.6,fast": "3.16.6,fast", "dq,partitions=6": "expected dq", "exec:": "expected a command line", "redisson:3.16.6,faithful": "expected",
+		"dq:3.16.6,fast": "3.16.6,fast", "dq,partitions=6": "expected dq", "exec:": "expected a command line behind", "redisson:3.16.6,faithful": "expected",
 	} {
 		_, err := ParseProgram(text)
 		require.ErrorContains(t, err, want, text)
