@@ -154,6 +154,18 @@ func (a Address) master(ctx context.Context) (Address, error) {
 	return a.At(net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1]))), c.Close()
 }
 
+// AtMaster is the address of the master behind sentinels; a itself without sentinels, or if these do not answer.
+func (a Address) AtMaster(ctx context.Context) Address {
+	at, err := a.loaded()
+	if err == nil {
+		at, err = at.master(ctx)
+	}
+	if err != nil {
+		return a
+	}
+	return at
+}
+
 // Files name PEM files of this machine: the authorities to trust instead of the system's, and the client's certificate with its
 // key. Each may be empty.
 type Files struct{ CA, Cert, Key string }

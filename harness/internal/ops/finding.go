@@ -157,12 +157,14 @@ func (l *Look) findStill(q *Queue) {
 	}
 }
 
+func graver(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) }
+
 // judge adds the findings of all queues, and orders the queues.
 func (l *Look) judge() {
 	count := map[State]int{}
 	for _, q := range l.Queues {
 		l.find(q)
-		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
+		slices.SortStableFunc(q.Findings, graver)
 		if q.State = Fine; len(q.Findings) > 0 && q.Findings[0].State != Note {
 			q.State = q.Findings[0].State
 		}
@@ -174,6 +176,7 @@ func (l *Look) judge() {
 		l.Findings = append(l.Findings, Finding{"other-database", Yellow, 1, fmt.Sprintf("database %d holds no delayed queue; these databases hold keys: %s", l.Server.Database, strings.Join(l.Server.Databases, ", ")),
 			l.elsewhere("", "--all")})
 	}
+	slices.SortStableFunc(l.Findings, graver)
 	for _, f := range l.Findings {
 		count[f.State]++
 	}

@@ -20,7 +20,7 @@ import (
 func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 	l.Server, l.slow = Server{Address: redis.Redact(address)}, map[string]time.Duration{}
 	if at, err := redis.Parse(address); err == nil {
-		l.at, l.Server.Address, l.Server.Database = at.Address, strings.Join(at.Address.Hosts, ","), at.Address.Database
+		l.at, l.Server.Address, l.Server.Database = at.Address.AtMaster(ctx), strings.Join(at.Address.Hosts, ","), at.Address.Database
 	}
 	var mu sync.Mutex
 	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
@@ -38,12 +38,9 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 
 func (l *Look) about(ctx context.Context, server redis.Conn, at string, field map[string]string) {
 	s := &l.Server
-	at = cmp.Or(at, s.Address)
-	s.Product, s.Version = "redis", field["redis_version"]
+	at = cmp.Or(at, strings.Join(l.at.Hosts, ","))
+	s.Product, s.Version = map[bool]string{true: "redis", false: "valkey"}[field["valkey_version"] == ""], cmp.Or(field["valkey_version"], field["redis_version"])
 	s.Role = cmp.Or(map[string]string{"slave": "replica"}[field["role"]], field["role"])
-	if v := field["valkey_version"]; v != "" {
-		s.Product, s.Version = "valkey", v
-	}
 	for name, value := range field {
 		db, is := strings.CutPrefix(name, "db")
 		if n, err := strconv.Atoi(db); is && err == nil && n != s.Database && !slices.Contains(s.Databases, db) && !strings.HasPrefix(value, "keys=0,") {
@@ -81,7 +78,10 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI(at, "CONFIG SET maxmemory "+strconv.FormatInt(2*max(most, used), 10)))
 	}
 	if err := server.Do(ctx, "PING").Err(); redis.HasErrorPrefix(err, "MISCONF") {
-		add("cannot-save", Red, at+" could not write its data to the disk: offers, transfers and a guard fail with MISCONF until the disk has room, or", l.redisCLI(at, "CONFIG SET stop-writes-on-bgsave-error no"))
+		cure := map[bool]string{true: "appendonly no", false: "stop-writes-on-bgsave-error no"}[strings.Contains(err.Error(), "AOF")]
+		add("cannot-save", Red, at+" could not write to its disk: offers, transfers and a guard fail with MISCONF until the disk has room, or is not needed", l.redisCLI(at, "CONFIG SET "+cure))
+	} else if field["rdb_last_bgsave_status"] == "err" {
+		add("cannot-save", Yellow, at+" could not save its last snapshot: a restart may lose messages", l.redisCLI(at, "BGSAVE"))
 	}
 	if good, err := strconv.Atoi(field["min_slaves_good_slaves"]); err == nil {
 		needed, _ := config("min-replicas-to-write")
@@ -118,34 +118,30 @@ func (l *Look) redisCLI(at, command string) string {
 // slowMoves are the digests of scripts that transfer, of guards too, and the beginnings of their texts: SLOWLOG cuts a text at 128 bytes.
 var slowMoves = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
-	for _, s := range []scripts.Script{scripts.Transfer(), Scripts()[0]} {
-		known[s.SHA1], known[beginning(s.Body)] = true, true
-	}
+	add := func(sha1, body string) { known[sha1], known[body[:100]] = true, true }
+	add(scripts.Transfer().SHA1, scripts.Transfer().Body)
+	add(Scripts()[0].SHA1, Scripts()[0].Body)
 	for _, s := range wire.Scripts() {
 		if s.Name == wire.ScriptTransfer {
-			known[s.SHA1], known[beginning(s.Body)] = true, true
+			add(s.SHA1, s.Body)
 		}
 	}
 	return known
 })
-
-func beginning(text string) string { return text[:min(len(text), 100)] }
 
 // slowlog finds transfers that kept the server busy for long.
 func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
 	entries, err := server.Do(ctx, "SLOWLOG", "GET", 128).Slice()
 	l.refused("SLOWLOG GET", "+slowlog|get", err)
 	for _, entry := range entries {
-		fields, _ := entry.([]any)
-		if len(fields) < 4 {
-			continue
-		}
-		micros, _ := fields[2].(int64)
-		args, _ := fields[3].([]any)
-		took := time.Duration(micros) * time.Microsecond
-		if took >= 10*time.Millisecond && len(args) > 3 && slowMoves()[beginning(fmt.Sprint(args[1]))] { // other clients waited for long
-			name := fmt.Sprint(args[3])
-			l.slow[name] = max(l.slow[name], took)
+		if fields, _ := entry.([]any); len(fields) > 3 {
+			micros, _ := fields[2].(int64)
+			args, _ := fields[3].([]any)
+			took := time.Duration(micros) * time.Microsecond
+			if took >= 10*time.Millisecond && len(args) > 3 && slowMoves()[fmt.Sprintf("%.100s", args[1])] { // other clients waited for long
+				name := fmt.Sprint(args[3])
+				l.slow[name] = max(l.slow[name], took)
+			}
 		}
 	}
 }
