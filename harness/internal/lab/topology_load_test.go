@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,11 +16,16 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -29,209 +35,175 @@ import (
 const queue = "orders"
 
 const (
-	// producers offer to each queue, one message every pace, due leastDelay to mostDelay later.
-	producers             = 3
-	pace                  = 20 * time.Millisecond
+	// rate is of the offers to each queue, due leastDelay to mostDelay later.
+	rate                  = 150
 	leastDelay, mostDelay = 100 * time.Millisecond, 400 * time.Millisecond
 	// consumers take from each queue.
 	consumers = 3
-	// faultTimeout bounds the fault; readyTimeout the start.
-	faultTimeout, readyTimeout = 90 * time.Second, 10 * time.Second
-	// callTimeout bounds what is under way when the load ends.
-	callTimeout = 20 * time.Second
+	// calm is how long a load lasts before a fault, and after most of them within loadFor; faultTimeout bounds the fault.
+	calm, loadFor, faultTimeout = 2 * time.Second, 15 * time.Second, 90 * time.Second
 	// lease is for how long a message is handed out.
 	lease = 2 * time.Second
-	// quiet is how long nothing has to come before what is missing counts as lost, and quietKept that
-	// of the queue of the Worker, where what was on its way comes again after 10 s at most.
-	quiet, quietKept = 3 * time.Second, 12 * time.Second
+	// quiet is how long nothing has to come before what is missing counts as lost: to a Worker it comes again after 10 s at most.
+	quiet = 12 * time.Second
 )
 
-// message is one offer and what became of it.
-type message struct {
-	sent, answered, due time.Time
-	err                 error
-	came                []time.Time
-}
-
-// ledger is what became of all messages of a queue.
-type ledger struct {
-	mu   sync.Mutex
-	all  map[string]*message
-	last time.Time // when the last one came
-}
-
-func (l *ledger) offered(value string, m message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	came := l.entry(value).came
-	m.came = came
-	*l.all[value] = m
-}
-
-func (l *ledger) took(value string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last = time.Now()
-	m := l.entry(value)
-	m.came = append(m.came, l.last)
-}
-
-// entry needs mu.
-func (l *ledger) entry(value string) *message {
-	if l.all == nil {
-		l.all = map[string]*message{}
-	}
-	if l.all[value] == nil {
-		l.all[value] = &message{}
-	}
-	return l.all[value]
-}
-
-// missing is how many that were acknowledged have not come, and since when nothing has.
-func (l *ledger) missing() (n int, since time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	since = l.last
-	for _, m := range l.all {
-		if m.err == nil && len(m.came) == 0 {
-			n++
-		}
-		if m.due.After(since) {
-			since = m.due
-		}
-	}
-	return n, since
-}
-
-// load runs a load of two services, one that offers and one that takes, has the fault happen after and before some calm, and accounts
-// for every message.
-func (s *topology) load(t *testing.T, f fault, calm time.Duration) *outcome {
-	t.Helper()
-	var plain, kept ledger
-	offering, closeOffering := s.serve(t, nil)
-	defer closeOffering()
-	taking, closeTaking := s.serve(t, &kept)
-	defer closeTaking()
-
-	consuming, stopTakes := context.WithCancel(t.Context())
-	var takers sync.WaitGroup
-	for range consumers {
-		takers.Go(func() { take(consuming, taking.orders, &plain) })
-	}
-	takers.Go(func() { _ = taking.worker.Run(consuming) })
-	defer takers.Wait()
-	defer stopTakes()
-	began := time.Now()
-	producing, stopOffers := context.WithCancel(t.Context())
-	var offers sync.WaitGroup
-	for range producers {
-		offers.Go(func() { offer(producing, offering.orders, &plain) })
-		offers.Go(func() { offer(producing, offering.kept, &kept) })
-	}
-	defer offers.Wait()
-	defer stopOffers()
-
-	time.Sleep(calm)
-	from := time.Now()
-	failing, cancel := context.WithTimeout(t.Context(), faultTimeout)
-	defer cancel()
-	f.do(failing)
-	to := time.Now()
-	time.Sleep(calm)
-	stopOffers()
-	offers.Wait()
-	ended := time.Now()
-	drained(&plain, quiet)
-	drained(&kept, quietKept)
-	stopTakes()
-	takers.Wait()
-	return account(f.loses, span{began: began, from: from, to: to, ended: ended}, plain.all, kept.all)
-}
-
-// drained waits until all has come, or nothing any more, and for what was uncertain or is a duplicate: it comes hardly later than the rest.
-func drained(l *ledger, quiet time.Duration) {
-	for n, since := l.missing(); n > 0 && time.Since(since) <= quiet; n, since = l.missing() {
-		time.Sleep(20 * time.Millisecond)
-	}
-	time.Sleep(mostDelay)
-}
-
-// service is a client of both queues.
+// service is dq of this process, which takes from a queue plainly or by a Worker: a driver.Driver.
 type service struct {
-	orders, kept *dq.Queue[string]
-	worker       *dq.Worker
+	dial   func() goredis.UniversalClient
+	worker bool
+
+	mu   sync.Mutex
+	came []time.Time // messages
 }
 
-// serve makes a service, whose worker notes in kept.
-func (s *topology) serve(t *testing.T, kept *ledger) (service, func()) {
-	t.Helper()
+func (s *service) Identity() driver.Identity { return driver.Identity{Name: "dq"} }
+
+func (s *service) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in, out, s) }
+
+func (s *service) Open(ctx context.Context, _, name string) (driver.Queue, error) {
 	rdb := s.dial()
 	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	orders, err := dq.NewQueue(client, queue, codec.String{})
-	require.NoError(t, err)
-	lasting, err := dq.NewQueue(client, s.kept, codec.String{})
-	require.NoError(t, err)
-	worker := dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
-	dq.Handle(worker, lasting, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
-	ctx, cancel := context.WithTimeout(t.Context(), readyTimeout)
-	defer cancel()
-	require.NoError(t, errors.Join(orders.Ready(ctx), lasting.Ready(ctx)))
-	return service{orders, lasting, worker}, func() { assert.NoError(t, errors.Join(client.Close(), rdb.Close())) }
+	if err != nil {
+		return nil, err
+	}
+	q := &opened{service: s, handled: make(chan []byte), end: func() error { return errors.Join(client.Close(), rdb.Close()) }}
+	if q.Queue, err = dq.NewQueue(client, name, codec.Bytes{}); err != nil {
+		return nil, err
+	}
+	q.work = sync.OnceFunc(func() {
+		worker := dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
+		dq.Handle(worker, q.Queue, func(ctx context.Context, m *dq.Message[[]byte]) error {
+			select {
+			case q.handled <- m.Value:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		go func() { _ = worker.Run(context.WithoutCancel(ctx)) }()
+	})
+	return q, q.Ready(ctx)
 }
 
-func offer(ctx context.Context, queue *dq.Queue[string], l *ledger) {
-	name := rand.Uint64()
-	next := time.NewTicker(pace)
-	defer next.Stop()
-	for i := 0; ; i++ {
+type opened struct {
+	*dq.Queue[[]byte]
+	*service
+	work    func() // of a Worker
+	handled chan []byte
+	end     func() error
+}
+
+func (q *opened) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	_, err := q.Queue.Offer(ctx, value, delay)
+	return err
+}
+
+func (q *opened) Take(ctx context.Context) (value []byte, err error) {
+	if !q.worker {
+		value, err = q.Queue.Take(ctx)
+	} else {
+		q.work()
 		select {
+		case value = <-q.handled:
 		case <-ctx.Done():
-			return
-		case <-next.C:
+			err = ctx.Err()
 		}
-		value := fmt.Sprintf("%x-%d", name, i)
-		delay := (leastDelay + rand.N(mostDelay-leastDelay)).Truncate(time.Millisecond) // as due times are
-		sent := time.Now()
-		// An offer that is under way when the load ends may take its time.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-		_, err := queue.Offer(bounded, value, delay)
-		cancel()
-		l.offered(value, message{sent: sent, answered: time.Now(), due: sent.Add(delay), err: err})
 	}
+	if err == nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.came = append(q.came, time.Now())
+	}
+	return value, err
 }
 
-func take(ctx context.Context, queue *dq.Queue[string], l *ledger) {
-	for ctx.Err() == nil {
-		if value, err := queue.Take(ctx); err == nil {
-			l.took(value)
-			continue
+func (q *opened) Close() error { return q.end() }
+
+// load has a service offer to each queue and another take from it, has the fault happen after some calm, and accounts for every message.
+func (s *topology) load(t *testing.T, f fault, calm, duration time.Duration) *outcome {
+	t.Helper()
+	p := plan.DefaultPlan()
+	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup = 1, consumers, rate, duration, 0
+	p.Delay, p.Fleet = plan.Between(leastDelay, mostDelay), []plan.Member{{Offers: true}, {Takes: true}}
+	var from, to time.Time
+	begun, over := make(chan struct{}, 4), make(chan struct{})
+	var runs sync.WaitGroup
+	services := [2]service{{dial: s.dial}, {dial: s.dial, worker: true}}
+	var documents [2]*run.Document
+	var errs [2]error
+	for i, name := range []string{queue, s.kept} {
+		mayLose := f.loses
+		if services[i].worker && mayLose == plan.OnTheWay {
+			mayLose = plan.NoLoss // what was handed out comes again
 		}
-		time.Sleep(5 * time.Millisecond)
+		p.Queue, p.DrainTimeout = name, quiet
+		o := load.Options{
+			Plan: p, Driver: &services[i], Redis: s.admin, RunID: rand.Uint32(),
+			Gather: func(context.Context) time.Time { begun <- struct{}{}; return time.Now() },
+			Break: func(_ context.Context, start time.Time) []run.FaultEvent {
+				<-over
+				return []run.FaultEvent{{From: from.Sub(start).Seconds(), To: to.Sub(start).Seconds(), MayLose: string(mayLose)}}
+			},
+		}
+		runs.Go(func() {
+			documents[i], errs[i] = load.Run(t.Context(), o)
+			begun <- struct{}{} // even if it failed
+		})
 	}
+	func() {
+		defer close(over)
+		<-begun
+		<-begun
+		time.Sleep(calm)
+		failing, cancel := context.WithTimeout(t.Context(), faultTimeout)
+		defer cancel()
+		from = time.Now()
+		f.do(failing)
+		to = time.Now()
+	}()
+	runs.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+	o := &outcome{}
+	for i, r := range documents {
+		f, came, ended := r.Faults, services[i].came, r.Started.Add(duration)
+		o.Offered += f.Offered
+		o.Acknowledged += f.Acknowledged
+		o.MayBeLost += f.Lost - f.LostBeyond
+		o.LostBeyond += f.LostBeyond
+		o.Early += f.Early
+		if !services[i].worker && f.Events[0].MayLose != string(plan.LastSecond) {
+			o.Twice += f.Duplicate
+		}
+		o.Gap = max(o.Gap, gap(came, r.Started.Add(mostDelay), ended))
+		if after := to.Add(mostDelay); after.Before(ended) && !slices.ContainsFunc(came, after.Before) {
+			o.Stalled++
+		}
+	}
+	return o
 }
 
 // outcome counts the fates of the messages of both queues.
 type outcome struct {
-	Offered, Acknowledged int
+	Offered, Acknowledged int64
 	// MayBeLost were acknowledged and never came, and Redis itself accounts for it; LostBeyond by nothing.
-	MayBeLost, LostBeyond int
-	// TwiceBeyond counts deliveries by a take beyond the first of a message, unless replication accounts for them.
-	TwiceBeyond int
+	MayBeLost, LostBeyond int64
+	// Twice counts deliveries by a take beyond the first of a message, unless replication may account for them.
+	Twice int64
 	// Early came more than a millisecond before they were due.
-	Early int
+	Early int64
+	// Stalled counts the queues, of the two, of which nothing came that was offered after the fault.
+	Stalled int64
 	// Gap is the longest time without a delivery of a queue, while messages were due.
 	Gap time.Duration
-	// Stalled counts the queues, of the two, of which nothing came that was due after the fault.
-	Stalled int
 }
 
 // Faults says what of an outcome is dq's fault; nothing if all is well.
 func (o *outcome) Faults() (faults []string) {
 	for _, f := range []struct {
-		n    int
+		n    int64
 		what string
-	}{{o.LostBeyond, "lost beyond what Redis may lose"}, {o.TwiceBeyond, "delivered twice"}, {o.Early, "early"}, {o.Stalled, "queues of which nothing came after the fault"}} {
+	}{{o.LostBeyond, "lost beyond what Redis may lose"}, {o.Twice, "delivered twice"}, {o.Early, "early"}, {o.Stalled, "queues of which nothing came after the fault"}} {
 		if f.n > 0 {
 			faults = append(faults, fmt.Sprintf("%d %s", f.n, f.what))
 		}
@@ -242,152 +214,26 @@ func (o *outcome) Faults() (faults []string) {
 	return faults
 }
 
-// span is when a load began, its fault happened, and the last offer was made.
-type span struct{ began, from, to, ended time.Time }
-
-// aroundFault is how far around a fault its effects reach: how far replicas may be behind before it, and until
-// when takes that it broke are carried out.
-const aroundFault = time.Second
-
-func account(loses loss, s span, plain, kept map[string]*message) *outcome {
-	o := &outcome{}
-	near := func(t time.Time) bool { return !t.Before(s.from.Add(-aroundFault)) && !t.After(s.to.Add(aroundFault)) }
-	popped := 0
-	for i, queue := range []map[string]*message{plain, kept} {
-		isPlain := i == 0
-		for _, m := range queue {
-			if m.sent.IsZero() {
-				continue // of the load before
-			}
-			if o.Offered++; m.err == nil {
-				o.Acknowledged++
-			}
-			if len(m.came) > 0 && m.came[0].Before(m.due.Add(-time.Millisecond)) {
-				o.Early++
-			}
-			if n := len(m.came) - 1; isPlain && n > 0 && (loses < losesUnreplicated || !near(m.came[0])) {
-				o.TwiceBeyond += n
-			}
-			switch {
-			case m.err != nil || len(m.came) > 0:
-			case loses >= losesUnreplicated && near(m.answered):
-				o.MayBeLost++
-			case isPlain && loses >= losesPopped && !m.due.After(s.to.Add(aroundFault)) && popped < consumers: // one for each blocked take
-				popped++
-				o.MayBeLost++
-			default:
-				o.LostBeyond++
-			}
-		}
-		o.Gap = max(o.Gap, gap(s, queue))
-		if stalled(s, queue) {
-			o.Stalled++
-		}
-	}
-	return o
-}
-
-// gap is the longest time without a delivery.
-func gap(s span, all map[string]*message) (longest time.Duration) {
-	var came []time.Time
-	for _, m := range all {
-		came = append(came, m.came...)
-	}
-	slices.SortFunc(came, time.Time.Compare)
-	last := s.began.Add(mostDelay)
-	for _, t := range came {
-		if t.After(s.ended) {
-			break
+// gap is the longest time without a delivery, from began to ended.
+func gap(came []time.Time, began, ended time.Time) (longest time.Duration) {
+	last := began
+	for _, t := range append(slices.SortedFunc(slices.Values(came), time.Time.Compare), ended) {
+		if t.After(ended) {
+			t = ended
 		}
 		longest = max(longest, t.Sub(last))
 		last = t
 	}
-	return max(longest, s.ended.Sub(last))
-}
-
-// stalled reports whether nothing came that was due after the fault.
-func stalled(s span, all map[string]*message) bool {
-	for _, m := range all {
-		if m.due.After(s.to) && len(m.came) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// at is so many milliseconds after the load began. The fault is from 2 s to 3 s, the last offer at 5 s.
-func at(ms int64) time.Time { return time.UnixMilli(1_000_000 + ms) }
-
-var spanOfTest = span{began: at(0), from: at(2000), to: at(3000), ended: at(5000)}
-
-func sent(ms int64, err error, came ...int64) *message {
-	m := &message{sent: at(ms), answered: at(ms + 1), due: at(ms + 100), err: err}
-	for _, c := range came {
-		m.came = append(m.came, at(c))
-	}
-	return m
-}
-
-func TestLossesAreAccountedFor(t *testing.T) {
-	refused, uncertain := errors.New("no"), dq.ErrUncertain
-	for name, tc := range map[string]struct {
-		loses loss
-		plain []*message
-		kept  []*message
-		want  outcome
-		bad   string
-	}{
-		"all well":             {losesNothing, []*message{sent(0, nil, 100)}, nil, outcome{Offered: 1, Acknowledged: 1}, ""},
-		"refused, uncertain":   {losesNothing, []*message{sent(0, refused), sent(0, uncertain, 100), sent(0, uncertain)}, nil, outcome{Offered: 3}, "nothing was acknowledged"},
-		"lost":                 {losesNothing, []*message{sent(2000, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"on the way":           {losesPopped, []*message{sent(1950, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, MayBeLost: 1}, ""},
-		"too many for that":    {losesPopped, []*message{sent(1950, nil), sent(1951, nil), sent(1952, nil), sent(1953, nil)}, nil, outcome{Offered: 4, Acknowledged: 4, MayBeLost: 3, LostBeyond: 1}, "1 lost beyond"},
-		"too late for that":    {losesPopped, []*message{sent(4500, nil)}, nil, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"reserved is not lost": {losesPopped, nil, []*message{sent(1950, nil)}, outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
-		"unreplicated":         {losesUnreplicated, []*message{sent(1500, nil)}, []*message{sent(2500, nil)}, outcome{Offered: 2, Acknowledged: 2, MayBeLost: 2}, ""},
-		"replicated long ago":  {losesUnreplicated, nil, []*message{sent(800, nil), sent(4500, nil)}, outcome{Offered: 2, Acknowledged: 2, LostBeyond: 2}, "2 lost beyond"},
-		"twice":                {losesPopped, []*message{sent(2000, nil, 2100, 3000)}, nil, outcome{Offered: 1, Acknowledged: 1, TwiceBeyond: 1}, "1 delivered twice"},
-		"twice, unreplicated":  {losesUnreplicated, []*message{sent(2000, nil, 2100, 3000)}, nil, outcome{Offered: 1, Acknowledged: 1}, ""},
-		"again":                {losesNothing, nil, []*message{sent(2000, nil, 2100, 3000)}, outcome{Offered: 1, Acknowledged: 1}, ""},
-		"early":                {losesNothing, []*message{sent(0, nil, 98)}, nil, outcome{Offered: 1, Acknowledged: 1, Early: 1}, "1 early"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			all := func(messages []*message) map[string]*message {
-				// On time after the fault, of an offer that is not counted.
-				m := map[string]*message{"after": {due: at(3100), came: []time.Time{at(3100)}}}
-				for i, message := range messages {
-					m[string(rune('a'+i))] = message
-				}
-				return m
-			}
-			got := account(tc.loses, spanOfTest, all(tc.plain), all(tc.kept))
-			faults := got.Faults()
-			got.Gap = 0
-			require.Equal(t, tc.want, *got)
-			if tc.bad == "" {
-				require.Empty(t, faults)
-				return
-			}
-			require.Len(t, faults, 1)
-			require.Contains(t, faults[0], tc.bad)
-		})
-	}
+	return longest
 }
 
 func TestGap(t *testing.T) {
-	plain := map[string]*message{
-		"a": sent(0, nil, 1900), "late": sent(2400, nil, 3200), "b": sent(3300, nil, 3410), "end": sent(4800, nil, 4900),
-	}
-	require.Equal(t, 1500*time.Millisecond, account(losesNothing, spanOfTest, plain, plain).Gap, "from 0.4 s, when the first could be due")
-	delete(plain, "b")
-	delete(plain, "end")
-	o := account(losesNothing, spanOfTest, plain, plain)
-	require.Equal(t, 1800*time.Millisecond, o.Gap, "to the last offer")
-	require.Equal(t, []string{"2 queues of which nothing came after the fault"}, o.Faults())
+	at := time.UnixMilli
+	came := []time.Time{at(3200), at(1900), at(3300), at(4900), at(9000)}
+	require.Equal(t, 1600*time.Millisecond, gap(came, at(400), at(5000)))
+	require.Equal(t, 1800*time.Millisecond, gap(came[:3], at(400), at(5100)), "to the last offer")
+	require.Equal(t, []string{"2 lost beyond what Redis may lose", "1 delivered twice"}, (&outcome{Acknowledged: 9, LostBeyond: 2, Twice: 1}).Faults())
 }
-
-// calm is how long a load lasts before a fault, and after it.
-const calm = 2 * time.Second
 
 var only = flag.String("only", "", "the topologies that run: a regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
 
@@ -413,7 +259,7 @@ func TestTopologies(t *testing.T) {
 					t.Parallel()
 					s := k.start(t, p.path)
 					for _, f := range s.faults {
-						o := s.load(t, f, calm)
+						o := s.load(t, f, calm, loadFor)
 						t.Logf("%s: %d acknowledged, %d lost beyond what Redis may lose", f.name, o.Acknowledged, o.LostBeyond)
 						assert.Empty(t, o.Faults(), f.name)
 						rows[at].add(o)
@@ -425,8 +271,8 @@ func TestTopologies(t *testing.T) {
 	var cells [][]string
 	for at := range rows {
 		if r := &rows[at]; r.servers > 0 {
-			cells = append(cells, []string{all[at].name, fmt.Sprint(r.servers), fmt.Sprint(r.faults), text.Count(int64(r.sum.Acknowledged)),
-				text.Count(int64(r.sum.MayBeLost)), fmt.Sprint(r.sum.LostBeyond), run.FormatNs(int64(r.sum.Gap))})
+			cells = append(cells, []string{all[at].name, fmt.Sprint(r.servers), fmt.Sprint(r.faults), text.Count(r.sum.Acknowledged),
+				text.Count(r.sum.MayBeLost), fmt.Sprint(r.sum.LostBeyond), run.FormatNs(int64(r.sum.Gap))})
 		}
 	}
 	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -34,8 +35,8 @@ func TestNothingIsLost(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			s := k.start(t, "")
-			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{do: func(context.Context) {}}) {
-				o := s.load(t, f, 100*time.Millisecond)
+			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{loses: plan.NoLoss, do: func(context.Context) {}}) {
+				o := s.load(t, f, 100*time.Millisecond, 1500*time.Millisecond)
 				require.Empty(t, o.Faults(), f.name)
 				require.Equal(t, o.Offered, o.Acknowledged, f.name)
 			}
@@ -92,31 +93,18 @@ type topology struct {
 
 	// kept is the name of the queue that is taken from reliably.
 	kept string
-	// dial gives a client as a service would have it.
-	dial func() goredis.UniversalClient
+	// admin is the address for who may do all. dial gives a client as a service would have it.
+	admin string
+	dial  func() goredis.UniversalClient
 }
 
 // fault is something that happens to servers under load.
 type fault struct {
 	name  string
-	loses loss // by Redis itself
+	loses plan.Loss // by Redis itself: without replication in time, what was acknowledged in the last second
 
 	do func(ctx context.Context)
 }
-
-// loss is the messages that Redis itself may lose.
-type loss int
-
-const (
-	// losesNothing of what was acknowledged.
-	losesNothing loss = iota
-	// losesPopped: values popped for a consumer whose connection broke: a Take hands each over at
-	// most once. What was reserved comes again.
-	losesPopped
-	// losesUnreplicated: these, and offers that a master acknowledged and its successor never got, for
-	// replication does not wait; what it had given out comes again.
-	losesUnreplicated
-)
 
 // The user and the password of the rules, and the start of a rule's line.
 const (
@@ -209,9 +197,9 @@ func around(t *testing.T, s *redis.Server, options goredis.Options) *topology {
 	options.Addr = cmp.Or(options.Addr, s.Addr)
 	n := s.Nodes()[0]
 	return &topology{
-		version: s.Version, kept: "kept",
+		version: s.Version, kept: "kept", admin: s.URL(),
 		dial:   func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
-		faults: []fault{{"kill", losesPopped, func(ctx context.Context) { killed(ctx, t, n) }}},
+		faults: []fault{{"kill", plan.OnTheWay, func(ctx context.Context) { killed(ctx, t, n) }}},
 	}
 }
 
@@ -271,7 +259,7 @@ func replicated(t *testing.T, path string) *topology {
 		}
 	}
 	linked(soon(t))
-	s.faults = append([]fault{{"replica killed", losesNothing, func(ctx context.Context) {
+	s.faults = append([]fault{{"replica killed", plan.NoLoss, func(ctx context.Context) {
 		for _, n := range replicas {
 			killed(ctx, t, n)
 		}
@@ -298,20 +286,20 @@ func watched(t *testing.T, path string) *topology {
 	s, err := redistest.StartSentinel(soon(t), path, 2, 3)
 	s = started(t, s, err)
 	return &topology{
-		version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) },
+		version: s.Version, kept: "kept", admin: s.URL(), dial: func() goredis.UniversalClient { return redistest.Client(s) },
 		faults: []fault{
-			{"fail-over", losesUnreplicated, func(ctx context.Context) {
+			{"fail-over", plan.LastSecond, func(ctx context.Context) {
 				_, err := s.Failover(ctx)
 				require.NoError(t, errors.Join(err, s.Settle(ctx)))
 			}},
-			{"master killed", losesUnreplicated, func(ctx context.Context) {
+			{"master killed", plan.LastSecond, func(ctx context.Context) {
 				old, err := s.Master(ctx)
 				require.NoError(t, err)
 				require.NoError(t, old.Kill())
 				_, err = s.WaitFailover(ctx, old)
 				require.NoError(t, errors.Join(err, old.Restart(ctx), s.Settle(ctx)))
 			}},
-			{"rolling restart", losesUnreplicated, func(ctx context.Context) { rollSentinel(ctx, t, s) }},
+			{"rolling restart", plan.LastSecond, func(ctx context.Context) { rollSentinel(ctx, t, s) }},
 		},
 	}
 }
@@ -343,15 +331,15 @@ func clustered(t *testing.T, path string) *topology {
 	}
 	slot := wire.Slot(queue)
 	return &topology{
-		version: c.Version, kept: "{" + queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) },
+		version: c.Version, kept: "{" + queue + "}:kept", admin: c.URL(), dial: func() goredis.UniversalClient { return redistest.Client(c) },
 		faults: []fault{
-			{"fail-over", losesNothing, func(ctx context.Context) { handOver(ctx, t, c, owner(ctx, slot)) }},
-			{"resharding", losesNothing, func(ctx context.Context) {
+			{"fail-over", plan.NoLoss, func(ctx context.Context) { handOver(ctx, t, c, owner(ctx, slot)) }},
+			{"resharding", plan.NoLoss, func(ctx context.Context) {
 				from, to := owner(ctx, slot), owner(ctx, (slot+8192)%16384)
 				require.NoError(t, errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from)))
 			}},
-			{"rolling restart", losesNothing, func(ctx context.Context) { rollCluster(ctx, t, c) }},
-			{"master killed", losesUnreplicated, func(ctx context.Context) {
+			{"rolling restart", plan.NoLoss, func(ctx context.Context) { rollCluster(ctx, t, c) }},
+			{"master killed", plan.LastSecond, func(ctx context.Context) {
 				old := owner(ctx, slot)
 				require.NoError(t, old.Kill())
 				_, err := c.WaitFailover(ctx, slot, old)

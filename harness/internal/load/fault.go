@@ -57,8 +57,6 @@ func startServer(ctx context.Context, spec string, faults []plan.Fault, notice f
 // server by it:
 //
 //	implementation ──▶ proxy ──▶ server ◀── commands and signals
-//
-// deeds has a row for each kind of faults.
 type injector struct {
 	faults []plan.Fault
 	server *redis.Server

@@ -58,6 +58,8 @@ type Options struct {
 	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
 	// nil is at once. When ctx ends first nothing is measured.
 	Gather func(ctx context.Context) time.Time
+	// Break does faults after the start of the measured phase, and returns them; nil is the plan's faults.
+	Break func(ctx context.Context, start time.Time) []run.FaultEvent
 	// Live shows the run while it lasts, which About names.
 	Live  *Live
 	About About
@@ -92,7 +94,7 @@ func (nothingMeasured) Is(target error) bool { return target == context.Canceled
 // messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
 // if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
 // falls silent or reports what cannot be has left open are unknown.
-func Run(ctx context.Context, o Options) (*run.Document, error) {
+func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
 	}
@@ -110,15 +112,15 @@ func Run(ctx context.Context, o Options) (*run.Document, error) {
 			e.on.Address = srv.Addr
 		}
 		if len(o.Plan.Faults) > 0 {
-			if e.injector, err = newInjector(srv, o.Plan.Faults); err != nil {
+			in, err := newInjector(srv, o.Plan.Faults)
+			if err != nil {
 				return nil, err
 			}
-			defer e.injector.close()
-			e.url = e.injector.url()
+			defer in.close()
+			e.url, e.Break = in.url(), in.run
 		}
 	}
 	if o.Agents > 0 {
-		var err error
 		if e.agents, err = o.Door.Wait(ctx, o.Agents, o.Driver.Identity().String(), e.Notice); err != nil {
 			return nil, err
 		}
@@ -141,7 +143,6 @@ type engine struct {
 	conn     redis.Conn // past the implementation; nil without a server
 	url      string     // for the implementation
 	several  bool       // conn leads to a Cluster, or by sentinels to a master
-	injector *injector  // nil for a plan without faults
 	agents   []*program.Link
 	ownQueue bool // its keys are deleted at the end unless messages are pending
 	epoch    program.Epoch
@@ -187,7 +188,7 @@ func newEngine(o Options) *engine {
 }
 
 // accounts reports whether each message is accounted for.
-func (o Options) accounts() bool { return o.Redis != "" && o.Plan.Breaks() }
+func (o Options) accounts() bool { return o.Redis != "" && (o.Plan.Breaks() || o.Break != nil) }
 
 // note may be called from any goroutine.
 func (e *engine) note(format string, args ...any) {
@@ -258,8 +259,8 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
 	meanwhile.Go(func() {
-		if e.injector != nil {
-			events = e.injector.run(changing, p.start)
+		if e.Break != nil {
+			events = e.Break(changing, p.start)
 			e.mu.Lock()
 			p.lastChange = time.Now() // messages are waited for anew
 			e.mu.Unlock()

@@ -147,7 +147,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
-			if ctx.Err() != nil || err != nil && e.injector != nil {
+			if ctx.Err() != nil || err != nil && e.Break != nil {
 				return ctx.Err() != nil
 			}
 			now := time.Now()
@@ -192,7 +192,7 @@ func (e *engine) goneText(ctx context.Context, unread bool) string {
 	if gone, ok := errors.AsType[goneError](context.Cause(ctx)); ok {
 		return string(gone)
 	}
-	if unread && e.conn != nil && e.injector == nil {
+	if unread && e.conn != nil && e.Break == nil {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
