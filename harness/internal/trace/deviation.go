@@ -152,12 +152,12 @@ func (d Deviations) Expected(l Line) (expected Line, translated bool, err error)
 // the offers tell which it is.
 func unpackAny(member string, lengthSize int, offered map[[8]byte]string) (m wire.Member, err error) {
 	read := false
-	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+	for _, layout := range []wire.Layout{wire.LayoutBc0Lc0, wire.LayoutDLc0} {
 		fits, failed := layout.UnpackSized([]byte(member), lengthSize)
 		if _, ok := offered[fits.ID]; failed == nil && (ok || !read) {
 			m, read = fits, true
 		}
-		err = errors.Join(err, failed)
+		err = errors.Join(failed, err)
 	}
 	if read {
 		err = nil
