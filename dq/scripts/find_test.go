@@ -100,8 +100,7 @@ func TestCancelOffersAnew(t *testing.T) {
 		} {
 			b.do("FLUSHALL")
 			first := b.pack(own, "first")
-			b.put(member, now+9)
-			b.put(first, now+5)
+			b.put(member, now+9, first, now+5)
 			if name == "unlisted" {
 				b.do("LREM", b.names.Pending, 1, member)
 				b.do("SADD", scripts.UnlistingOf(b.names.Destination).Unlisted[1], member)
@@ -169,9 +168,7 @@ func TestRefusals(t *testing.T) {
 		two, _, _ := l.take(1, 60_000)
 		l.settle("bury", "why", two...)
 		held, dead = one[0], two[0]
-		l.put(l.pack(d, "a"), now-9)
-		l.put("none", now-8)
-		l.put(l.pack(bc, "b"), now)
+		l.put(l.pack(d, "a"), now-9, "none", now-8, l.pack(bc, "b"), now)
 	}
 	given()
 	find, settle, ofDead := []string{n.TimeoutSet}, []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}, []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}

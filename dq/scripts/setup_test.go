@@ -73,11 +73,13 @@ func (b *bundle) windows(l wire.Layout, value string) string {
 	}.Bytes())
 }
 
-// put writes a member as an offer does, due at score.
-func (b *bundle) put(member string, score any) {
+// put writes members as offers do, each with its score behind it.
+func (b *bundle) put(membersAndScores ...any) {
 	b.t.Helper()
-	b.do("ZADD", b.names.TimeoutSet, score, member)
-	b.do("RPUSH", b.names.Pending, member)
+	for i := 0; i < len(membersAndScores); i += 2 {
+		b.do("ZADD", b.names.TimeoutSet, membersAndScores[i+1], membersAndScores[i])
+		b.do("RPUSH", b.names.Pending, membersAndScores[i])
+	}
 }
 
 func (b *bundle) do(args ...any) any {

@@ -39,34 +39,22 @@ func situations() []situation {
 		{
 			name: "mixed layouts, by score",
 			given: func(b *bundle) {
-				b.put(b.pack(bc, "4"), now)
-				b.put(b.pack(d, "1"), 0)
-				b.put(b.pack(bc, "2"), now-7)
-				b.put(b.pack(d, "3"), now-6)
-				b.put(b.pack(d, "5"), now+5)
+				b.put(b.pack(bc, "4"), now, b.pack(d, "1"), 0, b.pack(bc, "2"), now-7, b.pack(d, "3"), now-6, b.pack(d, "5"), now+5)
 			},
 			want:      scripts.Transferred{Next: next(now + 5), Delivered: 4, OtherLayout: 2},
 			delivered: []string{"1", "2", "3", "4"},
 			timed:     []string{"5"},
 		},
 		{
-			name: "Windows members",
-			given: func(b *bundle) {
-				b.put(b.windows(d, "1"), now-3)
-				b.put(b.windows(bc, "2"), now-2)
-				b.put(b.windows(d, ""), now-1)
-			},
+			name:      "Windows members",
+			given:     func(b *bundle) { b.put(b.windows(d, "1"), now-3, b.windows(bc, "2"), now-2, b.windows(d, ""), now-1) },
 			want:      scripts.Transferred{Delivered: 3, OtherLayout: 3},
 			delivered: []string{"1", "2", ""},
 		},
 		{
 			name: "unreadable ones",
 			given: func(b *bundle) {
-				b.put(b.pack(d, "1"), now-9)
-				b.put("short", now-8)
-				b.put(b.pack(bc, "2"), now-7)
-				b.put(b.pack(bc, "cut")+"!", "1699999999999.25")
-				b.put("later", now+1)
+				b.put(b.pack(d, "1"), now-9, "short", now-8, b.pack(bc, "2"), now-7, b.pack(bc, "cut")+"!", "1699999999999.25", "later", now+1)
 				b.do("ZADD", b.names.TimeoutSet, 0, "") // in T only
 			},
 			want:       scripts.Transferred{Next: next(now + 1), Delivered: 2, OtherLayout: 1, Quarantined: 3},
@@ -91,8 +79,7 @@ func situations() []situation {
 			name: "twice in Q, as an offer sent again",
 			given: func(b *bundle) {
 				m := b.pack(d, "again")
-				b.put(m, now)
-				b.put(m, now)
+				b.put(m, now, m, now)
 			},
 			own:       []wire.Layout{bc},
 			want:      scripts.Transferred{Delivered: 1, OtherLayout: 1},
@@ -103,10 +90,7 @@ func situations() []situation {
 		{
 			name: "empty and binary values",
 			given: func(b *bundle) {
-				b.put(b.pack(d, ""), now-4)
-				b.put(b.pack(bc, ""), now-3)
-				b.put(b.pack(d, "\x00\xff\r\n\x08"), now-2)
-				b.put(b.pack(bc, "\x00\x00"), now-1)
+				b.put(b.pack(d, ""), now-4, b.pack(bc, ""), now-3, b.pack(d, "\x00\xff\r\n\x08"), now-2, b.pack(bc, "\x00\x00"), now-1)
 			},
 			want:      scripts.Transferred{Delivered: 4, OtherLayout: 2},
 			delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
@@ -114,10 +98,7 @@ func situations() []situation {
 		{
 			name: "negative and fractional scores",
 			given: func(b *bundle) {
-				b.put(b.pack(d, "never"), -1)
-				b.put(b.pack(bc, "1"), 0.5)
-				b.put(b.pack(d, "2"), "1699999999999.5")
-				b.put(b.pack(bc, "3"), "1700000000000.5")
+				b.put(b.pack(d, "never"), -1, b.pack(bc, "1"), 0.5, b.pack(d, "2"), "1699999999999.5", b.pack(bc, "3"), "1700000000000.5")
 			},
 			want:      scripts.Transferred{Next: "1700000000000.5", Delivered: 2, OtherLayout: 1, Stuck: true},
 			delivered: []string{"1", "2"},
@@ -130,10 +111,8 @@ func situations() []situation {
 			timed: []string{"3"},
 		},
 		{
-			name: "both layouts fit: dLc0",
-			given: func(b *bundle) {
-				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now)
-			},
+			name:      "both layouts fit: dLc0",
+			given:     func(b *bundle) { b.put(string(bc.Pack([8]byte{7: 1}, nil)), now) },
 			own:       []wire.Layout{d},
 			want:      scripts.Transferred{Delivered: 1},
 			delivered: []string{"\x00"},
@@ -141,21 +120,16 @@ func situations() []situation {
 		{
 			name: "both layouts fit: Bc0Lc0",
 			given: func(b *bundle) {
-				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now-1)
-				b.put(string(bc.Pack([8]byte{7: 5}, nil)), now)
+				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now-1, string(bc.Pack([8]byte{7: 5}, nil)), now)
 			},
 			own:       []wire.Layout{bc},
 			want:      scripts.Transferred{Delivered: 2},
 			delivered: []string{"", ""},
 		},
 		{
-			name:  "limit",
-			limit: 2,
-			given: func(b *bundle) {
-				b.put(b.pack(d, "1"), now-3)
-				b.put("none", now-2)
-				b.put(b.pack(d, "2"), now-1)
-			},
+			name:       "limit",
+			limit:      2,
+			given:      func(b *bundle) { b.put(b.pack(d, "1"), now-3, "none", now-2, b.pack(d, "2"), now-1) },
 			own:        []wire.Layout{d},
 			want:       scripts.Transferred{Next: next(now - 1), Delivered: 1, Quarantined: 1},
 			delivered:  []string{"1"},
