@@ -261,28 +261,6 @@ func TestProxyCutsCommandsAndReplies(t *testing.T) {
 	}
 }
 
-// echo is a server that returns each byte.
-func echo(t *testing.T) redis.Dialer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var work sync.WaitGroup
-	work.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() {
-				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close(); work.Wait() })
-	return redis.DialTo(l.Addr().String())
-}
-
 // All bytes pass both ways in order, RESP or not. The end of the client's stream ends the connection on both sides.
 func TestProxyPassesBytesUnchanged(t *testing.T) {
 	t.Parallel()
@@ -295,9 +273,7 @@ func TestProxyPassesBytesUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := redis.NewProxy(echo(t))
-			require.NoError(t, err)
-			t.Cleanup(p.Close)
+			p := redistest.NewProxy(t, redis.Serving(t, func(c net.Conn) { _, _ = io.Copy(c, c) }))
 			conn, err := net.Dial("tcp", p.Addr)
 			require.NoError(t, err)
 			defer conn.Close()
