@@ -83,19 +83,12 @@ type Running struct {
 	About
 	// Phase is 0 before the warm-up.
 	Phase plan.Phase
-	// Planned messages are to be offered in the measured phase, 0 before that.
-	Planned int64
 	// Document is the run document as of the last second that ended: without a verdict, and without the results of the end:
 	// lost messages, and pending by message. After the end it is the document of the
 	// run. It belongs to the caller.
 	Document *run.Document
-	// TakeErrors counts takes that failed.
-	TakeErrors int64
 	// Ended says that the load is over.
 	Ended bool
-	// Answered is the time of the server's last answer, if it does not answer now; else the zero time. No one asks a server that the
-	// plan breaks.
-	Answered time.Time
 }
 
 // Running reports the states of the runs by their sides, without a side that has not begun. It may be called from many goroutines.
@@ -113,12 +106,12 @@ func (e *engine) running() Running {
 	d.Histograms = run.NewHistograms()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := Running{About: e.About, Document: d, Ended: e.final != nil, Answered: e.answered}
+	r := Running{About: e.About, Document: d, Ended: e.final != nil}
 	if e.phases[plan.Warmup] != nil {
 		r.Phase = plan.Warmup
 	}
 	if p := e.phases[plan.Measured]; p != nil {
-		r.Phase, r.Planned, r.TakeErrors = plan.Measured, p.n, p.takeErrors
+		r.Phase = plan.Measured
 		d.Histograms.Add(p.histograms)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())

@@ -158,8 +158,7 @@ type engine struct {
 	errs   map[string]string // the first ones of the agents, by program.Failing
 	each   []look            // the server each second
 
-	final    *run.Document // nil before the end
-	answered time.Time     // when a server that does not answer did last
+	final *run.Document // nil before the end
 }
 
 func newEngine(o Options) *engine {

@@ -154,10 +154,10 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if err == nil {
-				e.each, e.answered, answered = append(e.each, look{at: now, servers: servers}), time.Time{}, now
+				e.each, answered = append(e.each, look{at: now, servers: servers}), now
 				return false
 			}
-			if e.answered, gone = answered, now.Sub(answered) >= patience; gone {
+			if gone = now.Sub(answered) >= patience; gone {
 				when := "before the load began"
 				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
 					when = fmt.Sprintf("%.1fs after the load began", answered.Sub(p.start).Seconds())

@@ -136,7 +136,7 @@ func (l *Live) now() report.Page {
 		if len(states) > 1 {
 			text = s.Name + ": " + text
 		}
-		if tag == "" || tag == ended || word == noAnswer {
+		if tag == "" || tag == ended {
 			tag = word
 		}
 		verdict = strings.TrimSpace(verdict + " " + text)
@@ -150,12 +150,12 @@ func (l *Live) now() report.Page {
 	return p
 }
 
-const noAnswer, ended = "no answer", "ended"
+const ended = "ended"
 
 // words say how a run stands.
 func words(s load.Running, stopped, over bool) (tag, text string) {
 	c := s.Document.Counts
-	soFar := fmt.Sprintf("%d of %d messages offered, %d delivered, %d pending.", c.Offered, s.Planned, c.Delivered, c.Pending)
+	soFar := fmt.Sprintf("%d of %d messages offered, %d delivered, %d pending.", c.Offered, s.Document.Scenario.Messages, c.Delivered, c.Pending)
 	tag = map[plan.Phase]string{0: "starting", plan.Warmup: "warming up", plan.Measured: "running"}[s.Phase]
 	switch {
 	case over:
@@ -175,9 +175,6 @@ func words(s load.Running, stopped, over bool) (tag, text string) {
 	}
 	if stopped {
 		tag = "stopping"
-	}
-	if !s.Answered.IsZero() {
-		return noAnswer, fmt.Sprintf("The server does not answer: it did last at %s UTC. %s", s.Answered.UTC().Format(time.TimeOnly), text)
 	}
 	return tag, text
 }

@@ -212,10 +212,9 @@ func (l LoadMetrics) WriteMetrics(w *Families) {
 		w.Family("dq_bench_"+name, kind, help)
 		w.Sample(float64(value), labels...)
 	}
-	one("planned_messages", Gauge, "Offers that the measured phase plans.", s.Planned)
+	one("planned_messages", Gauge, "Offers that the measured phase plans.", d.Scenario.Messages)
 	one("warming_up", Gauge, "1 during the warm-up, which no other metric counts.", Flag(s.Phase == plan.Warmup && !s.Ended))
 	one("done", Gauge, "1 once the run has ended and all counts are final.", Flag(s.Ended))
-	one("take_errors_total", Counter, "Takes that failed.", s.TakeErrors)
 	for _, c := range run.AllCounts {
 		switch c.Name {
 		case "pending": // rises and falls
