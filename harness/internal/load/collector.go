@@ -280,7 +280,7 @@ func (p *phase) taken(i int64, s program.Sample) error {
 	}
 	p.lastCame = max(p.lastCame, s.B)
 	if a.length() > int64(run.LateBound) {
-		if p.latest = append(p.latest, a); len(p.latest) >= 2*p.keeps() {
+		if p.latest = append(p.latest, a); len(p.latest) >= 2*mostLatest {
 			p.sortLatest()
 		}
 	}

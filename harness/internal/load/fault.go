@@ -207,7 +207,7 @@ func (in *injector) restart(ctx context.Context) error {
 func (in *injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
 	enough := make(chan struct{})
 	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
-		if *times >= int(f.Count) || !named(f.Commands, command) {
+		if *times >= int(f.Count) || !named(f.Names(), command) {
 			return redis.Pass
 		}
 		if *times++; *times == int(f.Count) {
@@ -224,20 +224,9 @@ func (in *injector) counted(f plan.Fault, times *int, verdict redis.Verdict) dee
 	}}
 }
 
-// named reports whether a command has one of these names, or words: "offer" for scripts that carry a message of dq-bench, and
-// "take" for all that take from a list. Without names it is any script.
+// named reports whether a command has one of these names. OFFER is any script that carries a message of dq-bench.
 func named(names, command []string) bool {
-	scripts, sent := []string{"EVAL", "EVALSHA"}, strings.ToUpper(command[0])
-	if len(names) == 0 {
-		names = scripts
-	}
-	return slices.ContainsFunc(names, func(name string) bool {
-		switch name {
-		case "offer":
-			return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], program.HoldsPayload)
-		case plan.Takes:
-			return slices.Contains(plan.Pops, sent)
-		}
-		return strings.EqualFold(name, sent)
-	})
+	sent := strings.ToUpper(command[0])
+	offers := slices.Contains(names, "OFFER") && (sent == "EVAL" || sent == "EVALSHA")
+	return slices.Contains(names, sent) || offers && slices.ContainsFunc(command[1:], program.HoldsPayload)
 }

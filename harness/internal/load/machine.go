@@ -132,16 +132,17 @@ type span struct{ from, to int64 }
 
 func (s span) length() int64 { return s.to - s.from }
 
-// keeps is how many of the latest deliveries a phase keeps: a hundredth of its messages, for quantiles up to p99, within bounds.
-func (p *phase) keeps() int { return int(min(max(p.n/100, 1000), 10_000)) }
+const (
+	// mostLatest bounds the deliveries that a phase keeps, the latest.
+	mostLatest = 10_000
+	// mostLate bounds the samples kept to separate the machine's lateness from the tool's.
+	mostLate = 100_000
+)
 
 func (p *phase) sortLatest() {
 	slices.SortFunc(p.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
-	p.latest = p.latest[:min(len(p.latest), p.keeps())]
+	p.latest = p.latest[:min(len(p.latest), mostLatest)]
 }
-
-// mostLate bounds the samples kept to separate the machine's lateness from the tool's.
-const mostLate = 100_000
 
 // late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
 // machine's part is found out at the end.

@@ -96,11 +96,22 @@ var FaultKinds = []FaultInfo{
 	{"kill-server", "SIGKILL, and a start with the data in the AOF (`always`, `everysec`, `no` or `off`)", ServerProcess, OnTheWay, []string{"for", "aof"}},
 }
 
-// Takes is the word for Pops.
-const Takes = "take"
+// pops are the commands that take a value from a list.
+var pops = []string{"BLPOP", "LPOP", "BRPOP", "RPOP", "BLMPOP", "LMPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH"}
 
-// Pops are the commands that take a value from a list.
-var Pops = []string{"BLPOP", "LPOP", "BRPOP", "RPOP", "BLMPOP", "LMPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH"}
+// Names are the names of Commands in capitals, and OFFER for the word.
+func (f Fault) Names() (all []string) {
+	for _, name := range f.Commands {
+		if name == "take" {
+			all = append(all, pops...)
+		}
+		all = append(all, strings.ToUpper(name))
+	}
+	if all == nil {
+		return []string{"EVAL", "EVALSHA"}
+	}
+	return all
+}
 
 // Info describes the fault's kind, and what this fault of it may lose.
 func (f Fault) Info() FaultInfo {
@@ -108,15 +119,12 @@ func (f Fault) Info() FaultInfo {
 	if i := slices.IndexFunc(FaultKinds, func(k FaultInfo) bool { return k.Kind == f.Kind }); i >= 0 {
 		info = FaultKinds[i]
 	}
-	takes := func(command string) bool {
-		return strings.EqualFold(command, Takes) || slices.Contains(Pops, strings.ToUpper(command))
-	}
 	switch {
 	case f.AOF == "off":
 		info.Loss = AllBefore
 	case f.AOF == "everysec":
 		info.Loss = LastSecond
-	case f.Kind == LoseReplies && slices.ContainsFunc(f.Commands, takes):
+	case f.Kind == LoseReplies && slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(pops, name) }):
 		info.Loss = OnTheWay
 	}
 	return info

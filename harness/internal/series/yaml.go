@@ -22,22 +22,18 @@ import (
 
 // ParseScenario reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
 // *trace.FileError.
-func ParseScenario(file string, content []byte) (*Scenario, error) {
-	s, err := parse(file, content)
-	if err != nil {
-		placed := atLine(1, err)
-		placed.File = file
-		return nil, placed
-	}
-	return s, nil
-}
-
-func parse(file string, content []byte) (*Scenario, error) {
+func ParseScenario(file string, content []byte) (s *Scenario, err error) {
+	defer func() {
+		if err != nil {
+			placed := atLine(1, err)
+			placed.File, err = file, placed
+		}
+	}()
 	root, err := document(content)
 	if err != nil {
 		return nil, err
 	}
-	s := &Scenario{Name: nameOf(file)}
+	s = &Scenario{Name: nameOf(file)}
 	var variants []yaml.Node
 	common := Variant{Run: Run{Plan: plan.DefaultPlan()}}
 	common.Plan.Name = s.Name
