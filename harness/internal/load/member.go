@@ -106,12 +106,13 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	result, err := m.link.Call(asking, op, arguments)
-	if errors.Is(err, context.DeadlineExceeded) {
+	silent := errors.Is(err, context.DeadlineExceeded)
+	if silent {
 		err = fmt.Errorf("%s: stopped answering", op)
-	} else if !closed(m.link.Ended()) {
-		return result, err
 	}
-	m.leave(err)
+	if silent || err != nil && closed(m.link.Ended()) {
+		m.leave(err)
+	}
 	return result, err
 }
 
