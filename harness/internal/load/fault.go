@@ -93,8 +93,11 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 		e.From = time.Since(start).Seconds()
 		err := in.carryOut(ctx, f, &e.Times)
 		e.To = time.Since(start).Seconds()
-		if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // a run that was interrupted says so by itself
+		switch interrupted := ctx.Err() != nil; { // a run that was interrupted says so by itself
+		case err != nil && (!interrupted || !errors.Is(err, context.Canceled)):
 			e.Error = err.Error()
+		case f.Count > 0 && e.Times == 0 && !interrupted:
+			e.Error = fmt.Sprintf("no such command arrived within %s", f.For)
 		}
 		events = append(events, e)
 	}
@@ -106,10 +109,20 @@ func eventOf(f plan.Fault) run.FaultEvent {
 	return run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss)}
 }
 
-// carryOut does a fault, and undoes it once its time is over or ctx has ended, or if it could not be done. It counts how often the fault
-// happens.
+// carryOut does a fault, and undoes it once its time is over, it has happened often enough, or ctx has ended, or if it could not be
+// done. It counts how often the fault happens.
 func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
-	d := in.deeds(f, times)[f.Kind]
+	lasting, enough := context.WithCancel(ctx)
+	defer enough()
+	d := in.deeds(f, func() bool {
+		if *times == int(f.Count) {
+			return false
+		}
+		if *times++; *times == int(f.Count) {
+			enough()
+		}
+		return true
+	})[f.Kind]
 	if d.undo != nil {
 		defer func() {
 			mending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTimeout)
@@ -120,56 +133,54 @@ func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err
 	if err := d.do(ctx); err != nil {
 		return err
 	}
-	select {
-	case <-d.enough:
-	case <-time.After(f.For):
-	case <-ctx.Done():
-	}
+	program.Pause(lasting, f.For)
 	return ctx.Err()
 }
 
 type action func(ctx context.Context) error
 
 // deed is how a fault is done, and undone after its time.
-type deed struct {
-	do, undo action
-	enough   chan struct{} // ends it before its time, if not nil
-}
+type deed struct{ do, undo action }
 
-// deeds are the ways to do a fault, by the kinds of plan.FaultKinds.
-func (in *injector) deeds(f plan.Fault, times *int) map[string]deed {
-	kill := []string{"CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"}
-	refused := in.through(redis.Fault{})
-	refused.do = sure(func() { in.proxy.Refuse(); in.proxy.Reset() })
-	return map[string]deed{
-		// In the proxy.
-		"cut":             {do: sure(in.proxy.Reset)},
-		plan.LoseReplies:  in.counted(f, times, redis.CutReply),
-		plan.LoseRequests: in.counted(f, times, redis.CutRequest),
-		"stall":           in.through(redis.Fault{Stall: true}),
-		"slow":            in.through(redis.Fault{Delay: f.Latency}),
-		"refuse":          refused,
-		// By commands to a server of our own, whose settings are Redis' defaults. 4000 clients are within any limit of open files.
-		"flush-scripts": {do: in.send("SCRIPT FLUSH")},
-		"flush-all":     {do: in.send("FLUSHALL")},
-		"kill-clients":  {do: in.send(kill...)},
-		"pause-clients": {do: in.send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
-		"oom":           {do: in.send("CONFIG SET maxmemory 1"), undo: in.send("CONFIG SET maxmemory 0")},
-		"readonly":      {do: in.send("REPLICAOF 127.0.0.1 1"), undo: in.send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
-		"idle-timeout":  {do: in.send("CONFIG SET timeout 1"), undo: in.send("CONFIG SET timeout 0")},
-		"max-clients":   {do: in.send("CONFIG SET maxclients 1", kill[0], kill[1]), undo: in.send("CONFIG SET maxclients 4000")},
-		// By signals to its process.
-		"halt":        {do: in.process((*redis.Node).Pause), undo: in.process((*redis.Node).Resume)},
-		"kill-server": {do: in.process((*redis.Node).Kill), undo: in.restart},
+// deeds are the ways to do a fault, by the kinds of plan.FaultKinds. again reports whether it is to happen once more, and counts.
+func (in *injector) deeds(f plan.Fault, again func() bool) map[string]deed {
+	send, names := in.send, f.Names()
+	proxy := func(do func()) action { return func(context.Context) error { do(); return nil } }
+	heal := func(context.Context) error { in.proxy.OnCommand(nil); return in.proxy.Heal() }
+	lose := func(verdict redis.Verdict) action {
+		return proxy(func() {
+			in.proxy.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict { // of one command at a time
+				if named(names, command) && again() {
+					return verdict
+				}
+				return redis.Pass
+			})
+		})
 	}
-}
-
-// sure is an action that cannot fail.
-func sure(do func()) action { return func(context.Context) error { do(); return nil } }
-
-// through has the proxy do a fault.
-func (in *injector) through(f redis.Fault) deed {
-	return deed{do: sure(func() { in.proxy.Set(f) }), undo: func(context.Context) error { return in.proxy.Heal() }}
+	node := func(do func(*redis.Node) error) action {
+		return func(context.Context) error { return do(in.server.Nodes()[0]) }
+	}
+	restart := func(ctx context.Context) error { return in.server.Nodes()[0].Restart(ctx) }
+	return map[string]deed{
+		"cut":             {do: proxy(in.proxy.Reset)},
+		plan.LoseReplies:  {lose(redis.CutReply), heal},
+		plan.LoseRequests: {lose(redis.CutRequest), heal},
+		"stall":           {proxy(func() { in.proxy.Set(redis.Fault{Stall: true}) }), heal},
+		"slow":            {proxy(func() { in.proxy.Set(redis.Fault{Delay: f.Latency}) }), heal},
+		"refuse":          {proxy(func() { in.proxy.Refuse(); in.proxy.Reset() }), heal},
+		// By commands to a server of our own, whose settings are Redis' defaults. 4000 clients are within any limit of open files.
+		"flush-scripts": {do: send("SCRIPT FLUSH")},
+		"flush-all":     {do: send("FLUSHALL")},
+		"kill-clients":  {do: send("CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub")},
+		"pause-clients": {do: send(fmt.Sprintf("CLIENT PAUSE %d", f.For.Milliseconds()))}, // CLIENT UNPAUSE would wait too
+		"oom":           {send("CONFIG SET maxmemory 1"), send("CONFIG SET maxmemory 0")},
+		"readonly":      {send("REPLICAOF 127.0.0.1 1"), send("REPLICAOF NO ONE")}, // port 1 is closed: the data stay
+		"idle-timeout":  {send("CONFIG SET timeout 1"), send("CONFIG SET timeout 0")},
+		"max-clients":   {send("CONFIG SET maxclients 1", "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"), send("CONFIG SET maxclients 4000")},
+		// By signals to its process.
+		"halt":        {node((*redis.Node).Pause), node((*redis.Node).Resume)},
+		"kill-server": {node((*redis.Node).Kill), restart},
+	}
 }
 
 // send sends commands of plain words past the proxy.
@@ -186,42 +197,6 @@ func (in *injector) send(commands ...string) action {
 		}
 		return nil
 	}
-}
-
-// process does something with the server's process.
-func (in *injector) process(do func(*redis.Node) error) action {
-	return func(context.Context) error {
-		nodes := in.server.Nodes()
-		if len(nodes) != 1 {
-			return fmt.Errorf("expected one process to send signals to, the server has %d", len(nodes))
-		}
-		return do(nodes[0])
-	}
-}
-
-func (in *injector) restart(ctx context.Context) error {
-	return in.process(func(n *redis.Node) error { return n.Restart(ctx) })(ctx)
-}
-
-// counted gives the verdict on the fault's commands, as often as the fault says. The proxy makes one call of judge at a time.
-func (in *injector) counted(f plan.Fault, times *int, verdict redis.Verdict) deed {
-	enough := make(chan struct{})
-	judge := func(_ *redis.ProxyConn, command []string) redis.Verdict {
-		if *times >= int(f.Count) || !named(f.Names(), command) {
-			return redis.Pass
-		}
-		if *times++; *times == int(f.Count) {
-			close(enough)
-		}
-		return verdict
-	}
-	return deed{enough: enough, do: sure(func() { in.proxy.OnCommand(judge) }), undo: func(context.Context) error {
-		in.proxy.OnCommand(nil)
-		if *times == 0 {
-			return fmt.Errorf("no such command arrived within %s", f.For)
-		}
-		return nil
-	}}
 }
 
 // named reports whether a command has one of these names. OFFER is any script that carries a message of dq-bench.
