@@ -17,8 +17,8 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	}
 	for _, m := range p.plan.Members() {
 		if m.Kill {
-			e := eventOf(plan.Fault{Kind: plan.KillMember, At: m.To})
-			if e.From, e.To = m.To.Seconds(), m.To.Seconds(); !m.Takes { // no message is on its way to it
+			e := run.FaultEvent{Kind: "kill-member", Text: "kill-member at " + m.To.String(), From: m.To.Seconds(), To: m.To.Seconds(), MayLose: string(plan.OnTheWay)}
+			if !m.Takes { // no message is on its way to it
 				e.MayLose = string(plan.NoLoss)
 			}
 			events = append(events, e)

@@ -137,21 +137,25 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: headTimeout}).DialContext, TLSClientConfig: config, TLSHandshakeTimeout: headTimeout, MaxResponseHeaderBytes: mostHead, DisableKeepAlives: true,
 	}
-	began, untrusted := time.Now(), false
+	began := time.Now()
 	var answer *http.Response // when a run begins
+	var wrong error           // now or later
 	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
-		untrusted = errors.As(err, new(*tls.CertificateVerificationError))
-		endless := err != nil && strings.Contains(err.Error(), "server response headers exceeded") // not a door, now or later
-		return err == nil || untrusted || endless || errors.As(err, new(tls.RecordHeaderError)) || time.Since(began) > patience || ctx.Err() != nil
+		switch {
+		case errors.As(err, new(tls.RecordHeaderError)):
+			wrong = fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			wrong = fmt.Errorf("%[1]s is not to be trusted: %[2]w; name its authority by --join '%[1]s?tls_ca=FILE', or replace the certificate of --listen", at, err)
+		case err != nil && strings.Contains(err.Error(), "server response headers exceeded"):
+			wrong = fmt.Errorf("%w: %w", ErrNoDoor, err)
+		}
+		return err == nil || wrong != nil || time.Since(began) > patience || ctx.Err() != nil
 	})
-	switch {
-	case err == nil:
-	case errors.As(err, new(tls.RecordHeaderError)):
-		return fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
-	case untrusted:
-		return fmt.Errorf("%[1]s is not to be trusted: %[2]w; name its authority by --join '%[1]s?tls_ca=FILE', or replace the certificate of --listen", at, err)
-	default:
+	if wrong != nil {
+		return wrong
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
 	defer answer.Body.Close()

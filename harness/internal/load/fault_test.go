@@ -202,7 +202,7 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		require.Equal(t, int64(20*time.Millisecond), soFar[0].HiccupNs, "a page shows it while the run lasts")
 		m.end()
 		m.end()
-		require.Equal(t, run.Hiccups{Count: 2, TotalNs: 35e6, LongestNs: 30e6, Share: .035}, m.seen())
+		require.Equal(t, run.Hiccups{Count: 2, TotalNs: 35e6, LongestNs: 30e6, Share: .035}, m.seen(time.Second))
 		seconds := []run.Interval{{Second: .1}, {Second: .12}, {Second: 1}}
 		m.spread(seconds, start.UnixNano())
 		require.Equal(t, []run.Interval{

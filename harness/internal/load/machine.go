@@ -60,7 +60,7 @@ func (e *engine) look(ctx context.Context) look {
 }
 
 // tellMachine writes into the run document how the machine and the processes on it behaved.
-func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3]look) {
+func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 	offering := looks[offered].at.Sub(looks[before].at).Seconds()
 	used := func(of *program.Link) *run.ToolUsage { // one that joined later has used nothing at the start
 		began, stopped, ended := looks[before].programs[of], looks[offered].programs[of], looks[after].programs[of]
@@ -81,12 +81,12 @@ func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3
 		}
 		out.ProgramUsage = one
 	}
-	out.Machine = &run.Machine{Hiccups: meter.seen()}
-	meter.spread(out.Intervals, p.startNs)
+	out.Machine = &run.Machine{Hiccups: e.meter.seen(looks[after].at.Sub(looks[before].at))}
+	e.meter.spread(out.Intervals, p.startNs)
 	p.sortLatest()
 	latest := p.latest[:min(int64(len(p.latest)), max(out.Counts.Delivered/100, 1))]
-	out.Machine.Late = &run.LateMessages{Messages: int64(len(latest)), InHiccups: meter.heldUp(latest)}
-	out.Offers.LateForMachine = meter.heldUp(p.lateByTool)
+	out.Machine.Late = &run.LateMessages{Messages: int64(len(latest)), InHiccups: e.meter.heldUp(latest)}
+	out.Offers.LateForMachine = e.meter.heldUp(p.lateByTool)
 	out.Offers.LateForTool -= out.Offers.LateForMachine
 	if all, offering := looks[after].cpus.since(looks[before].cpus), looks[offered].cpus.since(looks[before].cpus); all.total > 0 {
 		steal := float64(all.steal) / ticksPerSecond
@@ -192,68 +192,45 @@ const (
 // meter finds out when the machine did not run a due thread, as jHiccup does: it sleeps again and again, and looks by how much
 // it overslept. It sleeps by a timer as a delivery to this process is waited for.
 type meter struct {
-	epoch program.Epoch
-	began time.Time
-	stop  context.CancelFunc
-	run   sync.WaitGroup
+	end func() // stops it; may be called again
 
 	mu      sync.Mutex
 	hiccups []span // in which the meter should have been awake and was not, in order
-
-	// These are the meter's own until it has ended.
-	all   run.Hiccups // also beyond maxHiccups
-	ended time.Time
 }
 
 // startMeter has a meter run until it is ended, which it must be.
 func startMeter(k clock.Clock, e program.Epoch) *meter {
-	m := &meter{epoch: e, began: time.Now()}
-	var ctx context.Context
-	ctx, m.stop = context.WithCancel(context.Background())
-	m.run.Go(func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var sleeping sync.WaitGroup
+	m := &meter{end: func() { cancel(); sleeping.Wait() }}
+	sleeping.Go(func() {
 		timer := k.NewTimer()
 		defer timer.Close()
 		for {
 			due := k.Now().Add(meterStep)
 			if clock.SleepUntil(ctx, k, timer, due) != nil {
-				m.ended = time.Now()
 				return
 			}
-			m.note(due, k.Now())
+			woke := k.Now()
+			m.mu.Lock()
+			if woke.Sub(due) >= run.HiccupBound && len(m.hiccups) < maxHiccups {
+				m.hiccups = append(m.hiccups, span{e.Wall(due), e.Wall(woke)})
+			}
+			m.mu.Unlock()
 		}
 	})
 	return m
 }
 
-// note records that the meter was to wake at an instant and did so at another.
-func (m *meter) note(due, woke time.Time) {
-	over := woke.Sub(due)
-	if over < run.HiccupBound {
-		return
+// seen is the result of a meter that has ended after so long.
+func (m *meter) seen(length time.Duration) (all run.Hiccups) {
+	for _, h := range m.hiccups {
+		all.Count++
+		all.TotalNs += h.length()
+		all.LongestNs = max(all.LongestNs, h.length())
 	}
-	m.all.Count++
-	m.all.TotalNs += int64(over)
-	m.all.LongestNs = max(m.all.LongestNs, int64(over))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.hiccups) < maxHiccups {
-		m.hiccups = append(m.hiccups, span{m.epoch.Wall(due), m.epoch.Wall(woke)})
-	}
-}
-
-// end stops the meter. It may be called again.
-func (m *meter) end() {
-	m.stop()
-	m.run.Wait()
-}
-
-// seen is the result of an ended meter.
-func (m *meter) seen() run.Hiccups {
-	seen := m.all
-	if length := m.ended.Sub(m.began); length > 0 {
-		seen.Share = float64(seen.TotalNs) / float64(length)
-	}
-	return seen
+	all.Share = float64(all.TotalNs) / float64(max(length, 1))
+	return all
 }
 
 // heldUp is in how many of the times an ended meter's machine stalled for at least half.

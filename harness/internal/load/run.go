@@ -247,11 +247,11 @@ const readyBefore = 100 * time.Millisecond
 
 // measure runs the measured phase and makes the run document.
 func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, error) {
-	meter, looks := startMeter(e.Clock, e.epoch), [3]look{e.look(ctx)}
-	defer meter.end()
 	e.mu.Lock()
-	e.meter = meter
+	e.meter = startMeter(e.Clock, e.epoch)
 	e.mu.Unlock()
+	defer e.meter.end()
+	looks := [3]look{e.look(ctx)}
 	p := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)
 	var events []run.FaultEvent
@@ -273,7 +273,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	changes.Wait()
 	p.settle(ctx)
 	elapsed := max(time.Since(start), 0)
-	meter.end()
+	e.meter.end()
 	looks[after] = e.look(ctx)
 	for _, m := range e.members {
 		m.end(ctx)
@@ -291,7 +291,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	p.offers.Unsent = p.n - p.offersBegun() - p.untold
-	e.tellMachine(out, p, meter, looks)
+	e.tellMachine(out, p, looks)
 	e.tellServer(out, p, looks)
 	e.explain(out, p)
 	e.mu.Unlock()

@@ -35,8 +35,6 @@ type Fault struct {
 const (
 	LoseReplies  = "lose-replies"
 	LoseRequests = "lose-requests"
-	// KillMember is the kill of a member of the fleet, by its Kill: a fault of a plan cannot have this kind.
-	KillMember = "kill-member"
 )
 
 // Reach says which server a fault needs.
@@ -113,12 +111,9 @@ func (f Fault) Names() (all []string) {
 	return all
 }
 
-// Info describes the fault's kind, and what this fault of it may lose.
+// Info describes the fault's kind, which must be one, and what this fault of it may lose.
 func (f Fault) Info() FaultInfo {
-	info := FaultInfo{Kind: f.Kind, Help: "a process of the fleet is ended by SIGKILL", Reach: Network, Loss: OnTheWay}
-	if i := slices.IndexFunc(FaultKinds, func(k FaultInfo) bool { return k.Kind == f.Kind }); i >= 0 {
-		info = FaultKinds[i]
-	}
+	info := FaultKinds[slices.IndexFunc(FaultKinds, func(k FaultInfo) bool { return k.Kind == f.Kind })]
 	switch {
 	case f.AOF == "off":
 		info.Loss = AllBefore
