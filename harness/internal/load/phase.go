@@ -180,34 +180,32 @@ func (p *phase) offerAll(ctx context.Context) {
 	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
 	every(tick, ctx.Done(), func() bool {
 		e.mu.Lock()
-		ends := p.which == plan.Warmup && e.Plan.WarmupEnds && !p.stopped && still(p.recent)
-		p.warm = p.warm || ends
-		e.mu.Unlock()
-		switch {
-		case ends:
-			p.halt(ctx, false)
-		case ctx.Err() != nil && !interrupted:
-			interrupted = true
-			p.halt(ctx, false)
-			if end := time.Now().Add(patience); end.Before(limit) {
-				limit = end
-			}
-		}
-		e.mu.Lock()
+		isWarm := p.which == plan.Warmup && e.Plan.WarmupEnds && !p.stopped && still(p.recent)
+		p.warm = p.warm || isWarm
 		more := p.expects(func(m *member) bool { return m.Offers && m.From < p.schedule.Duration() })
 		done := !more && p.allOut() && p.offering() == 0
 		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience
 		e.mu.Unlock()
-		if late && !done {
+		switch {
+		case !done && late:
 			p.halt(ctx, true)
 			p.awaitAnswers(p.offering) // of agents that are to give up
+		case !done && ctx.Err() != nil && !interrupted:
+			interrupted = true
+			if end := time.Now().Add(patience); end.Before(limit) {
+				limit = end
+			}
+			p.halt(ctx, false)
+		case isWarm:
+			p.halt(ctx, false)
 		}
 		return done || late
 	})
 }
 
 // drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
-// instant, or since the last member that takes has begun, when no member that takes is left, and after an interrupt once the timeout is, or at once if nothing is due within it.
+// instant, or since the last member that takes has begun, when no member that takes is left, and after an interrupt once the
+// timeout is, or at once if nothing is due within it.
 func (p *phase) drain(ctx context.Context) {
 	e := p.engine
 	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
