@@ -52,18 +52,17 @@ var calls = map[string]op{
 	"dq.retainAll":      values(script(asBool, wire.ScriptRetainAll, "Q", "values"), command(asBool, "DEL", "Q T")),
 	"dq.sizeInMemory":   script(asItIs, wire.ScriptSizeInMemory, "Q T"),
 	"dq.copy":           script(asBool, wire.ScriptCopy, "Q T name copy", "=-1 replace"),
-	"dq.clearExpire":    sinceScript(script(asBool, wire.ScriptClearExpire, "Q T"), command(asBool, "PERSIST", "D")),
+	"dq.clearExpire":    choose(has(wire.ScriptClearExpire), script(asBool, wire.ScriptClearExpire, "Q T"), command(asBool, "PERSIST", "D")),
 
 	"dq.pollLastAndOfferFirstTo": script(asItIs, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
-	"dq.expire":                  sinceScript(script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
-	"dq.expireAt":                sinceScript(script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
+	"dq.expire":                  choose(has(wire.ScriptExpire), script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
+	"dq.expireAt":                choose(has(wire.ScriptExpireAt), script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
 
-	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on the waiting
-	// messages, unless the client is to do as Redisson.
-	"dq.isExists":         command(asBool, "EXISTS", "object"),
-	"dq.unlink":           command(asBool, "UNLINK", "objects"),
-	"dq.remainTimeToLive": command(asItIs, "PTTL", "object"),
-	"dq.rename":           choose(asRedisson, command(asNothing, "RENAME", "D name"), renamesOnlyTheDestination),
+	// RDelayedQueue inherits these from RObject, so that they act on the destination.
+	"dq.isExists":         command(asBool, "EXISTS", "D"),
+	"dq.unlink":           command(asBool, "UNLINK", "D"),
+	"dq.remainTimeToLive": command(asItIs, "PTTL", "D"),
+	"dq.rename":           command(asNothing, "RENAME", "D name"),
 
 	"q.take":        take,
 	"q.poll":        poll,
@@ -197,23 +196,16 @@ func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 
 // words returns the values for the words of a line.
 //
-//	D Q T                    keys: the destination, the pending list, the timeout set
-//	object, objects          the first of the keys that RObject's methods act on, and all of them
-//	removeAll, copy          the last key of these scripts, if the release has it
-//	=text                    text
-//	any other                the argument of the op that is called so
+//	D Q T            keys: the destination, the pending list, the timeout set
+//	removeAll, copy  the last key of these scripts, if the release has it
+//	=text            text
+//	any other        the argument of the op that is called so
 func (q *queue) words(line string, a serve.Args) (all []any, err error) {
-	keys := map[string][]any{
-		"D": {q.names.Destination}, "Q": {q.names.Pending}, "T": {q.names.TimeoutSet},
-		"object": {q.names.Pending}, "objects": {q.names.Pending, q.names.TimeoutSet}, "copy": {wire.NamesOf(a.Name).TimeoutSet},
-	}
-	if q.faithful != nil {
-		keys["object"], keys["objects"] = keys["D"], keys["D"]
-	}
+	keys := map[string]string{"D": q.names.Destination, "Q": q.names.Pending, "T": q.names.TimeoutSet, "copy": wire.NamesOf(a.Name).TimeoutSet}
 	for word := range strings.FieldsSeq(line) {
 		switch key, ok := keys[word]; {
 		case ok:
-			all = append(all, key...)
+			all = append(all, key)
 		case word == "removeAll":
 			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
 				all = append(all, q.names.TimeoutSet)
@@ -330,8 +322,10 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	}
 }
 
-// asRedisson reports whether the client is to do as Redisson.
-func asRedisson(q *queue, _ serve.Args) bool { return q.faithful != nil }
+// has reports whether the release has a script.
+func has(name wire.ScriptName) func(q *queue, _ serve.Args) bool {
+	return func(q *queue, _ serve.Args) bool { _, ok := q.release.Script(name); return ok }
+}
 
 func given(argument string, is, isNot op) op {
 	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
@@ -344,16 +338,4 @@ func values(some, none op) op {
 
 func result(v any) op {
 	return func(context.Context, *queue, serve.Args) (any, error) { return v, nil }
-}
-
-// sinceScript is a script, and a command for releases before they had the script.
-func sinceScript(script, command op) op {
-	return choose(func(q *queue, _ serve.Args) bool {
-		r := q.release
-		return r.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || r.Major == 2 && r.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2})
-	}, script, command)
-}
-
-func renamesOnlyTheDestination(context.Context, *queue, serve.Args) (any, error) {
-	return nil, fmt.Errorf("it renames only the destination, and waiting messages still go to the old name: %w", dq.ErrUnsupported)
 }

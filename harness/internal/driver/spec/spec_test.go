@@ -79,7 +79,6 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 		{"q.offer", value, "true <nil>"},
 		{"q.poll", `"timeout":2,"unit":"s"`, `{"t":"long","v":"1099511627776"} <nil>`},
 		{"q.poll", `"timeout":null`, "null <nil>"},
-		{"dq.rename", `"name":"other"`, "unsupported"},
 		{"dq.offer", `"delay":1`, `"value" is missing`},
 		{"dq.offer", value + `,"delay":-1`, "negative"},
 		{"q.poll", `"timeout":1,"unit":"year"`, `unit "year"`},
