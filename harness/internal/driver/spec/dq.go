@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,13 +29,15 @@ func (p Program) Serve(in io.Reader, out io.Writer) error {
 	if !p.IsLibrary() {
 		return fmt.Errorf("driver %s: its queues are opened in its own process", p)
 	}
-	return portOf(p, false).Serve(in, out)
+	p.Shipped = true
+	return portOf(p).Serve(in, out)
 }
 
 // Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
 // nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
 func (p Program) Link(strict bool) *program.Link {
-	link, err := program.Local(context.Background(), p.Identity().String(), portOf(p, strict).Serve)
+	p.Shipped = !strict
+	link, err := program.Local(context.Background(), p.Identity().String(), portOf(p).Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
 	}
@@ -43,38 +45,23 @@ func (p Program) Link(strict bool) *program.Link {
 }
 
 // portOf is no method, nor are opsOf and connect: each package that names Program would compile the queue and go-redis's client again.
-func portOf(d Program, strict bool) serve.Port[*client, *queue] {
+func portOf(d Program) serve.Port[*client, *queue] {
 	return serve.Port[*client, *queue]{
-		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d, strict),
-		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, strict, a) },
-		Open:    func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
+		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d),
+		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, a) },
+		Open:    func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(a) },
 	}
 }
 
 // opsOf are the calls that the release has, and the capabilities.
-func opsOf(d Program, strict bool) map[string]op {
-	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
-	for name, first := range since { // an overload has no op of its own
-		if d.Release.AtLeast(first) {
-			all[name] = nil
-		}
+func opsOf(d Program) map[string]op {
+	all := maps.Clone(calls)
+	for name := range since {
+		all[name] = calls[name] // an overload has no op of its own
 	}
-	for name, run := range calls {
-		if !d.Release.AtLeast(since[name]) {
-			continue
-		}
-		all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-			if !q.delayed && strings.HasPrefix(name, "dq.") {
-				return nil, errors.New(`this handle was opened with "delayed": false`)
-			}
-			result, err := run(ctx, q, a)
-			if errors.Is(err, dq.ErrUnsupported) {
-				err = errors.Join(err, errors.ErrUnsupported)
-			}
-			return result, err
-		}
-	}
-	if !strict && !d.faithful {
+	maps.DeleteFunc(all, func(name string, _ op) bool { return !d.Release.AtLeast(since[name]) })
+	all["open(faithful)"], all["open(nameMapperPrefix)"] = nil, nil
+	if d.Shipped && !d.faithful {
 		all[program.BothLayouts] = nil
 	}
 	return all
@@ -83,22 +70,24 @@ func opsOf(d Program, strict bool) map[string]op {
 // client is a client of dq, the one of go-redis that it connects by, and what transfers faithfully for its queues.
 type client struct {
 	*dq.Client
-	by goredis.UniversalClient
+	by      goredis.UniversalClient
+	release wire.Release
 
 	mu       sync.Mutex
-	faithful map[string]*faithful
+	faithful map[string]*faithful // nil if dq itself is to transfer
 }
 
-func connect(d Program, strict bool, a serve.Args) (_ *client, err error) {
-	c := &client{faithful: map[string]*faithful{}}
+func connect(d Program, a serve.Args) (_ *client, err error) {
+	c := &client{release: d.Release}
 	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
-	options, faithful := []dq.Option{dq.WithRelease(d.Release.String())}, d.faithful || a.Options["faithful"] == true
-	if faithful {
+	options := []dq.Option{dq.WithRelease(d.Release.String())}
+	if d.faithful || a.Options["faithful"] == true {
 		capitals(c.by)
+		c.faithful = map[string]*faithful{}
 	}
-	if strict || faithful {
+	if !d.Shipped || c.faithful != nil {
 		options = append(options, dq.WithRedissonCommands())
 	}
 	if c.Client, err = dq.NewClient(c.by, options...); err != nil {
@@ -123,23 +112,21 @@ type queue struct {
 	client   *client
 	release  wire.Release
 	names    wire.Names
-	faithful *faithful // in the place of the queue's transfers and offers, for a client that is to do as Redisson
-	delayed  bool      // it transfers
+	faithful *faithful // in the place of the queue's transfers, for a client that is to do as Redisson
 }
 
-func (c *client) open(d Program, a serve.Args) (_ *queue, err error) {
+func (c *client) open(a serve.Args) (_ *queue, err error) {
 	prefix, _ := a.Options["nameMapperPrefix"].(string)
 	name := prefix + a.Queue
-	q := &queue{client: c, release: d.Release, names: wire.NamesOf(name), delayed: a.Delayed}
-	faithful := d.faithful || a.Options["faithful"] == true
+	q := &queue{client: c, release: c.release, names: wire.NamesOf(name)}
 	var how []dq.QueueOption
-	if !a.Delayed || faithful {
+	if !a.Delayed || c.faithful != nil {
 		how = append(how, dq.WithoutTransfer())
 	}
 	if q.Queue, err = dq.NewQueue(c.Client, name, codec.Bytes{}, how...); err != nil {
 		return nil, err
 	}
-	if a.Delayed && faithful {
+	if a.Delayed && c.faithful != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if q.faithful = c.faithful[name]; q.faithful == nil || q.faithful.users == 0 {
@@ -214,7 +201,10 @@ func asItIs(reply any) any {
 
 // of is the result of an op with a reply.
 func (as show) of(reply any, err error) (any, error) {
-	if err != nil && !errors.Is(err, redis.Nil) {
+	switch {
+	case errors.Is(err, dq.ErrUnsupported):
+		return nil, errors.Join(err, errors.ErrUnsupported)
+	case err != nil && !errors.Is(err, redis.Nil):
 		return nil, err
 	}
 	return as(reply), nil

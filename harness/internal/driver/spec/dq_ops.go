@@ -119,7 +119,7 @@ func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 func offer(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	switch {
 	case !a.Has("delay"):
-		return nil, fmt.Errorf("offer without a delay: %w", dq.ErrUnsupported)
+		return nil, fmt.Errorf("offer without a delay: %w", errors.ErrUnsupported)
 	case !a.Has("value"):
 		return nil, errors.New(`argument "value" is missing`)
 	}
@@ -222,7 +222,7 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 			case q.release.ExpiresConditionally():
 				all = append(all, condition)
 			case condition != "":
-				return nil, dq.ErrUnsupported
+				return nil, errors.ErrUnsupported
 			}
 		case !a.Has(word):
 			return nil, fmt.Errorf("argument %q is missing", word)

@@ -91,9 +91,9 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 func TestDQOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
 	for _, d := range []Program{DQ(wire.Newest(), false), DQ(wire.Newest(), true)} {
-		c, err := connect(d, false, serve.Args{Redis: srv.URL()})
+		c, err := connect(d, serve.Args{Redis: srv.URL()})
 		require.NoError(t, err)
-		q, err := c.open(d, serve.Args{Queue: d.Identity().String(), Delayed: true})
+		q, err := c.open(serve.Args{Queue: d.Identity().String(), Delayed: true})
 		require.NoError(t, err)
 		require.NoError(t, q.Offer(t.Context(), []byte("cancelled"), time.Hour))
 		removed, err := q.Remove(t.Context(), []byte("cancelled"))
