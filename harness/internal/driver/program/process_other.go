@@ -4,6 +4,9 @@ package program
 
 import "os/exec"
 
+// Shell is the command that runs a command line.
+func Shell(line string) []string { return []string{"cmd", "/c", line} }
+
 // ownGroup does nothing: this system has no process groups.
 func ownGroup(*exec.Cmd) {}
 

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// Shell is the command that runs a command line.
+func Shell(line string) []string { return []string{"sh", "-c", "exec " + line} }
+
 // ownGroup gives the program a process group of its own, so that it can be ended
 // with everything it starts, and so that Ctrl-C reaches it only through us.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

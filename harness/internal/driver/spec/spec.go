@@ -127,7 +127,7 @@ func (p Program) Start(ctx context.Context, progress func(string), log io.Writer
 	case library:
 		return p.Link(!p.Shipped), nil
 	case exec:
-		return program.Start(ctx, p.command, []string{"sh", "-c", "exec " + p.command}, log)
+		return program.Start(ctx, p.command, program.Shell(p.command), log)
 	}
 	command, err := p.Command(ctx, progress)
 	if err != nil {

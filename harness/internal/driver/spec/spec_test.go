@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -141,72 +140,38 @@ func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 	})
 }
 
-const queueName = "orders"
-
-// bench is a driver on a Redis of its own.
-type bench struct {
-	d    driver.Driver
-	url  string
-	conn redis.Conn
-	ctx  context.Context
-}
-
-// onRedis runs a test for each of the two drivers.
-func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
-	t.Helper()
-	for _, d := range []Redis{{}, {zset: true}} {
-		t.Run(d.Identity().String(), func(t *testing.T) {
-			t.Parallel()
-			test(t, newBench(t, d))
-		})
-	}
-}
-
-func newBench(t *testing.T, d Redis) *bench {
+// queueOf opens a queue of a driver on a Redis of its own.
+func queueOf(t *testing.T, d Redis) (q driver.Queue, keys Keys, url string) {
 	t.Helper()
 	srv := redistest.Redis(t)
 	conn := srv.Conn()
 	t.Cleanup(func() { conn.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	t.Cleanup(cancel)
-	return &bench{d: d, url: srv.URL(), conn: conn, ctx: ctx}
-}
-
-func (b *bench) open(t *testing.T) driver.Queue {
-	t.Helper()
-	opened, err := b.d.Open(b.ctx, b.url, queueName)
+	q, err := d.Open(t.Context(), srv.URL(), "orders")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = opened.Close() })
-	return opened
+	t.Cleanup(func() { _ = q.Close() })
+	keys, _ = KeysOf(d, conn, "orders")
+	return q, keys, srv.URL()
 }
 
-func (b *bench) offer(t *testing.T, q driver.Queue, value string, delay time.Duration) {
+// exchange offers values with their delays, and takes as many.
+func exchange(t *testing.T, q driver.Queue, values string, delays ...time.Duration) (taken string) {
 	t.Helper()
-	require.NoError(t, q.Offer(b.ctx, []byte(value), delay))
+	for i, value := range strings.Fields(values) {
+		require.NoError(t, q.Offer(t.Context(), []byte(value), delays[i]))
+	}
+	for range delays {
+		value, err := q.Take(t.Context())
+		require.NoError(t, err)
+		taken = strings.TrimSpace(taken + " " + string(value))
+	}
+	return taken
 }
 
-func (b *bench) take(t *testing.T, q driver.Queue) string {
+func held(t *testing.T, keys Keys) int64 {
 	t.Helper()
-	value, err := q.Take(b.ctx)
+	n, err := keys.Held(t.Context())
 	require.NoError(t, err)
-	return string(value)
-}
-
-func (b *bench) held(t *testing.T) int64 {
-	t.Helper()
-	keys, _ := KeysOf(b.d.(Driver), b.conn, queueName)
-	held, err := keys.Held(b.ctx)
-	require.NoError(t, err)
-	return held
-}
-
-// inTemp waits until the temp list holds n elements.
-func (b *bench) inTemp(t *testing.T, n int64) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		held, err := b.conn.Do(b.ctx, "LLEN", queueName+tempSuffix).Int64()
-		return err == nil && held == n
-	}, 10*time.Second, time.Millisecond)
+	return n
 }
 
 func TestZSetMoveIsTheScriptOfTheDocument(t *testing.T) {
@@ -215,93 +180,74 @@ func TestZSetMoveIsTheScriptOfTheDocument(t *testing.T) {
 	require.Equal(t, evaluated, strings.Join(strings.Fields(zsetMove), " "))
 }
 
-func TestDeliversNotBeforeTheDueTimeAndLeavesNothing(t *testing.T) {
-	onRedis(t, func(t *testing.T, b *bench) {
-		q := b.open(t)
-		require.ErrorContains(t, q.Offer(b.ctx, []byte("v"), -time.Second), "0 or more")
-		const delay = 30 * time.Millisecond
-		sent, got := time.Now(), map[string]bool{}
-		for i := range 20 {
-			b.offer(t, q, fmt.Sprintf("message:%02d", i), delay)
-		}
-		for range 20 {
-			got[b.take(t, q)] = true
-			require.GreaterOrEqual(t, time.Since(sent), delay-time.Millisecond) // due times are cut to whole milliseconds
-		}
-		require.Len(t, got, 20)
-		require.Zero(t, b.held(t))
-		require.NoError(t, q.Close())
-		keys, err := b.conn.Do(b.ctx, "KEYS", "*").StringSlice()
-		require.NoError(t, err)
-		require.Empty(t, keys)
-	})
-}
-
-// A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once.
+// A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once. No value is early, and
+// none is left.
 func TestOrderAndEqualValues(t *testing.T) {
-	b := newBench(t, Redis{})
-	q := b.open(t)
-	for _, value := range []string{"same", "same", "long"} {
-		b.offer(t, q, value, 50*time.Millisecond)
+	const soon, late = 50 * time.Millisecond, 300 * time.Millisecond
+	for d, want := range map[Redis]string{{}: "same same long:1 short", {zset: true}: "short long:1 same"} {
+		t.Run(d.Identity().String(), func(t *testing.T) {
+			t.Parallel()
+			q, keys, _ := queueOf(t, d)
+			require.ErrorContains(t, q.Offer(t.Context(), []byte("v"), -time.Second), "0 or more")
+			values, delays, sent := "same same long:1 short", []time.Duration{soon, late, soon, 0}, time.Now()
+			if d.zset {
+				require.NoError(t, q.Offer(t.Context(), []byte("same"), time.Hour))
+				values, delays = "same long:1 short", delays[1:]
+			}
+			require.Equal(t, want, exchange(t, q, values, delays...))
+			require.GreaterOrEqual(t, time.Since(sent), late-time.Millisecond) // due times are cut to whole milliseconds
+			require.Zero(t, held(t, keys))
+		})
 	}
-	b.offer(t, q, "short", 0)
-	require.Equal(t, "same same long short", strings.Join([]string{b.take(t, q), b.take(t, q), b.take(t, q), b.take(t, q)}, " "))
-
-	b = newBench(t, Redis{zset: true})
-	q = b.open(t)
-	b.offer(t, q, "same", time.Hour)
-	b.offer(t, q, "same", 500*time.Millisecond)
-	b.offer(t, q, "short", 0)
-	require.EqualValues(t, 2, b.held(t))
-	require.Equal(t, "short same", b.take(t, q)+" "+b.take(t, q))
 }
 
 // The queue in memory looks for a message, and all queues close.
 func TestPollsAndCloses(t *testing.T) {
-	closes := func(t *testing.T, b *bench) {
-		t.Helper()
-		q := b.open(t)
-		ended, end := context.WithCancel(b.ctx)
+	list, _, _ := queueOf(t, Redis{})
+	zset, _, _ := queueOf(t, Redis{zset: true})
+	memory := openMemory(t)
+	require.NoError(t, memory.Offer(t.Context(), []byte("value"), 0))
+	for _, want := range [][]byte{[]byte("value"), nil} {
+		value, err := memory.Poll(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, value)
+	}
+	for _, q := range []driver.Queue{list, zset, memory} {
+		ended, end := context.WithCancel(t.Context())
 		end()
 		_, err := q.Take(ended)
 		require.ErrorIs(t, err, context.Canceled)
-
 		took := make(chan error, 1)
 		go func() {
-			_, err := q.Take(b.ctx)
+			_, err := q.Take(t.Context())
 			took <- err
 		}()
 		require.NoError(t, q.Close())
 		require.NoError(t, q.Close())
 		require.ErrorIs(t, <-took, driver.ErrClosed)
-		require.ErrorIs(t, q.Offer(b.ctx, []byte("v"), 0), driver.ErrClosed)
+		require.ErrorIs(t, q.Offer(t.Context(), []byte("v"), 0), driver.ErrClosed)
 	}
-	onRedis(t, closes)
-	closes(t, &bench{d: Memory{}, ctx: t.Context()})
-
-	q := openMemory(t)
-	require.NoError(t, q.Offer(t.Context(), []byte("value"), 0))
-	for _, want := range [][]byte{[]byte("value"), nil} {
-		value, err := q.Poll(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, value)
-	}
-	require.NoError(t, q.Close())
-	_, err := q.Poll(t.Context())
+	_, err := memory.Poll(t.Context())
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
 // Messages that a process moved, but did not deliver, are held, and the next process that opens the queue delivers them.
 func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
-	onRedis(t, func(t *testing.T, b *bench) {
-		q := b.open(t)
-		b.offer(t, q, "left", 0)
-		b.inTemp(t, 1)
+	for _, d := range []Redis{{}, {zset: true}} {
+		q, keys, url := queueOf(t, d)
+		require.NoError(t, q.Offer(t.Context(), []byte("left"), 0))
+		require.Eventually(t, func() bool {
+			n, err := keys.Conn.Do(t.Context(), "LLEN", keys.Lists[len(keys.Lists)-1]).Int64()
+			return err == nil && n == 1
+		}, 10*time.Second, time.Millisecond)
 		require.NoError(t, q.Close())
-		require.EqualValues(t, 1, b.held(t))
-		require.Equal(t, "left", b.take(t, b.open(t)))
-		require.Zero(t, b.held(t))
-	})
+		require.EqualValues(t, 1, held(t, keys))
+		next, err := d.Open(t.Context(), url, "orders")
+		require.NoError(t, err)
+		require.Equal(t, "left", exchange(t, next, "", 0))
+		require.Zero(t, held(t, keys))
+		require.NoError(t, next.Close())
+	}
 }
 
 // All that is held is read, of more than a page, and cleared: of Redisson's keys too.
@@ -319,9 +265,7 @@ func TestKeysReadAndClear(t *testing.T) {
 				require.NoError(t, conn.Do(t.Context(), "RPUSH", keys.Lists[i%len(keys.Lists)], i).Err())
 			}
 		}
-		held, err := keys.Held(t.Context())
-		require.NoError(t, err)
-		require.EqualValues(t, waiting+due, held)
+		require.EqualValues(t, waiting+due, held(t, keys))
 		seen := map[string]bool{}
 		require.NoError(t, keys.Values(t.Context(), func(value []byte) { seen[string(value)] = true }))
 		require.Len(t, seen, waiting+due)
