@@ -143,11 +143,7 @@ func signed(changes []change) string {
 	var links []string
 	for _, begins := range []bool{true, false} {
 		for _, c := range changes {
-			sign := "−"
-			if begins {
-				sign = "+"
-			}
-			link := sign + linkTo(c.Statement)
+			link := map[bool]string{true: "+", false: "−"}[begins] + linkTo(c.Statement)
 			if c.begins == begins && !slices.Contains(links, link) {
 				links = append(links, link)
 			}
@@ -217,15 +213,8 @@ next:
 // argsOf names ARGV as the catalogue does, without its angle brackets.
 func argsOf(s wire.Script) []string {
 	args := []string{}
-	if s.Args == "" {
-		return args
-	}
-	for _, arg := range strings.Split(s.Args, " | ") {
-		more := ""
-		if strings.HasSuffix(arg, "...") {
-			arg, more = strings.TrimSuffix(arg, "..."), "..."
-		}
-		args = append(args, strings.TrimSuffix(strings.TrimPrefix(arg, "<"), ">")+more)
+	for _, arg := range strings.FieldsFunc(s.Args, func(r rune) bool { return r == '|' }) {
+		args = append(args, strings.NewReplacer("<", "", ">", "").Replace(strings.TrimSpace(arg)))
 	}
 	return args
 }
@@ -296,34 +285,24 @@ func linkTo(s spec.Statement) string {
 // the newest release known is open: the next one is not expected to differ.
 func rangesOf(holds func(wire.Release) bool) string {
 	var parts []string
-	var first, last wire.Release
-	end := func() {
-		switch {
-		case first == wire.Release{}:
-			return
-		case last == wire.Newest():
-			parts = append(parts, fmt.Sprintf("%s on", first))
-		case first == last:
+	all := wire.Releases()
+	for i := 0; i < len(all); i++ {
+		first := all[i]
+		if !holds(first) {
+			continue
+		}
+		for i+1 < len(all) && holds(all[i+1]) && (all[i+1].Major == 2) == (first.Major == 2) {
+			i++
+		}
+		switch last := all[i]; last {
+		case wire.Newest():
+			parts = append(parts, first.String()+" on")
+		case first:
 			parts = append(parts, first.String())
 		default:
-			parts = append(parts, fmt.Sprintf("%s to %s", first, last))
+			parts = append(parts, first.String()+" to "+last.String())
 		}
-		first = wire.Release{}
 	}
-	for _, r := range wire.Releases() {
-		if first.Major == 2 && r.Major != 2 {
-			end()
-		}
-		switch {
-		case !holds(r):
-			end()
-			continue
-		case first == wire.Release{}:
-			first = r
-		}
-		last = r
-	}
-	end()
 	return strings.Join(parts, ", ")
 }
 
