@@ -166,7 +166,7 @@ func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx contex
 					longest.Store(int64(late))
 				}
 				if err == nil {
-					got.add(v)
+					got.came <- v
 				} else {
 					cancelled.Add(1)
 				}
@@ -185,7 +185,7 @@ func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx contex
 	}
 	close(all)
 	takers.Wait()
-	require.Empty(t, got.twice)
+	got.requireOnce(t)
 	t.Logf("%d takes cancelled, the slowest returned %s after its context",
 		cancelled.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
 	require.Less(t, time.Duration(longest.Load()), takeGrace)

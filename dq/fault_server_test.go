@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -372,7 +371,7 @@ func TestFaultMasterGone(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				require.Fail(t, "not subscribed to the new master")
 			}
-			require.Empty(t, k.twice)
+			k.requireOnce(t)
 		})
 	}
 }
@@ -461,17 +460,13 @@ func follow(t *testing.T, rdb goredis.UniversalClient, queue string) *follower {
 	return f
 }
 
-// taken is what a consumer took.
+// taken is what consumers took. One goroutine looks at it.
 type taken struct {
-	mu     sync.Mutex
-	values map[string]time.Time
-	twice  []string
-	more   chan struct{}
+	came chan string
+	seen map[string]int
 }
 
-func newTaken() *taken {
-	return &taken{values: make(map[string]time.Time), more: make(chan struct{}, 1)}
-}
+func newTaken() *taken { return &taken{make(chan string, 10_000), map[string]int{}} }
 
 // consume takes until the test ends.
 func (f *follower) consume(t *testing.T, workers int) *taken {
@@ -481,43 +476,35 @@ func (f *follower) consume(t *testing.T, workers int) *taken {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = consume(ctx, f.queue, workers, k.add)
+		_ = consume(ctx, f.queue, workers, func(v string) { k.came <- v })
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return k
 }
 
-func (k *taken) add(v string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, ok := k.values[v]; ok {
-		k.twice = append(k.twice, v)
-	}
-	k.values[v] = time.Now()
-	select {
-	case k.more <- struct{}{}:
-	default:
-	}
-}
-
-func (k *taken) has(v string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.values[v]
-	return ok
-}
-
 // oneOf returns whether one of the values was taken within d.
 func (k *taken) oneOf(values []string, d time.Duration) bool {
 	end := time.After(d)
-	for !slices.ContainsFunc(values, k.has) {
+	for !slices.ContainsFunc(values, func(v string) bool { return k.seen[v] > 0 }) {
 		select {
-		case <-k.more:
+		case v := <-k.came:
+			k.seen[v]++
 		case <-end:
 			return false
 		}
 	}
 	return true
+}
+
+// requireOnce fails if a value was taken twice.
+func (k *taken) requireOnce(t *testing.T) {
+	t.Helper()
+	for len(k.came) > 0 {
+		k.seen[<-k.came]++
+	}
+	for v, n := range k.seen {
+		require.Equal(t, 1, n, v)
+	}
 }
 
 // works offers until a value is taken, and returns how long the first offer that
