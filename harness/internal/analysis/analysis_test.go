@@ -23,11 +23,10 @@ import (
 // behind it are one offer.
 func TestScriptMissIsNoOffer(t *testing.T) {
 	s := newStory("4.7.0")
-	random, member := s.member("a")
 	script, _ := s.release.Script(wire.ScriptOffer)
-	s.script(wire.ScriptOffer, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, "1700000009000", random, "a")
+	s.tell(t, "member a; script offer orders T Q C with 1700000009000 #a a")
 	s.client("SCRIPT", "LOAD", script.Body)
-	s.offerMember("a", random, member, 1700000009000)
+	s.tell(t, "again a 9000")
 	d := s.read(t)
 	require.Empty(t, d.Anomalies)
 	require.EqualValues(t, 1, d.Queues[0].Offers)
@@ -37,10 +36,7 @@ func TestScriptMissIsNoOffer(t *testing.T) {
 // Releases that no single one explains are told apart by connection.
 func TestMixedFleet(t *testing.T) {
 	s := newStory("4.7.0")
-	s.offer("a", 9000)
-	s.client("PING")
-	s.peer, s.release = "10.0.0.5:1", wire.Release{Major: 3, Minor: 16, Patch: 6}
-	s.offer("b", 9000)
+	s.tell(t, "offer a 9000; PING; peer 10.0.0.5:1; release 3.16.6; offer b 9000")
 	d := s.read(t)
 	require.Nil(t, d.Redisson)
 	require.Len(t, d.Groups, 2)
@@ -154,12 +150,9 @@ func readFiles(t *testing.T, content map[string]string, names ...string) (*analy
 // first file that shows an anomaly found in the second is told with its text.
 func TestRotatedLog(t *testing.T) {
 	s := newStory("4.7.0")
-	s.transfer(true)
-	m := s.offer("a", 1000)
-	first := s.out.String()
-	s.wait(3000)
-	s.transfer(true, m)
-	second := strings.TrimPrefix(s.out.String(), first)
+	s.tell(t, "transfer; offer a 1000; wait 3000; transfer @a")
+	log := strings.SplitAfter(s.out.String(), "\n")
+	first, second := strings.Join(log[:7], ""), strings.Join(log[7:], "")
 
 	d, err := readFiles(t, map[string]string{"monitor.log": second, "monitor.log.1": first}, "monitor.log", "monitor.log.1")
 	require.NoError(t, err)
