@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -144,20 +145,10 @@ const transfers = "DQ_TEST_TRANSFERS=1"
 
 // observeLedger has told called with the kind and the id of each Event of a delivery.
 func observeLedger(told func(kind, id string)) dq.Option {
+	kinds := strings.Fields("dq.Acknowledged dq.LeaseLost dq.ExtensionFailed dq.AckFailed dq.GivenBack dq.Dead")
 	return dq.WithObserver(func(e dq.Event) {
-		switch e := e.(type) {
-		case dq.Acknowledged:
-			told("Acknowledged", e.ID)
-		case dq.LeaseLost:
-			told("LeaseLost", e.ID)
-		case dq.ExtensionFailed:
-			told("ExtensionFailed", e.ID)
-		case dq.AckFailed:
-			told("AckFailed", e.ID)
-		case dq.GivenBack:
-			told("GivenBack", e.ID)
-		case dq.Dead:
-			told("Dead", e.ID)
+		if kind := fmt.Sprintf("%T", e); slices.Contains(kinds, kind) {
+			told(strings.TrimPrefix(kind, "dq."), reflect.ValueOf(e).FieldByName("ID").String())
 		}
 	})
 }
