@@ -1,11 +1,8 @@
 package analysis_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,33 +19,23 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+// offer offers a value to the queue as a Redisson of a release does.
+func offer(ctx context.Context, t *testing.T, rdb goredis.UniversalClient, by string, due int64, id, value any) {
+	t.Helper()
+	script, _ := release(t, by).Script(wire.ScriptOffer)
+	err := rdb.Eval(ctx, script.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, due, id, value).Err()
+	require.ErrorIs(t, err, goredis.Nil)
+}
+
 // What came before the server closed the connection is told, and that it did.
 func TestLiveUntilTheServerCloses(t *testing.T) {
-	s := newStory("4.7.0")
-	s.offer("a", 9000)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	go func() {
-		socket, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer socket.Close()
-		if _, err := bufio.NewReader(socket).ReadString('M'); err == nil {
-			_, _ = socket.Write([]byte("+OK\r\n" + strings.ReplaceAll("+"+strings.TrimSpace(s.out.String()), "\n", "\r\n+") + "\r\n"))
-		}
-	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	conn, err := trace.Dial(ctx, "redis://"+listener.Addr().String())
-	require.NoError(t, err)
-	defer conn.Close()
+	t.Parallel()
+	ctx, _, rdb, conn := watched(t)
+	offer(ctx, t, rdb, "4.7.0", time.Now().UnixMilli()+9000, "12345678", "a")
+	require.NoError(t, rdb.ClientKillByFilter(ctx, "TYPE", "normal").Err())
 	r := analysis.New()
 	require.ErrorIs(t, r.Live(ctx, conn), trace.ErrClosed)
-	d := r.Document()
-	require.EqualValues(t, 4, d.Commands)
-	require.EqualValues(t, 1, d.Queues[0].Offers)
+	require.EqualValues(t, 1, r.Document().Queues[0].Offers)
 }
 
 // dq at work on a real server: its release is among the releases, each message has its path, and nothing is wrong.
@@ -114,15 +101,12 @@ func TestGuardAtWork(t *testing.T) {
 	t.Parallel()
 	ctx, srv, rdb, watch := watched(t)
 	for i, r := range []string{"3.21.0", "4.7.0"} {
-		offer, _ := release(t, r).Script(wire.ScriptOffer)
 		for n := range 20 {
 			id := any(int64(1)<<60 + int64(n))
 			if r == "4.7.0" {
 				id = fmt.Sprintf("%08d", n)
 			}
-			due := time.Now().UnixMilli() + 1500 + int64(n)
-			err := rdb.Eval(ctx, offer.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, due, id, fmt.Sprintf("v%d-%d", i, n)).Err()
-			require.ErrorIs(t, err, goredis.Nil)
+			offer(ctx, t, rdb, r, time.Now().UnixMilli()+1500+int64(n), id, fmt.Sprintf("v%d-%d", i, n))
 		}
 	}
 	conn := srv.Conn()
@@ -143,9 +127,8 @@ func TestGuardAtWork(t *testing.T) {
 func TestVerbsAtWork(t *testing.T) {
 	t.Parallel()
 	ctx, srv, rdb, watch := watched(t)
-	offer, _ := release(t, "4.7.0").Script(wire.ScriptOffer)
 	for i := range 3 {
-		_ = rdb.Eval(ctx, offer.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, time.Now().UnixMilli()+int64(i)+9e5, fmt.Sprintf("%08d", i), i).Err() // nil
+		offer(ctx, t, rdb, "4.7.0", time.Now().UnixMilli()+int64(i)+9e5, fmt.Sprintf("%08d", i), i)
 	}
 	conn := srv.Conn()
 	defer conn.Close()

@@ -169,17 +169,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 	writer(t, plan, drip)
 	silent := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { silent.Close() })
-	endless := must(net.Listen("tcp", "127.0.0.1:0"))
-	t.Cleanup(func() { endless.Close() })
-	go func() {
-		for conn, err := endless.Accept(); err == nil; conn, err = endless.Accept() {
-			go func() {
-				_, err := conn.Read(make([]byte, 1)) // the agent ignores an answer before its request, and tries again
-				for line := bytes.Repeat([]byte("a"), 1<<20); err == nil; _, err = conn.Write(line) {
-				}
-			}()
-		}
-	}()
+	endless, _ := hostile(t, strings.Repeat("a", 1<<20), true)
 	for _, args := range [][]string{
 		{"run", "-f", plan}, {"analyze", plan}, {"agent", "--join", silent.Addr().String(), "--token-file", token},
 		{"run", "--driver", "memory", "--redis", "redis://127.0.0.1:1", "--listen", "127.0.0.1:0", "--agents", "1", "--token-file", token, "--out", filepath.Join(folder, "out")},
@@ -190,7 +180,7 @@ func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
 		_ = cmd.Wait()
 		require.NotEqual(t, "signal: killed", cmd.ProcessState.String(), "%v: ended by the deadline of the test", args)
 	}
-	state, said := ended(t, 15*time.Second, []string{"agent", "--join", endless.Addr().String(), "--token-file", token})
+	state, said := ended(t, 15*time.Second, []string{"agent", "--join", endless, "--token-file", token})
 	require.Equal(t, 1, state.ExitCode(), said)
 	requireLittleMemory(t, state)
 }
