@@ -20,19 +20,17 @@ func (e *engine) prepare(ctx context.Context) error {
 	links := map[string]*program.Link{}
 	for i, m := range e.members {
 		name := m.driver.Identity().String()
-		switch {
-		case e.Agents > 0:
+		if m.Kill { // it has a process to itself
+			name += fmt.Sprint(i)
+		}
+		if m.link, m.shared = links[name], links[name] != nil; e.Agents > 0 {
 			m.link = e.agents[i]
-		case links[name] != nil && !m.Kill:
-			m.link, m.shared = links[name], true
-		default:
+		} else if !m.shared {
 			made, err := e.connect(ctx, m)
 			if err != nil {
 				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 			}
-			if m.link = made; !m.Kill {
-				links[name] = made
-			}
+			m.link, links[name] = made, made
 		}
 		if err := m.able(); err != nil {
 			return err

@@ -254,7 +254,8 @@ func (p *phase) settle(ctx context.Context) {
 	every(tick, nil, func() bool {
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		n, err := e.held(asking, nil)
+		n := 0
+		err := e.held(asking, func(program.Sample) error { n++; return nil })
 		return err != nil || n == 0 || !time.Now().Before(limit)
 	})
 }

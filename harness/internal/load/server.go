@@ -220,56 +220,50 @@ func (e *engine) stores() (all []spec.Keys) {
 	return all
 }
 
-// held calls each with every message of the run that is held, until it fails, or with nil counts the messages, due or not. It asks the
-// open members that can list their messages, if their keys are not known, and reads the stores on the server. It fails with
-// errors.ErrUnsupported if nothing can be asked.
-func (e *engine) held(ctx context.Context, each func(program.Sample) error) (held int64, err error) {
+// held calls each with every message of the run that is held, due or not. It asks the open members that can list their messages, if
+// their keys are not known, and reads the stores on the server. It fails with errors.ErrUnsupported if nothing can be asked.
+func (e *engine) held(ctx context.Context, each func(program.Sample) error) error {
 	asked := false
 	for _, m := range e.members {
 		if kept, known := spec.KeysOf(m.driver, nil, ""); known && !kept.Guessed || !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		n, err := m.held(ctx, each)
-		if err != nil {
-			return 0, err
+		if err := m.held(ctx, each); err != nil {
+			return err
 		}
-		held, asked = held+n, true
+		asked = true
 	}
 	stores := e.stores()
 	for _, kept := range stores {
-		n, err := int64(0), error(nil)
-		switch {
-		case kept.Guessed && asked:
-		case each == nil:
-			n, err = kept.Held(ctx)
-		default:
-			err = kept.Values(ctx, func(value []byte) {
-				if index, due, ok := program.FindPayload(value, e.RunID); ok {
-					_ = each(program.Sample{Kind: program.Held, Index: index, A: due})
-				}
-			})
+		if kept.Guessed && asked {
+			continue
 		}
-		if held += n; err != nil {
-			return 0, err
+		err := kept.Values(ctx, func(value []byte) {
+			if index, due, ok := program.FindPayload(value, e.RunID); ok {
+				_ = each(program.Sample{Kind: program.Held, Index: index, A: due})
+			}
+		})
+		if err != nil {
+			return err
 		}
 	}
 	if !asked && len(stores) == 0 {
-		err = errors.ErrUnsupported
+		return errors.ErrUnsupported
 	}
-	return held, err
+	return nil
 }
 
 // held has the member list its messages.
-func (m *member) held(ctx context.Context, each func(program.Sample) error) (int64, error) {
+func (m *member) held(ctx context.Context, each func(program.Sample) error) error {
 	result, err := m.call(ctx, askTimeout, "load.held", nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	h := program.HeldBy{Held: -1}
 	if err = json.Unmarshal(result, &h); err == nil && h.Held < 0 {
 		err = fmt.Errorf("held: expected 0 or more, got %.60s", result)
 	}
-	if err == nil && each != nil {
+	if err == nil {
 		err = program.Decode(h.Samples, each)
 	}
 	if err != nil {
@@ -279,7 +273,7 @@ func (m *member) held(ctx context.Context, each func(program.Sample) error) (int
 		m.broken = true
 		m.engine.fault(m, m.heard, err.Error())
 	}
-	return h.Held, err
+	return err
 }
 
 func (e *engine) refuseBusy(ctx context.Context) error {
@@ -312,7 +306,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	now := e.epoch.Wall(time.Now())
-	_, err := e.held(reading, func(s program.Sample) error {
+	err := e.held(reading, func(s program.Sample) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		var p *phase
