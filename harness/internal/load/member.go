@@ -83,15 +83,15 @@ func (m *member) leave(err error) bool {
 // able refuses a program that lacks an ability that the plan needs.
 func (m *member) able() error {
 	hello, p := m.link.Introduction(), m.engine.Plan
-	if !hello.Can(program.LoadOp) {
-		return &driver.CapabilityError{Driver: m.identity(), Need: "make load (add the ops load.open, load.offer, load.take, load.halt, load.end and load.close of docs/protocol.md, and load to hello)"}
-	}
 	for _, ability := range []struct {
-		needed bool
-		name   string
-	}{{p.Queues > 1, "load(queues)"}, {p.Poll > 0, "load(poll)"}, {p.Cancel.Share > 0, "load(cancel)"}} {
+		needed     bool
+		name, does string
+	}{
+		{true, program.LoadOp, "make load (add the ops load.open, load.offer, load.take, load.halt, load.end and load.close of docs/protocol.md, and load to hello)"},
+		{p.Queues > 1, "load(queues)", ""}, {p.Poll > 0, "load(poll)", ""}, {p.Cancel.Share > 0, "load(cancel)", ""},
+	} {
 		if ability.needed && !hello.Can(ability.name) {
-			return &driver.CapabilityError{Driver: m.identity(), Need: ability.name}
+			return &driver.CapabilityError{Driver: m.identity(), Need: cmp.Or(ability.does, ability.name)}
 		}
 	}
 	return nil
