@@ -37,7 +37,7 @@ const (
 
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
-	gone := e.goneText(ctx, false)
+	gone := e.gone(ctx)
 	ctx = context.WithoutCancel(ctx)
 	l := look{at: time.Now(), programs: map[*program.Link]program.Usage{nil: program.ReadUsage()}}
 	for _, m := range e.members {

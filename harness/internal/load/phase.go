@@ -239,7 +239,7 @@ func (p *phase) drain(ctx context.Context) {
 
 // drainFor is how long an interrupted run waits yet: not at all for a server that is gone.
 func (e *engine) drainFor(ctx context.Context) time.Duration {
-	if e.goneText(ctx, false) != "" {
+	if e.gone(ctx) != "" {
 		return 0
 	}
 	return e.Plan.DrainTimeout

@@ -11,7 +11,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -81,13 +80,13 @@ func (o Options) driverOf(m plan.Member) spec.Driver {
 	return o.Driver
 }
 
-// nothingMeasured is the error of a run that was interrupted before its measured phase. It is a cancellation, so that a series
-// keeps its earlier runs.
-type nothingMeasured struct{}
+// interruption is why a run ended: the server is gone, in the words of the document, or nothing was measured yet. It is a
+// cancellation, so that a series keeps its earlier runs.
+type interruption string
 
-func (nothingMeasured) Error() string { return "interrupted in the warm-up: nothing was measured" }
+func (i interruption) Error() string { return string(i) }
 
-func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
+func (interruption) Is(target error) bool { return target == context.Canceled }
 
 // Run carries out the plan, on a queue of its own unless the plan names one, and returns when every message was delivered or given up. When ctx ends the offers stop, messages due
 // soon are drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
@@ -214,11 +213,8 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 	defer stop()
 	e.warmUp(ctx)
 	start := e.Gather(ctx)
-	if gone, ok := errors.AsType[goneError](context.Cause(ctx)); ok {
-		return nil, gone
-	}
 	if ctx.Err() != nil {
-		return nil, nothingMeasured{}
+		return nil, cmp.Or(e.gone(ctx), interruption("interrupted in the warm-up: nothing was measured"))
 	}
 	return e.measure(ctx, start)
 }
@@ -287,7 +283,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		c := w.balance(unread)
 		e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
 	}
-	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), errors.Is(context.Cause(ctx), context.Canceled)
+	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil && e.gone(ctx) == ""
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	p.offers.Unsent = p.n - p.offersBegun() - p.untold

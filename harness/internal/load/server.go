@@ -121,13 +121,8 @@ const (
 	electedIn = time.Minute
 )
 
-// goneError is the cause of the end of a run whose server is gone, in the words of the document.
-type goneError string
-
-func (g goneError) Error() string { return string(g) }
-
 // watchServer asks the server each second for its counters, until stop. A server that has answered nothing for as long as an agent may
-// say nothing, and for as long as the run waits for a message, is gone: it interrupts the run, by a goneError. A run that goes on with a
+// say nothing, and for as long as the run waits for a message, is gone: it interrupts the run. A run that goes on with a
 // server which breaks, as planned, is not given up.
 func (e *engine) watchServer(ctx context.Context) (running context.Context, stop func()) {
 	running, interrupt := context.WithCancelCause(ctx)
@@ -159,7 +154,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
 					when = fmt.Sprintf("%.1fs after the load began", answered.Sub(p.start).Seconds())
 				}
-				interrupt(goneError(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+				interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)))
 			}
 			return gone
@@ -183,18 +178,20 @@ func (e *engine) ask(ctx context.Context) (usages, error) {
 	return servers, err
 }
 
-// goneText says when the server ended, if it has; of a run that ended by itself, if the held messages could not be read
-// and no server answers.
+// gone says why a run was given up whose server is gone; empty if it was not.
+func (e *engine) gone(ctx context.Context) interruption {
+	why, _ := errors.AsType[interruption](context.Cause(ctx))
+	return why
+}
+
+// goneText is gone, and of a run that ended by itself says if the held messages could not be read and no server answers.
 func (e *engine) goneText(ctx context.Context, unread bool) string {
-	if gone, ok := errors.AsType[goneError](context.Cause(ctx)); ok {
-		return string(gone)
-	}
-	if unread && e.conn != nil && e.Break == nil {
+	if unread && e.conn != nil && e.Break == nil && e.gone(ctx) == "" {
 		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
-	return ""
+	return string(e.gone(ctx))
 }
 
 // Stored reports whether an implementation of the plan keeps its messages on a server.
@@ -300,7 +297,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 		missing = missing || p.outstanding > 0
 	}
 	e.mu.Unlock()
-	if !missing || e.goneText(ctx, false) != "" {
+	if !missing || e.gone(ctx) != "" {
 		return missing
 	}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)

@@ -244,9 +244,9 @@ func sideOf(t *testing.T, name, server string) series.Side {
 func TestARunWithAFault(t *testing.T) {
 	t.Parallel()
 	c := shortCase()
-	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 200, 600*time.Millisecond, 2*time.Second
+	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 100, 1200*time.Millisecond, 2*time.Second
 	c.Plan.Faults = []plan.Fault{{
-		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
+		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: time.Second, Commands: []string{"offer"}, Count: 2,
 	}}
 	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, quiet)
 	require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestARunWithAFault(t *testing.T) {
 	e := f.Events[0]
 	require.Equal(t, []any{"lose-replies", "", 2}, []any{e.Kind, e.Error, e.Times})
 	require.GreaterOrEqual(t, e.From, .1)
-	require.Equal(t, []string{"lose-replies at 100ms for 400ms, commands offer, count 2"}, r.Scenario.Faults)
+	require.Equal(t, []string{"lose-replies at 100ms for 1s, commands offer, count 2"}, r.Scenario.Faults)
 	require.EqualValues(t, f.Uncertain, r.Counts.OfferErrors)
 }
 
