@@ -51,34 +51,26 @@ func TestTypeErrors(t *testing.T) {
 			_ struct{} `java:"demo.Bad,serialVersionUID=x"`
 		}
 	)
-	fails := func(err error, says string) {
-		t.Helper()
+	for says, err := range map[string]error{
+		"no certain Java type":       errorOf(java.NewKryo5[int]()),
+		"its Java class is unknown":  errorOf(java.NewKryo5[unnamed]()),
+		"is already":                 errorOf(java.NewKryo5[any](java.Class{Of: order{}}, java.Class{Of: twice{}})),
+		"Of must be a struct":        errorOf(java.NewKryo5[any](java.Class{Of: 7})),
+		"all Constants":              errorOf(java.NewKryo5[any](java.Class{Of: color("")})),
+		"embeds two structs":         errorOf(java.NewKryo5[two]()),
+		"embeds the pointer":         errorOf(java.NewKryo5[pointed]()),
+		`java:"Set"`:                 errorOf(java.NewKryo5[badTag]()),
+		"sealed":                     errorOf(java.NewKryo5[badOption]()),
+		"64-bit integer":             errorOf(java.NewKryo5[badUID]()),
+		"has no certain Java type; ": errorOf(java.NewSerialization[map[string]chan int]()),
+	} {
 		require.ErrorContains(t, err, says)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
 	}
-	_, err := java.NewKryo5[int]()
-	fails(err, "no certain Java type")
-	_, err = java.NewKryo5[unnamed]()
-	fails(err, "its Java class is unknown")
-	_, err = java.NewKryo5[any](java.Class{Of: order{}}, java.Class{Of: twice{}})
-	fails(err, "is already")
-	_, err = java.NewKryo5[any](java.Class{Of: 7})
-	fails(err, "Of must be a struct")
-	_, err = java.NewKryo5[any](java.Class{Of: color("")})
-	fails(err, "all Constants")
-	_, err = java.NewKryo5[two]()
-	fails(err, "embeds two structs")
-	_, err = java.NewKryo5[pointed]()
-	fails(err, "embeds the pointer")
-	_, err = java.NewKryo5[badTag]()
-	fails(err, `java:"Set"`)
-	_, err = java.NewKryo5[badOption]()
-	fails(err, "sealed")
-	_, err = java.NewKryo5[badUID]()
-	fails(err, "64-bit integer")
-	_, err = java.NewSerialization[map[string]chan int]()
-	fails(err, "no certain Java type")
 }
+
+// errorOf is the error of a constructor.
+func errorOf[T any](_ T, err error) error { return err }
 
 type mood string
 
