@@ -449,21 +449,22 @@ func TestWorkerThatCannotStart(t *testing.T) {
 		require.ErrorContains(t, w.Shutdown(ctx), want)
 	}
 	require.ErrorContains(t, dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx), "no Client")
-	require.ErrorContains(t, dq.NewWorker(b.client, dq.WorkerOptions{}).Run(ctx), "no queue")
-	w := dq.NewWorker(b.client, dq.WorkerOptions{})
+	handles := func(c *dq.Client, queues ...*dq.Queue[string]) *dq.Worker {
+		w := dq.NewWorker(c, dq.WorkerOptions{})
+		for _, q := range queues {
+			dq.Handle(w, q, handler)
+		}
+		return w
+	}
+	require.ErrorContains(t, handles(b.client).Run(ctx), "no queue")
+	require.ErrorContains(t, handles(setup(t).client, q).Run(ctx), "another Client")
+	require.ErrorContains(t, handles(b.client, q, queueOf(t, b, codec.String{})).Run(ctx), `queue "orders" has a handler already`)
+	w := handles(b.client)
 	dq.Handle[string](w, q, nil)
 	require.ErrorContains(t, w.Run(ctx), "a queue and a handler")
-	w = dq.NewWorker(setup(t).client, dq.WorkerOptions{})
-	dq.Handle(w, q, handler)
-	require.ErrorContains(t, w.Run(ctx), "another Client")
-	w = dq.NewWorker(b.client, dq.WorkerOptions{})
-	dq.Handle(w, q, handler)
-	dq.Handle(w, queueOf(t, b, codec.String{}), handler)
-	require.ErrorContains(t, w.Run(ctx), `queue "orders" has a handler already`)
 	_, err := dq.NewQueue(b.client, "orders", codec.String{}, nil)
 	require.ErrorContains(t, err, "option 1 of 1 is nil")
-	w = dq.NewWorker(b.client, dq.WorkerOptions{})
-	dq.Handle(w, q, handler)
+	w = handles(b.client, q)
 	results := make(chan error, 2)
 	for range 2 {
 		go func() { results <- w.Run(ctx) }()
@@ -473,7 +474,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	require.NoError(t, <-results)
 	require.ErrorContains(t, w.Run(ctx), "started before")
 
-	w = dq.NewWorker(b.client, dq.WorkerOptions{})
+	w = handles(b.client)
 	begun := make(chan struct{})
 	dq.Handle(w, q, func(context.Context, *dq.Message[string]) error { close(begun); return nil })
 	go func() { results <- w.Run(ctx) }()
