@@ -204,7 +204,7 @@ func TestEntityOfDocument000(t *testing.T) {
 	classes := compileCorpus(t)
 	for release, name := range map[string]string{"3.16.6": "marshalling", "4.7.0": "kryo5"} {
 		c := byName(t, name, java.Class{Of: entity{}})
-		want := entity{Data: "a", Expire: ptr(int64(300)), Time: ptr(int64(1642141312135))}
+		want := entity{Data: "a", Expire: new(int64(300)), Time: new(int64(1642141312135))}
 		data, err := c.Encode(want)
 		require.NoError(t, err)
 		text := string(runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, "", "corpus.Entity", name, hex.EncodeToString(data)))

@@ -130,9 +130,9 @@ func both[T any](t *testing.T, form java.JSONForm, text string, want T, classes 
 
 func TestJacksonForms(t *testing.T) {
 	want := jsonForms{
-		Amounts: []java.Decimal{"1.50"}, Any: java.Set{"a"}, Beans: []*jsonBean{{N: 1, SKU: "s1"}, nil}, Boxes: []*int32{ptr(int32(1)), nil},
+		Amounts: []java.Decimal{"1.50"}, Any: java.Set{"a"}, Beans: []*jsonBean{{N: 1, SKU: "s1"}, nil}, Boxes: []*int32{new(int32(1)), nil},
 		ByID: map[java.UUID]string{uuid12: "n"}, ByN: map[int64]string{5: "n"}, ByState: map[state]int32{"NEW": 1}, Flags: []bool{true, false},
-		Linked: map[string]int32{"a": 1}, Longs: []*int64{ptr(int64(5))}, Names: []string{"a", ""}, Objects: []any{int32(1), "x", int64(2)}, Plain: []int64{1 << 40},
+		Linked: map[string]int32{"a": 1}, Longs: []*int64{new(int64(5))}, Names: []string{"a", ""}, Objects: []any{int32(1), "x", int64(2)}, Plain: []int64{1 << 40},
 		Set: []int64{5}, Sets: map[string]java.Set{"k": {"v"}}, Sorted: []string{"a"}, States: []state{"NEW", "PAID"}, Tags: []string{"b", "a"},
 		Tree: map[string]map[int32]string{"a": {7: "x"}},
 	}
@@ -228,8 +228,8 @@ func TestPlainJSON(t *testing.T) {
 	want := page{[]any{int32(1), int32(2), 3.0}, map[string]any{"big": int64(9007199254740993), "d": 5.0, "e": 1e300, "f": 1.5, "huge": huge, "n": int32(5)}}
 	both(t, plain, `{"l":[1,2,3.0],"m":{"big":9007199254740993,"d":5.0,"e":1.0E300,"f":1.5,"huge":12345678901234567890,"n":5}}`, want)
 	both(t, plain, `{"byN":{"5":"a"},"count":7,"ports":[8080],"raw":{"a":[1.0,"x"]},"when":"1970-01-01T00:00:05Z"}`,
-		own{Count: 7, Ports: []uint16{8080}, Raw: json.RawMessage(`{"a":[1.0,"x"]}`), When: ptr(time.Unix(5, 0).UTC()), ByN: map[uint8]string{5: "a"}})
-	amounts := money{ptr(java.Decimal("12.50")), map[java.UUID]string{uuid12: "n"}, &uuid12, []java.Decimal{"1.10"}}
+		own{Count: 7, Ports: []uint16{8080}, Raw: json.RawMessage(`{"a":[1.0,"x"]}`), When: new(time.Unix(5, 0).UTC()), ByN: map[uint8]string{5: "a"}})
+	amounts := money{new(java.Decimal("12.50")), map[java.UUID]string{uuid12: "n"}, &uuid12, []java.Decimal{"1.10"}}
 	both(t, plain, `{"amount":12.50,"byId":{"00000000-0000-0001-0000-000000000002":"n"},"id":"00000000-0000-0001-0000-000000000002","list":[1.10]}`, amounts)
 	both(t, java.JSONForm{Plain: true, Jackson3: true}, `{"amount":null,"byId":null,"id":null,"list":[1.10]}`, money{List: []java.Decimal{"1.10"}})
 	for text, says := range map[string]string{
@@ -278,9 +278,9 @@ func TestJackson3(t *testing.T) {
 		return strings.ReplaceAll(objects[name], "java.util.LinkedHashMap", "java.util.HashMap")
 	}
 	both(t, form, hashed("json3 declared"), formsDeclared{
-		Primitive: 1, Boxed: ptr(int64(2)), Any: int64(3), List: []int64{4}, Map: map[string]int64{"k": 5}, UUID: uuid, AnyUUID: uuid,
+		Primitive: 1, Boxed: new(int64(2)), Any: int64(3), List: []int64{4}, Map: map[string]int64{"k": 5}, UUID: uuid, AnyUUID: uuid,
 		UUIDs: []java.UUID{uuid}, Date: 1_700_000_000_000, AnyDate: java.Date(-7), Decimal: "1E+3", Integer: big.NewInt(10),
-		S: 6, B: ptr(int8(7)), F: ptr(float32(1.25)), D: ptr(0.0), C: ptr(uint16('c')), AnyFloat: float32(1.25), Color: "GREEN", AnyColor: color("RED"),
+		S: 6, B: new(int8(7)), F: new(float32(1.25)), D: new(0.0), C: new(uint16('c')), AnyFloat: float32(1.25), Color: "GREEN", AnyColor: color("RED"),
 	}, java.Class{Of: color(""), Name: "demo.Forms$Color", Constants: []string{"RED", "GREEN"}, Final: true})
 	for name, form := range map[string]java.JSONForm{"json3": form, "typed-json3": {Jackson3: true, Plain: true}} {
 		for _, order := range []string{" order", " order parent"} {

@@ -390,8 +390,6 @@ type (
 	}
 )
 
-func ptr[T any](value T) *T { return &value }
-
 // TestFields reads values of classes with one field of a type, and one behind it that shows where the value ends. Redisson 3.21.1
 // wrote them; they are described as in the corpus. Each is written again, and is refused where it is cut.
 func TestFields(t *testing.T) {

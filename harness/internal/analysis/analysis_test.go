@@ -50,8 +50,7 @@ func TestMixedFleet(t *testing.T) {
 // A client that says what it is, as no Redisson does, tells nothing about Redisson.
 func TestOtherClients(t *testing.T) {
 	s := newStory("4.7.0")
-	s.offer("a", 9000)
-	s.peer = "10.0.0.5:1"
+	s.tell(t, "offer a 9000; peer 10.0.0.5:1")
 	s.client("client", "setinfo", "lib-name", "go-redis(,go1.26)")
 	s.client("EVALSHA", scripts.Transfer().SHA1, "3", "orders", orders.TimeoutSet, orders.Pending, "1700000000000", "500", "dLc0", "")
 	d := s.read(t)
@@ -69,8 +68,7 @@ func TestDatabasesAndJoinedLogs(t *testing.T) {
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Queues, 2)
 	require.Equal(t, []int{0, 3}, []int{d.Queues[0].DB, d.Queues[1].DB})
-	s.wait(400_000)
-	s.client("PING")
+	s.tell(t, "wait 400000; PING")
 	d = readLog(t, strings.NewReader(s.out.String()+s.out.String()))
 	require.Empty(t, d.Anomalies)
 	require.EqualValues(t, 2, d.Queues[0].StillPending)

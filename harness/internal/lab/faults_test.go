@@ -159,8 +159,7 @@ func document(name, scenario string, second int64, f run.Faults) *run.Document {
 }
 
 func resumed(after time.Duration) []run.FaultEvent {
-	ns := int64(after)
-	return []run.FaultEvent{{Text: "cut at 2s", MayLose: "nothing", ResumedNs: &ns}}
+	return []run.FaultEvent{{Text: "cut at 2s", MayLose: "nothing", ResumedNs: new(int64(after))}}
 }
 
 func TestBehind(t *testing.T) {

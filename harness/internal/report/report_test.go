@@ -31,8 +31,7 @@ func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 			PastDueP50: late, PastDueP99: 5 * late, PastDueMax: 9 * late, HiccupNs: 2e6, Transfers: 500, ServerCPUSeconds: .004,
 		})
 	}
-	steal := .5
-	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}, StealSeconds: &steal}
+	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}, StealSeconds: new(.5)}
 	r.ToolUsage = &run.ToolUsage{CPUSeconds: 1.5, CPUShare: .1, GCPauseSeconds: .001}
 	late, err := run.ParseSLO("past_due.p99<=20ms")
 	require.NoError(t, err)
@@ -46,8 +45,7 @@ func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 func faulty(t *testing.T) *run.Document {
 	t.Helper()
 	r := sample(t, 3, 1)
-	again := int64(2e6)
-	r.Faults = &run.Faults{Events: []run.FaultEvent{{Kind: "partition", Text: "partition for 2s", From: 3, To: 5, Times: 2, MayLose: "nothing", ResumedNs: &again}}, Offered: 5000}
+	r.Faults = &run.Faults{Events: []run.FaultEvent{{Kind: "partition", Text: "partition for 2s", From: 3, To: 5, Times: 2, MayLose: "nothing", ResumedNs: new(int64(2e6))}}, Offered: 5000}
 	r.Scenario.Ramp, r.Scenario.Name = "100/s..1000/s", "faults"
 	r.Warmup = &run.Warmup{Seconds: 3}
 	r.Notes = []string{"a note"}
