@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -184,21 +185,12 @@ func answering(t *testing.T, answer func(command []string) string) (address stri
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 			go func() {
 				defer c.Close()
-				for r := resp.NewReader(bufio.NewReader(c), 1<<16); ; {
-					command, err := r.ReadCommand()
-					if err != nil {
-						return
-					}
-					if _, err := c.Write([]byte(answer(command))); err != nil {
-						return
-					}
+				r := resp.NewReader(bufio.NewReader(c), 1<<16)
+				for command, err := r.ReadCommand(); err == nil; command, err = r.ReadCommand() {
+					_, _ = io.WriteString(c, answer(command))
 				}
 			}()
 		}

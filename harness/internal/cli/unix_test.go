@@ -43,18 +43,11 @@ func hostile(t *testing.T, answer string, endless bool) (addr string, asked <-ch
 	met := make(chan struct{})
 	once := sync.OnceFunc(func() { close(met) })
 	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := listener.Accept(); err == nil; c, err = listener.Accept() {
 			go func() {
 				defer c.Close()
-				for in := resp.NewReader(c, 0); ; {
-					command, err := in.ReadCommand()
-					if err != nil {
-						return
-					}
+				in := resp.NewReader(c, 0)
+				for command, err := in.ReadCommand(); err == nil; command, err = in.ReadCommand() {
 					reply, known := setUp[strings.ToUpper(command[0])]
 					if !known {
 						once()
