@@ -68,7 +68,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
 		"share": func(p *Plan) { p.Cancel.Share = math.NaN() }, "duration: expected more": func(p *Plan) { p.RateTo, p.Duration = 2000, 1 },
 		"before it ends": func(p *Plan) { p.Fleet = []Member{{From: 2, To: 1}} },
-		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} }, "to the end": func(p *Plan) { p.Fleet = []Member{{To: 1}} },
+		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} }, "at most 10000 members": func(p *Plan) { p.Fleet = []Member{{Count: 10_001}} }, "to the end": func(p *Plan) { p.Fleet = []Member{{To: 1}} },
 		"expected a to for member 1": func(p *Plan) { p.Fleet = []Member{{Kill: true}, {}} },
 		"no cancel with member 1":    func(p *Plan) { p.Cancel.Share, p.Fleet = .5, []Member{{To: 1, Kill: true}, {}} },
 	} {
@@ -156,12 +156,11 @@ func TestFieldsAreWhole(t *testing.T) {
 		}
 	}
 	for setting, want := range map[string]string{
-		"producers 0": "expected 1 to 65536", "payload_size 48": "expected 49 to 16777216", "queues 0": "expected 1 to", "poll -1s": "expected a duration", "delay 1us": "whole",
+		"producers 0": "expected 1 to 65536", "payload_size 48": "expected 49 to 16777216", "queues 0": "expected 1 to", "poll -1s": "expected a duration", "delay 1us": "whole", "fleet all": "no such setting",
 	} {
 		key, text, _ := strings.Cut(setting, " ")
 		require.ErrorContains(t, new(Plan).Set(key, text), want)
 	}
-	require.ErrorContains(t, new(Plan).Set("fleet", "all"), "no such setting")
 	require.EqualError(t, new(Plan).Set("delay", "2s..1s"), `delay: expected SHORTEST..LONGEST, got "2s..1s"; swap the two`)
 	require.Empty(t, Value{}.String())
 
@@ -188,6 +187,7 @@ func fullPlan() Plan {
 // The scenario keeps the plan: each field of the table, and what is derived.
 func TestScenarioKeepsThePlan(t *testing.T) {
 	s := fullPlan().Scenario()
+	require.Equal(t, []any{[]string{"q:1", "q:2"}, 23 * time.Second}, []any{fullPlan().QueueNames(), fullPlan().Length()})
 	data, err := json.Marshal(s)
 	require.NoError(t, err)
 	var kept map[string]any
