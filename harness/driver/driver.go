@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -18,12 +19,7 @@ type Identity struct {
 }
 
 // String returns name:version, or only the name without a version.
-func (i Identity) String() string {
-	if i.Version == "" {
-		return i.Name
-	}
-	return i.Name + ":" + i.Version
-}
+func (i Identity) String() string { return strings.TrimSuffix(i.Name+":"+i.Version, ":") }
 
 // Driver opens queues of one implementation.
 type Driver interface {

@@ -37,7 +37,7 @@ const lastAnswers = time.Second
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	s := newServer(out, program.Hello{Identity: d.Identity(), Codecs: []string{"bytes"}})
 	s.makeLoad(true, true, true, func(_ context.Context, redisURL string) (opener, io.Closer, error) {
-		return func(ctx context.Context, name string) (driver.Queue, error) { return d.Open(ctx, redisURL, name) }, nothing{}, nil
+		return func(ctx context.Context, name string) (driver.Queue, error) { return d.Open(ctx, redisURL, name) }, io.NopCloser(nil), nil
 	})
 	if timed, ok := d.(interface{ Timing() clock.Clock }); ok {
 		s.clock = timed.Timing()
@@ -47,11 +47,6 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 
 // opener opens a queue on a client.
 type opener func(ctx context.Context, name string) (driver.Queue, error)
-
-// nothing is the client of queues without one.
-type nothing struct{}
-
-func (nothing) Close() error { return nil }
 
 type server struct {
 	hello program.Hello

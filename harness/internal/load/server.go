@@ -235,7 +235,7 @@ func (e *engine) held(ctx context.Context, each func(program.Sample) error) erro
 		if kept.Guessed && asked {
 			continue
 		}
-		err := kept.Values(ctx, func(value []byte) {
+		_, err := kept.Held(ctx, func(value []byte) {
 			if index, due, ok := program.FindPayload(value, e.RunID); ok {
 				_ = each(program.Sample{Kind: program.Held, Index: index, A: due})
 			}
@@ -277,7 +277,7 @@ func (e *engine) refuseBusy(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	for _, kept := range e.stores() {
-		held, err := kept.Held(asking)
+		held, err := kept.Held(asking, nil)
 		if err != nil {
 			return err
 		}

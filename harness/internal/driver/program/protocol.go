@@ -54,12 +54,7 @@ type RemoteError struct {
 	Message string `json:"message"`
 }
 
-func (e *RemoteError) Error() string {
-	if e.Message == "" {
-		return e.Class
-	}
-	return e.Class + ": " + e.Message
-}
+func (e *RemoteError) Error() string { return strings.TrimSuffix(e.Class+": "+e.Message, ": ") }
 
 // Is makes errors.Is(err, errors.ErrUnsupported) work.
 func (e *RemoteError) Is(target error) bool {

@@ -133,35 +133,26 @@ func ParsePayload(value []byte, run uint32) (kind Kind, index uint32, due int64)
 	case len(value) < HeaderSize || checksum(value) != string(value[checksumAt:checksumAt+8]):
 		return Corrupt, 0, 0
 	}
-	index, due, ok := readHeader(value, run)
-	if !ok {
-		return Foreign, 0, 0
+	if index, due, ok := FindPayload(value, run); ok {
+		return Taken, index, due
 	}
-	return Taken, index, due
-}
-
-// readHeader reads the header at the beginning of value, whatever follows; ok is false for another run.
-func readHeader(value []byte, run uint32) (index uint32, due int64, ok bool) {
-	text := string(value[:checksumAt])
-	var of uint32
-	var at uint64
-	_, err := fmt.Sscanf(text, header, &of, &index, &at)
-	return index, int64(at), err == nil && of == run && at <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, at)
+	return Foreign, 0, 0
 }
 
 // FindPayload looks for a message of a run anywhere in value: an implementation may store its own
 // framing around it.
 func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
-	for {
-		at := bytes.Index(value, []byte(magic))
-		if at < 0 || len(value)-at < HeaderSize {
-			return 0, 0, false
-		}
-		if index, due, ok := readHeader(value[at:], run); ok {
-			return index, due, true
+	for at := bytes.Index(value, []byte(magic)); at >= 0 && len(value)-at >= HeaderSize; at = bytes.Index(value, []byte(magic)) {
+		text := string(value[at : at+checksumAt])
+		var of uint32
+		var due uint64
+		_, err := fmt.Sscanf(text, header, &of, &index, &due)
+		if err == nil && of == run && due <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, due) {
+			return index, int64(due), true
 		}
 		value = value[at+1:]
 	}
+	return 0, 0, false
 }
 
 // HoldsPayload reports whether a text has the beginning of a payload in it.

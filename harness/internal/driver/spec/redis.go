@@ -99,15 +99,13 @@ type redisQueue struct {
 	ready   chan string // elements that are due
 }
 
-// Offer fails for a negative delay.
+// Offer adds a message.
 func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
 	due := time.Now().Add(delay)
-	switch {
-	case delay < 0:
-		return fmt.Errorf("expected a delay of 0 or more, got %s", delay)
-	case q.ctx.Err() != nil:
+	if q.ctx.Err() != nil {
 		return driver.ErrClosed
-	case q.zset:
+	}
+	if q.zset {
 		return q.conn.Do(ctx, "ZADD", q.source, due.UnixMilli(), value).Err()
 	}
 	return q.conn.Do(ctx, "LPUSH", q.source, fmt.Appendf(nil, "%d:%s", due.UnixMilli(), value)).Err()

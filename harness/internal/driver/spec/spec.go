@@ -172,8 +172,12 @@ func KeysOf(d Driver, conn redis.Conn, queue string) (Keys, bool) {
 	return Keys{}, false
 }
 
-// Held adds the lengths of the set and the lists.
-func (k Keys) Held(ctx context.Context) (held int64, err error) {
+// pageSize is how many values one command reads.
+const pageSize = 1000
+
+// Held adds the lengths of the set and the lists. Unless each is nil, it then reads them in the order in which messages move: a
+// message that moves meanwhile is seen at least once.
+func (k Keys) Held(ctx context.Context, each func(value []byte)) (held int64, err error) {
 	calls := [][]any{{"ZCARD", k.Set}}
 	for _, list := range k.Lists {
 		calls = append(calls, []any{"LLEN", list})
@@ -189,14 +193,13 @@ func (k Keys) Held(ctx context.Context) (held int64, err error) {
 		n, _ := reply.Int64() // both reply with a number
 		held += n
 	}
-	return held, nil
+	if each != nil {
+		err = k.read(ctx, each)
+	}
+	return held, err
 }
 
-// pageSize is how many values one command reads.
-const pageSize = 1000
-
-// Values reads the keys in the order in which messages move: a message that moves meanwhile is seen at least once.
-func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
+func (k Keys) read(ctx context.Context, each func(value []byte)) error {
 	for cursor, more := "0", k.Set != ""; more; more = cursor != "0" {
 		members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", k.Set, cursor, "COUNT", pageSize))
 		if err != nil {
