@@ -144,7 +144,7 @@ var units = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// Millis converts n of a unit of docs/protocol.md to whole milliseconds, rounded down: what is below 0 stays so.
+// Millis converts n of a unit of docs/protocol.md to whole milliseconds, rounded down: a negative n stays negative.
 func Millis(n int64, unit string) (int64, error) {
 	of, ok := units[unit]
 	switch {

@@ -30,7 +30,7 @@ const (
 // Driver is what a --driver value names.
 type Driver interface {
 	Identity() driver.Identity
-	// Serve answers requests of the driver protocol until in ends. A program that runs elsewhere answers none.
+	// Serve answers requests of the driver protocol until in ends. A program that runs elsewhere fails.
 	Serve(in io.Reader, out io.Writer) error
 }
 

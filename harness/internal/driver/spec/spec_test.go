@@ -180,8 +180,7 @@ func TestZSetMoveIsTheScriptOfTheDocument(t *testing.T) {
 	require.Equal(t, evaluated, strings.Join(strings.Fields(zsetMove), " "))
 }
 
-// A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once. No value is early, and
-// none is left.
+// A LIST delivers in the order of offers, and a ZSET in the order of due times, and has a value once. No value is early, or left.
 func TestOrderAndEqualValues(t *testing.T) {
 	const soon, late = 50 * time.Millisecond, 300 * time.Millisecond
 	for d, want := range map[Redis]string{{}: "same same long:1 short", {zset: true}: "short long:1 same"} {
