@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
@@ -131,6 +133,7 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
 	done, err := nothingChanged, error(nil)
 	if q.apply {
+		signal.Ignore(syscall.SIGPIPE) // after that a write fails, and stderr has the name of the undo file
 		err = plan.Apply(q.Context(), conn)
 		done = plan.Result()
 	}

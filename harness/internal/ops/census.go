@@ -122,7 +122,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 		read++
 		d.options.Progress.tell(q.Name, read, "read")
 		if d.options.Redact {
-			m.Value = ""
+			m.Value, m.Class = "", ""
 		}
 		q.Layouts[strings.TrimSuffix(m.Layout, "-windows")]++
 		if strings.HasSuffix(m.Layout, "-windows") {

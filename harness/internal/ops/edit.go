@@ -68,8 +68,8 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 				return err
 			}
 		}
-		if e.Redact {
-			i.Value = ""
+		if e.Redact { // a class may be part of any value that looks like JSON
+			i.Value, i.Class = "", ""
 		}
 		return visit(i)
 	}

@@ -165,7 +165,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	if len(d.options.Queues) > 0 {
 		for _, q := range l.Queues {
 			if err := d.census(ctx, l, q); err != nil {
-				return nil, fmt.Errorf("queue %q: %w", q.Name, err)
+				return nil, fmt.Errorf("queue %q: %w", q.Name, cmp.Or(ctx.Err(), err))
 			}
 		}
 	}
