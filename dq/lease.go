@@ -246,11 +246,11 @@ func (w *Worker) byQueue() map[*leased][]*delivery {
 	return all
 }
 
-// settle settles a delivery, and reports it. It tries until the server has answered, or the lease is over, and once if it
+// settle settles a delivery, and reports it. It tries until the server has answered, or the lease is about over, and once if it
 // is: to send it twice does no harm.
 func (w *Worker) settle(d *delivery, v verdict) {
 	d.unkept.Store(true)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d), 0), settleTimeout))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d)-w.options.Lease/100, 0), settleTimeout)) // AckFailed is told before the next attempt
 	defer cancel()
 	var pauses conn.Backoff
 	var err error

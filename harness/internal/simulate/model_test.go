@@ -219,6 +219,7 @@ func (m *model) handedOut(client string, mine bool, reply []byte) {
 	for _, h := range handed {
 		if h.Claimed { // it is to be handled alone, and waits for all places of its Worker
 			m.alones[h.ID] = true
+			m.lease(h.ID, client, true)
 			continue
 		}
 		m.did[map[bool]string{false: "held", true: "bury"}[h.Buried]+" "+h.ID+" "+strconv.FormatInt(h.Delivery, 10)] = true
