@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -81,14 +82,8 @@ func (c *Client) Close() error {
 
 // isNil reports whether an interface holds nothing, or a nil that no call can succeed on.
 func isNil(v any) bool {
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Chan, reflect.Func, reflect.Map, reflect.Pointer:
-		return r.IsNil()
-	default:
-		return false
-	}
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || slices.Contains([]reflect.Kind{reflect.Chan, reflect.Func, reflect.Map, reflect.Pointer}, r.Kind()) && r.IsNil()
 }
 
 // do runs one command on the server that owns key. A nil reply is returned as nil.

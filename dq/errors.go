@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
@@ -72,12 +73,8 @@ func passes(err error) bool {
 	case !errors.As(err, &reply):
 		return errors.Is(err, conn.ErrUnsent)
 	}
-	for _, code := range []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED", "ERR max number of clients"} {
-		if strings.HasPrefix(string(reply), code+" ") {
-			return true
-		}
-	}
-	return false
+	codes := []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED", "ERR max number of clients"}
+	return slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(string(reply), code+" ") })
 }
 
 // mayHaveWritten reports whether an error reply is from a script that had begun:
@@ -88,13 +85,7 @@ func passes(err error) bool {
 // Some errors can only be from its first write, and end the script.
 func mayHaveWritten(reply resp.Error) bool {
 	text := string(reply)
-	if !strings.Contains(text, "Error running script") && !strings.Contains(text, "script: ") {
-		return false
-	}
-	for _, code := range []string{"READONLY You can't write", "OOM command not allowed", "MISCONF Redis is configured", "NOREPLICAS Not enough"} {
-		if strings.Contains(text, code) {
-			return false
-		}
-	}
-	return true
+	has := func(part string) bool { return strings.Contains(text, part) }
+	first := []string{"READONLY You can't write", "OOM command not allowed", "MISCONF Redis is configured", "NOREPLICAS Not enough"}
+	return (has("Error running script") || has("script: ")) && !slices.ContainsFunc(first, has)
 }

@@ -51,7 +51,8 @@ type LeaseLost struct{ Delivery }
 type Acknowledged struct{ Delivery }
 
 // AckFailed says that the result of a message's handler, which Err names, could not be sent to the server before its lease
-// was over, or by Shutdown at all. The message will be handled again. Err wraps ErrLeaseLost if another worker has it.
+// was over, or by Shutdown at all. The message is handled again, or after its last attempt a dead letter. Err wraps
+// ErrLeaseLost if another worker has it.
 type AckFailed struct {
 	Delivery
 	Err error
@@ -137,8 +138,9 @@ type Unlisted struct {
 	Err error
 }
 
-// Restricted says that the user lacks a right to dq's own transfer script, or to its keys: from then on the Client sends
-// Redisson's script for this queue, which stops at a member of the other layout, and walks a long pending list.
+// Restricted says that the user lacks a right to dq's own transfer script, or to its keys: for a minute the Client sends
+// Redisson's script for this queue, which stops at a member of the other layout, delivers again what it cannot take out, and
+// walks a long pending list.
 type Restricted struct {
 	Queue string
 	Err   error // the server's

@@ -97,7 +97,7 @@ func (w *Worker) fetch(q *leased) {
 	w.mu.Lock()
 	q.retry = conn.Backoff{}
 	isFull := more || len(got) == n
-	if q.stop != nil && (isFull || w.holdsAlone) {
+	if q.stop != nil && (isFull || w.holdsAlone.Load()) {
 		q.stop() // a message that BLMOVE stages now would wait
 	}
 	w.mu.Unlock()
@@ -117,10 +117,11 @@ func (w *Worker) fetch(q *leased) {
 }
 
 // alone handles a claimed message, which may have ended the processes that had it. It is taken once all others have ended, so that
-// no other costs it an attempt. The next one has to wait as long as this one took: others are handled at least half of the time.
+// no other costs it an attempt, and is by itself for a lease. Then others are handled for as long again, or nine times as long if
+// they did not end: they are waited for twice as long the next time.
 func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 	began := time.Now()
-	ctx, stop := context.WithCancel(w.taking)
+	ctx, stop := context.WithTimeout(w.taking, w.gathers)
 	go func() { // others claim it if this fails
 		claimed := []*delivery{{Delivery: Delivery{ID: claim.ID, Attempt: int(claim.Delivery)}}}
 		for conn.Pause(ctx, w.options.Lease/3) == nil {
@@ -132,18 +133,26 @@ func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 	n := w.takePlaces(ctx, cap(w.places))
 	stop()
 	got, _, _, _ := w.take(q, n, claim) // without places the claim ends; what fails is told by the next take
+	gathers, rests := w.options.Lease/10, time.Duration(1)
 	if len(got) == 0 {
-		w.freePlaces(n)
+		gathers, rests = min(2*w.gathers, 10*w.options.Lease), 9
 	}
+	w.gathers = gathers
 	go func() {
+		ended, end := context.WithTimeout(context.Background(), w.options.Lease)
+		defer end()
 		for _, d := range got {
-			w.run(d, n)
+			go func() {
+				w.run(d, 1)
+				end()
+			}()
+			n--
+			<-ended.Done()
 		}
-		w.mu.Lock()
-		w.holdsAlone = false
-		w.mu.Unlock()
+		w.freePlaces(n)
+		w.holdsAlone.Store(false)
 		w.wake(q)
-		time.AfterFunc(time.Since(began), func() {
+		time.AfterFunc(rests*time.Since(began), func() {
 			w.isAlone.Unlock()
 			w.wake(q)
 		})
@@ -154,7 +163,7 @@ func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 func (w *Worker) block(q *leased) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if q.stop != nil || w.holdsAlone {
+	if q.stop != nil || w.holdsAlone.Load() {
 		return
 	}
 	ctx, stop := context.WithCancel(w.taking)

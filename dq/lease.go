@@ -110,9 +110,7 @@ func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*deliver
 		d := &delivery{of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)}, value: h.Value, until: until}
 		if h.Claimed {
 			claim.Claimed = true
-			w.mu.Lock()
-			w.holdsAlone = true
-			w.mu.Unlock()
+			w.holdsAlone.Store(true)
 			w.fetching.Go(func() { w.alone(q, h) })
 			continue
 		} else if h.Buried {
@@ -287,7 +285,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 
 // refusesForNow reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
 func refusesForNow(err error) bool {
-	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS ", "NOPERM "}, func(code string) bool { return strings.Contains(err.Error(), code) })
+	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS ", "NOPERM ", "can't run this command"}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // settleOnce runs the script for deliveries of one queue.

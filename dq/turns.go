@@ -152,7 +152,7 @@ type task struct {
 	looked    int64 // when the task looked ahead last, Unix ms
 	lookAt    int64 // when it will next, Unix ms, noDue if not arranged
 	stands    bool  // the subscription did once
-	redisson  bool  // the user may run only Redisson's own script
+	redisson  int64 // until when the user may run only Redisson's own script, Unix ms
 	unlisting unlisting
 	turns     turns
 	retry     conn.Backoff

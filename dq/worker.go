@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -71,9 +72,9 @@ const (
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
 // its handler returns nil. If the handler fails, the message is delivered again after Backoff; after MaxAttempts it becomes
-// a dead letter. If the process dies, the message is delivered again when the lease is over. After two such losses, or after one
-// before its last attempt, the Worker handles the message by itself, for at most half of its time. Java producers see no
-// difference. Java consumers can take from the same queue, except messages that a Worker holds or has set aside for a retry.
+// a dead letter. If the process dies, the message is delivered again when the lease is over. After two such losses in a row, or
+// after one right before its last attempt, the Worker begins the message by itself, once the other handlers have ended: it waits for
+// them for a tenth of its time at most, and is by itself for a lease. Java producers see no difference. Java consumers can take from the same queue, except messages that a Worker holds or has set aside for a retry.
 type Worker struct {
 	client  *Client
 	options WorkerOptions
@@ -92,12 +93,14 @@ type Worker struct {
 	holding          sync.WaitGroup // of held
 	isAlone          sync.Mutex     // held while a message is handled by itself, or may be soon, and as long again
 
-	mu         sync.Mutex
-	err        error // a mistake in the options or a Handle
-	started    bool  // by Run, or never to be
-	ran        bool
-	held       map[*delivery]struct{}
-	holdsAlone bool // one of them is handled by itself, or is to be
+	gathers    time.Duration // for how long the others are waited for at most; guarded by isAlone
+	holdsAlone atomic.Bool   // a message is handled by itself, or is to be
+
+	mu      sync.Mutex
+	err     error // a mistake in the options or a Handle
+	started bool  // by Run, or never to be
+	ran     bool
+	held    map[*delivery]struct{}
 }
 
 // NewWorker returns a Worker without queues. Add them with Handle, then call Run.
@@ -125,6 +128,7 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	}
 	w.options, w.places, w.placing = o, make(chan struct{}, o.Concurrency), make(chan struct{}, 1)
 	w.freePlaces(o.Concurrency)
+	w.gathers = o.Lease / 10
 	w.taking, w.stop = context.WithCancel(c.ctx)
 	w.handling, w.cancel = context.WithCancelCause(context.WithoutCancel(c.ctx))
 	return w

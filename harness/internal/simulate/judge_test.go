@@ -108,7 +108,7 @@ func (w *world) judge() {
 		}
 		most := 1
 		if m != nil && m.torn {
-			most = map[bool]int{false: 2, true: 1000}[w.stops] // a Redisson tries every 5 s
+			most = map[bool]int{false: 2, true: 1000}[w.stops || w.model.tears] // a Redisson tries every 5 s
 		}
 		if !w.plan.Reliable && w.taken[v] > most {
 			w.violate("%s came %d times", v, w.taken[v])

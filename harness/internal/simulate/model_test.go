@@ -44,6 +44,7 @@ type model struct {
 	pops    int
 	ready   []string             // in the destination
 	torn    time.Time            // Redisson's script has stopped half-way: see look
+	tears   bool                 // for want of a right, which it may do again
 	pending map[string]int64     // member → due time
 	writes  uint64               // after which it looked last
 	wrote   map[string]bool      // connections that have written since their last WAIT
@@ -101,6 +102,8 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	}
 	if strings.HasPrefix(string(reply), "-ERR user_script") {
 		m.torn = time.Now()
+	} else if moment == "Redisson" && strings.HasPrefix(string(reply), "-NOPERM") {
+		m.torn, m.tears = time.Now(), true
 	}
 	writes := m.server.Writes()
 	if writes == m.writes {
@@ -290,7 +293,7 @@ func (m *model) look(client string) {
 	pending, list := m.scores(m.names.TimeoutSet), m.elements("LRANGE", m.names.Pending, "0", "-1")
 	// Redisson's own script stops at a member of the other layout, and what it has moved by
 	// then stays in the timeout set until the next transfer of a dq.
-	torn := !m.torn.IsZero() && (now.Sub(m.torn) < tornFor || m.world.stops)
+	torn := !m.torn.IsZero() && (now.Sub(m.torn) < tornFor || m.world.stops || m.tears)
 	unlisted := append(m.elements("SMEMBERS", m.unlisting.Unlisted[0]), m.elements("SMEMBERS", m.unlisting.Unlisted[1])...)
 	places := map[string]int{}
 	for member := range pending {
