@@ -248,7 +248,7 @@ func (w *Worker) byQueue() map[*leased][]*delivery {
 // is: to send it twice does no harm.
 func (w *Worker) settle(d *delivery, v verdict) {
 	d.unkept.Store(true)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d)-w.options.Lease/100, 0), settleTimeout)) // AckFailed is told before the next attempt
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d)-w.options.Lease/100, 0), settleTimeout)) // AckFailed precedes the next attempt
 	defer cancel()
 	var pauses conn.Backoff
 	var err error
