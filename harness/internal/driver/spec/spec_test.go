@@ -85,8 +85,6 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 		{"dq.readAll", `"limit":null`, `[{"t":"long","v":"1099511627776"},{"t":"long","v":"1099511627776"}] <nil>`},
 		{"dq.contains", value, "true <nil>"},
 		{"dq.remove", value, "true <nil>"},
-		{"dq.size", `"limit":null`, "1 <nil>"},
-		{"dq.expire", `"ttl":1,"unit":"h","condition":"never"`, "expected if-set"},
 		{"dq.offer", `"delay":1`, `"value" is missing`},
 		{"dq.offer", value + `,"delay":-1`, "negative"},
 		{"q.poll", `"timeout":1,"unit":"year"`, `unit "year"`},
