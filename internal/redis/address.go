@@ -257,7 +257,7 @@ func (a Address) CLI() string {
 		add("--cert", a.Files.Cert)
 		add("--key", a.Files.Key)
 	}
-	if add("--user", a.username); a.password != "" {
+	if add("--user", a.username); a.username+a.password != "" {
 		words = append(words, "--askpass")
 	}
 	return strings.Join(words, " ")

@@ -87,6 +87,9 @@ func connectTo(a Address, o goredis.UniversalOptions) Conn {
 func newClient(a Address, o goredis.UniversalOptions) goredis.UniversalClient {
 	o.Addrs, o.IsClusterMode, o.MasterName, o.SentinelPassword = a.Hosts, a.Topology == Cluster, a.Master, a.sentinelPassword
 	o.Username, o.Password, o.DB, o.TLSConfig = a.username, a.password, a.Database, a.trust.Clone()
+	if a.username != "" && a.password == "" {
+		o.Password = "any" // a user without a password takes any, and go-redis sends no user without a password
+	}
 	o.DisableIdentity = true
 	o.ContextTimeoutEnabled = true // else a call to a server that hangs outlasts its context
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -107,7 +107,7 @@ func TestPrinted(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"redis://u:s3cret@h:1/3":                          "--redis-password-file F --redis redis://u@h:1/3 | redis-cli -h h -p 1 -n 3 --user u --askpass",
-		"unix://u@/r.sock":                                "--redis 'unix://u@/r.sock?db=0' | redis-cli -s /r.sock --user u",
+		"unix://u@/r.sock":                                "--redis 'unix://u@/r.sock?db=0' | redis-cli -s /r.sock --user u --askpass",
 		"rediss+cluster://:s3cret@a:1,b:2":                "--redis-password-file F --redis 'rediss+cluster://a:1,b:2' | redis-cli -h a -p 1 -c --tls --askpass",
 		"redis+sentinel://a:1/m?sentinel_password=s3cret": "--redis 'redis+sentinel://a:1/m/0?sentinel_password=***' | redis-cli -h a -p 1",
 		"rediss://h:1?tls_ca=f&tls_cert=c&tls_key=k":      "--redis 'rediss://h:1/0?tls_ca=f&tls_cert=c&tls_key=k' | redis-cli -h h -p 1 --tls --cacert f --cert c --key k",

@@ -12,6 +12,7 @@ end
 local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
   or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('set', R, '')
+  or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0)) or nil
 if wrong then return wrong end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.

@@ -7,7 +7,7 @@ local wrong = error_of('llen', D) or error_of('llen', Q) or error_of('zcard', H)
 for _, key in ipairs(U) do wrong = wrong or error_of('scard', key) end
 if wrong then return wrong end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'rpush', D, '' }, { 'lrem', Q, 1, '' }, { 'zrem', T, '' }, { 'zadd', H, 0, '' }, { 'zrem', H, '' }, { 'zadd', X, 0, '' }, { 'srem', U[1], '' } }) do
+  for _, call in ipairs({ { 'rpush', D, '' }, { 'lrem', Q, 1, '' }, { 'zrem', T, '' }, { 'zadd', H, 0, '' }, { 'zrem', H, '' }, { 'zadd', X, 0, '' }, { 'srem', U[1], '' }, { 'set', KEYS[9], '' }, { 'zrange', H, 0, 0 }, { 'zrangebyscore', H, 0, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. string.upper(call[1]) .. ' ' .. call[2]) end
   end
 end

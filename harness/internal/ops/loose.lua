@@ -71,7 +71,7 @@ for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen',
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' }, { 'hexists', U, '' }, { 'expire', U, 0 }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end

@@ -28,7 +28,7 @@ type Site struct {
 
 func (s Site) server() string {
 	spec, _ := redis.Parse(s.Address) // a server was reached by it
-	return fmt.Sprintf("%s, database %d", strings.Join(spec.Address.Hosts, ","), spec.Address.Database)
+	return fmt.Sprintf("%s, database %d", strings.TrimSuffix(strings.Join(spec.Address.Hosts, ",")+"/"+spec.Address.Master, "/"), spec.Address.Database)
 }
 
 // Order is a verb of 'dq-bench queue', and the messages that it is for.
@@ -184,10 +184,8 @@ func (p *Plan) Text(redact bool) string {
 
 // Result says what Apply has done.
 func (p *Plan) Result() string {
-	s := fmt.Sprintf("%s: %s%d of %d changed", text.Line(p.Queue), map[bool]string{true: "at least "}[p.failed], p.Made, len(p.Changes))
-	if p.Verb == "import" && p.Made < len(p.Changes) && !p.failed {
-		s += "; the others are there already"
-	}
+	s := fmt.Sprintf("%s: %s%d of %d changed%s", text.Line(p.Queue), map[bool]string{true: "at least "}[p.failed], p.Made, len(p.Changes),
+		map[bool]string{true: "; the others are there already"}[p.Verb == "import" && p.Made < len(p.Changes) && !p.failed])
 	if p.Undo != "" {
 		s += "; to undo: " + Command("queue undo", p.Undo, p.Site.Flags...)
 	}

@@ -41,8 +41,10 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 	at = cmp.Or(at, strings.Join(l.at.Hosts, ","))
 	s.Product, s.Version = map[bool]string{true: "redis", false: "valkey"}[field["valkey_version"] == ""], cmp.Or(field["valkey_version"], field["redis_version"])
 	s.Role = cmp.Or(map[string]string{"slave": "replica"}[field["role"]], field["role"])
+	evicts := strings.HasPrefix(field["maxmemory_policy"], "allkeys")
 	for name, value := range field {
 		db, is := strings.CutPrefix(name, "db")
+		evicts = evicts || is && strings.HasPrefix(field["maxmemory_policy"], "volatile") && strings.Contains(value, ",expires=") && !strings.Contains(value, ",expires=0,")
 		if n, err := strconv.Atoi(db); is && err == nil && n != s.Database && !slices.Contains(s.Databases, db) && !strings.HasPrefix(value, "keys=0,") {
 			s.Databases = append(s.Databases, db)
 		}
@@ -74,7 +76,7 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 7.2.14, 7.4.9, 8.2.6, 8.4.3 and 8.6.3 mend it", "")
 	}
 	used, _ := strconv.ParseInt(field["used_memory"], 10, 64)
-	if most, _ := strconv.ParseInt(field["maxmemory"], 10, 64); most > 0 && used >= most && field["maxmemory_policy"] == "noeviction" {
+	if most, _ := strconv.ParseInt(field["maxmemory"], 10, 64); most > 0 && used >= most && !evicts {
 		add("out-of-memory", Red, at+" has used its maxmemory: offers, transfers and a guard fail with OOM", l.redisCLI(at, "CONFIG SET maxmemory "+strconv.FormatInt(2*max(most, used), 10)))
 	}
 	if err := server.Do(ctx, "PING").Err(); redis.HasErrorPrefix(err, "MISCONF") {
