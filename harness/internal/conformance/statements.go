@@ -317,7 +317,8 @@ func halves(cited []spec.Statement) string {
 
 // ofTexts reports whether a statement asks for commands rather than for what they do.
 func ofTexts(s spec.Statement) bool {
-	return s.Level == spec.Should && (strings.Contains(s.Text, "SHOULD send ") || strings.Contains(s.Text, "EVAL") || strings.Contains(s.Text, "be sent"))
+	return s.Level == spec.Should && (strings.Contains(s.Text, "SHOULD send ") || strings.Contains(s.Text, "EVAL") ||
+		strings.Contains(s.Text, "be sent") && !strings.Contains(s.Text, "be sent again"))
 }
 
 // levels are the words of a statement's level, the strictest first.
