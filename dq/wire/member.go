@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Layout is the way a value and its random id are packed into a member of the
@@ -69,7 +71,7 @@ func (l Layout) Unpack(b []byte) (Member, error) {
 func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	m, reason := l.unpack(b, lengthSize)
 	if reason != "" {
-		return Member{}, fmt.Errorf("not a %s member: %s (%d bytes: %.40q)", l, reason, len(b), b)
+		return Member{}, fmt.Errorf("not a %s member: %s (%d bytes: %s)", l, reason, len(b), resp.AppendQuoted(nil, string(b[:min(len(b), 40)])))
 	}
 	return m, nil
 }
@@ -113,8 +115,8 @@ func (l Layout) UnpackAny(b []byte) (Member, error) {
 			}
 		}
 	}
-	return Member{}, fmt.Errorf("neither a %s nor a %s member: no length field fits its %d bytes: %.40q",
-		LayoutDLc0, LayoutBc0Lc0, len(b), b)
+	return Member{}, fmt.Errorf("neither a %s nor a %s member: no length field fits its %d bytes: %s",
+		LayoutDLc0, LayoutBc0Lc0, len(b), resp.AppendQuoted(nil, string(b[:min(len(b), 40)])))
 }
 
 // Other returns the layout that is not l.
