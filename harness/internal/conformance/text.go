@@ -79,7 +79,7 @@ func (r *Report) Judges() string {
 		parts = append(parts, fmt.Sprintf("%d by the recordings of %s", by[release], release))
 	}
 	if unaided > 0 {
-		parts = append(parts, fmt.Sprintf("%d by replies, keys, times, rules and script texts alone", unaided))
+		parts = append(parts, fmt.Sprintf("%d without a recording, by replies, keys, times and rules", unaided))
 	}
 	text := "judged: " + strings.Join(parts, ", ")
 	switch {
