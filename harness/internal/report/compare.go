@@ -59,7 +59,7 @@ func (p *Page) compared(c *compare.Comparison, name string) {
 // forest has a row for each judged figure: its change, the interval of the change, and the band of changes that do not matter.
 func forest(c *compare.Comparison, name string) Table {
 	t := Table{
-		ID: "compared", Title: "What changed", Words: 1, Head: []string{"", "change", "", "95 % interval", "", "BASE", "NEW", "p"},
+		ID: "compared", Title: "What changed", Words: 1, Head: []string{"medians of runs", "change", "", "95 % interval", "", "BASE", "NEW", "p"},
 		Hint: "Medians over the runs. The bar is the 95 % interval of the change, the grey band changes that do not matter.",
 	}
 	if name != "" {

@@ -53,6 +53,9 @@ func counts(sets []compare.Set) Table {
 // quantiles has a row for each histogram and set.
 func quantiles(sets []compare.Set) Table {
 	t := Table{ID: "quantiles", Title: "Quantiles", Head: []string{"", "min"}, Words: 1}
+	if len(compare.All(sets)) > len(sets) {
+		t.Head[0] = "all runs together"
+	}
 	for _, q := range run.Quantiles {
 		t.Head = append(t.Head, run.QuantileName(q))
 	}
