@@ -222,7 +222,8 @@ func (c *Comparison) inconclusive(rows []Row, runs int) {
 		c.Text += fmt.Sprintf(" About %.0f runs a side would decide.", need)
 		c.Next = c.command(int(need))
 	case ratio(widest) > 1:
-		c.Text += " The runs differ too much among themselves: measure for longer, or on a quieter machine."
+		c.Text += " The runs differ too much among themselves: measure for longer" +
+			map[bool]string{false: ", with --beside"}[c.Paired] + ", or on a quieter machine."
 	}
 }
 

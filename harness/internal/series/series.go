@@ -153,9 +153,9 @@ const maxReplaced = 3
 // all does the rounds, of all sides at the same time, or of one. The sides take turns, backwards every other time (A B B A A B …), so
 // that a drift of the machine falls on all alike. An invalid run is made again.
 func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Document)) error {
-	atOnce := 1
+	atOnce, need := 1, compare.MinRuns
 	if s.Beside {
-		atOnce = len(s.Sides)
+		atOnce, need = len(s.Sides), compare.MinPairs
 	}
 	var all [][]Turn
 	for n := range repeat {
@@ -168,6 +168,11 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 		}
 		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
 	}
+	note := fmt.Sprintf("%d runs, %d at a time: about %s", repeat*len(s.Sides), atOnce, (time.Duration(len(all)) * (s.Plan.Warmup + s.Plan.Length())).Round(time.Second))
+	if len(s.Sides) > 1 && repeat < need {
+		note += fmt.Sprintf("; a verdict needs --repeat %d", need)
+	}
+	s.Load.Notice(note)
 	turn := &s.Load.About.Turn
 	which, replaced := *turn, 0
 	for i, turns := range all {
