@@ -98,7 +98,7 @@ topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real p
 	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) test ./harness/internal/lab -run TestTopologies -parallel 4 -timeout 30m -v -args -only '$(or $(ONLY),.)'
 
 .PHONY: servers
-servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap
+servers: ## fetch redis-server 6.0, 7.0, 8.0, valkey-server 8, 9 and redict-server from Debian into out/servers, for make topologies; needs mmdebstrap
 	harness/internal/lab/servers.sh out/servers
 
 SEQUENCES ?= 100000

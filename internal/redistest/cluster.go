@@ -252,3 +252,12 @@ func (c *ClusterSet) MoveSlot(ctx context.Context, slot int, from, to *redis.Nod
 	}
 	return err
 }
+
+// MoveAtOnce has the server move a slot with all its keys, which no client sees half-moved. Valkey has it from 9 on.
+func (c *ClusterSet) MoveAtOnce(ctx context.Context, slot int, from, to *redis.Node) error {
+	if err := c.do(ctx, from, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", c.ids[to]).Err(); err != nil {
+		return err
+	}
+	_, err := c.WaitFailover(ctx, slot, from)
+	return err
+}

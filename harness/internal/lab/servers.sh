@@ -2,7 +2,7 @@
 # Puts server programs of other versions into a folder, out of Debian's packages and without installing them, for
 # make topologies:
 #
-#   harness/internal/lab/servers.sh out/servers      # redis 6.0, 7.0, 8.0, valkey 8.0, 8.1 and 9: 50 MB each, in seconds
+#   harness/internal/lab/servers.sh out/servers      # redis 6.0, 7.0, 8.0, valkey 8.0, 8.1, 9, redict 7.3: 50 MB each, in seconds
 #
 # Each is a script, such as out/servers/redis-6.0/redis-server, that runs the program with the libraries of its own
 # suite. It needs mmdebstrap. DEBIAN_MIRROR and DEBIAN_STALE are as for docker/build-local.sh.
@@ -39,3 +39,4 @@ fetch redis-8.0 redis-server trixie
 fetch valkey-8.0 valkey-server bookworm backports
 fetch valkey-8.1 valkey-server trixie
 fetch valkey-9 valkey-server sid
+fetch redict-7.3 redict-server sid

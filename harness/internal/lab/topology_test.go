@@ -337,6 +337,9 @@ func clustered(t *testing.T, path string) *topology {
 			{"resharding", plan.NoLoss, func(ctx context.Context) {
 				from, to := owner(ctx, slot), owner(ctx, (slot+8192)%16384)
 				require.NoError(t, errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from)))
+				if err := c.MoveAtOnce(ctx, slot, from, to); err == nil || !strings.Contains(strings.ToLower(err.Error()), "unknown subcommand") {
+					require.NoError(t, errors.Join(err, c.MoveAtOnce(ctx, slot, to, from)))
+				}
 			}},
 			{"rolling restart", plan.NoLoss, func(ctx context.Context) { rollCluster(ctx, t, c) }},
 			{"master killed", plan.LastSecond, func(ctx context.Context) {
