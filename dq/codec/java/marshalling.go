@@ -74,7 +74,7 @@ func readMarshalling(data []byte) (any, error) {
 	r.protocol = r
 	if version := r.byte(); r.err == nil && version != riverVersion {
 		r.at = 0
-		r.fail("expected version 4 of the river protocol, got 0x%02x", version)
+		r.fail("expected version 4 of the river protocol, got 0x%02x, as in a value of another codec such as kryo5", version)
 	}
 	value := r.value()
 	return value, r.end()
