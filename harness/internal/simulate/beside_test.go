@@ -37,7 +37,7 @@ func (w *world) aside(c *client, handled chan string) {
 		dq.Handle(c.worker, q, func(_ context.Context, m *dq.Message[string]) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if c.busy+1 > c.most || c.alone {
+			if c.busy+1 > c.most || c.alone && time.Since(c.full) < w.plan.Visibility {
 				w.violateLocked("%s has %d handlers at a time, of %d, and one more; one alone: %t", c.name, c.busy, c.most, c.alone)
 			}
 			select {

@@ -270,6 +270,7 @@ func (w *world) begin(ctx context.Context, c *client, m *dq.Message[string]) (en
 	if errors.Is(context.Cause(ctx), dq.ErrLeaseLost) {
 		w.violateLocked("a handler of %s is called for %s, whose lease is lost", c.name, m.Value)
 	}
+	c.alone = c.alone && time.Since(c.full) < w.plan.Visibility
 	if c.busy++; c.busy > c.most || c.busy > 1 && (alone || c.alone) {
 		w.violateLocked("%s has %d handlers at a time, of %d; one alone: %t, %t", c.name, c.busy, c.most, c.alone, alone)
 	}
