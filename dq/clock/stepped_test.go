@@ -121,7 +121,7 @@ func TestStepFilter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				under, g, steps := filtered(ctx, c.server)
-				time.Sleep(time.Hour)
+				time.Sleep(time.Hour + time.Second) // between two looks
 				before := g.Now()
 				under.set(c.set)
 				if c.step != nil {

@@ -80,7 +80,7 @@ func TestJudge(t *testing.T) {
 		"known, and fails":          {strings.Replace(offersOne, "pending: [a]", "pending: [b]", 1) + "    known-failing: {dq: it lies}\n", FailedAsExpected, "it lies"},
 		"known, and passes":         {offersOne + "    known-failing: {dq: it lies}\n", Fail, "expected to fail (it lies), but it passes"},
 		"known of another":          {offersOne + "    known-failing: {redisson: it lies}\n", Pass, ""},
-		"a member of two layouts":   {smallest[:strings.Index(smallest, "      - call")] + "      - seed: {values: [''], due: 1000}\n      - open: {}\n    expect: {destination: ['']}\n", Pass, ""},
+		"a member of two layouts":   {strings.Split(smallest, "      - call")[0] + "      - seed: {values: [''], due: 1000}\n      - open: {}\n    expect: {destination: ['']}\n", Pass, ""},
 		"a wrong case":              {strings.Replace(offersOne, "dq.offer\n", "dq.offer\n        handle: none\n", 1), Error, `no handle "none" is open`},
 	} {
 		result := runner.Judge(t.Context(), parsed(t, test.text), nil)
