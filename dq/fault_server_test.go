@@ -460,7 +460,7 @@ func follow(t *testing.T, rdb goredis.UniversalClient, queue string) *follower {
 	return f
 }
 
-// taken is what consumers took. One goroutine looks at it.
+// taken has the messages that consumers took. One goroutine looks at it.
 type taken struct {
 	came chan string
 	seen map[string]int

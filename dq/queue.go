@@ -148,7 +148,7 @@ func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
 	return in("cancel", q.Name(), err)
 }
 
-// Take waits for a value, without limit: BLPOP with 0. If ctx ends it returns ctx's error, unless a value was popped at that very
+// Take waits for a value, without limit, by BLPOP. If ctx ends it returns ctx's error, unless a value was popped at that very
 // moment; after Client.Close ErrClosed; and an error as soon as the server refuses or cannot be reached: pause before the next. A value that the codec cannot
 // decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
 func (q *Queue[T]) Take(ctx context.Context) (T, error) {

@@ -248,7 +248,7 @@ func (s *scheduler) start(t *task) {
 	}
 	s.setDue(t, noDue)
 	t.turns.later = noDue
-	byOwn, u := !s.client.conn.Strict && t.redisson < s.now(), t.unlisting
+	byOwn, u := !s.client.conn.Strict && t.redissonUntil < s.now(), t.unlisting
 	s.goroutines.Go(func() {
 		began := time.Now()
 		m, err := s.transfer(t, byOwn, u)
@@ -266,7 +266,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	switch {
 	case err != nil:
 		t.failed.Store(&err)
-		if errors.Is(err, ErrForeignMember) || forbidden(err) && (s.client.conn.Strict || t.redisson > s.now()) {
+		if errors.Is(err, ErrForeignMember) || forbidden(err) && (s.client.conn.Strict || t.redissonUntil > s.now()) {
 			s.announce(t, s.now()+foreignRetry.Milliseconds())
 		} else {
 			s.setDue(t, s.now()+t.retry.Next().Milliseconds())
@@ -297,7 +297,7 @@ const foreignRetry = 5 * time.Second
 func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 	queue := t.names.Destination
 	if m.refused != nil {
-		t.redisson = s.now() + time.Minute.Milliseconds()
+		t.redissonUntil = s.now() + time.Minute.Milliseconds()
 		s.client.tell(Restricted{Queue: queue, Err: m.refused})
 	}
 	if m.Quarantined > 0 {

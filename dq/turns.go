@@ -143,19 +143,19 @@ type task struct {
 	known atomic.Int64
 
 	// The rest belongs to the scheduler's goroutine.
-	at        int64 // Unix ms of the next transfer or look, noDue without one
-	due       int64 // Unix ms of the next transfer, noDue without one
-	since     int64 // the earliest that was due and is not transferred, noDue without one
-	running   bool
-	again     bool // a transfer was asked for while one ran
-	gone      bool
-	looked    int64 // when the task looked ahead last, Unix ms
-	lookAt    int64 // when it will next, Unix ms, noDue if not arranged
-	stands    bool  // the subscription did once
-	redisson  int64 // until when the user may run only Redisson's own script, Unix ms
-	unlisting unlisting
-	turns     turns
-	retry     conn.Backoff
+	at            int64 // Unix ms of the next transfer or look, noDue without one
+	due           int64 // Unix ms of the next transfer, noDue without one
+	since         int64 // the earliest that was due and is not transferred, noDue without one
+	running       bool
+	again         bool // a transfer was asked for while one ran
+	gone          bool
+	looked        int64 // when the task looked ahead last, Unix ms
+	lookAt        int64 // when it will next, Unix ms, noDue if not arranged
+	stands        bool  // the subscription did once
+	redissonUntil int64 // Unix ms: the user may run only Redisson's own script
+	unlisting     unlisting
+	turns         turns
+	retry         conn.Backoff
 }
 
 func newTask(names wire.Names, number int) *task {

@@ -89,7 +89,7 @@ const (
 
 // lookAhead arranges a survey: now, if the next member is due soon, else shortly before it is.
 func (s *scheduler) lookAhead(t *task) {
-	if s.client.conn.Strict || t.redisson > s.now() || t.due == noDue || t.gone {
+	if s.client.conn.Strict || t.redissonUntil > s.now() || t.due == noDue || t.gone {
 		return
 	}
 	now, lead := s.now(), lookLead

@@ -247,7 +247,7 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 	return r.control.Do(ctx, "ECHO", "case:"+c.ID).Err()
 }
 
-// empty removes all keys, on a server that the run shares those of the run, and all scripts.
+// empty removes all keys, on a shared server only the keys of the run, and all scripts.
 func (r *Runner) empty(ctx context.Context) error {
 	if err := r.alone(ctx); err != nil {
 		return err

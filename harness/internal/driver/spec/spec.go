@@ -27,7 +27,7 @@ const (
 	programForms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 )
 
-// Driver is what a --driver value names.
+// Driver is named by a --driver value.
 type Driver interface {
 	Identity() driver.Identity
 	// Serve answers requests of the driver protocol until in ends. A program that runs elsewhere fails.
