@@ -286,7 +286,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 			most = max(most/4, 1)
 		}
 		results += done
-		e.changed += len(done)
+		e.changed += strings.Count(done, "1")
 		e.Progress.tell(e.names.Destination, e.changed, "changed")
 		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
 			return results, err
