@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,6 +208,7 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	require.NoError(t, d.Offer(ctx, "stopped", 0))
 	require.ErrorIs(t, <-failed, dq.ErrForeignMember)
 	require.Empty(t, restricted, "said once")
+	require.True(t, dq.Forbidden(errors.New("ERR ACL failure in script: User u has no permissions to run the 'llen' command")), "as Redis 8.2 says")
 }
 
 // A connection that was accepted and is never answered holds up nobody for longer than

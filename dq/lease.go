@@ -285,7 +285,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 
 // refusesForNow reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
 func refusesForNow(err error) bool {
-	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS ", "NOPERM ", "can't run this command"}, func(code string) bool { return strings.Contains(err.Error(), code) })
+	return forbidden(err) || slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS "}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // settleOnce runs the script for deliveries of one queue.

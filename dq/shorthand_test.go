@@ -8,6 +8,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 )
 
+var Forbidden = forbidden
+
 // WithConn changes how a Client deals with its connections, such as how long it waits.
 func WithConn(change func(*conn.Options)) Option {
 	return func(c *config) error { change(&c.conn); return nil }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -114,9 +113,9 @@ func parseScore(reply any) (int64, error) {
 }
 
 // forbidden reports whether the user lacks a right: to a key of a script, or to a command
-// inside it, of which Redis 7 says so in other words.
+// inside it, of which Redis 7.0 and 8.2 say so in words of their own.
 func forbidden(err error) bool {
-	return redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")
+	return slices.ContainsFunc([]string{"NOPERM ", "The user executing the script can't", "ACL failure in script"}, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
 // transferError adds the operation to an error, and marks an error about a member of the other layout. The text is from

@@ -85,7 +85,7 @@ func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
 	err = work(srv, conn)
 	says := func(what string) bool { return err != nil && strings.Contains(err.Error(), what) }
 	switch {
-	case says("NOPERM"), says("EXECABORT"), says("The user executing the script can't"): // before Redis 7.2
+	case says("NOPERM"), says("EXECABORT"), says("The user executing the script can't"), says("ACL failure in script"):
 		err = fmt.Errorf("the server refuses: %w; grant the user %s", err, c.rights)
 	case says("READONLY"):
 		info, _ := conn.Do(context.WithoutCancel(ctx), "INFO", "replication").Text()
