@@ -103,7 +103,7 @@ var buckets = []Bucket{
 
 const (
 	maxCensus  = 5_000_000 // members that are looked for in the list: 100 MB of hashes
-	maxAsked   = 1000      // ghosts and orphans that are asked for one by one
+	maxAsked   = 1000      // ghosts and orphans that a look asks for one by one
 	maxKinds   = 1000
 	eachSample = 2
 )
@@ -117,7 +117,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	}
 	kinds, n, read := map[Value]int64{}, map[string]int64{}, 0
 	q.Layouts, c.Due = map[string]int64{}, slices.Clone(buckets)
-	unsure, err := differences(ctx, d.conn, q.names, func(z redis.Z) {
+	unsure, err := differences(ctx, d.conn, q.names, maxAsked, func(z redis.Z) {
 		m := memberOf("waiting", z.Member, z.Score)
 		read++
 		d.options.Progress.tell(q.Name, read, "read")
@@ -228,8 +228,8 @@ func grown(part, most int, last []string) int {
 }
 
 // differences visits each member of the set, and finds the ones that only the list, or only the set has, by one MULTI each: others change
-// both all the time. met gets each with the action that mends it. reason says why more may be there.
-func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(redis.Z), met func(action, member string)) (reason string, err error) {
+// both all the time. met gets at most so many of each with the action that mends it. reason says why more may be there.
+func differences(ctx context.Context, conn redis.Conn, n wire.Names, most int64, visit func(redis.Z), met func(action, member string)) (reason string, err error) {
 	var ghosts, orphans []string
 	entries, seed, listed := int64(0), maphash.MakeSeed(), map[uint64]bool{} // by the hash of a member of the set
 	err = zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
@@ -250,7 +250,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(
 					met("once", e)
 				case known:
 					listed[hash] = true
-				case len(ghosts) < maxAsked:
+				case int64(len(ghosts)) < most:
 					ghosts = append(ghosts, e)
 				}
 				entries++
@@ -260,7 +260,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(
 	}
 	if err == nil && slices.Contains(slices.Collect(maps.Values(listed)), false) {
 		err = zscan(ctx, conn, n.TimeoutSet, func(z redis.Z) error {
-			if again, known := listed[maphash.String(seed, z.Member)]; known && !again && len(orphans) < maxAsked {
+			if again, known := listed[maphash.String(seed, z.Member)]; known && !again && int64(len(orphans)) < most {
 				orphans = append(orphans, z.Member)
 			}
 			return nil
@@ -269,7 +269,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(
 	if err != nil {
 		return "", err
 	}
-	keep := int(min(maxAsked, 20_000_000/max(entries, 1))) // LPOS walks the list
+	keep := int(min(most, most*20_000/max(entries, 1))) // LPOS walks the list
 	if max(len(ghosts), len(orphans)) >= keep {
 		reason = fmt.Sprintf("of %d ghosts and %d orphans that were met, %d each were asked for again", len(ghosts), len(orphans), keep)
 		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
@@ -282,8 +282,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, visit func(
 			return reason, err
 		}
 		in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
-		_, missing := r[1].Result()
-		switch scored, listed := r[0].Err() == nil, missing == nil; {
+		switch scored, listed := r[0].Err() == nil, r[1].Err() == nil; {
 		case !scored && listed:
 			met("ghost", m)
 		case scored && !listed && !in(2) && !in(3): // else a dq client has taken it from the list

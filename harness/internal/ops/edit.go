@@ -360,8 +360,9 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 func (e *Editor) Repairs(ctx context.Context) (all []Change, rest string, err error) {
 	add := func(action, member string, score float64, due int64) {
 		all = append(all, e.Change(Item{Of: "waiting", DueMS: score, key: member}, action, due))
+		e.Progress.tell(e.names.Destination, len(all), "to repair")
 	}
-	rest, err = differences(ctx, e.conn, e.names, func(z redis.Z) {
+	rest, err = differences(ctx, e.conn, e.names, maxCensus, func(z redis.Z) {
 		switch {
 		case layoutOf(z.Member) == 0:
 			add("aside", z.Member, z.Score, 0)

@@ -244,12 +244,12 @@ var special = regexp.MustCompile("[^A-Za-z0-9_-]")
 
 // parseDue reads a due time in Unix ms: 10m from now, or 2026-11-24T18:00:00Z.
 func parseDue(text string) (int64, error) {
-	if in, err := time.ParseDuration(text); err == nil {
-		return time.Now().Add(in).UnixMilli(), nil
-	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0, fmt.Errorf("--to %s: expected a time from now such as 10m, or 2026-11-24T18:00:00Z", text)
+	if in, err2 := time.ParseDuration(text); err2 == nil {
+		at, err = time.Now().Add(in), nil
+	}
+	if err != nil || at.UnixMilli() < 0 { // Redisson transfers such a one without a pause
+		return 0, fmt.Errorf("--to %s: expected a time from now such as 10m, or 2026-11-24T18:00:00Z, not before 1970", text)
 	}
 	return at.UnixMilli(), nil
 }
