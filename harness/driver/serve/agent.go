@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -36,17 +35,16 @@ type agent struct {
 	queues []driver.Queue
 	event  func(name string, fields map[string]any) // one call at a time
 
-	items   fifo // before their instants
-	ready   fifo
-	paced   chan struct{} // closed behind the last ready item
-	free    atomic.Int64  // senders without work, less the items that wait for one
-	senders int
-	work    sync.WaitGroup
+	work sync.WaitGroup
 
 	takes    context.Context
 	endTakes context.CancelFunc
 
 	mu        sync.Mutex // guards what follows
+	more      *sync.Cond // of items, or the end
+	items     []due      // before their instants
+	ready     []due
+	senders   int
 	offers    context.Context
 	endOffers context.CancelFunc
 	skip      context.Context // of later items
@@ -95,8 +93,9 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 	case "load.offer":
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		a.more.Signal()
 		return nil, program.Decode(r.Items, func(i program.Item) error {
-			a.items.push(due{Item: i, skip: a.skip, offers: a.offers})
+			a.items = append(a.items, due{Item: i, skip: a.skip, offers: a.offers})
 			return nil
 		})
 	case "load.take":
@@ -116,9 +115,10 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
 }
 
-// openLoad opens the queues, and starts the senders.
+// openLoad opens the queues.
 func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
-	a := &agent{server: s, event: r.event, items: newFIFO(), ready: newFIFO(), paced: make(chan struct{}), out: []byte{}, errors: map[string]string{}}
+	a := &agent{server: s, event: r.event, out: []byte{}, errors: map[string]string{}}
+	a.more = sync.NewCond(&a.mu)
 	if err := json.Unmarshal(r.line, &a.setup); err != nil {
 		return nil, fmt.Errorf("load.open: %w", err)
 	}
@@ -144,9 +144,6 @@ func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 	a.takes, a.endTakes = context.WithCancel(context.Background())
 	a.offers, a.endOffers = context.WithCancel(a.takes)
 	a.skip, a.halt = context.WithCancel(a.takes)
-	for range setup.Senders {
-		a.startSender()
-	}
 	a.work.Go(a.pace)
 	go func() {
 		for program.Pause(a.takes, flushEvery) {
@@ -205,7 +202,10 @@ func (a *agent) forget(abandon bool) {
 
 // end ends offers and takes, and returns when all samples are written. It fails if they go on.
 func (a *agent) end() (err error) {
+	a.mu.Lock()
 	a.endTakes()
+	a.more.Signal()
+	a.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
 		a.work.Wait()
@@ -228,34 +228,45 @@ func (a *agent) close() error {
 	return errors.Join(append(errs, a.client.Close())...)
 }
 
-// pace makes each item ready at its instant. It waits for no sender.
+// pace makes each item ready at its instant. It waits for no sender, and starts another one if all are busy.
 func (a *agent) pace() {
-	defer close(a.paced)
 	timer := a.server.clock.NewTimer()
 	defer timer.Close()
-	for next, ok := a.items.pop(a.takes.Done()); ok; next, ok = a.items.pop(a.takes.Done()) {
-		if clock.SleepUntil(next.skip, a.server.clock, timer, a.server.epoch.Instant(next.At)) != nil {
-			a.sample(program.Sample{Kind: program.Skipped, Index: next.Index})
-			continue
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for {
+		for len(a.items) == 0 {
+			if a.takes.Err() != nil {
+				return
+			}
+			a.more.Wait()
 		}
-		if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
-			a.startSender()
-		}
+		next := a.items[0]
+		a.items = a.items[1:]
+		a.mu.Unlock()
+		_ = clock.SleepUntil(next.skip, a.server.clock, timer, a.server.epoch.Instant(next.At))
 		next.since = time.Now()
-		a.ready.push(next)
+		a.mu.Lock()
+		a.ready = append(a.ready, next)
+		if a.senders < a.setup.MostSenders {
+			a.senders++
+			a.work.Go(a.sendReady)
+		}
 	}
 }
 
-// startSender is called by one goroutine at a time.
-func (a *agent) startSender() {
-	a.senders++
-	a.free.Add(1)
-	a.work.Go(func() {
-		for next, ok := a.ready.pop(a.paced); ok; next, ok = a.ready.pop(a.paced) {
-			a.send(next)
-			a.free.Add(1)
-		}
-	})
+// sendReady is a sender: it ends with the ready items.
+func (a *agent) sendReady() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.ready) > 0 {
+		next := a.ready[0]
+		a.ready = a.ready[1:]
+		a.mu.Unlock()
+		a.send(next)
+		a.mu.Lock()
+	}
+	a.senders--
 }
 
 // send offers one message, unless it is to be skipped. Its due instant is taken just before the call.
