@@ -264,6 +264,7 @@ func TestFindings(t *testing.T) {
 		"twice":      {make: func(b *bench) { b.do("RPUSH", b.names.Pending, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber", "yellow:ghost"}, long: []string{"yellow:no-subscriber", "yellow:listed-again"}},
 		"ahead":      {make: func(b *bench) { b.do("ZADD", ops.AheadKey("orders"), now-60e3, b.member(bc0Lc0, "a")) }, short: []string{"red:ahead"}, next: "dq-bench guard orders"},
 		"abandoned":  {make: func(b *bench) { b.do("ZADD", leases.Leases, now-60e3, "id") }, short: []string{"red:abandoned"}, next: "dq-bench queue deliver orders --of held,retry --all"},
+		"busy":       {make: func(b *bench) { b.do("ZADD", leases.Leases, now-60e3, "id", now+60e3, "leased") }, short: []string{"yellow:abandoned"}},
 		"dead":       {make: func(b *bench) { b.do("ZADD", leases.Dead, now, "id"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:dead-letters"}},
 		"aside":      {make: func(b *bench) { b.do("ZADD", scripts.Quarantine("orders"), now, "x") }, short: []string{"yellow:set-aside"}},
 		"windows": {make: func(b *bench) {

@@ -363,10 +363,9 @@ func (e *Editor) Repairs(ctx context.Context) (all []Change, rest string, err er
 		e.Progress.tell(e.names.Destination, len(all), "to repair")
 	}
 	rest, err = differences(ctx, e.conn, e.names, maxCensus, func(z redis.Z) {
-		switch {
-		case layoutOf(z.Member) == 0:
+		if layoutOf(z.Member) == 0 {
 			add("aside", z.Member, z.Score, 0)
-		case !isNever(z.Score) && z.Score != math.Trunc(z.Score):
+		} else if !isNever(z.Score) && z.Score != math.Trunc(z.Score) {
 			add("reschedule", z.Member, z.Score, int64(math.Ceil(z.Score)))
 		}
 	}, func(action, member string) { add(action, member, 0, 0) })

@@ -61,10 +61,9 @@ func (l *Look) find(q *Queue) {
 			reads = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
 		}
 		why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(old), q.some(recent), reads)
-		switch {
-		case q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000:
+		if q.Ahead > 0 && q.aheadDue >= l.nowMS()-1000 {
 			state, why, next = Yellow, why+"; a guard takes them out ahead", l.next(q, "doctor")
-		case l.release != nil && q.Listeners <= 0:
+		} else if l.release != nil && q.Listeners <= 0 {
 			next = l.next(q, "migrate", l.rewrites(q)...)
 		}
 		q.found("foreign-member", state, foreign, why, next)
@@ -80,15 +79,15 @@ func (l *Look) find(q *Queue) {
 		q.found("stuck-head", state, n, members(n)+" "+why, l.next(q, "queue deliver", "--where", "due=never"))
 	}
 	l.findStill(q)
-	if v := l.otherCodec(q); v != nil {
+	if codec, n := l.otherCodec(q); n > 0 {
 		state, why, next := Note, "uses only if the code names it", ""
-		if !java.Has(*l.release, v.Codec) {
+		if !java.Has(*l.release, codec) {
 			state, why = Red, "lacks"
 		}
-		if recodes(v.Codec, wrote(v.Codec), *l.release) != nil {
+		if recodes(codec, wrote(codec), *l.release) != nil {
 			next = l.next(q, "migrate", l.rewrites(q)...)
 		}
-		q.found("other-codec", state, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s %s", messages(v.Count), v.Codec, l.release, why), next)
+		q.found("other-codec", state, n, fmt.Sprintf("%s written by %s, which Redisson %s %s", messages(n), codec, l.release, why), next)
 	}
 	some := func(kind string, n int64, what func(int64) string, why, verb string, flags ...string) {
 		if n > 0 {
@@ -107,7 +106,7 @@ func (l *Look) find(q *Queue) {
 	}
 	const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
 	if took := l.slow[q.Name]; took > 0 {
-		q.found("slow-transfer", Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor"))
+		q.found("slow-transfer", Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), map[bool]string{true: l.next(q, "doctor")}[q.Census == nil])
 	} else if q.far {
 		q.found("slow-transfer", Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), "")
 	}
@@ -126,10 +125,9 @@ func (l *Look) find(q *Queue) {
 func (l *Look) findStill(q *Queue) {
 	if q.Overdue > 0 && len(q.wrong) == 0 {
 		why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), cmp.Or(map[bool]string{true: "more than 1 s"}[q.OldestMS == 0], text.Span(q.OldestMS)))
-		switch {
-		case q.Listeners == 0:
+		if q.Listeners == 0 {
 			why += "; no client listens, so nobody transfers"
-		case q.Listeners > 0:
+		} else if q.Listeners > 0 {
 			why += fmt.Sprintf("; clients that listen: %d, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
 				l.redisCLI("", "PUBLISH "+text.Shell(q.names.Channel)+" 0"))
 		}
@@ -141,7 +139,11 @@ func (l *Look) findStill(q *Queue) {
 		q.found("ahead", Note, q.Ahead, messages(q.Ahead)+" taken ahead by a guard, which delivers each when it is due", "")
 	}
 	if late := int64(l.nowMS() - q.leaseDue); q.Leased > 0 && late >= 5000 {
-		q.found("abandoned", Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), text.Span(late)), l.next(q, "queue deliver", "--of", "held,retry", "--all"))
+		state, why := Red, "no Worker runs"
+		if q.leaseLast > l.nowMS() {
+			state, why = Yellow, "its message waits for a busy Worker, or only retries wait and no Worker runs"
+		}
+		q.found("abandoned", state, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: %s", messages(q.Leased), text.Span(late), why), l.next(q, "queue deliver", "--of", "held,retry", "--all"))
 	}
 	switch why := fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds); {
 	case q.StillSeconds == 0:
@@ -200,8 +202,8 @@ func (l *Look) next(q *Queue, verb string, flags ...string) string {
 
 // rewrites are the flags of the migration that the services need, of the values and of the layout: one command does both.
 func (l *Look) rewrites(q *Queue) (flags []string) {
-	if v := l.otherCodec(q); v != nil {
-		flags = recodes(v.Codec, wrote(v.Codec), *l.release)
+	if codec, n := l.otherCodec(q); n > 0 {
+		flags = recodes(codec, wrote(codec), *l.release)
 	}
 	if l.foreign(q) > 0 {
 		flags = append(flags, "--to", l.release.String())
@@ -232,14 +234,14 @@ const lastMS = 253402300799999
 
 func isNever(score float64) bool { return score < 0 || score > lastMS }
 
-// otherCodec is the first kind of values that the services do not write by default; nil if a queue has no such value.
-func (l *Look) otherCodec(q *Queue) *Value {
-	for i, v := range q.census().Values {
-		if l.release != nil && slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) {
-			return &q.Census.Values[i]
+// otherCodec is the first codec of values that the services do not write by default, and how many it wrote; 0 without one.
+func (l *Look) otherCodec(q *Queue) (codec string, n int64) {
+	for _, v := range q.census().Values {
+		if l.release != nil && slices.Contains(java.Optional(), v.Codec) && v.Codec != java.Default(*l.release) && cmp.Or(codec, v.Codec) == v.Codec {
+			codec, n = v.Codec, n+v.Count
 		}
 	}
-	return nil
+	return codec, n
 }
 
 // census is empty for a queue that was not read whole.

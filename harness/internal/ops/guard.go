@@ -393,10 +393,9 @@ func (g *Guard) note(q *guarded, done step, err error) {
 		q.Ahead = done.ahead
 	}
 	g.mu.Unlock()
-	switch {
-	case err != nil && was == "":
+	if err != nil && was == "" {
 		g.say(q, "failed", map[string]any{"error": err.Error()})
-	case err == nil && was != "":
+	} else if err == nil && was != "" {
 		g.say(q, "works again", nil)
 	}
 	if n := done.delivered(); n > 0 {

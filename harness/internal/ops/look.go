@@ -94,7 +94,7 @@ type Queue struct {
 	ghosts int64     // that the list has more than the set
 	far    bool      // due members are far from the head of a long list
 
-	head, last, aheadDue, leaseDue float64 // the first and last due times; 0 without one
+	head, last, aheadDue, leaseDue, leaseLast float64 // the first and last due times; 0 without one
 }
 
 // Doctor looks at queues again and again, and remembers the values that did not move.
@@ -144,7 +144,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 		names, err = Queues(scan, d.conn)
 		cancel()
 		if err != nil {
-			err = fmt.Errorf("%w; a queue that is named needs no SCAN: dq-bench doctor QUEUE", err)
+			err = fmt.Errorf("%w%s", err, map[bool]string{false: "; a queue that is named needs no SCAN: dq-bench doctor QUEUE"}[redis.HasErrorPrefix(err, "LOADING")])
 			if l.Partial = err.Error(); len(names) == 0 {
 				return nil, err
 			}
@@ -232,7 +232,8 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string, most int64
 			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, most - 1, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
 			[]any{"LRANGE", n.Pending, -max(most/2, 1), -1}, []any{"LRANGE", name, 0, 1},
 			[]any{"ZRANGE", AheadKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
-			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases}, []any{"LLEN", cmp.Or(twin(name), n.Pending)})
+			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", AheadKey(name)}, []any{"ZCARD", leases.Leases},
+			[]any{"ZRANGE", leases.Leases, -1, -1, "WITHSCORES"}, []any{"LLEN", cmp.Or(twin(name), n.Pending)})
 	}
 	each, before := len(calls)/len(names), len(l.Queues)
 	replies, err := d.conn.Pipe(ctx, calls...)
@@ -261,7 +262,7 @@ queues:
 			l.refused(fmt.Sprint(reply.Args()[0]), "+@read, and each key of a queue", err)
 		}
 		slices.Sort(q.wrong)
-		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased, 14: &q.twin} {
+		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Ahead, 13: &q.Leased, 15: &q.twin} {
 			*into, _ = r[j].Int64()
 		}
 		members, _ := redis.Scores(r[4])
@@ -304,7 +305,7 @@ queues:
 		}
 		first, _ := r[7].StringSlice() // the script reports a key of another type
 		q.first, q.alike = strings.Join(first, "\x00"), len(first) == 2 && first[0] == first[1]
-		for j, into := range map[int]*float64{4: &q.head, 5: &q.last, 8: &q.aheadDue, 9: &q.leaseDue} {
+		for j, into := range map[int]*float64{4: &q.head, 5: &q.last, 8: &q.aheadDue, 9: &q.leaseDue, 14: &q.leaseLast} {
 			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
 				*into = first[0].Score
 			}

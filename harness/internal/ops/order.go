@@ -72,10 +72,9 @@ func (o *Order) Check() (err error) {
 			return err
 		}
 	}
-	switch {
-	case o.Where != "":
+	if o.Where != "" {
 		o.match, err = Where(o.Where)
-	case len(o.IDs) > 0:
+	} else if len(o.IDs) > 0 {
 		o.match = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return slices.Contains(o.IDs, i.ID), nil }
 	}
 	return err
