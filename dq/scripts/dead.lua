@@ -9,10 +9,11 @@ for i = 2, #ARGV do
   local id = ARGV[i]
   if redis.call('zscore', X, id) then
     local value = replay and redis.call('hget', V, id)
+    redis.call('hdel', V, '') -- frees something in name: a server that is out of memory lets the others follow
+    if value then redis.call('rpush', D, value) end -- before all that may be refused: it is not lost
     redis.call('zrem', X, id)
     redis.call('hdel', V, id, 'r' .. id)
     redis.call('hdel', N, id, 'f' .. id)
-    if value then redis.call('rpush', D, value) end
     done = done + 1
   end
 end
