@@ -52,10 +52,9 @@ func (c *conn) setUp(name string, l trace.Line) {
 	if first := l.Args[0]; c.Client == "" && first != "" && first[0] >= 'a' && first[0] <= 'z' {
 		c.Client = "another client"
 	}
-	switch {
-	case name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name"):
+	if name == "client" && len(l.Args) == 4 && strings.EqualFold(l.Args[1], "setinfo") && strings.EqualFold(l.Args[2], "lib-name") {
 		c.Client = strings.Clone(l.Args[3][:min(len(l.Args[3]), 64)])
-	case name == "mget" && slices.Equal(l.Args[1:], probeKeys):
+	} else if name == "mget" && slices.Equal(l.Args[1:], probeKeys) {
 		c.speaks = true
 		c.by = c.by.and(probesMGET)
 	}

@@ -190,11 +190,10 @@ func (a *Analysis) onSet(q *queue, name string, l trace.Line) {
 	case "zrem":
 		for _, member := range l.Args[2:] {
 			m := a.find(q, member)
-			switch {
-			case m.held:
+			if m.held {
 				m.out()
 				m.story.add("taken out by a guard, which delivers it", s.at, l.Time)
-			case m.inSet || m.earlier:
+			} else if m.inSet || m.earlier {
 				s.removed = append(s.removed, m)
 			}
 			if s.popped > 0 {
@@ -313,7 +312,7 @@ func (a *Analysis) onDestination(q *queue, name string, l trace.Line) {
 			s.values = append(s.values, l.Args[2:]...)
 		}
 		s.front = name[0] == 'l'
-	case "lpop", "rpop":
+	case "lpop", "rpop", "ltrim": // by a Worker, from its argument on
 		most = argument(l)
 	case "rpoplpush", "lmove", "lrem":
 		if most = 1; s.kind == changeScript && len(q.ready) > 0 { // an undo

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -101,7 +102,7 @@ type Queue struct {
 type Doctor struct {
 	conn    redis.Conn
 	options LookOptions
-	still   map[string]*Queue // of the last look, with delivered values
+	still   map[string]*Queue // of the last look
 }
 
 // NewDoctor returns a Doctor.
@@ -149,6 +150,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 				return nil, err
 			}
 		}
+		names = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(d.still))))) // whose last message may be delivered
 	}
 	if err := d.glances(ctx, l, names); err != nil {
 		if ctx.Err() == nil && len(l.Queues) == 0 {
@@ -159,6 +161,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	if len(l.Queues) == 0 && len(names) > 0 && ctx.Err() == nil {
 		return nil, fmt.Errorf("no queue can be seen: %s", strings.Join(l.Unseen, "; "))
 	}
+	l.Queues = slices.DeleteFunc(l.Queues, func(q *Queue) bool { return !q.known && len(d.options.Queues) == 0 })
 	if err := d.again(ctx, l); err != nil && ctx.Err() == nil {
 		l.Partial = cmp.Or(l.Partial, err.Error())
 	}
@@ -342,11 +345,11 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 func (d *Doctor) again(ctx context.Context, l *Look) error {
 	now, unseen := map[string]*Queue{}, []string{}
 	for _, q := range l.Queues {
+		now[q.Name], q.since = q, l.At
 		if q.Ready == 0 || len(q.wrong) > 0 {
 			continue
 		}
-		was := d.still[q.Name]
-		if now[q.Name], q.since = q, l.At; was == nil {
+		if was := d.still[q.Name]; was == nil {
 			unseen = append(unseen, q.Name)
 		} else if q.stands(was) { // else it makes progress
 			q.since, q.StillSeconds = was.since, l.At.Sub(was.since).Seconds()

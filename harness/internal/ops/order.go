@@ -223,8 +223,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		err = fmt.Errorf("%w; a copy of the file on a disk with room can be undone", err)
 	}
 	p.Made = strings.Count(results, "1")
-	// An error may be the answer to the second try of a call: the server knows if a call ran.
-	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
+	// A call without an answer may run yet. An error may be the answer to its second try: the server knows if one ran.
+	answered := errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))
+	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || answered && conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
 		name, err = "", errors.Join(os.Remove(name), err)
 	}
 	p.Undo, p.failed = name, err != nil && name != ""
@@ -351,10 +352,9 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err 
 				return nil, err
 			}
 		}
-		switch {
-		case c.undoes && c.made != '1':
+		if c.undoes && c.made != '1' {
 			undone = append(undone, *c)
-		case !c.undoes && c.made == '1':
+		} else if !c.undoes && c.made == '1' {
 			undone = append(undone, c.undone())
 		}
 	}

@@ -142,10 +142,9 @@ func (l *Look) Page() report.Page {
 		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red or yellow finding in %s.", in),
 		Lead: []string{l.Title()}, Notes: l.Notes(), Tables: []report.Table{findings, queues},
 	}
-	switch {
-	case l.Red > 0:
+	if l.Red > 0 {
 		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d; examined: %s.", l.Red, in)
-	case l.Yellow > 0:
+	} else if l.Yellow > 0 {
 		p.State, p.Tag, p.Verdict = "open", "yellow", fmt.Sprintf("Yellow findings: %d, none red; examined: %s.", l.Yellow, in)
 	}
 	return p
