@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -24,6 +25,7 @@ type link struct {
 	loseHalf  bool // of the next request half arrives, and the link is lost
 	several   bool // … of the next that has several commands
 	listens   bool // to announcements
+	blocks    bool // a BLPOP or BLMOVE is not answered
 	hushed    bool // the link stays, and nothing arrives any more
 }
 
@@ -54,6 +56,7 @@ func (l *link) write(w *way, p []byte) (int, error) {
 	lose, half, hushed := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer, l.hushed
 	half = half && (!l.several || bytes.Count(p, []byte("\r\nEVALSHA\r\n")) > 1)
 	l.listens = l.listens || bytes.Contains(p, []byte("\r\nSUBSCRIBE\r\n"))
+	l.blocks = w == &l.toServer && bytes.Contains(p, []byte("\r\nBL")) || l.blocks && n == 0 // the server writes 0 bytes as it waits
 	l.mu.Unlock()
 	if hushed {
 		if w == &l.toClient {
@@ -145,21 +148,8 @@ func (w *way) waiting() (all []byte) {
 	return all
 }
 
-func (w *way) fail(err error) {
-	w.change(func() {
-		if w.failed == nil {
-			w.failed = err
-		}
-	})
-}
-
-func (w *way) end(err error) {
-	w.change(func() {
-		if w.ended == nil {
-			w.ended = err
-		}
-	})
-}
+func (w *way) fail(err error) { w.change(func() { w.failed = cmp.Or(w.failed, err) }) }
+func (w *way) end(err error)  { w.change(func() { w.ended = cmp.Or(w.ended, err) }) }
 
 // put sends p, which takes slow longer than usual and does not arrive before after.
 func (w *way) put(p []byte, slow time.Duration, after time.Time) (err error) {

@@ -179,11 +179,7 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 	if at < 0 {
 		return
 	}
-	settled, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
-	if err != nil {
-		return
-	}
-	list, _ := settled.([]any)
+	list, _ := decoded(reply).([]any)
 	for i, n := range list {
 		id := at + 2 + 2*i
 		if n != int64(1) || id >= len(args) {
@@ -214,11 +210,7 @@ func (m *model) acknowledged(client string, args []string, reply []byte) {
 
 // handedOut judges who is handled alone: what two holders in a row did not settle, or one before the last attempt.
 func (m *model) handedOut(client string, mine bool, reply []byte) {
-	list, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
-	if err != nil {
-		return
-	}
-	handed, _, _, _ := scripts.ReadHandedOut(list)
+	handed, _, _, _ := scripts.ReadHandedOut(decoded(reply))
 	for _, h := range handed {
 		if h.Claimed { // it is to be handled alone, and waits for all places of its Worker
 			m.alones[h.ID] = true
@@ -427,12 +419,14 @@ func (m *model) scores(key string) map[string]int64 {
 	return scores
 }
 
+// decoded is the value of a reply, nil if it has none.
+func decoded(reply []byte) any {
+	v, _ := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	return v
+}
+
 // texts returns the strings of a reply.
 func texts(reply []byte) (all []string) {
-	v, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
-	if err != nil {
-		return nil
-	}
 	var walk func(any)
 	walk = func(v any) {
 		switch v := v.(type) {
@@ -444,7 +438,7 @@ func texts(reply []byte) (all []string) {
 			}
 		}
 	}
-	walk(v)
+	walk(decoded(reply))
 	return all
 }
 

@@ -43,7 +43,7 @@ const (
 	LoseRequests Kind = "lose requests"
 	// Lag has what next goes over each of the client's connections, either way, come later, by a part of Span of its own.
 	Lag Kind = "lag"
-	// Hush lets nothing more through the connection over which the client hears announcements, which stays open.
+	// Hush lets nothing more through the connections over which the client hears announcements and waits for values; they stay open.
 	Hush Kind = "hush"
 	// Kill ends a client as kill -9 does.
 	Kill Kind = "kill"

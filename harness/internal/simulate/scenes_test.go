@@ -19,8 +19,8 @@ var scenes = [3][]string{{
 	"0s start 1; 25s look 1 - 3; 5s",
 	// a server that refuses the second part of an OfferAll
 	"0s start 1; 3s offer 1 m 19 1s; 0s~600us refuse 1 LOADING_it 0 200ms; 12s offer 1 m 19 1s; 0s~600us refuse 1 LOADING_it 0 12s; 25s",
-	// a client whose subscription is dead reschedules what another offered
-	"0s start 1; 0s start 2; 8s offer 2 m 0 30s; 1s hush 1; 0s~2s reschedule 1 = 0 1s; 25s",
+	// a client whose subscription is dead, and each take, reschedules what another offered
+	"0s start 1 - 3; 0s start 2; 8s offer 2 m 0 30s; 1s hush 1; 0s~2s reschedule 1 = 0 1s; 25s",
 	// a client that subscribes while it transfers what it offered
 	"0s start 2; 1s start 1; 0s trap 1 SUBSCRIBE 0 200ms; 0s trap 1 transfer 0 1s; 1ms offer 1 m 0 0s; 25s",
 	// one of two that transfer stops or is killed
@@ -65,6 +65,8 @@ var scenes = [3][]string{{
 	"0s start 1 long 1; 0s start 4 blocks 1; 1s offer 1 m 1 0s; 1s~3s overrun; 40s",
 	// a message that is to be handled alone waits for another as its Worker stops
 	"0s start 1 long 2; 1s offer 1 m 0 0s; 2s overrun; 7s overrun; 1s offer 1 m 0 0s; 6s~3s stop 1; 65s",
+	// a Worker whose first take fails, and a message that two holders lost
+	"0s start 1; 0s start 4 long 1; 2s offer 1 m 0 0s; 1s kill 4; 0s start 7 long 1; 15s kill 7; 0s start 2 blocks 1; 0s trap 2 take 1 1ms; 75s",
 	// messages that wait for a Worker as the server runs out of memory
 	"0s start 1 - 1; 2s offer 1 m 9 0s; 0s refuse 1 OOM_command_not_allowed 0 10s; 30s",
 	// a holder that is killed, and nobody but a Worker that polls is there

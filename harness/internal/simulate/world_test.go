@@ -244,8 +244,10 @@ func (w *world) clocks() {
 	}
 }
 
-// behind is how much the clocks of the clients that are there may be behind, or were 12 s ago: it looks each 10 s. Call with mu held.
+// behind is how much the clocks of the clients that are there may be behind, or were 12 s ago: it looks each 10 s.
 func (w *world) behind() (most time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	by := map[string]time.Duration{}
 	for _, low := range w.lows {
 		now, right := time.Since(w.began), w.right[low.Client]
@@ -295,9 +297,7 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 
 // counts counts a command.
 func (w *world) counts(kind string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.Kinds[kind]++
+	w.locked(func() { w.report.Kinds[kind]++ })
 }
 
 // trace adds a line to the trace, if it was asked for. Call with mu held.
@@ -315,9 +315,7 @@ func (w *world) locked(f func()) {
 }
 
 func (w *world) violate(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.violateLocked(format, args...)
+	w.locked(func() { w.violateLocked(format, args...) })
 }
 
 func (w *world) violateLocked(format string, args ...any) {
@@ -388,9 +386,7 @@ func (w *world) offered(value string, due int64) {
 
 // transferred judges how late a message reached its queue.
 func (w *world) transferred(value string, due, now time.Time) {
-	w.mu.Lock()
 	most := lateBy + w.behind()
-	w.mu.Unlock()
 	if w.quiet() {
 		most /= 5
 	}
@@ -417,9 +413,7 @@ func (w *world) bad(span time.Duration) {
 // overdue judges what has not been transferred.
 func (w *world) overdue() {
 	calm := w.calm(quietFor)
-	w.mu.Lock()
 	most := lateBy + w.behind()
-	w.mu.Unlock()
 	w.server.Exclusive(func() {
 		for member, due := range w.model.pending {
 			if late := time.Since(time.UnixMilli(due)); w.prompt(ending(member)) && due > 0 && ending(member)[0] == 'm' && late > most && !w.stops && w.heard(ending(member)) {
@@ -449,19 +443,21 @@ func (w *world) overdue() {
 			if calm && !alone && w.neglected(time.UnixMilli(ends), w.model.leased[id]) {
 				w.violate("%s is to be handed out for %s, and a Worker has a place", w.model.held[id], time.Since(time.UnixMilli(ends)))
 			}
-			if over := time.Since(time.UnixMilli(ends)); calm && !w.model.lonely(id, ends) && (over > time.Minute && w.calm(time.Minute) && w.neglected(time.UnixMilli(ends), lease{}) || over > 35*time.Second && w.rests(35*time.Second)) {
+			over, lonely, long := time.Since(time.UnixMilli(ends)), w.model.lonely(id, ends), 6*w.plan.Visibility
+			if calm && !lonely && (over > time.Minute && w.calm(time.Minute) && w.neglected(time.UnixMilli(ends), lease{}) || over > 35*time.Second && w.rests(35*time.Second, 0)) ||
+				over > long && w.calm(long) && w.rests(long, 9) { // a tenth of its time a Worker waits for the others to end, and rests 5 leases after a fault
 				w.violate("the lease of %s ended %s ago, and nobody has taken it up", w.model.held[id], over)
 			}
 		}
 	})
 }
 
-// rests reports whether a Worker has had nothing to do for so long.
-func (w *world) rests(long time.Duration) bool {
+// rests reports whether a Worker has had nothing to do for so long, and as many times as long as it was there before.
+func (w *world) rests(long, times time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(slices.Collect(maps.Values(w.clients)), func(c *client) bool {
-		return c.worker != nil && c.busy == 0 && time.Since(c.free) > long
+		return c.worker != nil && c.busy == 0 && time.Since(c.free) > long+times*c.free.Sub(c.began)
 	})
 }
 
@@ -696,7 +692,7 @@ func (w *world) do(e Event) {
 		w.net.excuse(e.Client, 10*time.Second)
 		w.net.each(e.Client, func(l *link) { l.lag(e.Span) })
 	case Hush:
-		w.net.each(e.Client, func(l *link) { l.set(func() { l.hushed = l.listens }) })
+		w.net.each(e.Client, func(l *link) { l.set(func() { w.hush(c, l) }) })
 	case Kill:
 		w.kill(c)
 	case Stall:
@@ -754,6 +750,21 @@ func (w *world) do(e Event) {
 				[]string{w.model.names.Pending, w.model.names.TimeoutSet}, e.Text, due)
 		})
 	}
+}
+
+// hush judges that a client gives up a dead connection: in 6 s it asks the server, in 2 s that answers, and for 5 s a command does not end.
+func (w *world) hush(c *client, l *link) {
+	if l.hushed = l.listens || l.blocks && !w.plan.Strict; !l.hushed || w.plan.Strict || w.lacks {
+		return // Redisson asks later, and a user may lack the right to end a command
+	}
+	since := time.Now().Add(1)
+	time.AfterFunc(15*time.Second, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.isOpen() && w.clients[c.name] == c && w.net.well(c.name, since) {
+			w.violateLocked("a connection of %s has been dead for 15 s, and is still open", c.name)
+		}
+	})
 }
 
 // half spares half of the links, if the event says so.
