@@ -364,10 +364,9 @@ func (h *host) saw(clientMS, serverUS int64) {
 // dueAt is when a message is due, in µs of the server's clock. An offering host that shows no clock is taken to have
 // the clock of the host that transfers.
 func (m *message) dueAt(by *host) int64 {
-	switch {
-	case m.host != nil && m.host.known:
+	if m.host != nil && m.host.known {
 		by = m.host
-	case !by.known:
+	} else if !by.known {
 		return m.due * 1000
 	}
 	return (m.due - by.AheadMs) * 1000

@@ -312,7 +312,7 @@ func (a *Analysis) onDestination(q *queue, name string, l trace.Line) {
 			s.values = append(s.values, l.Args[2:]...)
 		}
 		s.front = name[0] == 'l'
-	case "lpop", "rpop", "ltrim": // by a Worker, from its argument on
+	case "lpop", "rpop", "ltrim": // a Worker keeps the values from its argument on
 		most = argument(l)
 	case "rpoplpush", "lmove", "lrem":
 		if most = 1; s.kind == changeScript && len(q.ready) > 0 { // an undo

@@ -141,7 +141,7 @@ func (l *Look) findStill(q *Queue) {
 	if late := int64(l.nowMS() - q.leaseDue); q.Leased > 0 && late >= 5000 {
 		state, why := Red, "no Worker runs"
 		if q.leaseLast > l.nowMS() {
-			state, why = Yellow, "its message waits for a busy Worker, or only retries wait and no Worker runs"
+			state, why = map[bool]State{true: Yellow, false: Red}[late < 60_000], "its message waits for a busy Worker, or only retries wait and no Worker runs"
 		}
 		q.found("abandoned", state, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: %s", messages(q.Leased), text.Span(late), why), l.next(q, "queue deliver", "--of", "held,retry", "--all"))
 	}

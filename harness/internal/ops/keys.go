@@ -24,8 +24,8 @@ const maxScans = 100_000
 // messages of a Worker of dq.
 var otherPrefixes = []string{"redisson_delay_queue_channel", "redisson_delay_queue_guard", "redisson_delay_queue_quarantine", "dq_leases", "dq_dead"}
 
-// Queues are the destinations of all delayed queues, in order: of queues with keys, and of queues that a client has open.
-func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
+// Queues are the destinations of all delayed queues, in order: of queues with keys, that a client has open, or that were seen before.
+func Queues(ctx context.Context, conn redis.Conn, seen ...string) ([]string, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
 	add := func(names []string) error {
@@ -40,6 +40,9 @@ func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
 			}
 		}
 		return nil
+	}
+	for _, name := range seen {
+		_ = add([]string{wire.NamesOf(name).Pending})
 	}
 	err := conn.EachMaster(ctx, func(ctx context.Context, _ string, server redis.Conn) error {
 		open, err := server.Do(ctx, "PUBSUB", "CHANNELS", "redisson_delay_queue_channel:*").StringSlice()

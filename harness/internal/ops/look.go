@@ -142,7 +142,7 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	names := d.options.Queues
 	if len(names) == 0 {
 		scan, cancel := context.WithTimeout(ctx, 4*lookLimit)
-		names, err = Queues(scan, d.conn)
+		names, err = Queues(scan, d.conn, slices.Collect(maps.Keys(d.still))...) // whose last message may be delivered
 		cancel()
 		if err != nil {
 			err = fmt.Errorf("%w%s", err, map[bool]string{false: "; a queue that is named needs no SCAN: dq-bench doctor QUEUE"}[redis.HasErrorPrefix(err, "LOADING")])
@@ -150,7 +150,6 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 				return nil, err
 			}
 		}
-		names = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(d.still))))) // whose last message may be delivered
 	}
 	if err := d.glances(ctx, l, names); err != nil {
 		if ctx.Err() == nil && len(l.Queues) == 0 {

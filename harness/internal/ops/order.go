@@ -377,10 +377,9 @@ func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, er
 	}
 	batch, digits := 0, ""
 	_, _ = fmt.Sscan(result, &batch, &digits)
-	switch {
-	case batch > c.batch:
+	if batch > c.batch {
 		return '1', nil
-	case batch == c.batch && c.at < len(digits):
+	} else if batch == c.batch && c.at < len(digits) {
 		return digits[c.at], nil
 	}
 	return '0', nil
