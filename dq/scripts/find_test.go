@@ -241,6 +241,10 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		require.Equal(t, before, after, "%+v", r)
+		if old := strings.Replace(r.script.Body, "redis.acl_check_cmd", "nil", 1); r.without != "" && r.script.Name != "transfer" && r.script.Name != "unlist" { // before Redis 7 it may end half-way
+			_, _ = by.run(scripts.Script{Body: old}, r.keys, r.args...)
+			require.GreaterOrEqual(t, l.do("ZCARD", l.names.Leases).(int64)+l.do("ZCARD", l.names.Dead).(int64)+l.do("LLEN", l.d).(int64), int64(3), "lost: %+v", r)
+		}
 	}
 	l.do("CONFIG", "SET", "maxmemory", 1)
 	before := l.dump()

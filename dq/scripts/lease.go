@@ -44,7 +44,7 @@ func LeaseNamesOf(dest string) LeaseNames {
 //	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if there is more]: see ReadHandedOut
 //	cost    O(how many × log n), and 1,000 messages that it passes over. It stops behind 4 MB of values
 //
-// Take, Settle and Dead write nothing if the user lacks a right, from Redis 7 on, and go on if the server is out of memory.
+// Take, Settle and Dead write nothing if the user lacks a right, before Redis 7 nothing that loses a message, and go on out of memory.
 func Take() Script { return named("take") }
 
 // Settle ends or extends leases. A lease is an id and the number of its hand-out, so that an earlier holder can do
