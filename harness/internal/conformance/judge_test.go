@@ -58,6 +58,7 @@ cases:
 `
 
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	release := wire.Newest()
 	runner := newTestRunner(t, spec.DQ(release, false).Link(true), release)
 	for name, test := range map[string]struct {

@@ -36,7 +36,7 @@ func TestNothingIsLost(t *testing.T) {
 			t.Parallel()
 			s := k.start(t, "")
 			for _, f := range append(s.faults[:instant[k.name]:instant[k.name]], fault{loses: plan.NoLoss, do: func(context.Context) {}}) {
-				o := s.load(t, f, 100*time.Millisecond, 1500*time.Millisecond)
+				o := s.load(t, f, 100*time.Millisecond, 700*time.Millisecond)
 				require.Empty(t, o.Faults(), f.name)
 				require.Equal(t, o.Offered, o.Acknowledged, f.name)
 			}

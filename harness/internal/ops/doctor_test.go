@@ -523,6 +523,7 @@ func (m *measured) Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, er
 }
 
 func TestLargeMembersComeInSmallParts(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	value := strings.Repeat("x", 2<<20)
 	for _, queue := range []string{"bills", "orders"} {

@@ -284,6 +284,7 @@ func TestJavaThatFails(t *testing.T) {
 
 // The program ends where its client is gone.
 func TestJavaEndsWithUs(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("javac"); err != nil {
 		redistest.Missing(t, "redisson", err)
 	}

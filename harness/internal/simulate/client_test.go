@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -929,3 +930,24 @@ func (w *world) forget(c *client) bool {
 	delete(w.clients, c.name)
 	return was
 }
+
+// skewed is a client's clock: ahead of the server's, and stepped. Timers that run are not
+// moved by a step, as those of the kernel's monotonic clock are not.
+type skewed struct {
+	ahead atomic.Int64
+}
+
+func (s *skewed) Now() time.Time { return time.Now().Add(s.offset()) }
+
+func (s *skewed) NewTimer() clock.Timer { return skewedTimer{clock.Runtime().NewTimer(), s} }
+
+func (s *skewed) offset() time.Duration { return time.Duration(s.ahead.Load()) }
+
+func (s *skewed) step(d time.Duration) { s.ahead.Add(int64(d)) }
+
+type skewedTimer struct {
+	clock.Timer
+	clock *skewed
+}
+
+func (t skewedTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-t.clock.offset())) }

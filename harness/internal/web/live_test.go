@@ -237,6 +237,7 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 
 // Browsers that are open at the end get it, also of a run without a result.
 func TestEventsEnd(t *testing.T) {
+	t.Parallel()
 	source := &fake{}
 	s, live := serveLive(t, source, func() {})
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil)
@@ -352,6 +353,7 @@ func TestMetricsOfARunUnderWay(t *testing.T) {
 
 // Scrapes during a run take nothing away from its result, and the last one is the result.
 func TestScrapesOfARun(t *testing.T) {
+	t.Parallel()
 	live := &load.Live{}
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
