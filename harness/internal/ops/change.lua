@@ -9,11 +9,15 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
     if wrong then return wrong end
   end
 end
-local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
+local wrong = error_of('get', R) or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
   or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('set', R, '')
   or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0)) or nil
 if wrong then return wrong end
+
+-- The second try of a call, or a call that was held up in the network and is too late.
+local last_call, known = string.match(redis.call('get', R) or '', '^(%d+) (%d*)$')
+if last_call and tonumber(last_call) >= tonumber(batch) then return known end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
 local index, reach = {}, 64
@@ -129,5 +133,5 @@ end
 local now = redis.call('zrange', T, 0, 0, 'withscores')
 if now[1] and now[2] ~= head[2] then redis.pcall('publish', channel, now[2]) end
 results = table.concat(results)
-if batch ~= '0' then redis.call('set', R, batch .. ' ' .. results, 'ex', 604800) end
+redis.call('set', R, batch .. ' ' .. results, 'ex', 604800)
 return results

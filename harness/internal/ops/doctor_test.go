@@ -130,11 +130,19 @@ func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	return p, err
 }
 
+// twice sends each script again, as a client does when the reply is lost.
+type twice struct{ redis.Conn }
+
+func (c twice) Run(ctx context.Context, s *redis.Script, keys []string, args ...any) *goredis.Cmd {
+	_ = c.Conn.Run(ctx, s, keys, args...)
+	return c.Conn.Run(ctx, s, keys, args...)
+}
+
 // apply makes changes, and returns their results and the undo file.
 func (b *bench) apply(changes []ops.Change) (results, undo string) {
 	b.t.Helper()
 	var file strings.Builder
-	results, err := ops.NewEditor(b.conn, "orders").Apply(b.ctx, changes, 0, -1, &file)
+	results, err := ops.NewEditor(twice{b.conn}, "orders").Apply(b.ctx, changes, 0, -1, &file)
 	require.NoError(b.t, err)
 	return results, file.String()
 }

@@ -266,9 +266,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		for _, c := range batch {
 			lines = append(lines, c.line)
 		}
-		if undo != nil {
-			e.batch++
-		}
+		e.batch++
 		begins := Change{Run: e.run, Batch: e.batch}
 		err := write(undo, append([]Change{begins}, batch...)...)
 		if begins.Undoing = lines; err == nil {

@@ -355,7 +355,6 @@ func TestRandomChanges(t *testing.T) {
 	both := redis.NewScript(`local set, list = redis.call('zrange', KEYS[1], 0, -1), redis.call('lrange', KEYS[2], 0, -1) table.sort(set) table.sort(list) return {set, list}`)
 	var others sync.WaitGroup
 	var offered atomic.Int64
-	var mu sync.Mutex
 	came := map[string]int{}
 	again := func(pause time.Duration, do func() error) {
 		others.Go(func() {
@@ -377,9 +376,7 @@ func TestRandomChanges(t *testing.T) {
 	take := func(wait string) bool {
 		got, err := b.conn.Do(b.ctx, "BLPOP", "orders", wait).StringSlice()
 		if err == nil {
-			mu.Lock()
 			came[strings.TrimRight(got[1], "'")]++
-			mu.Unlock()
 		}
 		return err == nil
 	}
@@ -396,8 +393,7 @@ func TestRandomChanges(t *testing.T) {
 			c := e.Change(i, action, time.Now().UnixMilli()+rand.Int64N(4000)-500)
 			values = append(values, strings.TrimRight(string(c.New), "'"))
 			if action == "replace" {
-				m, err := bc0Lc0.UnpackAny(c.Key)
-				require.NoError(t, err)
+				m, _ := bc0Lc0.UnpackAny(c.Key)
 				c.New = bc0Lc0.Pack(m.ID, append(m.Value, '\''))
 			}
 			changes = append(changes, c)
@@ -427,8 +423,7 @@ func TestRandomChanges(t *testing.T) {
 	}
 	for i := range offered.Load() {
 		v := "v" + strconv.FormatInt(i+1, 10)
-		require.LessOrEqual(t, came[v], 1, v)
-		require.Equal(t, came[v] == 0, cancelled[v], v)
+		require.Equal(t, map[bool]int{false: 1}[cancelled[v]], came[v], v)
 	}
 }
 

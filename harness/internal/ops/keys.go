@@ -152,7 +152,7 @@ var (
 	//
 	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey)
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
-	//	        number of the call, with which the results go to R, or 0; for each member: the member, its new bytes or its value, a due time
+	//	        number of the call, with which the results go to R; for each member: the member, its new bytes or its value, a due time
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
 	change = redis.NewScript(scripts.Prelude() + changeBody)
@@ -185,8 +185,8 @@ func AheadKey(dest string) string { return wire.PrefixName("redisson_delay_queue
 // GhostsKey returns the name of the LIST that keeps the ghosts that were removed.
 func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queue_ghosts", dest) }
 
-// ResultKey returns the name of the key that has the results of the last call of a run with an undo file, for a week: the run may have
-// been killed before it read them.
+// ResultKey returns the name of the key that has the results of the last call of a run, for a week: its reply may be lost, and the run
+// killed. A call that comes again changes nothing.
 func ResultKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
