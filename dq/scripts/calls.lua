@@ -15,11 +15,20 @@ local function call_with_all(command, key, arguments)
   return sum
 end
 
--- The refusal of a call that the user lacks a right to, or nothing. Redis before 7 cannot say.
+-- The refusal of a call that the user lacks a right to, or nothing. Redis before 7 cannot say: see denied.
 local may = redis.acl_check_cmd
 local function lacks(command, key, ...)
   if may and not may(command, key, ...) then
     return redis.error_reply('NOPERM this user lacks ' .. string.upper(command) .. ' of ' .. key)
   end
+end
+
+-- Before Redis 7 a call that changes nothing shows a missing right: with a key of another type that is there, or of nobody.
+local nobody = 'dq: no such member'
+local function denied(command, key, ...)
+  local wrong = not may and error_of(command, key, ...)
+  if not wrong or string.find(wrong.err, 'WRONGTYPE', 1, true) then return nil end
+  local forbidden = string.find(wrong.err, "the script can't", 1, true)
+  return forbidden and redis.error_reply('NOPERM this user lacks ' .. string.upper(command)) or wrong
 end
 

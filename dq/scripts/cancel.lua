@@ -36,6 +36,9 @@ end
 local member, rank = find('Bc0Lc0', '\8' .. id)
 if not member then member, rank = find('dLc0', id) end
 if not member then return 0 end
+wrong = denied('zrem', T, nobody) or denied('lrem', T, 1, nobody) or U1 and denied('srem', T, nobody)
+  or later and (denied('zadd', T, 'xx', 0, nobody) or denied('rpush', T, nobody))
+if wrong then return wrong end
 
 -- The list is walked from the end that is nearer: the tail for what was offered a moment ago, and
 -- in a queue of equal delays, whose list is in the order of T, where the rank says. Redis before
@@ -57,6 +60,6 @@ if later then
   member = (own == 'Bc0Lc0' and '\8' or '') .. id .. struct.pack('<I4I4', #value, 0) .. value
   redis.call('zadd', T, later, member)
   redis.call('rpush', Q, member)
-  if redis.call('zrange', T, 0, 0)[1] == member then redis.call('publish', channel, later) end
+  if redis.call('zrange', T, 0, 0)[1] == member then redis.pcall('publish', channel, later) end
 end
 return 1

@@ -3,6 +3,7 @@ local replay = ARGV[1] == 'replay'
 
 local wrong = error_of('zcard', X) or error_of('hlen', V) or error_of('hlen', N) or error_of('llen', D)
   or lacks('zrem', X, '') or lacks('hdel', V, '') or lacks('hdel', N, '') or replay and lacks('rpush', D, '')
+  or denied('zrem', X, nobody) or denied('hdel', V, '') or denied('hdel', N, '')
 if wrong then return wrong end
 local done = 0
 for i = 2, #ARGV do

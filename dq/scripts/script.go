@@ -96,7 +96,7 @@ func WaitForWritePause() Script { return named("guard") }
 // A transfer of Redisson's that fails at a member of the other layout has pushed the values before that one, took them
 // out of Q and left them in T: their values are delivered again.
 //
-// It writes nothing if the user lacks a right, from Redis 7 on; an error for which LacksRedisson is true means that
+// It writes nothing if the user lacks a right; an error for which LacksRedisson is true means that
 // Redisson's script would fail as well, after its first write.
 func Transfer() Script { return named("transfer") }
 

@@ -8,9 +8,7 @@ local wrong = error_of('zcard', L) or error_of('zcard', X) or error_of('llen', M
   or error_of('hlen', N) or error_of('zscore', L, '')
   or lacks('hincrby', N, '', 1) or lacks('zadd', L, 0, '') or lacks('hset', V, '', '') or lacks('hdel', V, '')
   or lacks('hdel', N, '') or lacks('zrem', L, '') or lacks('zadd', X, 0, '') or lacks('ltrim', D, 0, -1) or lacks('ltrim', M, 0, -1)
-if not may then -- calls that change nothing show a missing right
-  wrong = wrong or error_of('hdel', V, '') or error_of('zrem', L, '') or error_of('ltrim', D, 0, -1) or error_of('ltrim', M, 0, -1)
-end
+  or denied('hdel', V, '') or denied('zrem', L, '') or denied('ltrim', D, 0, -1) or denied('ltrim', M, 0, -1)
 if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -49,6 +49,7 @@ local function begin()
     redis.pcall('unlink', P, N, V)
     return tried
   end
+  redis.call('pexpire', P, lease) -- transfers wait while it is there, also if what follows fails
   redis.call('hset', P, 'horizon', horizon, 'passed', 0, 'surplus', 0, 'into', into)
 end
 
