@@ -250,8 +250,8 @@ func Silence() { logging.Disable() }
 
 const (
 	// maxReply bounds a reply, in bytes; each element of a list counts elementCost as well, and each list listCost: nested lists take
-	// a client's stack.
-	maxReply, elementCost, listCost = 256 << 20, 16, 1 << 10
+	// a client's stack. A line, as an error is one, is at most a lineShare of the bound: 1 MB.
+	maxReply, elementCost, listCost, lineShare = 256 << 20, 16, 1 << 10, 256
 )
 
 // errReply ends a connection.
@@ -267,6 +267,7 @@ type bounded struct {
 	values int64  // to come of it
 	bulk   int64  // bytes to come of a string and its CR LF
 	head   []byte // the line's beginning
+	line   int64  // its length
 	err    error
 }
 
@@ -304,12 +305,15 @@ func (b *bounded) pass(p []byte) error {
 		}
 		n := min(int64(len(p)), max(b.bulk, 1))
 		b.left -= n
+		if b.line++; b.line > b.most/lineShare {
+			b.left = -1
+		}
 		switch {
 		case b.bulk > 0:
-			b.bulk -= n
+			b.bulk, b.line = b.bulk-n, 0
 		case p[0] == '\n':
 			b.header()
-			b.head = b.head[:0]
+			b.head, b.line = b.head[:0], 0
 		case len(b.head) < 24: // the type and a number
 			b.head = append(b.head, p[0])
 		}

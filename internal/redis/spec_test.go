@@ -292,7 +292,7 @@ func TestRepliesWithinTheBoundPass(t *testing.T) {
 		require.Equal(t, text, string(got))
 	}
 	for _, large := range []string{
-		small + "+" + strings.Repeat("x", most) + "\r\n", small + "$4000\r\n", "*190\r\n", "%95\r\n", "*3\r\n" + strings.Repeat("$1400\r\n"+strings.Repeat("x", 1402), 3),
+		small + "+" + strings.Repeat("x", most/100) + "\r\n", small + "$4000\r\n", "*190\r\n", "%95\r\n", "*3\r\n" + strings.Repeat("$1400\r\n"+strings.Repeat("x", 1402), 3),
 		"*1\r\n*1\r\n*150\r\n", strings.Repeat("*1\r\n", 4), "$x\r\n", "\n",
 	} {
 		c := &reading{Reader: strings.NewReader(large)}

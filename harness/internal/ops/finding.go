@@ -89,12 +89,12 @@ func (l *Look) find(q *Queue) {
 		}
 		q.found("other-codec", state, n, fmt.Sprintf("%s written by %s, which Redisson %s %s", messages(n), codec, l.release, why), next)
 	}
+	c := q.census()
 	some := func(kind string, n int64, what func(int64) string, why, verb string, flags ...string) {
 		if n > 0 {
-			q.found(kind, Yellow, n, what(n)+" "+why, l.next(q, verb, flags...))
+			q.found(kind, Yellow, n, map[bool]string{true: "at least "}[c.Unsure != ""]+what(n)+" "+why, l.next(q, verb, flags...))
 		}
 	}
-	c := q.census()
 	some("ghost", q.ghosts, members, "in the pending list and not in the timeout set: size() counts such a ghost, and no transfer delivers one", "queue repair")
 	some("orphan", c.Orphans, members, "in the timeout set and not in the pending list: a transfer delivers such an orphan, but remove() and readAll() do not see one", "queue repair")
 	some("listed-again", c.Again, members, "twice in the pending list: each leaves a ghost", "queue repair")

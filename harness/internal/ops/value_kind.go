@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,7 @@ const UnknownValue = "unknown"
 
 // Likeliest returns the first of the codecs.
 func (k ValueKind) Likeliest() string {
-	first, _, _ := strings.Cut(k.Codec, "|")
-	return first
+	return strings.Split(k.Codec, "|")[0]
 }
 
 const (
@@ -55,11 +55,13 @@ func DetectValue(data []byte) ValueKind {
 	}
 	var names []string
 	for _, u := range valueUnpackers {
-		plain, err := u.unpack.Decode(data)
-		if err != nil || len(plain) == 0 || len(names) > 0 && u.name != "lz4-v2" {
+		const most = 64 << 20 // bytes that other bytes claim to be
+		claim, _ := binary.Uvarint(data)
+		if u.name == "snappy-v2" && claim > most || strings.HasPrefix(u.name, "lz4") && data[0] >= most>>24 || len(names) > 0 && u.name != "lz4-v2" {
 			continue
 		}
-		if inner := detectValue(plain); inner.Codec != UnknownValue {
+		plain, err := u.unpack.Decode(data)
+		if inner := detectValue(plain); err == nil && len(plain) > 0 && inner.Codec != UnknownValue {
 			names = append(names, u.name+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+u.name+"/"))
 			kind = ValueKind{strings.Join(names, "|"), inner.Class}
 		}
