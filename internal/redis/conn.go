@@ -263,12 +263,11 @@ type bounded struct {
 	net.Conn
 	most int64
 
-	left   int64  // of the current reply; less than 0 if it is too large, or none
-	values int64  // to come of it
-	bulk   int64  // bytes to come of a string and its CR LF
-	head   []byte // the line's beginning
-	line   int64  // its length
-	err    error
+	left       int64  // of the current reply; less than 0 if it is too large, or none
+	values     int64  // to come of it
+	bulk, line int64  // bytes to come of a string and its CR LF; bytes of the line
+	head       []byte // the line's beginning
+	err        error
 }
 
 func newBounded(c net.Conn, most int64) *bounded { return &bounded{Conn: c, most: most} }
@@ -305,9 +304,6 @@ func (b *bounded) pass(p []byte) error {
 		}
 		n := min(int64(len(p)), max(b.bulk, 1))
 		b.left -= n
-		if b.line++; b.line > b.most/lineShare {
-			b.left = -1
-		}
 		switch {
 		case b.bulk > 0:
 			b.bulk, b.line = b.bulk-n, 0
@@ -317,7 +313,7 @@ func (b *bounded) pass(p []byte) error {
 		case len(b.head) < 24: // the type and a number
 			b.head = append(b.head, p[0])
 		}
-		if b.left < 0 {
+		if b.line++; b.left < 0 || b.line > b.most/lineShare {
 			return fmt.Errorf("%w: expected at most %d bytes", errReply, b.most)
 		}
 		p = p[n:]

@@ -55,10 +55,8 @@ func DetectValue(data []byte) ValueKind {
 	}
 	var names []string
 	for _, u := range valueUnpackers {
-		const most = 64 << 20 // bytes that other bytes claim to be
-		claim, _ := binary.Uvarint(data)
-		if u.name == "snappy-v2" && claim > most || strings.HasPrefix(u.name, "lz4") && data[0] >= most>>24 || len(names) > 0 && u.name != "lz4-v2" {
-			continue
+		if claim, _ := binary.Uvarint(data); u.name == "snappy-v2" && claim >= 64<<20 || strings.HasPrefix(u.name, "lz4") && data[0] >= 4 || len(names) > 0 && u.name != "lz4-v2" {
+			continue // other bytes claim to be as long
 		}
 		plain, err := u.unpack.Decode(data)
 		if inner := detectValue(plain); err == nil && len(plain) > 0 && inner.Codec != UnknownValue {
