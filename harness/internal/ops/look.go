@@ -196,7 +196,7 @@ func (d *Doctor) glances(ctx context.Context, l *Look, names []string) error {
 			calls = append(calls, []any{"MEMORY", "USAGE", set}, []any{"ZCARD", set}, []any{"MEMORY", "USAGE", name}, []any{"LLEN", name})
 		}
 		replies, err := d.conn.Pipe(ctx, calls...)
-		if ctx.Err() != nil || len(replies) < len(calls) {
+		if ctx.Err() != nil || err != nil && !errors.As(err, new(redis.Error)) { // silence, which each further command would meet
 			return errors.Join(err, ctx.Err())
 		}
 		l.refused("MEMORY USAGE", "+memory|usage", replies[0].Err())
