@@ -135,7 +135,7 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 					return nil
 				}
 			}
-			p.Changes = append(p.Changes, e.Change(i, o.Verb, o.due))
+			p.Changes = append(p.Changes, e.Change(i, map[bool]string{true: "aside", false: o.Verb}[o.Verb == "deliver" && i.Layout == "unreadable"], o.due))
 			return nil
 		})
 		if err == nil && o.Where != "" && len(p.Changes) == 0 && p.leased == 0 {
