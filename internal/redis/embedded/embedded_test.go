@@ -130,7 +130,7 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 		{"watch", "a"}, {"multi"}, {"watch", "a"}, {"incr", "z"}, {"exec"}, {"ping", "a", "b"}, {"auth", "secret"}, {"multi"}, {"BLPOP", "none", "0"}, {"exec"},
 		{"zadd", "z", "1786000000000", "m", "0.5", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
 		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
-		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "a", "1"},
+		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "a", "1"}, {"rpush", "bl", "1"}, {"BRPOPLPUSH", "bl", "bm", "0"}, {"hello", "9"},
 		{"BRPOPLPUSH", "none", "b", "0.01"}, {"rpush", "l", "1", "2"}, {"blpop", "none", "l", "0"}, {"brpop", "l", "0"}, {"client", "unblock", "99999"},
 		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"}, {"rpush", "r", "1"}, {"expire", "r", "99"}, {"lmove", "r", "r", "left", "right"}, {"persist", "r"},
 	})
