@@ -55,7 +55,7 @@ func TestReadsLongStringsAndLines(t *testing.T) {
 func TestRefusesWhatIsNoReply(t *testing.T) {
 	for _, text := range []string{
 		"hello\r\n", "*x\r\n", "*-2\r\n", "*99999999999\r\n", "$-2\r\n", "$99999999999\r\n", "$1\r\nabc", ":x\r\n", "+a\n",
-		strings.Repeat("*1\r\n", 100), "%99999999999\r\n", "\r\n",
+		strings.Repeat("*1\r\n", 100), "%99999999999\r\n", "\r\n", "$1\r\na\rX", "$1\r\naX\n",
 	} {
 		_, err := read(text)
 		require.ErrorIs(t, err, ErrProtocol, "%q", text)

@@ -145,7 +145,7 @@ func TestScriptsAnswerAsInRedis(t *testing.T) {
 		{"eval", "local all = {} for i = 1, ARGV[1] do all[#all + 1] = i end for i = 1, ARGV[2] do all[#all + 1] = i end return all", "0", "2", "9"},
 	}
 	for _, body := range []string{
-		`return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
+		`return redis.status_reply("fine")`, `return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
 		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`, `return redis.call("client","id")`, `return redis.call("publish","c")`,
 		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, `return ("ab"):rep(3)`, `redis.call("set","e",-math.huge) return {redis.call("get","e"), math.huge == 1/0}`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
 		`return {1,"two",{3,false},4.9}`, `return {ok="fine"}`, "return nothing", "return os",
