@@ -162,11 +162,11 @@ func (c *Comparison) judgeRows() {
 
 // conclude decides the last set against the first.
 func (c *Comparison) conclude(old, new Set) {
-	found := map[Outcome][]Row{}
+	found, need, what := map[Outcome][]Row{}, MinRuns, "runs a side"
 	for _, r := range c.Rows {
 		found[r.Outcome] = append(found[r.Outcome], r)
 	}
-	need, what := MinRuns, "runs a side"
+	rest := map[bool]string{true: fmt.Sprintf(" Inconclusive: %d of %d figures.", len(found[Inconclusive]), len(c.Rows))}[len(found[Inconclusive]) > 0]
 	if c.Paired {
 		need, what = MinPairs, "pairs"
 	}
@@ -179,9 +179,9 @@ func (c *Comparison) conclude(old, new Set) {
 		c.Text = fmt.Sprintf("Inconclusive: a judgement needs %d %s, here are %d and %d.", need, what, len(old.Runs), len(new.Runs))
 		c.Next = c.command(need)
 	case len(found[Worse]) > 0:
-		c.Outcome, c.Text = Worse, new.Name+" is worse: "+changes(found[Worse])+"."
+		c.Outcome, c.Text = Worse, new.Name+" is worse: "+changes(found[Worse])+"."+rest
 	case len(found[Better]) > 0:
-		c.Outcome, c.Text = Better, new.Name+" is better: "+changes(found[Better])+"."
+		c.Outcome, c.Text = Better, new.Name+" is better: "+changes(found[Better])+"."+rest
 	case len(found[Inconclusive]) > 0:
 		c.inconclusive(found[Inconclusive], min(len(old.Runs), len(new.Runs)))
 	case c.unjudged != nil:

@@ -168,7 +168,7 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 		}
 		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
 	}
-	note := fmt.Sprintf("%d runs, %d at a time: about %s", repeat*len(s.Sides), atOnce, (time.Duration(len(all)) * (s.Plan.Warmup + s.Plan.Length())).Round(time.Second))
+	note := fmt.Sprintf("%d runs, %d at a time: about %s", repeat*len(s.Sides), atOnce, (time.Duration(len(all)) * (map[bool]time.Duration{true: 12 * time.Second, false: s.Plan.Warmup}[s.Plan.WarmupEnds] + s.Plan.Length())).Round(time.Second))
 	if len(s.Sides) > 1 && repeat < need {
 		note += fmt.Sprintf("; a verdict needs --repeat %d", need)
 	}
