@@ -307,7 +307,7 @@ func allCalled(t *testing.T, admin *goredis.Client, n int, but ...string) {
 }
 
 // slack is what a busy machine may add to a bound of the contract.
-const slack = 2 * time.Second
+const slack = 3 * time.Second
 
 // quick has a Client wait a quarter as long, or less, as it would.
 func quick() dq.Option {
