@@ -293,7 +293,6 @@ func TestWorkerSharesItsQueue(t *testing.T) {
 		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
 		require.Eventually(t, func() bool { return handled.Load()+taken.Load() == int64(i+1) }, testDeadline, time.Millisecond)
 	}
-	t.Logf("the Worker %d, the taker %d", handled.Load(), taken.Load())
 	require.Positive(t, handled.Load())
 	require.Positive(t, taken.Load())
 	stop()

@@ -193,6 +193,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard lrem zrem srem"},
 		{scripts.Unlist(), unlist, []any{"a", now, 100, 60_000, 60_000}, "rename sadd rpush persist pexpire unlink hset hmget"},
+		{scripts.Unlist(), unlist, []any{"a", "", 100, 60_000, 60_000}, "rename persist pexpire unlink hset"},
 		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, "hincrby zadd hset hdel zrem ltrim"},
 		{scripts.Settle(), settle, []any{"ack", "", held.ID, 1}, "hdel zrem"},
 		{scripts.Settle(), settle, []any{"retry", "1", held.ID, 1}, "zrem hset zadd"},
@@ -226,6 +227,8 @@ func TestRefusals(t *testing.T) {
 			r.args = []any{r.args[0], r.args[1], held.ID, 1}
 		case "dead":
 			r.args = []any{r.args[0], dead.ID}
+		case "unlist": // before a second step the first, else nothing by a count of 0
+			_, _ = l.run(r.script, r.keys, "a", now, map[any]int{"": 1}[r.args[1]], 60_000, 60_000)
 		case "cancel":
 			r.args = []any{now - 9, first[:8], now, now, "dLc0", n.Channel}
 		}
@@ -244,6 +247,7 @@ func TestRefusals(t *testing.T) {
 		for _, key := range []string{l.quarantine, u.Pass, u.Next, u.Leaving} {
 			if r.without != "" {
 				delete(after, key)
+				delete(before, key)
 			}
 		}
 		require.Equal(t, before, after, "%+v", r)

@@ -131,6 +131,10 @@ if left ~= leaving and not known_to_t then
   if checked then return ended('raced') end
   return again('cursor', '0')
 end
+-- A right may be gone since the first step.
+local wrong = error_of('unlink', U[into]) or error_of('pttl', Q) or error_of('exists', N) or error_of('persist', V) or error_of('pexpire', V, lease)
+  or leaving > 0 and error_of('rename', V, V) or error_of('hset', P, 'passed', passed)
+if wrong then return wrong end
 redis.call('hset', S, 'covered', pass[1], 'till' .. into, pass[1])
 redis.call('pexpire', S, keep)
 if leaving > 0 then
