@@ -223,9 +223,8 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		err = fmt.Errorf("%w; a copy of the file on a disk with room can be undone", err)
 	}
 	p.Made = strings.Count(results, "1")
-	// A call without an answer may run yet. An error may be the answer to its second try: the server knows if one ran.
-	answered := errors.As(err, new(redis.Error)) || errors.As(err, new(*os.PathError))
-	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || answered && conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
+	// A call without an answer may run yet, and an error may be the answer to its second try.
+	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || errors.As(err, new(*os.PathError)) && conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
 		name, err = "", errors.Join(os.Remove(name), err)
 	}
 	p.Undo, p.failed = name, err != nil && name != ""
@@ -262,7 +261,8 @@ var opposite = map[string]string{
 
 // undone is the change that undoes c.
 func (c Change) undone() Change {
-	c.Action, c.Due = opposite[c.Action], ""
+	back := map[bool]string{true: c.Score}[c.Action == "reschedule"]
+	c.Action, c.Score, c.Due = opposite[c.Action], cmp.Or(c.Due, c.Score), back
 	if !isPacked(c.Of) && c.Action == "restore" {
 		c.Action = "put"
 	}
