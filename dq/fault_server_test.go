@@ -62,7 +62,7 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	require.NoError(t, err)
 	dead.Set(redis.Fault{Stall: true})
 	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
-		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {
+		within(t, delay+firstDelivery, fmt.Sprintf("an own offer due after %s", delay), func() {
 			require.NoError(t, d.Offer(ctx, "own", delay))
 			require.Equal(t, "own", next(t, ctx, got))
 		})
