@@ -23,7 +23,7 @@ local function lacks(command, key, ...)
   end
 end
 
--- Before Redis 7 a call that changes nothing shows a missing right: with a key of another type that is there, or of nobody.
+-- Before Redis 7 a call that changes nothing shows a missing right: of a key of another type, or of no such member.
 local nobody = 'dq: no such member'
 local function denied(command, key, ...)
   local wrong = not may and error_of(command, key, ...)

@@ -13,6 +13,9 @@ if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
+local filled = ready[D] > 0 and D or ready[M] > 0 and M
+wrong = filled and (denied('hset', filled, nobody, '') or denied('hincrby', filled, nobody, 1) or denied('zadd', filled, 'xx', 0, nobody))
+if wrong then return wrong end
 
 -- Which of the leases that are over are handed out. One that two holders in a row did not settle, or one before its last
 -- attempt, is to be handled alone: it is claimed until no other is handled, and then asked for.

@@ -93,6 +93,10 @@ func until(ctx context.Context, t *testing.T, conn *trace.Conn, rdb goredis.Univ
 			return r.Document()
 		}
 		r.Line(l)
+		if l.Args[0] == "zrangebyscore" && len(l.Args) == 8 { // before Redis 7 dq goes on to try its rights
+			l.Args = []string{"zrem", l.Args[1], ops.NoMember}
+			r.Line(l)
+		}
 	}
 }
 

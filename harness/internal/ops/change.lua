@@ -1,6 +1,6 @@
 local T, Q, D, X, G, U1, U2, P, H, J, R = unpack(KEYS)
 local action, first, last, channel, batch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local count, nobody = (#ARGV - 5) / 3, 'dq-bench: no such member'
+local count = (#ARGV - 5) / 3
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
 for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do

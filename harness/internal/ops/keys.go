@@ -166,8 +166,8 @@ var (
 	loose = redis.NewScript(looseBody)
 )
 
-// NoMember is the member by which these scripts find out, before their first write, if the server refuses one.
-const NoMember = "dq-bench: no such member"
+// NoMember is the member by which these scripts, and package dq's, find out before their first write if the server refuses one.
+const NoMember = "dq: no such member"
 
 // Scripts are the texts that this package sends, for the analysis of logs.
 func Scripts() []scripts.Script {

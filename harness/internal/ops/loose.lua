@@ -65,7 +65,7 @@ local function do_it(id, value, score, count, failed, reason)
 end
 
 -- Before the first write: keys of a wrong type, a user who may not, what is no score.
-local nobody = 'dq-bench: no such member'
+local nobody = 'dq: no such member'
 for _, call in ipairs({ { 'get', R }, { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
   if type(reply) == 'table' and reply.err then return reply end

@@ -931,8 +931,8 @@ func (w *world) forget(c *client) bool {
 	return was
 }
 
-// skewed is a client's clock: ahead of the server's, and stepped. Timers that run are not
-// moved by a step, as those of the kernel's monotonic clock are not.
+// skewed is a client's clock: ahead of the server's, and stepped. A step moves no timer that runs, as in the kernel, whose timers
+// are on its monotonic clock.
 type skewed struct {
 	ahead atomic.Int64
 }
