@@ -172,8 +172,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	delayed := dq.NewSender(on.queue)
 	require.NoError(b, delayed.Ready(ctx))
 	var all sync.Mutex
-	var first, last time.Time
-	came := 0
+	came, first, last := 0, time.Time{}, time.Time{}
 	note := func(values ...string) {
 		now := time.Now()
 		all.Lock()
@@ -192,7 +191,16 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	}
 	var group sync.WaitGroup
 	for range takers {
-		group.Go(func() { _ = consume(ctx, on.queue, 1, func(v string) { note(v) }) })
+		group.Go(func() {
+			for {
+				one, err := on.queue.Take(ctx)
+				if err != nil {
+					return
+				}
+				more, _ := on.queue.Queue.Poll(ctx, 500)
+				note(append(more, one)...)
+			}
+		})
 	}
 	group.Wait()
 	d.rate = float64(came) / max(last.Sub(first).Seconds(), 1e-3)

@@ -7,9 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 func TestHostileLogs(t *testing.T) {
@@ -230,4 +233,28 @@ func TestNoText(t *testing.T) {
 
 func opened(r io.Reader) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(r), nil }
+}
+
+// A named pipe is waited for, until somebody interrupts that.
+func TestNamedPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, analysis.New().Files(ctx, []string{pipe}), context.DeadlineExceeded)
+}
+
+// A pipe is read once, and the lines of an anomaly from files alone: who opens a pipe again waits for another writer.
+func TestNamedPipeWithAnomalies(t *testing.T) {
+	t.Parallel()
+	log := recordings.Redisson("3.21.1")["DQ.poll"]
+	pipe := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	wrote := make(chan error, 1)
+	go func() { wrote <- os.WriteFile(pipe, log, 0o600) }()
+	r := analysis.New()
+	require.NoError(t, r.Files(t.Context(), []string{pipe}))
+	require.NoError(t, <-wrote)
+	require.Eventually(t, func() bool { return len(r.Document().Anomalies) > 0 }, 20*time.Second, time.Millisecond, "it waits for another writer")
 }
