@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -83,9 +84,11 @@ func memberOf(of, member string, score float64) Item {
 
 // with has a value, shown in a line of at most 200 bytes.
 func (i Item) with(value []byte) Item {
-	const most = 200
-	kind := DetectValue(value)
-	shown, err := ShowValue(kind.Likeliest(), value)
+	const most, large = 200, 1 << 20
+	kind, shown, err := DetectValue(value), "", errors.ErrUnsupported
+	if len(value) < large { // else 60 bytes of memory for each
+		shown, err = ShowValue(kind.Likeliest(), value)
+	}
 	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
 		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
 	}

@@ -166,7 +166,7 @@ func (w *rewriter) listeners(ctx context.Context) error {
 	m.Listeners, m.Guarded = q.Listeners, guards > 0
 	who := fmt.Sprintf("%s on %s", text.Plural(m.Listeners, "listener"), n.Channel)
 	if m.Listeners < 0 {
-		who = "the user may not ask who listens (+pubsub|numsub)"
+		who = "who listens is unknown: PUBSUB NUMSUB was refused (+pubsub|numsub), or had no answer"
 	}
 	switch {
 	case m.Listeners == 0 || w.Force:

@@ -131,13 +131,13 @@ func detectJSON(data []byte) ValueKind {
 	var object struct {
 		Class string `json:"@class"`
 	}
-	var pair []json.RawMessage
+	var pair [3]json.RawMessage
 	switch {
 	case data[0] == '"':
 		return ValueKind{scalarJSON, stringType}
 	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "":
 		return ValueKind{jackson, object.Class}
-	case data[0] == '[' && json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
+	case data[0] == '[' && json.Unmarshal(data, &pair) == nil && pair[1] != nil && pair[2] == nil && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
 		return ValueKind{jackson, object.Class}
 	case data[0] == '{', data[0] == '[':
 		return ValueKind{Codec: plainJSON}
