@@ -16,7 +16,9 @@ local wrong = error_of('get', R) or error_of('zadd', T, 'xx', 0, nobody) or erro
 if wrong then return wrong end
 
 -- The second try of a call, or a call that was held up in the network and is too late.
-local last_call, known = string.match(redis.call('get', R) or '', '^(%d+) (%d*)$')
+local before = redis.call('get', R) or ''
+if string.find(before, '!', 1, true) then return redis.error_reply('ERR an undo of this run has begun') end
+local last_call, known = string.match(before, '^(%d+) (%d*)$')
 if last_call and tonumber(last_call) >= tonumber(batch) then return known end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.

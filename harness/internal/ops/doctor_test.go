@@ -124,25 +124,31 @@ func release(t *testing.T, version string) wire.Release {
 func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	b.t.Helper()
 	require.NoError(b.t, o.Check())
+	o.Claims = o.Verb == "undo"
 	if p, err = o.Plan(b.ctx, ops.NewEditor(conn, o.Queue)); err == nil {
 		err = p.Apply(b.ctx, conn)
 	}
 	return p, err
 }
 
-// twice sends each script again, as a client does when the reply is lost.
-type twice struct{ redis.Conn }
-
-func (c twice) Run(ctx context.Context, s *redis.Script, keys []string, args ...any) *goredis.Cmd {
-	_ = c.Conn.Run(ctx, s, keys, args...)
-	return c.Conn.Run(ctx, s, keys, args...)
+// network sends scripts in a way of its own.
+type network struct {
+	redis.Conn
+	send func(call func() *goredis.Cmd) *goredis.Cmd
 }
+
+func (n network) Run(ctx context.Context, s *redis.Script, keys []string, args ...any) *goredis.Cmd {
+	return n.send(func() *goredis.Cmd { return n.Conn.Run(context.WithoutCancel(ctx), s, keys, args...) })
+}
+
+// twice is what a client does when the reply is lost.
+func twice(call func() *goredis.Cmd) *goredis.Cmd { _ = call(); return call() }
 
 // apply makes changes, and returns their results and the undo file.
 func (b *bench) apply(changes []ops.Change) (results, undo string) {
 	b.t.Helper()
 	var file strings.Builder
-	results, err := ops.NewEditor(twice{b.conn}, "orders").Apply(b.ctx, changes, 0, -1, &file)
+	results, err := ops.NewEditor(network{b.conn, twice}, "orders").Apply(b.ctx, changes, 0, -1, &file)
 	require.NoError(b.t, err)
 	return results, file.String()
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -92,7 +93,7 @@ func (b *bench) undo(file string) int {
 	b.t.Helper()
 	u, err := ops.ReadUndo([]byte(file))
 	require.NoError(b.t, err)
-	undone, err := u.Plan(b.ctx, b.conn)
+	undone, err := u.Plan(b.ctx, b.conn, true)
 	require.NoError(b.t, err)
 	results, _ := b.apply(undone)
 	return strings.Count(results, "1")
@@ -276,6 +277,15 @@ func TestUndoFiles(t *testing.T) {
 	overwrite(cut(string(data))) // killed behind it
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending)
 	require.ErrorContains(t, undo(file), "undone already", "the server knows, whatever became of the messages")
+	file, _ = cancelled()
+	var late func() *goredis.Cmd
+	holdUp := func(call func() *goredis.Cmd) *goredis.Cmd { late = call; return &goredis.Cmd{} }
+	_, err = b.order(network{b.conn, holdUp}, &ops.Order{Verb: "undo", File: file, Site: site})
+	require.Error(t, err)
+	require.NoError(t, undo(file))
+	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // taken
+	require.ErrorContains(t, late().Err(), "an undo of this run has begun")
+	require.Zero(t, b.count("ZCARD", b.names.TimeoutSet))
 	file, text = cancelled()
 	overwrite(cut(cut(text)))
 	require.NoError(t, undo(file))

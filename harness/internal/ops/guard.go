@@ -17,6 +17,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -141,7 +142,7 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 			}
 			failed = err
 		}
-		_ = pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
+		program.Pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
 	}
 	return failed
 }
@@ -327,7 +328,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 				at = min(at, done.next-ahead)
 			}
 		}
-		_ = pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
+		program.Pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
 	}
 	q.leading.Store(false)
 	g.say(q, "takes no members out any more", nil)

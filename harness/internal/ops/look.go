@@ -14,6 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -358,8 +359,8 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	if len(unseen) == 0 || d.options.Wait == 0 {
 		return nil
 	}
-	second, err := &Look{At: l.At}, pause(ctx, d.options.Wait)
-	if err == nil {
+	second, err := &Look{At: l.At}, error(nil)
+	if program.Pause(ctx, d.options.Wait) {
 		err = d.glances(ctx, second, unseen)
 	}
 	for _, q := range second.Queues {
@@ -386,14 +387,6 @@ func (d *Doctor) Repeat(ctx context.Context, interval, length time.Duration, sho
 		}
 		show(seen, err)
 		took := time.Since(began)
-		_ = pause(over, max(interval, 10*(took-d.options.Wait))-took)
+		program.Pause(over, max(interval, 10*(took-d.options.Wait))-took)
 	}
-}
-
-// pause waits, or returns the error of ctx.
-func pause(ctx context.Context, wait time.Duration) error {
-	over, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	<-over.Done()
-	return ctx.Err()
 }

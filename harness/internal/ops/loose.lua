@@ -79,7 +79,9 @@ for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 6 d
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
-local last_call, known = string.match(redis.call('get', R) or '', '^(%d+) (%d*)$')
+local before = redis.call('get', R) or ''
+if string.find(before, '!', 1, true) then return redis.error_reply('ERR an undo of this run has begun') end
+local last_call, known = string.match(before, '^(%d+) (%d*)$')
 if last_call and tonumber(last_call) >= tonumber(batch) then return known end -- a second try, or a call that was held up
 local results = {}
 for i = 4, #ARGV, 6 do

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +39,7 @@ type Order struct {
 	Where, To   string
 	Lines       io.Reader // of an export
 	File        string    // an undo file
+	Claims      bool      // an undo file: the server refuses calls of its runs that are on the way
 	Site        Site
 
 	match Filter
@@ -171,7 +172,7 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 		p.rest = "the file has no last line, since its run was killed or the file was cut off. Changes that it lacks stay"
 	}
 	p.Queue = p.undo.queue
-	p.Changes, err = p.undo.Plan(ctx, conn)
+	p.Changes, err = p.undo.Plan(ctx, conn, p.Claims)
 	return err
 }
 
@@ -209,7 +210,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	file, err := os.CreateTemp(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s-*.jsonl", special.ReplaceAllString(p.Queue, "_"), time.Now().UTC().Format("20060102T150405")))
+	file, err := os.CreateTemp(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s-*.jsonl", url.QueryEscape(p.Queue), time.Now().UTC().Format("20060102T150405")))
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
@@ -237,9 +238,6 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	return err
 }
-
-// special are the characters that the name of an undo file does not have.
-var special = regexp.MustCompile("[^A-Za-z0-9_-]")
 
 // parseDue reads a due time in Unix ms: 10m from now, or 2026-11-24T18:00:00Z.
 func parseDue(text string) (int64, error) {
@@ -344,11 +342,11 @@ func (u *Undo) open(name string) (*os.File, error) {
 }
 
 // Plan returns changes that undo the file's, the last one first, without the undone ones. It asks the server for the results that the
-// file lacks.
-func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err error) {
+// file lacks, and refuses calls of these runs from then on with claim.
+func (u *Undo) Plan(ctx context.Context, conn redis.Conn, claim bool) (undone []Change, err error) {
 	for _, c := range slices.Backward(u.changes) {
 		if c.made == 0 {
-			if c.made, err = c.by.made(ctx, conn, u.queue); err != nil {
+			if c.made, err = c.by.made(ctx, conn, u.queue, claim); err != nil {
 				return nil, err
 			}
 		}
@@ -369,14 +367,19 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err 
 	return undone, nil
 }
 
-// made returns the digit of a change. A later call means that this one was made.
-func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, error) {
-	result, err := conn.Do(ctx, "GET", ResultKey(queue, c.run)).Text()
+// made returns the digit of a change. A later call means that this one was made. The server refuses the calls of a claimed run.
+func (c call) made(ctx context.Context, conn redis.Conn, queue string, claim bool) (byte, error) {
+	key := ResultKey(queue, c.run)
+	calls := [][]any{{"APPEND", key, "!"}, {"EXPIRE", key, 604800}, {"GET", key}}
+	if !claim {
+		calls = calls[2:]
+	}
+	replies, err := conn.Pipe(ctx, calls...)
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("GET: %w", err)
+		return 0, fmt.Errorf("APPEND, EXPIRE, GET: %w", err)
 	}
 	batch, digits := 0, ""
-	_, _ = fmt.Sscan(result, &batch, &digits)
+	_, _ = fmt.Sscan(fmt.Sprint(replies[len(calls)-1].Val()), &batch, &digits)
 	if batch > c.batch {
 		return '1', nil
 	} else if batch == c.batch && c.at < len(digits) {
