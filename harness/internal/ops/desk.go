@@ -203,15 +203,12 @@ func (d *Desk) queue(r *http.Request) (deskView, error) {
 		return deskView{}, err
 	}
 	look, notes, _ := d.last()
-	v := deskView{Title: text.Line(order.Queue), Look: look, Of: order.Of[0], Where: order.Where, Notes: notes}
-	for _, q := range cmp.Or(look, &Look{}).Queues {
-		if q.Name == order.Queue {
-			v.Queue, v.State = q, string(q.State)
-		}
-	}
-	if v.Queue == nil {
+	queues := cmp.Or(look, &Look{}).Queues
+	at := slices.IndexFunc(queues, func(q *Queue) bool { return q.Name == order.Queue })
+	if at < 0 {
 		return deskView{status: http.StatusNotFound}, fmt.Errorf("queue %q: the last look did not find it", order.Queue)
 	}
+	v := deskView{Title: text.Line(order.Queue), State: string(queues[at].State), Look: look, Queue: queues[at], Of: order.Of[0], Where: order.Where, Notes: notes}
 	if r.FormValue("live") != "" { // the page asks for its moving part
 		return v, nil
 	}

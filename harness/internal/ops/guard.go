@@ -17,7 +17,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -142,7 +141,7 @@ func (g *Guard) Run(ctx context.Context) (failed error) {
 			}
 			failed = err
 		}
-		program.Pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
+		_ = pause(ctx, max(g.options.Interval/10, g.options.Interval-time.Since(began)))
 	}
 	return failed
 }
@@ -328,7 +327,7 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 				at = min(at, done.next-ahead)
 			}
 		}
-		program.Pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
+		_ = pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
 	}
 	q.leading.Store(false)
 	g.say(q, "takes no members out any more", nil)
@@ -356,8 +355,7 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 	reply, err := g.conn.Run(context.WithoutCancel(ctx), guardStep, keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
-	}
-	if err == nil {
+	} else if err == nil {
 		done.next, done.held = dueOf(reply[0]), dueOf(reply[1])
 		for i, into := range []*int64{&done.ahead, &done.taken, &done.before, &done.old, &done.new, &done.set} {
 			*into, _ = reply[i+2].(int64)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -130,9 +129,8 @@ func (d *Doctor) Look(ctx context.Context) (*Look, error) {
 	defer cancel()
 	at, err := redis.Time(limit, d.conn)
 	if l.refused("TIME", "+time", err) {
-		at, err = time.Now(), nil
-	}
-	if err != nil {
+		at = time.Now()
+	} else if err != nil {
 		return nil, fmt.Errorf("TIME: %w", err)
 	}
 	l.At = at.UTC()
@@ -359,8 +357,8 @@ func (d *Doctor) again(ctx context.Context, l *Look) error {
 	if len(unseen) == 0 || d.options.Wait == 0 {
 		return nil
 	}
-	second, err := &Look{At: l.At}, error(nil)
-	if program.Pause(ctx, d.options.Wait) {
+	second, err := &Look{At: l.At}, pause(ctx, d.options.Wait)
+	if err == nil {
 		err = d.glances(ctx, second, unseen)
 	}
 	for _, q := range second.Queues {
@@ -387,6 +385,14 @@ func (d *Doctor) Repeat(ctx context.Context, interval, length time.Duration, sho
 		}
 		show(seen, err)
 		took := time.Since(began)
-		program.Pause(over, max(interval, 10*(took-d.options.Wait))-took)
+		_ = pause(over, max(interval, 10*(took-d.options.Wait))-took)
 	}
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, wait time.Duration) error {
+	over, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	<-over.Done()
+	return ctx.Err()
 }

@@ -178,8 +178,7 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 
 // Text shows the first changes, redacted without the values.
 func (p *Plan) Text(redact bool) string {
-	shown := p.Changes[:min(10, len(p.Changes))]
-	return form("plan.tmpl", map[string]any{"Plan": p, "Shown": shown, "Redact": redact, "All": messages(int64(len(p.Changes))), "More": len(p.Changes) - len(shown), "Leased": p.leased, "Rest": p.rest})
+	return form("plan.tmpl", map[string]any{"Plan": p, "Shown": p.Changes[:min(10, len(p.Changes))], "Redact": redact, "All": messages(int64(len(p.Changes))), "More": max(0, len(p.Changes)-10), "Leased": p.leased, "Rest": p.rest})
 }
 
 // Result says what Apply has done.
