@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -248,7 +246,7 @@ func (x *exchange) askToEnd() error {
 		replies = results[1:]
 	}
 	for _, reply := range replies {
-		if refused, failed := reply.(resp.Error); failed && isForbidden(refused) {
+		if refused, failed := reply.(resp.Error); failed && begins(refused, forbidden) {
 			x.server.cannotUnblock.Store(true)
 		}
 		if err, failed := reply.(error); failed {
@@ -258,12 +256,8 @@ func (x *exchange) askToEnd() error {
 	return nil
 }
 
-// isForbidden reports whether a server will always answer so: the user lacks the right, or the server the command.
-func isForbidden(reply resp.Error) bool {
-	return slices.ContainsFunc([]string{"NOPERM", "unknown", "Unknown", "NOAUTH"}, func(code string) bool {
-		return redis.HasErrorPrefix(reply, code) // looks behind "ERR "
-	})
-}
+// forbidden begin the errors of a server that will always answer so: the user lacks the right, or the server the command.
+var forbidden = []string{"NOPERM", "unknown", "Unknown", "NOAUTH"}
 
 // putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and reports it.
 func (c *Conns) putBack(key string, reply any) {

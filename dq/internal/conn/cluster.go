@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (t *cluster) optionsOf(address string) *redis.Options {
 		CredentialsProvider:          o.CredentialsProvider,
 		CredentialsProviderContext:   o.CredentialsProviderContext,
 		StreamingCredentialsProvider: o.StreamingCredentialsProvider,
-		DialTimeout:                  o.DialTimeout, ReadTimeout: asGiven(o.ReadTimeout), WriteTimeout: asGiven(o.WriteTimeout),
+		DialTimeout:                  o.DialTimeout, ReadTimeout: cmp.Or(o.ReadTimeout, -1), WriteTimeout: cmp.Or(o.WriteTimeout, -1),
 		TLSConfig: o.TLSConfig, IdentitySuffix: o.IdentitySuffix,
 		DisableIdentity: o.DisableIdentity || o.DisableIndentity, //nolint:staticcheck // the old spelling is still set
 	})

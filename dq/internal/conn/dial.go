@@ -31,10 +31,7 @@ const (
 )
 
 func (s *server) dialTimeout() time.Duration {
-	if s.opt.DialTimeout > 0 {
-		return s.opt.DialTimeout
-	}
-	return defaultDialTimeout
+	return cmp.Or(max(s.opt.DialTimeout, 0), defaultDialTimeout)
 }
 
 // unconnected is the error of a connection that was not made.
@@ -103,8 +100,9 @@ func greeting(from *redis.Options, one *socket) *redis.Options {
 		Network: from.Network, Addr: from.Addr, Protocol: from.Protocol, ClientName: from.ClientName, DB: from.DB,
 		Username: from.Username, Password: from.Password, CredentialsProvider: from.CredentialsProvider,
 		CredentialsProviderContext: from.CredentialsProviderContext, IdentitySuffix: from.IdentitySuffix,
-		DisableIdentity: from.DisableIdentity || from.DisableIndentity, //nolint:staticcheck // many set the old name
-		ReadTimeout:     asGiven(from.ReadTimeout), WriteTimeout: asGiven(from.WriteTimeout), ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
+		DisableIdentity: from.DisableIdentity || from.DisableIndentity,                             //nolint:staticcheck // many set the old name
+		ReadTimeout:     cmp.Or(from.ReadTimeout, -1), WriteTimeout: cmp.Or(from.WriteTimeout, -1), // 0 would be the default
+		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
 		PoolSize: 1, MaxIdleConns: 1, MaxActiveConns: 1, MaxRetries: -1, DialerRetries: 1, DialTimeout: from.DialTimeout, ContextTimeoutEnabled: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -131,7 +129,7 @@ func greeting(from *redis.Options, one *socket) *redis.Options {
 		}
 		if one.use != listening {
 			id, err := conn.Do(ctx, "CLIENT", "ID").Int64()
-			if reply := redis.Error(nil); err != nil && (!errors.As(err, &reply) || isFatal(reply)) {
+			if reply := redis.Error(nil); err != nil && (!errors.As(err, &reply) || begins(reply, useless)) {
 				return err
 			}
 			one.id = id
@@ -151,13 +149,13 @@ type noListener struct{}
 func (noListener) OnNext(auth.Credentials) {}
 func (noListener) OnError(error)           {}
 
-// isFatal reports whether an error reply to CLIENT ID makes the connection useless, for now (BUSY: without its id, a
-// command on it could never be ended) or for good. Any other means that the server has no CLIENT ID or that the user
-// may not ask for it.
-func isFatal(reply redis.Error) bool {
-	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "max number of clients"}, func(code string) bool {
-		return redis.HasErrorPrefix(reply, code) // looks behind "ERR "
-	})
+// useless begin the errors to CLIENT ID that make the connection useless, for now (BUSY: without its id, a command on it could
+// never be ended) or for good. Any other means that the server has no CLIENT ID or that the user may not ask for it.
+var useless = []string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "max number of clients"}
+
+// begins reports whether an error reply begins with one of some texts, maybe behind "ERR ".
+func begins(reply error, with []string) bool {
+	return slices.ContainsFunc(with, func(text string) bool { return redis.HasErrorPrefix(reply, text) })
 }
 
 // setKeepAlive has the kernel find a dead peer within about 8 s, also if the server cannot be asked about a
@@ -169,10 +167,4 @@ func setKeepAlive(conn net.Conn) {
 	if t, ok := conn.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: time.Second, Count: 4})
 	}
-}
-
-// asGiven puts a resolved time-out back into the form in which go-redis takes it: there 0 means "default" and
-// -1 "no time-out".
-func asGiven(timeout time.Duration) time.Duration {
-	return cmp.Or(timeout, -1)
 }

@@ -87,6 +87,13 @@ type pool struct {
 // get returns an idle socket. Without an idle one it attempts to connect, again and again, and takes an idle one first. Attempts
 // go on when their caller is gone: the next one finds the socket.
 func (p *pool) get(ctx context.Context) (*socket, error) {
+	select {
+	case one := <-p.idle: // most often
+		if one.unwatch() {
+			return one, nil
+		}
+	default:
+	}
 	p.callers.Add(1)
 	defer p.callers.Add(-1)
 	ctx, leave := context.WithCancel(ctx)

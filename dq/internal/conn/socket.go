@@ -33,7 +33,8 @@ type socket struct {
 	received atomic.Int64  // bytes received
 	begun    int64         // bytes received when the reply was begun
 	since    atomic.Int64  // since when a reply is awaited in silence, Unix ns; 0 if no reply is awaited
-	watcher  chan struct{} // closed when the read ends that watches an idle socket
+	watches  *time.Timer   // begins the read that watches an idle socket
+	watcher  chan struct{} // closed when it ends
 }
 
 const (
@@ -41,6 +42,8 @@ const (
 	maxPart = 256 << 10
 	// maxKept is how large a buffer is kept for the next commands.
 	maxKept = 64 << 10
+	// watchAfter is how long a socket is idle before it is watched: the next command of a busy client comes sooner, and has no read to end.
+	watchAfter = 5 * time.Millisecond
 )
 
 var (
@@ -99,7 +102,7 @@ func (s *socket) fail(reason error) {
 
 func (s *socket) alive() bool { return s.ctx.Err() == nil }
 
-// watch reads while nothing is under way, so that the end of the socket is noticed at once, and ends it after the time
+// watch soon reads while nothing is under way, so that the end of the socket is noticed, and ends it after the time
 // given, 0 for never.
 func (s *socket) watch(idle time.Duration) {
 	s.watcher = make(chan struct{})
@@ -108,7 +111,7 @@ func (s *socket) watch(idle time.Duration) {
 		until = time.Now().Add(idle)
 	}
 	_ = s.SetReadDeadline(until)
-	go func() {
+	s.watches = time.AfterFunc(watchAfter, func() {
 		defer close(s.watcher)
 		n, err := s.Conn.Read(make([]byte, 1))
 		switch {
@@ -119,13 +122,15 @@ func (s *socket) watch(idle time.Duration) {
 		case idle > 0 && !time.Now().Before(until):
 			s.fail(errSurplus)
 		}
-	}()
+	})
 }
 
 // unwatch ends watch before the next command, and reports whether the socket can be used.
 func (s *socket) unwatch() bool {
-	_ = s.SetReadDeadline(time.Unix(1, 0))
-	<-s.watcher
+	if !s.watches.Stop() {
+		_ = s.SetReadDeadline(time.Unix(1, 0))
+		<-s.watcher
+	}
 	_ = s.SetReadDeadline(time.Time{})
 	return s.alive()
 }
