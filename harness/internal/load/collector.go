@@ -149,9 +149,15 @@ func (p *phase) add(m *member, s program.Sample) error {
 	if i >= p.n || p.state[i]&handed == 0 {
 		return wrong(s, "index", i, "a message that was handed out")
 	}
-	// The due instants in two kinds lie ahead.
-	if s.A > now+tolerance && s.Kind != program.Taken || s.B > now+tolerance && s.Kind != program.Offering {
-		return wrong(s, "b", instant(max(s.A, s.B)), "an instant in the past")
+	// The due instants in two kinds lie ahead: dueIs checks them.
+	switch item := p.item(i); {
+	case s.Kind == program.Skipped:
+	case s.Kind != program.Taken && !between(item.At, s.A, now):
+		return wrong(s, "a", instant(s.A), "an instant since the offer was due, in the past")
+	case s.Kind != program.Offering && !between(item.At, s.B, now):
+		return wrong(s, "b", instant(s.B), "an instant since the offer was due, in the past")
+	case s.Kind != program.Taken && s.B < s.A:
+		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it began, or later", s.A))
 	}
 	switch s.Kind {
 	case program.Offering, program.Offered, program.Failed, program.Refused, program.Skipped:
@@ -168,12 +174,19 @@ func wrong(s program.Sample, field string, got, want any) error {
 	return fmt.Errorf("%c.%s: expected %v, got %v", s.Kind, field, want, got)
 }
 
+// between reports whether an instant lies between two others, by clocks of two processes.
+func between(first, at, last int64) bool { return at >= first-tolerance && at <= last+tolerance }
+
 func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }
 
 // dueIs keeps when a message is due. Its offer and its take must agree.
 func (p *phase) dueIs(i, due int64, s program.Sample) error {
-	if was := p.due[i]; was != 0 && was != due {
+	switch was, item := p.due[i], p.item(i); {
+	case was == due && due != 0:
+	case was != 0:
 		return wrong(s, "a", due, fmt.Sprintf("due = sent + its delay = %d", was))
+	case !between(item.At, due, item.DueAt(p.engine.epoch.Wall(time.Now()))):
+		return wrong(s, "a", instant(due), "an instant since the offer was due, by its delay")
 	}
 	p.due[i] = due
 	return nil
@@ -191,8 +204,6 @@ func (p *phase) offered(m *member, i int64, s program.Sample) error {
 		p.open[m.number]--
 		p.second(item.At).Unsent++
 		return nil
-	case s.A < item.At-tolerance:
-		return wrong(s, "a", instant(s.A), fmt.Sprintf("%s or later, when the offer was due", instant(item.At)))
 	}
 	if err := p.dueIs(i, item.DueAt(s.A), s); err != nil {
 		return err
@@ -200,8 +211,6 @@ func (p *phase) offered(m *member, i int64, s program.Sample) error {
 	switch {
 	case s.Kind == program.Offering && s.B != p.due[i]:
 		return wrong(s, "b", s.B, fmt.Sprintf("due = sent + its delay = %d", p.due[i]))
-	case s.Kind != program.Offering && s.B < s.A:
-		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it was sent, or later", s.A))
 	case p.awaited(i):
 		p.lastDue = max(p.lastDue, p.due[i])
 	}
@@ -257,9 +266,6 @@ func (p *phase) taken(i int64, s program.Sample) error {
 	if err := p.dueIs(i, s.A, s); err != nil {
 		return err
 	}
-	if p.due[i] == 0 || s.A < p.item(i).At-tolerance {
-		return wrong(s, "a", s.A, "an instant after the offer was due")
-	}
 	if p.records != nil && (p.records[i].came == 0 || s.B < p.records[i].came) {
 		p.records[i].came = s.B
 	}
@@ -288,11 +294,8 @@ func (p *phase) taken(i int64, s program.Sample) error {
 }
 
 func (p *phase) removal(i int64, s program.Sample) error {
-	switch {
-	case p.item(i).CancelAfter == 0:
+	if p.item(i).CancelAfter == 0 {
 		return wrong(s, "index", i, "a message that was to be cancelled")
-	case s.B < s.A:
-		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it began, or later", s.A))
 	}
 	h := &p.second(s.B).h
 	if h.RemoveRTT == nil {

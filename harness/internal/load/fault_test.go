@@ -303,6 +303,12 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 			s := all[i].samples[next[i]]
 			next[i]++
 			told = append(told, s)
+			for _, out := range []int64{-1 << 63, -8e18, 1<<63 - 1} {
+				a, b := s, s
+				a.A, b.B = out, out
+				refused := s.Kind == program.Skipped || c.add(e.members[c.owner[i]], a) != nil && c.add(e.members[c.owner[i]], b) != nil
+				require.True(t, refused, "seed %d: %+v cannot be with %d", seed, s, out)
+			}
 			require.NoError(t, c.add(e.members[c.owner[i]], s), "seed %d: %+v", seed, s)
 		}
 		for i, h := range all {

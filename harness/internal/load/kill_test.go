@@ -268,7 +268,8 @@ var lies = map[string]struct {
 	says string
 }{
 	"a start an hour off":     {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
-	"an end that is to come":  {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "expected an instant in the past"},
+	"an end that is to come":  {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "a.b: expected an instant since the offer was due, in the past"},
+	"a take in 1677":          {program.Taken, one(func(s *program.Sample) { s.B = -1 << 63 }), "t.b: expected an instant since the offer was due, in the past"},
 	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }), "a.b: expected"},
 	"an index never sent":     {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
 	"the same offer twice":    {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
@@ -279,10 +280,7 @@ var lies = map[string]struct {
 }
 
 func one(change func(*program.Sample)) func(program.Sample) []program.Sample {
-	return func(s program.Sample) []program.Sample {
-		change(&s)
-		return []program.Sample{s}
-	}
+	return func(s program.Sample) []program.Sample { change(&s); return []program.Sample{s} }
 }
 
 // deeds are what a program does against the protocol, half a second into the run, with the lines that it writes.
@@ -320,10 +318,7 @@ func adversary(fault string) {
 		}
 		_ = requests.Close()
 	}()
-	go func() {
-		_ = serve.Serve(in, out, spec.Memory{})
-		_ = out.Close()
-	}()
+	go func() { _ = serve.Serve(in, out, spec.Memory{}); _ = out.Close() }()
 	began, done := time.Time{}, false
 	scanner := bufio.NewScanner(lines)
 	scanner.Buffer(nil, 1<<20)

@@ -87,13 +87,11 @@ func (e *engine) phaseOf(index uint32) (*phase, uint32) {
 
 // add counts a sample of a member in its phase. The engine's lock is held.
 func (e *engine) add(m *member, s program.Sample) error {
-	var p *phase
-	if p, s.Index = e.phaseOf(s.Index); p == nil {
-		p = e.phases[plan.Warmup] // before the measured phase no message of it is handed out
-	}
-	if p == nil {
+	p, index := e.phaseOf(s.Index)
+	if p = cmp.Or(p, e.phases[plan.Warmup]); p == nil { // before the measured phase no message of it is handed out
 		return nil
 	}
+	s.Index = index
 	return p.add(m, s)
 }
 
@@ -228,9 +226,7 @@ func (p *phase) drain(ctx context.Context) {
 		case p.outstanding <= 0:
 			// A failed offer may have been accepted, and be delivered later.
 			return p.unsure() == 0 || wall > p.lastDue || limit != 0
-		case !expected && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there }):
-			return true
-		case quiet > int64(e.Plan.DrainTimeout) && !expected:
+		case !expected && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
 			return true
 		}
 		return limit != 0 && (wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))

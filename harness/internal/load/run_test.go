@@ -113,8 +113,7 @@ func TestFaultlessRun(t *testing.T) {
 		for _, i := range out.Intervals {
 			offered, delivered = offered+i.Offered, delivered+i.Delivered
 		}
-		require.EqualValues(t, 1000, offered)
-		require.EqualValues(t, 1000, delivered)
+		require.Equal(t, []int64{1000, 1000}, []int64{offered, delivered})
 	})
 }
 
