@@ -212,6 +212,9 @@ type block []byte
 
 // known returns the value of an object of a JDK class, or the object itself.
 func (o *record) known() any {
+	if !strings.HasPrefix(o.class, "java.") {
+		return o // such as an application's Date without a package
+	}
 	raw, values := o.content()
 	integer := func(name string) int64 {
 		switch n := o.field(name).(type) {
@@ -223,8 +226,7 @@ func (o *record) known() any {
 		return 0
 	}
 	text := func(name string) string { s, _ := o.field(name).(string); return s }
-	class := strings.TrimPrefix(o.class, "java.util.")
-	switch class {
+	switch class := strings.TrimPrefix(o.class, "java.util."); class {
 	case "java.lang.Integer", "java.lang.Long", "java.lang.Double", "java.lang.Boolean", "java.lang.Byte", "java.lang.Short", "java.lang.Character", "java.lang.Float":
 		return o.field("value")
 	case "Date", "java.sql.Timestamp":
