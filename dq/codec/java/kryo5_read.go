@@ -424,7 +424,7 @@ func isSet(class string) bool {
 func (t *typ) hasOwnNull() bool {
 	switch t.kind {
 	case stringKind, bytesKind, listKind, arrayKind, mapKind, enumKind:
-		return true
+		return !isEmpty(t.class) && !isSingleton(t.class)
 	case scalarKind:
 		return t.class == "java.math.BigInteger" || t.class == "java.math.BigDecimal" || t.class == "java.util.Currency"
 	}
