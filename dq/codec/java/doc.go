@@ -40,6 +40,7 @@
 // HashMap, LinkedHashMap or TreeMap. Reading accepts every class of collection in java.util; writing uses the tag's class.
 //
 // The tag `java:"java.util.OptionalInt,final"` of an any is a field that no Go type holds: Kryo5 refuses the struct.
+// Kryo5 refuses a collection in an any with a tag such as `java:"java.util.Deque"`, whose type arguments Go does not know.
 //
 // Fields are exported and named by their json tags. A nil is null; null read into a Go type without nil is its zero value.
 // A field of Java that the struct lacks is skipped, except in Kryo5, whose bytes do not name fields: there the struct needs

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 )
 
@@ -326,5 +325,3 @@ func jackson3Scalar(t *testing.T, name string) (any, bool) {
 	}[name]
 	return value, known
 }
-
-var _ codec.Codec[any] = java.Jackson[any]{}

@@ -1,6 +1,7 @@
 package java
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ type kryoReader struct {
 
 // named reads a class and a value of it; declared is the declared type, or nil.
 func (r *kryoReader) named(declared *typ) any {
-	if t := r.class(declared); t != nil {
+	if t := r.class(declared); t != nil && r.namesElements(t, declared) {
 		return r.value(t, declared)
 	}
 	return nil
@@ -63,10 +64,7 @@ func (r *kryoReader) class(declared *typ) *typ {
 		return nil
 	}
 	name := r.names[index]
-	own := r.registry.byName[name]
-	if own == nil {
-		own = r.registry.constant(name)
-	}
+	own := cmp.Or(r.registry.byName[name], r.registry.constant(name))
 	switch {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class
@@ -84,6 +82,15 @@ func (r *kryoReader) class(declared *typ) *typ {
 		r.err = &ClassError{r.codec, name}
 	}
 	return nil
+}
+
+// namesElements refuses a collection in an any that is declared as a class of the JDK: Java leaves out the classes of the elements
+// if the type arguments of the field are final.
+func (p *problem) namesElements(t, declared *typ) bool {
+	if declared != nil && declared.kind == anyKind && (t.kind == listKind || t.kind == mapKind) && (strings.HasPrefix(declared.class, "java.util.") || declared.class == "java.lang.Iterable") {
+		p.refuse("got a %s for a field of %s, whose bytes depend on type arguments that Go does not know; use JSON, or a List or Map in both services", cmp.Or(t.value, t.class), declared.class)
+	}
+	return p.err == nil
 }
 
 // declared reads a value of the declared type t: the bytes name its class unless t is final.
@@ -247,6 +254,7 @@ func (r *kryoReader) mapping(class string, declared *typ) any {
 // scalar reads a value of a class of the JDK.
 func (r *kryoReader) scalar(s *scalar) (value any) {
 	var err error
+	text := func() string { s, _ := r.string().(string); return s }
 	switch s.class {
 	case "java.util.Date":
 		return Date(r.varlong())
@@ -255,44 +263,32 @@ func (r *kryoReader) scalar(s *scalar) (value any) {
 	case "java.util.UUID":
 		return uuidOf(r.fixed(8), r.fixed(8))
 	case "java.math.BigInteger", "java.math.BigDecimal":
-		size := int(int32(r.varint()))
-		switch {
-		case size == 0:
-			return nil
+		switch size := int(int32(r.varint())); {
+		case size == 0: // null
 		case size < 2:
 			r.fail("a number of no bytes")
-			return nil
-		case size > maxNumber && s.class == "java.math.BigDecimal":
+		case s.class == "java.math.BigInteger":
+			return integerOf(r.take(size - 1))
+		case size > maxNumber:
 			r.refuse("expected a java.math.BigDecimal of at most %d bytes, got %d", maxNumber, size)
-			return nil
+		default:
+			return decimalOf(integerOf(r.take(size-1)), r.zigzag())
 		}
-		n := integerOf(r.take(size - 1))
-		if s.class == "java.math.BigDecimal" {
-			return decimalOf(n, r.zigzag())
-		}
-		return n
 	case "java.time.Instant":
 		value, err = instantOf(int64(r.varlong()), int64(r.varint()))
 	case "java.time.Duration":
 		value, err = durationOf(int64(r.fixed(8)), int32(r.varint()))
 	case "java.net.URI":
-		text, _ := r.string().(string)
-		return URI(text)
+		return URI(text())
 	case "java.util.Currency":
 		if text, is := r.string().(string); is {
 			return Currency(text)
 		}
-		return nil
 	case "java.util.Locale":
-		var parts [3]string
-		for i := range parts {
-			parts[i], _ = r.string().(string)
-		}
-		return Locale(strings.TrimRight(strings.Join(parts[:], "_"), "_"))
+		return Locale(strings.TrimRight(text()+"_"+text()+"_"+text(), "_"))
 	default:
 		// The bytes have no offset if the zone gives it.
-		zone := func() string { id, _ := r.string().(string); return id }
-		m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
+		m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, text)
 		if strings.HasSuffix(s.layout, "z") && r.err == nil {
 			if err := m.inZone(); err != nil {
 				r.refuse("%v", err)

@@ -52,6 +52,7 @@ func (w *kryoWriter) named(v reflect.Value, t, declared *typ) {
 	case !ok:
 	case !v.IsValid():
 		w.byte(kryoNull)
+	case !w.namesElements(t, declared):
 	default:
 		if declared != nil && declared.kind == objectKind && t.object != nil && declared.object.generic {
 			own := *t

@@ -156,7 +156,7 @@ func (t *typ) parts(of ...kind) (key, elem *typ) {
 
 // known returns the type as Kryo knows it of a field, or of an element of an array or record: there it ignores type arguments.
 func (t *typ) known(arguments bool) *typ {
-	if !arguments && (t.kind == listKind || t.kind == mapKind || t.kind == objectKind && t.object.generic) {
+	if !arguments && (t.kind == anyKind || t.kind == listKind || t.kind == mapKind || t.kind == objectKind && t.object.generic) {
 		return nil
 	}
 	return t

@@ -61,7 +61,7 @@ type PageOfList struct {
 
 // Hard is the class acme.Awkward$Hard.
 type Hard struct {
-	_        struct{}    `java:"acme.Awkward$Hard,serialVersionUID=1307151018449078487"`
+	_        struct{}    `java:"acme.Awkward$Hard,serialVersionUID=4148910899381060566"`
 	X        int32       `json:"x"`
 	X_       *int32      `json:"X"`
 	X_under  int32       `json:"_under"`
@@ -76,6 +76,7 @@ type Hard struct {
 	Sets     any         `json:"sets" java:"java.util.List,final"`
 	Arrays   any         `json:"arrays" java:"java.util.List,final"`
 	Numbers  any         `json:"numbers" java:"java.util.List,final"`
+	Items    any         `json:"items" java:"java.util.List,final"`
 	List     any         `json:"list" java:"java.util.Optional,final"`
 	Tags     any         `json:"tags" java:"acme.Awkward$Tags"`
 	Custom   *Custom     `json:"custom"`

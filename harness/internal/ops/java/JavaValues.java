@@ -450,7 +450,7 @@ public final class JavaValues {
 
         /** Whether the Go type loses its tag as an element. */
         private static boolean loses(String[] element) {
-            return element[1].matches(".*,final|\\[.*|java\\.util\\..*") || !element[1].isEmpty() && !element[0].equals("any");
+            return element[1].matches(".*,final|\\[.*|java\\.util\\..*|java\\.lang\\.Iterable") || !element[1].isEmpty() && !element[0].equals("any");
         }
 
         private static Type argument(Type type, int i) {

@@ -117,6 +117,7 @@ public final class Awkward {
         List<Set<Long>> sets;
         List<long[]> arrays;
         List<OptionalInt> numbers;
+        List<Iterable<Long>> items;
         Optional<List<Long>> list;
         Tags tags;
         Custom custom;
