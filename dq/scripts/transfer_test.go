@@ -31,25 +31,18 @@ func situations() []situation {
 	return []situation{
 		{name: "nothing there"},
 		{
-			name:  "nothing due",
-			given: func(b *bundle) { b.put(b.pack(d, "a"), now+1) },
-			want:  scripts.Transferred{Next: next(now + 1)},
-			timed: []string{"a"},
+			name: "nothing due", given: func(b *bundle) { b.put(b.pack(d, "a"), now+1) }, want: scripts.Transferred{Next: next(now + 1)}, timed: []string{"a"},
 		},
 		{
 			name: "mixed layouts, by score",
 			given: func(b *bundle) {
 				b.put(b.pack(bc, "4"), now, b.pack(d, "1"), 0, b.pack(bc, "2"), now-7, b.pack(d, "3"), now-6, b.pack(d, "5"), now+5)
 			},
-			want:      scripts.Transferred{Next: next(now + 5), Delivered: 4, OtherLayout: 2},
-			delivered: []string{"1", "2", "3", "4"},
-			timed:     []string{"5"},
+			want: scripts.Transferred{Next: next(now + 5), Delivered: 4, OtherLayout: 2}, delivered: []string{"1", "2", "3", "4"}, timed: []string{"5"},
 		},
 		{
-			name:      "Windows members",
-			given:     func(b *bundle) { b.put(b.windows(d, "1"), now-3, b.windows(bc, "2"), now-2, b.windows(d, ""), now-1) },
-			want:      scripts.Transferred{Delivered: 3, OtherLayout: 3},
-			delivered: []string{"1", "2", ""},
+			name: "Windows members", given: func(b *bundle) { b.put(b.windows(d, "1"), now-3, b.windows(bc, "2"), now-2, b.windows(d, ""), now-1) },
+			want: scripts.Transferred{Delivered: 3, OtherLayout: 3}, delivered: []string{"1", "2", ""},
 		},
 		{
 			name: "unreadable ones",
@@ -57,10 +50,8 @@ func situations() []situation {
 				b.put(b.pack(d, "1"), now-9, "short", now-8, b.pack(bc, "2"), now-7, b.pack(bc, "cut")+"!", "1699999999999.25", "later", now+1)
 				b.do("ZADD", b.names.TimeoutSet, 0, "") // in T only
 			},
-			want:       scripts.Transferred{Next: next(now + 1), Delivered: 2, OtherLayout: 1, Quarantined: 3},
-			delivered:  []string{"1", "2"},
-			timed:      []string{"later"},
-			quarantine: map[string]float64{"short": now - 8, "cut!": now - 0.75, "": 0},
+			want:      scripts.Transferred{Next: next(now + 1), Delivered: 2, OtherLayout: 1, Quarantined: 3},
+			delivered: []string{"1", "2"}, timed: []string{"later"}, quarantine: map[string]float64{"short": now - 8, "cut!": now - 0.75, "": 0},
 		},
 		{
 			name: "ghost and orphan",
@@ -69,11 +60,8 @@ func situations() []situation {
 				b.do("ZADD", b.names.TimeoutSet, now-1, b.pack(d, "orphan"))
 				b.put(b.pack(d, "1"), now)
 			},
-			want:      scripts.Transferred{Delivered: 2, OtherLayout: 0},
-			own:       []wire.Layout{d},
-			delivered: []string{"orphan", "1"},
-			timed:     []string{},
-			pending:   []string{"ghost"},
+			want: scripts.Transferred{Delivered: 2, OtherLayout: 0},
+			own:  []wire.Layout{d}, delivered: []string{"orphan", "1"}, timed: []string{}, pending: []string{"ghost"},
 		},
 		{
 			name: "twice in Q, as an offer sent again",
@@ -81,19 +69,15 @@ func situations() []situation {
 				m := b.pack(d, "again")
 				b.put(m, now, m, now)
 			},
-			own:       []wire.Layout{bc},
-			want:      scripts.Transferred{Delivered: 1, OtherLayout: 1},
-			delivered: []string{"again"},
-			timed:     []string{},
-			pending:   []string{"again"},
+			own: []wire.Layout{bc}, want: scripts.Transferred{Delivered: 1, OtherLayout: 1},
+			delivered: []string{"again"}, timed: []string{}, pending: []string{"again"},
 		},
 		{
 			name: "empty and binary values",
 			given: func(b *bundle) {
 				b.put(b.pack(d, ""), now-4, b.pack(bc, ""), now-3, b.pack(d, "\x00\xff\r\n\x08"), now-2, b.pack(bc, "\x00\x00"), now-1)
 			},
-			want:      scripts.Transferred{Delivered: 4, OtherLayout: 2},
-			delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
+			want: scripts.Transferred{Delivered: 4, OtherLayout: 2}, delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
 		},
 		{
 			name: "negative and fractional scores",
@@ -101,40 +85,27 @@ func situations() []situation {
 				b.put(b.pack(d, "never"), -1, b.pack(bc, "1"), 0.5, b.pack(d, "2"), "1699999999999.5", b.pack(bc, "3"), "1700000000000.5")
 			},
 			want:      scripts.Transferred{Next: "1700000000000.5", Delivered: 2, OtherLayout: 1, Stuck: true},
-			delivered: []string{"1", "2"},
-			timed:     []string{"never", "3"},
+			delivered: []string{"1", "2"}, timed: []string{"never", "3"},
 		},
 		{
-			name:  "a fractional score comes next",
-			given: func(b *bundle) { b.put(b.pack(bc, "3"), "1700000000000.5") },
-			want:  scripts.Transferred{Next: "1700000000000.5"},
-			timed: []string{"3"},
+			name: "a fractional score comes next", given: func(b *bundle) { b.put(b.pack(bc, "3"), "1700000000000.5") },
+			want: scripts.Transferred{Next: "1700000000000.5"}, timed: []string{"3"},
 		},
 		{
-			name:      "both layouts fit: dLc0",
-			given:     func(b *bundle) { b.put(string(bc.Pack([8]byte{7: 1}, nil)), now) },
-			own:       []wire.Layout{d},
-			want:      scripts.Transferred{Delivered: 1},
-			delivered: []string{"\x00"},
+			name: "both layouts fit: dLc0", given: func(b *bundle) { b.put(string(bc.Pack([8]byte{7: 1}, nil)), now) }, own: []wire.Layout{d},
+			want: scripts.Transferred{Delivered: 1}, delivered: []string{"\x00"},
 		},
 		{
 			name: "both layouts fit: Bc0Lc0",
 			given: func(b *bundle) {
 				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now-1, string(bc.Pack([8]byte{7: 5}, nil)), now)
 			},
-			own:       []wire.Layout{bc},
-			want:      scripts.Transferred{Delivered: 2},
-			delivered: []string{"", ""},
+			own: []wire.Layout{bc}, want: scripts.Transferred{Delivered: 2}, delivered: []string{"", ""},
 		},
 		{
-			name:       "limit",
-			limit:      2,
-			given:      func(b *bundle) { b.put(b.pack(d, "1"), now-3, "none", now-2, b.pack(d, "2"), now-1) },
-			own:        []wire.Layout{d},
-			want:       scripts.Transferred{Next: next(now - 1), Delivered: 1, Quarantined: 1},
-			delivered:  []string{"1"},
-			timed:      []string{"2"},
-			quarantine: map[string]float64{"none": now - 2},
+			name: "limit", limit: 2, given: func(b *bundle) { b.put(b.pack(d, "1"), now-3, "none", now-2, b.pack(d, "2"), now-1) }, own: []wire.Layout{d},
+			want:      scripts.Transferred{Next: next(now - 1), Delivered: 1, Quarantined: 1},
+			delivered: []string{"1"}, timed: []string{"2"}, quarantine: map[string]float64{"none": now - 2},
 		},
 	}
 }

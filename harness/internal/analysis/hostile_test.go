@@ -235,22 +235,16 @@ func opened(r io.Reader) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(r), nil }
 }
 
-// A named pipe is waited for, until somebody interrupts that.
+// A named pipe is waited for, until somebody interrupts that. It is read once, and the lines of an anomaly from files alone: who opens
+// a pipe again waits for another writer.
 func TestNamedPipe(t *testing.T) {
 	t.Parallel()
+	log := recordings.Redisson("3.21.1")["DQ.poll"]
 	pipe := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, analysis.New().Files(ctx, []string{pipe}), context.DeadlineExceeded)
-}
-
-// A pipe is read once, and the lines of an anomaly from files alone: who opens a pipe again waits for another writer.
-func TestNamedPipeWithAnomalies(t *testing.T) {
-	t.Parallel()
-	log := recordings.Redisson("3.21.1")["DQ.poll"]
-	pipe := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(pipe, log, 0o600) }()
 	r := analysis.New()
