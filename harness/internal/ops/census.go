@@ -281,7 +281,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, most int64,
 	for _, m := range slices.Concat(ghosts, orphans) {
 		r, err := conn.Multi(ctx, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
 			[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
-		if len(r) < 4 || redis.HasErrorPrefix(r[0].Err(), "NOPERM") || redis.HasErrorPrefix(r[1].Err(), "NOPERM") {
+		if len(r) < 4 || err != nil && !errors.Is(err, redis.Nil) {
 			return reason, err
 		}
 		in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }

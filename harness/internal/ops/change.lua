@@ -1,4 +1,4 @@
-local T, Q, D, X, G, U1, U2, P, H, J, R = unpack(KEYS)
+local T, Q, D, X, G, U1, U2, P, H, J, R, C = unpack(KEYS)
 local action, first, last, channel, batch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local count = (#ARGV - 5) / 3
 
@@ -17,9 +17,20 @@ if wrong then return wrong end
 
 -- The second try of a call, or a call that was held up in the network and is too late.
 local before = redis.call('get', R) or ''
-if string.find(before, '!', 1, true) then return redis.error_reply('ERR an undo of this run has begun') end
+if string.find(before, '!', 1, true) or C and string.match(redis.call('get', C) or '', '%w+$') ~= string.match(R, '%w+$') then
+  return redis.error_reply('ERR another undo of these changes has begun')
+end
 local last_call, known = string.match(before, '^(%d+) (%d*)$')
 if last_call and tonumber(last_call) >= tonumber(batch) then return known end
+
+-- Before Redis 7 a call shows if there is a right to it: R is of another type, and of no such change.
+if not may then
+  redis.call('set', R, last_call and before or '0 ', 'ex', 604800)
+  wrong = denied('lset', R, 0, '') or denied('lrem', R, 1, '') or denied('rpush', R, '') or denied('lpush', R, '')
+    or denied('zadd', R, 0, '') or denied('zrem', R, '') or denied('srem', R, '') or denied('sadd', R, '')
+    or denied('publish', channel, redis.call('zrange', T, 0, 0, 'withscores')[2] or '0') or nil
+  if wrong then return wrong end
+end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
 local index, reach = {}, 64

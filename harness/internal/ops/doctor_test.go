@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,6 +142,18 @@ func (n network) Run(ctx context.Context, s *redis.Script, keys []string, args .
 	return n.send(func() *goredis.Cmd { return n.Conn.Run(context.WithoutCancel(ctx), s, keys, args...) })
 }
 
+// before7 sends scripts as if the server were older than Redis 7: it cannot be asked for a right.
+type before7 struct{ redis.Conn }
+
+func (c before7) Run(ctx context.Context, s *redis.Script, keys []string, args ...any) *goredis.Cmd {
+	for _, known := range ops.Scripts() {
+		if known.SHA1 == s.Hash() {
+			s = redis.NewScript(strings.ReplaceAll(known.Body, "redis.acl_check_cmd", "nil"))
+		}
+	}
+	return c.Conn.Run(ctx, s, keys, args...)
+}
+
 // twice is what a client does when the reply is lost.
 func twice(call func() *goredis.Cmd) *goredis.Cmd { _ = call(); return call() }
 
@@ -200,9 +213,14 @@ func TestEachCommandIsRefused(t *testing.T) {
 			return err
 		},
 	}
+	names := slices.Collect(maps.Keys(actions))
 	for command := range strings.FieldsSeq(`time info config slowlog pubsub scan zcard llen zcount zrange zrangebyscore zscan zscore lrange lindex lpos
 		exists evalsha zadd zrem lset lrem rpush lpush sadd srem smembers sismember scard del hget hset hdel publish client memory`) {
-		for name, act := range actions {
+		for try := range 2 * len(names) {
+			name := names[try/2]
+			if try%2 == 1 && (strings.HasPrefix(name, "doctor") || !slices.Contains(strings.Fields("zadd zrem lset lrem rpush lpush sadd srem set hset hdel publish"), command)) {
+				continue
+			}
 			b.do("FLUSHDB")
 			b.offer(dLc0, -time.Minute, "a")
 			b.offer(dLc0, time.Hour, "b")
@@ -213,9 +231,12 @@ func TestEachCommandIsRefused(t *testing.T) {
 			b.do("ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+command)
 			conn, err := redis.Connect("redis://limited:x@" + b.srv.Addr)
 			require.NoError(t, err)
+			if try%2 == 1 {
+				conn = before7{conn}
+			}
 			b.do("ACL", "LOG", "RESET")
 			before := b.content()
-			err = act(conn)
+			err = actions[name](conn)
 			refused := b.do("ACL", "LOG").([]any)
 			require.NoError(t, conn.Close())
 			where := fmt.Sprintf("%s without %s: %v", name, command, err)

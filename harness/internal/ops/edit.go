@@ -41,7 +41,8 @@ type Editor struct {
 	journal  string    // of a migration of values
 	marks    io.Writer // the undo file whose changes are undone
 	Progress *Progress
-	run      string // see ResultKey
+	run      string   // see ResultKey
+	claimed  []string // of an undo: the result key of the run that it undoes
 	batch    int
 
 	read, changed int
@@ -218,6 +219,7 @@ type Change struct {
 	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
 	Undoing []int  `json:"undoing,omitempty"` // lines of changes that the batch of an undo begins with
 	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
+	Claim   string `json:"claim,omitempty"`   // the run of an undo
 	End     bool   `json:"end,omitempty"`     // behind all changes
 
 	due    float64
@@ -341,8 +343,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason)
 		}
-		l := scripts.LeaseNamesOf(dest)
-		return e.conn.Run(ctx, loose, []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run), ResultKey(dest, "undone")}, args...).Text()
+		return e.conn.Run(ctx, loose, e.looseKeys(), args...).Text()
 	}
 	args := []any{batch[0].Action, first, last, e.names.Channel, e.batch}
 	for _, c := range batch {
@@ -350,7 +351,12 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 	}
 	u := scripts.UnlistingOf(dest)
 	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, ResultKey(dest, e.run)}
-	return e.conn.Run(ctx, change, keys, args...).Text()
+	return e.conn.Run(ctx, change, append(keys, e.claimed...), args...).Text()
+}
+
+func (e *Editor) looseKeys() []string {
+	dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
+	return append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run)}, e.claimed...)
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func (b *bench) undo(file string) int {
 	b.t.Helper()
 	u, err := ops.ReadUndo([]byte(file))
 	require.NoError(b.t, err)
-	undone, err := u.Plan(b.ctx, b.conn, true)
+	undone, err := u.Plan(b.ctx, b.conn)
 	require.NoError(b.t, err)
 	results, _ := b.apply(undone)
 	return strings.Count(results, "1")
@@ -153,7 +154,6 @@ func TestActionsAndTheirUndo(t *testing.T) {
 		require.NotEqual(t, before, b.content(), "%v", c)
 		require.Zero(t, b.count("ZCARD", ops.AheadKey("orders")), "%v", c)
 		require.Equal(t, counts[c.of], b.undo(cut(undo)), "%v", c)
-		b.undo(cut(undo)) // by a copy of the file
 		require.Equal(t, before, b.content(), "%v", c)
 	}
 	b.do("RENAME", l.Bodies, "bodies")
@@ -284,13 +284,29 @@ func TestUndoFiles(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, undo(file))
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // taken
-	require.ErrorContains(t, late().Err(), "an undo of this run has begun")
+	require.ErrorContains(t, late().Err(), "another undo of these changes has begun")
 	require.Zero(t, b.count("ZCARD", b.names.TimeoutSet))
+	for i := range 40 {
+		b.offer(bc0Lc0, time.Hour, strconv.Itoa(i))
+	}
+	own, files := ops.Site{Address: site.Address, Folder: t.TempDir()}, []string(nil)
+	during := network{b.conn, func(call func() *goredis.Cmd) *goredis.Cmd {
+		done := call()
+		if files == nil {
+			files, _ = filepath.Glob(filepath.Join(own.Folder, "*"))
+			require.NoError(t, undo(files[0]))
+		}
+		return done
+	}}
+	_, err = b.order(during, &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, Site: own})
+	require.ErrorContains(t, err, "another undo of these changes has begun", "its run goes on")
+	require.EqualValues(t, 40, b.count("ZCARD", b.names.TimeoutSet))
+	require.ErrorContains(t, undo(files[0]), "undone already")
 	file, text = cancelled()
 	overwrite(cut(cut(text)))
 	require.NoError(t, undo(file))
 	overwrite(text)
-	require.ErrorContains(t, undo(file), "nothing was undone")
+	require.ErrorContains(t, undo(file), "was made by a copy of the file")
 	site.Address = "redis://127.0.0.1:1/2"
 	require.ErrorContains(t, undo(file), "expected the server of its changes, "+b.srv.Addr+", database 0, got 127.0.0.1:1, database 2")
 	for _, bad := range []string{"", "{}\n", `{"of":"waiting","id":"x","value":"eA=="}` + "\n", text + "{}\n"} {

@@ -11,6 +11,10 @@ if redis.acl_check_cmd then
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. string.upper(call[1]) .. ' ' .. call[2]) end
   end
 end
+local filled = redis.call('exists', T) == 1 and T or redis.call('exists', H) == 1 and H
+wrong = filled and (denied('rpush', filled, nobody) or denied('lrem', filled, 1, nobody) or denied('srem', filled, nobody)
+  or denied('zrem', filled, nobody) or denied('zadd', filled, 'xx', 0, nobody))
+if wrong then return wrong end
 
 local coming = horizon < 0 and {} or redis.call('zrangebyscore', T, 0, horizon, 'withscores', 'limit', 0, limit)
 local members, held = {}, {}

@@ -150,7 +150,7 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey)
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey), of an undo that of the run that is undone
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
 	//	        number of the call, with which the results go to R; for each member: the member, its new bytes or its value, a due time
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
@@ -159,9 +159,9 @@ var (
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R, undone values (ResultKey)
-	//	ARGV    action; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
-	//	        index in D; the count of hand-outs; the last that failed, or the token of an undone value; the reason of a dead letter
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R, and as of change (ResultKey)
+	//	ARGV    action, or claim and runs: R gets the first, if it has no others; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
+	//	        index in D; the count of hand-outs; the last that failed; the reason of a dead letter
 	//	returns as change
 	loose = redis.NewScript(looseBody)
 )

@@ -1,5 +1,15 @@
-local D, X, L, V, N, Dead, J, R, U = unpack(KEYS)
+local D, X, L, V, N, Dead, J, R, C = unpack(KEYS)
 local action, of, batch = ARGV[1], ARGV[2], ARGV[3]
+
+if action == 'claim' then -- by the run `of`, which knows of the runs behind it
+  local known, has = {}, redis.call('get', R) or ''
+  for _, run in ipairs(ARGV) do known[run] = true end
+  for run in string.gmatch(has, '!(%w+)') do
+    if not known[run] then return redis.error_reply('ERR another undo of these changes has begun, or was made by a copy of the file') end
+  end
+  redis.call('append', R, '!' .. of)
+  return redis.call('expire', R, 604800)
+end
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
 local function drop(id)
@@ -30,11 +40,6 @@ end
 local function do_it(id, value, score, count, failed, reason)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
-    if action == 'put' and failed ~= '' then -- an undo, perhaps by a copy of its file
-      if redis.call('hexists', U, failed) == 1 then return false end
-      redis.call('hset', U, failed, '')
-      redis.call('expire', U, 604800)
-    end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
     if redis.call('lindex', D, score) ~= id or not note(id, value, count) then return false end
     redis.call('lset', D, score, value)
@@ -71,7 +76,7 @@ for _, call in ipairs({ { 'get', R }, { 'llen', D }, { 'zcard', X }, { 'zcard', 
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' }, { 'hexists', U, '' }, { 'expire', U, 0 }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
@@ -80,9 +85,18 @@ for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 6 d
   if type(reply) == 'table' and reply.err then return reply end
 end
 local before = redis.call('get', R) or ''
-if string.find(before, '!', 1, true) then return redis.error_reply('ERR an undo of this run has begun') end
+if string.find(before, '!', 1, true) or C and string.match(redis.call('get', C) or '', '%w+$') ~= string.match(R, '%w+$') then
+  return redis.error_reply('ERR another undo of these changes has begun')
+end
 local last_call, known = string.match(before, '^(%d+) (%d*)$')
 if last_call and tonumber(last_call) >= tonumber(batch) then return known end -- a second try, or a call that was held up
+if not redis.acl_check_cmd then -- before Redis 7 a call shows if there is a right to it: R is of another type
+  redis.call('set', R, last_call and before or '0 ', 'ex', 604800)
+  for _, call in ipairs({ { 'rpush', R, '' }, { 'lpush', R, '' }, { 'lrem', R, 1, '' }, { 'lset', R, 0, '' }, { 'zadd', R, 0, '' }, { 'hset', R, '', '' } }) do
+    local reply = redis.pcall(unpack(call))
+    if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.error_reply('NOPERM this user may not ' .. call[1]) end
+  end
+end
 local results = {}
 for i = 4, #ARGV, 6 do
   results[#results + 1] = do_it(unpack(ARGV, i, i + 5)) and '1' or '0'

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -39,7 +42,7 @@ type Order struct {
 	Where, To   string
 	Lines       io.Reader // of an export
 	File        string    // an undo file
-	Claims      bool      // an undo file: the server refuses calls of its runs that are on the way
+	Claims      bool      // an undo file, by its plan: see claim
 	Site        Site
 
 	match Filter
@@ -106,14 +109,16 @@ type Plan struct {
 	Undo string // the file that undoes them; empty if nothing was changed
 
 	undo   *Undo
-	leased int64  // messages whose lease runs: only ids choose them
-	failed bool   // more may be made
-	rest   string // why more may be left than the plan has
+	marks  *os.File // the undo file, once it is claimed
+	run    string   // of an undo
+	leased int64    // messages whose lease runs: only ids choose them
+	failed bool     // more may be made
+	rest   string   // why more may be left than the plan has
 }
 
 // Plan returns the changes that an order makes.
 func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
-	p = &Plan{Order: o}
+	p = &Plan{Order: o, run: rand.Text()}
 	switch o.Verb {
 	case "undo":
 		if err = p.read(ctx, e.conn); err != nil {
@@ -172,7 +177,36 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 		p.rest = "the file has no last line, since its run was killed or the file was cut off. Changes that it lacks stay"
 	}
 	p.Queue = p.undo.queue
-	p.Changes, err = p.undo.Plan(ctx, conn, p.Claims)
+	if p.Claims && p.undo.run != "" {
+		return p.claim(ctx, conn)
+	}
+	p.Changes, err = p.undo.Plan(ctx, conn)
+	return err
+}
+
+// claim has the server refuse the calls of all others that make or undo the changes of the file, such as calls on their way, and plans
+// again. It fails if the file is a copy, and the server knows of an undo that the copy does not.
+func (p *Plan) claim(ctx context.Context, conn redis.Conn) (err error) {
+	if p.marks, err = os.OpenFile(p.File, os.O_RDWR|os.O_APPEND, 0); err == nil && p.undo.whole < p.undo.size {
+		err = p.marks.Truncate(int64(p.undo.whole)) // a last line that was cut off
+	}
+	if err == nil {
+		err = write(p.marks, Change{Claim: p.run})
+	}
+	if err != nil {
+		return fmt.Errorf("it cannot be marked as undone, and nothing was changed: %w", err)
+	}
+	e := &Editor{names: wire.NamesOf(p.undo.queue), run: p.undo.run}
+	if err = conn.Run(ctx, loose, e.looseKeys(), append([]any{"claim", p.run, ""}, p.undo.claims...)...).Err(); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(p.File)
+	if err == nil {
+		p.undo, err = ReadUndo(data)
+	}
+	if err == nil {
+		p.Changes, err = p.undo.Plan(ctx, conn)
+	}
 	return err
 }
 
@@ -199,17 +233,14 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	editor := NewEditor(conn, p.Queue)
 	editor.Progress = p.Site.Progress
 	if p.undo != nil {
-		marks, err := p.undo.open(p.File)
-		if err != nil {
-			return fmt.Errorf("%s: it cannot be marked as undone, and nothing was changed: %w", p.File, err)
-		}
-		defer marks.Close()
-		editor.marks = marks
+		defer p.marks.Close()
+		editor.marks, editor.run, editor.claimed = p.marks, p.run, []string{ResultKey(p.Queue, p.undo.run)}
 	}
 	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	file, err := os.CreateTemp(p.Site.Folder, fmt.Sprintf("dq-undo-%.100s-%s-*.jsonl", url.QueryEscape(p.Queue), time.Now().UTC().Format("20060102T150405")))
+	at := fmt.Sprintf("dq-undo-%.100s-%s-%s.jsonl", url.QueryEscape(p.Queue), time.Now().UTC().Format("20060102T150405"), rand.Text()[:8])
+	file, err := os.OpenFile(filepath.Join(p.Site.Folder, at), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600) // an undo may mark it while this run goes on
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
@@ -263,9 +294,6 @@ func (c Change) undone() Change {
 	if !isPacked(c.Of) && c.Action == "restore" {
 		c.Action = "put"
 	}
-	if c.Of == "ready" { // values are equal: the server keeps which of them are back
-		c.Failed = fmt.Sprint(c.by)
-	}
 	return c
 }
 
@@ -286,6 +314,8 @@ func write(file io.Writer, lines ...Change) error {
 // Undo is an undo file of one queue.
 type Undo struct {
 	server, queue string
+	run           string // that made the changes
+	claims        []any  // runs of undoes
 	changes       []*Change
 	used          bool // some changes were undone
 	ended         bool // it has all lines
@@ -320,7 +350,9 @@ func ReadUndo(data []byte) (*Undo, error) {
 				}
 			}
 		case known && c.Run != "":
-			begun = call{c.Run, c.Batch, 0}
+			begun, u.run = call{c.Run, c.Batch, 0}, c.Run
+		case known && c.Claim != "":
+			u.claims = append(u.claims, c.Claim)
 		default:
 			return nil, fmt.Errorf("line %d: expected a line of an undo file", n+1)
 		}
@@ -328,24 +360,12 @@ func ReadUndo(data []byte) (*Undo, error) {
 	return u, nil
 }
 
-// open opens the file for marks, if it is as it was read.
-func (u *Undo) open(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		return nil, err
-	}
-	if end, _ := file.Seek(0, io.SeekEnd); end != int64(u.size) {
-		return nil, errors.Join(errors.New("it was changed since the plan: choose again"), file.Close())
-	}
-	return file, file.Truncate(int64(u.whole))
-}
-
 // Plan returns changes that undo the file's, the last one first, without the undone ones. It asks the server for the results that the
-// file lacks, and refuses calls of these runs from then on with claim.
-func (u *Undo) Plan(ctx context.Context, conn redis.Conn, claim bool) (undone []Change, err error) {
+// file lacks.
+func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err error) {
 	for _, c := range slices.Backward(u.changes) {
 		if c.made == 0 {
-			if c.made, err = c.by.made(ctx, conn, u.queue, claim); err != nil {
+			if c.made, err = c.by.made(ctx, conn, u.queue); err != nil {
 				return nil, err
 			}
 		}
@@ -361,24 +381,20 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn, claim bool) (undone []
 		slices.Reverse(undone[from:to])
 	}
 	if len(undone) == 0 {
-		return nil, errors.New(map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used])
+		why := map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used]
+		return nil, errors.New(why + map[bool]string{true: " so far; a call may be on its way, which --yes stops"}[!u.ended && len(u.claims) == 0])
 	}
 	return undone, nil
 }
 
-// made returns the digit of a change. A later call means that this one was made. The server refuses the calls of a claimed run.
-func (c call) made(ctx context.Context, conn redis.Conn, queue string, claim bool) (byte, error) {
-	key := ResultKey(queue, c.run)
-	calls := [][]any{{"APPEND", key, "!"}, {"EXPIRE", key, 604800}, {"GET", key}}
-	if !claim {
-		calls = calls[2:]
-	}
-	replies, err := conn.Pipe(ctx, calls...)
+// made returns the digit of a change. A later call means that this one was made.
+func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, error) {
+	result, err := conn.Do(ctx, "GET", ResultKey(queue, c.run)).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("APPEND, EXPIRE, GET: %w", err)
+		return 0, fmt.Errorf("GET: %w", err)
 	}
 	batch, digits := 0, ""
-	_, _ = fmt.Sscan(fmt.Sprint(replies[len(calls)-1].Val()), &batch, &digits)
+	_, _ = fmt.Sscan(result, &batch, &digits)
 	if batch > c.batch {
 		return '1', nil
 	} else if batch == c.batch && c.at < len(digits) {
