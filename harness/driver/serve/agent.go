@@ -35,8 +35,7 @@ type agent struct {
 	queues []driver.Queue
 	event  func(name string, fields map[string]any) // one call at a time
 
-	work sync.WaitGroup
-
+	work     sync.WaitGroup
 	takes    context.Context
 	endTakes context.CancelFunc
 
@@ -282,8 +281,7 @@ func (a *agent) send(i due) {
 		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
 	}
 	queue := a.queues[int(i.Index&^program.Warm)%len(a.queues)]
-	err := queue.Offer(i.offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond)
-	kind := program.Offered
+	err, kind := queue.Offer(i.offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond), program.Offered
 	switch {
 	case errors.Is(err, driver.ErrRefused):
 		kind = program.Refused

@@ -16,9 +16,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// Port is a delay queue in Go on the keys of Redisson, as a program of all ops of the protocol: verify judges it, and
-// run measures it inside the program. C is its client, Q its queue on a client. A port states its abilities by the ops
-// that it has. dq is one.
+// Port is a delay queue in Go on the keys of Redisson, as a program of all ops of the protocol: verify judges it, and run measures it
+// inside the program. C is its client, Q its queue on a client. A port states its abilities by the ops that it has. dq is one.
 type Port[C io.Closer, Q any] struct {
 	Identity driver.Identity
 	// Release is the Redisson release whose codecs turn typed values into bytes, and back: the newest if empty.

@@ -86,8 +86,7 @@ func newServer(out io.Writer, hello program.Hello) *server {
 func (s *server) serve(in io.Reader) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	s.hello.Protocol = program.Protocol
-	s.hello.Capabilities = slices.Sorted(maps.Keys(s.ops))
+	s.hello.Protocol, s.hello.Capabilities = program.Protocol, slices.Sorted(maps.Keys(s.ops))
 	err := program.ReadLines(in, func(line []byte) error {
 		r, err := readRequest(line)
 		if err == nil {

@@ -61,8 +61,7 @@ func ranges(s *analysis.Span) []analysis.Range {
 	return []analysis.Range{s.Range}
 }
 
-// What each release was recorded to send, it can have sent, and the conformance cases
-// tell it from those whose scripts are others.
+// What each release was recorded to send, it can have sent, and the conformance cases tell it from those whose scripts are others.
 func TestReleasesOfTheRecordings(t *testing.T) {
 	for _, name := range recordings.Releases() {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +104,7 @@ func TestDocument004(t *testing.T) {
 	require.Less(t, q.Lateness.Max, 100.0)
 }
 
-// Two real releases of either side of 3.21.1 on one queue: who they are, and what became
-// of the messages.
+// Two real releases of either side of 3.21.1 on one queue: who they are, and what became of the messages.
 func TestRollingDeployment(t *testing.T) {
 	r := analysis.New()
 	require.NoError(t, r.Files(t.Context(), []string{"testdata/rolling-deployment.monitor"}))
@@ -131,8 +129,7 @@ func TestRollingDeployment(t *testing.T) {
 	}
 }
 
-// A story is a log that is made up: what clients of one queue, "orders", did. The server's
-// clock goes on by 100 µs a line.
+// A story is a log that is made up: what clients of one queue, "orders", did. The server's clock goes on by 100 µs a line.
 type story struct {
 	out     strings.Builder
 	clock   int64 // µs

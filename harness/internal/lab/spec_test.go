@@ -123,8 +123,7 @@ type change struct {
 	begins bool
 }
 
-// boundaries are the changes by the release that has them. The first releases of the two lines
-// change nothing.
+// boundaries are the changes by the release that has them. The first releases of the two lines change nothing.
 func boundaries() map[string][]change {
 	all := map[string][]change{}
 	releases := wire.Releases()
@@ -326,8 +325,7 @@ func offersIn(recording *trace.Recording, f func(call trace.Call, id string)) {
 	}
 }
 
-// bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with
-// their hexadecimal digits.
+// bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with their hexadecimal digits.
 type bytesVector string
 
 // MarshalJSON writes one of the two forms.
@@ -414,8 +412,7 @@ type nameVector struct {
 	TimeoutSet  string `json:"timeout_set"`
 	Pending     string `json:"pending_list"`
 	Channel     string `json:"channel"`
-	// Slots are those of a Redis Cluster, in the order of the names above. A script works only
-	// where they are all the same.
+	// Slots are those of a Redis Cluster, in the order of the names above. A script works only where they are all the same.
 	Slots    [4]int `json:"slots"`
 	Recorded string `json:"recorded"`
 	Case     string `json:"case"`

@@ -44,11 +44,10 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// The topologies have dq keep its word wherever Redis runs, as real processes on 127.0.0.1: they account for the
-// messages of a load during which a master is killed, a slot moves or all servers restart. make topologies, in some
-// minutes, writes a section of docs/results.md, and fails where a message is lost that Redis itself did not lose. The
-// first redis-server or valkey-server on PATH runs all; others, named by DQ_REDIS_SERVERS, run alone, under
-// Sentinel and as a Cluster.
+// The topologies have dq keep its word wherever Redis runs, as real processes on 127.0.0.1: they account for the messages of a load
+// during which a master is killed, a slot moves or all servers restart. make topologies, in some minutes, writes a section of
+// docs/results.md, and fails where a message is lost that Redis itself did not lose. The first redis-server or valkey-server on PATH
+// runs all; others, named by DQ_REDIS_SERVERS, run alone, under Sentinel and as a Cluster.
 
 // kind is a way in which servers stand together, and in which a client reaches them.
 type kind struct {
@@ -113,9 +112,8 @@ const (
 	ruleStart    = "ACL SETUSER " + ruleUser + " "
 )
 
-// rulesOf are the lines of a text, dq/README.md, that say as commands to the server which rights a user
-// of the queue "orders" needs: first those for offers and takes, then those that a Worker
-// needs besides.
+// rulesOf are the lines of a text, dq/README.md, that say as commands to the server which rights a user of the queue "orders" needs:
+// first those for offers and takes, then those that a Worker needs besides.
 func rulesOf(text string) (rules []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, ruleStart) {
@@ -148,8 +146,7 @@ func (s *topology) grant(t *testing.T, server *redis.Server, rules []string) {
 	}
 }
 
-// ofRedis60 is what a word of a rule is under Redis 6.0, as dq/README.md says: it knows no rights to channels, and
-// no BLMOVE.
+// ofRedis60 is what a word of a rule is under Redis 6.0, as dq/README.md says: it knows no rights to channels, and no BLMOVE.
 func ofRedis60(word string) string {
 	switch {
 	case strings.HasPrefix(word, "&"):

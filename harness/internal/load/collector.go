@@ -28,29 +28,26 @@ const (
 // phase is a phase of a run under way. It hands the messages out, and counts the samples of all agents; nothing is counted elsewhere.
 // It keeps 11 bytes for each message, and 24 more of a run in which something breaks. The engine's lock guards what changes.
 type phase struct {
-	engine   *engine
-	which    plan.Phase
-	plan     plan.Plan // of the phase
-	schedule plan.Schedule
-	n        int64
-	start    time.Time
-	startNs  int64 // the same, in Unix ns
-	horizon  int64 // Unix ns after which messages are not waited for
-	over     chan struct{}
-	work     sync.WaitGroup
-
-	next       int64 // the first message that was not handed out
-	stopped    bool
-	recent     []run.Histograms // of each second of a warm-up with deliveries
-	warm       bool             // nothing fell any more
-	lastChange time.Time        // when a member has begun last
-
-	state   []byte
-	due     []int64
-	owner   []uint16 // the member that is to offer it
-	open    []int64  // of each member: items without an answer
-	records []record // nil unless each message is accounted for
-
+	engine      *engine
+	which       plan.Phase
+	plan        plan.Plan // of the phase
+	schedule    plan.Schedule
+	n           int64
+	start       time.Time
+	startNs     int64 // the same, in Unix ns
+	horizon     int64 // Unix ns after which messages are not waited for
+	over        chan struct{}
+	work        sync.WaitGroup
+	next        int64 // the first message that was not handed out
+	stopped     bool
+	recent      []run.Histograms // of each second of a warm-up with deliveries
+	warm        bool             // nothing fell any more
+	lastChange  time.Time        // when a member has begun last
+	state       []byte
+	due         []int64
+	owner       []uint16 // the member that is to offer it
+	open        []int64  // of each member: items without an answer
+	records     []record // nil unless each message is accounted for
 	counts      run.Counts
 	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
 	untold      int64 // items that may have been offered, at the end
@@ -66,14 +63,13 @@ type phase struct {
 	offers      run.Offers
 	lateByTool  []span
 	order       order
-	latest      []span // of the deliveries
-
-	seconds    map[int64]*second // that are not over
-	closed     int64
-	pending    int64
-	intervals  []run.Interval
-	histograms run.Histograms // of the seconds that are closed
-	log        *run.LatenessLog
+	latest      []span            // of the deliveries
+	seconds     map[int64]*second // that are not over
+	closed      int64
+	pending     int64
+	intervals   []run.Interval
+	histograms  run.Histograms // of the seconds that are closed
+	log         *run.LatenessLog
 }
 
 // record has the instants of a message, in Unix ns, and 0 for steps that did not happen: of the offer's answer, which may say that
@@ -379,7 +375,6 @@ func (p *phase) balance(unread bool) run.Counts {
 		p.histograms.Add(s.h)
 	}
 	clear(p.seconds)
-	b.Offered = b.Delivered + b.Removed + b.Pending + b.Lost + b.Unknown
-	b.OfferErrors = p.unsure()
+	b.Offered, b.OfferErrors = b.Delivered+b.Removed+b.Pending+b.Lost+b.Unknown, p.unsure()
 	return b
 }

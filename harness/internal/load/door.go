@@ -170,8 +170,7 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 		}
 		return fmt.Errorf("%s answered %s: %s", at, answer.Status, text)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = answer.Body.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = answer.Body.Close() })()
 	return serve(answer.Header.Get(driverHeader), conn)
 }
 

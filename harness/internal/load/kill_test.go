@@ -164,7 +164,7 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 }
 
 // meanwhile runs a plan of so long on a server, and does something to it once 200 messages were offered.
-func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*redis.Server)) *run.Document {
+func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(s *redis.Server, interrupt func())) *run.Document {
 	t.Helper()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -174,14 +174,14 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	p.Delay = plan.Between(100*time.Millisecond, time.Second)
 	var once sync.Once
 	var doing sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	o := load.Options{Plan: p, Driver: d, Silence: 4 * time.Second, Progress: func(p load.Progress) {
 		if p.Offered >= 200 {
-			once.Do(func() { doing.Go(func() { do(srv) }) })
+			once.Do(func() { doing.Go(func() { do(srv, cancel) }) })
 		}
 	}}
 	load.OnRedis(t, srv, &o)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	result, err := load.Run(ctx, o)
 	require.NoError(t, err)
 	doing.Wait()
@@ -189,22 +189,28 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(*r
 	return result
 }
 
-// A run whose server is gone is given up, and the fate of its messages is unknown.
+// A run whose server is gone is given up, and the fate of its messages is unknown. An interrupt does so at once.
 func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, redistest.Redis(t), time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
-	c := r.Counts
-	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
-	require.Positive(t, c.Unknown)
-	require.Equal(t, c.Offered, c.Delivered+c.Unknown)
-	bySecond := int64(0)
-	for _, i := range r.Intervals {
-		bySecond += i.Unknown
+	for srv, do := range map[*redis.Server]func(*redis.Server, func()){
+		redistest.Redis(t):   func(s *redis.Server, _ func()) { require.NoError(t, s.Close()) },
+		redistest.Process(t): func(s *redis.Server, interrupt func()) { require.NoError(t, s.Nodes()[0].Pause()); interrupt() },
+	} {
+		began, r := time.Now(), meanwhile(t, srv, time.Hour, do)
+		c := r.Counts
+		require.Less(t, time.Since(began), 15*time.Second)
+		require.Zero(t, c.Lost+c.Pending+c.Duplicate)
+		require.Positive(t, c.Unknown)
+		require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+		bySecond := int64(0)
+		for _, i := range r.Intervals {
+			bySecond += i.Unknown
+		}
+		require.Equal(t, c.Unknown, bySecond)
+		require.Contains(t, r.ServerGone, "the server was gone")
+		require.False(t, r.Verdict.Passed)
+		require.Contains(t, r.Verdict.Text, "of unknown fate")
 	}
-	require.Equal(t, c.Unknown, bySecond)
-	require.Contains(t, r.ServerGone, "the server was gone")
-	require.False(t, r.Verdict.Passed)
-	require.Contains(t, r.Verdict.Text, "of unknown fate")
 }
 
 // Server figures need the same server throughout; without them no objective on them is met.
@@ -214,13 +220,13 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	for name, tc := range map[string]struct {
 		srv    *redis.Server
 		length time.Duration
-		do     func(*redis.Server)
+		do     func(*redis.Server, func())
 	}{
-		"restart": {kept, 2500 * time.Millisecond, func(s *redis.Server) {
+		"restart": {kept, 2500 * time.Millisecond, func(s *redis.Server, _ func()) {
 			require.NoError(t, s.Nodes()[0].Kill())
 			require.NoError(t, s.Nodes()[0].Restart(t.Context()))
 		}},
-		"fail-over": {sentinels.Server, 4 * time.Second, func(*redis.Server) {
+		"fail-over": {sentinels.Server, 4 * time.Second, func(*redis.Server, func()) {
 			_, err := sentinels.Failover(t.Context())
 			require.NoError(t, err)
 		}},
@@ -290,6 +296,7 @@ var deeds = map[string]struct {
 }{
 	"dies":             {func(io.Writer, []byte) { os.Exit(3) }, "has ended: exit status 3"},
 	"stops answering":  {func(io.Writer, []byte) { select {} }, "stopped answering"},
+	"hangs":            {func(io.Writer, []byte) { select {} }, "has ended: stopped answering"},
 	"says no JSON":     {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":NaN}`) }, "it broke the protocol on stdout"},
 	"answers nobody":   {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":999,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 999"},
 	"answers twice":    {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":1,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 1"},
@@ -386,7 +393,10 @@ func TestAdversaries(t *testing.T) {
 			p := plan.DefaultPlan()
 			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, time.Second
 			p.Delay, p.Queue, p.DrainTimeout = plan.Fixed(100*time.Millisecond), "q", time.Second
-			r, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Silence: 3 * time.Second})
+			limits := map[bool][]time.Duration{true: {2 * time.Second, 15 * time.Second}, false: {time.Minute, 3 * time.Second}}[name == "hangs"]
+			ctx, interrupt := context.WithTimeout(t.Context(), limits[0])
+			defer interrupt()
+			r, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, Silence: limits[1]})
 			require.NoError(t, err, "the run is kept")
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
 			require.False(t, r.Judge(nil).Passed)

@@ -83,9 +83,8 @@ type Running struct {
 	About
 	// Phase is 0 before the warm-up.
 	Phase plan.Phase
-	// Document is the run document as of the last second that ended: without a verdict, and without the results of the end:
-	// lost messages, and pending by message. After the end it is the document of the
-	// run. It belongs to the caller.
+	// Document is the run document as of the last second that ended: without a verdict, and without the results of the end: lost
+	// messages, and pending by message. After the end it is the document of the run. It belongs to the caller.
 	Document *run.Document
 	// Ended says that the load is over.
 	Ended bool
@@ -189,9 +188,7 @@ const apart = int64(time.Millisecond)
 
 // add takes the deliveries of a second, and returns the number out of order.
 func (o *order) add(arrivals []delivery) int64 {
-	slices.SortFunc(arrivals, func(a, b delivery) int {
-		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due))
-	})
+	slices.SortFunc(arrivals, func(a, b delivery) int { return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due)) })
 	before := o.Inversions
 	for _, a := range arrivals {
 		queue, producer := &o.queues[a.index%int64(len(o.queues))], &o.producers[a.index%int64(len(o.producers))]

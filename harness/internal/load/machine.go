@@ -38,7 +38,6 @@ const (
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
 	gone := e.gone(ctx)
-	ctx = context.WithoutCancel(ctx)
 	l := look{at: time.Now(), programs: map[*program.Link]program.Usage{nil: program.ReadUsage()}}
 	for _, m := range e.members {
 		if _, asked := l.programs[m.link]; asked || !m.there() {
@@ -52,7 +51,7 @@ func (e *engine) look(ctx context.Context) look {
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
 	if l.err = errors.New("the server is gone"); e.conn != nil && gone == "" {
-		asking, cancel := context.WithTimeout(ctx, askTimeout)
+		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
 		l.servers, l.err = e.usages(asking)
 	}
@@ -105,8 +104,7 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 		e.notes = append(e.notes, "no server statistics: "+err.Error())
 		return
 	}
-	out.ServerStats = &all
-	all.TransferCallsPerMessage = float64(all.TransferCalls) / float64(max(out.Counts.Delivered, 1))
+	out.ServerStats, all.TransferCallsPerMessage = &all, float64(all.TransferCalls)/float64(max(out.Counts.Delivered, 1))
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
 		_, busiest, _ := stopped.servers.since(looks[before].servers)
 		all.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
@@ -162,8 +160,7 @@ func (p *phase) late(intended, lag, waited int64) {
 // ticksPerSecond is the unit of /proc/stat: USER_HZ, which is 100 on every architecture that Go runs Linux on.
 const ticksPerSecond = 100
 
-// cpuTimes is the work of the machine's processors since its start, all together, in ticks; 0 if the kernel does
-// not say.
+// cpuTimes is the work of the machine's processors since its start, all together, in ticks; 0 if the kernel does not say.
 type cpuTimes struct{ total, idle, steal int64 }
 
 // parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice. The

@@ -68,10 +68,7 @@ func (m *member) leave(err error) bool {
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
 	was := m.state
-	if was == over {
-		return false
-	}
-	if m.state = over; err != nil {
+	if m.state = over; err != nil && was != over {
 		m.broken = true
 		m.engine.fault(m, m.heard, err.Error())
 		m.link.End(err)
@@ -105,12 +102,17 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	arguments["handle"] = m.handle
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	defer context.AfterFunc(m.engine.interrupted, func() {
+		if program.Pause(asking, rush) {
+			m.link.End(errors.New("stopped answering"))
+			m.link.Kill()
+		}
+	})()
 	result, err := m.link.Call(asking, op, arguments)
-	silent := errors.Is(err, context.DeadlineExceeded)
-	if silent {
+	if err != nil && asking.Err() != nil {
 		err = fmt.Errorf("%s: stopped answering", op)
 	}
-	if silent || err != nil && closed(m.link.Ended()) {
+	if err != nil && (asking.Err() != nil || closed(m.link.Ended())) {
 		m.leave(err)
 	}
 	return result, err

@@ -30,14 +30,11 @@ func (e *engine) begin(which plan.Phase, start time.Time) *phase {
 	e.mu.Unlock()
 	p.work.Go(func() {
 		every(tick, p.over, func() bool {
-			if closed(p.over) {
-				return true
-			}
 			e.mu.Lock()
-			p.handOut()
+			p.handOut() // nothing once the phase is over
 			e.mu.Unlock()
 			p.closeSeconds(time.Now().Add(-settled), false)
-			return false
+			return closed(p.over)
 		})
 	})
 	return p
@@ -152,7 +149,7 @@ func (p *phase) awaitAnswers(open func() int64) {
 	every(tick, nil, func() bool {
 		p.engine.mu.Lock()
 		defer p.engine.mu.Unlock()
-		return open() == 0 || time.Since(began) > min(askTimeout, p.engine.Silence)
+		return open() == 0 || time.Since(began) > min(askTimeout, p.engine.Silence, time.Duration(p.engine.patience.Load()))
 	})
 }
 
@@ -182,7 +179,7 @@ func (p *phase) offerAll(ctx context.Context) {
 		p.warm = p.warm || isWarm
 		more := p.expects(func(m *member) bool { return m.Offers && m.From < p.schedule.Duration() })
 		done := !more && p.allOut() && p.offering() == 0
-		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience
+		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience || e.patience.Load() == 0
 		e.mu.Unlock()
 		switch {
 		case !done && late:
@@ -229,7 +226,7 @@ func (p *phase) drain(ctx context.Context) {
 		case !expected && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
 			return true
 		}
-		return limit != 0 && (wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))
+		return limit != 0 && (e.patience.Load() == 0 || wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))
 	})
 }
 
@@ -256,7 +253,7 @@ func (p *phase) settle(ctx context.Context) {
 		limit = limit.Add(e.Plan.DrainTimeout)
 	}
 	every(tick, nil, func() bool {
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
 		n := 0
 		err := e.held(asking, func(program.Sample) error { n++; return nil })

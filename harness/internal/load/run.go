@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -36,6 +37,8 @@ const (
 	programTimeout = 10 * time.Minute
 	// silenceLimit is for how long an agent, or the server, may say nothing.
 	silenceLimit = 15 * time.Second
+	// rush is how long a call of a program, and its end, may take after an interrupt, and at most a call of the server.
+	rush = 2 * time.Second
 )
 
 // Options are the load and its target. Functions and Live may be nil.
@@ -98,6 +101,8 @@ func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 		return nil, err
 	}
 	e := newEngine(o)
+	e.interrupted = ctx
+	defer context.AfterFunc(ctx, func() { e.patience.Store(int64(rush)) })()
 	if o.Redis != "" {
 		srv, err := startServer(ctx, o.Redis, o.Plan.Faults, e.Notice)
 		if err != nil {
@@ -138,16 +143,18 @@ func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 // engine is a run under way.
 type engine struct {
 	Options
-	on       *run.Server
-	conn     redis.Conn // past the implementation; nil without a server
-	url      string     // for the implementation
-	several  bool       // conn leads to a Cluster, or by sentinels to a master
-	agents   []*program.Link
-	ownQueue bool // its keys are deleted at the end unless messages are pending
-	epoch    program.Epoch
-	members  []*member
-	warmup   *run.Warmup
-	closing  sync.Once // of closeAll
+	on          *run.Server
+	conn        redis.Conn // past the implementation; nil without a server
+	url         string     // for the implementation
+	several     bool       // conn leads to a Cluster, or by sentinels to a master
+	agents      []*program.Link
+	ownQueue    bool // its keys are deleted at the end unless messages are pending
+	epoch       program.Epoch
+	members     []*member
+	warmup      *run.Warmup
+	closing     sync.Once // of closeAll
+	interrupted context.Context
+	patience    atomic.Int64 // with the server, ns: without bound before an interrupt, then rush, and 0 once the server hangs
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
@@ -156,8 +163,7 @@ type engine struct {
 	faults []run.AgentFault
 	errs   map[string]string // the first ones of the agents, by program.Failing
 	each   []look            // the server each second
-
-	final *run.Document // nil before the end
+	final  *run.Document     // nil before the end
 }
 
 func newEngine(o Options) *engine {
@@ -179,6 +185,7 @@ func newEngine(o Options) *engine {
 		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
 	}
 	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
+	e.patience.Store(1<<63 - 1)
 	for i, m := range o.Plan.Members() {
 		e.members = append(e.members, &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}})
 	}
@@ -229,7 +236,9 @@ func (e *engine) closeAll(ctx context.Context) {
 		if m.link == nil || m.shared {
 			continue
 		}
+		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), m.link.Kill) // no fault: a program has ten seconds
 		err := m.link.Close()
+		end.Stop()
 		e.mu.Lock()
 		if err != nil && !m.broken {
 			e.fault(m, time.Now(), err.Error())

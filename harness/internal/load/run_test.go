@@ -181,8 +181,7 @@ func TestHangingOfferDelaysNobodyElse(t *testing.T) {
 	require.Zero(t, out.Histograms.ScheduleLag.Max())
 }
 
-// A pause of the implementation shows as schedule lag of every message that
-// should have been sent in it: no coordinated omission.
+// A pause of the implementation shows as schedule lag of every message that should have been sent in it: no coordinated omission.
 func TestPauseShowsInEveryMessageItDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()

@@ -87,7 +87,7 @@ func readInfo(info string) (process string, u run.ServerStats, err error) {
 
 // unblock ends the blocked commands of all connections of a name, with nothing taken.
 func (e *engine) unblock(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := e.asking(ctx, askTimeout)
 	defer cancel()
 	return e.conn.EachMaster(ctx, func(ctx context.Context, _ string, conn redis.Conn) error {
 		list, err := conn.Do(ctx, "CLIENT", "LIST").Text()
@@ -167,9 +167,21 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	}
 }
 
+// asking is for a call of the server, also after an interrupt: one that hangs then is asked no more.
+func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	patience := e.patience.Load()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(limit, time.Duration(patience)))
+	return ctx, func() {
+		if ctx.Err() != nil && patience == int64(rush) {
+			e.patience.CompareAndSwap(patience, 0)
+		}
+		cancel()
+	}
+}
+
 // ask asks the server, or the masters, for their counters. An error reply is an answer.
 func (e *engine) ask(ctx context.Context) (usages, error) {
-	asking, cancel := context.WithTimeout(ctx, lookEvery)
+	asking, cancel := e.asking(ctx, lookEvery)
 	defer cancel()
 	servers, err := e.usages(asking)
 	if errors.Is(err, errNoStatistics) || errors.As(err, new(redis.Error)) {
@@ -187,7 +199,7 @@ func (e *engine) gone(ctx context.Context) interruption {
 // goneText is gone, and of a run that ended by itself says if the held messages could not be read and no server answers.
 func (e *engine) goneText(ctx context.Context, unread bool) string {
 	if unread && e.conn != nil && e.Break == nil && e.gone(ctx) == "" {
-		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
+		if _, err := e.ask(ctx); err != nil {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
@@ -297,7 +309,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 		missing = missing || p.outstanding > 0
 	}
 	e.mu.Unlock()
-	if !missing || e.gone(ctx) != "" {
+	if !missing || e.gone(ctx) != "" || e.patience.Load() == 0 {
 		return missing
 	}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
@@ -331,7 +343,7 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, pending)
 		return
 	}
-	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	clearing, cancel := e.asking(ctx, askTimeout)
 	defer cancel()
 	for _, kept := range e.stores() {
 		if err := kept.Clear(clearing); err != nil {

@@ -91,9 +91,7 @@ func (s Schedule) At(i int64) time.Duration {
 // dither is from 0 to 1, even over any stretch of messages (a Weyl sequence with the golden ratio). RDelayedQueue cuts due times to
 // whole milliseconds, and a rate such as 1000/s would meet each millisecond at the same point: the median would depend on the instant
 // at which a run began.
-func dither(i int64) float64 {
-	return float64(uint64(i)*0x9e3779b97f4a7c15>>11) / (1 << 53)
-}
+func dither(i int64) float64 { return float64(uint64(i)*0x9e3779b97f4a7c15>>11) / (1 << 53) }
 
 // MeanRate is over the whole schedule.
 func (s Schedule) MeanRate() Rate {

@@ -13,8 +13,7 @@ type Kind string
 
 // The kinds of events. Those from Cut on are faults.
 const (
-	// Start starts a client, whose N tells how many consumers it has, Text its release and
-	// Span by how much its clock is ahead.
+	// Start starts a client, whose N tells how many consumers it has, Text its release and Span by how much its clock is ahead.
 	Start Kind = "start"
 	// Stop closes a client in good order.
 	Stop Kind = "stop"
@@ -125,8 +124,7 @@ type Plan struct {
 	Reliable bool
 	// Visibility is for how long a message is held then.
 	Visibility time.Duration
-	// Unlists has members taken out of the pending list before they are due, however few they are, a
-	// few entries a call.
+	// Unlists has members taken out of the pending list before they are due, however few they are, a few entries a call.
 	Unlists bool
 	// Strict clients send the commands of one Redisson.
 	Strict bool
@@ -312,8 +310,7 @@ func (d *drawing) strike(rng *rand.Rand) {
 
 func (d *drawing) client() string { return d.starts[d.rng.IntN(len(d.starts))] }
 
-// burst has a few messages offered within a second or so, some of them cancelled later, and
-// perhaps a fault in the midst of it.
+// burst has a few messages offered within a second or so, some of them cancelled later, and perhaps a fault in the midst of it.
 func (d *drawing) burst(at time.Duration) {
 	within := time.Duration(1+d.rng.IntN(2000)) * time.Millisecond
 	for range 1 + d.rng.IntN(12) {

@@ -109,8 +109,7 @@ const (
 	HeaderSize = checksumAt + 9
 )
 
-// Payload returns the value of a message, of size bytes, at least HeaderSize. It is newly
-// allocated: an implementation may keep it.
+// Payload returns the value of a message, of size bytes, at least HeaderSize. It is newly allocated: an implementation may keep it.
 func Payload(run, index uint32, due int64, size int) []byte {
 	b := fmt.Appendf(make([]byte, 0, max(size, HeaderSize)), header+"00000000|", run, index, uint64(due))
 	for len(b) < size {
@@ -139,8 +138,7 @@ func ParsePayload(value []byte, run uint32) (kind Kind, index uint32, due int64)
 	return Foreign, 0, 0
 }
 
-// FindPayload looks for a message of a run anywhere in value: an implementation may store its own
-// framing around it.
+// FindPayload looks for a message of a run anywhere in value: an implementation may store its own framing around it.
 func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	for at := bytes.Index(value, []byte(magic)); at >= 0 && len(value)-at >= HeaderSize; at = bytes.Index(value, []byte(magic)) {
 		text := string(value[at : at+checksumAt])
