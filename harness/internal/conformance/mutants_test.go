@@ -246,13 +246,11 @@ func missAnsweredWithEval() mutation {
 	}
 }
 
-// mutation changes one command of a client into the commands for the server. The reply
-// to the last one is the client's; without commands the reply is nil. A mutation may keep
-// state: calls for one run do not overlap.
+// mutation changes one command of a client into the commands for the server. The reply to the last one is the client's; without
+// commands the reply is nil. A mutation may keep state: calls for one run do not overlap.
 type mutation func(command []string) [][]string
 
-// mutantProxy stands between an implementation and its server and breaks the commands of
-// the implementation:
+// mutantProxy stands between an implementation and its server and breaks the commands of the implementation:
 //
 //	implementation ──▶ proxy ──▶ pipe ── serve ──▶ server
 type mutantProxy struct {
@@ -301,8 +299,7 @@ func (m *mutantProxy) apply(command []string) [][]string {
 	return m.mutate(command)
 }
 
-// serve takes commands one by one and waits for their replies, until the connection
-// subscribes: then the server sends at any time.
+// serve takes commands one by one and waits for their replies, until the connection subscribes: then the server sends at any time.
 func (m *mutantProxy) serve(client, server net.Conn) {
 	var raw bytes.Buffer // of one reply: the server sends the next one only when asked
 	commands, replies := resp.NewReader(client, 0), resp.NewReader(io.TeeReader(server, &raw), 0)

@@ -20,16 +20,15 @@ import (
 // member is an agent of the fleet.
 type member struct {
 	plan.Member
-	engine *engine
-	number int
-	driver spec.Driver
-	link   *program.Link // nil before it is connected
-	shared bool          // another member has the link, and closes it
-	handle string
-	begun  map[int]bool // consumers
-	ended  bool         // its offers and takes
-
-	sending sync.Mutex // held while items are on their way
+	engine  *engine
+	number  int
+	driver  spec.Driver
+	link    *program.Link // nil before it is connected
+	shared  bool          // another member has the link, and closes it
+	handle  string
+	begun   map[int]bool // consumers
+	ended   bool         // its offers and takes
+	sending sync.Mutex   // held while items are on their way
 
 	// The engine's lock guards what follows.
 	state  state
@@ -197,12 +196,13 @@ func (m *member) clientName() string {
 
 func (m *member) onEvent(line json.RawMessage) {
 	var told struct {
+		Event   string            `json:"event"`
 		Samples []byte            `json:"samples"`
 		Errors  map[string]string `json:"errors"`
 	}
 	err := json.Unmarshal(line, &told)
-	if err != nil {
-		err = fmt.Errorf(`expected "samples" in base64, got %.120s`, line)
+	if err != nil || told.Event != "samples" || told.Samples == nil {
+		err = fmt.Errorf(`expected an event "samples" with "samples" in base64, got %.120s`, line)
 	}
 	e := m.engine
 	e.mu.Lock()

@@ -138,12 +138,12 @@ func (l *Link) run(lines io.ReadCloser, wait func() error) {
 // End keeps the first cause of the end, for Failure.
 func (l *Link) End(cause error) { l.end(cause) }
 
-// dispatch hands a line to the caller that it is for. An answer to a request that never was is an error, for the right request has no answer.
+// dispatch hands a line to the caller that it is for. An answer to, or an event of, a request that never was is an error, for the right request has no answer.
 func (l *Link) dispatch(a answer, line []byte) (stray error) {
 	l.mu.Lock()
 	onEvent, waiting := l.events[a.id], l.waiting[a.id]
 	switch {
-	case a.Event != nil:
+	case a.Event != nil && a.id <= l.lastID.Load():
 	case waiting != nil:
 		waiting <- a // which has room for the answer
 		delete(l.waiting, a.id)
