@@ -219,7 +219,8 @@ type Change struct {
 	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
 	Undoing []int  `json:"undoing,omitempty"` // lines of changes that the batch of an undo begins with
 	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
-	Claim   string `json:"claim,omitempty"`   // the run of an undo
+	Claim   string `json:"claim,omitempty"`   // the run of an undo, before its claim
+	Claimed string `json:"claimed,omitempty"` // and behind its plan
 	End     bool   `json:"end,omitempty"`     // behind all changes
 
 	due    float64
@@ -288,7 +289,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		results += done
 		e.changed += strings.Count(done, "1")
 		e.Progress.tell(e.names.Destination, e.changed, "changed")
-		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Undone: lines})); err != nil {
+		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Run: e.run, Undone: lines})); err != nil {
 			return results, err
 		}
 	}

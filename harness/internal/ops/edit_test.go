@@ -258,6 +258,10 @@ func TestUndoFiles(t *testing.T) {
 	}
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // delivered, and taken
 	require.ErrorContains(t, undo(file), "undone already")
+	done, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(done, `{"run":"late","batch":9,"undoing":[2]}`+"\n"...), 0o600)) // of a refused call
+	require.ErrorContains(t, undo(file), "undone already")
 
 	gone := b.offer(bc0Lc0, time.Hour, "gone")
 	raced := &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, Site: site}

@@ -3,7 +3,7 @@ local action, of, batch = ARGV[1], ARGV[2], ARGV[3]
 
 if action == 'claim' then -- by the run `of`, which knows of the runs behind it
   local known, has = {}, redis.call('get', R) or ''
-  for _, run in ipairs(ARGV) do known[run] = true end
+  for run in string.gmatch(of .. ' ' .. batch, '%w+') do known[run] = true end
   for run in string.gmatch(has, '!(%w+)') do
     if not known[run] then return redis.error_reply('ERR another undo of these changes has begun, or was made by a copy of the file') end
   end

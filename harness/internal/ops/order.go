@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -187,8 +186,8 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 // claim has the server refuse the calls of all others that make or undo the changes of the file, such as calls on their way, and plans
 // again. It fails if the file is a copy, and the server knows of an undo that the copy does not.
 func (p *Plan) claim(ctx context.Context, conn redis.Conn) (err error) {
-	if p.marks, err = os.OpenFile(p.File, os.O_RDWR|os.O_APPEND, 0); err == nil && p.undo.whole < p.undo.size {
-		err = p.marks.Truncate(int64(p.undo.whole)) // a last line that was cut off
+	if p.marks, err = os.OpenFile(p.File, os.O_WRONLY|os.O_APPEND, 0); err == nil && p.undo.cut {
+		_, err = p.marks.WriteString("\n")
 	}
 	if err == nil {
 		err = write(p.marks, Change{Claim: p.run})
@@ -196,18 +195,25 @@ func (p *Plan) claim(ctx context.Context, conn redis.Conn) (err error) {
 	if err != nil {
 		return fmt.Errorf("it cannot be marked as undone, and nothing was changed: %w", err)
 	}
-	e := &Editor{names: wire.NamesOf(p.undo.queue), run: p.undo.run}
-	if err = conn.Run(ctx, loose, e.looseKeys(), append([]any{"claim", p.run, ""}, p.undo.claims...)...).Err(); err != nil {
+	e := NewEditor(conn, p.undo.queue)
+	e.run = p.undo.run
+	if err = conn.Run(ctx, loose, e.looseKeys(), "claim", p.run, strings.Join(p.undo.claims, " ")).Err(); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(p.File)
 	if err == nil {
 		p.undo, err = ReadUndo(data)
 	}
-	if err == nil {
-		p.Changes, err = p.undo.Plan(ctx, conn)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, run := range p.undo.claims {
+		if batch, _, failed := lastCall(ctx, conn, p.undo.queue, run); failed != nil || batch > p.undo.marked[run] {
+			return cmp.Or(failed, errors.New("another undo of these changes went on after this copy of the file was made"))
+		}
+	}
+	p.Changes, err = p.undo.Plan(ctx, conn)
+	return errors.Join(err, write(p.marks, Change{Claimed: p.run})) // marks behind it that others write are of refused calls
 }
 
 // Text shows the first changes, redacted without the values.
@@ -314,33 +320,42 @@ func write(file io.Writer, lines ...Change) error {
 // Undo is an undo file of one queue.
 type Undo struct {
 	server, queue string
-	run           string // that made the changes
-	claims        []any  // runs of undoes
+	run           string         // that made the changes
+	claims        []string       // runs of undoes
+	marked        map[string]int // the last batch of each
+	owner         string         // the run whose marks count
 	changes       []*Change
 	used          bool // some changes were undone
 	ended         bool // it has all lines
-	whole, size   int  // bytes: of whole lines, of all
+	cut           bool // its last line is not whole
 }
 
-// ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
+// ReadUndo reads an undo file. A line that was cut off, the last one or one before a claim, is left out: its change had not begun.
 func ReadUndo(data []byte) (*Undo, error) {
-	u, byLine, begun := &Undo{whole: bytes.LastIndexByte(data, '\n') + 1, size: len(data)}, map[int]*Change{}, call{}
-	for n, line := range bytes.SplitAfter(data[:max(0, u.whole-1)], []byte("\n")) {
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	u, byLine, begun, broken := &Undo{cut: whole < len(data), marked: map[string]int{}}, map[int]*Change{}, call{}, 0
+	for n, line := range bytes.SplitAfter(data[:max(0, whole-1)], []byte("\n")) {
 		c := &Change{line: n}
 		from := len(u.changes)
 		switch known := json.Unmarshal(line, c) == nil; {
+		case known && c.Claim != "":
+			u.claims, broken = append(u.claims, c.Claim), 0
+		case broken > 0:
 		case known && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (from == 0 || string(c.Queue) == u.queue):
 			c.by = begun
 			begun.at++
 			u.queue, u.changes, byLine[n] = string(c.Queue), append(u.changes, c), c
 		case known && c.Done != "" && len(c.Done) <= from:
 			for i := range c.Done {
-				u.changes[from-len(c.Done)+i].made = c.Done[i]
+				if of := u.changes[from-len(c.Done)+i]; !of.undoes {
+					of.made = c.Done[i]
+				}
 			}
 		case known && (c.Server != "" || c.End):
 			u.server, u.ended = cmp.Or(c.Server, u.server), c.End
-		case known && len(c.Undoing)+len(c.Undone) > 0:
+		case known && len(c.Undoing)+len(c.Undone) > 0 && (u.owner == "" || c.Run == u.owner):
 			u.used = true
+			u.marked[c.Run] = max(u.marked[c.Run], c.Batch)
 			for at, line := range slices.Concat(c.Undoing, c.Undone) {
 				if of := byLine[line]; of != nil {
 					if !of.undoes {
@@ -349,13 +364,17 @@ func ReadUndo(data []byte) (*Undo, error) {
 					of.made, of.undoes, of.by = map[bool]byte{true: '1'}[c.Undone != nil], true, call{c.Run, c.Batch, at}
 				}
 			}
+		case known && len(c.Undoing)+len(c.Undone) > 0: // the server has refused it
+		case known && c.Claimed != "":
+			u.owner = c.Claimed
 		case known && c.Run != "":
 			begun, u.run = call{c.Run, c.Batch, 0}, c.Run
-		case known && c.Claim != "":
-			u.claims = append(u.claims, c.Claim)
 		default:
-			return nil, fmt.Errorf("line %d: expected a line of an undo file", n+1)
+			broken = n + 1
 		}
+	}
+	if broken > 0 {
+		return nil, fmt.Errorf("line %d: expected a line of an undo file", broken)
 	}
 	return u, nil
 }
@@ -389,16 +408,21 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err 
 
 // made returns the digit of a change. A later call means that this one was made.
 func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, error) {
-	result, err := conn.Do(ctx, "GET", ResultKey(queue, c.run)).Text()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("GET: %w", err)
-	}
-	batch, digits := 0, ""
-	_, _ = fmt.Sscan(result, &batch, &digits)
+	batch, digits, err := lastCall(ctx, conn, queue, c.run)
 	if batch > c.batch {
-		return '1', nil
+		return '1', err
 	} else if batch == c.batch && c.at < len(digits) {
-		return digits[c.at], nil
+		return digits[c.at], err
 	}
-	return '0', nil
+	return '0', err
+}
+
+// lastCall has the number of the last call of a run, and its digits; 0 without one.
+func lastCall(ctx context.Context, conn redis.Conn, queue, run string) (batch int, digits string, err error) {
+	result, err := conn.Do(ctx, "GET", ResultKey(queue, run)).Text()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, "", fmt.Errorf("GET: %w", err)
+	}
+	_, _ = fmt.Sscan(result, &batch, &digits)
+	return batch, digits, nil
 }
