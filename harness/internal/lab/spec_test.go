@@ -412,7 +412,7 @@ type nameVector struct {
 	TimeoutSet  string `json:"timeout_set"`
 	Pending     string `json:"pending_list"`
 	Channel     string `json:"channel"`
-	// Slots are those of a Redis Cluster, in the order of the names above. A script works only where they are all the same.
+	// Slots are of a Redis Cluster, in the order of the names above. A script works only where they are all the same.
 	Slots    [4]int `json:"slots"`
 	Recorded string `json:"recorded"`
 	Case     string `json:"case"`

@@ -146,7 +146,7 @@ func (s *topology) grant(t *testing.T, server *redis.Server, rules []string) {
 	}
 }
 
-// ofRedis60 is what a word of a rule is under Redis 6.0, as dq/README.md says: it knows no rights to channels, and no BLMOVE.
+// ofRedis60 returns the word of a rule for Redis 6.0, as dq/README.md says: that server knows no rights to channels, and no BLMOVE.
 func ofRedis60(word string) string {
 	switch {
 	case strings.HasPrefix(word, "&"):

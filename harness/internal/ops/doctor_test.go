@@ -139,6 +139,9 @@ type network struct {
 }
 
 func (n network) Run(ctx context.Context, s *redis.Script, keys []string, args ...any) *goredis.Cmd {
+	if i := slices.IndexFunc(keys, func(key string) bool { return wire.Slot(key) != wire.Slot(keys[0]) }); i >= 0 {
+		panic("a Cluster refuses " + keys[i])
+	}
 	return n.send(func() *goredis.Cmd { return n.Conn.Run(context.WithoutCancel(ctx), s, keys, args...) })
 }
 
@@ -154,7 +157,7 @@ func (c before7) Run(ctx context.Context, s *redis.Script, keys []string, args .
 	return c.Conn.Run(ctx, s, keys, args...)
 }
 
-// twice is what a client does when the reply is lost.
+// twice sends a call again, as a client does when the reply is lost.
 func twice(call func() *goredis.Cmd) *goredis.Cmd { _ = call(); return call() }
 
 // apply makes changes, and returns their results and the undo file.

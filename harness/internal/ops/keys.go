@@ -150,7 +150,7 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey), of an undo that of the run that is undone
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey), and for an undo R of the undone run
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
 	//	        number of the call, with which the results go to R; for each member: the member, its new bytes or its value, a due time
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already

@@ -13,7 +13,7 @@ type Kind string
 
 // The kinds of events. Those from Cut on are faults.
 const (
-	// Start starts a client, whose N tells how many consumers it has, Text its release and Span by how much its clock is ahead.
+	// Start starts a client: N is the number of its consumers, Text its release and Span by how much its clock is ahead.
 	Start Kind = "start"
 	// Stop closes a client in good order.
 	Stop Kind = "stop"
