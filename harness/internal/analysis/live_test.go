@@ -143,7 +143,7 @@ func TestVerbsAtWork(t *testing.T) {
 			plan, err := o.Plan(ctx, ops.NewEditor(conn, "orders"))
 			require.NoError(t, err)
 			require.NoError(t, plan.Apply(ctx, conn))
-			o.Verb, o.File, o.All, o.Claims = "undo", plan.Undo, false, true
+			o.Verb, o.File, o.All = "undo", plan.Undo, false
 		}
 	}
 	_, err := ops.Migrate(ctx, conn, "orders", ops.MigrateOptions{To: new(release(t, "3.16.6").Layout()), Yes: true})

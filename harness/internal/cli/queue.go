@@ -80,7 +80,7 @@ func (q *queueCall) read(args []string) error {
 		return errors.New("--where, --of or --to is given twice")
 	}
 	q.Where, q.To, q.Of = strings.Join(q.where, ""), strings.Join(q.to, ""), strings.Split(cmp.Or(strings.Join(q.of, ""), "waiting"), ",")
-	q.Queue, q.IDs, q.File, q.Claims = args[0], args[1:], args[len(args)-1], q.apply
+	q.Queue, q.IDs, q.File = args[0], args[1:], args[len(args)-1]
 	return q.Check()
 }
 

@@ -37,7 +37,7 @@ const (
 
 	doctorRights = connectRights + " +@read +multi +exec +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
 	changeRights = connectRights + " +@read +multi +exec +time +@scripting +publish +pubsub|numsub +client|list " +
-		"+zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire +set +append " + queueKeys + " ~dq_* " + queueChannels
+		"+zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire +setrange " + queueKeys + " ~dq_* " + queueChannels
 	guardRights = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 

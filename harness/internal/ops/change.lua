@@ -1,6 +1,6 @@
-local T, Q, D, X, G, U1, U2, P, H, J, R, C = unpack(KEYS)
-local action, first, last, channel, batch = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local count = (#ARGV - 5) / 3
+local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
+local action, first, last, channel, number = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local count = (#ARGV - 5) / 4
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
 for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do
@@ -9,28 +9,11 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
     if wrong then return wrong end
   end
 end
-local wrong = error_of('get', R) or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
+local wrong = error_of('getrange', R, 0, 0) or error_of('getrange', C, 0, 0) or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
-  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('set', R, '')
+  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('setrange', R, 0, '') or lacks('setrange', C, 0, '') or lacks('expire', R, 0)
   or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0)) or nil
 if wrong then return wrong end
-
--- The second try of a call, or a call that was held up in the network and is too late.
-local before = redis.call('get', R) or ''
-if string.find(before, '!', 1, true) or C and string.match(redis.call('get', C) or '', '%w+$') ~= string.match(R, '%w+$') then
-  return redis.error_reply('ERR another undo of these changes has begun')
-end
-local last_call, known = string.match(before, '^(%d+) (%d*)$')
-if last_call and tonumber(last_call) >= tonumber(batch) then return known end
-
--- Before Redis 7 a call shows if there is a right to it: R is of another type, and of no such change.
-if not may then
-  redis.call('set', R, last_call and before or '0 ', 'ex', 604800)
-  wrong = denied('lset', R, 0, '') or denied('lrem', R, 1, '') or denied('rpush', R, '') or denied('lpush', R, '')
-    or denied('zadd', R, 0, '') or denied('zrem', R, '') or denied('srem', R, '') or denied('sadd', R, '')
-    or denied('publish', channel, redis.call('zrange', T, 0, 0, 'withscores')[2] or '0') or nil
-  if wrong then return wrong end
-end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
 local index, reach = {}, 64
@@ -105,7 +88,18 @@ if not change[action] then return redis.error_reply('ERR no such change: ' .. ac
 -- Before the first write, too: what is no score.
 local dated = { reschedule = true, restore = true, takeback = true, unaside = true }
 for i = 1, dated[action] and count or 0 do
-  local wrong = error_of('zadd', T, 'xx', ARGV[3 * i + 5], nobody)
+  local wrong = error_of('zadd', T, 'xx', ARGV[4 * i + 4], nobody)
+  if wrong then return wrong end
+end
+
+wrong = begin()
+if wrong then return wrong end
+
+-- Before Redis 7 a call shows if there is a right to it: R is of another type, and of no such change.
+if not may then
+  wrong = denied('lset', R, 0, '') or denied('lrem', R, 1, '') or denied('rpush', R, '') or denied('lpush', R, '')
+    or denied('zadd', R, 0, '') or denied('zrem', R, '') or denied('srem', R, '') or denied('sadd', R, '')
+    or denied('publish', channel, redis.call('zrange', T, 0, 0, 'withscores')[2] or '0') or nil
   if wrong then return wrong end
 end
 
@@ -119,7 +113,7 @@ local function fits(old, value, score, due)
     if action == 'takeback' then return redis.pcall('lpos', D, value, 'rank', -1) and '1' or '0' end
     return '1'
   end
-  if not score then return '0' end
+  if not score or action == 'reschedule' and C ~= R and tonumber(score) ~= tonumber(value) then return '0' end -- others did
   if due == 'journal' and redis.call('sismember', J, old) == 1 then return '2' end
   if action == 'replace' and (value == old or redis.call('zscore', T, value)) then return '2' end
   return '1'
@@ -129,14 +123,16 @@ end
 local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 for i = 1, count do
-  local old, new, due = ARGV[3 * i + 3], ARGV[3 * i + 4], ARGV[3 * i + 5]
-  local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
-  local result = fits(old, new, score, due)
-  if result == '1' then change[action](old, new, due, score) end
-  if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice
-    relist(old, new)
-  end
-  results[i] = result
+  local old, new, due, undone = unpack(ARGV, 4 * i + 2, 4 * i + 5)
+  results[i] = once(number + i - 1, undone, function()
+    local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
+    local result = fits(old, new, score, due)
+    if result == '1' then change[action](old, new, due, score) end
+    if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice
+      relist(old, new)
+    end
+    return result
+  end)
 end
 if marked > 0 then
   local behind = redis.call('llen', Q) - low
@@ -145,6 +141,4 @@ end
 -- Clients set their timers by the published due time. Before Redis 7 a refusal is met here: the changes stand, and are told.
 local now = redis.call('zrange', T, 0, 0, 'withscores')
 if now[1] and now[2] ~= head[2] then redis.pcall('publish', channel, now[2]) end
-results = table.concat(results)
-redis.call('set', R, batch .. ' ' .. results, 'ex', 604800)
-return results
+return table.concat(results)

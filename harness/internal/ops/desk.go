@@ -189,7 +189,7 @@ func (d *Desk) order(r *http.Request, verb string) (*Editor, *Order, error) {
 	editor.Redact = d.Redact
 	o := &Order{
 		Verb: verb, Queue: r.FormValue("name"), Of: r.Form["of"], IDs: r.Form["id"], All: r.FormValue("all") != "", Where: r.FormValue("where"), To: r.FormValue("to"),
-		Lines: strings.NewReader(r.FormValue("lines")), File: r.FormValue("file"), Claims: true, Site: d.Site,
+		Lines: strings.NewReader(r.FormValue("lines")), File: r.FormValue("file"), Site: d.Site,
 	}
 	if len(o.Of) == 0 {
 		o.Of = []string{"waiting"}

@@ -125,7 +125,6 @@ func release(t *testing.T, version string) wire.Release {
 func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	b.t.Helper()
 	require.NoError(b.t, o.Check())
-	o.Claims = o.Verb == "undo"
 	if p, err = o.Plan(b.ctx, ops.NewEditor(conn, o.Queue)); err == nil {
 		err = p.Apply(b.ctx, conn)
 	}
@@ -164,7 +163,9 @@ func twice(call func() *goredis.Cmd) *goredis.Cmd { _ = call(); return call() }
 func (b *bench) apply(changes []ops.Change) (results, undo string) {
 	b.t.Helper()
 	var file strings.Builder
-	results, err := ops.NewEditor(network{b.conn, twice}, "orders").Apply(b.ctx, changes, 0, -1, &file)
+	editor := ops.NewEditor(network{b.conn, twice}, "orders")
+	editor.Server = b.srv.Addr + ", database 0"
+	results, err := editor.Apply(b.ctx, changes, 0, -1, &file)
 	require.NoError(b.t, err)
 	return results, file.String()
 }

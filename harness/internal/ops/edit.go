@@ -38,19 +38,19 @@ type Editor struct {
 	// Decode, if set, shows a value that Go does not; it may ask Java.
 	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
 	Redact   bool
-	journal  string    // of a migration of values
-	marks    io.Writer // the undo file whose changes are undone
+	Server   string // for undo files
+	journal  string // of a migration of values
 	Progress *Progress
-	run      string   // see ResultKey
-	claimed  []string // of an undo: the result key of the run that it undoes
-	batch    int
+	run      string // see FatesKey
+	undoes   string // the run that this one undoes, or its own
 
-	read, changed int
+	read, tried, changed int
 }
 
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
-	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: rand.Text()}
+	run := rand.Text()
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run}
 }
 
 // set is the ZSET of a part; empty for ready.
@@ -200,8 +200,9 @@ func same(a, b any) bool {
 	return fmt.Sprint(a) == fmt.Sprint(b)
 }
 
-// Change is a line of an undo file: one thing that is done to a message, or one of the other fields.
+// Change is one thing that is done to a message, and a line of an undo file.
 type Change struct {
+	Number int    `json:"n,omitempty"` // in its run, from 1
 	Queue  []byte `json:"queue,omitempty"`
 	Of     string `json:"of,omitempty"`
 	Action string `json:"action,omitempty"`
@@ -213,27 +214,11 @@ type Change struct {
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
 
-	Server  string `json:"server,omitempty"`  // the first line: of all changes
-	Run     string `json:"run,omitempty"`     // before a batch: the token of the run, and the number of the batch
-	Batch   int    `json:"batch,omitempty"`   // from 1
-	Done    string `json:"done,omitempty"`    // behind a batch: a digit for each of its changes
-	Undoing []int  `json:"undoing,omitempty"` // lines of changes that the batch of an undo begins with
-	Undone  []int  `json:"undone,omitempty"`  // and that it is through with
-	Claim   string `json:"claim,omitempty"`   // the run of an undo, before its claim
-	Claimed string `json:"claimed,omitempty"` // and behind its plan
-	End     bool   `json:"end,omitempty"`     // behind all changes
+	Server string `json:"server,omitempty"` // with Run the first line: of all changes
+	Run    string `json:"run,omitempty"`
 
 	due    float64
-	line   int
-	made   byte // the digit; 0 without one
-	undoes bool // another change
-	by     call // that was to make it
-}
-
-// call is one of the calls of a run, and a change in it.
-type call struct {
-	run       string
-	batch, at int
+	undoes int // the number of another change
 }
 
 // scoreOf is the text of a score of zscan, which bounds infinite ones.
@@ -259,23 +244,19 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 // maxBatch is how many changes one call makes.
 const maxBatch = 128
 
-// Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
-// their results. It returns a digit for each that was tried: 1 if it was made. Waiting members were seen in the pending list from index
-// first to last; -1 is nowhere.
+// Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo. It returns a digit for
+// each that was tried: 1 if it was made. Waiting members were seen in the pending list from index first to last; -1 is nowhere.
 func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64, undo io.Writer) (results string, err error) {
 	for most := 16; len(changes) > 0; {
-		batch, lines := changes[:batchOf(changes, most)], []int{}
-		changes = changes[len(batch):]
-		for _, c := range batch {
-			lines = append(lines, c.line)
+		batch, head := slices.Clone(changes[:batchOf(changes, most)]), []Change(nil)
+		if changes = changes[len(batch):]; e.tried == 0 {
+			head = []Change{{Server: e.Server, Run: e.run}}
 		}
-		e.batch++
-		begins := Change{Run: e.run, Batch: e.batch}
-		err := write(undo, append([]Change{begins}, batch...)...)
-		if begins.Undoing = lines; err == nil {
-			err = write(e.marks, begins)
+		for i := range batch {
+			e.tried++
+			batch[i].Number = e.tried
 		}
-		if err != nil {
+		if err := write(undo, append(head, batch...)...); err != nil {
 			return results, err
 		}
 		began := time.Now()
@@ -289,9 +270,6 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		results += done
 		e.changed += strings.Count(done, "1")
 		e.Progress.tell(e.names.Destination, e.changed, "changed")
-		if err := errors.Join(write(undo, Change{Done: done}), write(e.marks, Change{Run: e.run, Undone: lines})); err != nil {
-			return results, err
-		}
 	}
 	return results, nil
 }
@@ -339,25 +317,31 @@ func batchOf(changes []Change, most int) (n int) {
 
 func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (string, error) {
 	dest := e.names.Destination
+	fates := []string{FatesKey(dest, e.run), FatesKey(dest, e.undoes)}
 	if !isPacked(batch[0].Of) {
-		args := []any{batch[0].Action, batch[0].Of, e.batch}
+		l, args := scripts.LeaseNamesOf(dest), []any{batch[0].Action, batch[0].Of, batch[0].Number}
 		for _, c := range batch {
-			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason)
+			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason, c.undoes)
 		}
-		return e.conn.Run(ctx, loose, e.looseKeys(), args...).Text()
+		return e.conn.Run(ctx, loose, append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, fates...), args...).Text()
 	}
-	args := []any{batch[0].Action, first, last, e.names.Channel, e.batch}
+	args := []any{batch[0].Action, first, last, e.names.Channel, batch[0].Number}
 	for _, c := range batch {
-		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
+		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score), c.undoes)
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, ResultKey(dest, e.run)}
-	return e.conn.Run(ctx, change, append(keys, e.claimed...), args...).Text()
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
+	return e.conn.Run(ctx, change, append(keys, fates...), args...).Text()
 }
 
-func (e *Editor) looseKeys() []string {
-	dest, l := e.names.Destination, scripts.LeaseNamesOf(e.names.Destination)
-	return append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal, ResultKey(dest, e.run)}, e.claimed...)
+// end has the server refuse more changes of a run, such as a call on its way, and returns the fates of the others.
+func (e *Editor) end(ctx context.Context, run string) (string, error) {
+	key := FatesKey(e.names.Destination, run)
+	replies, err := e.conn.Pipe(ctx, []any{"SETRANGE", key, 0, "c"}, []any{"EXPIRE", key, 30 * 24 * 3600}, []any{"GET", key})
+	if err != nil {
+		return "", fmt.Errorf("SETRANGE, EXPIRE, GET: %w", err)
+	}
+	return replies[2].Text()
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

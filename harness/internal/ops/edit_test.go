@@ -59,9 +59,11 @@ func TestFilters(t *testing.T) {
 }
 
 func FuzzReadUndo(f *testing.F) {
-	f.Add(`{"queue":"b3JkZXJz","of":"waiting","action":"cancel","key":"eA=="}` + "\n" + `{"done":"1"}`)
+	f.Add(`{"server":"x","run":"y"}` + "\n" + `{"n":1,"queue":"b3JkZXJz","of":"waiting","action":"cancel","key":"eA=="}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = ops.ReadUndo([]byte(text))
+		if u, err := ops.ReadUndo([]byte(text)); err == nil {
+			_, _, _ = u.Plan("c1u")
+		}
 		_, _ = ops.NewEditor(nil, "orders").Import(strings.NewReader(text))
 		_, _ = ops.Where(text)
 	})
@@ -92,16 +94,12 @@ func (b *bench) content() string {
 // undo undoes what an undo file says, and returns how many changes it undid.
 func (b *bench) undo(file string) int {
 	b.t.Helper()
-	u, err := ops.ReadUndo([]byte(file))
+	at := filepath.Join(b.t.TempDir(), "undo")
+	require.NoError(b.t, os.WriteFile(at, []byte(file), 0o600))
+	p, err := b.order(network{b.conn, twice}, &ops.Order{Verb: "undo", File: at, Site: ops.Site{Address: b.srv.URL(), Folder: b.t.TempDir()}})
 	require.NoError(b.t, err)
-	undone, err := u.Plan(b.ctx, b.conn)
-	require.NoError(b.t, err)
-	results, _ := b.apply(undone)
-	return strings.Count(results, "1")
+	return p.Made
 }
-
-// cut is an undo file without its last line, as of a command that was killed.
-func cut(file string) string { return file[:strings.LastIndex(strings.TrimSuffix(file, "\n"), "\n")+1] }
 
 // Every action is undone by its undo file. Members that a guard takes, also after the plan, wait again after their undo.
 func TestActionsAndTheirUndo(t *testing.T) {
@@ -153,7 +151,7 @@ func TestActionsAndTheirUndo(t *testing.T) {
 		require.Equal(t, strings.Repeat("1", counts[c.of]), results, "%v", c)
 		require.NotEqual(t, before, b.content(), "%v", c)
 		require.Zero(t, b.count("ZCARD", ops.AheadKey("orders")), "%v", c)
-		require.Equal(t, counts[c.of], b.undo(cut(undo)), "%v", c)
+		require.Equal(t, counts[c.of], b.undo(undo), "%v", c)
 		require.Equal(t, before, b.content(), "%v", c)
 	}
 	b.do("RENAME", l.Bodies, "bodies")
@@ -214,7 +212,7 @@ func TestRepair(t *testing.T) {
 	require.Equal(t, "111111", results)
 	l := b.look(ops.LookOptions{Queues: []string{"orders"}})
 	require.Equal(t, []string{"yellow:no-subscriber", "yellow:set-aside"}, kinds(l.Queues[0]))
-	require.Equal(t, 6, b.undo(cut(undo))) // its last batch sets a member aside
+	require.Equal(t, 6, b.undo(undo))
 	require.Equal(t, before, b.content())
 
 	for range 1001 { // more than a look asks for
@@ -241,8 +239,7 @@ func TestUndoFiles(t *testing.T) {
 		}
 		done, err := do(&ops.Order{Verb: "cancel", Of: []string{"waiting"}, All: true})
 		require.NoError(t, err)
-		data, err := os.ReadFile(done.Undo)
-		require.NoError(t, err)
+		data, _ := os.ReadFile(done.Undo)
 		return done.Undo, string(data)
 	}
 	undo := func(file string) error {
@@ -260,58 +257,60 @@ func TestUndoFiles(t *testing.T) {
 	require.ErrorContains(t, undo(file), "undone already")
 
 	gone := b.offer(bc0Lc0, time.Hour, "gone")
-	raced := &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, Site: site}
-	plan, err := raced.Plan(b.ctx, ops.NewEditor(b.conn, "orders"))
-	require.NoError(t, err)
-	b.do("ZREM", b.names.TimeoutSet, gone)
-	require.ErrorContains(t, plan.Apply(b.ctx, b.conn), `queue "orders": not changed: 1 message, taken or changed by others meanwhile`)
+	raced := network{b.conn, func(call func() *goredis.Cmd) *goredis.Cmd { b.do("ZREM", b.names.TimeoutSet, gone); return call() }}
+	all := &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, To: "10m", Site: site}
+	_, err := b.order(raced, all)
+	require.ErrorContains(t, err, `queue "orders": not changed: 1 message, taken or changed by others meanwhile`)
 
 	file, text := cancelled()
 	overwrite := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	b.do("ZADD", b.names.TimeoutSet, 1, "x")
-	overwrite(text + `{"run":"other","batch":1,"undoing":[2,3,4]}` + "\n" + `{"done":"111"}` + "\n" + `{"undo`) // killed before its call; the run's result came late
-	require.NoError(t, undo(file))
-	require.EqualValues(t, 4, b.count("ZCARD", b.names.TimeoutSet))
-	data, err := os.ReadFile(file)
+	overwrite(text[:strings.Index(text, `{"n":3`)+10]) // killed before its call, or a copy
+	p, err := do(&ops.Order{Verb: "undo", File: file})
+	require.Contains(t, p.Text(false), "the file lacks 1 message that its command changed")
 	require.NoError(t, err)
-	overwrite(cut(string(data)) + `{"run":"late","batch":9,"undoing":[2]}` + "\n") // killed behind it; a mark of a refused call
-	b.do("DEL", b.names.TimeoutSet, b.names.Pending)
-	require.ErrorContains(t, undo(file), "undone already", "the server knows, whatever became of the messages")
+	require.ErrorContains(t, undo(file), "undone already; Not all")
+	overwrite(text)
+	require.NoError(t, undo(file), "what the copy lacked")
+	all.Verb = "reschedule"
+	p, _ = do(all)
+	b.do("ZADD", b.names.TimeoutSet, 5, b.list(b.names.Pending)[0])
+	require.ErrorContains(t, undo(p.Undo), "not changed: 1 message")
+
 	file, _ = cancelled()
 	var late func() *goredis.Cmd
 	holdUp := func(call func() *goredis.Cmd) *goredis.Cmd { late = call; return &goredis.Cmd{} }
-	_, err = b.order(network{b.conn, holdUp}, &ops.Order{Verb: "undo", File: file, Site: site})
-	require.Error(t, err)
+	p, _ = b.order(network{b.conn, holdUp}, &ops.Order{Verb: "undo", File: file, Site: site})
+	require.Empty(t, p.Undo, "nothing is made yet, nor will be")
 	require.NoError(t, undo(file))
-	b.do("DEL", b.names.TimeoutSet, b.names.Pending) // taken
-	require.ErrorContains(t, late().Err(), "another undo of these changes has begun")
-	require.Zero(t, b.count("ZCARD", b.names.TimeoutSet))
+	require.ErrorContains(t, late().Err(), "their command has given up")
+
+	// A message is taken, and a copy of the file undone, while the command is at the first of its two calls.
+	b.do("FLUSHALL")
 	for i := range 40 {
 		b.offer(bc0Lc0, time.Hour, strconv.Itoa(i))
 	}
-	own, files := ops.Site{Address: site.Address, Folder: t.TempDir()}, []string(nil)
+	all.Verb, all.Site.Folder, file = "cancel", t.TempDir(), ""
 	during := network{b.conn, func(call func() *goredis.Cmd) *goredis.Cmd {
-		done := call()
-		if files == nil {
-			files, _ = filepath.Glob(filepath.Join(own.Folder, "*"))
-			require.NoError(t, undo(files[0]))
+		if file == "" {
+			files, _ := filepath.Glob(filepath.Join(all.Site.Folder, "*"))
+			data, _ := os.ReadFile(files[0])
+			file = filepath.Join(site.Folder, "copy")
+			overwrite(string(data))
+			b.do("ZPOPMIN", b.names.TimeoutSet)
+			defer func() { require.NoError(t, undo(file)) }()
 		}
-		return done
+		return call()
 	}}
-	_, err = b.order(during, &ops.Order{Verb: "cancel", Queue: "orders", Of: []string{"waiting"}, All: true, Site: own})
-	require.ErrorContains(t, err, "another undo of these changes has begun", "its run goes on")
-	require.EqualValues(t, 40, b.count("ZCARD", b.names.TimeoutSet))
-	require.ErrorContains(t, undo(files[0]), "undone already")
-	file, text = cancelled()
-	overwrite(cut(cut(text)))
-	require.NoError(t, undo(file))
-	overwrite(text)
-	require.ErrorContains(t, undo(file), "was made by a copy of the file")
+	_, err = b.order(during, all)
+	require.ErrorContains(t, err, "these changes are being undone")
+	require.EqualValues(t, 39, b.count("ZCARD", b.names.TimeoutSet), "not the taken one")
+	b.do("FLUSHALL")
+	require.ErrorContains(t, undo(file), "the server knows of no change of it")
 	site.Address = "redis://127.0.0.1:1/2"
 	require.ErrorContains(t, undo(file), "expected the server of its changes, "+b.srv.Addr+", database 0, got 127.0.0.1:1, database 2")
-	for _, bad := range []string{"", "{}\n", `{"of":"waiting","id":"x","value":"eA=="}` + "\n", text + "{}\n"} {
+	for _, bad := range []string{"", "{}\n", `{"of":"waiting","id":"x","value":"eA=="}` + "\n", text + "{}\n", text + text} {
 		overwrite(bad)
-		require.ErrorContains(t, undo(file), "expected a line of an undo file")
+		require.ErrorContains(t, undo(file), "an undo file")
 	}
 }
 

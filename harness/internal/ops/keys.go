@@ -134,6 +134,8 @@ func Exists(ctx context.Context, conn redis.Conn, name, address string) error {
 var (
 	//go:embed guard.lua
 	guardBody string
+	//go:embed fate.lua
+	fateBody string
 	//go:embed change.lua
 	changeBody string
 	//go:embed loose.lua
@@ -150,20 +152,22 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (ResultKey), and for an undo R of the undone run
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (FatesKey), R of the run that this one undoes, or the same R
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
-	//	        number of the call, with which the results go to R; for each member: the member, its new bytes or its value, a due time
+	//	        number of the first change in its run; for each member: the member, its new bytes or its value, a due time, the
+	//	        number of the change that is undone, or 0
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
-	change = redis.NewScript(scripts.Prelude() + changeBody)
+	change = redis.NewScript(scripts.Prelude() + fateBody + changeBody)
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, R, and as of change (ResultKey)
-	//	ARGV    action, or claim and runs: R gets the first, if it has no others; ready, held, retry, dead or aside; number of the call; for each: its id, or the value; a value; a score, or the
-	//	        index in D; the count of hand-outs; the last that failed; the reason of a dead letter
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, and the last two of change
+	//	ARGV    action; ready, held, retry, dead or aside; the number of the first change in its run; for each: its id, or the value; a
+	//	        value; a score, or the index in D; the count of hand-outs; the last that failed; the reason of a dead letter; the number of the
+	//	        change that is undone, or 0
 	//	returns as change
-	loose = redis.NewScript(looseBody)
+	loose = redis.NewScript(fateBody + looseBody)
 )
 
 // NoMember is the member by which these scripts, and package dq's, find out before their first write if the server refuses one.
@@ -173,8 +177,8 @@ const NoMember = "dq: no such member"
 func Scripts() []scripts.Script {
 	return []scripts.Script{
 		{Name: "guard-step", Body: scripts.Prelude() + guardBody, SHA1: guardStep.Hash()},
-		{Name: "change", Body: scripts.Prelude() + changeBody, SHA1: change.Hash()},
-		{Name: "loose", Body: looseBody, SHA1: loose.Hash()},
+		{Name: "change", Body: scripts.Prelude() + fateBody + changeBody, SHA1: change.Hash()},
+		{Name: "loose", Body: fateBody + looseBody, SHA1: loose.Hash()},
 	}
 }
 
@@ -185,9 +189,8 @@ func AheadKey(dest string) string { return wire.PrefixName("redisson_delay_queue
 // GhostsKey returns the name of the LIST that keeps the ghosts that were removed.
 func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queue_ghosts", dest) }
 
-// ResultKey returns the name of the key that has the results of the last call of a run, for a week: its reply may be lost, and the run
-// killed. A call that comes again changes nothing.
-func ResultKey(dest, run string) string {
+// FatesKey returns the name of the key with the fates of the changes of a run, for 30 days: see fate.lua.
+func FatesKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
 

@@ -1,15 +1,5 @@
-local D, X, L, V, N, Dead, J, R, C = unpack(KEYS)
-local action, of, batch = ARGV[1], ARGV[2], ARGV[3]
-
-if action == 'claim' then -- by the run `of`, which knows of the runs behind it
-  local known, has = {}, redis.call('get', R) or ''
-  for run in string.gmatch(of .. ' ' .. batch, '%w+') do known[run] = true end
-  for run in string.gmatch(has, '!(%w+)') do
-    if not known[run] then return redis.error_reply('ERR another undo of these changes has begun, or was made by a copy of the file') end
-  end
-  redis.call('append', R, '!' .. of)
-  return redis.call('expire', R, 604800)
-end
+local D, X, L, V, N, Dead, J = unpack(KEYS)
+local action, of, number = ARGV[1], ARGV[2], ARGV[3]
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
 local function drop(id)
@@ -59,7 +49,9 @@ local function do_it(id, value, score, count, failed, reason)
   if action == 'cancel' then
     drop(id)
   elseif action == 'deliver' then
-    redis.call('rpush', D, redis.call('hget', V, id))
+    local body = redis.call('hget', V, id)
+    if not body then return false end
+    redis.call('rpush', D, body)
     drop(id)
   elseif redis.call('hexists', V, id) == 1 and note(id, id, count) then
     redis.call('hset', V, id, value)
@@ -71,36 +63,30 @@ end
 
 -- Before the first write: keys of a wrong type, a user who may not, what is no score.
 local nobody = 'dq: no such member'
-for _, call in ipairs({ { 'get', R }, { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
+for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'set', R, '' }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'setrange', R, 0, '' }, { 'setrange', C, 0, '' }, { 'expire', R, 0 }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
-for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 6 do
+for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 7 do
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
-local before = redis.call('get', R) or ''
-if string.find(before, '!', 1, true) or C and string.match(redis.call('get', C) or '', '%w+$') ~= string.match(R, '%w+$') then
-  return redis.error_reply('ERR another undo of these changes has begun')
-end
-local last_call, known = string.match(before, '^(%d+) (%d*)$')
-if last_call and tonumber(last_call) >= tonumber(batch) then return known end -- a second try, or a call that was held up
+local ended = begin()
+if ended then return ended end
 if not redis.acl_check_cmd then -- before Redis 7 a call shows if there is a right to it: R is of another type
-  redis.call('set', R, last_call and before or '0 ', 'ex', 604800)
   for _, call in ipairs({ { 'rpush', R, '' }, { 'lpush', R, '' }, { 'lrem', R, 1, '' }, { 'lset', R, 0, '' }, { 'zadd', R, 0, '' }, { 'hset', R, '', '' } }) do
     local reply = redis.pcall(unpack(call))
     if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.error_reply('NOPERM this user may not ' .. call[1]) end
   end
 end
 local results = {}
-for i = 4, #ARGV, 6 do
-  results[#results + 1] = do_it(unpack(ARGV, i, i + 5)) and '1' or '0'
+for i = 4, #ARGV, 7 do
+  local id, value, score, count, failed, reason, undone = unpack(ARGV, i, i + 6)
+  results[#results + 1] = once(number + #results, undone, function() return do_it(id, value, score, count, failed, reason) and '1' end)
 end
-results = table.concat(results)
-redis.call('set', R, batch .. ' ' .. results, 'ex', 604800)
-return results
+return table.concat(results)

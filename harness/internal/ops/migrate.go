@@ -125,6 +125,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			return m, err
 		}
 	}
+	conn.Do(ctx, "DEL", FatesKey(dest, w.editor.run)) // a byte for each message
 	left, err := w.pass(ctx, false)
 	m.Left = sum(left) + int64(len(w.refused))
 	return m, err

@@ -41,7 +41,6 @@ type Order struct {
 	Where, To   string
 	Lines       io.Reader // of an export
 	File        string    // an undo file
-	Claims      bool      // an undo file, by its plan: see claim
 	Site        Site
 
 	match Filter
@@ -108,16 +107,14 @@ type Plan struct {
 	Undo string // the file that undoes them; empty if nothing was changed
 
 	undo   *Undo
-	marks  *os.File // the undo file, once it is claimed
-	run    string   // of an undo
-	leased int64    // messages whose lease runs: only ids choose them
-	failed bool     // more may be made
-	rest   string   // why more may be left than the plan has
+	leased int64  // messages whose lease runs: only ids choose them
+	failed bool   // more may be made
+	rest   string // why more may be left than the plan has
 }
 
 // Plan returns the changes that an order makes.
 func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
-	p = &Plan{Order: o, run: rand.Text()}
+	p = &Plan{Order: o}
 	switch o.Verb {
 	case "undo":
 		if err = p.read(ctx, e.conn); err != nil {
@@ -166,54 +163,16 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if p.undo, err = ReadUndo(data); err != nil {
 		return err
 	}
-	switch is := p.Site.server(); {
-	case p.undo.server == "":
-		return errors.New("expected a first line that names the server, as undo files have: the file was cut off")
-	case p.undo.server != is:
+	if is := p.Site.server(); p.undo.server != is {
 		return fmt.Errorf("expected the server of its changes, %s, got %s: name it by --redis", p.undo.server, is)
 	}
-	if !p.undo.ended {
-		p.rest = "the file has no last line, since its run was killed or the file was cut off. Changes that it lacks stay"
-	}
 	p.Queue = p.undo.queue
-	if p.Claims && p.undo.run != "" {
-		return p.claim(ctx, conn)
+	fates, err := conn.Do(ctx, "GET", FatesKey(p.Queue, p.undo.run)).Text()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("GET: %w", err)
 	}
-	p.Changes, err = p.undo.Plan(ctx, conn)
+	p.Changes, p.rest, err = p.undo.Plan(fates)
 	return err
-}
-
-// claim has the server refuse the calls of all others that make or undo the changes of the file, such as calls on their way, and plans
-// again. It fails if the file is a copy, and the server knows of an undo that the copy does not.
-func (p *Plan) claim(ctx context.Context, conn redis.Conn) (err error) {
-	if p.marks, err = os.OpenFile(p.File, os.O_WRONLY|os.O_APPEND, 0); err == nil && p.undo.cut {
-		_, err = p.marks.WriteString("\n")
-	}
-	if err == nil {
-		err = write(p.marks, Change{Claim: p.run})
-	}
-	if err != nil {
-		return fmt.Errorf("it cannot be marked as undone, and nothing was changed: %w", err)
-	}
-	e := NewEditor(conn, p.undo.queue)
-	e.run = p.undo.run
-	if err = conn.Run(ctx, loose, e.looseKeys(), "claim", p.run, strings.Join(p.undo.claims, " ")).Err(); err != nil {
-		return err
-	}
-	data, err := os.ReadFile(p.File)
-	if err == nil {
-		p.undo, err = ReadUndo(data)
-	}
-	if err != nil {
-		return err
-	}
-	for _, run := range p.undo.claims {
-		if batch, _, failed := lastCall(ctx, conn, p.undo.queue, run); failed != nil || batch > p.undo.marked[run] {
-			return cmp.Or(failed, errors.New("another undo of these changes went on after this copy of the file was made"))
-		}
-	}
-	p.Changes, err = p.undo.Plan(ctx, conn)
-	return errors.Join(err, write(p.marks, Change{Claimed: p.run})) // marks behind it that others write are of refused calls
 }
 
 // Text shows the first changes, redacted without the values.
@@ -231,42 +190,49 @@ func (p *Plan) Result() string {
 	return s
 }
 
-// Apply makes the changes of a plan behind an undo file. A file that it undoes gets marks, so that it does so once.
+// Apply makes the changes of a plan behind an undo file. Before an undo the server ends the run that is undone.
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
+	editor, rest := NewEditor(conn, p.Queue), ""
+	editor.Progress, editor.Server = p.Site.Progress, p.Site.server()
+	if p.undo != nil {
+		editor.undoes = p.undo.run
+		fates, err := editor.end(ctx, p.undo.run)
+		if err == nil {
+			p.Changes, rest, err = p.undo.Plan(fates)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if len(p.Changes) == 0 {
 		return nil
-	}
-	editor := NewEditor(conn, p.Queue)
-	editor.Progress = p.Site.Progress
-	if p.undo != nil {
-		defer p.marks.Close()
-		editor.marks, editor.run, editor.claimed = p.marks, p.run, []string{ResultKey(p.Queue, p.undo.run)}
 	}
 	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	at := fmt.Sprintf("dq-undo-%.100s-%s-%s.jsonl", url.QueryEscape(p.Queue), time.Now().UTC().Format("20060102T150405"), rand.Text()[:8])
-	file, err := os.OpenFile(filepath.Join(p.Site.Folder, at), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600) // an undo may mark it while this run goes on
+	file, err := os.OpenFile(filepath.Join(p.Site.Folder, at), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	name, results := file.Name(), ""
-	if err = write(file, Change{Server: p.Site.server()}); err == nil {
-		if results, err = editor.applyAll(ctx, p.Changes, file); err == nil {
-			err = write(file, Change{End: true})
-		}
+	results, err := editor.applyAll(ctx, p.Changes, file)
+	err = errors.Join(err, file.Close())
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	if fates, unknown := editor.end(soon, editor.run); unknown == nil {
+		results = strings.ReplaceAll(fates, "u", "1") // by an undo that has begun
+	} else {
+		p.failed = err != nil // a call without an answer may be on its way
 	}
-	if p.undo != nil && errors.As(err, new(*os.PathError)) {
-		err = fmt.Errorf("%w; a copy of the file on a disk with room can be undone", err)
+	p.Made, p.Undo = strings.Count(results, "1"), file.Name()
+	if p.Made == 0 && !p.failed {
+		p.Undo, err = "", errors.Join(os.Remove(file.Name()), err)
 	}
-	p.Made = strings.Count(results, "1")
-	// A call without an answer may run yet, and an error may be the answer to its second try.
-	if err = errors.Join(err, file.Close()); p.Made == 0 && (err == nil || errors.As(err, new(*os.PathError)) && conn.Do(ctx, "EXISTS", ResultKey(p.Queue, editor.run)).Val() == int64(0)) {
-		name, err = "", errors.Join(os.Remove(name), err)
-	}
-	p.Undo, p.failed = name, err != nil && name != ""
 	switch missed := int64(len(p.Changes) - p.Made); {
-	case err != nil || missed == 0:
+	case err != nil:
+	case rest != "" && rest != p.rest: // its command went on meanwhile
+		err = errors.New(rest)
+	case missed == 0:
 	case p.undo != nil && p.Made == 0:
 		err = errors.New("nothing was undone: the messages are back already, or gone")
 	case p.Verb == "cancel" || p.Verb == "reschedule" || p.undo != nil:
@@ -274,6 +240,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	}
 	return err
 }
+
+// endWithin is how long it may take to end a run, and to learn what it has changed.
+const endWithin = 400 * time.Millisecond
 
 // parseDue reads a due time in Unix ms: 10m from now, or 2026-11-24T18:00:00Z.
 func parseDue(text string) (int64, error) {
@@ -296,9 +265,12 @@ var opposite = map[string]string{
 // undone is the change that undoes c.
 func (c Change) undone() Change {
 	back := map[bool]string{true: c.Score}[c.Action == "reschedule"]
-	c.Action, c.Score, c.Due = opposite[c.Action], cmp.Or(c.Due, c.Score), back
-	if !isPacked(c.Of) && c.Action == "restore" {
+	c.Action, c.Score, c.Due, c.undoes = opposite[c.Action], cmp.Or(c.Due, c.Score), back, c.Number
+	switch {
+	case !isPacked(c.Of) && c.Action == "restore":
 		c.Action = "put"
+	case back != "":
+		c.New = []byte(c.Score) // others may have rescheduled it since
 	}
 	return c
 }
@@ -317,80 +289,37 @@ func write(file io.Writer, lines ...Change) error {
 	return nil
 }
 
-// Undo is an undo file of one queue.
+// Undo is an undo file: the changes that one run was about to make to a queue. The server knows which of them it has made.
 type Undo struct {
-	server, queue string
-	run           string         // that made the changes
-	claims        []string       // runs of undoes
-	marked        map[string]int // the last batch of each
-	owner         string         // the run whose marks count
-	changes       []*Change
-	used          bool // some changes were undone
-	ended         bool // it has all lines
-	cut           bool // its last line is not whole
+	server, queue, run string
+	changes            []Change
 }
 
-// ReadUndo reads an undo file. A line that was cut off, the last one or one before a claim, is left out: its change had not begun.
+// ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
 func ReadUndo(data []byte) (*Undo, error) {
-	whole := bytes.LastIndexByte(data, '\n') + 1
-	u, byLine, begun, broken := &Undo{cut: whole < len(data), marked: map[string]int{}}, map[int]*Change{}, call{}, 0
-	for n, line := range bytes.SplitAfter(data[:max(0, whole-1)], []byte("\n")) {
-		c := &Change{line: n}
-		from := len(u.changes)
-		switch known := json.Unmarshal(line, c) == nil; {
-		case known && c.Claim != "":
-			u.claims, broken = append(u.claims, c.Claim), 0
-		case broken > 0:
-		case known && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (from == 0 || string(c.Queue) == u.queue):
-			c.by = begun
-			begun.at++
-			u.queue, u.changes, byLine[n] = string(c.Queue), append(u.changes, c), c
-		case known && c.Done != "" && len(c.Done) <= from:
-			for i := range c.Done {
-				if of := u.changes[from-len(c.Done)+i]; !of.undoes {
-					of.made = c.Done[i]
-				}
-			}
-		case known && (c.Server != "" || c.End):
-			u.server, u.ended = cmp.Or(c.Server, u.server), c.End
-		case known && len(c.Undoing)+len(c.Undone) > 0 && (u.owner == "" || c.Run == u.owner):
-			u.used = true
-			u.marked[c.Run] = max(u.marked[c.Run], c.Batch)
-			for at, line := range slices.Concat(c.Undoing, c.Undone) {
-				if of := byLine[line]; of != nil {
-					if !of.undoes {
-						*of = of.undone()
-					}
-					of.made, of.undoes, of.by = map[bool]byte{true: '1'}[c.Undone != nil], true, call{c.Run, c.Batch, at}
-				}
-			}
-		case known && len(c.Undoing)+len(c.Undone) > 0: // the server has refused it
-		case known && c.Claimed != "":
-			u.owner = c.Claimed
-		case known && c.Run != "":
-			begun, u.run = call{c.Run, c.Batch, 0}, c.Run
+	u, n := &Undo{}, 0
+	for line := range bytes.Lines(data[:bytes.LastIndexByte(data, '\n')+1]) {
+		var c Change
+		n++
+		switch known := json.Unmarshal(line, &c) == nil; {
+		case known && n == 1 && c.Run != "":
+			u.server, u.run = c.Server, c.Run
+		case known && n > 1 && c.Number > 0 && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
+			u.queue, u.changes = string(c.Queue), append(u.changes, c)
 		default:
-			broken = n + 1
+			return nil, fmt.Errorf("line %d: expected a line of an undo file", n)
 		}
 	}
-	if broken > 0 {
-		return nil, fmt.Errorf("line %d: expected a line of an undo file", broken)
+	if len(u.changes) == 0 {
+		return nil, errors.New("expected an undo file with changes, got none: the file was cut off before the first one began")
 	}
 	return u, nil
 }
 
-// Plan returns changes that undo the file's, the last one first, without the undone ones. It asks the server for the results that the
-// file lacks.
-func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err error) {
+// Plan returns changes that undo the made ones among the file's, by their fates; the last one first. rest says why there may be more.
+func (u *Undo) Plan(fates string) (undone []Change, rest string, err error) {
 	for _, c := range slices.Backward(u.changes) {
-		if c.made == 0 {
-			if c.made, err = c.by.made(ctx, conn, u.queue); err != nil {
-				return nil, err
-			}
-		}
-		if c.undoes && c.made != '1' {
-			undone = append(undone, *c)
-		} else if !c.undoes && c.made == '1' {
+		if c.Number < len(fates) && fates[c.Number] == '1' {
 			undone = append(undone, c.undone())
 		}
 	}
@@ -399,30 +328,18 @@ func (u *Undo) Plan(ctx context.Context, conn redis.Conn) (undone []Change, err 
 		}
 		slices.Reverse(undone[from:to])
 	}
-	if len(undone) == 0 {
-		why := map[bool]string{true: "its changes were undone already", false: "its changes were not made"}[u.used]
-		return nil, errors.New(why + map[bool]string{true: " so far; a call may be on its way, which --yes stops"}[!u.ended && len(u.claims) == 0])
+	ended, used := strings.HasPrefix(fates, "c"), strings.Contains(fates, "u")
+	if lacks := int64(strings.Count(fates, "1") - len(undone)); lacks > 0 {
+		rest = fmt.Sprintf("Not all: the file lacks %s that its command changed: it was cut off or edited, or is a copy from before the end", messages(lacks))
+	} else if !ended {
+		rest = "Its command was killed, or goes on: --yes ends it"
 	}
-	return undone, nil
-}
-
-// made returns the digit of a change. A later call means that this one was made.
-func (c call) made(ctx context.Context, conn redis.Conn, queue string) (byte, error) {
-	batch, digits, err := lastCall(ctx, conn, queue, c.run)
-	if batch > c.batch {
-		return '1', err
-	} else if batch == c.batch && c.at < len(digits) {
-		return digits[c.at], err
+	switch {
+	case len(undone) > 0 || !ended && !used:
+	case used:
+		err = errors.New(strings.TrimSuffix("its changes were undone already; "+rest, "; "))
+	default:
+		err = errors.New(cmp.Or(rest, "the server knows of no change of it: none was made, or that is more than 30 days ago"))
 	}
-	return '0', err
-}
-
-// lastCall has the number of the last call of a run, and its digits; 0 without one.
-func lastCall(ctx context.Context, conn redis.Conn, queue, run string) (batch int, digits string, err error) {
-	result, err := conn.Do(ctx, "GET", ResultKey(queue, run)).Text()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, "", fmt.Errorf("GET: %w", err)
-	}
-	_, _ = fmt.Sscan(result, &batch, &digits)
-	return batch, digits, nil
+	return undone, rest, err
 }

@@ -1,0 +1,24 @@
+-- The string R has the fates of a run's changes. Byte n is the digit of change n, and u once it is undone; byte 0 is c once the run may
+-- make no more. C is R of the run that this one undoes; without one it is R.
+local R, C = KEYS[#KEYS - 1], KEYS[#KEYS]
+
+local function fate(key, number) return redis.call('getrange', key, number, number) end
+
+-- Makes a change once, whichever try of its call this is; what it undoes is undone once, whoever undoes it.
+local function once(number, undone, make)
+  local known = fate(R, number)
+  if string.find(known, '%d') then return known end
+  local may_make = C == R or fate(C, undone) == '1'
+  known = may_make and make() or '0'
+  redis.call('setrange', R, number, known)
+  if may_make and C ~= R then redis.call('setrange', C, undone, 'u') end
+  return known
+end
+
+-- The first write. It returns the refusal of a run that has ended.
+local function begin()
+  if fate(R, 0) == 'c' then return redis.error_reply('ERR these changes are being undone, or their command has given up') end
+  redis.call('setrange', R, 0, 'o')
+  redis.call('expire', R, 2592000)
+end
+
