@@ -102,8 +102,8 @@ func (s Schedule) MeanRate() Rate {
 }
 
 func (s Schedule) check() error {
-	if s.Each <= 0 {
-		return fmt.Errorf("duration: expected more than 0, such as 10s, got %s", s.Each)
+	if s.Each <= 0 || len(s.Rates) > 1 && s.Each < time.Second { // figures are of whole seconds
+		return fmt.Errorf("duration: expected more than 0, such as 10s, and a second or more for each rate, got %s", s.Duration())
 	}
 	if n := s.Messages(); n > maxMessages {
 		return fmt.Errorf("rate and duration: %s for %s are %d messages, expected at most %d", s.MeanRate(), s.Duration(), n, maxMessages)
