@@ -47,7 +47,7 @@ func Read(ctx context.Context, paths ...string) ([]*run.Document, error) {
 	var runs []*run.Document
 	var errs []error
 	for _, file := range files {
-		r, err := run.ReadFile(file)
+		r, err := run.ReadFile(ctx, file)
 		if err != nil {
 			errs = append(errs, err)
 			continue

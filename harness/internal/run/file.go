@@ -78,17 +78,14 @@ func WriteWhole(path string, data []byte) error {
 }
 
 // ReadFile reads and checks one run file. A file that is not regular, such as a FIFO without a writer, is not opened.
-func ReadFile(path string) (*Document, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
+func ReadFile(ctx context.Context, path string) (*Document, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: expected a regular file, got one of mode %s", path, info.Mode())
-	case info.Size() > maxRunFileSize:
-		return nil, fmt.Errorf("%s: larger than %d MiB, expected a run.json of 'dq-bench run'", path, maxRunFileSize>>20)
 	}
-	data, err := os.ReadFile(path)
+	data, err := text.ReadFile(ctx, path, maxRunFileSize) // a file of /proc may never end
+	if errors.Is(err, text.ErrTooLong) {
+		err = fmt.Errorf("%w, a run.json of 'dq-bench run'", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "nothing but the run file set is left")
-	back, err := ReadFile(filepath.Join(folder, File))
+	back, err := ReadFile(t.Context(), filepath.Join(folder, File))
 	require.NoError(t, err)
 	want, err := r.Encode()
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	missing, err = WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.Error(t, missing)
-	_, err = ReadFile(filepath.Join(folder, File))
+	_, err = ReadFile(t.Context(), filepath.Join(folder, File))
 	require.NoError(t, err)
 }
 
@@ -58,7 +58,7 @@ func TestRunFilesStayReadable(t *testing.T) {
 	file := filepath.Join("testdata", "run-v1.json")
 	was, err := os.ReadFile(file)
 	require.NoError(t, err)
-	r, err := ReadFile(file)
+	r, err := ReadFile(t.Context(), file)
 	require.NoError(t, err)
 	is, err := r.Encode()
 	require.NoError(t, err)
@@ -248,8 +248,8 @@ func TestFindFollowsLinks(t *testing.T) {
 	files, err := Find(t.Context(), root)
 	require.NoError(t, err)
 	require.Len(t, files, 4)
-	_, err = ReadFile(files[2])
+	_, err = ReadFile(t.Context(), files[2])
 	require.ErrorContains(t, err, "expected a regular file")
-	_, err = ReadFile(files[3])
+	_, err = ReadFile(t.Context(), files[3])
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -89,7 +89,7 @@ variants:
 	}
 	const texts = `[...document.querySelectorAll("h1, h2, section p, td, .scroll th")].map(e => e.textContent)`
 	require.Equal(t, eval[[]string](stored, texts), eval[[]string](b.browser, texts))
-	r, err := run.ReadFile(filepath.Join(out, "fast", run.File))
+	r, err := run.ReadFile(t.Context(), filepath.Join(out, "fast", run.File))
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered, "it drained")

@@ -118,7 +118,7 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 		free <- struct{}{}
 		reading.Go(func() {
 			if errs[i] = ctx.Err(); errs[i] == nil {
-				rows[i], errs[i] = s.row(id)
+				rows[i], errs[i] = s.row(ctx, id)
 			}
 			<-free
 		})
@@ -137,7 +137,7 @@ func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
 }
 
 // row reads a run file, unless it is as it was.
-func (s *Stored) row(id string) (row report.Stored, err error) {
+func (s *Stored) row(ctx context.Context, id string) (row report.Stored, err error) {
 	info, err := os.Stat(s.file(id))
 	if err != nil {
 		return row, err
@@ -146,7 +146,7 @@ func (s *Stored) row(id string) (row report.Stored, err error) {
 	if row, read := s.rows.Load(is); read {
 		return row.(report.Stored), nil
 	}
-	r, err := run.ReadFile(s.file(id))
+	r, err := run.ReadFile(ctx, s.file(id))
 	if err == nil {
 		row = report.NewStored(id, r)
 		s.rows.Store(is, row)
@@ -182,7 +182,7 @@ func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Se
 	}
 	for _, one := range all {
 		if i := slices.IndexFunc(chosen, func(id string) bool { return below(id, one) }); i >= 0 {
-			r, err := run.ReadFile(s.file(one))
+			r, err := run.ReadFile(ctx, s.file(one))
 			if err != nil {
 				return nil, err
 			}
