@@ -11,7 +11,7 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
 end
 local wrong = error_of('getrange', R, 0, 0) or error_of('getrange', C, 0, 0) or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
-  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('setrange', R, 0, '') or lacks('setrange', C, 0, '') or lacks('expire', R, 0)
+  or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('setrange', R, 0, '') or lacks('setrange', C, 0, '')
   or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0)) or nil
 if wrong then return wrong end
 
@@ -78,10 +78,10 @@ local change = {
   unlist = function(old) redis.call('lrem', Q, -1, old) end,
   again = function(old) redis.call('rpush', Q, old) end,
   once = function(old) redis.call('lrem', Q, -1, old) end,
-  ghost = function(old) redis.call('lrem', Q, 1, old); redis.call('lpush', G, old) end,
+  ghost = function(old) redis.call('lpush', G, old) end,
   unghost = function(old) redis.call('lrem', G, 1, old); redis.call('rpush', Q, old) end,
   restore = function(old, _, due) redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
-  takeback = function(old, value, due) redis.call('lrem', D, -1, value); redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
+  takeback = function(old, _, due) redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
 }
 if not change[action] then return redis.error_reply('ERR no such change: ' .. action) end
 
@@ -103,14 +103,14 @@ if not may then
   if wrong then return wrong end
 end
 
--- What has to hold for each: a member that others have moved meanwhile is left as it is.
+-- What has to hold for each: a member that others have moved meanwhile is left as it is. A ghost and a value leave their list here.
 local absent = { ghost = true, unghost = true, restore = true, takeback = true, unaside = true }
 local function fits(old, value, score, due)
   if absent[action] then
     if score then return '2' end
     if action == 'unaside' then return redis.call('zscore', X, old) and '1' or '0' end
-    if action == 'ghost' then return redis.pcall('lpos', Q, old) and '1' or '0' end
-    if action == 'takeback' then return redis.pcall('lpos', D, value, 'rank', -1) and '1' or '0' end
+    if action == 'ghost' then return redis.call('lrem', Q, 1, old) == 1 and '1' or '0' end
+    if action == 'takeback' then return redis.call('lrem', D, -1, value) == 1 and '1' or '2' end
     return '1'
   end
   if not score or action == 'reschedule' and C ~= R and tonumber(score) ~= tonumber(value) then return '0' end -- others did

@@ -4,14 +4,15 @@ local R, C = KEYS[#KEYS - 1], KEYS[#KEYS]
 
 local function fate(key, number) return redis.call('getrange', key, number, number) end
 
--- Makes a change once, whichever try of its call this is; what it undoes is undone once, whoever undoes it.
+-- Makes a change once, whichever try of its call this is; what it undoes is undone once, whoever undoes it. A later undo may try again
+-- after 0.
 local function once(number, undone, make)
   local known = fate(R, number)
   if string.find(known, '%d') then return known end
   local may_make = C == R or fate(C, undone) == '1'
   known = may_make and make() or '0'
   redis.call('setrange', R, number, known)
-  if may_make and C ~= R then redis.call('setrange', C, undone, 'u') end
+  if C ~= R and known ~= '0' then redis.call('setrange', C, undone, 'u') end
   return known
 end
 
@@ -19,6 +20,5 @@ end
 local function begin()
   if fate(R, 0) == 'c' then return redis.error_reply('ERR these changes are being undone, or their command has given up') end
   redis.call('setrange', R, 0, 'o')
-  redis.call('expire', R, 2592000)
 end
 

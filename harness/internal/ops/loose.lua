@@ -68,7 +68,7 @@ for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'lle
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'setrange', R, 0, '' }, { 'setrange', C, 0, '' }, { 'expire', R, 0 }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'setrange', R, 0, '' }, { 'setrange', C, 0, '' }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
@@ -87,6 +87,6 @@ end
 local results = {}
 for i = 4, #ARGV, 7 do
   local id, value, score, count, failed, reason, undone = unpack(ARGV, i, i + 6)
-  results[#results + 1] = once(number + #results, undone, function() return do_it(id, value, score, count, failed, reason) and '1' end)
+  results[#results + 1] = once(number + #results, undone, function() return do_it(id, value, score, count, failed, reason) and '1' or C ~= R and '2' end)
 end
 return table.concat(results)

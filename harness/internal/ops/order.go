@@ -218,19 +218,16 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	results, err := editor.applyAll(ctx, p.Changes, file)
 	err = errors.Join(err, file.Close())
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
-	defer cancel()
-	if fates, unknown := editor.end(soon, editor.run); unknown == nil {
-		results = strings.ReplaceAll(fates, "u", "1") // by an undo that has begun
-	} else {
-		p.failed = err != nil // a call without an answer may be on its way
-	}
-	p.Made, p.Undo = strings.Count(results, "1"), file.Name()
+	fates, unknown := editor.end(soon, editor.run)
+	cancel()
+	p.failed = err != nil && unknown != nil                                                                             // a call without an answer may be on its way
+	p.Made, p.Undo = max(strings.Count(results, "1"), strings.Count(fates, "1")+strings.Count(fates, "u")), file.Name() // some may be evicted, or undone
 	if p.Made == 0 && !p.failed {
 		p.Undo, err = "", errors.Join(os.Remove(file.Name()), err)
 	}
 	switch missed := int64(len(p.Changes) - p.Made); {
 	case err != nil:
-	case rest != "" && rest != p.rest: // its command went on meanwhile
+	case rest != "":
 		err = errors.New(rest)
 	case missed == 0:
 	case p.undo != nil && p.Made == 0:
@@ -318,9 +315,10 @@ func ReadUndo(data []byte) (*Undo, error) {
 
 // Plan returns changes that undo the made ones among the file's, by their fates; the last one first. rest says why there may be more.
 func (u *Undo) Plan(fates string) (undone []Change, rest string, err error) {
+	left := []byte(fates)
 	for _, c := range slices.Backward(u.changes) {
-		if c.Number < len(fates) && fates[c.Number] == '1' {
-			undone = append(undone, c.undone())
+		if c.Number < len(left) && left[c.Number] == '1' {
+			undone, left[c.Number] = append(undone, c.undone()), 0
 		}
 	}
 	for from, to := 0, 0; from < len(undone); from = to { // changes of one kind keep their order: a list is filled from its head
@@ -329,17 +327,19 @@ func (u *Undo) Plan(fates string) (undone []Change, rest string, err error) {
 		slices.Reverse(undone[from:to])
 	}
 	ended, used := strings.HasPrefix(fates, "c"), strings.Contains(fates, "u")
-	if lacks := int64(strings.Count(fates, "1") - len(undone)); lacks > 0 {
+	if lacks := int64(bytes.Count(left, []byte("1"))); lacks > 0 {
 		rest = fmt.Sprintf("Not all: the file lacks %s that its command changed: it was cut off or edited, or is a copy from before the end", messages(lacks))
 	} else if !ended {
 		rest = "Its command was killed, or goes on: --yes ends it"
 	}
 	switch {
-	case len(undone) > 0 || !ended && !used:
+	case len(undone) > 0 || !ended && !used && fates != "":
 	case used:
-		err = errors.New(strings.TrimSuffix("its changes were undone already; "+rest, "; "))
+		err = errors.New(strings.TrimSuffix("its changes were undone already, or their messages back or gone by then; "+rest, "; "))
+	case ended && rest != "":
+		err = errors.New(rest)
 	default:
-		err = errors.New(cmp.Or(rest, "the server knows of no change of it: none was made, or that is more than 30 days ago"))
+		err = errors.New("the server knows of no change of it: none was made, or that is more than 30 days ago, or was evicted")
 	}
 	return undone, rest, err
 }
