@@ -49,7 +49,6 @@ func named(name string) Script {
 // Prelude is the Lua text that scripts begin with which read members of any layout:
 //
 //	id_in(member, layout, size)   the offset of the id, or nil: size is the size of the length field, 8 or 4
-//	packing_of(member, own)       the same, the layout and the size, whichever fits first
 //	unpack_any(member, own)       the value, its layout and the size, or nothing
 //	other_layout[layout]          the other one
 //	error_of(command, ...)        the error of a command, to be returned, or nil

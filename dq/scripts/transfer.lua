@@ -9,64 +9,37 @@ if not limit or limit < 1 or limit > 10000 then
 end
 
 -- First everything is read, so that nothing can fail between two writes.
-local page = redis.pcall('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit)
-if page.err then return page end
-local members, scores = {}, {}
-for k = 1, #page, 2 do
-  local i = #members + 1
-  members[i], scores[i] = page[k], page[k + 1]
-end
+local members = redis.pcall('zrangebyscore', T, 0, now, 'limit', 0, limit)
+if members.err then return members end
 
 -- Which members a pass of unlist has taken out of Q before they were due, and which one
 -- that is under way is going to. Most queues are too short for any.
-local covered, unlisted, leaving = nil, {}, false
+local covered, unlisted, leaving = nil, nil, false
 if redis.call('exists', S, U1, U2, V) > 0 then
   local wrong = error_of('hlen', S) or error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V)
   if wrong then return wrong end
-  covered = tonumber(redis.call('hget', S, 'covered') or nil)
+  covered, unlisted = tonumber(redis.call('hget', S, 'covered') or nil), {}
   for _, key in ipairs({ U1, U2 }) do
     if redis.call('exists', key) == 1 then unlisted[#unlisted + 1] = key end
   end
   leaving = redis.call('exists', V) == 1
 end
 
--- From which end LREM should look for a member, which it walks Q for. In a long list both are
--- tried: the first 1000 entries, where those of equal delays are, and the last sixteenth, where
--- short delays among long ones are. To look there in vain adds as much to a whole walk. Redis before
--- 6.0.6 has no LPOS.
-local both, length = true, nil
-local function nearer_end(member)
-  if not both or length < 10000 then return 1 end
-  local at = redis.pcall('lpos', Q, member, 'maxlen', 1000)
-  if type(at) == 'table' then both = false end
-  if at then return 1 end
-  at = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', math.floor(length / 16))
-  return type(at) == 'number' and -1 or 1
-end
-
--- Takes a member out of Q, unless it is out of it already. One that is due within what a pass has covered was offered
--- since, and is near the tail.
-local function unlist(member, score)
-  for _, key in ipairs(unlisted) do
-    if redis.call('srem', key, member) == 1 then return end
-  end
-  if leaving then redis.call('srem', V, member) end
-  redis.call('lrem', Q, covered and tonumber(score) <= covered and -1 or nearer_end(member), member)
-end
-
 local delivered, of_other, quarantined = {}, 0, {}
 if #members > 0 then
+  local scored -- the members and their scores: read only if they count, for the text of a score is dear
   for i, member in ipairs(members) do
     local value, layout, size = unpack_any(member, own)
+    if covered or not value then scored = scored or redis.call('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit) end
     if value then
       delivered[#delivered + 1] = value
       if layout ~= own or size ~= 8 then of_other = of_other + 1 end
     else
-      quarantined[#quarantined + 1] = scores[i]
+      quarantined[#quarantined + 1] = scored[2 * i]
       quarantined[#quarantined + 1] = member
     end
   end
-  length = redis.pcall('llen', Q)
+  local length = redis.pcall('llen', Q)
   local wrong = type(length) == 'table' and length or error_of('llen', D) or #quarantined > 0 and error_of('zcard', X)
     or lacks('rpush', D, '') or lacks('lrem', Q, 1, '') or lacks('zrem', T, '') or lacks('srem', U1, '') or #quarantined > 0 and lacks('zadd', X, 0, '')
     or denied('rpush', T, nobody) or denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or denied('srem', T, nobody)
@@ -75,7 +48,34 @@ if #members > 0 then
   -- The first write is the last that may fail, for want of memory or of a right.
   call_with_all('zadd', X, quarantined)
   call_with_all('rpush', D, delivered)
-  for i, member in ipairs(members) do unlist(member, scores[i]) end
+  if not unlisted and length < 10000 then
+    for _, member in ipairs(members) do redis.call('lrem', Q, 1, member) end
+  else
+    -- From which end LREM should look for a member, which it walks Q for. In a long list both are
+    -- tried: the first 1000 entries, where those of equal delays are, and the last sixteenth, where
+    -- short delays among long ones are. To look there in vain adds as much to a whole walk. Redis before
+    -- 6.0.6 has no LPOS.
+    local both = length >= 10000
+    local function nearer_end(member)
+      if not both then return 1 end
+      local at = redis.pcall('lpos', Q, member, 'maxlen', 1000)
+      if type(at) == 'table' then both = false end
+      if at then return 1 end
+      at = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', math.floor(length / 16))
+      return type(at) == 'number' and -1 or 1
+    end
+
+    -- Takes a member out of Q, unless it is out of it already. One that is due within what a pass has covered was offered
+    -- since, and is near the tail.
+    local function unlist(i, member)
+      for _, key in ipairs(unlisted or {}) do
+        if redis.call('srem', key, member) == 1 then return end
+      end
+      if leaving then redis.call('srem', V, member) end
+      redis.call('lrem', Q, covered and tonumber(scored[2 * i]) <= covered and -1 or nearer_end(member), member)
+    end
+    for i, member in ipairs(members) do unlist(i, member) end
+  end
   call_with_all('zrem', T, members)
 end
 
