@@ -86,7 +86,7 @@ func (s *scheduler) leaves(t *task, now int64) bool {
 	if !u.standIn {
 		return false
 	}
-	if u.waitUntil == 0 {
+	if u.waitUntil == 0 || u.waitUntil > now+maxStandIn.Milliseconds() { // the clock was set back
 		u.waitUntil = now + (minStandIn + time.Duration(s.client.random()%uint64(maxStandIn-minStandIn))).Milliseconds()
 	}
 	if now < u.waitUntil {
