@@ -103,9 +103,10 @@ if not may then
   if wrong then return wrong end
 end
 
--- What has to hold for each: a member that others have moved meanwhile is left as it is. A ghost and a value leave their list here.
+-- Whether a change can be made: a member that others have moved meanwhile is left as it is. A ghost and a value leave their list by
+-- the attempt.
 local absent = { ghost = true, unghost = true, restore = true, takeback = true, unaside = true }
-local function fits(old, value, score, due)
+local function attempt(old, value, score, due)
   if absent[action] then
     if score then return '2' end
     if action == 'unaside' then return redis.call('zscore', X, old) and '1' or '0' end
@@ -126,7 +127,7 @@ for i = 1, count do
   local old, new, due, undone = unpack(ARGV, 4 * i + 2, 4 * i + 5)
   results[i] = once(number + i - 1, undone, function()
     local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
-    local result = fits(old, new, score, due)
+    local result = attempt(old, new, score, due)
     if result == '1' then change[action](old, new, due, score) end
     if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice
       relist(old, new)

@@ -196,13 +196,13 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	editor.Progress, editor.Server = p.Site.Progress, p.Site.server()
 	if p.undo != nil {
 		editor.undoes = p.undo.run
-		fates, err := editor.end(ctx, p.undo.run)
-		if err == nil {
-			p.Changes, rest, err = p.undo.Plan(fates)
-		}
-		if err != nil {
+		if _, err := editor.end(ctx, p.undo.run); err != nil {
 			return err
 		}
+		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
+			return err
+		}
+		rest = p.rest
 	}
 	if len(p.Changes) == 0 {
 		return nil
