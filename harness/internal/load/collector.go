@@ -28,48 +28,45 @@ const (
 // phase is a phase of a run under way. It hands the messages out, and counts the samples of all agents; nothing is counted elsewhere.
 // It keeps 11 bytes for each message, and 24 more of a run in which something breaks. The engine's lock guards what changes.
 type phase struct {
-	engine      *engine
-	which       plan.Phase
-	plan        plan.Plan // of the phase
-	schedule    plan.Schedule
-	n           int64
-	start       time.Time
-	startNs     int64 // the same, in Unix ns
-	horizon     int64 // Unix ns after which messages are not waited for
-	over        chan struct{}
-	work        sync.WaitGroup
-	next        int64 // the first message that was not handed out
-	stopped     bool
-	recent      []run.Histograms // of each second of a warm-up with deliveries
-	warm        bool             // nothing fell any more
-	lastChange  time.Time        // when a member has begun last
-	state       []byte
-	due         []int64
-	owner       []uint16 // the member that is to offer it
-	open        []int64  // of each member: items without an answer
-	records     []record // nil unless each message is accounted for
-	counts      run.Counts
-	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
-	untold      int64 // items that may have been offered, at the end
-	failed      int64
-	accepted    int64
-	dropped     int64 // samples
-	outstanding int64
-	takeErrors  int64
-	moveErrors  int64
-	tooLate     int64
-	lastDue     int64
-	lastCame    int64
-	offers      run.Offers
-	lateByTool  []span
-	order       order
-	latest      []span            // of the deliveries
-	seconds     map[int64]*second // that are not over
-	closed      int64
-	pending     int64
-	intervals   []run.Interval
-	histograms  run.Histograms // of the seconds that are closed
-	log         *run.LatenessLog
+	engine     *engine
+	which      plan.Phase
+	plan       plan.Plan // of the phase
+	schedule   plan.Schedule
+	n          int64
+	start      time.Time
+	startNs    int64 // the same, in Unix ns
+	horizon    int64 // Unix ns after which messages are not waited for
+	over       chan struct{}
+	work       sync.WaitGroup
+	next       int64 // the first message that was not handed out
+	stopped    bool
+	recent     []run.Histograms // of each second of a warm-up with deliveries
+	warm       bool             // nothing fell any more
+	lastChange time.Time        // when a member has begun last
+	state      []byte
+	due        []int64
+	owner      []uint16 // the member that is to offer it
+	open       []int64  // of each member: items without an answer
+	records    []record // nil unless each message is accounted for
+	counts     run.Counts
+	unanswered int64 // offers begun by an agent that reports that, without an answer yet
+	untold     int64 // items that may have been offered, at the end
+	dropped    int64 // samples
+	tooLate    int64
+
+	accepted, failed, outstanding int64
+	takeErrors, moveErrors        int64
+	lastDue, lastCame             int64
+	offers                        run.Offers
+	lateByTool                    []span
+	order                         order
+	latest                        []span            // of the deliveries
+	seconds                       map[int64]*second // that are not over
+	closed                        int64
+	pending                       int64
+	intervals                     []run.Interval
+	histograms                    run.Histograms // of the seconds that are closed
+	log                           *run.LatenessLog
 }
 
 // record has the instants of a message, in Unix ns, and 0 for steps that did not happen: of the offer's answer, which may say that
@@ -138,6 +135,9 @@ func (p *phase) add(m *member, s program.Sample) error {
 		p.takeErrors++
 		return nil
 	case program.Dropped:
+		if s.A < 0 || s.A > 1e12 { // more than any agent makes
+			return wrong(s, "a", s.A, "a number of samples")
+		}
 		p.dropped += s.A
 		return nil
 	}

@@ -282,6 +282,7 @@ var lies = map[string]struct {
 	"another due instant":     {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
 	"a removal of nothing":    {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
 	"an item left open":       {program.Offered, func(program.Sample) []program.Sample { return nil }, "left 1 item open"},
+	"a negative count":        {program.Taken, one(func(s *program.Sample) { s.Kind, s.A = program.Dropped, -100 }), "d.a: expected a number of samples, got -100"},
 	"no such kind":            {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
 }
 
@@ -377,8 +378,7 @@ func adversary(fault string) {
 	}
 }
 
-// Whatever a program does, the run is kept, what was delivered is counted, and it fails by a sentence that says what
-// the program did.
+// Whatever a program does, the run is kept, what was delivered is counted, and it fails by a sentence that names it.
 func TestAdversaries(t *testing.T) {
 	t.Parallel()
 	says := map[string]string{}
