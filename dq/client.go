@@ -37,11 +37,11 @@ type Client struct {
 // are its own: commands that must not be sent twice need connections without retries, and commands that block need one
 // each.
 //
-// Close the Client before rdb: under Sentinel it learns of a new master through rdb, of which it holds one connection,
-// and once rdb is closed every call fails and says so. With a single server or a Cluster the order is free. The Client
-// logs nothing, but a failover client logs messages of sentinels by the logger of go-redis.
+// Close the Client before rdb. Under Sentinel, the Client learns of new masters through one connection of rdb; once
+// rdb is closed, every call fails and says so. With a single server or a Cluster the order is free. The Client
+// logs nothing, but go-redis logs a failover client's sentinel messages.
 //
-// No connection is made yet. The error names a bad option.
+// NewClient does not connect. Its error names a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
 		config: config{release: wire.Newest(), random: rand.Uint64, conn: conn.Usual},
@@ -68,7 +68,7 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 // Release returns the Redisson release that the Client is compatible with.
 func (c *Client) Release() string { return c.release.String() }
 
-// Close stops all transfers, wakes every blocked Take with ErrClosed and closes the connections. Values stay in Redis. It takes up to
+// Close stops all transfers, wakes every blocked Take with ErrClosed and closes the connections. Values stay in Redis. Close takes up to
 // about 3 s if the server does not answer, or if the user may not send CLIENT UNBLOCK; up to 6 s if a value must go back to a slow server.
 func (c *Client) Close() error {
 	c.conns.Stop()

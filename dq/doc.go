@@ -6,8 +6,8 @@
 //
 // A [Client] has its own connections to the servers of a go-redis client. A [Queue] offers values, each with a delay in
 // milliseconds, and moves due messages to the list from which consumers take. No server does that by itself: messages move
-// only while some process, Go or Java, has a queue of that name open. Of several Clients one moves them, and the others
-// stand in for it.
+// only while some process, Go or Java, has a queue of that name open. Of several Clients, one moves them; the others
+// take over if needed.
 //
 // [Queue.Take] and [Queue.Poll] take a value at most once. A [Worker] handles each message at least once, under a lease
 // that it extends, with retries and dead letters. [WithObserver] reports each [Event].
@@ -25,7 +25,7 @@
 // cause [ErrLeaseLost]. A message is handled twice only if its process died, the server's clock was set ahead, or an Event of
 // its first hand-out says so: [LeaseLost], [AckFailed], or [GivenBack], which follows when the next hand-out may have begun.
 //
-// A fail-over of Sentinel or Cluster forgets the writes of the old master that were not replicated: offers are lost, and
+// A failover of Sentinel or Cluster loses the old master's writes that were not replicated: offers are lost, and
 // values are delivered again.
 //
 // Every call ends with its context: at once, or within a second if it takes values. The README has the table of

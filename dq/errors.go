@@ -12,22 +12,22 @@ import (
 )
 
 var (
-	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a closed Queue, whose other calls go on working.
+	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a closed Queue, whose other calls still work.
 	ErrClosed = conn.ErrClosed
 	// ErrEmpty is returned by Poll when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
-	// ErrNilValue is wrapped by the error of an Offer of nil. It is null in Java, which
-	// Redisson's queues refuse: their poll returns null if there is no value.
+	// ErrNilValue is wrapped by the error of an Offer of nil. Nil is Java's null, which
+	// Redisson's queues refuse, because their poll returns null when empty.
 	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
 	// ErrUncertain is wrapped by the error of an Offer that may have queued the value: its reply was lost, or its script failed after
 	// it had begun, perhaps after its first write. dq does not send such an offer again, which could queue the value twice.
 	ErrUncertain = errors.New("dq: the value may have been queued")
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does not have.
 	ErrUnsupported = errors.New("dq: not in this release")
-	// ErrForeignMember is wrapped by the error of a script of Redisson that met a member of the other layout, which stops
-	// a Client WithRedissonCommands, as it stops a Redisson.
+	// ErrForeignMember is wrapped by the error of a Redisson script that met a member of the other layout. Such a member
+	// stops Redisson, and a Client WithRedissonCommands.
 	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 

@@ -50,8 +50,8 @@ type LeaseLost struct{ Delivery }
 // Acknowledged says that a message has left Redis.
 type Acknowledged struct{ Delivery }
 
-// AckFailed says that the result of a message's handler, which Err names, could not be sent to the server before its lease
-// was over, or by Shutdown at all. The message is handled again, or after its last attempt a dead letter. Err wraps
+// AckFailed says that a handler's result, named in Err, could not be sent to the server before the lease ended, or at all
+// by Shutdown. The message is handled again, or becomes a dead letter after its last attempt. Err wraps
 // ErrLeaseLost if another worker has it.
 type AckFailed struct {
 	Delivery
@@ -85,8 +85,8 @@ type TakeFailed struct {
 type Transferred struct {
 	Queue string
 	Took  time.Duration // from sending to the reply
-	// Late is how long after the earliest member known to be due the reply arrived; 0 if none was known, as at the
-	// start, and after a failure.
+	// Late is the time from the earliest known due time to the reply; 0 if no due time was known, as at the start,
+	// and after a failure.
 	Late time.Duration
 	// Next is when the next member is due; zero when no member is left.
 	Next time.Time
@@ -128,10 +128,10 @@ type Unlisted struct {
 	Queue string
 	// Until is the due time up to which members were taken out of the list.
 	Until time.Time
-	// Entries is about how long the list was, and Members how many were taken out of it.
+	// Entries is the list's approximate length, and Members the number taken out.
 	Entries, Members int
-	// Calls is how many the pass made, Longest the longest of them with its round trip, and Took all of them
-	// with the pauses in between.
+	// Calls is the number of calls, Longest the longest call with its round trip, and Took the whole pass
+	// with its pauses.
 	Calls         int
 	Longest, Took time.Duration
 	// Err is nil on success. Otherwise the list is as it was, and each transfer walks it until the next pass.
@@ -139,14 +139,14 @@ type Unlisted struct {
 }
 
 // Restricted says that the user lacks a right to dq's own transfer script, or to its keys: for a minute the Client sends
-// Redisson's script for this queue, which stops at a member of the other layout, delivers again what it cannot take out, and
+// Redisson's script for this queue, which stops at a member of the other layout, redelivers messages it cannot take out, and
 // walks a long pending list.
 type Restricted struct {
 	Queue string
 	Err   error // the server's
 }
 
-// ClockSet says that the wall clock was set by more than half a second within ten, or put right again: see
+// ClockSet says that the wall clock was set by more than half a second within ten, or corrected again: see
 // WithClockStepDetection.
 type ClockSet struct{ clock.StepEvent }
 

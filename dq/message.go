@@ -90,7 +90,7 @@ type Counts struct {
 	Dead    int // dead letters
 }
 
-// Counts asks for the contents of the queue, in one pipeline, at a cost that does not depend on it.
+// Counts counts the queue's messages in one pipeline, at a cost independent of their number.
 func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
 	n, keys := q.names, scripts.LeaseNamesOf(q.Name())
 	list, err := q.client.send(ctx, conn.Request{Key: n.Destination, Commands: [][]any{

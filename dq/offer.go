@@ -45,9 +45,9 @@ func (q *Queue[T]) offered(due int64, err error) {
 }
 
 // OfferAll queues values in order, all due after delay, over one connection
-// without waiting for each reply. Those due in one millisecond arrive in any order. It returns how many of them were confirmed,
-// counted from the first. An error that wraps ErrUncertain says that some of the
-// others may be queued too; with any other error no other is queued.
+// without waiting for each reply. Values due in one millisecond arrive in any order. OfferAll returns how many were confirmed,
+// counted from the first. If the error wraps ErrUncertain, some others may be queued too; after any other error, no other value
+// is queued.
 func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
 	if delay < 0 && len(values) > 0 {
 		return 0, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)

@@ -26,7 +26,7 @@ type config struct {
 
 // WithRelease selects the Redisson release to be compatible with, such as
 // "3.16.6": the layout of the members, the texts of the scripts and how they are sent. The default is the newest release.
-// Members of both sides of 3.21.1 are read, but for WithRedissonCommands. An unknown release is a *wire.ReleaseError, which
+// Members of both layouts are read, unless WithRedissonCommands is given. An unknown release is a *wire.ReleaseError, which
 // names the nearest one.
 func WithRelease(release string) Option {
 	return func(c *config) error {
@@ -37,8 +37,8 @@ func WithRelease(release string) Option {
 }
 
 // WithRedissonCommands sends only commands that a Redisson of the release sends: a member of the other layout stops the queue
-// as it stops Redisson, Remove is one call of Redisson's script, and a blocking command is sent once, so that the end of its
-// connection may go unnoticed. It serves to compare dq with recordings of Redisson. Without it, offers are Redisson's byte for
+// as it stops Redisson, Remove is one call of Redisson's script, and a blocking command is sent once, so that a lost
+// connection may go unnoticed. Use it to compare dq with recordings of Redisson. Without it, offers are Redisson's byte for
 // byte; transfers, polls and removals are scripts of our own with the same effect.
 func WithRedissonCommands() Option {
 	return func(c *config) error { c.conn.Strict, c.conn.Quiet = true, 10*time.Second; return nil }
@@ -66,8 +66,8 @@ func WithClockStepDetection(on bool) Option {
 }
 
 // WithRandom replaces the random source of a Client: ids, tokens, and the pauses that keep clients from acting at the same instant. A
-// simulation gives one with a seed. Two clients of a queue must not draw the same. It is
-// called by one goroutine at a time; the default is the runtime's generator.
+// simulation passes a seeded source. Two clients of a queue must not draw the same. One goroutine at a time calls it; the default is
+// the runtime's generator.
 func WithRandom(source rand.Source) Option {
 	return func(c *config) error {
 		if source == nil {
@@ -96,10 +96,10 @@ func WithObserver(observe func(Event)) Option {
 	}
 }
 
-// WithOfferRetryTimeout sets for how long an offer is retried that is certain not to be queued: no server listens, as during a restart, or
-// the server answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about as long as Redisson
+// WithOfferRetryTimeout sets how long dq retries an offer that is certainly not queued: no server listens, such as during a restart, or the
+// server answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about as long as Redisson
 // tries; with 0 such an offer fails at once. A dial that hangs takes up to 5 s more; the offer's context ends it, and the retries. An offer
-// that may be queued (ErrUncertain) is never sent again. Calls wait as long, and 1 s more, for a slot on the move.
+// that may be queued (ErrUncertain) is never sent again. Calls wait this long, plus 1 s, for a migrating slot.
 func WithOfferRetryTimeout(patience time.Duration) Option {
 	return func(c *config) error {
 		if patience < 0 {

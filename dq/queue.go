@@ -15,7 +15,7 @@ import (
 )
 
 // Queue is a delay queue: values are offered with a delay and taken when it is over. It shares its keys with
-// Redisson's RDelayedQueue, and the RBlockingQueue behind it, of the same name. It is safe for use by many
+// Redisson's RDelayedQueue of the same name and the RBlockingQueue behind it. It is safe for use by many
 // goroutines.
 type Queue[T any] struct {
 	client    *Client
@@ -36,8 +36,8 @@ func WithoutTransfer() QueueOption { return func(idle *bool) { *idle = true } }
 
 // NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until
 // Close. All Queues of one name in one Client share the work. Any name that Redis allows as a key will do, except the
-// empty one; in a Cluster its keys must share a slot. The codec must be the one that the Java services use; a method
-// Check() error of it is called.
+// empty one; in a Cluster its keys must share a slot. The codec must be the one that the Java services use; any
+// method Check() error is called.
 func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...QueueOption) (*Queue[T], error) {
 	if err := checkQueue(c, name, values); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *Client) checkSlots(n wire.Names) error {
 // Name returns the queue's name, which is the key of the LIST that consumers take from.
 func (q *Queue[T]) Name() string { return q.names.Destination }
 
-// Ready waits until the queue's subscription is confirmed and its first transfer has run. If ctx ends before, the error
+// Ready waits until the queue's subscription is confirmed and its first transfer has run. If ctx ends first, the error
 // also reports failures so far.
 func (q *Queue[T]) Ready(ctx context.Context) error {
 	if q.task == nil {
@@ -132,8 +132,8 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 // returned for a due message whose transfer failed half-way, which may have been delivered. After any other error
 // the result is unknown: cancel again.
 //
-// If the message has been unlisted, and cannot be found by its value, Cancel finds
-// it all the same. Redisson has no such call: it is a script of dq's own, WithRedissonCommands too.
+// Cancel also finds a message that was unlisted and cannot be found by its value. Redisson has no
+// such call: Cancel is dq's own script, even WithRedissonCommands.
 //
 //	KEYS    timeout set, pending list, and the keys of unlisting
 //	ARGV    due time in Unix ms; id; now in Unix ms
@@ -148,9 +148,9 @@ func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
 	return in("cancel", q.Name(), err)
 }
 
-// Take waits for a value, without limit, by BLPOP. If ctx ends it returns ctx's error, unless a value was popped at that very
-// moment; after Client.Close ErrClosed; and an error as soon as the server refuses or cannot be reached: pause before the next. A value that the codec cannot
-// decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
+// Take waits for a value, without limit, by BLPOP. If ctx ends it returns ctx's error, unless a value was just popped. After Client.Close it
+// returns ErrClosed. If the server refuses or is unreachable, it returns an error at once: pause before retrying. A value that the codec
+// cannot decode is a *DecodeError and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
 func (q *Queue[T]) Take(ctx context.Context) (T, error) {
 	for {
 		reply, err := q.client.conns.Block(ctx, q.Name(), "BLPOP", q.Name())
@@ -280,8 +280,8 @@ const maxPartitionK = 2000
 // PartitionName returns the name of partition i, from 0, of a logical queue: NAME-i-k, k being the first
 // number from 0 for which the slot of that name (wire.Slot) is at most 32 from (14736 + 6258 × i) modulo 16384,
 // with the last slot next to the first. So the names for more partitions begin with the names for fewer, and any
-// first few of them are spread over the slots, unlike names with numbers only: of orders-0 to orders-5 two of
-// six masters have two each, and two have no name.
+// first few of them spread over the slots. Plain numbers do not: with orders-0 to orders-5, two of six masters
+// have two names, and two have no name.
 //
 // The slot of a name with a hash tag, such as {orders}, depends only on the tag: k is then 0.
 func PartitionName(name string, i int) string {

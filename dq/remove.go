@@ -18,8 +18,8 @@ import (
 )
 
 // Remove removes one waiting message whose value has the same encoded bytes, the first offered of several, and reports whether
-// there was one. As with Redisson's remove(E), the server compares: here in calls of a few milliseconds each, as many as the queue
-// is long. Cancel finds a message by its ticket at once.
+// there was one. As with Redisson's remove(E), the server compares: here in calls of a few milliseconds each, more for longer
+// queues. Cancel finds a message by its ticket at once.
 //
 // WithRedissonCommands, Remove is Redisson's script: one call, O(n²).
 //
@@ -28,7 +28,7 @@ import (
 //	returns 1 or 0
 //	cost    O(n²): LINDEX for each element before it
 //
-// remove-v1 (to 3.3.1, 2.8.1) forgets the timeout set: the value is delivered all the same.
+// remove-v1 (to 3.3.1, 2.8.1) forgets the timeout set: the value is still delivered.
 func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 	data, err := q.codec.Encode(value)
 	if err != nil {
@@ -116,7 +116,7 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 	return n, nil
 }
 
-// Reschedule has the message of a ticket wait for delay from now on, in one step, and returns its new ticket. An error that
+// Reschedule atomically makes a ticket's message wait for delay from now, and returns its new ticket. An error that
 // wraps ErrNotWaiting says that it was too late; see Cancel.
 func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration) (Ticket, error) {
 	if delay < 0 {

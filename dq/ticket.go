@@ -19,7 +19,7 @@ var ErrNotWaiting = errors.New("dq: the message does not wait in the delayed que
 // Ticket names one message in a delayed queue, so that Cancel finds it without a search. It is
 // the due time and the random id of the member, which neither a migration to the other
 // layout nor unlisting (see package scripts) changes. As text it is about 30 letters, digits and
-// hyphens, to be kept with the order that the message is about.
+// hyphens, to be stored with the order it belongs to.
 type Ticket struct {
 	due int64 // Unix ms
 	id  [8]byte

@@ -72,9 +72,10 @@ const (
 
 // Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
 // its handler returns nil. If the handler fails, the message is delivered again after Backoff; after MaxAttempts it becomes
-// a dead letter. If the process dies, the message is delivered again when the lease is over. After two such losses in a row, or
-// after one right before its last attempt, the Worker begins the message by itself, once the other handlers have ended: it waits for
-// them for a tenth of its time at most, and is by itself for a lease. Java producers see no difference. Java consumers can take from the same queue, except messages that a Worker holds or has set aside for a retry.
+// a dead letter. If the process dies, the message is delivered again when the lease is over. After two such losses in a row, or one right
+// before its last attempt, the Worker handles the message by itself for one lease, once the other handlers have ended. It waits for them at
+// most a tenth of its time. Java producers see no difference. Java consumers can take from the same queue, except messages that a Worker
+// holds or has set aside for a retry.
 type Worker struct {
 	client  *Client
 	options WorkerOptions
@@ -134,12 +135,12 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	return w
 }
 
-// Handle registers the handler for the messages of q. Run calls it. Its context ends with the cause ErrLeaseLost a twentieth of
-// the lease before the lease is over, if it could not be extended; after Timeout; when the context of Shutdown ends; and when the
-// Client is closed. A panic is a failure with a *PanicError. RetryIn, Bury and Drop make other outcomes. A message that cannot be
-// decoded becomes a dead letter.
+// Handle registers the handler for the messages of q. Run calls it. The handler's context ends with the cause ErrLeaseLost a
+// twentieth of the lease before the lease ends, if it was not extended; after Timeout; when the context of Shutdown ends; and
+// when the Client is closed. A panic is a failure with a *PanicError. RetryIn, Bury and Drop make other outcomes. A message that
+// cannot be decoded becomes a dead letter.
 //
-// Call Handle once for each queue, before Run. Run returns the error of a second call, of nil, and of another Client's queue.
+// Call Handle once for each queue, before Run. Run returns an error after a second call, for nil, and for another Client's queue.
 func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Message[T]) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 )
 
-// Codec turns values into the bytes on the wire and back. It must be safe for concurrent use. A codec that can be made wrongly
-// may have a method Check() error.
+// Codec turns values into the bytes on the wire and back. It must be safe for concurrent use. A codec that can be
+// misconfigured may have a method Check() error.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	// Decode must not keep data.

@@ -1,4 +1,4 @@
-// Package scripts answers: which Lua scripts are our own?
+// Package scripts has dq's own Lua scripts.
 //
 // Redisson's scripts, which package wire catalogues, read one layout of members and fail at
 // the other. The scripts here read both, and use the same keys with the same effect. D is the

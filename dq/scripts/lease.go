@@ -33,9 +33,9 @@ func LeaseNamesOf(dest string) LeaseNames {
 }
 
 // Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
-// D. A message that two holders in a row did not settle, or one before its last attempt, may end its holder: it is
-// claimed for one lease and does not count as handed out, until it is asked for by its id. One that its holder did not settle in the
-// last attempt becomes a dead letter.
+// D. A message that two holders in a row did not settle, or one right before its last attempt, may crash its holder: it is claimed
+// for one lease, and does not count as handed out until asked for by its id. A message not settled in its last attempt becomes a
+// dead letter.
 //
 //	KEYS    D, M, L, V, N, X
 //	ARGV    how many at most, 0 to end a claim; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;

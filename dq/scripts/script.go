@@ -46,7 +46,7 @@ func named(name string) Script {
 	return all[slices.IndexFunc(all, func(s Script) bool { return s.Name == name })]
 }
 
-// Prelude is the Lua text that scripts begin with which read members of any layout:
+// Prelude is the Lua text that begins each script that reads members of any layout:
 //
 //	id_in(member, layout, size)   the offset of the id, or nil: size is the size of the length field, 8 or 4
 //	unpack_any(member, own)       the value, its layout and the size, or nothing
@@ -58,9 +58,8 @@ func named(name string) Script {
 // It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
 func Prelude() string { return newScript("calls", "prelude").Body }
 
-// WaitForWritePause does nothing. A transaction with a script in it waits with the writes of a server
-// that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
-// was postponed.
+// WaitForWritePause does nothing. A transaction that contains a script waits while a server's writes
+// are paused. CLIENT UNBLOCK is sent in one, because it must not meet a postponed client.
 //
 //	KEYS    –
 //	ARGV    –
@@ -89,11 +88,11 @@ func WaitForWritePause() Script { return named("guard") }
 //
 // LREM stops at the first copy. A member that an old release of Redisson sent
 // twice (to 3.16.3, after a time-out) is twice in Q and once in T: the other copy
-// stays, as with Redisson, for to look for one would mean to read all of Q for
+// stays, as with Redisson, because finding it would mean reading all of Q for
 // every member.
 //
-// A transfer of Redisson's that fails at a member of the other layout has pushed the values before that one, took them
-// out of Q and left them in T: their values are delivered again.
+// A Redisson transfer that fails at a member of the other layout has pushed the values before it, and removed their
+// members from Q but not from T: these values are delivered again.
 //
 // It writes nothing if the user lacks a right; an error for which LacksRedisson is true means that
 // Redisson's script would fail as well, after its first write.
@@ -126,23 +125,23 @@ func Survey() Script { return named("survey") }
 //	cost    O(count), and O(nodes of Q to its place)
 //
 // A call passes count entries of Q: those due from 0 to the horizon go to the set V, the
-// others to the list N, in their order. The last call, which finds the end of Q, has V
-// become U1 or U2, whichever is free, and N become Q. No client sees anything before that, and
-// after it Q is unchanged but for the members that are due by the horizon: these cannot be
-// found, polled or removed any more, and are delivered.
+// others to the list N, in their order. The last call, which finds the end of Q, renames V to
+// U1 or U2, whichever is free, and N to Q. No client sees anything before that, and
+// after it Q is unchanged except for members due by the horizon: these can no longer be
+// found, polled or removed, and are delivered.
 //
 // Other clients may change Q during a pass. The place is found by the last entries
-// passed; pushed entries are passed later; transferred ones are forgotten. If an entry
-// that was copied to N is removed (poll, remove, clear), Q is shorter than N and V tell, and
-// the pass is given up, having changed nothing.
+// passed; pushed entries are passed later; transferred ones are forgotten. If an entry that
+// was copied to N is removed (poll, remove, clear), Q is shorter than N and V imply, and the
+// pass is abandoned without any change.
 //
 // P has the state and the owner of the pass. P, N and V live for the lease: an
 // abandoned pass leaves nothing. S has the horizon of the last pass, as
 // "covered", and the horizons of U1 and U2.
 func Unlist() Script { return named("unlist") }
 
-// Find reads the waiting members of a value, the earliest first. It passes 2,000 members at most and half a megabyte
-// of them, which is 1 to 3 ms, so that a long queue takes many calls.
+// Find reads the waiting members of a value, the earliest first. A call passes at most 2,000 members and half a
+// megabyte, in 1 to 3 ms, so a long queue takes many calls.
 //
 //	KEYS    T
 //	ARGV    own layout; the first place: a score and the number of members of that score before it, at first empty
@@ -164,9 +163,9 @@ func Find() Script { return named("find") }
 //	        if Unlist has taken it out
 //
 // It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the
-// first, as an offer does, of the same id and value in the own layout. So what Unlist has taken out of Q
-// is cancelled too. A member that is due, and is in T only, may have been pushed by a transfer of
-// Redisson's that failed later on: it is taken out of T, and 0 returned.
+// first, as an offer does, of the same id and value in the own layout. So members that Unlist took out
+// of Q are cancelled too. A due member that is only in T may have been pushed by a Redisson transfer
+// that failed later: it is removed from T, and 0 is returned.
 func Cancel() Script { return named("cancel") }
 
 // All returns the scripts.

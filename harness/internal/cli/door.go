@@ -36,7 +36,7 @@ type flagRow struct{ name, short, arg, group, help string }
 var pages, flagTable = readDoor()
 
 // sharedServer is the promise of verify, record and replay for a shared server.
-const sharedServer = `An external server must hold no keys and no cached scripts, and have no other client. If another client comes,
+const sharedServer = `An external server must hold no keys and no cached scripts, and have no other client. If another client connects,
 the run stops with exit code 1 and deletes nothing further. The user needs all keys and channels, MONITOR,
 SCRIPT FLUSH, MULTI, DEL and SCAN.`
 
