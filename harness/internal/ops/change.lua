@@ -74,10 +74,10 @@ local change = {
   end,
   aside = function(old, _, _, score) redis.call('zadd', X, score, old); leave(old) end,
   unaside = function(old, _, due) redis.call('zrem', X, old); redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
-  list = function(old) if not place(old) then redis.call('rpush', Q, old) end end,
+  list = function(old) redis.call('rpush', Q, old) end,
   unlist = function(old) redis.call('lrem', Q, -1, old) end,
   again = function(old) redis.call('rpush', Q, old) end,
-  once = function(old) redis.call('lrem', Q, -1, old) end,
+  once = function() end, -- by the attempt
   ghost = function(old) redis.call('lpush', G, old) end,
   unghost = function(old) redis.call('lrem', G, 1, old); redis.call('rpush', Q, old) end,
   restore = function(old, _, due) redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
@@ -92,7 +92,7 @@ for i = 1, dated[action] and count or 0 do
   if wrong then return wrong end
 end
 
-wrong = begin()
+wrong = begin(number, count)
 if wrong then return wrong end
 
 -- Before Redis 7 a call shows if there is a right to it: R is of another type, and of no such change.
@@ -115,6 +115,14 @@ local function attempt(old, value, score, due)
     return '1'
   end
   if not score or action == 'reschedule' and C ~= R and tonumber(score) ~= tonumber(value) then return '0' end -- others did
+  if (action == 'cancel' or action == 'deliver') and tonumber(score) ~= tonumber(due) then return '0' end -- rescheduled meanwhile
+  if action == 'list' and place(old) then return '2' end
+  if action == 'once' then
+    redis.call('lrem', Q, -1, old)
+    if place(old) then return '1' end
+    redis.call('rpush', Q, old)
+    return '0'
+  end
   if due == 'journal' and redis.call('sismember', J, old) == 1 then return '2' end
   if action == 'replace' and (value == old or redis.call('zscore', T, value)) then return '2' end
   return '1'

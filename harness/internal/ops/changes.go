@@ -95,12 +95,7 @@ var properties = map[string]func(wire.Release) string{
 }
 
 func yes(is func(wire.Release) bool, with, without string) func(wire.Release) string {
-	return func(r wire.Release) string {
-		if is(r) {
-			return with
-		}
-		return without
-	}
+	return func(r wire.Release) string { return map[bool]string{true: with, false: without}[is(r)] }
 }
 
 // Between has the releases from one to another; empty is no bound.
@@ -155,10 +150,8 @@ func scriptsBetween(from, to wire.Release) []ScriptChange {
 	changed := []ScriptChange{}
 	for _, script := range slices.CompactFunc(wire.Scripts(), func(a, b wire.Script) bool { return a.Name == b.Name }) {
 		variant := func(r wire.Release) string {
-			if s, ok := r.Script(script.Name); ok {
-				return s.Variant
-			}
-			return ""
+			s, _ := r.Script(script.Name)
+			return cmp.Or(s, &wire.Script{}).Variant
 		}
 		if variant(from) != variant(to) {
 			about := spec.All().Where(func(s spec.Statement) bool {

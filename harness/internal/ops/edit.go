@@ -213,12 +213,19 @@ type Change struct {
 	Count  string `json:"count,omitempty"`
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
+	Sum    uint32 `json:"sum,omitempty"` // of the line and its run: an edited line is none
 
 	Server string `json:"server,omitempty"` // with Run the first line: of all changes
 	Run    string `json:"run,omitempty"`
 
 	due    float64
 	undoes int // the number of another change
+}
+
+func (c Change) sum(run string) uint32 {
+	c.Sum = 0
+	line, _ := json.Marshal(c)
+	return crc32.ChecksumIEEE(append(line, run...))
 }
 
 // scoreOf is the text of a score of zscan, which bounds infinite ones.
@@ -255,6 +262,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 		for i := range batch {
 			e.tried++
 			batch[i].Number = e.tried
+			batch[i].Sum = batch[i].sum(e.run)
 		}
 		if err := write(undo, append(head, batch...)...); err != nil {
 			return results, err

@@ -249,7 +249,6 @@ func TestUndoFiles(t *testing.T) {
 	file, _ := cancelled()
 	require.NoError(t, undo(file))
 	inOrder := b.list(b.names.Pending)
-	require.Len(t, inOrder, 3)
 	for i, member := range b.items("waiting", nil) {
 		require.Equal(t, member.ID, hex.EncodeToString([]byte(inOrder[i])[1:9]), "the pending list has the order of the offers again")
 	}
@@ -283,7 +282,6 @@ func TestUndoFiles(t *testing.T) {
 	require.Empty(t, p.Undo, "nothing is made yet, nor will be")
 	require.NoError(t, undo(file))
 	require.ErrorContains(t, late().Err(), "their command has given up")
-
 	// A message is taken, and a copy of the file undone, while the command is at the first of its two calls.
 	b.do("FLUSHALL")
 	for i := range 40 {
@@ -306,9 +304,11 @@ func TestUndoFiles(t *testing.T) {
 	require.EqualValues(t, 39, b.count("ZCARD", b.names.TimeoutSet), "not the taken one")
 	b.do("FLUSHALL")
 	require.ErrorContains(t, undo(file), "the server knows of no change of it")
-	site.Address = "redis://127.0.0.1:1/2"
-	require.ErrorContains(t, undo(file), "expected the server of its changes, "+b.srv.Addr+", database 0, got 127.0.0.1:1, database 2")
-	for _, bad := range []string{"", "{}\n", `{"of":"waiting","id":"x","value":"eA=="}` + "\n", text + "{}\n", text + text} {
+	file, text = cancelled()
+	b.migrate(ops.MigrateOptions{To: new(dLc0), Yes: true})
+	require.NoError(t, undo(file))
+	require.Equal(t, "dLc0", b.items("waiting", nil)[0].Layout, "of the queue now")
+	for _, bad := range []string{"", "{}\n", strings.Replace(text, `"n":2`, `"n":3`, 1), `{"of":"waiting","id":"x","value":"eA=="}` + "\n", text + "{}\n", text + text} {
 		overwrite(bad)
 		require.ErrorContains(t, undo(file), "an undo file")
 	}

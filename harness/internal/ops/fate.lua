@@ -1,5 +1,6 @@
--- The string R has the fates of a run's changes. Byte n is the digit of change n, and u once it is undone; byte 0 is c once the run may
--- make no more. C is R of the run that this one undoes; without one it is R.
+-- The string R has the fates of a run's changes. Byte n is the digit of change n, and u once it is undone; a blank is a change that its
+-- call did not reach, and NUL one whose fate the server has lost. Byte 0 is c once the run may make no more. C is R of the run that this
+-- one undoes; without one it is R.
 local R, C = KEYS[#KEYS - 1], KEYS[#KEYS]
 
 local function fate(key, number) return redis.call('getrange', key, number, number) end
@@ -16,9 +17,11 @@ local function once(number, undone, make)
   return known
 end
 
--- The first write. It returns the refusal of a run that has ended.
-local function begin()
+-- The first write, for a call with changes from a number on: R gets its length now, for it may be more than the server allows. It
+-- returns the refusal of a run that has ended.
+local function begin(number, count)
   if fate(R, 0) == 'c' then return redis.error_reply('ERR these changes are being undone, or their command has given up') end
+  if fate(R, number + count - 1) == '' then redis.call('setrange', R, number, string.rep(' ', count)) end
   redis.call('setrange', R, 0, 'o')
 end
 

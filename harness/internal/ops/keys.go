@@ -194,5 +194,10 @@ func FatesKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
 
+// RewrittenKey returns the name of the key with the layout, or the codecs FROM:TO, of a queue's last migration, for 30 days.
+func RewrittenKey(dest, what string) string {
+	return wire.PrefixName("redisson_delay_queue_rewritten", dest) + ":" + what
+}
+
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
 func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }

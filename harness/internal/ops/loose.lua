@@ -76,7 +76,7 @@ for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 7 d
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
-local ended = begin()
+local ended = begin(number, (#ARGV - 3) / 7)
 if ended then return ended end
 if not redis.acl_check_cmd then -- before Redis 7 a call shows if there is a right to it: R is of another type
   for _, call in ipairs({ { 'rpush', R, '' }, { 'lpush', R, '' }, { 'lrem', R, 1, '' }, { 'lset', R, 0, '' }, { 'zadd', R, 0, '' }, { 'hset', R, '', '' } }) do

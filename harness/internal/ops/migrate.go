@@ -119,6 +119,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			return m, fmt.Errorf("DEL: %w", err)
 		}
 	}
+	for what, form := range map[string]string{"layout": m.To, "codec": m.Codec} {
+		if form == "" {
+			continue
+		}
+		key := RewrittenKey(dest, what)
+		if _, err := conn.Pipe(ctx, []any{"DEL", key}, []any{"SETRANGE", key, 0, form}, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
+			return m, fmt.Errorf("DEL, SETRANGE, EXPIRE: %w", err)
+		}
+	}
 	for passes, before := 0, int64(-1); passes < maxPasses && before < m.Count(); passes++ {
 		before = m.Count()
 		if _, err := w.pass(ctx, true); err != nil {

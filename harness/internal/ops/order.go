@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -109,6 +110,7 @@ type Plan struct {
 	undo   *Undo
 	leased int64  // messages whose lease runs: only ids choose them
 	failed bool   // more may be made
+	whole  bool   // each change was tried
 	rest   string // why more may be left than the plan has
 }
 
@@ -123,7 +125,9 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 	case "repair":
 		p.Changes, p.rest, err = e.Repairs(ctx)
 	case "import":
-		p.Changes, err = e.Import(o.Lines)
+		if p.Changes, err = e.Import(o.Lines); err == nil {
+			err = p.adapt(ctx, e.conn)
+		}
 	default:
 		now := time.Now()
 		if slices.Contains(o.Of, "held") {
@@ -163,16 +167,39 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if p.undo, err = ReadUndo(data); err != nil {
 		return err
 	}
-	if is := p.Site.server(); p.undo.server != is {
-		return fmt.Errorf("expected the server of its changes, %s, got %s: name it by --redis", p.undo.server, is)
-	}
 	p.Queue = p.undo.queue
 	fates, err := conn.Do(ctx, "GET", FatesKey(p.Queue, p.undo.run)).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("GET: %w", err)
 	}
-	p.Changes, p.rest, err = p.undo.Plan(fates)
-	return err
+	if p.Changes, p.rest, err = p.undo.Plan(fates); err != nil {
+		return err
+	}
+	return p.adapt(ctx, conn)
+}
+
+// adapt gives changes the layout that a migration has given the queue since they were written down. A value of the codec before it is an error.
+func (p *Plan) adapt(ctx context.Context, conn redis.Conn) error {
+	replies, _ := conn.Pipe(ctx, []any{"GET", RewrittenKey(p.Queue, "layout")}, []any{"GET", RewrittenKey(p.Queue, "codec")})
+	layout, err := replies[0].Text()
+	codecs, err2 := replies[1].Text()
+	if err = cmp.Or(err, err2); err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("GET: %w", err)
+	}
+	to := map[bool]wire.Layout{false: wire.LayoutDLc0, true: wire.LayoutBc0Lc0}[layout == wire.LayoutBc0Lc0.String()]
+	from, as, recoded := strings.Cut(codecs, ":")
+	for i, c := range p.Changes {
+		value := c.New
+		if m, err := to.UnpackAny(c.Key); err == nil && isPacked(c.Of) {
+			if value = m.Value; layout != "" && c.Action != "unghost" {
+				p.Changes[i].Key = to.Pack(m.ID, value)
+			}
+		}
+		if recoded && looksLike(from, value) && !looksLike(as, value) {
+			return fmt.Errorf("a value is of codec %s, and the queue was migrated to %s: migrate it back before, and again after", from, as)
+		}
+	}
+	return nil
 }
 
 // Text shows the first changes, redacted without the values.
@@ -183,7 +210,7 @@ func (p *Plan) Text(redact bool) string {
 // Result says what Apply has done.
 func (p *Plan) Result() string {
 	s := fmt.Sprintf("%s: %s%d of %d changed%s", text.Line(p.Queue), map[bool]string{true: "at least "}[p.failed], p.Made, len(p.Changes),
-		map[bool]string{true: "; the others are there already"}[p.Verb == "import" && p.Made < len(p.Changes) && !p.failed])
+		map[bool]string{true: "; the others are there already"}[p.Verb == "import" && p.Made < len(p.Changes) && p.whole])
 	if p.Undo != "" {
 		s += "; to undo: " + Command("queue undo", p.Undo, p.Site.Flags...)
 	}
@@ -202,7 +229,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
 		}
-		rest = p.rest
+		if rest = p.rest; p.undo.run != editor.undoes {
+			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
+		}
 	}
 	if len(p.Changes) == 0 {
 		return nil
@@ -220,8 +249,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	fates, unknown := editor.end(soon, editor.run)
 	cancel()
-	p.failed = err != nil && unknown != nil                                                                             // a call without an answer may be on its way
-	p.Made, p.Undo = max(strings.Count(results, "1"), strings.Count(fates, "1")+strings.Count(fates, "u")), file.Name() // some may be evicted, or undone
+	p.whole, p.failed = err == nil, err != nil && unknown != nil // a call without an answer may be on its way
+	told, known := strings.Count(results, "1"), strings.Count(fates, "1")+strings.Count(fates, "u")
+	p.Made, p.Undo = max(told, known), file.Name()
 	if p.Made == 0 && !p.failed {
 		p.Undo, err = "", errors.Join(os.Remove(file.Name()), err)
 	}
@@ -229,6 +259,8 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	case err != nil:
 	case rest != "":
 		err = errors.New(rest)
+	case known < told && unknown == nil:
+		err = fmt.Errorf("the server has lost what became of %s: undo leaves them", messages(int64(told-known)))
 	case missed == 0:
 	case p.undo != nil && p.Made == 0:
 		err = errors.New("nothing was undone: the messages are back already, or gone")
@@ -301,10 +333,10 @@ func ReadUndo(data []byte) (*Undo, error) {
 		switch known := json.Unmarshal(line, &c) == nil; {
 		case known && n == 1 && c.Run != "":
 			u.server, u.run = c.Server, c.Run
-		case known && n > 1 && c.Number > 0 && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
+		case known && n > 1 && c.Number > 0 && c.Sum == c.sum(u.run) && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
 			u.queue, u.changes = string(c.Queue), append(u.changes, c)
 		default:
-			return nil, fmt.Errorf("line %d: expected a line of an undo file", n)
+			return nil, fmt.Errorf("line %d: expected a line of an undo file, as it was written", n)
 		}
 	}
 	if len(u.changes) == 0 {
@@ -318,7 +350,7 @@ func (u *Undo) Plan(fates string) (undone []Change, rest string, err error) {
 	left := []byte(fates)
 	for _, c := range slices.Backward(u.changes) {
 		if c.Number < len(left) && left[c.Number] == '1' {
-			undone, left[c.Number] = append(undone, c.undone()), 0
+			undone, left[c.Number] = append(undone, c.undone()), 'u'
 		}
 	}
 	for from, to := 0, 0; from < len(undone); from = to { // changes of one kind keep their order: a list is filled from its head
@@ -327,19 +359,23 @@ func (u *Undo) Plan(fates string) (undone []Change, rest string, err error) {
 		slices.Reverse(undone[from:to])
 	}
 	ended, used := strings.HasPrefix(fates, "c"), strings.Contains(fates, "u")
-	if lacks := int64(bytes.Count(left, []byte("1"))); lacks > 0 {
+	if lacks := int64(bytes.Count(left, []byte("1"))); lacks > 0 && ended { // else the command goes on
 		rest = fmt.Sprintf("Not all: the file lacks %s that its command changed: it was cut off or edited, or is a copy from before the end", messages(lacks))
+	} else if lost := int64(strings.Count(fates, "\x00")); lost > 0 {
+		rest = fmt.Sprintf("Not all: the server has lost what became of %s", messages(lost))
+	} else if fates == "" {
+		rest = fmt.Sprintf("The server knows of no change of it, which was for %s: --yes has it refuse later ones", u.server)
 	} else if !ended {
 		rest = "Its command was killed, or goes on: --yes ends it"
 	}
 	switch {
-	case len(undone) > 0 || !ended && !used && fates != "":
+	case len(undone) > 0 || !ended && !used:
 	case used:
 		err = errors.New(strings.TrimSuffix("its changes were undone already, or their messages back or gone by then; "+rest, "; "))
 	case ended && rest != "":
 		err = errors.New(rest)
 	default:
-		err = errors.New("the server knows of no change of it: none was made, or that is more than 30 days ago, or was evicted")
+		err = fmt.Errorf("the server knows of no change of it, which was for %s: none was made, or that is more than 30 days ago, or was evicted", u.server)
 	}
 	return undone, rest, err
 }
