@@ -1,6 +1,17 @@
-local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
+local T, Q, D, X, G, U1, U2, P, H, J, F = unpack(KEYS)
 local action, first, last, channel, number = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local count = (#ARGV - 5) / 4
+
+-- The layout of a member, without the ones of Windows, and the member in the other layout with the name of that.
+local function layout_of(member)
+  local _, layout, size = unpack_any(member, 'Bc0Lc0')
+  return size == 8 and layout or nil
+end
+local function twin(member)
+  local layout = layout_of(member)
+  if layout == 'Bc0Lc0' then return string.sub(member, 2), 'dLc0' end
+  if layout then return '\8' .. member, 'Bc0Lc0' end
+end
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
 for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do
@@ -115,7 +126,7 @@ local function attempt(old, value, score, due)
     return '1'
   end
   if not score or action == 'reschedule' and C ~= R and tonumber(score) ~= tonumber(value) then return '0' end -- others did
-  if (action == 'cancel' or action == 'deliver') and tonumber(score) ~= tonumber(due) then return '0' end -- rescheduled meanwhile
+  if action == 'cancel' and tonumber(score) ~= tonumber(due) and tonumber(score) < 1e300 then return '0' end -- rescheduled meanwhile
   if action == 'list' and place(old) then return '2' end
   if action == 'once' then
     redis.call('lrem', Q, -1, old)
@@ -131,10 +142,24 @@ end
 -- A guard may have taken the member out meanwhile.
 local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
+
+-- A migration may have rewritten a member: it is found in either layout, and comes back in the layout of the queue, which an empty one has by
+-- its last migration.
+local rewritten = { ghost = true, unghost = true, replace = true } -- but these are for the very bytes
+local form = redis.pcall('hget', F, 'layout')
+if head[1] then
+  local last = layout_of(redis.call('zrange', T, -1, -1)[1])
+  form = layout_of(head[1]) == last and last
+end
 for i = 1, count do
   local old, new, due, undone = unpack(ARGV, 4 * i + 2, 4 * i + 5)
   results[i] = once(number + i - 1, undone, function()
     local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
+    if not score and not rewritten[action] then
+      local other, layout = twin(old)
+      local there = other and (redis.call('zscore', T, other) or either[action] and redis.call('zscore', H, other))
+      if there or layout and layout == form then old, score = other, there end
+    end
     local result = attempt(old, new, score, due)
     if result == '1' then change[action](old, new, due, score) end
     if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice

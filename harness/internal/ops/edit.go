@@ -43,6 +43,7 @@ type Editor struct {
 	Progress *Progress
 	run      string // see FatesKey
 	undoes   string // the run that this one undoes, or its own
+	codecs   string // see FormKey
 
 	read, tried, changed int
 }
@@ -213,10 +214,10 @@ type Change struct {
 	Count  string `json:"count,omitempty"`
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
-	Sum    uint32 `json:"sum,omitempty"` // of the line and its run: an edited line is none
-
+	Sum    uint32 `json:"sum,omitempty"`    // of the line and its run: an edited line is none
 	Server string `json:"server,omitempty"` // with Run the first line: of all changes
 	Run    string `json:"run,omitempty"`
+	Codecs string `json:"codecs,omitempty"` // see FormKey
 
 	due    float64
 	undoes int // the number of another change
@@ -257,7 +258,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 	for most := 16; len(changes) > 0; {
 		batch, head := slices.Clone(changes[:batchOf(changes, most)]), []Change(nil)
 		if changes = changes[len(batch):]; e.tried == 0 {
-			head = []Change{{Server: e.Server, Run: e.run}}
+			head = []Change{{Server: e.Server, Run: e.run, Codecs: e.codecs}}
 		}
 		for i := range batch {
 			e.tried++
@@ -338,7 +339,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score), c.undoes)
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, FormKey(dest)}
 	return e.conn.Run(ctx, change, append(keys, fates...), args...).Text()
 }
 

@@ -152,7 +152,7 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, R (FatesKey), R of the run that this one undoes, or the same R
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, FormKey, R (FatesKey), R of the run that this one undoes, or the same R
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
 	//	        number of the first change in its run; for each member: the member, its new bytes or its value, a due time, the
 	//	        number of the change that is undone, or 0
@@ -194,9 +194,15 @@ func FatesKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
 
-// RewrittenKey returns the name of the key with the layout, or the codecs FROM:TO, of a queue's last migration, for 30 days.
-func RewrittenKey(dest, what string) string {
-	return wire.PrefixName("redisson_delay_queue_rewritten", dest) + ":" + what
+// FormKey returns the name of the HASH with the layout of a queue's last migration, and its migrations of values that were not taken back.
+func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_form", dest) }
+
+func codecsOf(ctx context.Context, conn redis.Conn, dest string) (codecs string, err error) {
+	codecs, err = conn.Do(ctx, "HGET", FormKey(dest), "codecs").Text()
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return codecs, err
 }
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.

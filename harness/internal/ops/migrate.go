@@ -119,14 +119,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			return m, fmt.Errorf("DEL: %w", err)
 		}
 	}
-	for what, form := range map[string]string{"layout": m.To, "codec": m.Codec} {
-		if form == "" {
-			continue
-		}
-		key := RewrittenKey(dest, what)
-		if _, err := conn.Pipe(ctx, []any{"DEL", key}, []any{"SETRANGE", key, 0, form}, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
-			return m, fmt.Errorf("DEL, SETRANGE, EXPIRE: %w", err)
-		}
+	codecs, err := codecsOf(ctx, conn, dest)
+	if o.From != "" && !strings.HasSuffix(codecs, " "+m.Codec) {
+		codecs += " " + m.Codec
+	}
+	if err == nil {
+		err = w.form(ctx, codecs)
+	}
+	if err != nil {
+		return m, err
 	}
 	for passes, before := 0, int64(-1); passes < maxPasses && before < m.Count(); passes++ {
 		before = m.Count()
@@ -137,7 +138,23 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	conn.Do(ctx, "DEL", FatesKey(dest, w.editor.run)) // a byte for each message
 	left, err := w.pass(ctx, false)
 	m.Left = sum(left) + int64(len(w.refused))
+	if before, back := strings.CutSuffix(codecs, " "+o.As+":"+o.From+" "+m.Codec); back && err == nil && m.Left == 0 {
+		err = w.form(ctx, before)
+	}
 	return m, err
+}
+
+// form writes down what the queue is migrated to, for undoes.
+func (w *rewriter) form(ctx context.Context, codecs string) error {
+	key := FormKey(w.editor.names.Destination)
+	form := []any{"HSET", key, "codecs", codecs}
+	if w.To != nil {
+		form = append(form, "layout", w.To.String())
+	}
+	if _, err := w.editor.conn.Pipe(ctx, form, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
+		return fmt.Errorf("HSET, EXPIRE: %w", err)
+	}
+	return nil
 }
 
 // Count is how many messages were rewritten.

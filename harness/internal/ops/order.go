@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -71,11 +70,9 @@ func (o *Order) Check() (err error) {
 	case ways == 0 && chooses:
 		return errors.New("no message is chosen: expected ids, --where or --all")
 	case o.Verb == "reschedule":
-		if o.due, err = parseDue(o.To); err != nil {
-			return err
-		}
+		o.due, err = parseDue(o.To)
 	}
-	if o.Where != "" {
+	if err == nil && o.Where != "" {
 		o.match, err = Where(o.Where)
 	} else if len(o.IDs) > 0 {
 		o.match = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return slices.Contains(o.IDs, i.ID), nil }
@@ -125,9 +122,7 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 	case "repair":
 		p.Changes, p.rest, err = e.Repairs(ctx)
 	case "import":
-		if p.Changes, err = e.Import(o.Lines); err == nil {
-			err = p.adapt(ctx, e.conn)
-		}
+		p.Changes, err = e.Import(o.Lines)
 	default:
 		now := time.Now()
 		if slices.Contains(o.Of, "held") {
@@ -172,34 +167,14 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("GET: %w", err)
 	}
-	if p.Changes, p.rest, err = p.undo.Plan(fates); err != nil {
-		return err
+	codecs, err := codecsOf(ctx, conn, p.Queue)
+	if err == nil && codecs != p.undo.codecs {
+		err = fmt.Errorf("values of the queue were migrated since, by%s: migrate them back, undo, and migrate again", cmp.Or(codecs, " the way back of"+p.undo.codecs))
 	}
-	return p.adapt(ctx, conn)
-}
-
-// adapt gives changes the layout that a migration has given the queue since they were written down. A value of the codec before it is an error.
-func (p *Plan) adapt(ctx context.Context, conn redis.Conn) error {
-	replies, _ := conn.Pipe(ctx, []any{"GET", RewrittenKey(p.Queue, "layout")}, []any{"GET", RewrittenKey(p.Queue, "codec")})
-	layout, err := replies[0].Text()
-	codecs, err2 := replies[1].Text()
-	if err = cmp.Or(err, err2); err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("GET: %w", err)
+	if err == nil {
+		p.Changes, p.rest, err = p.undo.Plan(fates)
 	}
-	to := map[bool]wire.Layout{false: wire.LayoutDLc0, true: wire.LayoutBc0Lc0}[layout == wire.LayoutBc0Lc0.String()]
-	from, as, recoded := strings.Cut(codecs, ":")
-	for i, c := range p.Changes {
-		value := c.New
-		if m, err := to.UnpackAny(c.Key); err == nil && isPacked(c.Of) {
-			if value = m.Value; layout != "" && c.Action != "unghost" {
-				p.Changes[i].Key = to.Pack(m.ID, value)
-			}
-		}
-		if recoded && looksLike(from, value) && !looksLike(as, value) {
-			return fmt.Errorf("a value is of codec %s, and the queue was migrated to %s: migrate it back before, and again after", from, as)
-		}
-	}
-	return nil
+	return err
 }
 
 // Text shows the first changes, redacted without the values.
@@ -218,9 +193,12 @@ func (p *Plan) Result() string {
 }
 
 // Apply makes the changes of a plan behind an undo file. Before an undo the server ends the run that is undone.
-func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
+func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 	editor, rest := NewEditor(conn, p.Queue), ""
 	editor.Progress, editor.Server = p.Site.Progress, p.Site.server()
+	if editor.codecs, err = codecsOf(ctx, conn, p.Queue); err != nil {
+		return err
+	}
 	if p.undo != nil {
 		editor.undoes = p.undo.run
 		if _, err := editor.end(ctx, p.undo.run); err != nil {
@@ -236,9 +214,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) error {
 	if len(p.Changes) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(p.Site.Folder, 0o755); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
+	_ = os.MkdirAll(p.Site.Folder, 0o755) // or the file cannot be made
 	at := fmt.Sprintf("dq-undo-%.100s-%s-%s.jsonl", url.QueryEscape(p.Queue), time.Now().UTC().Format("20060102T150405"), rand.Text()[:8])
 	file, err := os.OpenFile(filepath.Join(p.Site.Folder, at), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -320,8 +296,8 @@ func write(file io.Writer, lines ...Change) error {
 
 // Undo is an undo file: the changes that one run was about to make to a queue. The server knows which of them it has made.
 type Undo struct {
-	server, queue, run string
-	changes            []Change
+	server, queue, run, codecs string
+	changes                    []Change
 }
 
 // ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
@@ -332,7 +308,7 @@ func ReadUndo(data []byte) (*Undo, error) {
 		n++
 		switch known := json.Unmarshal(line, &c) == nil; {
 		case known && n == 1 && c.Run != "":
-			u.server, u.run = c.Server, c.Run
+			u.server, u.run, u.codecs = c.Server, c.Run, c.Codecs
 		case known && n > 1 && c.Number > 0 && c.Sum == c.sum(u.run) && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
 			u.queue, u.changes = string(c.Queue), append(u.changes, c)
 		default:
