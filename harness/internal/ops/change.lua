@@ -2,10 +2,11 @@ local T, Q, D, X, G, U1, U2, P, H, J, F = unpack(KEYS)
 local action, first, last, channel, number = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local count = (#ARGV - 5) / 4
 
--- The layout of a member, without the ones of Windows, and the member in the other layout with the name of that.
+-- The layout of a member, unless it is of Windows or both fit, and the member in the other layout with that layout's name.
 local function layout_of(member)
   local _, layout, size = unpack_any(member, 'Bc0Lc0')
-  return size == 8 and layout or nil
+  local _, same = unpack_any(member, 'dLc0')
+  return size == 8 and layout == same and layout or nil
 end
 local function twin(member)
   local layout = layout_of(member)
@@ -144,12 +145,12 @@ local either = { cancel = true, deliver = true, replace = true, reschedule = tru
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 
 -- A migration may have rewritten a member: it is found in either layout, and comes back in the layout of the queue, which an empty one has by
--- its last migration.
+-- its last migration. F is T, and tells nothing, for an undo of a queue that was not migrated since.
 local rewritten = { ghost = true, unghost = true, replace = true } -- but these are for the very bytes
-local form = redis.pcall('hget', F, 'layout')
+local form = redis.pcall('hmget', F, 'layout')[1]
 if head[1] then
-  local last = layout_of(redis.call('zrange', T, -1, -1)[1])
-  form = layout_of(head[1]) == last and last
+  local one, last = layout_of(head[1]), layout_of(redis.call('zrange', T, -1, -1)[1])
+  if one and last and one ~= last then form = nil else form = one or last or form end
 end
 for i = 1, count do
   local old, new, due, undone = unpack(ARGV, 4 * i + 2, 4 * i + 5)

@@ -36,14 +36,15 @@ type Editor struct {
 	conn  redis.Conn
 	names wire.Names
 	// Decode, if set, shows a value that Go does not; it may ask Java.
-	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
-	Redact   bool
-	Server   string // for undo files
-	journal  string // of a migration of values
-	Progress *Progress
-	run      string // see FatesKey
-	undoes   string // the run that this one undoes, or its own
-	codecs   string // see FormKey
+	Decode         func(ctx context.Context, codec string, value []byte) (string, error)
+	Redact         bool
+	Server         string // for undo files
+	journal        string // of a migration of values
+	Progress       *Progress
+	run            string // see FatesKey
+	undoes         string // the run that this one undoes, or its own
+	form           string // FormKey, or the timeout set, which has none
+	layout, codecs string // see FormKey
 
 	read, tried, changed int
 }
@@ -51,7 +52,7 @@ type Editor struct {
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
 	run := rand.Text()
-	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run}
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run, form: FormKey(dest)}
 }
 
 // set is the ZSET of a part; empty for ready.
@@ -214,9 +215,10 @@ type Change struct {
 	Count  string `json:"count,omitempty"`
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
-	Sum    uint32 `json:"sum,omitempty"`    // of the line and its run: an edited line is none
+	Sum    uint32 `json:"sum,omitempty"`    // of the line and its run: an edited line is refused
 	Server string `json:"server,omitempty"` // with Run the first line: of all changes
 	Run    string `json:"run,omitempty"`
+	Layout string `json:"layout,omitempty"`
 	Codecs string `json:"codecs,omitempty"` // see FormKey
 
 	due    float64
@@ -258,7 +260,7 @@ func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64,
 	for most := 16; len(changes) > 0; {
 		batch, head := slices.Clone(changes[:batchOf(changes, most)]), []Change(nil)
 		if changes = changes[len(batch):]; e.tried == 0 {
-			head = []Change{{Server: e.Server, Run: e.run, Codecs: e.codecs}}
+			head = []Change{{Server: e.Server, Run: e.run, Layout: e.layout, Codecs: e.codecs}}
 		}
 		for i := range batch {
 			e.tried++
@@ -339,7 +341,7 @@ func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (s
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score), c.undoes)
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, FormKey(dest)}
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, e.form}
 	return e.conn.Run(ctx, change, append(keys, fates...), args...).Text()
 }
 

@@ -197,12 +197,13 @@ func FatesKey(dest, run string) string {
 // FormKey returns the name of the HASH with the layout of a queue's last migration, and its migrations of values that were not taken back.
 func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_form", dest) }
 
-func codecsOf(ctx context.Context, conn redis.Conn, dest string) (codecs string, err error) {
-	codecs, err = conn.Do(ctx, "HGET", FormKey(dest), "codecs").Text()
-	if errors.Is(err, redis.Nil) {
-		return "", nil
+func formOf(ctx context.Context, conn redis.Conn, dest string) (layout, codecs string, err error) {
+	form, err := conn.Do(ctx, "HMGET", FormKey(dest), "layout", "codecs").Slice()
+	if len(form) == 2 {
+		layout, _ = form[0].(string) // nil without one
+		codecs, _ = form[1].(string)
 	}
-	return codecs, err
+	return layout, codecs, err
 }
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.

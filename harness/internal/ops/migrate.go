@@ -114,17 +114,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if m.Refusal != "" || !o.Yes {
 		return m, nil
 	}
+	layout, codecs, err := formOf(ctx, conn, dest)
 	if o.From != "" { // the way back begins anew
+		codecs = strings.TrimSuffix(codecs, " "+m.Codec) + " " + m.Codec
 		if err := conn.Do(ctx, "DEL", JournalKey(dest, o.As+":"+o.From)).Err(); err != nil {
 			return m, fmt.Errorf("DEL: %w", err)
 		}
 	}
-	codecs, err := codecsOf(ctx, conn, dest)
-	if o.From != "" && !strings.HasSuffix(codecs, " "+m.Codec) {
-		codecs += " " + m.Codec
-	}
 	if err == nil {
-		err = w.form(ctx, codecs)
+		err = w.form(ctx, cmp.Or(m.To, layout), codecs)
 	}
 	if err != nil {
 		return m, err
@@ -139,19 +137,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	left, err := w.pass(ctx, false)
 	m.Left = sum(left) + int64(len(w.refused))
 	if before, back := strings.CutSuffix(codecs, " "+o.As+":"+o.From+" "+m.Codec); back && err == nil && m.Left == 0 {
-		err = w.form(ctx, before)
+		err = w.form(ctx, cmp.Or(m.To, layout), before)
 	}
 	return m, err
 }
 
 // form writes down what the queue is migrated to, for undoes.
-func (w *rewriter) form(ctx context.Context, codecs string) error {
+func (w *rewriter) form(ctx context.Context, layout, codecs string) error {
 	key := FormKey(w.editor.names.Destination)
-	form := []any{"HSET", key, "codecs", codecs}
-	if w.To != nil {
-		form = append(form, "layout", w.To.String())
-	}
-	if _, err := w.editor.conn.Pipe(ctx, form, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
+	if _, err := w.editor.conn.Pipe(ctx, []any{"HSET", key, "layout", layout, "codecs", codecs}, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
 		return fmt.Errorf("HSET, EXPIRE: %w", err)
 	}
 	return nil

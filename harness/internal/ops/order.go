@@ -167,7 +167,7 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("GET: %w", err)
 	}
-	codecs, err := codecsOf(ctx, conn, p.Queue)
+	_, codecs, err := formOf(ctx, conn, p.Queue)
 	if err == nil && codecs != p.undo.codecs {
 		err = fmt.Errorf("values of the queue were migrated since, by%s: migrate them back, undo, and migrate again", cmp.Or(codecs, " the way back of"+p.undo.codecs))
 	}
@@ -196,7 +196,7 @@ func (p *Plan) Result() string {
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 	editor, rest := NewEditor(conn, p.Queue), ""
 	editor.Progress, editor.Server = p.Site.Progress, p.Site.server()
-	if editor.codecs, err = codecsOf(ctx, conn, p.Queue); err != nil {
+	if editor.layout, editor.codecs, err = formOf(ctx, conn, p.Queue); err != nil {
 		return err
 	}
 	if p.undo != nil {
@@ -206,6 +206,9 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		}
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
+		}
+		if editor.layout == p.undo.layout { // not migrated since: into an empty queue they come back as they were
+			editor.form = editor.names.TimeoutSet
 		}
 		if rest = p.rest; p.undo.run != editor.undoes {
 			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
@@ -296,8 +299,8 @@ func write(file io.Writer, lines ...Change) error {
 
 // Undo is an undo file: the changes that one run was about to make to a queue. The server knows which of them it has made.
 type Undo struct {
-	server, queue, run, codecs string
-	changes                    []Change
+	server, queue, run, layout, codecs string
+	changes                            []Change
 }
 
 // ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
@@ -308,7 +311,7 @@ func ReadUndo(data []byte) (*Undo, error) {
 		n++
 		switch known := json.Unmarshal(line, &c) == nil; {
 		case known && n == 1 && c.Run != "":
-			u.server, u.run, u.codecs = c.Server, c.Run, c.Codecs
+			u.server, u.run, u.layout, u.codecs = c.Server, c.Run, c.Layout, c.Codecs
 		case known && n > 1 && c.Number > 0 && c.Sum == c.sum(u.run) && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
 			u.queue, u.changes = string(c.Queue), append(u.changes, c)
 		default:
