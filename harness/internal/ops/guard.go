@@ -316,16 +316,13 @@ func (g *Guard) lead(ctx context.Context, q *guarded) {
 			horizon = -1
 		}
 		done, err := g.step(ctx, q, horizon)
-		now := g.now()
-		if ended && (err != nil || done.held == never || done.held > until) {
+		if ended && (err != nil || done.held > until) {
 			break
 		}
-		at := now + g.options.Interval.Milliseconds() // an offer without an announcement is found then
-		if err == nil {
-			at = min(at, done.held)
-			if !ended && done.next != never {
-				at = min(at, done.next-ahead)
-			}
+		now := g.now()
+		at := min(now+g.options.Interval.Milliseconds(), done.held) // an offer without an announcement is found then
+		if !ended {
+			at = min(at, done.next-ahead)
 		}
 		_ = pause(ctx, time.Duration(max(at-now, 1))*time.Millisecond)
 	}
@@ -352,6 +349,7 @@ func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step,
 	keys := []string{
 		n.Destination, n.TimeoutSet, n.Pending, AheadKey(n.Destination), scripts.Quarantine(n.Destination), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(n.Destination),
 	}
+	done.next, done.held = never, never
 	reply, err := g.conn.Run(context.WithoutCancel(ctx), guardStep, keys, g.now(), horizon, guardLimit).Slice()
 	if err == nil && len(reply) != 8 {
 		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
