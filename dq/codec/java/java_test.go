@@ -72,6 +72,30 @@ func TestTypeErrors(t *testing.T) {
 // errorOf is the error of a constructor.
 func errorOf[T any](_ T, err error) error { return err }
 
+// encoded is a value as a codec writes it.
+func encoded[T any](t testing.TB, c codec.Codec[T], value T) []byte {
+	t.Helper()
+	data, err := c.Encode(value)
+	require.NoError(t, err)
+	return data
+}
+
+// decoded is the value that a codec reads.
+func decoded[T any](t testing.TB, c codec.Codec[T], data []byte) T {
+	t.Helper()
+	value, err := c.Decode(data)
+	require.NoError(t, err)
+	return value
+}
+
+// unhex reads hexadecimal digits.
+func unhex(t testing.TB, digits string) []byte {
+	t.Helper()
+	data, err := hex.DecodeString(digits)
+	require.NoError(t, err)
+	return data
+}
+
 type mood string
 
 // Redisson 4.7.0 wrote the values: a constant with a body has a class of its own, Mood$1, or Mood$BAD in Kotlin.
@@ -82,16 +106,13 @@ func TestEnumsWithBodies(t *testing.T) {
 		"0100456e756d73244d6f6f6424b101": mood("OK"), "0100456e756d73244d6f6f6424b202": mood("BAD"), "0100456e756d73244d6f6f64244241c402": mood("BAD"),
 		"0100456e756d73244d6f6fe403": mood("PLAIN"), "01006a6176612e7574696c2e41727261794c6973f4030101456e756d73244d6f6f6424b1010102456e756d73244d6f6f6424b202": []any{mood("OK"), mood("BAD")},
 	} {
-		data, err := hex.DecodeString(text)
-		require.NoError(t, err)
-		got, err := kryo5.Decode(data)
-		require.NoError(t, err)
+		data := unhex(t, text)
+		got := decoded(t, kryo5, data)
 		require.Equal(t, want, got)
 	}
 	_, err := kryo5.Decode([]byte("\x01\x00Enums$Mood$A\xc2\x01"))
 	require.ErrorAs(t, err, new(*java.ClassError), "another class in the enum")
-	data, err := byName(t, "json", class).Encode([]mood{"OK"})
-	require.NoError(t, err)
+	data := encoded[any](t, byName(t, "json", class), []mood{"OK"})
 	require.Equal(t, `["java.util.ArrayList",[["Enums$Mood","OK"]]]`, string(data))
 
 	class.Bodies = false
@@ -127,11 +148,9 @@ func TestZonedDateTimeInKryo5(t *testing.T) {
 		"GMT+1": "2024-10-27T02:30+01:00[GMT+1]", "GMT+01:00": "2024-10-27T02:30+01:00[GMT+01:00]", "UTC-05:30": "2024-10-27T02:30-05:30[UTC-05:30]",
 		"UT+18": "2024-10-27T02:30+18:00[UT+18]", "+02": "2024-10-27T02:30+02:00[+02]",
 	} {
-		got, err := c.Decode(zoned(zone))
-		require.NoError(t, err)
+		got := decoded(t, c, zoned(zone))
 		require.Equal(t, want, got)
-		data, err := c.Encode(want)
-		require.NoError(t, err)
+		data := encoded[any](t, c, want)
 		require.Equal(t, zoned(zone), data)
 	}
 	_, err := c.Encode(java.ZonedDateTime("2024-10-27T02:30+01:00[Europe/Berlin]"))
@@ -172,18 +191,15 @@ const (
 )
 
 func TestObject(t *testing.T) {
-	data, err := hex.DecodeString(serialSub)
-	require.NoError(t, err)
+	data := unhex(t, serialSub)
 	c, err := java.NewSerialization[java.Object]()
 	require.NoError(t, err)
-	o, err := c.Decode(data)
-	require.NoError(t, err)
+	o := decoded(t, c, data)
 	require.Equal(t, "demo.Sub", o.Class())
 	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, shown(t, c, data))
 	_, err = c.Encode(o)
 	require.ErrorContains(t, err, "codec.PreserveBytes")
-	held, err := byName(t, "serialization").Decode(data)
-	require.NoError(t, err)
+	held := decoded(t, byName(t, "serialization"), data)
 	require.Equal(t, o, held)
 	unknown := new(java.ClassError)
 	typed, err := java.NewSerialization[order]()
@@ -195,8 +211,7 @@ func TestObject(t *testing.T) {
 
 // A list of two references to a list of two references, and so on: 2^60 elements in a few bytes.
 func TestReferencesAreBounded(t *testing.T) {
-	one, err := hex.DecodeString(serialList)
-	require.NoError(t, err)
+	one := unhex(t, serialList)
 	reference := func(handle byte) string { return "\x71\x00\x7e\x00" + string(rune(handle)) }
 	var inner func(depth int) string
 	inner = func(depth int) string {
@@ -207,12 +222,11 @@ func TestReferencesAreBounded(t *testing.T) {
 		return list + inner(depth-1) + reference(byte(62-depth)) + "\x78"
 	}
 	data := append(slices.Clone(one), inner(59)+"\x78"...)
-	_, err = byName(t, "serialization").Decode(data)
+	_, err := byName(t, "serialization").Decode(data)
 	require.ErrorContains(t, err, "references make the value larger")
 	c, err := java.NewSerialization[java.Object]()
 	require.NoError(t, err)
-	o, err := c.Decode(data)
-	require.NoError(t, err)
+	o := decoded(t, c, data)
 	_, err = json.Marshal(o)
 	require.ErrorContains(t, err, "references make the value larger")
 	_, err = byName(t, "serialization").Decode(append(one, strings.Repeat("\x73"+reference(0)+"\x00\x00\x00\x01\x77\x04\x00\x00\x00\x01", 1000)...))

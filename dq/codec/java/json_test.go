@@ -1,7 +1,6 @@
 package java_test
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"math"
 	"math/big"
@@ -119,11 +118,9 @@ func both[T any](t *testing.T, form java.JSONForm, text string, want T, classes 
 	t.Helper()
 	values, err := java.NewJackson[T](form, classes...)
 	require.NoError(t, err)
-	got, err := values.Decode([]byte(text))
-	require.NoError(t, err)
+	got := decoded(t, values, []byte(text))
 	require.Equal(t, want, got)
-	data, err := values.Encode(want)
-	require.NoError(t, err)
+	data := encoded(t, values, want)
 	require.Equal(t, text, string(data))
 }
 
@@ -143,8 +140,7 @@ func TestJacksonForms(t *testing.T) {
 	both(t, java.JSONForm{BareUUIDs: true}, uuidBare, uuids)
 	either, err := java.NewJackson[uuidBean](java.JSONForm{})
 	require.NoError(t, err)
-	got, err := either.Decode([]byte(uuidBare))
-	require.NoError(t, err)
+	got := decoded(t, either, []byte(uuidBare))
 	require.Equal(t, uuids, got)
 }
 
@@ -179,8 +175,7 @@ func TestJacksonRefuses(t *testing.T) {
 		`{"@class":"java.util.%s","a":1}`: "ImmutableCollections$Map1 TreeMap$SubMap concurrent.ConcurrentHashMap EnumMap<one.State,java.lang.Object>",
 	} {
 		for class := range strings.FieldsSeq(classes) {
-			got, err := anyValue.Decode([]byte(strings.Replace(document, "%s", class, 1)))
-			require.NoError(t, err)
+			got := decoded(t, anyValue, []byte(strings.Replace(document, "%s", class, 1)))
 			require.Contains(t, got, "a", class)
 		}
 	}
@@ -249,8 +244,7 @@ func TestJackson3(t *testing.T) {
 	objects := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		written, err := hex.DecodeString(parts[2])
-		require.NoError(t, err)
+		written := unhex(t, parts[2])
 		objects[parts[0]+" "+parts[1]] = string(written)
 		want, known := jackson3Scalar(t, parts[1])
 		f, isFloat := want.(float64)
@@ -260,12 +254,10 @@ func TestJackson3(t *testing.T) {
 		}
 		c, err := java.NewJackson[any](java.JSONForm{Jackson3: true, Plain: parts[0] == "typed-json3"})
 		require.NoError(t, err)
-		got, err := c.Encode(want)
-		require.NoError(t, err)
+		got := encoded(t, c, want)
 		require.Equal(t, string(written), string(got), parts[1])
 		if scalars++; strings.HasPrefix(string(written), `["java.`) {
-			back, err := c.Decode(written)
-			require.NoError(t, err)
+			back := decoded(t, c, written)
 			require.Equal(t, want, back)
 		}
 	}
@@ -285,11 +277,9 @@ func TestJackson3(t *testing.T) {
 		for _, order := range []string{" order", " order parent"} {
 			c, err := java.NewJackson[formsOrder](form)
 			require.NoError(t, err)
-			got, err := c.Decode([]byte(objects[name+order]))
-			require.NoError(t, err)
+			got := decoded(t, c, []byte(objects[name+order]))
 			require.Equal(t, java.Date(1_700_000_000_123), *got.At)
-			data, err := c.Encode(got)
-			require.NoError(t, err)
+			data := encoded(t, c, got)
 			require.Equal(t, hashed(name+order), string(data))
 		}
 	}
@@ -315,8 +305,7 @@ func jackson3Scalar(t *testing.T, name string) (any, bool) {
 		require.NoError(t, err)
 		return f, true
 	case "text":
-		s, err := hex.DecodeString(text)
-		require.NoError(t, err)
+		s := unhex(t, text)
 		return string(s), true
 	}
 	value, known := map[string]any{

@@ -70,8 +70,7 @@ func TestHalfOfAPair(t *testing.T) {
 	}
 	c, err := java.NewJackson[charField](java.JSONForm{})
 	require.NoError(t, err)
-	got, err := c.Decode([]byte(`{"@class":"demo.Char","c":"c","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
-	require.NoError(t, err)
+	got := decoded(t, c, []byte(`{"@class":"demo.Char","c":"c","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
 	require.Equal(t, charField{C: 'c', S: `\uD83D 😀 "é`}, got)
 	_, err = c.Encode(charField{C: 0xd83d})
 	require.ErrorContains(t, err, "surrogate")
@@ -108,9 +107,8 @@ func TestFieldsThatTakeOneClass(t *testing.T) {
 			_, err := c.Encode(value)
 			require.ErrorContains(t, err, "let Java write it", name)
 		}
-		_, err := c.Encode(anyField{})
-		require.NoError(t, err)
-		_, err = c.Encode(anyField{Items: []any{int32(1)}})
+		encoded[any](t, c, anyField{})
+		_, err := c.Encode(anyField{Items: []any{int32(1)}})
 		require.Equal(t, name == "kryo5", err != nil, name)
 	}
 }
@@ -126,13 +124,11 @@ func TestNumbersAreBounded(t *testing.T) {
 		_, err := byName(t, "json").Encode(value)
 		require.ErrorContains(t, err, "digits")
 	}
-	data, err := byName(t, "kryo5").Encode(large)
-	require.NoError(t, err)
+	data := encoded[any](t, byName(t, "kryo5"), large)
 	c, err := java.NewKryo5[java.Object]()
 	require.NoError(t, err)
 	require.Equal(t, `"an integer of 1048577 bits"`, shown(t, c, data))
-	data, err = byName(t, "kryo5").Encode(java.Decimal(strings.Repeat("7", 20_000)))
-	require.NoError(t, err)
+	data = encoded[any](t, byName(t, "kryo5"), java.Decimal(strings.Repeat("7", 20_000)))
 	_, err = c.Decode(data)
 	require.ErrorContains(t, err, "BigDecimal of at most 4096 bytes")
 }
@@ -154,8 +150,7 @@ func TestKryo5RefusesWhatJavaLacks(t *testing.T) {
 	} {
 		data, err := c.Encode(value)
 		require.NoError(t, err, "%v", value)
-		got, err := c.Decode(data)
-		require.NoError(t, err)
+		got := decoded(t, c, data)
 		require.Equal(t, value, got)
 	}
 	_, err := c.Decode([]byte("\x01\x00java.time.Instan\xf4\x01\x80\x94\xeb\xdc\x03"))
@@ -182,8 +177,7 @@ func TestHostileLengths(t *testing.T) {
 	c, err := java.NewMarshalling[java.Object]()
 	require.NoError(t, err)
 	require.Less(t, allocated(func() {
-		o, err := c.Decode([]byte(data))
-		require.NoError(t, err)
+		o := decoded(t, c, []byte(data))
 		_, err = json.Marshal(o)
 		require.ErrorContains(t, err, "references make the value larger")
 	}), uint64(100*len(data)))
@@ -215,11 +209,9 @@ func TestErrorsNameTheClass(t *testing.T) {
 }
 
 func TestJSONAsJavaWritesIt(t *testing.T) {
-	data, err := byName(t, "json").Encode(java.Decimal("0E+3"))
-	require.NoError(t, err)
+	data := encoded[any](t, byName(t, "json"), java.Decimal("0E+3"))
 	require.Equal(t, `["java.math.BigDecimal",0]`, string(data))
-	data, err = byName(t, "json", java.Class{Of: bottom{}}).Encode(bottom{middle: middle{top: top{N: "t"}, N: "m"}, N: "b"})
-	require.NoError(t, err)
+	data = encoded[any](t, byName(t, "json", java.Class{Of: bottom{}}), bottom{middle: middle{top: top{N: "t"}, N: "m"}, N: "b"})
 	require.Equal(t, `{"@class":"demo.Bottom","n":"b"}`, string(data))
 }
 
@@ -235,8 +227,7 @@ func TestObjectShowsAll(t *testing.T) {
 
 // shown returns the JSON of an Object.
 func shown(t *testing.T, c codec.Codec[java.Object], data []byte) string {
-	o, err := c.Decode(data)
-	require.NoError(t, err)
+	o := decoded(t, c, data)
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
 	return string(text)

@@ -166,8 +166,7 @@ func (v typed) goValue(t testing.TB) any {
 	case "bool":
 		return string(v.Value) == "true"
 	case "bytes":
-		data, err := hex.DecodeString(unquote())
-		require.NoError(t, err)
+		data := unhex(t, unquote())
 		return data
 	case "list":
 		var elements []typed
@@ -326,8 +325,7 @@ func (v vector) reads(t *testing.T, name string, c codec.Codec[any]) {
 			return // the bytes do not tell the type
 		}
 	}
-	data, err := hex.DecodeString(v.Hex)
-	require.NoError(t, err)
+	data := unhex(t, v.Hex)
 	got, err := decode(data)
 	require.NoError(t, err)
 	require.Equal(t, want.goValue(t), got)
@@ -404,8 +402,7 @@ func TestFields(t *testing.T) {
 		name, class := parts[0], parts[1]
 		number, err := strconv.Atoi(parts[2])
 		require.NoError(t, err)
-		written, err := hex.DecodeString(parts[4])
-		require.NoError(t, err)
+		written := unhex(t, parts[4])
 		t.Run(fmt.Sprintf("%s %s %d", name, class, number), func(t *testing.T) {
 			c := byName(t, name, colorClass, given["demo.DateBean"], given[class])
 			got, err := c.Decode(written)
@@ -425,8 +422,7 @@ func TestFields(t *testing.T) {
 				require.Regexp(t, "not a plain value|for a field of java.util", err)
 			case name != "kryo5" && class == "demo.ListBean" || isOtherClass(class, number):
 				require.NoError(t, err)
-				back, err := c.Decode(again)
-				require.NoError(t, err)
+				back := decoded(t, c, again)
 				require.Equal(t, got, back)
 			case strings.HasSuffix(class, " skipped"):
 			default:
@@ -497,8 +493,7 @@ func fuzz(f *testing.F, name string) {
 	for _, group := range readVectors(f) {
 		if group.Codec == name && len(group.Releases) > 5 {
 			for _, v := range group.Vectors[:min(len(group.Vectors), 60)] {
-				data, err := hex.DecodeString(v.Hex)
-				require.NoError(f, err)
+				data := unhex(f, v.Hex)
 				f.Add(data)
 			}
 		}
@@ -513,10 +508,8 @@ func fuzz(f *testing.F, name string) {
 		if err != nil {
 			return
 		}
-		again, err := c.Decode(written)
-		require.NoError(t, err)
-		rewritten, err := c.Encode(again)
-		require.NoError(t, err)
+		again := decoded(t, c, written)
+		rewritten := encoded(t, c, again)
 		require.Equal(t, written, rewritten)
 	})
 }
