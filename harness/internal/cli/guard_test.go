@@ -37,8 +37,7 @@ type side struct {
 }
 
 func (s *side) run(ctx context.Context, t *testing.T, conn redis.Conn, queues []string) {
-	r, err := wire.LookupRelease(s.release)
-	require.NoError(t, err)
+	r := must(wire.LookupRelease(s.release))
 	offerScript, _ := r.Script(wire.ScriptOffer)
 	transferScript, _ := r.Script(wire.ScriptTransfer)
 	offer, transfer := redis.NewScript(offerScript.Body), redis.NewScript(transferScript.Body)
@@ -211,8 +210,7 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	folder := t.TempDir()
 	token := filepath.Join(folder, "token")
 	require.NoError(t, os.WriteFile(token, []byte("secret"), 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	addr := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	values := map[string]string{
@@ -220,8 +218,7 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 		"--duration": "1s", "--delay": "100ms",
 	}
 	if withTLS {
-		files, err := redistest.WriteCertificate(folder)
-		require.NoError(t, err)
+		files := must(redistest.WriteCertificate(folder))
 		values["--listen"] += "?tls_cert=" + files.Cert + "&tls_key=" + files.Key
 		values["--join"] += "?tls_ca=" + files.CA
 	}
@@ -258,8 +255,7 @@ func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 // manifests returns the documents of a YAML file that have a kind, "" for all.
 func manifests(t *testing.T, file, kind string) (all []any) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../../docker", file))
-	require.NoError(t, err)
+	data := must(os.ReadFile(filepath.Join("../../../docker", file)))
 	for documents := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var m map[string]any
 		if err := documents.Decode(&m); errors.Is(err, io.EOF) {
@@ -332,8 +328,7 @@ func TestGuardManifests(t *testing.T) {
 	container := at(deployments[0], "spec.template.spec.containers.0")
 	require.Equal(t, "/metrics", at(container, "livenessProbe.httpGet.path"))
 	require.Equal(t, "/metrics", at(container, "readinessProbe.httpGet.path"))
-	unit, err := os.ReadFile("../../../docker/dq-guard.service")
-	require.NoError(t, err)
+	unit := must(os.ReadFile("../../../docker/dq-guard.service"))
 	_, command, ok := strings.Cut(string(unit), "ExecStart=/usr/local/bin/dq-bench ")
 	require.True(t, ok)
 	command, _, _ = strings.Cut(command, "\n")

@@ -137,8 +137,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if *updateSchemas {
 		require.NoError(t, os.WriteFile(path, []byte(reference(t)), 0o644))
 	}
-	is, err := os.ReadFile(path)
-	require.NoError(t, err)
+	is := must(os.ReadFile(path))
 	require.Equal(t, reference(t), string(is), "write it by: go test ./harness/internal/cli -run Reference -args -update")
 }
 
@@ -160,10 +159,8 @@ var endlessCommands = regexp.MustCompile(`^dq-bench guard\b`)
 // readme returns README.md and the root of the repository.
 func readme(t *testing.T) (text, root string) {
 	t.Helper()
-	root, err := filepath.Abs("../../..")
-	require.NoError(t, err)
-	content, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
+	root = must(filepath.Abs("../../.."))
+	content := must(os.ReadFile(filepath.Join(root, "README.md")))
 	return string(content), root
 }
 
@@ -255,6 +252,7 @@ func TestREADMEIsShort(t *testing.T) {
 	}
 }
 
+// must is for what fails only in a broken tree, such as reading one of its files.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -290,8 +288,7 @@ func TestREADMEShowsWhatARunPrints(t *testing.T) {
 
 // A command line that can never be right ends with 2, says why in one line, and writes nothing.
 func TestUsage(t *testing.T) {
-	lines, err := os.ReadFile("testdata/usage.txt")
-	require.NoError(t, err)
+	lines := must(os.ReadFile("testdata/usage.txt"))
 	folder := t.TempDir()
 	t.Chdir(folder)
 	for line := range strings.Lines(string(lines)) {
@@ -312,7 +309,6 @@ func TestUsage(t *testing.T) {
 			require.Regexp(t, strings.TrimSpace(pattern), errs.String())
 		})
 	}
-	left, err := os.ReadDir(folder)
-	require.NoError(t, err)
+	left := must(os.ReadDir(folder))
 	require.Empty(t, left)
 }

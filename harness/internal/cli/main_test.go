@@ -52,10 +52,8 @@ func TestMain(m *testing.M) {
 //	$GUIDES                      its docs/guides
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	recordings, err := filepath.Abs("../../../recordings")
-	require.NoError(t, err)
-	guides, err := filepath.Abs("../../../docs/guides")
-	require.NoError(t, err)
+	recordings := must(filepath.Abs("../../../recordings"))
+	guides := must(filepath.Abs("../../../docs/guides"))
 	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: t.TempDir(), // which is removed; that of the library stays

@@ -50,8 +50,7 @@ func TestSchemas(t *testing.T) {
 		loosen(schema)
 		schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 		schema.Title = name + ": " + document.command
-		want, err := json.MarshalIndent(schema, "", " ")
-		require.NoError(t, err)
+		want := must(json.MarshalIndent(schema, "", " "))
 		path := filepath.Join(schemaFolder, schemaFile(name))
 		if *updateSchemas {
 			require.NoError(t, os.WriteFile(path, append(want, '\n'), 0o644))
@@ -61,8 +60,7 @@ func TestSchemas(t *testing.T) {
 		require.Equal(t, string(want)+"\n", string(is), "write it by: go test ./harness/internal/cli -run Schemas -args -update")
 		files = append(files, schemaFile(name))
 	}
-	there, err := filepath.Glob(schemaFolder + "/*")
-	require.NoError(t, err)
+	there := must(filepath.Glob(schemaFolder + "/*"))
 	for i := range there {
 		there[i] = filepath.Base(there[i])
 	}
@@ -78,8 +76,7 @@ func checkDocument(t require.TestingT, data []byte) {
 	if _, read := documents[name]; !read {
 		return
 	}
-	resolved, err := schemaOf(t, name).Resolve(nil)
-	require.NoError(t, err)
+	resolved := must(schemaOf(t, name).Resolve(nil))
 	require.NoError(t, resolved.Validate(document))
 }
 
@@ -90,8 +87,7 @@ func schemaOf(t require.TestingT, name string) *jsonschema.Schema {
 		reflect.TypeFor[[]byte]():        {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[run.Histogram](): histogramSchema,
 	}
-	schema, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: special})
-	require.NoError(t, err)
+	schema := must(jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: special}))
 	d := describer{special: special, packages: map[string]map[string]string{}}
 	d.describe(t, of, schema)
 	schema.Properties["schema"].Const = jsonschema.Ptr[any](name)
@@ -188,11 +184,9 @@ func (d describer) comment(t require.TestingT, of reflect.Type, field string) st
 // commentsIn returns the comments of the types in a folder.
 func commentsIn(t require.TestingT, folder string) map[string]string {
 	all := map[string]string{}
-	files, err := filepath.Glob(folder + "/*.go")
-	require.NoError(t, err)
+	files := must(filepath.Glob(folder + "/*.go"))
 	for _, path := range slices.DeleteFunc(files, func(path string) bool { return strings.HasSuffix(path, "_test.go") }) {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		require.NoError(t, err)
+		file := must(parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution))
 		for _, decl := range file.Decls {
 			group, ok := decl.(*ast.GenDecl)
 			if !ok || group.Tok != token.TYPE {

@@ -36,8 +36,7 @@ import (
 // "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/upgrade.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../../docs/upgrade.md"))
 	for _, pair := range [][2]string{{"3.16.6", "4.7.0"}, {"3.21.0", "3.21.1"}} {
 		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
 			redistest.Redisson(t, pair[:]...)
@@ -184,10 +183,8 @@ func newShell(t *testing.T, redisURL string) *shell {
 	command.Dir = t.TempDir()
 	command.Env = append(os.Environ(), "DQ_REDIS="+redisURL)
 	command.WaitDelay = 10 * time.Second
-	stdin, err := command.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := command.StdoutPipe()
-	require.NoError(t, err)
+	stdin := must(command.StdinPipe())
+	stdout := must(command.StdoutPipe())
 	command.Stderr = command.Stdout
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
@@ -228,8 +225,7 @@ type javaService struct {
 func openRedisson(t *testing.T, srv *redis.Server, version, queue, codec string) *javaService {
 	t.Helper()
 	redistest.Redisson(t, version)
-	p, err := spec.ParseProgram("redisson:" + version)
-	require.NoError(t, err)
+	p := must(spec.ParseProgram("redisson:" + version))
 	link, err := p.Start(t.Context(), func(line string) { t.Log(line) }, t.Output())
 	if err != nil {
 		redistest.Missing(t, "redisson", err)
@@ -279,8 +275,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 				user = append(user, word)
 			}
 			require.NoError(t, client.Do(ctx, user...).Err())
-			address, err := url.Parse(srv.URL())
-			require.NoError(t, err)
+			address := must(url.Parse(srv.URL()))
 			address.User = url.UserPassword("examiner", "secret")
 			cmd := newRootCmd()
 			cmd.SetArgs(append(strings.Fields(command), "--redis", address.String()))

@@ -32,8 +32,7 @@ import (
 // asked is closed at the first of these.
 func hostile(t *testing.T, answer string, endless bool) (addr string, asked <-chan struct{}) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { listener.Close() })
 	info := "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\n"
 	setUp := map[string]string{
