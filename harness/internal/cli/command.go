@@ -67,24 +67,20 @@ func (c *call) row(name string) flagRow {
 	return row
 }
 
-func (c *call) str(at *string, name, def string) {
-	c.Flags().StringVar(at, name, def, c.row(name).help)
-}
-
-func (c *call) list(at *[]string, name string, def ...string) {
+// add adds a flag of some type with the texts of its row.
+func add[T any](c *call, typed func(at *T, name, short string, def T, help string), at *T, name string, def T) {
 	row := c.row(name)
-	c.Flags().StringArrayVarP(at, name, row.short, def, row.help)
+	typed(at, name, row.short, def, row.help)
 }
 
-func (c *call) num(at *int, name string, def int) { c.Flags().IntVar(at, name, def, c.row(name).help) }
-
+func (c *call) str(at *string, name, def string)  { add(c, c.Flags().StringVarP, at, name, def) }
+func (c *call) num(at *int, name string, def int) { add(c, c.Flags().IntVarP, at, name, def) }
+func (c *call) yes(at *bool, name string)         { add(c, c.Flags().BoolVarP, at, name, false) }
 func (c *call) span(at *time.Duration, name string, def time.Duration) {
-	c.Flags().DurationVar(at, name, def, c.row(name).help)
+	add(c, c.Flags().DurationVarP, at, name, def)
 }
-
-func (c *call) yes(at *bool, name string) {
-	row := c.row(name)
-	c.Flags().BoolVarP(at, name, row.short, false, row.help)
+func (c *call) list(at *[]string, name string, def ...string) {
+	add(c, c.Flags().StringArrayVarP, at, name, def)
 }
 
 // prints adds --json, and with reports --report.

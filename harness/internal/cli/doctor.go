@@ -142,17 +142,12 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 			d.notice("dq-bench: %v", err)
 		default:
 			if last = seen; d.watch {
-				d.draw(seen)
+				if term.IsTerminal(int(os.Stdout.Fd())) {
+					fmt.Fprint(d.OutOrStdout(), "\x1b[H\x1b[2J") // home, and clears the screen
+				}
+				_ = seen.WriteText(d.OutOrStdout()) // the printer keeps the error
 			}
 		}
 	})
 	return errors.Join(lost, doctorVerdict(last))
-}
-
-// draw replaces the look on a terminal's screen, and elsewhere goes on below it.
-func (d *doctorCall) draw(seen *ops.Look) {
-	if term.IsTerminal(int(os.Stdout.Fd())) {
-		fmt.Fprint(d.OutOrStdout(), "\x1b[H\x1b[2J") // home, and clears the screen
-	}
-	_ = seen.WriteText(d.OutOrStdout()) // the printer keeps the error
 }
