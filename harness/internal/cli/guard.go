@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -56,7 +58,7 @@ func newGuard() *call {
 }
 
 func (c *call) guard(guard *ops.Guard, length time.Duration) error {
-	ctx, cancel := c.limited(length)
+	ctx, cancel := context.WithTimeout(c.Context(), cmp.Or(length, math.MaxInt64))
 	defer cancel()
 	at, done, err := c.served(nil, guard)
 	if err != nil {

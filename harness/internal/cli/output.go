@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -82,14 +80,6 @@ func (c *call) warnPlain() {
 	if !c.at.TLS && !c.at.IsLocal() {
 		c.notice("dq-bench: the token crosses the network without TLS, where others can read it: --listen 'HOST:PORT?tls_cert=FILE&tls_key=FILE'")
 	}
-}
-
-// limited is the context of the command, which ends after a time; 0 is no limit.
-func (c *call) limited(length time.Duration) (context.Context, context.CancelFunc) {
-	if length <= 0 {
-		return context.WithCancel(c.Context())
-	}
-	return context.WithTimeout(c.Context(), length)
 }
 
 // served serves a page and metrics at --listen, if it is given, until the context of the command ends or done is called.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,7 +222,7 @@ func (v *casesCall) judge(plan *conformance.Plan) error {
 
 // random runs drawn histories: so many, or for a time.
 func (v *casesCall) random(plan *conformance.Plan, n int, most time.Duration) error {
-	ctx, cancel := v.limited(most)
+	ctx, cancel := context.WithTimeout(v.Context(), cmp.Or(max(most, 0), math.MaxInt64))
 	defer cancel()
 	if n < 0 || n == 0 && most == 0 {
 		return usageError(fmt.Errorf("--random: expected 1 or more, or 0 and a time --for, got %d", n))

@@ -1,3 +1,4 @@
+// Package harness is the whole of dq-bench behind one function, and the judge of ports for their own tests.
 package harness
 
 import (
@@ -9,8 +10,16 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/cli"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	_ "github.com/dq-bench/dq-bench/internal/redis/container" // --redis container
 	"github.com/dq-bench/dq-bench/recordings"
 )
+
+// Main runs one command line of dq-bench, without the program's name. It returns the exit code:
+// 0 fine, 1 the environment or an input file cannot serve, 2 wrong usage, 99 the thing under test
+// failed. The first SIGINT, SIGTERM or SIGHUP ends the command in order; the second ends the process.
+func Main(args []string, in io.Reader, out, err io.Writer) int {
+	return cli.Execute(args, in, out, err)
+}
 
 // VerifyOptions say how a port is judged. The zero value judges it as the newest Redisson by its effects, on a server
 // program of its own.
