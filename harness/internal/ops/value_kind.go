@@ -135,9 +135,8 @@ func detectJSON(data []byte) ValueKind {
 	switch {
 	case data[0] == '"':
 		return ValueKind{scalarJSON, stringType}
-	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "":
-		return ValueKind{jackson, object.Class}
-	case data[0] == '[' && json.Unmarshal(data, &pair) == nil && pair[1] != nil && pair[2] == nil && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
+	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "",
+		data[0] == '[' && json.Unmarshal(data, &pair) == nil && pair[1] != nil && pair[2] == nil && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
 		return ValueKind{jackson, object.Class}
 	case data[0] == '{', data[0] == '[':
 		return ValueKind{Codec: plainJSON}
