@@ -41,9 +41,7 @@ func (l *lease) take(count, ms int) (all []scripts.HandedOut, next int64, more b
 func (l *lease) takeAs(count, ms, alone int) (all []scripts.HandedOut, next int64, more bool) {
 	l.t.Helper()
 	l.stem++
-	reply, err := l.run(scripts.Take(), l.keys(), count, ms, strconv.Itoa(l.stem)+"-", attempts, alone)
-	require.NoError(l.t, err)
-	all, next, more, err = scripts.ReadHandedOut(reply)
+	all, next, more, err := scripts.ReadHandedOut(l.run(scripts.Take(), l.keys(), count, ms, strconv.Itoa(l.stem)+"-", attempts, alone))
 	require.NoError(l.t, err)
 	return all, next, more
 }
@@ -54,9 +52,7 @@ func (l *lease) settle(how, arg string, held ...scripts.HandedOut) (answers []an
 	for _, h := range held {
 		args = append(args, h.ID, h.Delivery)
 	}
-	reply, err := l.run(scripts.Settle(), []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}, args...)
-	require.NoError(l.t, err)
-	return reply.([]any)
+	return l.run(scripts.Settle(), []string{l.names.Leases, l.names.Bodies, l.names.Counts, l.names.Dead, l.d}, args...).([]any)
 }
 
 func valuesOf(all []scripts.HandedOut) (values []string) {
@@ -101,9 +97,7 @@ func TestLeasesOutOfMemory(t *testing.T) {
 	for i, how := range []string{"ack", "retry", "bury", "release", "extend"} {
 		require.Equal(t, []any{int64(1)}, l.settle(how, "0", got[i]))
 	}
-	n, err := l.run(scripts.Dead(), []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}, "replay", got[2].ID)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, n)
+	require.EqualValues(t, 1, l.run(scripts.Dead(), []string{l.names.Dead, l.names.Bodies, l.names.Counts, l.d}, "replay", got[2].ID))
 	require.Equal(t, []string{"release", "bury"}, l.redis.LRange(l.ctx, l.d, 0, -1).Val())
 }
 

@@ -91,7 +91,15 @@ func (b *bundle) do(args ...any) any {
 	return reply
 }
 
-func (b *bundle) run(s scripts.Script, keys []string, args ...any) (any, error) {
+// run runs a script, which succeeds.
+func (b *bundle) run(s scripts.Script, keys []string, args ...any) any {
+	b.t.Helper()
+	reply, err := b.try(s, keys, args...)
+	require.NoError(b.t, err)
+	return reply
+}
+
+func (b *bundle) try(s scripts.Script, keys []string, args ...any) (any, error) {
 	reply, err := b.redis.EvalSha(b.ctx, s.SHA1, keys, args...).Result()
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, err = b.redis.Eval(b.ctx, s.Body, keys, args...).Result()
@@ -110,25 +118,17 @@ func (b *bundle) transferKeys() []string {
 // transfer runs our transfer.
 func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transferred {
 	b.t.Helper()
-	reply, err := b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String())
-	require.NoError(b.t, err)
-	moved, err := scripts.ReadTransferred(reply)
+	moved, err := scripts.ReadTransferred(b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String()))
 	require.NoError(b.t, err)
 	return moved
 }
 
 // redisson runs a script of Redisson's, of a release of that layout.
-func (b *bundle) redisson(l wire.Layout, name wire.ScriptName, keys []string, args ...any) (any, error) {
+func (b *bundle) redisson(l wire.Layout, name wire.ScriptName, keys []string, args ...any) any {
 	b.t.Helper()
 	s, ok := releaseOf(l).Script(name)
 	require.True(b.t, ok)
 	return b.run(scripts.Script{Body: s.Body, SHA1: s.SHA1}, keys, args...)
-}
-
-func (b *bundle) redissonTransfer(l wire.Layout, now int64) error {
-	b.t.Helper()
-	_, err := b.redisson(l, wire.ScriptTransfer, b.transferKeys()[:3], now, 100)
-	return err
 }
 
 func releaseOf(l wire.Layout) wire.Release {

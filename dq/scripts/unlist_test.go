@@ -137,8 +137,7 @@ func (u *unlisting) offer() {
 		due = -due // an overflowed delay: never due
 	}
 	n := u.names
-	_, err := u.redisson(u.layout, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, due, argument, value)
-	require.NoError(u.t, err)
+	u.redisson(u.layout, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, due, argument, value)
 	u.members = append(u.members, waiting{member: u.redis.LIndex(u.ctx, n.Pending, -1).Val(), value: value, due: due, listed: true})
 }
 
@@ -162,16 +161,13 @@ func (u *unlisting) gone(value string) {
 }
 
 func (u *unlisting) transferByRedisson() {
-	require.NoError(u.t, u.redissonTransfer(u.layout, u.now))
+	u.redisson(u.layout, wire.ScriptTransfer, u.transferKeys()[:3], u.now, 100)
 	u.due(100)
 }
 
 func (u *unlisting) transferByUs() {
 	limit := 1 + u.random.IntN(6)
-	reply, err := u.run(scripts.Transfer(), u.transferKeys(), u.now, limit, u.layout.String())
-	require.NoError(u.t, err)
-	moved, err := scripts.ReadTransferred(reply)
-	require.NoError(u.t, err)
+	moved := u.transfer(u.now, limit, u.layout)
 	before := len(u.came)
 	u.due(limit)
 	require.Equal(u.t, len(u.came)-before, moved.Delivered)
@@ -180,8 +176,7 @@ func (u *unlisting) transferByUs() {
 // poll has Redisson take those offered first, one by one.
 func (u *unlisting) poll(n int) {
 	for range n {
-		reply, err := u.redisson(u.layout, wire.ScriptPoll, []string{u.names.Pending, u.names.TimeoutSet})
-		require.NoError(u.t, err)
+		reply := u.redisson(u.layout, wire.ScriptPoll, []string{u.names.Pending, u.names.TimeoutSet})
 		i := slices.IndexFunc(u.members, func(m waiting) bool { return m.listed })
 		if i < 0 {
 			require.Nil(u.t, reply)
@@ -198,8 +193,7 @@ func (u *unlisting) remove() {
 		return
 	}
 	m := u.members[u.random.IntN(len(u.members))]
-	reply, err := u.redisson(u.layout, wire.ScriptRemove, []string{u.names.Pending, u.names.TimeoutSet}, m.value)
-	require.NoError(u.t, err)
+	reply := u.redisson(u.layout, wire.ScriptRemove, []string{u.names.Pending, u.names.TimeoutSet}, m.value)
 	require.Equal(u.t, m.listed, reply == int64(1), "%v", m)
 	if m.listed {
 		u.gone(m.value)
@@ -215,11 +209,9 @@ func (u *unlisting) cancel() {
 	packed, err := u.layout.Unpack([]byte(m.member))
 	require.NoError(u.t, err)
 	run := func() any {
-		reply, err := u.run(scripts.Cancel(), []string{
+		return u.run(scripts.Cancel(), []string{
 			u.names.TimeoutSet, u.names.Pending, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving,
 		}, m.due, packed.ID[:], u.now)
-		require.NoError(u.t, err)
-		return reply
 	}
 	if reply := run(); !m.orphan {
 		require.Equal(u.t, int64(1), reply, "%v", m)
@@ -243,8 +235,7 @@ func (u *unlisting) retain() {
 	if drop < 0 || len(values) == 0 {
 		return
 	}
-	_, err := u.redisson(u.layout, wire.ScriptRetainAll, []string{u.names.Pending}, values...)
-	require.NoError(u.t, err)
+	u.redisson(u.layout, wire.ScriptRetainAll, []string{u.names.Pending}, values...)
 	u.members[drop].listed, u.members[drop].orphan = false, true
 }
 
@@ -331,9 +322,8 @@ func (u *unlisting) finish() {
 func (b *bundle) survey(now int64, cost float64, least int) scripts.Surveyed {
 	b.t.Helper()
 	n, u := b.names, scripts.UnlistingOf(b.names.Destination)
-	reply, err := b.run(scripts.Survey(), []string{n.TimeoutSet, n.Pending, u.State, u.Pass, u.Unlisted[0], u.Unlisted[1]}, now, cost, least)
-	require.NoError(b.t, err)
-	found, err := scripts.ReadSurveyed(reply)
+	keys := []string{n.TimeoutSet, n.Pending, u.State, u.Pass, u.Unlisted[0], u.Unlisted[1]}
+	found, err := scripts.ReadSurveyed(b.run(scripts.Survey(), keys, now, cost, least))
 	require.NoError(b.t, err)
 	return found
 }
@@ -352,11 +342,9 @@ func (b *bundle) unlistAll(horizon int64) {
 func (b *bundle) unlist(token, horizon string, count int) any {
 	b.t.Helper()
 	n, u := b.names, scripts.UnlistingOf(b.names.Destination)
-	reply, err := b.run(scripts.Unlist(), []string{
+	return b.run(scripts.Unlist(), []string{
 		n.TimeoutSet, n.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1],
 	}, token, horizon, count, 60_000, 3_600_000)
-	require.NoError(b.t, err)
-	return reply
 }
 
 func TestSurvey(t *testing.T) {
