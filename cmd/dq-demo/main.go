@@ -181,7 +181,7 @@ func (s *service) consume(ctx context.Context, pause time.Duration) {
 			s.log.Error("a value that is no entity", "bytes", fmt.Sprintf("%q", unread.Data), "error", unread.Err)
 		case ctx.Err() == nil && !errors.Is(err, dq.ErrEmpty):
 			s.log.Error("nothing obtained", "error", err)
-			sleep(ctx, errorPause)
+			time.Sleep(errorPause)
 		}
 	}
 }
@@ -192,7 +192,9 @@ func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err 
 	if pause <= 0 {
 		return s.queue.Take(ctx)
 	}
-	if sleep(ctx, pause); ctx.Err() != nil {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
 		return e, ctx.Err()
 	}
 	values, err := s.queue.Poll(context.WithoutCancel(ctx), 1) // the end must not lose a value on its way here
@@ -200,11 +202,4 @@ func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err 
 		return values[0], nil
 	}
 	return e, err
-}
-
-func sleep(ctx context.Context, pause time.Duration) {
-	select {
-	case <-time.After(pause):
-	case <-ctx.Done():
-	}
 }
