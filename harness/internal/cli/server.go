@@ -151,8 +151,6 @@ func setPassword(flags *pflag.FlagSet, password string) error {
 	}
 	if !found && flags.Changed(passwordFlag) {
 		return usageError(errors.New("--" + passwordFlag + ": expected --redis with the address of a server beside it"))
-	} else if !found {
-		return nil
 	}
 	return replace(addresses)
 }
