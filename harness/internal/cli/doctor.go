@@ -108,9 +108,6 @@ func (c *call) addressFlags() []string {
 
 // doctorVerdict is an error if a finding is red.
 func doctorVerdict(seen *ops.Look) error {
-	if seen == nil {
-		return nil
-	}
 	return failed(seen.Red > 0, "red findings: %d; examined: %s", seen.Red, text.Plural(int64(len(seen.Queues)), "queue"))
 }
 
@@ -149,5 +146,5 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 			}
 		}
 	})
-	return errors.Join(lost, doctorVerdict(last))
+	return errors.Join(lost, doctorVerdict(cmp.Or(last, &ops.Look{})))
 }

@@ -21,23 +21,19 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// shows prints the document with --json, and else the text.
-func (c *call) shows(document any, write func(io.Writer) error) error {
+// says prints the document with --json, and else the text.
+func (c *call) says(document any, words string) error {
 	if c.json {
 		return printJSON(c.OutOrStdout(), document)
 	}
-	var out strings.Builder
-	err := write(&out)
-	fmt.Fprint(c.OutOrStdout(), text.Inert(out.String()))
-	return err
+	fmt.Fprint(c.OutOrStdout(), text.Inert(words))
+	return nil
 }
 
-// says is shows of a text.
-func (c *call) says(document any, text string) error {
-	return c.shows(document, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
+// shows is says of a text that is written.
+func (c *call) shows(document any, write func(io.Writer) error) error {
+	var words strings.Builder
+	return errors.Join(write(&words), c.says(document, words.String()))
 }
 
 //go:embed *.tmpl

@@ -51,7 +51,7 @@ type runCall struct {
 func newRun() *call {
 	r := &runCall{call: newCall("run", onlyFlags), plan: plan.DefaultPlan()}
 	for _, field := range planFlags(true) {
-		row := r.row(field.Flag())
+		row, _ := rowOf(field.Flag())
 		if flag := r.Flags().VarPF(field.Value(&r.plan), row.name, row.short, row.help); flag.DefValue == "0s" {
 			flag.DefValue = "" // which the help does not show, as for a flag of pflag's own
 		}
