@@ -90,7 +90,7 @@ func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
 	if err := seen.Missing(d.Context(), conn); err != nil {
 		return err
 	}
-	if err := errors.Join(d.shows(seen, seen.WriteText), d.report(seen.Page())); err != nil {
+	if err := errors.Join(d.says(seen, seen.Text()), d.report(seen.Page())); err != nil {
 		return err
 	}
 	return doctorVerdict(seen)
@@ -142,7 +142,7 @@ func (d *doctorCall) repeat(doctor *ops.Doctor, conn redis.Conn) (failed error) 
 				if term.IsTerminal(int(os.Stdout.Fd())) {
 					fmt.Fprint(d.OutOrStdout(), "\x1b[H\x1b[2J") // home, and clears the screen
 				}
-				_ = seen.WriteText(d.OutOrStdout()) // the printer keeps the error
+				fmt.Fprint(d.OutOrStdout(), seen.Text())
 			}
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,14 +46,13 @@ func form(name string, data any) string {
 	return b.String()
 }
 
-// WriteText writes the look for people: the gravest queues first, in a line each, or in the long form.
-func (l *Look) WriteText(w io.Writer) error {
+// Text is the look for people: the gravest queues first, in a line each, or in the long form.
+func (l *Look) Text() string {
 	shown := l.Queues
 	if i := slices.IndexFunc(shown, func(q *Queue) bool { return q.State == Fine && q.Census == nil }); i >= 0 {
 		shown = shown[:min(len(shown), i+maxFine)] // the others are fine, too
 	}
-	_, err := io.WriteString(w, text.Inert(form("doctor.tmpl", map[string]any{"Look": l, "Shown": shown, "More": int64(len(l.Queues) - len(shown))})))
-	return err
+	return text.Inert(form("doctor.tmpl", map[string]any{"Look": l, "Shown": shown, "More": int64(len(l.Queues) - len(shown))}))
 }
 
 // Notes name the missing parts.
