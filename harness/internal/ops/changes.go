@@ -4,10 +4,11 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
@@ -38,10 +39,11 @@ type Fact struct {
 	Stops      bool             `json:"stops"` // without a step, messages are lost or not delivered
 	Statements []spec.Statement `json:"statements"`
 
-	codec        string // that some releases lack
-	back         string // the meaning of a way back
-	cases, meets []string
-	of           func(wire.Release) string
+	Back         string   `json:"-"` // the meaning of a way back
+	Cases, Meets []string `json:"-"` // ids, or prefixes with a star: that show it, and with its effects
+
+	codec string // that some releases lack
+	of    func(wire.Release) string
 }
 
 // ScriptChange is a script of the catalogue; From or To is empty for a release without it.
@@ -67,14 +69,10 @@ const (
 	codecThere     = "included"
 )
 
-// factsText has the meaning of each change for a running queue, the gravest first: "= the property", the meaning of an upgrade,
-// "back:" of a downgrade, "cases:" of the specification that show it, and "meets:" with its effects. An id that ends with a star is a
-// prefix of ids.
+// factsText has the meaning of each change for a running queue, the gravest first.
 //
-//go:embed changes.txt
-var factsText string
-
-var labelled = regexp.MustCompile(`(?m)^(back|cases|meets): (.*)$`)
+//go:embed changes.yaml
+var factsText []byte
 
 // properties are the facts of a release, by name. Each was watched on real releases.
 var properties = map[string]func(wire.Release) string{
@@ -107,20 +105,15 @@ func Between(from, to string) func(wire.Release) bool {
 
 // facts are all of them, in the order of the text, with one for each codec that some releases lack.
 func facts() (all []Fact) {
-	for _, block := range strings.Split("\n\n"+factsText, "\n\n= ")[1:] {
-		what, block, _ := strings.Cut(block, "\n")
-		said := map[string]string{}
-		for _, m := range labelled.FindAllStringSubmatch(block, -1) {
-			said[m[1]] = m[2]
-		}
-		means := strings.Fields(labelled.ReplaceAllString(block, ""))
-		f := Fact{What: what, Means: strings.Join(means, " "), back: said["back"], cases: strings.Fields(said["cases"]), meets: strings.Fields(said["meets"])}
+	var texts []Fact
+	_ = yaml.Unmarshal(factsText, &texts) // a test reads them
+	for _, f := range texts {
 		if f.of = properties[f.What]; f.of != nil {
 			all = append(all, f)
 			continue
 		}
 		for _, name := range java.Optional() {
-			f.What, f.codec, f.cases = "codec "+name, name, []string{"DQ.codec/" + name + "-*"}
+			f.What, f.codec, f.Cases = "codec "+name, name, []string{"DQ.codec/" + name + "-*"}
 			f.of = yes(func(r wire.Release) bool { return java.Has(r, name) }, codecThere, "not included")
 			all = append(all, f)
 		}
@@ -134,8 +127,8 @@ func factsBetween(from, to wire.Release) []Fact {
 		if f.From, f.To = f.of(from), f.of(to); f.From == f.To {
 			continue
 		}
-		if f.back != "" && from.AtLeast(to) {
-			f.Means = f.back
+		if f.Back != "" && from.AtLeast(to) {
+			f.Means = f.Back
 		}
 		f.Came, f.Statements = came(from, to, f.of), f.statementsOn(from, to)
 		f.Stops = f.What == layoutFact || f.What == codecByDefault || f.codec != "" && f.To != codecThere
@@ -248,7 +241,7 @@ func (f Fact) statementsOn(from, to wire.Release) []spec.Statement {
 				return slices.ContainsFunc(s.Cases, func(id string) bool { return id == p || open && strings.HasPrefix(id, start) })
 			})
 		}
-		return before != after && shows(f.cases) || (before || after) && shows(f.meets)
+		return before != after && shows(f.Cases) || (before || after) && shows(f.Meets)
 	})
 }
 
