@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,22 +77,15 @@ type deskView struct {
 	status       int
 }
 
-var (
-	//go:embed desk.html
-	deskHTML string
-	//go:embed desk.css desk.js
-	deskFiles embed.FS
-
-	deskPage = template.Must(template.New("desk").Funcs(views).Parse(deskHTML))
-)
+var deskPage = template.Must(template.New("desk.html").Funcs(views).ParseFS(files, "desk.html"))
 
 const deskPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // NewDesk returns a Desk that has seen nothing.
 func NewDesk(o DeskOptions) *Desk {
 	d := &Desk{DeskOptions: o, mux: http.NewServeMux(), plans: map[string]*Plan{}, cookie: "dq_" + rand.Text()[:8]}
-	d.mux.Handle("GET /desk.css", http.FileServerFS(deskFiles))
-	d.mux.Handle("GET /desk.js", http.FileServerFS(deskFiles))
+	d.mux.Handle("GET /desk.css", http.FileServerFS(files))
+	d.mux.Handle("GET /desk.js", http.FileServerFS(files))
 	d.mux.HandleFunc("GET /{$}", d.page(d.overview))
 	d.mux.HandleFunc("GET /queue", d.page(d.queue))
 	d.mux.HandleFunc("GET /export", d.export)

@@ -20,8 +20,10 @@ import (
 // maxFine is how many queues without a finding the text lists.
 const maxFine = 50
 
-//go:embed *.tmpl
-var formFiles embed.FS
+// files are the forms of texts, and the parts of the page.
+//
+//go:embed *.tmpl desk.*
+var files embed.FS
 
 // views are functions of the texts and of the page.
 var views = map[string]any{
@@ -35,7 +37,7 @@ var views = map[string]any{
 	"wrap": text.Wrap, "ids": spec.IDs, "variant": variant, "add": func(a, b int) int { return a + b },
 }
 
-var forms = template.Must(template.New("").Funcs(views).ParseFS(formFiles, "*.tmpl"))
+var forms = template.Must(template.New("").Funcs(views).ParseFS(files, "*.tmpl"))
 
 // form is a form that is filled in.
 func form(name string, data any) string {
