@@ -20,16 +20,13 @@ import (
 
 // replayDocument is what `replay --json` prints.
 type replayDocument struct {
-	Schema string                `json:"schema"`
-	Server replayServer          `json:"server"`
-	Files  []*trace.ReplayResult `json:"files"`
-}
-
-// replayServer is the server that recordings were sent to.
-type replayServer struct {
-	Product string `json:"product"`
-	Version string `json:"version"`
-	How     string `json:"how"` // where it runs, as people read it
+	Schema string `json:"schema"`
+	Server struct {
+		Product string `json:"product"`
+		Version string `json:"version"`
+		How     string `json:"how"` // where it runs, as people read it
+	} `json:"server"`
+	Files []*trace.ReplayResult `json:"files"`
 }
 
 func newReplay() *call {
@@ -48,7 +45,8 @@ func newReplay() *call {
 			return err
 		}
 		defer func() { err = errors.Join(err, srv.Close()) }()
-		d := replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, nil}
+		d := replayDocument{Schema: "dq-bench/replay/v1"}
+		d.Server.Product, d.Server.Version, d.Server.How = srv.Product, srv.Version, srv.How
 		different, text := 0, ""
 		for _, plan := range plans {
 			r, err := trace.Replay(c.Context(), srv.URL(), srv.How != "external", plan)
