@@ -97,16 +97,14 @@ func (d decoding) byGo(data []byte) (decodedValue, error) {
 	kind.Codec = cmp.Or(d.codec, kind.Codec)
 	codec := kind.Likeliest()
 	shown, err := ops.ShowValue(codec, data)
-	var class *java.ClassError
-	var value *java.ValueError
 	switch {
 	case kind.Codec == ops.UnknownValue:
 		return decodedValue{}, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
 	case errors.Is(err, errors.ErrUnsupported):
 		return decodedValue{}, usageError(named("--codec", err))
-	case errors.As(err, &class):
+	case errors.As(err, new(*java.ClassError)):
 		shown = ""
-	case errors.As(err, &value):
+	case errors.As(err, new(*java.ValueError)):
 		return decodedValue{}, fmt.Errorf("these %d bytes cannot be shown whole: %w; --classpath has Java read them", len(data), err)
 	case err != nil:
 		return decodedValue{}, fmt.Errorf("these %d bytes, which begin with %.32x, are not a whole value: %w", len(data), data, err)
@@ -201,17 +199,13 @@ func (f javaFlags) start(c *call) (*ops.JavaClient, error) {
 	if !two {
 		fresh = old
 	}
-	var err error
 	switch {
 	case !f.given():
-		err = errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read")
+		return nil, usageError(errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read"))
 	case f.release == "":
 		return ops.StartJava(c.Context(), o)
 	case ops.Elsewhere(o.Java) > 0:
-		err = fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, os.Getenv("DQ_JAVA"))
-	}
-	if err != nil {
-		return nil, usageError(err)
+		return nil, usageError(fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, os.Getenv("DQ_JAVA")))
 	}
 	for version, jars := range map[string]*[]string{old: &o.Old, fresh: &o.New} {
 		release, err := wire.LookupRelease(version)

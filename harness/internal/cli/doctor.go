@@ -90,10 +90,7 @@ func (d *doctorCall) examine(_ *redis.Server, conn redis.Conn) error {
 	if err := seen.Missing(d.Context(), conn); err != nil {
 		return err
 	}
-	if err := errors.Join(d.says(seen, seen.Text()), d.report(seen.Page())); err != nil {
-		return err
-	}
-	return doctorVerdict(seen)
+	return cmp.Or(errors.Join(d.says(seen, seen.Text()), d.report(seen.Page())), doctorVerdict(seen))
 }
 
 // addressFlags are the flags of --redis for a printed command, without the password; empty for the default, and for the

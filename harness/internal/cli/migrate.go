@@ -92,8 +92,7 @@ func parseLayout(to string) (*wire.Layout, *wire.Release, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
 	}
-	layout := release.Layout()
-	return &layout, &release, nil
+	return new(release.Layout()), &release, nil
 }
 
 // migrate migrates each queue.
@@ -125,8 +124,7 @@ func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) e
 		all, last = append(all, m), cmp.Or(err, last)
 	}
 	document := migrationDocument{ops.MigrationSchema, o.Yes, all}
-	err := c.says(document, form("migrate.tmpl", document))
-	return errors.Join(err, migrationVerdict(all))
+	return errors.Join(c.says(document, form("migrate.tmpl", document)), migrationVerdict(all))
 }
 
 // migrationVerdict is an error if something is left, as it was or in part.

@@ -52,7 +52,7 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 	if len(v.drivers) != 1 && len(v.drivers) != 2 {
 		return nil, usageError(fmt.Errorf("--driver: expected the driver to judge, and perhaps one beside it, got %d", len(v.drivers)))
 	}
-	plan := &conformance.Plan{Redis: v.redis, MaxFailures: mostFailures, Notice: func(s string) { v.notice("%s", s) }}
+	plan := &conformance.Plan{Redis: v.redis, Server: v.ofServer, MaxFailures: mostFailures, Notice: func(s string) { v.notice("%s", s) }}
 	for i, driver := range v.drivers {
 		parsed, err := spec.ParseProgram(driver)
 		switch {
@@ -67,7 +67,6 @@ func (v *casesCall) plan(level string) (*conformance.Plan, error) {
 	if err := checkOneReal(v.redis); err != nil && (!v.ofServer || v.redis != "embedded") {
 		return nil, err
 	}
-	plan.Server = v.ofServer
 	if err := Cases(plan, v.id, conformance.Level(level)); err != nil {
 		return nil, err
 	}
