@@ -60,17 +60,15 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		}
 		add("evicting", state, fmt.Sprintf("maxmemory-policy %s of %s removes keys of queues when the memory is full; it %s", policy, at, did), l.redisCLI(at, "CONFIG SET maxmemory-policy noeviction"))
 	}
-	config := func(name string) (value string, seen bool) {
+	config := func(name string) string {
 		pair, err := server.Do(ctx, "CONFIG", "GET", name).StringSlice()
-		if seen = !l.refused("CONFIG GET "+name, "+config|get", err) && len(pair) == 2; seen {
-			value = pair[1]
+		if l.refused("CONFIG GET "+name, "+config|get", err) || len(pair) != 2 {
+			return "unseen"
 		}
-		return value, seen
+		return pair[1]
 	}
-	if field["aof_enabled"] == "0" {
-		if save, seen := config("save"); seen && save == "" {
-			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI(at, "CONFIG SET appendonly yes"))
-		}
+	if field["aof_enabled"] == "0" && config("save") == "" {
+		add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI(at, "CONFIG SET appendonly yes"))
 	}
 	if s.Product == "redis" && hasHole(s.Version) {
 		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 7.2.14, 7.4.9, 8.2.6, 8.4.3 and 8.6.3 mend it", "")
@@ -86,8 +84,7 @@ func (l *Look) about(ctx context.Context, server redis.Conn, at string, field ma
 		add("cannot-save", Yellow, at+" could not save its last snapshot: a restart may lose messages", l.redisCLI(at, "BGSAVE"))
 	}
 	if good, err := strconv.Atoi(field["min_slaves_good_slaves"]); err == nil {
-		needed, _ := config("min-replicas-to-write")
-		if n, _ := strconv.Atoi(needed); n > good {
+		if n, _ := strconv.Atoi(config("min-replicas-to-write")); n > good {
 			add("no-replicas", Red, fmt.Sprintf("%s has %d of %d replicas in step: offers, transfers and a guard fail with NOREPLICAS", at, good, n), l.redisCLI(at, fmt.Sprint("CONFIG SET min-replicas-to-write ", good)))
 		}
 	}
