@@ -49,6 +49,9 @@ func newQueueVerb(verb string) *call {
 		q.java.add(q.call)
 	}
 	q.live(map[bool]string{true: doctorRights, false: changeRights}[q.reads()])
+	if verb == "undo" {
+		q.yes(&q.Force, "force")
+	}
 	if verb == "reschedule" {
 		q.list(&q.to, "to")
 		q.Flag("to").Usage = "new due time: 10m from now, or 2026-11-24T18:00:00Z"

@@ -1,17 +1,18 @@
-local T, Q, D, X, G, U1, U2, P, H, J, F = unpack(KEYS)
-local action, first, last, channel, number = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local count = (#ARGV - 5) / 4
+local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
+local action, first, last, channel, number, members, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local count = (#ARGV - 7) / 4
 
--- The layout of a member, unless it is of Windows or both fit, and the member in the other layout with that layout's name.
+-- The layout of a member, unless both fit.
 local function layout_of(member)
-  local _, layout, size = unpack_any(member, 'Bc0Lc0')
-  local _, same = unpack_any(member, 'dLc0')
-  return size == 8 and layout == same and layout or nil
+  local _, layout = unpack_any(member, 'Bc0Lc0')
+  local _, other = unpack_any(member, 'dLc0')
+  return layout == other and layout or nil
 end
-local function twin(member)
-  local layout = layout_of(member)
-  if layout == 'Bc0Lc0' then return string.sub(member, 2), 'dLc0' end
-  if layout then return '\8' .. member, 'Bc0Lc0' end
+-- A member as a migration to a layout writes it.
+local function packed(member, layout)
+  local value, own = unpack_any(member, 'Bc0Lc0')
+  local id = own == 'Bc0Lc0' and 2 or 1
+  return (layout == 'Bc0Lc0' and '\8' or '') .. string.sub(member, id, id + 7) .. struct.pack('<I4I4', #value, 0) .. value
 end
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
@@ -21,10 +22,10 @@ for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { 
     if wrong then return wrong end
   end
 end
-local wrong = error_of('getrange', R, 0, 0) or error_of('getrange', C, 0, 0) or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
+local wrong = error_of('getrange', R, 0, 0) or error_of('getrange', C, 0, 0) or error_of('hget', F, 'layout') or error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('srem', U1, nobody) or error_of('del', P)
   or error_of('lrange', Q, 0, 0) or lacks('lset', Q, 0, '') or lacks('lrem', Q, 1, '') or lacks('rpush', Q, '') or lacks('rpush', D, '')
   or lacks('lpush', G, '') or lacks('zadd', X, 0, '') or lacks('zadd', H, 0, '') or lacks('sadd', U1, '') or lacks('publish', channel, '') or lacks('setrange', R, 0, '') or lacks('setrange', C, 0, '')
-  or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0)) or nil
+  or action == 'replace' and (lacks('sadd', J, '') or lacks('expire', J, 0) or lacks('hset', F, '', '') or error_of('expire', F, 2592000)) or nil
 if wrong then return wrong end
 
 -- Where the entries are: the caller saw them from `first` to `last`; removals since have moved them towards the head.
@@ -71,7 +72,10 @@ local change = {
     if redis.call('zrem', H, old) == 1 then redis.call('rpush', Q, old) end
     redis.call('zadd', T, due, old)
   end,
-  replace = function(old, new, due, score)
+  replace = function(old, new, due, score, number)
+    local was, is = unpack_any(old, 'Bc0Lc0'), unpack_any(new, 'Bc0Lc0')
+    if was ~= is then stamp('values', number) end
+    if #old - #was ~= #new - #is then stamp('members', number) end
     if due == 'journal' then
       redis.call('sadd', J, new)
       redis.call('expire', J, 2592000)
@@ -100,16 +104,16 @@ if not change[action] then return redis.error_reply('ERR no such change: ' .. ac
 -- Before the first write, too: what is no score.
 local dated = { reschedule = true, restore = true, takeback = true, unaside = true }
 for i = 1, dated[action] and count or 0 do
-  local wrong = error_of('zadd', T, 'xx', ARGV[4 * i + 4], nobody)
+  local wrong = error_of('zadd', T, 'xx', ARGV[4 * i + 6], nobody)
   if wrong then return wrong end
 end
 
-wrong = begin(number, count)
+wrong = begin(number, count, values)
 if wrong then return wrong end
 
 -- Before Redis 7 a call shows if there is a right to it: R is of another type, and of no such change.
 if not may then
-  wrong = denied('lset', R, 0, '') or denied('lrem', R, 1, '') or denied('rpush', R, '') or denied('lpush', R, '')
+  wrong = action == 'replace' and denied('hset', R, '', '') or denied('lset', R, 0, '') or denied('lrem', R, 1, '') or denied('rpush', R, '') or denied('lpush', R, '')
     or denied('zadd', R, 0, '') or denied('zrem', R, '') or denied('srem', R, '') or denied('sadd', R, '')
     or denied('publish', channel, redis.call('zrange', T, 0, 0, 'withscores')[2] or '0') or nil
   if wrong then return wrong end
@@ -144,25 +148,31 @@ end
 local either = { cancel = true, deliver = true, replace = true, reschedule = true, restore = true, takeback = true, unaside = true }
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 
--- A migration may have rewritten a member: it is found in either layout, and comes back in the layout of the queue, which an empty one has by
--- its last migration. F is T, and tells nothing, for an undo of a queue that was not migrated since.
-local rewritten = { ghost = true, unghost = true, replace = true } -- but these are for the very bytes
-local form = redis.pcall('hmget', F, 'layout')[1]
+-- A member that a migration has rewritten since is found as it is now. One that is not there comes back in the layout of the queue, which an
+-- empty queue has by its last migration.
+local migrated = members == '*' or stamped('members', members)
+local very = { ghost = true, unghost = true, replace = true } -- for the very bytes
+local form = redis.call('hget', F, 'layout')
 if head[1] then
   local one, last = layout_of(head[1]), layout_of(redis.call('zrange', T, -1, -1)[1])
   if one and last and one ~= last then form = nil else form = one or last or form end
 end
+local function score_of(member) return redis.call('zscore', T, member) or either[action] and redis.call('zscore', H, member) end
+local function as_now(member)
+  local layout = layout_of(member)
+  for other in pairs(layout and other_layout or {}) do
+    local score = score_of(packed(member, other))
+    if score then return packed(member, other), score end
+  end
+  return layout and form and packed(member, form) or member
+end
 for i = 1, count do
-  local old, new, due, undone = unpack(ARGV, 4 * i + 2, 4 * i + 5)
+  local old, new, due, undone = unpack(ARGV, 4 * i + 4, 4 * i + 7)
   results[i] = once(number + i - 1, undone, function()
-    local score = redis.call('zscore', T, old) or either[action] and redis.call('zscore', H, old)
-    if not score and not rewritten[action] then
-      local other, layout = twin(old)
-      local there = other and (redis.call('zscore', T, other) or either[action] and redis.call('zscore', H, other))
-      if there or layout and layout == form then old, score = other, there end
-    end
+    local score = score_of(old)
+    if not score and migrated and not very[action] then old, score = as_now(old) end
     local result = attempt(old, new, score, due)
-    if result == '1' then change[action](old, new, due, score) end
+    if result == '1' then change[action](old, new, due, score, number + i - 1) end
     if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice
       relist(old, new)
     end

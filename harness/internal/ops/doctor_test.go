@@ -159,15 +159,12 @@ func (c before7) Run(ctx context.Context, s *redis.Script, keys []string, args .
 // twice sends a call again, as a client does when the reply is lost.
 func twice(call func() *goredis.Cmd) *goredis.Cmd { _ = call(); return call() }
 
-// apply makes changes, and returns their results and the undo file.
-func (b *bench) apply(changes []ops.Change) (results, undo string) {
+// apply makes changes, and returns how many were made and the undo file.
+func (b *bench) apply(changes []ops.Change) (made int, undo string) {
 	b.t.Helper()
-	var file strings.Builder
-	editor := ops.NewEditor(network{b.conn, twice}, "orders")
-	editor.Server = b.srv.Addr + ", database 0"
-	results, err := editor.Apply(b.ctx, changes, 0, -1, &file)
-	require.NoError(b.t, err)
-	return results, file.String()
+	p := &ops.Plan{Order: &ops.Order{Queue: "orders", Site: ops.Site{Folder: b.t.TempDir()}}, Changes: changes}
+	require.NoError(b.t, p.Apply(b.ctx, network{b.conn, twice}))
+	return p.Made, p.Undo
 }
 
 func (b *bench) eventually(met func() bool, what string) {

@@ -37,14 +37,12 @@ type Editor struct {
 	names wire.Names
 	// Decode, if set, shows a value that Go does not; it may ask Java.
 	Decode         func(ctx context.Context, codec string, value []byte) (string, error)
-	Redact         bool
-	Server         string // for undo files
-	journal        string // of a migration of values
-	Progress       *Progress
-	run            string // see FatesKey
-	undoes         string // the run that this one undoes, or its own
-	form           string // FormKey, or the timeout set, which has none
-	layout, codecs string // see FormKey
+	Redact   bool
+	journal  string // of a migration of values
+	Progress *Progress
+	run      string // see FatesKey
+	undoes   string // the run that this one undoes, or its own
+	since    Form   // of the time when the changed messages were read
 
 	read, tried, changed int
 }
@@ -52,7 +50,7 @@ type Editor struct {
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
 	run := rand.Text()
-	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run, form: FormKey(dest)}
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run}
 }
 
 // set is the ZSET of a part; empty for ready.
@@ -216,10 +214,6 @@ type Change struct {
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
 	Sum    uint32 `json:"sum,omitempty"`    // of the line and its run: an edited line is refused
-	Server string `json:"server,omitempty"` // with Run the first line: of all changes
-	Run    string `json:"run,omitempty"`
-	Layout string `json:"layout,omitempty"`
-	Codecs string `json:"codecs,omitempty"` // see FormKey
 
 	due    float64
 	undoes int // the number of another change
@@ -251,6 +245,13 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 	return c
 }
 
+// undoHead is the first line of an undo file.
+type undoHead struct {
+	Server string `json:"server"`
+	Run    string `json:"run"`
+	Form
+}
+
 // maxBatch is how many changes one call makes.
 const maxBatch = 128
 
@@ -258,16 +259,14 @@ const maxBatch = 128
 // each that was tried: 1 if it was made. Waiting members were seen in the pending list from index first to last; -1 is nowhere.
 func (e *Editor) Apply(ctx context.Context, changes []Change, first, last int64, undo io.Writer) (results string, err error) {
 	for most := 16; len(changes) > 0; {
-		batch, head := slices.Clone(changes[:batchOf(changes, most)]), []Change(nil)
-		if changes = changes[len(batch):]; e.tried == 0 {
-			head = []Change{{Server: e.Server, Run: e.run, Layout: e.layout, Codecs: e.codecs}}
-		}
+		batch := slices.Clone(changes[:batchOf(changes, most)])
+		changes = changes[len(batch):]
 		for i := range batch {
 			e.tried++
 			batch[i].Number = e.tried
 			batch[i].Sum = batch[i].sum(e.run)
 		}
-		if err := write(undo, append(head, batch...)...); err != nil {
+		if err := write(undo, batch...); err != nil {
 			return results, err
 		}
 		began := time.Now()
@@ -328,31 +327,31 @@ func batchOf(changes []Change, most int) (n int) {
 
 func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (string, error) {
 	dest := e.names.Destination
-	fates := []string{FatesKey(dest, e.run), FatesKey(dest, e.undoes)}
+	fates := []string{FormKey(dest), FatesKey(dest, e.run), FatesKey(dest, e.undoes)}
 	if !isPacked(batch[0].Of) {
-		l, args := scripts.LeaseNamesOf(dest), []any{batch[0].Action, batch[0].Of, batch[0].Number}
+		l, args := scripts.LeaseNamesOf(dest), []any{batch[0].Action, batch[0].Of, batch[0].Number, e.since.Values}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason, c.undoes)
 		}
-		return e.conn.Run(ctx, loose, append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.journal}, fates...), args...).Text()
+		return e.conn.Run(ctx, loose, append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.names.TimeoutSet, e.journal}, fates...), args...).Text()
 	}
-	args := []any{batch[0].Action, first, last, e.names.Channel, batch[0].Number}
+	args := []any{batch[0].Action, first, last, e.names.Channel, batch[0].Number, e.since.Members, e.since.Values}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score), c.undoes)
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal, e.form}
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
 	return e.conn.Run(ctx, change, append(keys, fates...), args...).Text()
 }
 
 // end has the server refuse more changes of a run, such as a call on its way, and returns the fates of the others.
 func (e *Editor) end(ctx context.Context, run string) (string, error) {
-	key := FatesKey(e.names.Destination, run)
-	replies, err := e.conn.Pipe(ctx, []any{"SETRANGE", key, 0, "c"}, []any{"EXPIRE", key, 30 * 24 * 3600}, []any{"GET", key})
+	key, month := FatesKey(e.names.Destination, run), 30*24*3600
+	replies, err := e.conn.Pipe(ctx, []any{"SETRANGE", key, 0, "c"}, []any{"EXPIRE", key, month}, []any{"EXPIRE", FormKey(e.names.Destination), month}, []any{"GET", key})
 	if err != nil {
 		return "", fmt.Errorf("SETRANGE, EXPIRE, GET: %w", err)
 	}
-	return replies[2].Text()
+	return replies[3].Text()
 }
 
 // Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,

@@ -94,9 +94,7 @@ func (b *bench) content() string {
 // undo undoes what an undo file says, and returns how many changes it undid.
 func (b *bench) undo(file string) int {
 	b.t.Helper()
-	at := filepath.Join(b.t.TempDir(), "undo")
-	require.NoError(b.t, os.WriteFile(at, []byte(file), 0o600))
-	p, err := b.order(network{b.conn, twice}, &ops.Order{Verb: "undo", File: at, Site: ops.Site{Address: b.srv.URL(), Folder: b.t.TempDir()}})
+	p, err := b.order(network{b.conn, twice}, &ops.Order{Verb: "undo", File: file, Site: ops.Site{Address: b.srv.URL(), Folder: b.t.TempDir()}})
 	require.NoError(b.t, err)
 	return p.Made
 }
@@ -147,8 +145,8 @@ func TestActionsAndTheirUndo(t *testing.T) {
 		if c.taken == "after" {
 			take()
 		}
-		results, undo := b.apply(changes)
-		require.Equal(t, strings.Repeat("1", counts[c.of]), results, "%v", c)
+		made, undo := b.apply(changes)
+		require.Equal(t, counts[c.of], made, "%v", c)
 		require.NotEqual(t, before, b.content(), "%v", c)
 		require.Zero(t, b.count("ZCARD", ops.AheadKey("orders")), "%v", c)
 		require.Equal(t, counts[c.of], b.undo(undo), "%v", c)
@@ -208,8 +206,8 @@ func TestRepair(t *testing.T) {
 	changes, rest, err := e.Repairs(b.ctx)
 	require.NoError(t, err)
 	require.Empty(t, rest)
-	results, undo := b.apply(changes)
-	require.Equal(t, "111111", results)
+	made, undo := b.apply(changes)
+	require.Equal(t, 6, made)
 	l := b.look(ops.LookOptions{Queues: []string{"orders"}})
 	require.Equal(t, []string{"yellow:no-subscriber", "yellow:set-aside"}, kinds(l.Queues[0]))
 	require.Equal(t, 6, b.undo(undo))
@@ -314,6 +312,79 @@ func TestUndoFiles(t *testing.T) {
 	}
 }
 
+// An undo after a migration, or without one, brings a message back once, as the queue has it now.
+func TestUndoAfterAMigration(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	folder := t.TempDir()
+	do := func(o ops.Order) (*ops.Plan, error) {
+		o.Queue, o.Of, o.All, o.Site.Folder = "orders", []string{"waiting"}, o.Verb == "cancel", folder
+		return b.order(b.conn, &o)
+	}
+	cancel := func() string {
+		p, err := do(ops.Order{Verb: "cancel"})
+		require.NoError(t, err)
+		return p.Undo
+	}
+	values := ops.MigrateOptions{From: "string", As: "json", Yes: true, Java: &quoting{left: 1000}}
+	waiting := func() (all []string) {
+		for _, i := range b.items("waiting", nil) {
+			all = append(all, i.Layout+" "+i.Value)
+		}
+		return all
+	}
+	id := "\x08 seven "
+	windows := id + "\x01\x00\x00\x00w"
+	b.do("ZADD", b.names.TimeoutSet, "9e12", windows)
+	b.do("RPUSH", b.names.Pending, windows)
+	require.Equal(t, []string{`dLc0-windows "w"`}, waiting())
+	exported := string(mustJSON(t, b.items("waiting", nil)[0].Export()))
+	never := strings.Replace(exported, `"due":"9000000000000"`, `"due":"+Inf"`, 1)
+	require.NotEqual(t, exported, never)
+	_, err := do(ops.Order{Verb: "import", Lines: strings.NewReader(never)})
+	require.NoError(t, err)
+	require.Zero(t, b.count("ZCARD", scripts.Quarantine("orders")), "it waits still")
+	for _, to := range []wire.Layout{dLc0, bc0Lc0} {
+		file := cancel()
+		b.migrate(ops.MigrateOptions{To: &to, Yes: true})
+		_, err := do(ops.Order{Verb: "undo", File: file})
+		require.NoError(t, err)
+		require.Equal(t, []string{to.String() + ` "w"`}, waiting())
+		p, err := do(ops.Order{Verb: "import", Lines: strings.NewReader(exported)})
+		require.NoError(t, err)
+		require.Contains(t, p.Result(), "0 of 1 changed; the others are there already")
+	}
+	// Equal ids in both layouts are two messages; a record from before tells nothing about an empty queue.
+	b.do("DEL", b.names.TimeoutSet, b.names.Pending)
+	for _, layout := range []wire.Layout{dLc0, bc0Lc0} {
+		member := string(layout.Pack([8]byte([]byte(id)), []byte("w")))
+		b.do("ZADD", b.names.TimeoutSet, "9e12", member)
+		b.do("RPUSH", b.names.Pending, member)
+	}
+	before := b.content()
+	_, err = do(ops.Order{Verb: "undo", File: cancel()})
+	require.NoError(t, err)
+	require.Equal(t, before, b.content())
+
+	// A migration of values refuses undoes of earlier commands; one that rewrote nothing does not.
+	first := cancel()
+	b.migrate(values)
+	_, err = do(ops.Order{Verb: "undo", File: first})
+	require.NoError(t, err)
+	for range 2 { // the same migration, of new messages
+		first = cancel()
+		b.offer(bc0Lc0, time.Hour, "new")
+		b.migrate(values)
+		_, err = do(ops.Order{Verb: "undo", File: first})
+		require.ErrorContains(t, err, "the values of the queue were migrated since: --force brings back")
+		require.Equal(t, []string{`Bc0Lc0 "new"`}, waiting())
+		_, err = do(ops.Order{Verb: "undo", File: first, Force: true})
+		require.NoError(t, err)
+		_, err = do(ops.Order{Verb: "undo", File: cancel()})
+		require.NoError(t, err, "of after the migration")
+	}
+}
+
 func TestExportIntoImport(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -331,8 +402,8 @@ func TestExportIntoImport(t *testing.T) {
 	b.do("FLUSHALL")
 	changes, err := e.Import(strings.NewReader(lines.String()))
 	require.NoError(t, err)
-	results, _ := b.apply(changes)
-	require.Equal(t, "1111", results)
+	made, _ := b.apply(changes)
+	require.Equal(t, 4, made)
 	require.Equal(t, before, b.content())
 
 	// A line that export does not write changes nothing.
@@ -427,7 +498,8 @@ func TestRandomChanges(t *testing.T) {
 		if len(changes) == 0 {
 			continue
 		}
-		results, _ := b.apply(changes)
+		results, err := ops.NewEditor(network{b.conn, twice}, "orders").Apply(b.ctx, changes, 0, -1, nil)
+		require.NoError(t, err)
 		changed += strings.Count(results, "1")
 		for i, r := range results {
 			if action == "cancel" && r == '1' {

@@ -154,18 +154,18 @@ var (
 	//
 	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, FormKey, R (FatesKey), R of the run that this one undoes, or the same R
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
-	//	        number of the first change in its run; for each member: the member, its new bytes or its value, a due time, the
-	//	        number of the change that is undone, or 0
+	//	        number of the first change in its run; the two stamps of Form when the members were seen, * for a time before all; for each
+	//	        member: the member, its new bytes or its value, a due time, the number of the change that is undone, or 0
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
 	change = redis.NewScript(scripts.Prelude() + fateBody + changeBody)
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey, and the last two of change
-	//	ARGV    action; ready, held, retry, dead or aside; the number of the first change in its run; for each: its id, or the value; a
-	//	        value; a score, or the index in D; the count of hand-outs; the last that failed; the reason of a dead letter; the number of the
-	//	        change that is undone, or 0
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), T, JournalKey, and the last three of change
+	//	ARGV    action; ready, held, retry, dead or aside; the number of the first change in its run; the stamp of Form's values; for each:
+	//	        its id, or the value; a value; a score, or the index in D; the count of hand-outs; the last that failed; the reason of a dead
+	//	        letter; the number of the change that is undone, or 0
 	//	returns as change
 	loose = redis.NewScript(fateBody + looseBody)
 )
@@ -194,16 +194,24 @@ func FatesKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
 
-// FormKey returns the name of the HASH with the layout of a queue's last migration, and its migrations of values that were not taken back.
+// FormKey returns the name of the HASH with a Form, and under layout the one that the queue was migrated to. It expires 30 days after the last
+// migration, and after the end of the last run that changed messages.
 func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_form", dest) }
 
-func formOf(ctx context.Context, conn redis.Conn, dest string) (layout, codecs string, err error) {
-	form, err := conn.Do(ctx, "HMGET", FormKey(dest), "layout", "codecs").Slice()
-	if len(form) == 2 {
-		layout, _ = form[0].(string) // nil without one
-		codecs, _ = form[1].(string)
+// Form has the stamps of the last migrations of a queue: the run, and the number of its last change. An empty one is of a queue that was
+// not migrated, or more than 30 days ago.
+type Form struct {
+	Members string `json:"members,omitempty"` // of the layout
+	Values  string `json:"values,omitempty"`
+}
+
+func formOf(ctx context.Context, conn redis.Conn, dest string) (f Form, err error) {
+	stamps, err := conn.Do(ctx, "HMGET", FormKey(dest), "members", "values").Slice()
+	if len(stamps) == 2 {
+		f.Members, _ = stamps[0].(string) // nil without one
+		f.Values, _ = stamps[1].(string)
 	}
-	return layout, codecs, err
+	return f, err
 }
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.

@@ -1,5 +1,5 @@
-local D, X, L, V, N, Dead, J = unpack(KEYS)
-local action, of, number = ARGV[1], ARGV[2], ARGV[3]
+local D, X, L, V, N, Dead, T, J = unpack(KEYS)
+local action, of, number, values = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
 local function drop(id)
@@ -27,18 +27,20 @@ local function note(old, new, count)
   return true
 end
 
-local function do_it(id, value, score, count, failed, reason)
+local function do_it(id, value, score, count, failed, reason, number)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
     if redis.call('lindex', D, score) ~= id or not note(id, value, count) then return false end
     redis.call('lset', D, score, value)
+    stamp('values', number)
     return true
   end
   local there = redis.call('zscore', set, id)
   if action == 'put' then
-    if not there then put(id, value, score, count, failed, reason) end
-    return not there
+    if there or set == X and redis.call('zscore', T, id) then return false end
+    put(id, value, score, count, failed, reason)
+    return true
   end
   if action == 'takeback' then
     if there or redis.call('lrem', D, -1, value) == 0 then return false end
@@ -55,6 +57,7 @@ local function do_it(id, value, score, count, failed, reason)
     drop(id)
   elseif redis.call('hexists', V, id) == 1 and note(id, id, count) then
     redis.call('hset', V, id, value)
+    stamp('values', number)
   else
     return false
   end
@@ -63,20 +66,20 @@ end
 
 -- Before the first write: keys of a wrong type, a user who may not, what is no score.
 local nobody = 'dq: no such member'
-for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
+for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'hget', F, 'values' }, { 'llen', D }, { 'zcard', T }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
   if type(reply) == 'table' and reply.err then return reply end
 end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'setrange', R, 0, '' }, { 'setrange', C, 0, '' }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
+  for _, call in ipairs({ { 'zadd', X, 0, '' }, { 'hset', V, '', '' }, { 'rpush', D, '' }, { 'lrem', D, 1, '' }, { 'lset', D, 0, '' }, { 'lpush', D, '' }, { 'setrange', R, 0, '' }, { 'setrange', C, 0, '' }, { 'hset', F, '', '' }, { 'hget', V, '' }, { 'zscore', L, '' }, { 'lindex', D, 0 } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
-for i = 6, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 7 do
+for i = 7, (action == 'put' or action == 'takeback') and set and #ARGV or 0, 7 do
   local reply = redis.pcall('zadd', set, 'xx', ARGV[i], nobody)
   if type(reply) == 'table' and reply.err then return reply end
 end
-local ended = begin(number, (#ARGV - 3) / 7)
+local ended = begin(number, (#ARGV - 4) / 7, values)
 if ended then return ended end
 if not redis.acl_check_cmd then -- before Redis 7 a call shows if there is a right to it: R is of another type
   for _, call in ipairs({ { 'rpush', R, '' }, { 'lpush', R, '' }, { 'lrem', R, 1, '' }, { 'lset', R, 0, '' }, { 'zadd', R, 0, '' }, { 'hset', R, '', '' } }) do
@@ -85,8 +88,9 @@ if not redis.acl_check_cmd then -- before Redis 7 a call shows if there is a rig
   end
 end
 local results = {}
-for i = 4, #ARGV, 7 do
+for i = 5, #ARGV, 7 do
   local id, value, score, count, failed, reason, undone = unpack(ARGV, i, i + 6)
-  results[#results + 1] = once(number + #results, undone, function() return do_it(id, value, score, count, failed, reason) and '1' or C ~= R and '2' end)
+  local made = number + #results
+  results[#results + 1] = once(made, undone, function() return do_it(id, value, score, count, failed, reason, made) and '1' or C ~= R and '2' end)
 end
 return table.concat(results)

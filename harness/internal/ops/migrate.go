@@ -114,18 +114,15 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	if m.Refusal != "" || !o.Yes {
 		return m, nil
 	}
-	layout, codecs, err := formOf(ctx, conn, dest)
 	if o.From != "" { // the way back begins anew
-		codecs = strings.TrimSuffix(codecs, " "+m.Codec) + " " + m.Codec
 		if err := conn.Do(ctx, "DEL", JournalKey(dest, o.As+":"+o.From)).Err(); err != nil {
 			return m, fmt.Errorf("DEL: %w", err)
 		}
 	}
-	if err == nil {
-		err = w.form(ctx, cmp.Or(m.To, layout), codecs)
-	}
-	if err != nil {
-		return m, err
+	if o.To != nil { // an empty queue has a layout, too
+		if _, err := conn.Pipe(ctx, []any{"HSET", FormKey(dest), "layout", m.To, "members", w.editor.run}, []any{"EXPIRE", FormKey(dest), 30 * 24 * 3600}); err != nil {
+			return m, fmt.Errorf("HSET, EXPIRE: %w", err)
+		}
 	}
 	for passes, before := 0, int64(-1); passes < maxPasses && before < m.Count(); passes++ {
 		before = m.Count()
@@ -136,19 +133,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	conn.Do(ctx, "DEL", FatesKey(dest, w.editor.run)) // a byte for each message
 	left, err := w.pass(ctx, false)
 	m.Left = sum(left) + int64(len(w.refused))
-	if before, back := strings.CutSuffix(codecs, " "+o.As+":"+o.From+" "+m.Codec); back && err == nil && m.Left == 0 {
-		err = w.form(ctx, cmp.Or(m.To, layout), before)
-	}
 	return m, err
-}
-
-// form writes down what the queue is migrated to, for undoes.
-func (w *rewriter) form(ctx context.Context, layout, codecs string) error {
-	key := FormKey(w.editor.names.Destination)
-	if _, err := w.editor.conn.Pipe(ctx, []any{"HSET", key, "layout", layout, "codecs", codecs}, []any{"EXPIRE", key, 30 * 24 * 3600}); err != nil {
-		return fmt.Errorf("HSET, EXPIRE: %w", err)
-	}
-	return nil
 }
 
 // Count is how many messages were rewritten.

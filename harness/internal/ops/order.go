@@ -41,6 +41,7 @@ type Order struct {
 	Where, To   string
 	Lines       io.Reader // of an export
 	File        string    // an undo file
+	Force       bool      // values come back as they were before a migration
 	Site        Site
 
 	match Filter
@@ -104,6 +105,7 @@ type Plan struct {
 	Made int    // changes, by Apply
 	Undo string // the file that undoes them; empty if nothing was changed
 
+	form   Form // when the messages were read
 	undo   *Undo
 	leased int64  // messages whose lease runs: only ids choose them
 	failed bool   // more may be made
@@ -114,11 +116,16 @@ type Plan struct {
 // Plan returns the changes that an order makes.
 func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 	p = &Plan{Order: o}
-	switch o.Verb {
-	case "undo":
+	if o.Verb == "undo" {
 		if err = p.read(ctx, e.conn); err != nil {
 			err = fmt.Errorf("%s: %w", o.File, err)
 		}
+		return p, err
+	}
+	if p.form, err = formOf(ctx, e.conn, o.Queue); err != nil {
+		return nil, fmt.Errorf("HMGET: %w", err)
+	}
+	switch o.Verb {
 	case "repair":
 		p.Changes, p.rest, err = e.Repairs(ctx)
 	case "import":
@@ -167,13 +174,13 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("GET: %w", err)
 	}
-	_, codecs, err := formOf(ctx, conn, p.Queue)
-	if err == nil && codecs != p.undo.codecs {
-		err = fmt.Errorf("values of the queue were migrated since, by%s: migrate them back, undo, and migrate again", cmp.Or(codecs, " the way back of"+p.undo.codecs))
+	if p.form, err = formOf(ctx, conn, p.Queue); err != nil {
+		return fmt.Errorf("HMGET: %w", err)
 	}
-	if err == nil {
-		p.Changes, p.rest, err = p.undo.Plan(fates)
+	if now := p.form.Values; now != "" && now != p.undo.form.Values && !p.Force {
+		return errors.New("the values of the queue were migrated since: --force brings back the messages with their old values")
 	}
+	p.Changes, p.rest, err = p.undo.Plan(fates)
 	return err
 }
 
@@ -195,9 +202,9 @@ func (p *Plan) Result() string {
 // Apply makes the changes of a plan behind an undo file. Before an undo the server ends the run that is undone.
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 	editor, rest := NewEditor(conn, p.Queue), ""
-	editor.Progress, editor.Server = p.Site.Progress, p.Site.server()
-	if editor.layout, editor.codecs, err = formOf(ctx, conn, p.Queue); err != nil {
-		return err
+	editor.Progress, editor.since = p.Site.Progress, p.form
+	if p.Verb == "import" { // of an older queue
+		editor.since.Members = "*"
 	}
 	if p.undo != nil {
 		editor.undoes = p.undo.run
@@ -207,9 +214,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
 		}
-		if editor.layout == p.undo.layout { // not migrated since: into an empty queue they come back as they were
-			editor.form = editor.names.TimeoutSet
-		}
+		editor.since = Form{Members: p.undo.form.Members, Values: p.form.Values}
 		if rest = p.rest; p.undo.run != editor.undoes {
 			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
 		}
@@ -223,7 +228,10 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 	if err != nil {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
-	results, err := editor.applyAll(ctx, p.Changes, file)
+	results := ""
+	if err = json.NewEncoder(file).Encode(undoHead{p.Site.server(), editor.run, p.form}); err == nil {
+		results, err = editor.applyAll(ctx, p.Changes, file)
+	}
 	err = errors.Join(err, file.Close())
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	fates, unknown := editor.end(soon, editor.run)
@@ -299,8 +307,9 @@ func write(file io.Writer, lines ...Change) error {
 
 // Undo is an undo file: the changes that one run was about to make to a queue. The server knows which of them it has made.
 type Undo struct {
-	server, queue, run, layout, codecs string
-	changes                            []Change
+	server, queue, run string
+	form               Form
+	changes            []Change
 }
 
 // ReadUndo reads an undo file. A last line that was cut off is left out: its change had not begun.
@@ -308,10 +317,11 @@ func ReadUndo(data []byte) (*Undo, error) {
 	u, n := &Undo{}, 0
 	for line := range bytes.Lines(data[:bytes.LastIndexByte(data, '\n')+1]) {
 		var c Change
+		var head undoHead
 		n++
 		switch known := json.Unmarshal(line, &c) == nil; {
-		case known && n == 1 && c.Run != "":
-			u.server, u.run, u.layout, u.codecs = c.Server, c.Run, c.Layout, c.Codecs
+		case n == 1 && json.Unmarshal(line, &head) == nil && head.Run != "":
+			u.server, u.run, u.form = head.Server, head.Run, head.Form
 		case known && n > 1 && c.Number > 0 && c.Sum == c.sum(u.run) && opposite[c.Action] != "" && slices.Contains(Parts, c.Of) && (n == 2 || string(c.Queue) == u.queue):
 			u.queue, u.changes = string(c.Queue), append(u.changes, c)
 		default:
