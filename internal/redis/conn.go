@@ -116,17 +116,48 @@ type conn struct {
 	limit  time.Duration // that a call may take; 0 for no limit
 }
 
-func (c conn) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.limit == 0 {
-		return ctx, func() {}
+// within makes a call of at most so long. It returns at the end of ctx as well: go-redis ends a read at a deadline only.
+func within[T any](ctx context.Context, limit time.Duration, call func(context.Context) (T, error)) (T, error) {
+	if limit == 0 {
+		return call(ctx)
 	}
-	return context.WithTimeout(ctx, c.limit)
+	type answer struct {
+		reply T
+		err   error
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	answered := make(chan answer, 1)
+	go func() {
+		defer cancel()
+		reply, err := call(limited)
+		answered <- answer{reply, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// cmd is within for one command.
+func (c conn) cmd(ctx context.Context, call func(context.Context) *goredis.Cmd) *goredis.Cmd {
+	reply, err := within(ctx, c.limit, func(ctx context.Context) (*goredis.Cmd, error) { return call(ctx), nil })
+	if err != nil {
+		return failed(ctx, err)
+	}
+	return reply
+}
+
+func failed(ctx context.Context, err error) *goredis.Cmd {
+	reply := goredis.NewCmd(ctx)
+	reply.SetErr(err)
+	return reply
 }
 
 func (c conn) Do(ctx context.Context, args ...any) *goredis.Cmd {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	return c.client.Do(ctx, args...)
+	return c.cmd(ctx, func(ctx context.Context) *goredis.Cmd { return c.client.Do(ctx, args...) })
 }
 
 func (c conn) Pipe(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error) {
@@ -138,22 +169,24 @@ func (c conn) Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
 }
 
 func (c conn) piped(ctx context.Context, send func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error), calls [][]any) ([]*goredis.Cmd, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	replies := make([]*goredis.Cmd, len(calls))
-	_, err := send(ctx, func(p goredis.Pipeliner) error {
-		for i, call := range calls {
-			replies[i] = p.Do(ctx, call...)
-		}
-		return nil
+	replies, err := within(ctx, c.limit, func(ctx context.Context) ([]*goredis.Cmd, error) {
+		replies := make([]*goredis.Cmd, len(calls))
+		_, err := send(ctx, func(p goredis.Pipeliner) error {
+			for i, call := range calls {
+				replies[i] = p.Do(ctx, call...)
+			}
+			return nil
+		})
+		return replies, err
 	})
+	for range len(calls) - len(replies) {
+		replies = append(replies, failed(ctx, err))
+	}
 	return replies, err
 }
 
 func (c conn) Run(ctx context.Context, script *Script, keys []string, args ...any) *goredis.Cmd {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	return script.Run(ctx, c.client, keys, args...)
+	return c.cmd(ctx, func(ctx context.Context) *goredis.Cmd { return script.Run(ctx, c.client, keys, args...) })
 }
 
 func (c conn) EachMaster(ctx context.Context, do Visit) error {

@@ -104,6 +104,28 @@ func TestProcessDiesWithItsParent(t *testing.T) {
 	require.False(t, os.IsTimeout(err), "the server outlived its parent")
 }
 
+// A call to a server that falls silent ends with its context.
+func TestWithinEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	c, err := redis.Connect("redis://" + silent.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	for name, call := range map[string]func(context.Context, redis.Conn) error{
+		"Do": func(ctx context.Context, c redis.Conn) error { return c.Do(ctx, "PING").Err() },
+		"Run": func(ctx context.Context, c redis.Conn) error {
+			return c.Run(ctx, redis.NewScript("return 1"), nil).Err()
+		},
+		"Pipe": func(ctx context.Context, c redis.Conn) error { r, _ := c.Pipe(ctx, []any{"PING"}); return r[0].Err() },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = silent.Accept(); cancel() }()
+		require.ErrorIs(t, call(ctx, redis.Within(c, time.Hour)), context.Canceled, name)
+	}
+}
+
 func TestExternalRefusals(t *testing.T) {
 	t.Parallel()
 	own := process(t)
