@@ -11,8 +11,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,101 +103,6 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 	})
 }
 
-// Filter chooses messages; a nil one chooses all.
-type Filter func(ctx context.Context, e *Editor, i *Item) (bool, error)
-
-// Where reads --where: due=never, due<5m and due>1h from now, or a condition of Match.
-func Where(text string) (Filter, error) {
-	if text == "due=never" {
-		return func(_ context.Context, _ *Editor, i *Item) (bool, error) {
-			return isPacked(i.Of) && isNever(i.DueMS), nil
-		}, nil
-	}
-	d, err := time.ParseDuration(text[min(4, len(text)):])
-	if before := strings.HasPrefix(text, "due<"); err == nil && (before || strings.HasPrefix(text, "due>")) {
-		at := float64(time.Now().Add(d).UnixMilli())
-		return func(_ context.Context, _ *Editor, i *Item) (bool, error) { return (i.DueMS < at) == before, nil }, nil
-	}
-	match, err := Match(text)
-	return func(ctx context.Context, e *Editor, i *Item) (bool, error) {
-		if !field.MatchString(text) {
-			return match(i.value, i.Value), nil
-		}
-		shown, err := e.show(ctx, i)
-		return err == nil && match(i.value, shown), err
-	}, err
-}
-
-var (
-	field   = regexp.MustCompile(`(?s)^\s*\.([^=<>!\s][^=<>!]*?)\s*(==|!=)\s*([^=\s].*?)\s*$`)
-	half    = regexp.MustCompile(`^\s*(\.[^=<>!]*|due\s*)[=<>!]`) // of a condition: not meant as a part of a value
-	several = regexp.MustCompile(`^'|&&|\|\||==`)                 // conditions, or the quotes of another language
-)
-
-// Match reads a condition for a value and the JSON that shows it: .field == value, .field != value, or a part of either. Numbers are
-// compared exactly. An unfinished condition is an error.
-func Match(text string) (func(value []byte, shown string) bool, error) {
-	m := field.FindStringSubmatch(text)
-	switch {
-	case m == nil && half.MatchString(text), m != nil && strings.ContainsAny(m[1], "[]"):
-		return nil, fmt.Errorf("--where %s: expected .field == value, .a.b != value without [], a part of the value, or, of queue, due=never, due<5m, due>1h", text)
-	case m == nil:
-		return func(value []byte, shown string) bool {
-			return strings.Contains(string(value), text) || strings.Contains(shown, text)
-		}, nil
-	}
-	want, err := decode(m[3])
-	if err != nil && several.MatchString(m[3]) {
-		return nil, fmt.Errorf("--where %s: expected one condition, got %s; put literal text in double quotes", text, m[3])
-	} else if err != nil {
-		want = m[3]
-	}
-	return func(_ []byte, shown string) bool {
-		object, err := decode(shown)
-		for name := range strings.SplitSeq(m[1], ".") {
-			fields, ok := object.(map[string]any)
-			if !ok {
-				return false
-			}
-			object = fields[name]
-		}
-		return err == nil && same(object, want) == (m[2] == "==")
-	}, nil
-}
-
-// show is the value as JSON; empty if nothing here reads it.
-func (e *Editor) show(ctx context.Context, i *Item) (string, error) {
-	shown, err := ShowValue(ValueKind{Codec: i.Codec}.Likeliest(), i.value)
-	if err == nil || e.Decode == nil {
-		return shown, nil
-	}
-	return e.Decode(ctx, ValueKind{Codec: i.Codec}.Likeliest(), i.value)
-}
-
-// decode reads JSON; its numbers keep their digits.
-func decode(text string) (value any, err error) {
-	if !json.Valid([]byte(text)) {
-		return nil, errors.New("no JSON")
-	}
-	in := json.NewDecoder(strings.NewReader(text))
-	in.UseNumber()
-	err = in.Decode(&value)
-	return value, err
-}
-
-func same(a, b any) bool {
-	m, isM := a.(json.Number)
-	n, isN := b.(json.Number)
-	if isM && isN {
-		x, okX := new(big.Rat).SetString(m.String())
-		y, okY := new(big.Rat).SetString(n.String())
-		if okX && okY {
-			return x.Cmp(y) == 0
-		}
-	}
-	return fmt.Sprint(a) == fmt.Sprint(b)
-}
-
 // Change is one thing that is done to a message, and a line of an undo file.
 type Change struct {
 	Number int    `json:"n,omitempty"` // in its run, from 1
@@ -243,13 +146,6 @@ func (e *Editor) Change(i Item, action string, due int64) Change {
 		c.Due = strconv.FormatInt(due, 10)
 	}
 	return c
-}
-
-// undoHead is the first line of an undo file.
-type undoHead struct {
-	Server string `json:"server"`
-	Run    string `json:"run"`
-	Form
 }
 
 // maxBatch is how many changes one call makes.
@@ -370,63 +266,6 @@ func (e *Editor) Repairs(ctx context.Context) (all []Change, rest string, err er
 	}, func(action, member string) { add(action, member, 0, 0) })
 	slices.Reverse(all) // the list first: a member set aside leaves it
 	return all, rest, err
-}
-
-// Exported is a line of queue export.
-type Exported struct {
-	Of     string `json:"of"`
-	ID     string `json:"id"`
-	Due    string `json:"due,omitempty"` // Unix ms
-	Layout string `json:"layout"`
-	Codec  string `json:"codec,omitempty"`
-	Shown  string `json:"shown,omitempty"`
-	Value  []byte `json:"value"` // in base64
-	Member []byte `json:"member,omitempty"`
-}
-
-// Export is an item as a line of JSON.
-func (i Item) Export() Exported {
-	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value}
-	if i.Layout != "value" {
-		x.Member, x.Due = []byte(i.key), scoreOf(i.DueMS)
-	}
-	return x
-}
-
-// Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values
-// go to the destination. Unreadable members, and members that are never due, are set aside. One bad line is an error.
-func (e *Editor) Import(r io.Reader) (all []Change, err error) {
-	for in := json.NewDecoder(r); ; {
-		var x Exported
-		err := in.Decode(&x)
-		if err == io.EOF && len(all) > 0 { //nolint:errorlint // this very value
-			return all, nil
-		}
-		due, noDue := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
-		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: fmt.Sprintf("%.0f", math.Ceil(due))}
-		switch {
-		case err == io.EOF: //nolint:errorlint // this very value
-			err = errors.New("got none")
-		case err != nil:
-		case !slices.Contains(Parts, x.Of):
-			err = fmt.Errorf("got of %q, not one of %s", x.Of, strings.Join(Parts, ", "))
-		case noDue != nil || math.IsNaN(due), (isPacked(x.Of) || x.Of == "aside") && (len(x.Member) == 0 || x.Due == ""):
-			err = fmt.Errorf("got a member of %d bytes, and due %q", len(x.Member), x.Due)
-		case len(x.Member) > 0 && x.Value != nil && string(memberOf("", string(x.Member), 0).value) != string(x.Value):
-			err = errors.New("its member holds another value: a line of \"ready\" without a member is a new message, delivered at once")
-		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
-			c.Of, c.Action = "aside", "put"
-		case len(x.Member) > 0:
-		case x.Value == nil:
-			err = errors.New("it has neither a member nor a value")
-		default:
-			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: expected a line of queue export: %w", len(all)+1, err)
-		}
-		all = append(all, c)
-	}
 }
 
 // Line shows an item.
