@@ -49,7 +49,7 @@ func newQueueVerb(verb string) *call {
 		q.java.add(q.call)
 	}
 	q.live(map[bool]string{true: doctorRights, false: changeRights}[q.reads()])
-	if verb == "undo" {
+	if verb == "undo" || verb == "import" {
 		q.yes(&q.Force, "force")
 	}
 	if verb == "reschedule" {

@@ -65,6 +65,7 @@ type Item struct {
 	key                   string // the member, the id of a lease, or the value
 	value                 []byte
 	count, failed, reason string // of a message of a Worker: hand-outs, the last that failed, why it is a dead letter
+	values                string // for an export: see Form
 }
 
 // memberOf takes a member apart.

@@ -34,9 +34,9 @@ type Editor struct {
 	conn  redis.Conn
 	names wire.Names
 	// Decode, if set, shows a value that Go does not; it may ask Java.
-	Decode         func(ctx context.Context, codec string, value []byte) (string, error)
+	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
 	Redact   bool
-	journal  string // of a migration of values
+	journal  [2]string // of a migration of values, and of the way back
 	Progress *Progress
 	run      string // see FatesKey
 	undoes   string // the run that this one undoes, or its own
@@ -48,7 +48,7 @@ type Editor struct {
 // NewEditor returns an Editor of the queue with that destination.
 func NewEditor(conn redis.Conn, dest string) *Editor {
 	run := rand.Text()
-	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: JournalKey(dest, ""), run: run, undoes: run}
+	return &Editor{conn: redis.Within(conn, lookLimit), names: wire.NamesOf(dest), journal: [2]string{JournalKey(dest, "", ""), JournalKey(dest, "", "")}, run: run, undoes: run}
 }
 
 // set is the ZSET of a part; empty for ready.
@@ -67,6 +67,7 @@ func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(I
 				return err
 			}
 		}
+		i.values = e.since.Values
 		if e.Redact { // a class may be part of any value that looks like JSON
 			i.Value, i.Class = "", ""
 		}
@@ -116,7 +117,7 @@ type Change struct {
 	Count  string `json:"count,omitempty"`
 	Failed string `json:"failed,omitempty"`
 	Reason []byte `json:"reason,omitempty"`
-	Sum    uint32 `json:"sum,omitempty"`    // of the line and its run: an edited line is refused
+	Sum    uint32 `json:"sum,omitempty"` // of the line and its run: an edited line is refused
 
 	due    float64
 	undoes int // the number of another change
@@ -223,20 +224,20 @@ func batchOf(changes []Change, most int) (n int) {
 
 func (e *Editor) call(ctx context.Context, batch []Change, first, last int64) (string, error) {
 	dest := e.names.Destination
-	fates := []string{FormKey(dest), FatesKey(dest, e.run), FatesKey(dest, e.undoes)}
+	fates := []string{e.journal[0], e.journal[1], FormKey(dest), FatesKey(dest, e.run), FatesKey(dest, e.undoes)}
 	if !isPacked(batch[0].Of) {
 		l, args := scripts.LeaseNamesOf(dest), []any{batch[0].Action, batch[0].Of, batch[0].Number, e.since.Values}
 		for _, c := range batch {
 			args = append(args, c.Key, c.New, c.Score, c.Count, c.Failed, c.Reason, c.undoes)
 		}
-		return e.conn.Run(ctx, loose, append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead, e.names.TimeoutSet, e.journal}, fates...), args...).Text()
+		return e.conn.Run(ctx, loose, append([]string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead}, fates...), args...).Text()
 	}
-	args := []any{batch[0].Action, first, last, e.names.Channel, batch[0].Number, e.since.Members, e.since.Values}
+	args := []any{batch[0].Action, first, last, e.names.Channel, batch[0].Number, e.since.Members, e.since.Values, e.since.Layout}
 	for _, c := range batch {
 		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score), c.undoes)
 	}
 	u := scripts.UnlistingOf(dest)
-	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest), e.journal}
+	keys := []string{e.names.TimeoutSet, e.names.Pending, dest, scripts.Quarantine(dest), GhostsKey(dest), u.Unlisted[0], u.Unlisted[1], u.Pass, AheadKey(dest)}
 	return e.conn.Run(ctx, change, append(keys, fates...), args...).Text()
 }
 

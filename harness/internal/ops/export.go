@@ -22,11 +22,12 @@ type Exported struct {
 	Shown  string `json:"shown,omitempty"`
 	Value  []byte `json:"value"` // in base64
 	Member []byte `json:"member,omitempty"`
+	Values string `json:"values,omitempty"` // see Form
 }
 
 // Export is an item as a line of JSON.
 func (i Item) Export() Exported {
-	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value}
+	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value, Values: i.values}
 	if i.Layout != "value" {
 		x.Member, x.Due = []byte(i.key), scoreOf(i.DueMS)
 	}
@@ -42,6 +43,9 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 		if err == io.EOF && len(all) > 0 { //nolint:errorlint // this very value
 			return all, nil
 		}
+		if err == nil && e.since.Values != "" && x.Values != e.since.Values {
+			return nil, fmt.Errorf("line %d: the values of the queue were migrated since the export: --force imports the old ones", len(all)+1)
+		}
 		due, noDue := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
 		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: fmt.Sprintf("%.0f", math.Ceil(due))}
 		switch {
@@ -55,7 +59,7 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 		case len(x.Member) > 0 && x.Value != nil && string(memberOf("", string(x.Member), 0).value) != string(x.Value):
 			err = errors.New("its member holds another value: a line of \"ready\" without a member is a new message, delivered at once")
 		case x.Of == "aside" || len(x.Member) > 0 && (layoutOf(string(x.Member)) == 0 || isNever(due)):
-			c.Of, c.Action = "aside", "put"
+			c.Action = "hold"
 		case len(x.Member) > 0:
 		case x.Value == nil:
 			err = errors.New("it has neither a member nor a value")
@@ -68,4 +72,3 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 		all = append(all, c)
 	}
 }
-

@@ -152,9 +152,10 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, FormKey, R (FatesKey), R of the run that this one undoes, or the same R
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey, JournalKey of the way back, FormKey, R (FatesKey), R of the run that
+	//	        this one undoes, or the same R
 	//	ARGV    action; the indexes in Q of the first and the last entry among which the members were seen, or 0 and -1; channel; the
-	//	        number of the first change in its run; the two stamps of Form when the members were seen, * for a time before all; for each
+	//	        number of the first change in its run; the Form when the members were seen; for each
 	//	        member: the member, its new bytes or its value, a due time, the number of the change that is undone, or 0
 	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
@@ -162,7 +163,7 @@ var (
 
 	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
 	//
-	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), T, JournalKey, and the last three of change
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), and the last five of change
 	//	ARGV    action; ready, held, retry, dead or aside; the number of the first change in its run; the stamp of Form's values; for each:
 	//	        its id, or the value; a value; a score, or the index in D; the count of hand-outs; the last that failed; the reason of a dead
 	//	        letter; the number of the change that is undone, or 0
@@ -198,20 +199,30 @@ func FatesKey(dest, run string) string {
 // migration, and after the end of the last run that changed messages.
 func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_form", dest) }
 
-// Form has the stamps of the last migrations of a queue: the run, and the number of its last change. An empty one is of a queue that was
-// not migrated, or more than 30 days ago.
+// Form is how a queue was when its messages were read. A stamp is the run of the last migration, and the number of its last change; it is empty for a
+// queue that was not migrated, or more than 30 days ago. Members and Layout are * for messages of unknown origin.
 type Form struct {
-	Members string `json:"members,omitempty"` // of the layout
-	Values  string `json:"values,omitempty"`
+	Members string `json:"members,omitempty"` // stamp of the layout
+	Values  string `json:"values,omitempty"`  // stamp of the values
+	Layout  string `json:"layout,omitempty"`  // of the members at both ends; empty if these differ, or there are none
 }
 
 func formOf(ctx context.Context, conn redis.Conn, dest string) (f Form, err error) {
-	stamps, err := conn.Do(ctx, "HMGET", FormKey(dest), "members", "values").Slice()
-	if len(stamps) == 2 {
+	set := wire.NamesOf(dest).TimeoutSet
+	r, err := conn.Pipe(ctx, []any{"HMGET", FormKey(dest), "members", "values"}, []any{"ZRANGE", set, 0, 0}, []any{"ZRANGE", set, -1, -1})
+	if err != nil {
+		return f, fmt.Errorf("HMGET, ZRANGE: %w", err)
+	}
+	if stamps, _ := r[0].Slice(); len(stamps) == 2 {
 		f.Members, _ = stamps[0].(string) // nil without one
 		f.Values, _ = stamps[1].(string)
 	}
-	return f, err
+	first, _ := r[1].StringSlice()
+	last, _ := r[2].StringSlice()
+	if len(first) == 1 && len(last) == 1 && layoutOf(first[0]) == layoutOf(last[0]) && layoutOf(first[0]) != 0 {
+		f.Layout = layoutOf(first[0]).String()
+	}
+	return f, nil
 }
 
 // GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.

@@ -1,4 +1,4 @@
-local D, X, L, V, N, Dead, T, J = unpack(KEYS)
+local D, X, L, V, N, Dead, J, Back = unpack(KEYS)
 local action, of, number, values = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
 
@@ -31,14 +31,15 @@ local function do_it(id, value, score, count, failed, reason, number)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
-    if redis.call('lindex', D, score) ~= id or not note(id, value, count) then return false end
+    if redis.call('lindex', D, score) ~= id or not note('v' .. id, 'v' .. value, count) then return false end
     redis.call('lset', D, score, value)
+    redis.call('srem', Back, 'v' .. id)
     stamp('values', number)
     return true
   end
   local there = redis.call('zscore', set, id)
   if action == 'put' then
-    if there or set == X and redis.call('zscore', T, id) then return false end
+    if there then return false end
     put(id, value, score, count, failed, reason)
     return true
   end
@@ -55,8 +56,9 @@ local function do_it(id, value, score, count, failed, reason, number)
     if not body then return false end
     redis.call('rpush', D, body)
     drop(id)
-  elseif redis.call('hexists', V, id) == 1 and note(id, id, count) then
+  elseif redis.call('hexists', V, id) == 1 and note('l' .. id, 'l' .. id, count) then
     redis.call('hset', V, id, value)
+    redis.call('srem', Back, 'l' .. id)
     stamp('values', number)
   else
     return false
@@ -66,7 +68,7 @@ end
 
 -- Before the first write: keys of a wrong type, a user who may not, what is no score.
 local nobody = 'dq: no such member'
-for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'hget', F, 'values' }, { 'llen', D }, { 'zcard', T }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
+for _, call in ipairs({ { 'getrange', R, 0, 0 }, { 'getrange', C, 0, 0 }, { 'hget', F, 'values' }, { 'llen', D }, { 'srem', Back, nobody }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead }, { 'zrem', set or X, nobody }, { 'hdel', V, nobody }, { 'hdel', N, nobody } }) do
   local reply = redis.pcall(unpack(call))
   if type(reply) == 'table' and reply.err then return reply end
 end

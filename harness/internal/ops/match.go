@@ -105,4 +105,3 @@ func same(a, b any) bool {
 	}
 	return fmt.Sprint(a) == fmt.Sprint(b)
 }
-

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,9 +20,22 @@ import (
 // MigrationSchema names the form of a list of Migrations.
 const MigrationSchema = "dq-bench/migration/v1"
 
-// JournalKey returns the name of the SET of values that a migration FROM:TO has rewritten and could rewrite again. It expires 30 days after its last change.
-func JournalKey(dest, codecs string) string {
-	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + codecs
+// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: m, id and value; v and
+// value of a delivered one; l and id of a Worker's. It expires 30 days after its last change.
+func JournalKey(dest, from, to string) string {
+	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + from + ":" + to
+}
+
+// noted are the elements of the journal by which a message may be known. A delivered one is known by its value alone.
+func noted(i Item) []string {
+	switch {
+	case i.Of == "ready":
+		return []string{"v" + i.key}
+	case i.Layout == "value":
+		return []string{"l" + i.key, "v" + string(i.value)}
+	}
+	id, _ := hex.DecodeString(i.ID)
+	return []string{"m" + string(id) + string(i.value)}
 }
 
 // MigrateOptions set a migration: of the layout, of the codec, or of both.
@@ -91,7 +105,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	}
 	if o.From != "" {
 		m.Codec = o.From + ":" + o.As
-		w.editor.journal = JournalKey(dest, m.Codec)
+		w.editor.journal = [2]string{JournalKey(dest, o.From, o.As), JournalKey(dest, o.As, o.From)}
 	}
 	if err := cmp.Or(w.listeners(ctx), w.begun(ctx)); err != nil {
 		return m, err
@@ -108,16 +122,14 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
 	}
+	if w.again && !w.old && len(w.done) == 0 && !o.Force {
+		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("all values may be of %s already: --force rewrites them", o.As))
+	}
 	if w.other != "" && !w.named && !o.Force {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, w.other))
 	}
 	if m.Refusal != "" || !o.Yes {
 		return m, nil
-	}
-	if o.From != "" { // the way back begins anew
-		if err := conn.Do(ctx, "DEL", JournalKey(dest, o.As+":"+o.From)).Err(); err != nil {
-			return m, fmt.Errorf("DEL: %w", err)
-		}
 	}
 	if o.To != nil { // an empty queue has a layout, too
 		if _, err := conn.Pipe(ctx, []any{"HSET", FormKey(dest), "layout", m.To, "members", w.editor.run}, []any{"EXPIRE", FormKey(dest), 30 * 24 * 3600}); err != nil {
@@ -151,7 +163,8 @@ type rewriter struct {
 	MigrateOptions
 	editor        *Editor
 	result        *Migration
-	refused, done map[string]bool  // keys of values that stay; of values that were rewritten and could be again
+	refused, done map[string]bool  // keys of values that stay; elements of the journal
+	again, old    bool             // a value could be rewritten again; one is not of As
 	unsure        bool             // the server may have rewritten a batch
 	lacked        map[string]int64 // messages by the codec that Reads lacks
 	other         string           // codec of a value that seems to be of neither codec of the migration
@@ -190,12 +203,21 @@ func (w *rewriter) begun(ctx context.Context) error {
 	if w.From == "" {
 		return nil
 	}
-	return scan(ctx, w.editor.conn, "SSCAN "+w.editor.journal, []any{"SSCAN", w.editor.journal}, nil, func(keys []string) error {
-		for _, key := range keys {
-			w.done[key] = true
+	journal := w.editor.journal[0]
+	return scan(ctx, w.editor.conn, "SSCAN "+journal, []any{"SSCAN", journal}, nil, func(all []string) error {
+		for _, one := range all {
+			w.note(one)
 		}
 		return nil
 	})
+}
+
+// note remembers an element of the journal; a message may be delivered meanwhile.
+func (w *rewriter) note(one string) {
+	w.done[one] = true
+	if strings.HasPrefix(one, "m") && len(one) > 8 {
+		w.done["v"+one[9:]] = true
+	}
 }
 
 // pass visits all parts once, rewrites messages if it may, and returns how many need it. Parts are visited in the order in
@@ -238,6 +260,7 @@ func (w *rewriter) meet(i Item) {
 	case w.From == "":
 	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
 		w.named = true
+		w.old = w.old || !looksLike(w.As, i.value)
 	default:
 		if w.other = cmp.Or(w.other, i.Codec); !w.refused[i.key] {
 			w.refuse(i, "it seems to be written by "+i.Codec)
@@ -256,7 +279,7 @@ func (w *rewriter) repacks(i Item) bool {
 }
 
 func (w *rewriter) recodes(i Item) bool {
-	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !w.done[i.key] && looksLike(w.From, i.value)
+	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && looksLike(w.From, i.value) && !slices.ContainsFunc(noted(i), func(one string) bool { return w.done[one] })
 }
 
 // refuse notes a message that stays as it is.
@@ -274,6 +297,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 		return err
 	}
 	var changes []Change
+	var at []int // their items
 	for k, i := range items {
 		value, same := values[k], string(values[k]) == string(i.value)
 		if same && !w.repacks(i) {
@@ -290,7 +314,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 		if w.From != "" && !same && looksLike(w.From, value) { // it would be rewritten again
 			c.Due, c.Count = "journal", "journal"
 		}
-		changes = append(changes, c)
+		changes, at = append(changes, c), append(at, k)
 	}
 	results, err := w.editor.Apply(ctx, changes, first, last, nil)
 	w.unsure = err != nil && !errors.As(err, new(redis.Error))
@@ -303,11 +327,13 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 				w.refused[string(c.New)] = true
 			}
 		}
-		if key := c.New; c.Count == "journal" {
-			if !isPacked(c.Of) && c.Of != "ready" {
-				key = c.Key
+		if c.Count == "journal" {
+			is := items[at[k]]
+			is.value = values[at[k]]
+			if c.Of == "ready" {
+				is.key = string(c.New)
 			}
-			w.done[string(key)] = true
+			w.note(noted(is)[0])
 		}
 	}
 	return err
@@ -339,6 +365,7 @@ func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, e
 			w.refuse(items[of[n]], refused.Error())
 		} else {
 			values[of[n]] = r.Value
+			w.again = w.again || looksLike(w.From, r.Value)
 		}
 	}
 	return values, err

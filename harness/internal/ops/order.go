@@ -81,8 +81,13 @@ func (o *Order) Check() (err error) {
 }
 
 // Each visits the chosen messages. An id that no message has is an error.
-func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) error {
+func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) (err error) {
 	met := map[string]bool{}
+	if o.Verb == "export" {
+		if e.since, err = formOf(ctx, e.conn, o.Queue); err != nil {
+			return err
+		}
+	}
 	for _, part := range o.Of {
 		if err := e.Each(ctx, part, o.match, func(i Item) error { met[i.ID] = true; return visit(i) }); err != nil {
 			return err
@@ -122,12 +127,15 @@ func (o *Order) Plan(ctx context.Context, e *Editor) (p *Plan, err error) {
 		return p, err
 	}
 	if p.form, err = formOf(ctx, e.conn, o.Queue); err != nil {
-		return nil, fmt.Errorf("HMGET: %w", err)
+		return nil, err
 	}
 	switch o.Verb {
 	case "repair":
 		p.Changes, p.rest, err = e.Repairs(ctx)
 	case "import":
+		if !o.Force {
+			e.since = p.form
+		}
 		p.Changes, err = e.Import(o.Lines)
 	default:
 		now := time.Now()
@@ -174,7 +182,7 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 		return fmt.Errorf("GET: %w", err)
 	}
 	if p.form, err = formOf(ctx, conn, p.Queue); err != nil {
-		return fmt.Errorf("HMGET: %w", err)
+		return err
 	}
 	if now := p.form.Values; now != "" && now != p.undo.form.Values && !p.Force {
 		return errors.New("the values of the queue were migrated since: --force brings back the messages with their old values")
@@ -202,8 +210,8 @@ func (p *Plan) Result() string {
 func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 	editor, rest := NewEditor(conn, p.Queue), ""
 	editor.Progress, editor.since = p.Site.Progress, p.form
-	if p.Verb == "import" { // of an older queue
-		editor.since.Members = "*"
+	if p.Verb == "import" {
+		editor.since.Members, editor.since.Layout = "*", "*"
 	}
 	if p.undo != nil {
 		editor.undoes = p.undo.run
@@ -213,7 +221,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
 		}
-		editor.since = Form{Members: p.undo.form.Members, Values: p.form.Values}
+		editor.since = Form{Members: p.undo.form.Members, Values: p.form.Values, Layout: p.undo.form.Layout}
 		if rest = p.rest; p.undo.run != editor.undoes {
 			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
 		}
@@ -228,7 +236,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		return fmt.Errorf("--out: the undo file cannot be written, and nothing was changed: %w", err)
 	}
 	results := ""
-	if err = json.NewEncoder(file).Encode(undoHead{p.Site.server(), editor.run, p.form}); err == nil {
+	if err = json.NewEncoder(file).Encode(undoHead{p.Site.server(), editor.run, editor.since}); err == nil {
 		results, err = editor.applyAll(ctx, p.Changes, file)
 	}
 	err = errors.Join(err, file.Close())
@@ -249,7 +257,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		err = fmt.Errorf("the server has lost what became of %s: undo leaves them", messages(int64(told-known)))
 	case missed == 0:
 	case p.undo != nil && p.Made == 0:
-		err = errors.New("nothing was undone: the messages are back already, or gone")
+		err = errors.New("nothing was undone: the messages are back already, or taken or changed by others")
 	case p.Verb == "cancel" || p.Verb == "reschedule" || p.undo != nil:
 		err = fmt.Errorf("queue %q: not changed: %s, taken or changed by others meanwhile", p.Queue, messages(missed))
 	}

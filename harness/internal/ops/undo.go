@@ -20,8 +20,8 @@ type undoHead struct {
 
 // opposite is the action that undoes another.
 var opposite = map[string]string{
-	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist",
-	"restore": "cancel", "takeback": "deliver", "put": "cancel", "unaside": "aside", "unghost": "ghost", "again": "once", "unlist": "list",
+	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist", "hold": "drop",
+	"restore": "cancel", "takeback": "deliver", "put": "cancel", "unaside": "aside", "unghost": "ghost", "again": "once", "unlist": "list", "drop": "hold",
 }
 
 // undone is the change that undoes c.
