@@ -41,7 +41,7 @@ type Analysis struct {
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
 	first, latest, now              int64 // µs
-	files                           []logFile
+	files                           []trace.Log
 	file, begunIn                   int32 // the file, and the one in which the call under way began
 	calls                           trace.Scanner
 	step                            step // under way

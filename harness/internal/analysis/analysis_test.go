@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
@@ -113,7 +114,7 @@ func TestStory(t *testing.T) {
 	r := analysis.New()
 	r.Where = ".order == 7"
 	r.Match, _ = ops.Match(r.Where)
-	require.NoError(t, r.Log(t.Context(), opened(strings.NewReader(s.out.String()))))
+	require.NoError(t, trace.ReadLog(t.Context(), opened(strings.NewReader(s.out.String())), r.Line))
 	d := r.Document()
 	require.Empty(t, d.Anomalies)
 	q := d.Queues[0]

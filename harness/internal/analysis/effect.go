@@ -113,7 +113,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 		}
 		if s.kind == changeScript && len(args) > 0 && args[0] == "replace" {
 			s.renamed = map[string]string{}
-			for i := 5; i+3 < len(args); i += 4 {
+			for i := ops.ChangeArgs; i+3 < len(args); i += 4 {
 				s.renamed[args[i+1]] = args[i]
 			}
 		}

@@ -223,7 +223,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	r := analysis.New()
-	require.ErrorIs(t, r.Log(t.Context(), opened(repeat(strings.Repeat("\x00", 4096)))), trace.ErrNoText)
+	require.ErrorIs(t, trace.ReadLog(t.Context(), opened(repeat(strings.Repeat("\x00", 4096))), r.Line), trace.ErrNoText)
 }
 
 func opened(r io.Reader) func() (io.ReadCloser, error) {

@@ -23,7 +23,7 @@ func analyse(t *testing.T, logs ...[]byte) *analysis.Document {
 	t.Helper()
 	r := analysis.New()
 	for _, log := range logs {
-		require.NoError(t, r.Log(t.Context(), opened(bytes.NewReader(log))))
+		require.NoError(t, trace.ReadLog(t.Context(), opened(bytes.NewReader(log)), r.Line))
 		r.End()
 	}
 	return r.Document()
@@ -227,7 +227,7 @@ func (s *story) read(t *testing.T) *analysis.Document {
 func readLog(t *testing.T, in io.Reader) *analysis.Document {
 	t.Helper()
 	r := analysis.New()
-	require.NoError(t, r.Log(t.Context(), opened(in)))
+	require.NoError(t, trace.ReadLog(t.Context(), opened(in), r.Line))
 	return r.Document()
 }
 

@@ -78,7 +78,7 @@ func newAnalyze() *call {
 		case len(files) == 0 && term.IsTerminal(int(os.Stdin.Fd())):
 			return usageError(errors.New("expected a FILE, '-' for the standard input, or --redis URL or --for TIME to listen to a server; see 'dq-bench analyze --help'"))
 		default:
-			err = reader.Log(c.Context(), func() (io.ReadCloser, error) { return io.NopCloser(c.InOrStdin()), nil })
+			err = trace.ReadLog(c.Context(), func() (io.ReadCloser, error) { return io.NopCloser(c.InOrStdin()), nil }, reader.Line)
 		}
 		return c.analyzed(reader, err, listens)
 	})

@@ -171,6 +171,9 @@ var (
 	loose = redis.NewScript(fateBody + looseBody)
 )
 
+// ChangeArgs is how many arguments of the script change come before the members.
+const ChangeArgs = 8
+
 // NoMember is the member by which these scripts, and package dq's, find out before their first write if the server refuses one.
 const NoMember = "dq: no such member"
 
