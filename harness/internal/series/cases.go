@@ -1,9 +1,11 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,6 +33,73 @@ type Case struct {
 	// Folder is below the one of the series; it is empty for the only case.
 	Folder string
 	Sides  []Side
+}
+
+// Choice selects scenarios, variants and settings.
+type Choice struct {
+	// Files are scenarios as FindScenario takes them; without one the settings are the plan.
+	Files []string
+	// Variants are variants of the scenarios; without one all run except the Full ones.
+	Variants []string
+	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
+	Settings, Defaults map[string]string
+	// SLO are objectives in addition to the scenarios' own.
+	SLO []string
+	// Drivers and Servers are --driver and --redis values. With Override the drivers take the place of a scenario's own. Beside has all
+	// sides of a case run at the same time.
+	Drivers, Servers []string
+	Override, Beside bool
+}
+
+// settle lays the settings over a variant, and adds the objectives.
+func (c Choice) settle(v *Variant) error {
+	settings := maps.Clone(c.Defaults)
+	maps.DeleteFunc(settings, func(key, _ string) bool { return slices.Contains(v.given, key) })
+	for _, of := range []map[string]string{settings, c.Settings} {
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			if err := v.Plan.Set(key, of[key]); err != nil {
+				return err
+			}
+		}
+	}
+	more, err := objectives(c.SLO)
+	v.SLO = slices.Concat(v.SLO, more)
+	return cmp.Or(err, v.Plan.Validate())
+}
+
+// variants are the variants of all scenarios that are chosen, or one for the settings. A name is meant for the scenarios that have it;
+// of any other one all variants are chosen that are not Full.
+func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
+	switch {
+	case len(c.Files) == 0 && len(c.Variants) > 0:
+		return nil, errors.New("variant: expected a scenario beside it, given by -f")
+	case len(c.Files) == 0:
+		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
+	}
+	var known []string
+	for _, file := range c.Files {
+		s, err := FindScenario(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		names, before := s.names(), len(all)
+		meant := slices.ContainsFunc(c.Variants, func(name string) bool { return slices.Contains(names, name) })
+		for _, v := range s.Variants {
+			if meant && slices.Contains(c.Variants, v.Name) || !meant && !v.Full {
+				all = append(all, v)
+			}
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, strings.Join(names, ", "))
+		}
+		known = append(known, names...)
+	}
+	for _, name := range c.Variants {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no scenario has a variant %q, expected one of: %s", name, strings.Join(known, ", "))
+		}
+	}
+	return all, nil
 }
 
 // Cases makes a case of each run that is chosen, on every server: with the drivers, or with the one of its scenario unless they override

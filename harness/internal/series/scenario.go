@@ -1,19 +1,26 @@
 package series
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
@@ -48,73 +55,6 @@ type Run struct {
 	Driver string
 	// SLO must be met; Expected too, and the counts that it names are no failures.
 	SLO, Expected []run.SLO
-}
-
-// Choice selects scenarios, variants and settings.
-type Choice struct {
-	// Files are scenarios as FindScenario takes them; without one the settings are the plan.
-	Files []string
-	// Variants are variants of the scenarios; without one all run except the Full ones.
-	Variants []string
-	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
-	Settings, Defaults map[string]string
-	// SLO are objectives in addition to the scenarios' own.
-	SLO []string
-	// Drivers and Servers are --driver and --redis values. With Override the drivers take the place of a scenario's own. Beside has all
-	// sides of a case run at the same time.
-	Drivers, Servers []string
-	Override, Beside bool
-}
-
-// settle lays the settings over a variant, and adds the objectives.
-func (c Choice) settle(v *Variant) error {
-	settings := maps.Clone(c.Defaults)
-	maps.DeleteFunc(settings, func(key, _ string) bool { return slices.Contains(v.given, key) })
-	for _, of := range []map[string]string{settings, c.Settings} {
-		for _, key := range slices.Sorted(maps.Keys(of)) {
-			if err := v.Plan.Set(key, of[key]); err != nil {
-				return err
-			}
-		}
-	}
-	more, err := objectives(c.SLO)
-	v.SLO = slices.Concat(v.SLO, more)
-	return cmp.Or(err, v.Plan.Validate())
-}
-
-// variants are the variants of all scenarios that are chosen, or one for the settings. A name is meant for the scenarios that have it;
-// of any other one all variants are chosen that are not Full.
-func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
-	switch {
-	case len(c.Files) == 0 && len(c.Variants) > 0:
-		return nil, errors.New("variant: expected a scenario beside it, given by -f")
-	case len(c.Files) == 0:
-		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
-	}
-	var known []string
-	for _, file := range c.Files {
-		s, err := FindScenario(ctx, file)
-		if err != nil {
-			return nil, err
-		}
-		names, before := s.names(), len(all)
-		meant := slices.ContainsFunc(c.Variants, func(name string) bool { return slices.Contains(names, name) })
-		for _, v := range s.Variants {
-			if meant && slices.Contains(c.Variants, v.Name) || !meant && !v.Full {
-				all = append(all, v)
-			}
-		}
-		if len(all) == before {
-			return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, strings.Join(names, ", "))
-		}
-		known = append(known, names...)
-	}
-	for _, name := range c.Variants {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("no scenario has a variant %q, expected one of: %s", name, strings.Join(known, ", "))
-		}
-	}
-	return all, nil
 }
 
 // check refuses what can never be right.
@@ -203,4 +143,163 @@ func FindScenario(ctx context.Context, name string) (*Scenario, error) {
 		return nil, fmt.Errorf("file: %w", err)
 	}
 	return ParseScenario(name, content)
+}
+
+// ParseScenario reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
+// *trace.FileError.
+func ParseScenario(file string, content []byte) (s *Scenario, err error) {
+	defer func() {
+		if err != nil {
+			placed := atLine(1, err)
+			placed.File, err = file, placed
+		}
+	}()
+	root, err := document(content)
+	if err != nil {
+		return nil, err
+	}
+	s = &Scenario{Name: nameOf(file)}
+	var variants []yaml.Node
+	common := Variant{Run: Run{Plan: plan.DefaultPlan()}}
+	common.Plan.Name = s.Name
+	if err := common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": &variants}); err != nil {
+		return nil, err
+	}
+	if s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source); s.About == "" {
+		return nil, errors.New("expected about: a sentence on what the scenario shows")
+	}
+	if len(variants) == 0 {
+		s.Variants = []Variant{common}
+		return s, common.check()
+	}
+	for _, node := range variants {
+		v := common
+		err := v.read(&node, keys{"name": &v.Name, "about": &v.About, "full": &v.Full})
+		v.About, v.Plan.Name = strings.TrimSpace(v.About), s.Name+"/"+v.Name
+		switch {
+		case err != nil:
+		case !variantName.MatchString(v.Name):
+			err = fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)
+		case slices.Contains(s.names(), v.Name):
+			err = fmt.Errorf("variant %q is there already", v.Name)
+		default:
+			err = v.check()
+		}
+		if err != nil {
+			return nil, atLine(node.Line, err)
+		}
+		s.Variants = append(s.Variants, v)
+	}
+	return s, nil
+}
+
+// variantName is a name that can be a folder's.
+var variantName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
+
+// document returns the only YAML document of a file.
+func document(content []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var root yaml.Node
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, errors.New("expected a scenario, got an empty file")
+	} else if err != nil { // "yaml: line 7: did not find …"
+		line := 0
+		_, _ = fmt.Sscanf(err.Error(), "yaml: line %d", &line)
+		return nil, atLine(line, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("yaml: line %d: ", line))))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("expected one YAML document")
+	}
+	return root.Content[0], nil
+}
+
+// read lays the settings of a mapping over the variant: the fields of the plan, the other keys, and more.
+func (v *Variant) read(node *yaml.Node, more keys) error {
+	known := keys{"driver": &v.Driver, "slo": &v.SLO, "expect": &v.Expected}
+	maps.Copy(known, more)
+	for _, f := range plan.Fields {
+		if !f.FlagOnly {
+			known[f.Key] = f.Value(&v.Plan).To
+		}
+	}
+	given, err := known.read(node)
+	v.given = slices.Concat(v.given, given)
+	return err
+}
+
+// keys has a pointer to the variable of each key of a mapping.
+type keys map[string]any
+
+// read reads a mapping strictly, in the order of its lines, and returns its keys.
+func (k keys) read(node *yaml.Node) (given []string, err error) {
+	if node.Kind != yaml.MappingNode {
+		return nil, atLine(node.Line, errors.New("expected keys and their values"))
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i].Value
+		switch to, known := k[key]; {
+		case !known:
+			err = fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))
+		case slices.Contains(given, key):
+			err = fmt.Errorf("%s is there already", key)
+		default:
+			err = assign(key, to, node.Content[i+1])
+		}
+		if err != nil {
+			return nil, atLine(node.Content[i].Line, err)
+		}
+		given = append(given, key)
+	}
+	return given, nil
+}
+
+// assign reads a value into a variable: a mapping into a struct, by the names of its fields, a list in place of a slice, and one value
+// as a flag takes it.
+func assign(key string, to any, node *yaml.Node) (err error) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	v := reflect.Indirect(reflect.ValueOf(to))
+	_, isText := to.(encoding.TextUnmarshaler)
+	switch slos, objective := to.(*[]run.SLO); {
+	case v.Type() == reflect.TypeFor[yaml.Node]():
+		v.Set(reflect.ValueOf(*node))
+	case node.ShortTag() == "!!null":
+		return fmt.Errorf("%s: expected a value", key)
+	case objective:
+		var texts []string
+		if err = assign(key, &texts, node); err == nil {
+			*slos, err = objectives(texts)
+		}
+	case v.Kind() == reflect.Slice && node.Kind != yaml.SequenceNode:
+		return fmt.Errorf("%s: expected a list", key)
+	case v.Kind() == reflect.Slice:
+		v.SetZero()
+		for _, item := range node.Content {
+			made := reflect.New(v.Type().Elem())
+			if err = assign(key, made.Interface(), item); err != nil {
+				return atLine(item.Line, err)
+			}
+			v.Set(reflect.Append(v, made.Elem()))
+		}
+	case v.Kind() == reflect.Struct && !isText:
+		fields := keys{}
+		for field, value := range v.Fields() {
+			fields[strings.ToLower(field.Name)] = value.Addr().Interface()
+		}
+		_, err = fields.read(node)
+	case node.Kind != yaml.ScalarNode:
+		return fmt.Errorf("%s: expected one value", key)
+	default:
+		err = plan.Value{Key: key, To: to}.Set(node.Value)
+	}
+	return err
+}
+
+// atLine places an error at a line, unless it has a place.
+func atLine(line int, err error) *trace.FileError {
+	if placed, ok := errors.AsType[*trace.FileError](err); ok {
+		return placed
+	}
+	return &trace.FileError{Line: line, Err: err}
 }
