@@ -119,7 +119,7 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 			}
 			if m.Kill { // in the middle of its work; its reports count, for the kernel keeps them
 				m.leave(nil)
-				m.link.Kill()
+				m.link.Kill(nil)
 			} else {
 				p.awaitAnswers(func() int64 { return p.open[m.number] })
 				m.end(ctx)

@@ -70,8 +70,7 @@ func (m *member) leave(err error) bool {
 	if m.state = over; err != nil && was != over {
 		m.broken = true
 		m.engine.fault(m, m.heard, err.Error())
-		m.link.End(err)
-		go m.link.Kill()
+		go m.link.Kill(err)
 	}
 	return was == there
 }
@@ -103,8 +102,7 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	defer cancel()
 	defer context.AfterFunc(m.engine.interrupted, func() {
 		if program.Pause(asking, rush) {
-			m.link.End(errors.New("stopped answering"))
-			m.link.Kill()
+			m.link.Kill(errors.New("stopped answering"))
 		}
 	})()
 	result, err := m.link.Call(asking, op, arguments)
@@ -145,17 +143,16 @@ func (m *member) open(ctx context.Context) error {
 	}
 	sent := time.Now()
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)
+	var opened program.Opened
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		err = fmt.Errorf("expected an answer to load.open within %s, got no answer", openTimeout)
 	case errors.Is(err, errors.ErrUnsupported):
 		return &driver.CapabilityError{Driver: m.identity(), Need: "make this load (" + err.Error() + ")"}
-	}
-	var opened program.Opened
-	if err == nil && (json.Unmarshal(result, &opened) != nil || opened.Handle == "") {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		err = fmt.Errorf("expected an answer to load.open within %s, got no answer", openTimeout)
+	case err != nil:
+	case json.Unmarshal(result, &opened) != nil || opened.Handle == "":
 		err = fmt.Errorf(`expected a "handle" and "now" in answer to load.open, got %.120s`, result)
-	}
-	if err == nil {
+	default:
 		err = m.checkClock(opened, sent)
 	}
 	if err != nil {

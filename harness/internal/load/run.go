@@ -236,7 +236,7 @@ func (e *engine) closeAll(ctx context.Context) {
 		if m.link == nil || m.shared {
 			continue
 		}
-		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), m.link.Kill) // no fault: a program has ten seconds
+		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), func() { m.link.Kill(nil) }) // no fault: a program has ten seconds
 		err := m.link.Close()
 		end.Stop()
 		e.mu.Lock()

@@ -110,7 +110,7 @@ func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error)
 		l.grace = cancelGrace
 		return l, nil
 	}
-	l.Kill()
+	l.Kill(nil)
 	return nil, err
 }
 
@@ -127,16 +127,13 @@ func (l *Link) run(lines io.ReadCloser, wait func() error) {
 		return broken
 	})
 	if broken != nil || errors.Is(err, bufio.ErrTooLong) {
-		l.End(fmt.Errorf("it broke the protocol on stdout: %w", err))
+		l.end(fmt.Errorf("it broke the protocol on stdout: %w", err))
 		l.kill() // nothing that it says afterwards can be relied on
 	}
 	_ = lines.Close()
-	l.End(<-gone)
+	l.end(<-gone)
 	close(l.ended)
 }
-
-// End keeps the first cause of the end, for Failure.
-func (l *Link) End(cause error) { l.end(cause) }
 
 // dispatch hands a line to the caller that it is for. An answer to, or an event of, a request that never was is an error, for the right request has no answer.
 func (l *Link) dispatch(a answer, line []byte) (stray error) {
@@ -174,9 +171,10 @@ func (l *Link) Failure() error {
 	return fmt.Errorf("driver program %s has ended%s", l.name, l.quote())
 }
 
-// Kill ends the program, with all that it has started, in the middle of its work, and returns after its end.
-func (l *Link) Kill() {
-	l.end(nil)
+// Kill ends the program, with all that it has started, in the middle of its work, and returns after its end. cause, which may be nil,
+// is for Failure.
+func (l *Link) Kill(cause error) {
+	l.end(cause)
 	l.kill()
 	<-l.ended
 }
@@ -190,7 +188,7 @@ func (l *Link) Close() error {
 	select {
 	case <-l.ended:
 	case <-time.After(l.patience):
-		l.Kill()
+		l.Kill(nil)
 		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s", l.name, l.patience, l.quote())
 	}
 	if !errors.Is(context.Cause(l.life), context.Canceled) {

@@ -218,7 +218,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		})
 	}
 	p := mustFake(t, "exits with 3")
-	p.Kill()
+	p.Kill(nil)
 	require.NoError(t, p.Close(), "it was killed on purpose")
 	p = mustFake(t, "plain")
 	_, err := p.Call(t.Context(), "crash", nil)
