@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -182,36 +183,32 @@ type Address struct {
 }
 
 // ParseListen reads an address to listen at: HOST:PORT, or with TLS HOST:PORT?tls_cert=FILE&tls_key=FILE. The default host is loopback.
-func ParseListen(s string) (a Address, err error) {
-	err = a.read(s, "HOST:PORT?tls_cert=FILE&tls_key=FILE", map[string]*string{"tls_cert": &a.Files.Cert, "tls_key": &a.Files.Key})
-	return a, err
+func ParseListen(s string) (Address, error) {
+	return parseAddress(s, "HOST:PORT?tls_cert=FILE&tls_key=FILE", "tls_cert", "tls_key")
 }
 
 // ParseServer reads the address of a server: HOST:PORT, http://HOST:PORT, or with TLS https://HOST:PORT, whose certificate an authority
 // of the system has signed, and HOST:PORT?tls_ca=FILE.
 func ParseServer(s string) (a Address, err error) {
 	rest, secure := strings.CutPrefix(s, "https://")
-	err = a.read(strings.TrimPrefix(rest, "http://"), "HOST:PORT?tls_ca=FILE or https://HOST:PORT", map[string]*string{"tls_ca": &a.Files.CA})
+	a, err = parseAddress(strings.TrimPrefix(rest, "http://"), "HOST:PORT?tls_ca=FILE or https://HOST:PORT", "tls_ca")
 	a.TLS = a.TLS || secure
 	return a, err
 }
 
-func (a *Address) read(s, secure string, files map[string]*string) error {
+// parseAddress reads HOST:PORT, and with TLS all of the named files.
+func parseAddress(s, secure string, files ...string) (Address, error) {
 	at, parameters, _ := strings.Cut(s, "?")
 	host, port, _ := net.SplitHostPort(strings.TrimSuffix(at, "/")) // both are empty if it fails
 	_, err := strconv.ParseUint(port, 10, 16)
 	query, malformed := url.ParseQuery(parameters)
-	a.Host, a.Port, a.TLS = cmp.Or(host, "127.0.0.1"), port, len(query) > 0
-	for name, file := range files {
-		*file = query.Get(name)
-		if query.Del(name); a.TLS && *file == "" {
-			malformed = errors.New(name + " is missing")
-		}
+	given := slices.Sorted(maps.Keys(query))
+	missing := len(given) > 0 && (!slices.Equal(given, files) || slices.ContainsFunc(files, func(name string) bool { return query.Get(name) == "" }))
+	if err != nil || malformed != nil || missing {
+		return Address{}, fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, or with TLS %s, got %q", secure, s)
 	}
-	if err != nil || malformed != nil || len(query) > 0 {
-		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, or with TLS %s, got %q", secure, s)
-	}
-	return nil
+	trust := redis.Files{CA: query.Get("tls_ca"), Cert: query.Get("tls_cert"), Key: query.Get("tls_key")}
+	return Address{cmp.Or(host, "127.0.0.1"), port, len(given) > 0, trust}, nil
 }
 
 // String returns HOST:PORT.

@@ -90,7 +90,7 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
 			break
 		}
-		e := eventOf(f)
+		e := run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss)}
 		e.From = time.Since(start).Seconds()
 		err := in.carryOut(ctx, f, &e.Times)
 		e.To = time.Since(start).Seconds()
@@ -103,11 +103,6 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 		events = append(events, e)
 	}
 	return events
-}
-
-// eventOf is a fault that is done, without its times.
-func eventOf(f plan.Fault) run.FaultEvent {
-	return run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss)}
 }
 
 // carryOut does a fault, and undoes it once its time is over, it has happened often enough, or ctx has ended, or if it could not be

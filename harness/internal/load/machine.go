@@ -18,8 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// look is a look, while an implementation is measured, at the agents and at this process, which has no link, their machine, and the
-// server.
+// look is a look, while an implementation is measured, at the agents and at this process, which has no link, their machine, and the server.
 type look struct {
 	at       time.Time
 	programs map[*program.Link]program.Usage

@@ -356,9 +356,7 @@ func TestAddresses(t *testing.T) {
 func at(ms int64) int64 { return time.Unix(1000, 0).UnixNano() + ms*int64(time.Millisecond) }
 
 func event(f plan.Fault, from, to int64) run.FaultEvent {
-	e := eventOf(f)
-	e.From, e.To = float64(from)/1000, float64(to)/1000
-	return e
+	return run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss), From: float64(from) / 1000, To: float64(to) / 1000}
 }
 
 // broken is a phase of these messages, in which something broke: of a plan with its consumers and fleet.

@@ -221,8 +221,7 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// checkFleet makes sure that a member offers and one takes at the start, which is when the warm-up runs, and after the last
-// change.
+// checkFleet makes sure that a member offers and one takes at the start, which is when the warm-up runs, and after the last change.
 func (p Plan) checkFleet() error {
 	n := 0
 	for _, m := range p.Fleet {

@@ -125,16 +125,14 @@ type Environment struct {
 // EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
 const EarlyTolerance = time.Millisecond
 
-// Beside names the runs measured at the same time: one run of each side, all begun at one instant and each on a server of
-// its own.
+// Beside names the runs measured at the same time: one run of each side, all begun at one instant and each on a server of its own.
 type Beside struct {
 	// Block is the same in all of them, and in no other run; Sides is how many there were, 2 or more.
 	Block string `json:"block"`
 	Sides int    `json:"sides"`
 }
 
-// Interval is one second of the measured phase, its drain included. Lateness is in ns, of the messages delivered in it,
-// 0 without any.
+// Interval is one second of the measured phase, its drain included. Lateness is in ns, of the messages delivered in it, 0 without any.
 type Interval struct {
 	// Second is the end of the interval in seconds after Started.
 	Second    float64 `json:"second"`
@@ -214,16 +212,14 @@ type Machine struct {
 	Hiccups Hiccups `json:"hiccups"`
 	// Late is missing if an implementation does not report delivery times.
 	Late *LateMessages `json:"late,omitempty"`
-	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel
-	// does not report it.
+	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel does not report it.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
 	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0
 	// if the kernel does not report it.
 	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
-// HiccupBound is by how much a sleep must last too long to be a hiccup, and LateBound by how much a message must be
-// past due to be late.
+// HiccupBound is by how much a sleep must last too long to be a hiccup, and LateBound by how much a message must be past due to be late.
 const (
 	HiccupBound = time.Millisecond
 	LateBound   = time.Millisecond
@@ -242,16 +238,14 @@ type Hiccups struct {
 // LateMessages are the latest hundredth of the deliveries, as far as they were late.
 type LateMessages struct {
 	Messages int64 `json:"messages"`
-	// InHiccups is how many of them the machine held up: hiccups fill at least half of the time from the due instant to
-	// the delivery.
+	// InHiccups is how many of them the machine held up: hiccups fill at least half of the time from the due instant to the delivery.
 	InHiccups int64 `json:"in_hiccups"`
 }
 
 // ToolUsage is a process's usage in the measured phase.
 type ToolUsage struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
-	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 if
-	// that is not known.
+	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 if that is not known.
 	CPUShare       float64 `json:"cpu_share,omitempty"`
 	GCPauseSeconds float64 `json:"gc_pause_seconds"`
 }

@@ -28,9 +28,8 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, if there
-// is a Log, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. missing says that another
-// file was not written.
+// WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, if there is a Log, lateness.hlog.
+// Each file appears whole or not at all; run.json never in place of another. missing says that another file was not written.
 func WriteFolder(folder string, r *Document) (missing, err error) {
 	data, err := r.Encode()
 	if err = errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
@@ -231,8 +230,7 @@ func Find(ctx context.Context, paths ...string) (files []string, err error) {
 	return slices.Compact(files), nil
 }
 
-// NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth: they would be counted with
-// the new ones.
+// NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth: they would be counted with the new ones.
 func NewFolder(folder string) (tidy func(), err error) {
 	tidy, err = PrepareFolder(folder)
 	if err != nil {

@@ -175,8 +175,7 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the form of the run file. The quantiles are computed from the encoded values; the stored median must
-// agree.
+// UnmarshalJSON reads the form of the run file. The quantiles are computed from the encoded values; the stored median must agree.
 func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
 	var in histogramJSON
 	if err := json.Unmarshal(data, &in); err != nil {

@@ -15,11 +15,10 @@ import (
 
 // SLO is one service-level objective, such as lateness.p99<=20ms.
 //
-// Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are lateness, past_due, offer_rtt,
-// response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile (.p50 .p99 .p999 .p99.9 .p9999, any
-// digits), with a duration as limit; and the figures, which are the counts of AllCounts, transfer_calls_per_message,
-// commands_per_message, server_cpu_seconds, inversions, and producers, consumers and messages of the plan, with a number or
-// another figure as limit. Operators are <= < >= > and ==.
+// Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are lateness, past_due, offer_rtt, response_time, schedule_lag
+// and remove_rtt followed by .min .mean .max or a quantile (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and the
+// figures, which are the counts of AllCounts, transfer_calls_per_message, commands_per_message, server_cpu_seconds, inversions, and
+// producers, consumers and messages of the plan, with a number or another figure as limit. Operators are <= < >= > and ==.
 type SLO struct {
 	text, metric, operator string
 	value                  figure

@@ -13,10 +13,9 @@ import (
 
 // Judge evaluates the objectives, sets SLO, Validity and Verdict, and returns the verdict.
 //
-// A run fails if anything was lost, delivered twice, early or after it had been cancelled, if it ended by itself while
-// messages that were due were still pending, if an offer failed and no objective says how many may, if nothing was accepted,
-// if the system under test held the load up, if an agent broke the protocol, or if an objective was missed. An interrupted run
-// may leave messages pending.
+// A run fails if anything was lost, delivered twice, early or after it had been cancelled, if it ended by itself while messages that were
+// due were still pending, if an offer failed and no objective says how many may, if nothing was accepted, if the system under test held the
+// load up, if an agent broke the protocol, or if an objective was missed. An interrupted run may leave messages pending.
 //
 // Expected are objectives on known faults of the system under test: each must hold, and the count it names is no
 // fault. In a run with faults, only the lost, early and pending messages that no event accounts for are faults.
@@ -67,8 +66,7 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	return r.Verdict
 }
 
-// failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses
-// failed offers.
+// failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses failed offers.
 func (r *Document) failures() (failures []string) {
 	for _, f := range r.AgentFaults {
 		failures = append(failures, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))

@@ -101,9 +101,8 @@ type series struct {
 	several bool     // runs were asked for, however many there are
 }
 
-// Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single
-// run into that itself, several into <side>/<n> and with a page of them all, which judges each side against the first. told gets each run when
-// it is done.
+// Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single run into that itself,
+// several into <side>/<n> and with a page of them all, which judges each side against the first. told gets each run when it is done.
 //
 // When ctx ends, the run under way drains and is the last one: the result is of the runs that there are, and of the sides that
 // have one. It is an error if there is no such file.

@@ -66,8 +66,7 @@ func (e *RemoteError) NeedsJava() bool {
 	return e.Class == "java.lang.UnsupportedClassVersionError" || e.Class == "java.lang.NoClassDefFoundError" && strings.HasPrefix(e.Message, "java")
 }
 
-// ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or at a line of more than
-// 64 MiB.
+// ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or at a line of more than 64 MiB.
 func ReadLines(in io.Reader, each func(line []byte) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

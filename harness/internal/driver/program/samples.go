@@ -60,8 +60,7 @@ const (
 	Dropped  Kind = 'd' // A samples were dropped, for the coordinator did not read
 )
 
-// Sample is one thing that happened. Waited is for how many µs an offer that was ready found no
-// sender free, since all waited for answers.
+// Sample is one thing that happened. Waited is for how many µs an offer that was ready found no sender free, since all waited for answers.
 type Sample struct {
 	Kind   Kind
 	Waited uint32
