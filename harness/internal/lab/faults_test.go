@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -154,7 +155,7 @@ func faultSection(rows []faultRow) (string, error) {
 
 func document(name, scenario string, second int64, f run.Faults) *run.Document {
 	return &run.Document{
-		Driver: driver.Identity{Name: name}, Scenario: run.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
+		Driver: driver.Identity{Name: name}, Scenario: plan.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
 	}
 }
 

@@ -28,11 +28,12 @@ type Document struct {
 	Driver driver.Identity `json:"driver"`
 	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
 	// judged, and else Lateness.
-	Format Format `json:"format,omitempty"`
+	Format string `json:"format,omitempty"`
 	// Server is missing for a driver without a server.
-	Server      *Server     `json:"server,omitempty"`
-	Scenario    Scenario    `json:"scenario"`
-	Environment Environment `json:"environment"`
+	Server *Server `json:"server,omitempty"`
+	// Scenario is the resolved plan.
+	Scenario    plan.Scenario `json:"scenario"`
+	Environment Environment   `json:"environment"`
 	// Beside is missing for a run that had the machine to itself.
 	Beside *Beside           `json:"beside,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -72,11 +73,8 @@ type Document struct {
 	Log *LatenessLog `json:"-"`
 }
 
-// Format is how due times are kept.
-type Format string
-
-// RedissonFormat is the format of RDelayedQueue.
-const RedissonFormat Format = "redisson"
+// RedissonFormat is the Format of RDelayedQueue.
+const RedissonFormat = "redisson"
 
 // Tool is the program that wrote the file.
 type Tool struct {
@@ -109,9 +107,6 @@ func (r *Document) ServerText() string {
 
 // ServerAddress is the address of the server, empty if the document has no server.
 func (r *Document) ServerAddress() string { return cmp.Or(r.Server, &Server{}).Address }
-
-// Scenario is the resolved plan.
-type Scenario = plan.Scenario
 
 // Environment is the machine that made the load.
 type Environment struct {
@@ -294,7 +289,7 @@ func Sample(seed uint64, n int, scale float64) *Document {
 	rng, all := rand.New(rand.NewPCG(seed, 9)), int64(n)
 	r := &Document{
 		RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
-		Scenario: Scenario{Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: all},
+		Scenario: plan.Scenario{Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: all},
 		Started:  time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15, Counts: Counts{Offered: all, Delivered: all},
 		Histograms: NewHistograms(), Intervals: []Interval{{Second: 1, Offered: all, Delivered: all, P50: 1, P99: 2, Max: 3}},
 		ServerStats: &ServerStats{TransferCalls: all, TransferCallsPerMessage: 1, Commands: 10 * all, CPUSeconds: .5},

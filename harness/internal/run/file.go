@@ -36,7 +36,7 @@ func WriteFolder(folder string, r *Document) (missing, err error) {
 		return nil, err
 	}
 	file := filepath.Join(folder, File)
-	if exists(file) {
+	if _, err := os.Lstat(file); err == nil {
 		return nil, fmt.Errorf("%s is there already, of another run, and is kept", file)
 	}
 	if err := WriteWhole(file, data); err != nil {
@@ -246,16 +246,14 @@ func NewFolder(folder string) (tidy func(), err error) {
 	return tidy, err
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
 // PrepareFolder creates folder and proves that files can be written to it, before a load starts. The caller calls tidy in
 // the end, which removes the folders that were made and are empty still.
 func PrepareFolder(folder string) (tidy func(), err error) {
 	var made []string // the innermost first
-	for dir := filepath.Clean(folder); !exists(dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		made = append(made, dir)
 	}
 	tidy = func() {

@@ -329,15 +329,13 @@ func (l *LatenessLog) Add(from, to time.Time, h *Histogram) {
 // Bytes returns the log so far.
 func (l *LatenessLog) Bytes() []byte { return l.buffer.Bytes() }
 
-// ticks is how many points a spectrum has per halving of the distance to 100 %, as HdrHistogram's own tools print it.
-const ticks = 5
-
 // spectrum is the percentile distribution of h in ms, in the layout of HdrHistogram's .hgrm files; early deliveries are 0.
 func (h *Histogram) spectrum() []byte {
 	all := newHDR()
 	all.Merge(h.positive)
 	_ = all.RecordValues(0, h.negatives()) // which is inside the bounds
 	var out bytes.Buffer
+	const ticks = 5                                                     // for each halving of the distance to 100 %, as HdrHistogram's own tools print it
 	_, _ = all.PercentilesPrint(&out, ticks, float64(time.Millisecond)) // to memory
 	return out.Bytes()
 }

@@ -51,9 +51,6 @@ type Objective struct {
 	Expected bool `json:"expected,omitempty"`
 }
 
-// defaultSLO is the objective of a run without any on lateness.
-const defaultSLO = "past_due.p99<=1s"
-
 // WithDefault adds the default objective to the objectives of a run, unless one of them, or of the expected ones, is on
 // lateness or lifts it.
 func WithDefault(slos, expected []SLO) []SLO {
@@ -62,7 +59,7 @@ func WithDefault(slos, expected []SLO) []SLO {
 			return slos
 		}
 	}
-	standard, _ := ParseSLO(defaultSLO) // which is one
+	standard, _ := ParseSLO("past_due.p99<=1s") // which is one
 	standard.standard = true
 	return append(slices.Clone(slos), standard)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 func mustSLO(t *testing.T, text string) SLO {
@@ -275,7 +277,7 @@ func TestVerdicts(t *testing.T) {
 func late(r *Document, offers int64) { r.Offers = &Offers{LateForTool: offers} }
 
 func TestRateSteps(t *testing.T) {
-	r := &Document{Scenario: Scenario{Ramp: "100/s for 2s, 1000/s for 2s, 100/s for 1s", Delay: "1s"}}
+	r := &Document{Scenario: plan.Scenario{Ramp: "100/s for 2s, 1000/s for 2s, 100/s for 1s", Delay: "1s"}}
 	for k, second := range []struct{ offered, p50, p99 int64 }{
 		{100, 0, 0}, {100, 1e5, 2e5}, {1000, 2e5, 3e5}, {500, 5e6, 9e6}, {100, 7e6, 8e6}, {0, 1e5, 1e6},
 	} {
@@ -288,7 +290,7 @@ func TestRateSteps(t *testing.T) {
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 750/s offered.", text)
 	r.Scenario.Delay = "1200ms" // no second is one step's alone
 	require.Equal(t, steps, r.RateSteps())
-	for _, s := range []Scenario{{Ramp: r.Scenario.Ramp, Delay: "1s..2s"}, {Ramp: "fast for ever", Delay: "1s"}} {
+	for _, s := range []plan.Scenario{{Ramp: r.Scenario.Ramp, Delay: "1s..2s"}, {Ramp: "fast for ever", Delay: "1s"}} {
 		require.Nil(t, (&Document{Scenario: s, Intervals: r.Intervals}).RateSteps())
 	}
 	r.Scenario.Ramp, r.Intervals = "50/s for 1300ms, 100/s for 1300ms", []Interval{{Second: 1, Offered: 50}, {Second: 2, Offered: 85}, {Second: 2.6, Offered: 60}}

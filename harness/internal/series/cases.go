@@ -29,7 +29,7 @@ type Side struct {
 
 // Case is one plan, and the sides to run it with.
 type Case struct {
-	Run
+	Variant
 	// Folder is below the one of the series; it is empty for the only case.
 	Folder string
 	Sides  []Side
@@ -74,7 +74,7 @@ func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 	case len(c.Files) == 0 && len(c.Variants) > 0:
 		return nil, errors.New("variant: expected a scenario beside it, given by -f")
 	case len(c.Files) == 0:
-		return []Variant{{Run: Run{Plan: plan.DefaultPlan()}}}, nil
+		return []Variant{{Plan: plan.DefaultPlan()}}, nil
 	}
 	var known []string
 	for _, file := range c.Files {
@@ -124,7 +124,7 @@ func (c Choice) Cases(ctx context.Context) (cases []Case, left []string, err err
 			return nil, nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
 		}
 		scenarios[name], seen[r.Plan.Name] = true, true
-		made, drivers := Case{Run: r.Run, Folder: filepath.FromSlash(r.Plan.Name)}, c.Drivers
+		made, drivers := Case{Variant: r, Folder: filepath.FromSlash(r.Plan.Name)}, c.Drivers
 		if r.Driver != "" && !c.Override {
 			drivers = []string{r.Driver}
 		}

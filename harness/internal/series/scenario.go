@@ -42,19 +42,14 @@ type Variant struct {
 	About string `json:"about"`
 	// Full marks a variant that takes long, or needs more than most machines have, and so runs on demand only.
 	Full bool `json:"full"`
-	Run  `json:"-"`
+	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
+	Plan plan.Plan `json:"-"`
+	// Driver is a --driver value, empty if the scenario names no driver.
+	Driver string `json:"-"`
+	// SLO must be met; Expected too, and the counts that it names are no failures.
+	SLO, Expected []run.SLO `json:"-"`
 
 	given []string // the keys that the file sets
-}
-
-// Run is a variant made ready.
-type Run struct {
-	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
-	Plan plan.Plan
-	// Driver is a --driver value, empty if the scenario names no driver.
-	Driver string
-	// SLO must be met; Expected too, and the counts that it names are no failures.
-	SLO, Expected []run.SLO
 }
 
 // check refuses what can never be right.
@@ -160,7 +155,7 @@ func ParseScenario(file string, content []byte) (s *Scenario, err error) {
 	}
 	s = &Scenario{Name: nameOf(file)}
 	var variants []yaml.Node
-	common := Variant{Run: Run{Plan: plan.DefaultPlan()}}
+	common := Variant{Plan: plan.DefaultPlan()}
 	common.Plan.Name = s.Name
 	if err := common.read(root, keys{"about": &s.About, "source": &s.Source, "variants": &variants}); err != nil {
 		return nil, err

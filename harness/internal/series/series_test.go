@@ -27,11 +27,11 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func shortCase() series.Run {
+func shortCase() series.Variant {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
-	return series.Run{Plan: p}
+	return series.Variant{Plan: p}
 }
 
 func quiet(series.Turn, *run.Document) {}
@@ -41,7 +41,7 @@ func memory(t *testing.T) series.Side { return sideOf(t, "memory", "") }
 // An invalid run is made again, not for ever, and stays in its folder.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
+	c := series.Case{Variant: shortCase(), Sides: []series.Side{memory(t)}}
 	c.Plan.MaxScheduleLag = 1 // ns, which none keeps
 	out, made := t.TempDir(), 0
 	var notices []string
@@ -63,7 +63,7 @@ func TestSides(t *testing.T) {
 		t.Run(fmt.Sprint(beside), func(t *testing.T) {
 			t.Parallel()
 			out := t.TempDir()
-			c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t), memory(t)}}
+			c := series.Case{Variant: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t), memory(t)}}
 			var turns []series.Turn
 			result, err := series.Do(t.Context(), series.Options{Out: out, Beside: beside}, c, 2, func(turn series.Turn, r *run.Document) {
 				require.True(t, beside || r.Verdict.Passed, r.Verdict.Text) // three at a time may be late on a busy machine
@@ -111,7 +111,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			out, told, notice := t.TempDir(), 0, ""
-			c := series.Case{Run: shortCase()}
+			c := series.Case{Variant: shortCase()}
 			for range row.sides {
 				c.Sides = append(c.Sides, memory(t))
 			}
@@ -150,7 +150,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 func TestASideThatFailsEndsTheOthers(t *testing.T) {
 	broken, err := spec.Parse(`exec:sh -c 'exit 3'`)
 	require.NoError(t, err)
-	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}
+	c := series.Case{Variant: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, quiet)
@@ -186,7 +186,7 @@ func TestNamesTellSidesApart(t *testing.T) {
 // the stored runs has the same verdict on the run that this made invalid. No other run is made on a server that is gone.
 func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	t.Parallel()
-	c := series.Case{Run: shortCase()}
+	c := series.Case{Variant: shortCase()}
 	servers := []*redis.Server{redistest.Process(t, "--requirepass", "s3cret"), redistest.Process(t, "--requirepass", "s3cret")}
 	addrs := []string{servers[0].Addr, servers[1].Addr}
 	for _, srv := range servers {
@@ -248,7 +248,7 @@ func TestARunWithAFault(t *testing.T) {
 	c.Plan.Faults = []plan.Fault{{
 		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: time.Second, Commands: []string{"offer"}, Count: 2,
 	}}
-	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, quiet)
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Variant: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, quiet)
 	require.NoError(t, err)
 	r := result.Sets[0].Runs[0]
 	f := r.Faults

@@ -314,7 +314,7 @@ func TestMetricsOfARunUnderWay(t *testing.T) {
 	require.NotContains(t, families, "dq_bench_offered_total")
 	require.Contains(t, families, "dq_bench_build_info")
 	source.set(load.Running{Phase: plan.Measured, Document: &run.Document{
-		RunID: "0000abcd", Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "a\"b\\c\nd\xff", Name: "steady", Messages: 100},
+		RunID: "0000abcd", Driver: driver.Identity{Name: "dq", Version: "4.7.0"}, Scenario: plan.Scenario{Queue: "a\"b\\c\nd\xff", Name: "steady", Messages: 100},
 		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
 		Histograms: run.Histograms{Lateness: late, OfferRTT: run.NewHistogram(), ScheduleLag: run.NewHistogram()},
 	}})
