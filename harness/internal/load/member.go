@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -87,6 +89,83 @@ func (m *member) able() error {
 	} {
 		if ability.needed && !hello.Can(ability.name) {
 			return &driver.CapabilityError{Driver: m.identity(), Need: cmp.Or(ability.does, ability.name)}
+		}
+	}
+	return nil
+}
+
+// prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
+// fall into the measurement.
+func (e *engine) prepare(ctx context.Context) error {
+	links := map[string]*program.Link{}
+	for i, m := range e.members {
+		name := m.driver.Identity().String()
+		if m.Kill { // it has a process to itself
+			name += fmt.Sprint(i)
+		}
+		if m.link, m.shared = links[name], links[name] != nil; e.Agents > 0 {
+			m.link = e.agents[i]
+		} else if !m.shared {
+			made, err := e.connect(ctx, m)
+			if err != nil {
+				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
+			}
+			m.link, links[name] = made, made
+		}
+		if err := m.able(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
+func (e *engine) connect(ctx context.Context, m *member) (*program.Link, error) {
+	name := m.driver.Identity().String()
+	switch named, isProgram := m.driver.(spec.Program); {
+	case isProgram && !named.IsLibrary():
+		return named.Start(ctx, e.Notice, nil)
+	case e.Serve != nil:
+		return program.Start(ctx, name, append(slices.Clone(e.Serve), name), nil)
+	case m.Kill:
+		return nil, errors.New("expected a process of its own: only a process can be killed")
+	}
+	return program.Local(ctx, name, m.driver.Serve)
+}
+
+// fault keeps an agent's breach of the protocol, for the verdict. The engine's lock is held.
+func (e *engine) fault(m *member, at time.Time, text string) {
+	f := run.AgentFault{Agent: m.identity().String(), Text: text}
+	if len(e.members) > 1 {
+		f.Agent = fmt.Sprintf("agent %d (%s)", m.number+1, f.Agent)
+	}
+	if p := e.phases[plan.Measured]; p != nil {
+		f.Second = max(at.Sub(p.start).Seconds(), 0)
+	}
+	e.faults = append(e.faults, f)
+}
+
+// shareConsumers has each member that takes begin the consumers which are its share of now.
+func (e *engine) shareConsumers(ctx context.Context) error {
+	var takers []*member
+	for _, m := range e.members {
+		if m.Takes && m.there() {
+			takers = append(takers, m)
+		}
+	}
+	for k, m := range takers {
+		mine := []int{}
+		for c := range e.Plan.Consumers {
+			if c/max(e.Plan.Queues, 1)%len(takers) == k && !m.begun[c] {
+				m.begun[c] = true
+				mine = append(mine, c)
+			}
+		}
+		if len(mine) == 0 {
+			continue
+		}
+		if _, err := m.call(ctx, openTimeout, "load.take", map[string]any{"consumers": mine}); err != nil {
+			return fmt.Errorf("driver %s: %w", m.identity(), err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -50,6 +51,16 @@ func every(interval time.Duration, over <-chan struct{}, do func() bool) {
 		case <-over:
 			over = nil
 		}
+	}
+}
+
+// closed reports whether a channel is closed; nil is not.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -259,6 +270,58 @@ func (p *phase) settle(ctx context.Context) {
 		err := e.held(asking, func(program.Sample) error { n++; return nil })
 		return err != nil || n == 0 || !time.Now().Before(limit)
 	})
+}
+
+// openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. At one
+// instant, members end before others begin.
+func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
+	var instants []time.Duration
+	for _, m := range e.members {
+		instants = append(instants, m.From, m.To)
+	}
+	slices.Sort(instants)
+	timer := e.Clock.NewTimer()
+	defer timer.Close()
+	note := func(m *member, err error) {
+		if err != nil && ctx.Err() == nil {
+			e.note("%s: %v", m.Member, err)
+		}
+	}
+	for _, at := range slices.Compact(instants) {
+		if at == 0 {
+			continue // it is there, or stays to the end
+		}
+		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(at)) != nil {
+			break
+		}
+		for _, m := range e.members {
+			if m.To != at || !m.there() { // one that could not be opened has been noted
+				continue
+			}
+			if m.Kill { // in the middle of its work; its reports count, for the kernel keeps them
+				m.leave(nil)
+				m.link.Kill(nil)
+			} else {
+				p.awaitAnswers(func() int64 { return p.open[m.number] })
+				m.end(ctx)
+				m.close(ctx)
+			}
+			note(m, e.shareConsumers(ctx))
+		}
+		for _, m := range e.members {
+			if m.From == at {
+				note(m, m.open(ctx))
+				if !m.there() {
+					m.leave(nil)
+				}
+			}
+		}
+	}
+	for _, m := range e.members {
+		if !m.there() {
+			m.leave(nil) // or will not begin any more
+		}
+	}
 }
 
 // Rule of a warm-up that ends by itself: from a window of stillSeconds to the next one, the median and the 90th percentile of

@@ -190,6 +190,59 @@ type Order struct {
 	LongestNs int64 `json:"longest_ns"`
 }
 
+// Faults accounts for the messages of a run in which something was made to break.
+type Faults struct {
+	// Events are the faults, in their order.
+	Events []FaultEvent `json:"events"`
+	// Of the Offered, Acknowledged were confirmed, and Refused were answered by an error which says that nothing was
+	// queued. The fate of the Uncertain is unknown to the producer; UncertainCame of them were delivered.
+	Offered       int64 `json:"offered"`
+	Acknowledged  int64 `json:"acknowledged"`
+	Refused       int64 `json:"refused"`
+	Uncertain     int64 `json:"uncertain"`
+	UncertainCame int64 `json:"uncertain_came"`
+	// Lost were acknowledged, never delivered, and are in no key. No event accounts for LostBeyond of them.
+	Lost       int64 `json:"lost"`
+	LostBeyond int64 `json:"lost_beyond"`
+	// Duplicate counts deliveries beyond the first of a message.
+	Duplicate int64 `json:"duplicate"`
+	// Early were delivered more than EarlyTolerance before they were due. In older runs a wrong clock accounts for all but EarlyBeyond.
+	Early       int64 `json:"early,omitempty"`
+	EarlyBeyond int64 `json:"early_beyond,omitempty"`
+	// Postponed, in older runs, are still held at the end: they were offered while a clock was ahead.
+	Postponed int64 `json:"postponed,omitempty"`
+}
+
+// FaultEvent is one thing that broke.
+type FaultEvent struct {
+	// Kind is the word of the scenario for it, Text the fault as planned.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	// From and To are when it began and ended, in seconds after Document.Started.
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	// Times is how often it happened, as far as that is counted.
+	Times int `json:"times,omitempty"`
+	// MayLose says which acknowledged messages no client could have kept.
+	MayLose string `json:"may_lose"`
+	// ResumedNs is how long after its end the next message was delivered, within OnTime after its due instant and not early;
+	// missing if there was no such message.
+	ResumedNs *int64 `json:"resumed_ns,omitempty"`
+	// Error says why it did not happen as asked for; empty if it did.
+	Error string `json:"error,omitempty"`
+}
+
+// OnTime is how late a delivery may be that shows that deliveries have resumed.
+const OnTime = 100 * time.Millisecond
+
+// ResumedText is "after 12 ms", or "never".
+func (e FaultEvent) ResumedText() string {
+	if e.ResumedNs == nil {
+		return "never"
+	}
+	return "after " + FormatNs(*e.ResumedNs)
+}
+
 // Warmup is how the warm-up went.
 type Warmup struct {
 	// Seconds is how long messages were offered; Warm says that lateness and round trip were stable at its end.

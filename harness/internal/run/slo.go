@@ -13,6 +13,96 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
+// Count is one row of the table of counts, from which the verdict, objectives, text, page and metrics derive.
+type Count struct {
+	// In points to the count.
+	In func(*Counts) *int64
+	// Name is the name in the run file, in objectives and, with _total behind all that only grow, in metrics: "offer_errors".
+	Name string
+	// Title heads a column that people read, and Help is a sentence for a monitoring system.
+	Title, Help string
+	// Effect is the verdict's reading of a value above 0; the verdict prints Fault after the number.
+	Effect Effect
+	Fault  string
+	// Rare ones are shown only if they are not 0.
+	Rare bool
+}
+
+// Of reads the count.
+func (c Count) Of(counts Counts) int64 { return *c.In(&counts) }
+
+// Effect is a count's meaning for the verdict.
+type Effect int
+
+// With a Harmless count the run passes, with an Odd one too, which is shown as wrong. A Refused count fails the run unless an
+// objective says how many may be, a Wrong one unless it is expected.
+const (
+	Harmless Effect = iota
+	Odd
+	Refused
+	Wrong
+)
+
+// AllCounts is the table of counts, in the order of display. Document.Judge says when pending messages fail a run.
+var AllCounts = []Count{
+	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.Lost }, "lost", "lost", "Messages that were accepted, never delivered and are in no key; known at the end of the run.", Wrong, "lost", false},
+	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown",
+		"Messages that were accepted and not delivered, while the server could not be asked for its messages; known at the end of the run.", Wrong, "of unknown fate", true},
+	{func(c *Counts) *int64 { return &c.Duplicate }, "duplicate", "duplicate", "Deliveries beyond the first of a message.", Wrong, "delivered more than once", false},
+	{func(c *Counts) *int64 { return &c.Early }, "early", "early", "Messages delivered more than 1 ms before they were due.", Wrong, "delivered early", false},
+	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Harmless, "", false},
+	{func(c *Counts) *int64 { return &c.NotDue }, "not_due", "of it not due", "Pending messages that were not due at the end of a run that does not wait for all.", Harmless, "", true},
+	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed", "Messages that were cancelled and not delivered; known at the end of the run.", Harmless, "", true},
+	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived", "Messages delivered although they had been cancelled.", Wrong, "delivered although cancelled", true},
+	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Refused, "offers failed", true},
+	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt",
+		"Deliveries of a message of this run with other bytes than were offered.", Wrong, "delivered with other bytes than were offered", true},
+	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Odd, "", true},
+}
+
+// Counts is the exact accounting of the measured phase, as AllCounts explains it. At its end
+// Offered = Delivered + Pending + Lost + Unknown + Removed.
+type Counts struct {
+	// Offered counts messages whose offer was confirmed, or that were delivered, or are still held.
+	Offered   int64 `json:"offered"`
+	Delivered int64 `json:"delivered"`
+	Lost      int64 `json:"lost"`
+	// Unknown counts messages that were never delivered, if the held ones could not be read at the end.
+	Unknown   int64 `json:"unknown,omitempty"`
+	Duplicate int64 `json:"duplicate"`
+	// Early counts messages delivered more than EarlyTolerance before they were due.
+	Early   int64 `json:"early"`
+	Pending int64 `json:"pending"`
+	// NotDue counts pending messages that were not due at the end, in a run that does not wait for all.
+	NotDue  int64 `json:"not_due,omitempty"`
+	Removed int64 `json:"removed,omitempty"`
+	Revived int64 `json:"revived,omitempty"`
+	// OfferErrors counts offers that were answered by an error or not at all, whatever became of the message.
+	OfferErrors int64 `json:"offer_errors"`
+	Corrupt     int64 `json:"corrupt,omitempty"`
+	Foreign     int64 `json:"foreign"`
+}
+
+// Faults is how many messages were treated wrongly.
+func (c Counts) Faults() (n int64) {
+	for _, count := range AllCounts {
+		if count.Effect == Wrong {
+			n += count.Of(c)
+		}
+	}
+	return n
+}
+
+// Plus adds each count.
+func (c Counts) Plus(p Counts) Counts {
+	for _, count := range AllCounts {
+		*count.In(&c) += count.Of(p)
+	}
+	return c
+}
+
 // SLO is one service-level objective, such as lateness.p99<=20ms.
 //
 // Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are lateness, past_due, offer_rtt, response_time, schedule_lag
