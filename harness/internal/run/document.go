@@ -117,9 +117,6 @@ type Environment struct {
 	GOMAXPROCS int    `json:"gomaxprocs"`
 }
 
-// EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
-const EarlyTolerance = time.Millisecond
-
 // Beside names the runs measured at the same time: one run of each side, all begun at one instant and each on a server of its own.
 type Beside struct {
 	// Block is the same in all of them, and in no other run; Sides is how many there were, 2 or more.
@@ -232,9 +229,6 @@ type FaultEvent struct {
 	Error string `json:"error,omitempty"`
 }
 
-// OnTime is how late a delivery may be that shows that deliveries have resumed.
-const OnTime = 100 * time.Millisecond
-
 // ResumedText is "after 12 ms", or "never".
 func (e FaultEvent) ResumedText() string {
 	if e.ResumedNs == nil {
@@ -267,10 +261,14 @@ type Machine struct {
 	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
-// HiccupBound is by how much a sleep must last too long to be a hiccup, and LateBound by how much a message must be past due to be late.
+// Bounds of what is early, on time, late and a hiccup.
 const (
-	HiccupBound = time.Millisecond
-	LateBound   = time.Millisecond
+	// EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
+	EarlyTolerance = time.Millisecond
+	// OnTime is how late a delivery may be that shows that deliveries have resumed.
+	OnTime = 100 * time.Millisecond
+	// LateBound is by how much a message must be past due to be late, and HiccupBound by how much a sleep must last too long.
+	LateBound, HiccupBound = time.Millisecond, time.Millisecond
 )
 
 // Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, 2 ms at a time,

@@ -121,13 +121,9 @@ func Decode(data []byte) (*Document, error) {
 
 // inert takes out of all strings within v whatever would act on a terminal, or look like another line.
 func inert(v reflect.Value) {
-	switch v.Kind() {
+	switch v = reflect.Indirect(v); v.Kind() { // of a nil pointer it is invalid
 	case reflect.String:
 		v.SetString(text.Line(v.String()))
-	case reflect.Pointer:
-		if !v.IsNil() {
-			inert(v.Elem())
-		}
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if field.IsExported() {

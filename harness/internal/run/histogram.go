@@ -18,6 +18,8 @@ const (
 	lowestNs  = 64
 	highestNs = int64(48 * time.Hour)
 	digits    = 3 // significant decimal ones
+	// maxEncodedHDR bounds the input of the decoder: a histogram of this package with every bucket in use stays below it.
+	maxEncodedHDR = 1 << 20
 )
 
 // Histogram counts durations in nanoseconds, negative ones too.
@@ -204,9 +206,6 @@ func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
 	*h = read
 	return nil
 }
-
-// maxEncodedHDR bounds the input of the decoder: a histogram of this package with every bucket in use stays below it.
-const maxEncodedHDR = 1 << 20
 
 // decodeHDR reads a histogram, whatever its own bounds and digits, into one with the bounds of this package, so that all
 // histograms can be merged.

@@ -154,14 +154,14 @@ func (r *Document) outcome() string {
 	return text + "."
 }
 
-// onTime is the share of the offers that must be on time.
-const onTime = .99
-
-// The shares of processors' time while messages were offered, from which on a process was at its limit. A machine is shared:
-// the process that makes the load is also at its limit if nothing is left and it used the most.
 const (
-	atLimit = .9
-	mostOf  = .75
+	// onTime is the share of the offers that must be on time.
+	onTime = .99
+	// atLimit and mostOf are shares of processors' time while messages were offered, from which on a process was at its limit. A machine is
+	// shared: the process that makes the load is also at its limit if nothing is left and it used the most.
+	atLimit, mostOf = .9, .75
+	// mostBehind is how much a step may be behind: confirmations of its last tenth may arrive in the next one.
+	mostBehind = .1
 )
 
 // invalid says why the load that was asked for was not made, for the tool or its machine, the cause first, and what to do. No
@@ -298,9 +298,6 @@ type RateStep struct {
 	// behind is which part of the step's offers had not been confirmed at its end, with the offers of earlier steps.
 	behind float64
 }
-
-// mostBehind is how much a step may be behind: confirmations of its last tenth may arrive in the next one.
-const mostBehind = .1
 
 // climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
 // is 0 if it does not hold it at the first.
