@@ -151,7 +151,7 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 		case err != nil && strings.Contains(err.Error(), "server response headers exceeded"):
 			wrong = fmt.Errorf("%w: %w", ErrNoDoor, err)
 		}
-		return err == nil || wrong != nil || time.Since(began) > patience || ctx.Err() != nil
+		return err == nil || wrong != nil || time.Since(began) > patience
 	})
 	if wrong != nil {
 		return wrong

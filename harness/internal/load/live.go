@@ -148,8 +148,8 @@ func (p *phase) second(at int64) *second {
 	return s
 }
 
-// close closes the seconds that ended before an instant, Unix ns; with last all that there is.
-func (p *phase) close(now int64, last bool) (all []*second) {
+// close closes the seconds that ended before an instant, Unix ns; with last all that there is. It returns the latest one.
+func (p *phase) close(now int64, last bool) (latest *second) {
 	elapsed := now - p.startNs
 	for k := p.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(p.seconds) > 0 || k == 0); k++ {
 		s := p.second(p.startNs + k*int64(time.Second))
@@ -169,9 +169,9 @@ func (p *phase) close(now int64, last bool) (all []*second) {
 		if p.closed = k + 1; p.which == plan.Warmup && late.Count() > 0 && s.h.OfferRTT.Count() > 0 {
 			p.recent = append(p.recent, s.h)
 		}
-		all = append(all, s)
+		latest = s
 	}
-	return all
+	return latest
 }
 
 // delivery is a delivery at an instant, of a message that was due at another, in Unix ns.

@@ -188,7 +188,7 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	if err != nil && asking.Err() != nil {
 		err = fmt.Errorf("%s: stopped answering", op)
 	}
-	if err != nil && (asking.Err() != nil || closed(m.link.Ended())) {
+	if err != nil && !errors.As(err, new(*program.RemoteError)) {
 		m.leave(err)
 	}
 	return result, err
@@ -245,7 +245,7 @@ func (m *member) open(ctx context.Context) error {
 	}
 	e.mu.Unlock()
 	go func() {
-		every(tick, m.link.Ended(), func() bool { return closed(m.link.Ended()) || m.handOver() })
+		every(tick, m.link.Ended(), m.handOver)
 		<-m.link.Ended()
 		m.leave(m.link.Failure())
 	}()

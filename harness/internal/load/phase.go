@@ -35,33 +35,24 @@ func (e *engine) begin(which plan.Phase, start time.Time) *phase {
 			p.handOut() // nothing once the phase is over
 			e.mu.Unlock()
 			p.closeSeconds(time.Now().Add(-settled), false)
-			return closed(p.over)
+			return false
 		})
 	})
 	return p
 }
 
-// every calls do at once, in intervals, and once when something is over, until it reports true.
-func every(interval time.Duration, over <-chan struct{}, do func() bool) {
+// every calls do at once, and in intervals until it reports true, or something is over. It says if do reported true.
+func every(interval time.Duration, over <-chan struct{}, do func() bool) bool {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for !do() {
 		select {
 		case <-tick.C:
 		case <-over:
-			over = nil
+			return false
 		}
 	}
-}
-
-// closed reports whether a channel is closed; nil is not.
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return true
 }
 
 // end closes the last second of a phase. Samples of it may still arrive.
@@ -73,15 +64,15 @@ func (p *phase) end() {
 
 func (p *phase) closeSeconds(now time.Time, last bool) {
 	e := p.engine
-	var all []Progress
 	e.mu.Lock()
-	seconds := p.close(e.epoch.Wall(now), last)
-	for i, s := range seconds {
-		all = append(all, p.progress(s, last && i == len(seconds)-1))
+	latest := p.close(e.epoch.Wall(now), last)
+	var told Progress
+	if latest != nil {
+		told = p.progress(latest, last)
 	}
 	e.mu.Unlock()
-	for _, one := range all {
-		e.Progress(one)
+	if latest != nil && e.Progress != nil {
+		e.Progress(told)
 	}
 }
 
@@ -184,7 +175,7 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 func (p *phase) offerAll(ctx context.Context) {
 	e := p.engine
 	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
-	every(tick, ctx.Done(), func() bool {
+	look := func() bool {
 		e.mu.Lock()
 		isWarm := p.which == plan.Warmup && e.Plan.WarmupEnds && !p.stopped && still(p.recent)
 		p.warm = p.warm || isWarm
@@ -206,7 +197,10 @@ func (p *phase) offerAll(ctx context.Context) {
 			p.halt(ctx, false)
 		}
 		return done || late
-	})
+	}
+	if !every(tick, ctx.Done(), look) { // an interrupt stops the offers at once
+		every(tick, nil, look)
+	}
 }
 
 // drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
@@ -215,7 +209,7 @@ func (p *phase) offerAll(ctx context.Context) {
 func (p *phase) drain(ctx context.Context) {
 	e := p.engine
 	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
-	every(tick, ctx.Done(), func() bool {
+	every(tick, nil, func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		now := time.Now()

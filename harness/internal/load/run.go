@@ -167,9 +167,6 @@ type engine struct {
 }
 
 func newEngine(o Options) *engine {
-	if o.Progress == nil {
-		o.Progress = func(Progress) {}
-	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}

@@ -139,8 +139,8 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			servers, err := e.ask(ctx)
-			if ctx.Err() != nil || err != nil && e.Break != nil {
-				return ctx.Err() != nil
+			if err != nil && (ctx.Err() != nil || e.Break != nil) {
+				return false
 			}
 			now := time.Now()
 			e.mu.Lock()
