@@ -36,7 +36,6 @@ const (
 
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
-	gone := e.gone(ctx)
 	l := look{at: time.Now(), programs: map[*program.Link]program.Usage{nil: program.ReadUsage()}}
 	for _, m := range e.members {
 		if _, asked := l.programs[m.link]; asked || !m.there() {
@@ -49,7 +48,7 @@ func (e *engine) look(ctx context.Context) look {
 	}
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
-	if l.err = errors.New("the server is gone"); e.conn != nil && gone == "" {
+	if l.err = errors.New("the server is gone"); e.conn != nil && e.patience.Load() > 0 {
 		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
 		l.servers, l.err = e.usages(asking)

@@ -189,7 +189,7 @@ func (p *phase) offerAll(ctx context.Context) {
 			p.awaitAnswers(p.offering) // of agents that are to give up
 		case !done && ctx.Err() != nil && !interrupted:
 			interrupted = true
-			if end := time.Now().Add(e.drainFor(ctx)); end.Before(limit) {
+			if end := time.Now().Add(e.Plan.DrainTimeout); end.Before(limit) {
 				limit = end
 			}
 			p.halt(ctx, false)
@@ -215,7 +215,7 @@ func (p *phase) drain(ctx context.Context) {
 		now := time.Now()
 		wall := e.epoch.Wall(now)
 		if ctx.Err() != nil && limit == 0 {
-			limit = wall + int64(e.drainFor(ctx))
+			limit = wall + int64(e.Plan.DrainTimeout)
 			for _, due := range p.due {
 				if due <= limit {
 					lastDue = max(lastDue, due)
@@ -233,14 +233,6 @@ func (p *phase) drain(ctx context.Context) {
 		}
 		return limit != 0 && (e.patience.Load() == 0 || wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))
 	})
-}
-
-// drainFor is how long an interrupted run waits yet: not at all for a server that is gone.
-func (e *engine) drainFor(ctx context.Context) time.Duration {
-	if e.gone(ctx) != "" {
-		return 0
-	}
-	return e.Plan.DrainTimeout
 }
 
 // settle waits until the implementation holds nothing that is waited for, so that a second copy of a message is taken and

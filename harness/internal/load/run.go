@@ -37,6 +37,7 @@ const (
 	programTimeout = 10 * time.Minute
 	// silenceLimit is for how long an agent, or the server, may say nothing.
 	silenceLimit = 15 * time.Second
+	noHurry = 1<<63 - 1
 	// rush is how long a call of a program, and its end, may take after an interrupt, and at most a call of the server.
 	rush = 2 * time.Second
 )
@@ -102,7 +103,7 @@ func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 	}
 	e := newEngine(o)
 	e.interrupted = ctx
-	defer context.AfterFunc(ctx, func() { e.patience.Store(int64(rush)) })()
+	defer context.AfterFunc(ctx, func() { e.patience.CompareAndSwap(noHurry, int64(rush)) })()
 	if o.Redis != "" {
 		srv, err := startServer(ctx, o.Redis, o.Plan.Faults, e.Notice)
 		if err != nil {
@@ -154,7 +155,7 @@ type engine struct {
 	warmup      *run.Warmup
 	closing     sync.Once // of closeAll
 	interrupted context.Context
-	patience    atomic.Int64 // with the server, ns: without bound before an interrupt, then rush, and 0 once the server hangs
+	patience    atomic.Int64 // with the server, ns: noHurry before an interrupt, then rush, and 0 once the server hangs, or is gone
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
@@ -182,7 +183,7 @@ func newEngine(o Options) *engine {
 		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
 	}
 	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
-	e.patience.Store(1<<63 - 1)
+	e.patience.Store(noHurry)
 	for i, m := range o.Plan.Members() {
 		e.members = append(e.members, &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}})
 	}

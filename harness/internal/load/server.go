@@ -154,6 +154,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
 					when = fmt.Sprintf("%.1fs after the load began", answered.Sub(p.start).Seconds())
 				}
+				e.patience.Store(0)
 				interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
 					when, now.Sub(answered).Round(time.Second), err)))
 			}
@@ -309,7 +310,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 		missing = missing || p.outstanding > 0
 	}
 	e.mu.Unlock()
-	if !missing || e.gone(ctx) != "" || e.patience.Load() == 0 {
+	if !missing || e.patience.Load() == 0 {
 		return missing
 	}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
