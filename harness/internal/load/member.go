@@ -173,9 +173,6 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 
 // call calls an op on the member's agent. A member that does not answer within the limit, or has ended, is broken.
 func (m *member) call(ctx context.Context, limit time.Duration, op string, arguments map[string]any) (json.RawMessage, error) {
-	if arguments == nil {
-		arguments = map[string]any{}
-	}
 	arguments["handle"] = m.handle
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -350,7 +347,7 @@ func (m *member) end(ctx context.Context) {
 			}
 		}
 	})
-	_, err := m.call(ctx, m.engine.Silence, "load.end", nil)
+	_, err := m.call(ctx, m.engine.Silence, "load.end", map[string]any{})
 	ended()
 	unblocking.Wait()
 	m.engine.mu.Lock()
@@ -373,7 +370,7 @@ func (m *member) close(ctx context.Context) {
 	if !m.leave(nil) {
 		return
 	}
-	if _, err := m.call(ctx, m.engine.Silence, "load.close", nil); err != nil {
+	if _, err := m.call(ctx, m.engine.Silence, "load.close", map[string]any{}); err != nil {
 		m.engine.mu.Lock()
 		defer m.engine.mu.Unlock()
 		m.engine.fault(m, time.Now(), err.Error())

@@ -37,7 +37,7 @@ const (
 	programTimeout = 10 * time.Minute
 	// silenceLimit is for how long an agent, or the server, may say nothing.
 	silenceLimit = 15 * time.Second
-	noHurry = 1<<63 - 1
+	noHurry      = 1<<63 - 1
 	// rush is how long a call of a program, and its end, may take after an interrupt, and at most a call of the server.
 	rush = 2 * time.Second
 )
@@ -149,7 +149,6 @@ type engine struct {
 	url         string     // for the implementation
 	several     bool       // conn leads to a Cluster, or by sentinels to a master
 	agents      []*program.Link
-	ownQueue    bool // its keys are deleted at the end unless messages are pending
 	epoch       program.Epoch
 	members     []*member
 	warmup      *run.Warmup
@@ -178,17 +177,17 @@ func newEngine(o Options) *engine {
 	if o.Agents > 0 {
 		o.Plan.Fleet = []plan.Member{{Count: plan.Count(o.Agents)}}
 	}
-	own := o.Plan.Queue == ""
-	if own {
-		o.Plan.Queue = fmt.Sprintf("dq-bench:%08x", o.RunID)
-	}
-	e := &engine{Options: o, ownQueue: own, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
+	o.Plan.Queue = cmp.Or(o.Plan.Queue, o.ownQueue())
+	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}
 	e.patience.Store(noHurry)
 	for i, m := range o.Plan.Members() {
 		e.members = append(e.members, &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}})
 	}
 	return e
 }
+
+// ownQueue is the queue of a plan that names none; its keys are deleted at the end unless messages are pending.
+func (o Options) ownQueue() string { return fmt.Sprintf("dq-bench:%08x", o.RunID) }
 
 // accounts reports whether each message is accounted for.
 func (o Options) accounts() bool { return o.Redis != "" && (o.Plan.Breaks() || o.Break != nil) }

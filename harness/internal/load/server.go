@@ -265,7 +265,7 @@ func (e *engine) held(ctx context.Context, each func(program.Sample) error) erro
 
 // held has the member list its messages.
 func (m *member) held(ctx context.Context, each func(program.Sample) error) error {
-	result, err := m.call(ctx, askTimeout, "load.held", nil)
+	result, err := m.call(ctx, askTimeout, "load.held", map[string]any{})
 	if err != nil {
 		return err
 	}
@@ -338,7 +338,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 // cleanUp removes the queues of this run from the server, unless messages are pending in them.
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
-	case e.conn == nil || !e.ownQueue:
+	case e.conn == nil || e.Plan.Queue != e.ownQueue():
 		return
 	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some
 		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, pending)

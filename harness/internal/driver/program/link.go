@@ -70,29 +70,24 @@ type Link struct {
 
 // Connect links to a program at the other end of a connection, and waits for its hello. Close closes the connection.
 func Connect(ctx context.Context, name string, conn io.ReadWriteCloser) (*Link, error) {
-	l := &Link{name: name, out: conn, kill: func() { _ = conn.Close() }}
+	l := &Link{name: name, out: conn, kill: func() { _ = conn.Close() }, quote: func() string { return "" }}
 	return l.open(ctx, conn, func() error { return nil })
 }
 
 // Local links to an implementation in this process: serve answers the lines of in on out until in ends.
 func Local(ctx context.Context, name string, serve func(in io.Reader, out io.Writer) error) (*Link, error) {
 	near, far := net.Pipe()
-	served := make(chan error, 1)
-	go func() {
-		served <- serve(far, far)
-		_ = far.Close()
-	}()
-	l := &Link{name: name, out: near, kill: func() { _ = near.Close() }}
-	return l.open(ctx, near, func() error { return <-served })
+	l := &Link{name: name, out: near, kill: func() { _ = near.Close() }, quote: func() string { return "" }}
+	return l.open(ctx, near, func() error {
+		defer far.Close()
+		return serve(far, far)
+	})
 }
 
 // open reads lines, and waits for the program's introduction. Without one the program is ended. wait returns once the program is gone.
 func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error) (*Link, error) {
 	l.patience, l.ended, l.waiting, l.events = patience, make(chan struct{}), map[uint64]chan answer{}, map[uint64]func(json.RawMessage){}
 	l.life, l.end = context.WithCancelCause(context.Background())
-	if l.quote == nil {
-		l.quote = func() string { return "" }
-	}
 	go l.run(lines, wait)
 	greeting, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
