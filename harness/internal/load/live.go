@@ -24,10 +24,8 @@ type Progress struct {
 
 // progress is the progress at the end of a second. The engine's lock is held.
 func (p *phase) progress(s *second, last bool) Progress {
-	name, planned, p99, failed, late := "load", fmt.Sprintf("/%d", p.n), "-", "", s.h.Lateness
-	if p.which == plan.Warmup {
-		name = "warm-up"
-	}
+	name := map[plan.Phase]string{plan.Warmup: "warm-up", plan.Measured: "load"}[p.which]
+	planned, p99, failed, late := fmt.Sprintf("/%d", p.n), "-", "", s.h.Lateness
 	if p.which == plan.Warmup && p.plan.WarmupEnds {
 		planned = ""
 	}

@@ -92,11 +92,11 @@ func (i interruption) Error() string { return string(i) }
 
 func (interruption) Is(target error) bool { return target == context.Canceled }
 
-// Run carries out the plan, on a queue of its own unless the plan names one, and returns when every message was delivered or given up. When ctx ends the offers stop, messages due
-// soon are drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue holds
-// messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
-// if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies,
-// falls silent or reports what cannot be has left open are unknown.
+// Run carries out the plan, on a queue of its own unless the plan names one, and returns when every message was delivered or given up.
+// When ctx ends the offers stop, messages due soon are drained, and the result says that it was interrupted. It fails if the plan is wrong,
+// the queue holds messages, cannot be opened, or lacks an ability that the plan needs (*driver.CapabilityError), and with context.Canceled
+// if nothing was measured. From the first measured message on whatever happens is counted: the messages that an agent which dies, falls
+// silent or reports what cannot be has left open are unknown.
 func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err

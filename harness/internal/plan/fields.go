@@ -87,9 +87,6 @@ type Value struct {
 
 // String is the text of the variable.
 func (v Value) String() string {
-	if v.To == nil {
-		return "" // of the zero Value, which pflag makes
-	}
 	return fmt.Sprint(reflect.Indirect(reflect.ValueOf(v.To)).Interface())
 }
 
@@ -99,11 +96,8 @@ func (Value) Type() string { return "string" }
 // Set reads text into the variable. Its error begins with the key and ends with what to do, and leaves the variable as it is.
 func (v Value) Set(text string) error {
 	if err := read(v.To, text); err != nil {
-		expected, remedy, more := strings.Cut(err.Error(), "; ")
-		if more {
-			remedy = "; " + remedy
-		}
-		return fmt.Errorf("%s: %s, got %q%s", v.Key, expected, text, remedy)
+		expected, _, _ := strings.Cut(err.Error(), "; ")
+		return fmt.Errorf("%s: %s, got %q%s", v.Key, expected, text, err.Error()[len(expected):])
 	}
 	return nil
 }
