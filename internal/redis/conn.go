@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,35 +117,30 @@ type conn struct {
 	limit  time.Duration // that a call may take; 0 for no limit
 }
 
-// within makes a call of at most so long. It returns at the end of ctx as well: go-redis ends a read at a deadline only.
-func within[T any](ctx context.Context, limit time.Duration, call func(context.Context) (T, error)) (T, error) {
-	if limit == 0 {
-		return call(ctx)
+// await makes a call of at most limit. It returns at the end of ctx as well: go-redis ends a read at a deadline only.
+func (c conn) await(ctx context.Context, call func(context.Context)) error {
+	if c.limit == 0 {
+		call(ctx)
+		return nil
 	}
-	type answer struct {
-		reply T
-		err   error
-	}
-	limited, cancel := context.WithTimeout(ctx, limit)
-	answered := make(chan answer, 1)
+	limited, cancel := context.WithTimeout(ctx, c.limit)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		defer cancel()
-		reply, err := call(limited)
-		answered <- answer{reply, err}
+		call(limited)
 	}()
 	select {
-	case a := <-answered:
-		return a.reply, a.err
+	case <-done:
+		return nil
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-// cmd is within for one command.
 func (c conn) cmd(ctx context.Context, call func(context.Context) *goredis.Cmd) *goredis.Cmd {
-	reply, err := within(ctx, c.limit, func(ctx context.Context) (*goredis.Cmd, error) { return call(ctx), nil })
-	if err != nil {
+	var reply *goredis.Cmd
+	if err := c.await(ctx, func(ctx context.Context) { reply = call(ctx) }); err != nil {
 		return failed(ctx, err)
 	}
 	return reply
@@ -169,18 +165,17 @@ func (c conn) Multi(ctx context.Context, calls ...[]any) ([]*goredis.Cmd, error)
 }
 
 func (c conn) piped(ctx context.Context, send func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error), calls [][]any) ([]*goredis.Cmd, error) {
-	replies, err := within(ctx, c.limit, func(ctx context.Context) ([]*goredis.Cmd, error) {
-		replies := make([]*goredis.Cmd, len(calls))
-		_, err := send(ctx, func(p goredis.Pipeliner) error {
+	replies, err := make([]*goredis.Cmd, len(calls)), error(nil)
+	ended := c.await(ctx, func(ctx context.Context) {
+		_, err = send(ctx, func(p goredis.Pipeliner) error {
 			for i, call := range calls {
 				replies[i] = p.Do(ctx, call...)
 			}
 			return nil
 		})
-		return replies, err
 	})
-	for range len(calls) - len(replies) {
-		replies = append(replies, failed(ctx, err))
+	if ended != nil {
+		return slices.Repeat([]*goredis.Cmd{failed(ctx, ended)}, len(calls)), ended
 	}
 	return replies, err
 }

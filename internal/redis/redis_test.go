@@ -110,9 +110,6 @@ func TestWithinEndsWithItsContext(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	c, err := redis.Connect("redis://" + silent.Addr().String())
-	require.NoError(t, err)
-	defer c.Close()
 	for name, call := range map[string]func(context.Context, redis.Conn) error{
 		"Do": func(ctx context.Context, c redis.Conn) error { return c.Do(ctx, "PING").Err() },
 		"Run": func(ctx context.Context, c redis.Conn) error {
@@ -120,6 +117,9 @@ func TestWithinEndsWithItsContext(t *testing.T) {
 		},
 		"Pipe": func(ctx context.Context, c redis.Conn) error { r, _ := c.Pipe(ctx, []any{"PING"}); return r[0].Err() },
 	} {
+		c, err := redis.Connect("redis://" + silent.Addr().String())
+		require.NoError(t, err)
+		defer c.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _ = silent.Accept(); cancel() }()
 		require.ErrorIs(t, call(ctx, redis.Within(c, time.Hour)), context.Canceled, name)
