@@ -66,6 +66,7 @@ type Item struct {
 	value                 []byte
 	count, failed, reason string // of a message of a Worker: hand-outs, the last that failed, why it is a dead letter
 	values                string // for an export: see Form
+	done                  bool   // by a migration of values
 }
 
 // memberOf takes a member apart.

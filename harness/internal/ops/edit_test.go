@@ -728,8 +728,18 @@ func TestMigrateCodecOnce(t *testing.T) {
 			}
 		})
 	}
+	// A quoted text beside the same text without quotes, and a Worker's message that is delivered between.
 	b := setup(t)
-	b.offer(dLc0, time.Hour, `"quoted"`)
+	b.offer(dLc0, time.Hour, `"one"`)
 	there.Java = &quoting{left: 1000}
 	require.Contains(t, b.migrate(there).Refusal, "all values may be of json already")
+	b.do("RPUSH", "orders", "one", `"one"`)
+	l := scripts.LeaseNamesOf("orders")
+	b.do("ZADD", l.Leases, 1, "id1")
+	b.do("HSET", l.Bodies, "id1", "held")
+	require.EqualValues(t, 4, b.migrate(there).Count())
+	_, err := b.order(b.conn, &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"held"}, All: true, Site: ops.Site{Folder: t.TempDir()}})
+	require.NoError(t, err)
+	require.Zero(t, b.migrate(there).Count())
+	require.Equal(t, []string{`"one"`, `"\"one\""`, `"held"`}, b.list("orders"))
 }

@@ -44,7 +44,7 @@ func (e *Editor) Import(r io.Reader) (all []Change, err error) {
 			return all, nil
 		}
 		if err == nil && e.since.Values != "" && x.Values != e.since.Values {
-			return nil, fmt.Errorf("line %d: the values of the queue were migrated since the export: --force imports the old ones", len(all)+1)
+			return nil, fmt.Errorf("line %d: the values of the queue were migrated, and the export is from before or of another queue: --force imports it as it is", len(all)+1)
 		}
 		due, noDue := strconv.ParseFloat(cmp.Or(x.Due, "0"), 64)
 		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: fmt.Sprintf("%.0f", math.Ceil(due))}

@@ -5,8 +5,9 @@ local F, R, C = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
 
 -- A migration stamps F with its run and the number of its last change, under members if that changed a layout, and under values if it
 -- changed a value.
+local function change_id(number) return string.match(R, '[^:]+$') .. ' ' .. number end
 local function stamp(field, number)
-  redis.call('hset', F, field, string.match(R, '[^:]+$') .. ' ' .. number)
+  redis.call('hset', F, field, change_id(number))
   redis.call('expire', F, 2592000)
 end
 local function stamped(field, since)

@@ -19,21 +19,20 @@ local function put(id, value, score, count, failed, reason)
   end
 end
 
-local function note(old, new, count)
-  if count ~= 'journal' then return true end
-  if redis.call('sismember', J, old) == 1 then return false end
-  redis.call('sadd', J, new)
+-- Elements of a journal: see JournalKey.
+local function of_lease(id, value) return 'l' .. #id .. ' ' .. id .. value end
+local function note(element)
+  redis.call('sadd', J, element)
   redis.call('expire', J, 2592000)
-  return true
 end
 
 local function do_it(id, value, score, count, failed, reason, number)
   if of == 'ready' then
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
-    if redis.call('lindex', D, score) ~= id or not note('v' .. id, 'v' .. value, count) then return false end
+    if redis.call('lindex', D, score) ~= id then return false end
+    if count == 'journal' then note('v' .. change_id(number) .. ' ' .. value) end
     redis.call('lset', D, score, value)
-    redis.call('srem', Back, 'v' .. id)
     stamp('values', number)
     return true
   end
@@ -56,9 +55,14 @@ local function do_it(id, value, score, count, failed, reason, number)
     if not body then return false end
     redis.call('rpush', D, body)
     drop(id)
-  elseif redis.call('hexists', V, id) == 1 and note('l' .. id, 'l' .. id, count) then
+  elseif redis.call('hexists', V, id) == 1 then
+    local old = redis.call('hget', V, id)
+    if count == 'journal' then
+      if redis.call('sismember', J, of_lease(id, old)) == 1 then return false end
+      note(of_lease(id, value))
+    end
     redis.call('hset', V, id, value)
-    redis.call('srem', Back, 'l' .. id)
+    redis.call('srem', Back, of_lease(id, old))
     stamp('values', number)
   else
     return false

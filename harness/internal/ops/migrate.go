@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -20,22 +21,35 @@ import (
 // MigrationSchema names the form of a list of Migrations.
 const MigrationSchema = "dq-bench/migration/v1"
 
-// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: m, id and value; v and
-// value of a delivered one; l and id of a Worker's. It expires 30 days after its last change.
+// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: m, id and value of a member;
+// l, length of the id, a space, id and value of a Worker's; v, run, a space, number, a space and value of a delivered one, which has no id. It
+// expires 30 days after its last change.
 func JournalKey(dest, from, to string) string {
 	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + from + ":" + to
 }
 
-// noted are the elements of the journal by which a message may be known. A delivered one is known by its value alone.
-func noted(i Item) []string {
-	switch {
-	case i.Of == "ready":
-		return []string{"v" + i.key}
-	case i.Layout == "value":
-		return []string{"l" + i.key, "v" + string(i.value)}
+// noted is the element of the journal for a message with an id.
+func noted(i Item) string {
+	if i.Layout == "value" {
+		return fmt.Sprintf("l%d %s%s", len(i.key), i.key, i.value)
 	}
 	id, _ := hex.DecodeString(i.ID)
-	return []string{"m" + string(id) + string(i.value)}
+	return "m" + string(id) + string(i.value)
+}
+
+// valueOf is the value of a message that an element of the journal is for.
+func valueOf(element string) string {
+	rest := element[min(len(element), 9):]
+	switch kind, text := element[:1], element[1:]; kind {
+	case "l":
+		size, id, _ := strings.Cut(text, " ")
+		n, _ := strconv.Atoi(size)
+		rest = id[min(len(id), max(n, 0)):]
+	case "v":
+		parts := strings.SplitN(text, " ", 3)
+		rest = parts[len(parts)-1]
+	}
+	return rest
 }
 
 // MigrateOptions set a migration: of the layout, of the codec, or of both.
@@ -89,7 +103,7 @@ const (
 // again, and others may offer, transfer and remove meanwhile. The Migration has the work that was done, also with an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
-	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}}
+	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}, twins: map[string]bool{}}
 	w.editor.Progress = o.Progress
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || w.unsure]
@@ -122,7 +136,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
 	}
-	if w.again && !w.old && len(w.done) == 0 && !o.Force {
+	if w.again && !w.old && !w.known && !o.Force {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("all values may be of %s already: --force rewrites them", o.As))
 	}
 	if w.other != "" && !w.named && !o.Force {
@@ -163,7 +177,10 @@ type rewriter struct {
 	MigrateOptions
 	editor        *Editor
 	result        *Migration
-	refused, done map[string]bool  // keys of values that stay; elements of the journal
+	refused, done map[string]bool  // keys of messages that stay; elements of the journal
+	away          map[string]int   // values of the journal whose message has no id any more, at the beginning of a pass
+	known         bool             // there is a journal of the migration, or of the way back
+	twins         map[string]bool  // keys of members that are there in both layouts
 	again, old    bool             // a value could be rewritten again; one is not of As
 	unsure        bool             // the server may have rewritten a batch
 	lacked        map[string]int64 // messages by the codec that Reads lacks
@@ -203,32 +220,68 @@ func (w *rewriter) begun(ctx context.Context) error {
 	if w.From == "" {
 		return nil
 	}
-	journal := w.editor.journal[0]
-	return scan(ctx, w.editor.conn, "SSCAN "+journal, []any{"SSCAN", journal}, nil, func(all []string) error {
-		for _, one := range all {
-			w.note(one)
+	journal := w.editor.journal
+	known, err := w.editor.conn.Do(ctx, "EXISTS", journal[0], journal[1]).Int64()
+	if w.known = known > 0; err != nil {
+		return fmt.Errorf("EXISTS: %w", err)
+	}
+	return scan(ctx, w.editor.conn, "SSCAN "+journal[0], []any{"SSCAN", journal[0]}, nil, func(elements []string) error {
+		for _, element := range elements {
+			w.done[element] = true
 		}
 		return nil
 	})
 }
 
-// note remembers an element of the journal; a message may be delivered meanwhile.
-func (w *rewriter) note(one string) {
-	w.done[one] = true
-	if strings.HasPrefix(one, "m") && len(one) > 8 {
-		w.done["v"+one[9:]] = true
+// delivered counts the values of the journal that are not at their id any more. They were delivered, so that as many equal ones are done; it does
+// not matter which.
+func (w *rewriter) delivered(ctx context.Context) error {
+	w.away = map[string]int{}
+	for element := range w.done {
+		w.away[valueOf(element)]++
 	}
+	for _, of := range []string{"waiting", "ahead", "held", "retry", "dead"} {
+		err := w.editor.Each(ctx, of, nil, func(i Item) error {
+			if w.done[noted(i)] {
+				w.away[string(i.value)]--
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDone reports whether a value was rewritten. It counts down a delivered one, so ask once in a pass.
+func (w *rewriter) isDone(i Item) bool {
+	switch value := string(i.value); {
+	case w.done[noted(i)]:
+		return true
+	case i.Layout == "value" && w.away[value] > 0:
+		w.away[value]--
+		return true
+	}
+	return false
 }
 
 // pass visits all parts once, rewrites messages if it may, and returns how many need it. Parts are visited in the order in
 // which messages move.
 func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64, err error) {
 	found = map[string]int64{}
+	if len(w.done) > 0 {
+		if err := w.delivered(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if write { // the list, from its tail, with the index of each entry; then the members that it lacks
 		err = walk(ctx, w.editor.conn, w.editor.names.Pending, func(first int64, entries []string) error {
 			var batch []Item
 			for _, e := range entries {
-				batch = append(batch, memberOf("waiting", e, 0))
+				i := memberOf("waiting", e, 0)
+				i.done = w.done[noted(i)]
+				batch = append(batch, i)
 			}
 			return w.rewrite(ctx, slices.DeleteFunc(batch, func(i Item) bool { return !w.needs(i) }), first, first+int64(len(entries))-1, true)
 		})
@@ -237,6 +290,7 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 		var batch []Item
 		if err == nil {
 			err = w.editor.Each(ctx, of, nil, func(i Item) (err error) {
+				i.done = w.isDone(i)
 				if w.meet(i); w.needs(i) {
 					found[of]++
 					batch = append(batch, i)
@@ -275,11 +329,11 @@ func (w *rewriter) meet(i Item) {
 func (w *rewriter) needs(i Item) bool { return w.repacks(i) || w.recodes(i) }
 
 func (w *rewriter) repacks(i Item) bool {
-	return w.To != nil && i.Layout != "value" && i.Layout != "unreadable" && i.Layout != w.To.String()
+	return w.To != nil && !w.twins[i.key] && i.Layout != "value" && i.Layout != "unreadable" && i.Layout != w.To.String()
 }
 
 func (w *rewriter) recodes(i Item) bool {
-	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && looksLike(w.From, i.value) && !slices.ContainsFunc(noted(i), func(one string) bool { return w.done[one] })
+	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !i.done && looksLike(w.From, i.value)
 }
 
 // refuse notes a message that stays as it is.
@@ -327,13 +381,15 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 				w.refused[string(c.New)] = true
 			}
 		}
-		if c.Count == "journal" {
-			is := items[at[k]]
-			is.value = values[at[k]]
-			if c.Of == "ready" {
-				is.key = string(c.New)
-			}
-			w.note(noted(is)[0])
+		is := items[at[k]]
+		if is.value = values[at[k]]; c.Count == "journal" && c.Of == "ready" {
+			w.done[fmt.Sprintf("v%s -%d %s", w.editor.run, len(w.done), is.value)] = true
+		} else if c.Count == "journal" {
+			w.done[noted(is)] = true
+		}
+		if r == '2' {
+			w.twins[string(c.Key)] = true
+			w.refuse(is, "the same id and value are there in the other layout: cancel one of the two")
 		}
 	}
 	return err
