@@ -21,7 +21,7 @@ local function packed(member, layout)
 end
 local function noted(member)
   local id, value = parts_of(member)
-  return 'm' .. id .. value
+  return #value .. ' ' .. value .. 'm' .. id
 end
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.

@@ -20,7 +20,7 @@ local function put(id, value, score, count, failed, reason)
 end
 
 -- Elements of a journal: see JournalKey.
-local function of_lease(id, value) return 'l' .. #id .. ' ' .. id .. value end
+local function of_lease(id, value) return #value .. ' ' .. value .. 'l' .. id end
 local function note(element)
   redis.call('sadd', J, element)
   redis.call('expire', J, 2592000)
@@ -31,7 +31,7 @@ local function do_it(id, value, score, count, failed, reason, number)
     if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
     if action == 'put' then return redis.call('lpush', D, id) > 0 end
     if redis.call('lindex', D, score) ~= id then return false end
-    if count == 'journal' then note('v' .. change_id(number) .. ' ' .. value) end
+    if count == 'journal' then note(#value .. ' ' .. value .. 'v' .. change_id(number)) end
     redis.call('lset', D, score, value)
     stamp('values', number)
     return true

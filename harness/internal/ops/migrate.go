@@ -21,35 +21,28 @@ import (
 // MigrationSchema names the form of a list of Migrations.
 const MigrationSchema = "dq-bench/migration/v1"
 
-// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: m, id and value of a member;
-// l, length of the id, a space, id and value of a Worker's; v, run, a space, number, a space and value of a delivered one, which has no id. It
-// expires 30 days after its last change.
+// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: the length of the value, a
+// space, the value, and m and the id of a member, l and the id of a Worker's message, or v and the change of a delivered one. It expires 30 days
+// after its last change.
 func JournalKey(dest, from, to string) string {
 	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + from + ":" + to
 }
 
 // noted is the element of the journal for a message with an id.
 func noted(i Item) string {
-	if i.Layout == "value" {
-		return fmt.Sprintf("l%d %s%s", len(i.key), i.key, i.value)
+	id, kind := i.key, "l"
+	if i.Layout != "value" {
+		bytes, _ := hex.DecodeString(i.ID)
+		id, kind = string(bytes), "m"
 	}
-	id, _ := hex.DecodeString(i.ID)
-	return "m" + string(id) + string(i.value)
+	return fmt.Sprintf("%d %s%s%s", len(i.value), i.value, kind, id)
 }
 
-// valueOf is the value of a message that an element of the journal is for.
+// valueOf is the value in an element of the journal.
 func valueOf(element string) string {
-	rest := element[min(len(element), 9):]
-	switch kind, text := element[:1], element[1:]; kind {
-	case "l":
-		size, id, _ := strings.Cut(text, " ")
-		n, _ := strconv.Atoi(size)
-		rest = id[min(len(id), max(n, 0)):]
-	case "v":
-		parts := strings.SplitN(text, " ", 3)
-		rest = parts[len(parts)-1]
-	}
-	return rest
+	size, rest, _ := strings.Cut(element, " ")
+	n, _ := strconv.Atoi(size)
+	return rest[:min(len(rest), max(n, 0))]
 }
 
 // MigrateOptions set a migration: of the layout, of the codec, or of both.
@@ -383,7 +376,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 		}
 		is := items[at[k]]
 		if is.value = values[at[k]]; c.Count == "journal" && c.Of == "ready" {
-			w.done[fmt.Sprintf("v%s -%d %s", w.editor.run, len(w.done), is.value)] = true
+			w.done[fmt.Sprintf("%d %sv%d", len(is.value), is.value, len(w.done))] = true
 		} else if c.Count == "journal" {
 			w.done[noted(is)] = true
 		}
