@@ -40,9 +40,11 @@ if #members > 0 then
     end
   end
   local length = redis.pcall('llen', Q)
-  local wrong = type(length) == 'table' and length or error_of('llen', D) or #quarantined > 0 and error_of('zcard', X)
-    or lacks('rpush', D, '') or lacks('lrem', Q, 1, '') or lacks('zrem', T, '') or lacks('srem', U1, '') or #quarantined > 0 and lacks('zadd', X, 0, '')
-    or denied('rpush', T, nobody) or denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or denied('srem', T, nobody)
+  local wrong = type(length) == 'table' and length or lacks('lrem', Q, 1, '') or lacks('zrem', T, '')
+    or lacks('srem', U1, '') or not may and (denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or denied('srem', T, nobody))
+  if not wrong and #quarantined > 0 then
+    wrong = error_of('llen', D) or error_of('zcard', X) or lacks('rpush', D, '') or lacks('zadd', X, 0, '') or denied('rpush', T, nobody)
+  end
   if wrong then return wrong end
 
   -- The first write is the last that may fail, for want of memory or of a right.

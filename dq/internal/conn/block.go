@@ -32,10 +32,9 @@ const (
 // caller has left go back.
 type exchange struct {
 	Request
-	server  *server
-	socket  *socket
-	ctx     context.Context // ends with the request
-	replies []any           // then
+	*batch
+	server *server
+	socket *socket
 }
 
 // Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
@@ -95,12 +94,12 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 		last := len(commands) - 1
 		commands[last] = append(slices.Clone(commands[last]), turn)
 	}
-	ended, end := context.WithCancel(context.Background())
-	x := &exchange{Request: s.Request, server: server, socket: one, ctx: ended}
-	go func() {
-		x.replies, _ = one.run(commands)
-		end()
-	}()
+	written := func() bool { return true }
+	if s.Alone { // a long value over a network that takes no more
+		written = context.AfterFunc(ctx, func() { one.fail(context.Cause(ctx)) })
+	}
+	x := &exchange{Request: s.Request, batch: one.send(commands, nil), server: server, socket: one}
+	written()
 	if err := x.await(ctx, quiet); err != nil {
 		x.leave()
 		return nil, fmt.Errorf("%w: %w", ErrLost, err)
@@ -126,7 +125,7 @@ func (x *exchange) await(ctx context.Context, quiet time.Duration) error {
 	ended := ctx.Done()
 	for came := x.socket.received.Load(); ; {
 		select {
-		case <-x.ctx.Done():
+		case <-x.done:
 			return nil
 		case <-ended:
 			ended, late, bound = nil, nil, time.After(grace)
@@ -167,9 +166,9 @@ func (x *exchange) leave() {
 	go func() {
 		defer c.work.Done()
 		select {
-		case <-x.ctx.Done():
+		case <-x.done:
 		case <-c.ctx.Done():
-			if x.server.cannotUnblock.Load() || Pause(x.ctx, closeGrace) == nil {
+			if x.server.cannotUnblock.Load() || !x.within(closeGrace) {
 				x.hangUp()
 			}
 		}
@@ -189,10 +188,10 @@ func (x *exchange) leave() {
 // arrives. Only one that it pops in the very round of its event loop in which it sees the end is lost.
 func (x *exchange) hangUp() {
 	if half, ok := x.socket.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_ = Pause(x.ctx, closeGrace)
+		x.within(closeGrace)
 	}
 	x.socket.fail(ErrClosed)
-	<-x.ctx.Done()
+	<-x.done
 }
 
 // answers reports whether a server does, over another connection.
@@ -218,7 +217,7 @@ func (x *exchange) unblock() {
 		case time.Since(answers) > x.server.conns.Silent:
 			x.socket.fail(errSilent)
 		}
-		if Pause(x.ctx, pause) != nil {
+		if x.within(pause) {
 			return
 		}
 	}

@@ -91,6 +91,9 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	}
 	_ = conn.SetDeadline(time.Time{})
 	context.AfterFunc(one.ctx, func() { s.gone(one) })
+	if as != listening {
+		go one.serve()
+	}
 	return one, s.takeIn(one)
 }
 

@@ -79,7 +79,7 @@ func newServer(c *Conns, opt *redis.Options) *server {
 type pool struct {
 	server  *server
 	use     use
-	idle    chan *socket // watched
+	idle    chan *socket
 	callers atomic.Int32 // that wait for a socket
 	dialing atomic.Int32 // attempts at a connection under way
 }
@@ -89,7 +89,7 @@ type pool struct {
 func (p *pool) get(ctx context.Context) (*socket, error) {
 	select {
 	case one := <-p.idle: // most often
-		if one.unwatch() {
+		if one.alive() {
 			return one, nil
 		}
 	default:
@@ -133,7 +133,7 @@ func (p *pool) get(ctx context.Context) (*socket, error) {
 				return nil, fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 			}
 		}
-		if one != nil && one.unwatch() {
+		if one != nil && one.alive() {
 			return one, nil
 		}
 	}
@@ -159,11 +159,9 @@ func (p *pool) put(one *socket) {
 	if !one.alive() {
 		return
 	}
-	idle := p.server.conns.Idle
-	if p.use == shared {
-		idle = 0
+	if idle := p.server.conns.Idle; idle > 0 && p.use != shared {
+		_ = one.SetReadDeadline(time.Now().Add(idle))
 	}
-	one.watch(idle)
 	select {
 	case p.idle <- one:
 	default:
@@ -251,7 +249,7 @@ func (k *courier) send(commands [][]any) *parcel {
 	if k.runners < k.most && !k.loading {
 		k.runners++
 		k.loading = true
-		go k.run()
+		go k.run(nil)
 	}
 	return p
 }
@@ -279,10 +277,9 @@ func (p *parcel) wait(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 }
 
-// run sends waiting commands until there are no more. It yields before it looks: a caller that has just had a reply, or is about to send, goes
-// with the others, and an idle socket costs more.
-func (k *courier) run() {
-	var one *socket
+// run sends what waits over a socket, or puts the socket away. The goroutine that reads the replies runs it again. It yields before it looks: a
+// caller that has just had a reply, or is about to send, goes with the others, and an idle socket costs more.
+func (k *courier) run(one *socket) {
 	for yields := 0; ; {
 		if yields++; yields <= mostYields {
 			runtime.Gosched()
@@ -312,15 +309,19 @@ func (k *courier) run() {
 		}
 		load, commands := k.load()
 		k.mu.Unlock()
-		replies, err := one.run(commands)
-		for _, p := range load {
-			p.replies, replies = replies[:len(p.commands)], replies[len(p.commands):]
-			close(p.done)
-		}
-		yields = 0
-		if err != nil {
-			one = nil
-		}
+		one.send(commands, func(b *batch) {
+			replies := b.replies
+			for _, p := range load {
+				p.replies, replies = replies[:len(p.commands)], replies[len(p.commands):]
+				close(p.done)
+			}
+			if b.err != nil {
+				go k.run(nil)
+			} else {
+				k.run(one)
+			}
+		})
+		return
 	}
 }
 

@@ -30,11 +30,24 @@ type socket struct {
 	// connection.
 	readFor, writeFor time.Duration
 
-	received atomic.Int64  // bytes received
-	begun    int64         // bytes received when the reply was begun
-	since    atomic.Int64  // since when a reply is awaited in silence, Unix ns; 0 if no reply is awaited
-	watches  *time.Timer   // begins the read that watches an idle socket
-	watcher  chan struct{} // closed when it ends
+	received atomic.Int64 // bytes received
+	begun    atomic.Int64 // bytes received when the reply was begun
+	since    atomic.Int64 // since when a reply is awaited in silence, Unix ns; 0 if no reply is awaited
+
+	under   atomic.Pointer[batch] // the commands under way; nil while it is idle
+	writing chan struct{}         // has an element while they are written
+}
+
+// batch is commands that were sent together.
+type batch struct {
+	most     int
+	unsent   bool         // no byte was sent
+	answered func(*batch) // then called by the goroutine that reads; or nil
+	done     chan struct{}
+
+	// Once done is closed: for each command a value, a resp.Error, or, without a reply, err, which wraps ErrLost or ErrUnsent.
+	replies []any
+	err     error
 }
 
 const (
@@ -42,8 +55,6 @@ const (
 	maxPart = 256 << 10
 	// maxKept is how large a buffer is kept for the next commands.
 	maxKept = 64 << 10
-	// watchAfter is how long a socket is idle before it is watched: the next command of a busy client comes sooner, and has no read to end.
-	watchAfter = 5 * time.Millisecond
 )
 
 var (
@@ -52,7 +63,7 @@ var (
 )
 
 func newSocket(c net.Conn, as use, most int64) *socket {
-	s := &socket{Conn: c, use: as, remote: c.RemoteAddr().String(), most: most}
+	s := &socket{Conn: c, use: as, remote: c.RemoteAddr().String(), most: most, writing: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	size := 4 << 10
 	if as == shared {
@@ -64,14 +75,14 @@ func newSocket(c net.Conn, as use, most int64) *socket {
 
 // Read is part of net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
-	if s.readFor > 0 {
+	if s.use == listening && s.readFor > 0 {
 		_ = s.SetReadDeadline(time.Now().Add(s.readFor))
 	}
 	n, err := s.Conn.Read(p)
-	if n > 0 && s.since.Load() != 0 {
-		s.since.Store(time.Now().UnixNano())
+	if n > 0 {
+		s.await(s.since.Load())
 	}
-	if s.received.Add(int64(n))-s.begun > s.most {
+	if s.received.Add(int64(n))-s.begun.Load() > s.most {
 		n, err = 0, fmt.Errorf("a reply of more than %d bytes: the server sends without end", s.most)
 		s.fail(err)
 	}
@@ -102,67 +113,109 @@ func (s *socket) fail(reason error) {
 
 func (s *socket) alive() bool { return s.ctx.Err() == nil }
 
-// watch soon reads while nothing is under way, so that the end of the socket is noticed, and ends it after the time
-// given, 0 for never.
-func (s *socket) watch(idle time.Duration) {
-	s.watcher = make(chan struct{})
-	until := time.Time{}
-	if idle > 0 {
-		until = time.Now().Add(idle)
-	}
-	_ = s.SetReadDeadline(until)
-	s.watches = time.AfterFunc(watchAfter, func() {
-		defer close(s.watcher)
-		n, err := s.Conn.Read(make([]byte, 1))
-		switch {
-		case n > 0:
-			s.fail(errUnasked)
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			s.fail(err)
-		case idle > 0 && !time.Now().Before(until):
-			s.fail(errSurplus)
-		}
-	})
-}
-
-// unwatch ends watch before the next command, and reports whether the socket can be used.
-func (s *socket) unwatch() bool {
-	if !s.watches.Stop() {
-		_ = s.SetReadDeadline(time.Unix(1, 0))
-		<-s.watcher
+// send sends commands together.
+func (s *socket) send(commands [][]any, answered func(*batch)) *batch {
+	b := &batch{most: len(commands), answered: answered, done: make(chan struct{}), replies: make([]any, 0, len(commands))}
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	if b.unsent = !s.alive(); b.unsent {
+		b.end(s)
+		return b
 	}
 	_ = s.SetReadDeadline(time.Time{})
-	return s.alive()
-}
-
-// run sends commands together and returns their replies: each a value, a resp.Error, or, without a reply, the error that wraps
-// ErrLost or ErrUnsent, which it returns too.
-func (s *socket) run(commands [][]any) (replies []any, err error) {
-	s.begun = s.received.Load()
-	s.since.Store(time.Now().UnixNano())
-	defer s.since.Store(0)
+	s.under.Store(b)
+	s.begun.Store(s.received.Load())
+	began := time.Now().UnixNano()
+	s.since.Store(began)
 	s.out = s.out[:0]
 	for _, c := range commands {
 		s.out = resp.AppendCommand(s.out, c...)
 	}
-	sent, err := s.Write(s.out)
+	sent, _ := s.Write(s.out)
+	b.unsent = sent == 0
 	if cap(s.out) > maxKept {
 		s.out = nil
 	}
-	replies = make([]any, 0, len(commands))
-	for err == nil && len(replies) < len(commands) {
+	s.await(began)
+	return b
+}
+
+// await gives the next part of a reply its time, if no other part has come since.
+func (s *socket) await(since int64) {
+	now := time.Now()
+	if since != 0 && s.since.CompareAndSwap(since, now.UnixNano()) && s.readFor > 0 {
+		_ = s.SetReadDeadline(now.Add(s.readFor))
+	}
+}
+
+// end tells that all replies are there, or that there will be no more.
+func (b *batch) end(s *socket) {
+	if left := b.most - len(b.replies); left > 0 {
+		b.err = fmt.Errorf("%w: %w", ErrLost, context.Cause(s.ctx))
+		if b.unsent {
+			b.err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, context.Cause(s.ctx))
+		}
+		b.replies = append(b.replies, slices.Repeat([]any{b.err}, left)...)
+	}
+	close(b.done)
+	if b.answered != nil {
+		b.answered(b)
+	}
+}
+
+// within reports whether a batch is done before that time has passed.
+func (b *batch) within(wait time.Duration) bool {
+	select {
+	case <-b.done:
+		return true
+	case <-time.After(wait):
+		return false
+	}
+}
+
+// serve reads as long as the socket lives, the replies to what is under way, and its end while it is idle.
+func (s *socket) serve() {
+	for s.alive() {
+		err := s.frames.Wait()
 		var reply any
-		reply, err = s.frames.Read()
-		if _, unasked := reply.(resp.Push); err == nil && !unasked {
-			replies = append(replies, reply)
+		if err == nil {
+			reply, err = s.frames.Read()
+		}
+		b := s.under.Load()
+		_, unasked := reply.(resp.Push)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.late(err)
+		case err != nil:
+			s.fail(err)
+		case unasked:
+		case b == nil:
+			s.fail(errUnasked)
+		default:
+			if b.replies = append(b.replies, reply); len(b.replies) == b.most {
+				s.under.Store(nil)
+				s.since.Store(0)
+				b.end(s)
+			}
 		}
 	}
-	if err == nil {
-		return replies, nil
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	if b := s.under.Load(); b != nil {
+		b.end(s)
 	}
-	s.fail(err)
-	if err = fmt.Errorf("%w: %w", ErrLost, context.Cause(s.ctx)); sent == 0 {
-		err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, context.Cause(s.ctx))
+}
+
+// late ends the socket, unless the deadline was of an earlier reply, or of the idle time before a command.
+func (s *socket) late(err error) {
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	switch b := s.under.Load(); {
+	case b == nil && s.use == dedicated:
+		s.fail(errSurplus)
+	case b == nil, s.readFor == 0, time.Since(time.Unix(0, s.since.Load())) < s.readFor:
+		_ = s.SetReadDeadline(time.Time{})
+	default:
+		s.fail(err)
 	}
-	return append(replies, slices.Repeat([]any{err}, len(commands)-len(replies))...), err
 }

@@ -23,11 +23,18 @@ func withSocket(t *testing.T, serve func(far net.Conn), test func(t *testing.T, 
 		go serve(far)
 		one := newSocket(near, shared, 1<<30)
 		one.readFor, one.writeFor = time.Second, time.Second
+		go one.serve()
 		test(t, one)
 		one.fail(io.EOF)
 		_ = far.Close()
 		synctest.Wait()
 	})
+}
+
+func run(one *socket, commands [][]any) ([]any, error) {
+	b := one.send(commands, nil)
+	<-b.done
+	return b.replies, b.err
 }
 
 func read(far net.Conn, commands ...[]any) {
@@ -48,12 +55,11 @@ func TestABatchMayTakeLongerThanOneReply(t *testing.T) {
 			_, _ = io.WriteString(far, "+PONG\r\n")
 		}
 	}, func(t *testing.T, one *socket) {
-		replies, err := one.run(fivePings)
+		replies, err := run(one, fivePings)
 		require.NoError(t, err)
 		require.Equal(t, []any{"PONG", "PONG", "PONG", "PONG", "PONG"}, replies)
-		one.watch(0)
 		time.Sleep(time.Hour)
-		require.True(t, one.unwatch(), "nothing is awaited any more")
+		require.True(t, one.alive(), "nothing is awaited any more")
 	})
 }
 
@@ -68,7 +74,7 @@ func TestALargeCommandMayTakeLongerThanOneWrite(t *testing.T) {
 		}
 		_, _ = io.WriteString(far, "+OK\r\n")
 	}, func(t *testing.T, one *socket) {
-		replies, err := one.run([][]any{large})
+		replies, err := run(one, [][]any{large})
 		require.NoError(t, err)
 		require.Equal(t, []any{"OK"}, replies)
 	})
@@ -79,10 +85,10 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 		read(far, []any{"PING"})
 	}, func(t *testing.T, one *socket) {
 		began := time.Now()
-		_, err := one.run([][]any{{"PING"}})
+		_, err := run(one, [][]any{{"PING"}})
 		require.ErrorIs(t, err, ErrLost)
 		require.Equal(t, time.Second, time.Since(began))
-		_, err = one.run([][]any{{"PING"}})
+		_, err = run(one, [][]any{{"PING"}})
 		require.ErrorIs(t, err, ErrUnsent, "the socket has failed for good")
 	})
 }
@@ -94,7 +100,7 @@ func TestARepliedCommandStaysReplied(t *testing.T) {
 		_, _ = io.WriteString(far, "$-1\r\n")
 		_ = far.Close()
 	}, func(t *testing.T, one *socket) {
-		replies, err := one.run(fivePings[:2])
+		replies, err := run(one, fivePings[:2])
 		require.ErrorIs(t, err, ErrLost)
 		require.Equal(t, []any{nil, err}, replies)
 	})
@@ -107,11 +113,9 @@ func TestTheEndOfAnIdleSocketIsNoticed(t *testing.T) {
 		time.Sleep(time.Minute)
 		_ = far.Close()
 	}, func(t *testing.T, one *socket) {
-		_, err := one.run(fivePings[:1])
+		_, err := run(one, fivePings[:1])
 		require.NoError(t, err)
-		one.watch(0)
 		<-one.ctx.Done()
-		require.False(t, one.unwatch())
 	})
 }
 

@@ -105,7 +105,8 @@ func (s *Subscription) serve(ctx context.Context, attempt int) (established bool
 		s.mu.Unlock()
 	}()
 	for pinged := false; ; {
-		one.begun, one.readFor = one.received.Load(), s.conns.Quiet
+		one.begun.Store(one.received.Load())
+		one.readFor = s.conns.Quiet
 		err := one.frames.Wait()
 		if errors.Is(err, os.ErrDeadlineExceeded) && !pinged {
 			pinged = true
