@@ -72,7 +72,7 @@ func (c *Client) Release() string { return c.release.String() }
 // about 3 s if the server does not answer, or if the user may not send CLIENT UNBLOCK; up to 6 s if a value must go back to a slow server.
 func (c *Client) Close() error {
 	c.conns.Stop()
-	c.scheduler.wait()
+	c.scheduler.goroutines.Wait()
 	if c.guard != nil {
 		c.guard.Wait()
 	}

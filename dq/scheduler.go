@@ -33,13 +33,11 @@ type scheduler struct {
 	subscription *conn.Subscription
 	ctx          context.Context
 	posts        chan func()
-	goroutines   sync.WaitGroup
+	goroutines   sync.WaitGroup // end with ctx
 
-	mu      sync.Mutex // guards tasks, and of each task usage
-	tasks   map[string]*task
-	opened  int // tasks
-	started bool
-	closed  bool
+	mu     sync.Mutex // guards tasks, and of each task usage
+	tasks  map[string]*task
+	opened int // tasks
 
 	waiting []*task // the tasks with something to do, in its order; of the goroutine
 }
@@ -53,6 +51,8 @@ func newScheduler(c *Client) *scheduler {
 		tasks:  make(map[string]*task),
 	}
 	s.subscription = c.conns.NewSubscription(s.acknowledged, s.received, s.denied, s.lost)
+	s.goroutines.Go(s.run)
+	s.goroutines.Go(func() { s.subscription.Run(s.ctx) })
 	return s
 }
 
@@ -60,11 +60,6 @@ func newScheduler(c *Client) *scheduler {
 func (s *scheduler) open(names wire.Names) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.started && !s.closed {
-		s.started = true
-		s.goroutines.Go(s.run)
-		s.goroutines.Go(func() { s.subscription.Run(s.ctx) })
-	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
 		s.opened++
@@ -102,14 +97,6 @@ func (s *scheduler) leave(t *task) {
 		t.gone = true
 		s.setDue(t, noDue)
 	})
-}
-
-// wait returns when all goroutines have ended, after the Client's context.
-func (s *scheduler) wait() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.goroutines.Wait()
 }
 
 // post hands f to the scheduler's goroutine, unless the Client is closed.
