@@ -144,6 +144,6 @@ func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 func (q *Queue[T]) prepareOffers() {
 	n := q.names
 	script, _ := q.client.release.Script(wire.ScriptOffer)
-	q.offers = q.client.scriptRequest(script, n.Destination)
-	q.offerHead = q.client.scriptCommand("EVALSHA", script, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, nil)
+	q.offers = q.client.scriptRequest("EVALSHA", script, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, nil)
+	q.offerHead, q.offers.Commands = q.offers.Commands[0], nil
 }

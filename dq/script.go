@@ -50,26 +50,17 @@ func (c *Client) run(ctx context.Context, at conn.Lane, bySHA string, name wire.
 	if !ok {
 		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
 	}
-	r := c.scriptRequest(script, keys[0])
-	r.Lane, r.Commands = at, [][]any{c.scriptCommand(bySHA, script, keys, args)}
+	r := c.scriptRequest(bySHA, script, keys, args)
+	r.Lane = at
 	return c.one(ctx, r)
 }
 
-// scriptRequest returns a request of commands that run a script, without the commands.
-func (c *Client) scriptRequest(script *wire.Script, key string) conn.Request {
-	r := conn.Request{Key: key}
-	if c.release.CachesScripts() {
-		r.Script = script.Body
+// scriptRequest returns the request that the client's release runs a script with.
+func (c *Client) scriptRequest(bySHA string, script *wire.Script, keys []string, args []any) conn.Request {
+	if !c.release.CachesScripts() {
+		return conn.Request{Key: keys[0], Commands: [][]any{evalCommand("EVAL", script.Body, keys, args)}}
 	}
-	return r
-}
-
-// scriptCommand returns the command that the client's release runs a script with.
-func (c *Client) scriptCommand(bySHA string, script *wire.Script, keys []string, args []any) []any {
-	if c.release.CachesScripts() {
-		return evalCommand(bySHA, script.SHA1, keys, args)
-	}
-	return evalCommand("EVAL", script.Body, keys, args)
+	return conn.Request{Key: keys[0], Script: script.Body, Commands: [][]any{evalCommand(bySHA, script.SHA1, keys, args)}}
 }
 
 func evalCommand(command, script string, keys []string, args []any) []any {
