@@ -18,30 +18,34 @@ import (
 // The error wraps ErrNegativeDelay if delay is negative. If it wraps ErrUncertain, the value may have been queued, and the
 // ticket is valid: Cancel reports which. After any other error the value was not queued.
 func (q *Queue[T]) Offer(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
-	if delay < 0 {
-		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
-	}
-	if err := q.takesOffers(ctx); err != nil {
+	if err := q.takesOffers(ctx, delay); err != nil {
 		return Ticket{}, err
 	}
 	t, _, err := q.offer(ctx, delay, value)
 	return t, err
 }
 
-// takesOffers returns why nothing can be offered.
-func (q *Queue[T]) takesOffers(ctx context.Context) error {
-	if q.closed.Load() {
+// takesOffers returns why nothing can be offered with that delay.
+func (q *Queue[T]) takesOffers(ctx context.Context, delay time.Duration) error {
+	switch {
+	case delay < 0:
+		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
+	case q.closed.Load():
 		return ErrClosed
 	}
 	return ctx.Err()
 }
 
-// offered has the transfer task know of a value that is queued or may be: it does not
-// depend on the announcement, which arrives over another connection.
-func (q *Queue[T]) offered(due int64, err error) {
-	if q.task != nil && (err == nil || errors.Is(err, ErrUncertain)) {
-		q.client.scheduler.offered(q.task, due)
+// offered returns the ticket of a value that is queued or may be, and a zero one otherwise. It has the transfer task know of
+// the value, which does not depend on the announcement: that arrives over another connection.
+func (q *Queue[T]) offered(t Ticket, err error) Ticket {
+	if err != nil && !errors.Is(err, ErrUncertain) {
+		return Ticket{}
 	}
+	if q.task != nil {
+		q.client.scheduler.offered(q.task, t.due)
+	}
+	return t
 }
 
 // OfferAll queues values in order, all due after delay, over one connection
@@ -49,14 +53,11 @@ func (q *Queue[T]) offered(due int64, err error) {
 // counted from the first. If the error wraps ErrUncertain, some others may be queued too; after any other error, no other value
 // is queued.
 func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
-	if delay < 0 && len(values) > 0 {
-		return 0, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
-	}
 	for most := 1; len(values) > 0; most = offerBatch - most { // the first offer of a batch has the server learn the script
 		if q.client.durable != nil {
 			most = 1
 		}
-		if err := q.takesOffers(ctx); err != nil {
+		if err := q.takesOffers(ctx, delay); err != nil {
 			return confirmed, err
 		}
 		some := values[:min(len(values), most)]
@@ -100,11 +101,8 @@ func (q *Queue[T]) offer(ctx context.Context, delay time.Duration, values ...T) 
 			break
 		}
 	}
-	q.offered(due, err)
+	first = q.offered(first, err)
 	q.client.tell(Offered{Queue: q.Name(), Messages: confirmed, Took: time.Since(began), Err: err})
-	if err != nil && !errors.Is(err, ErrUncertain) {
-		first = Ticket{}
-	}
 	return first, confirmed, err
 }
 

@@ -3,7 +3,6 @@ package dq
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -119,10 +118,7 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 // Reschedule atomically makes a ticket's message wait for delay from now, and returns its new ticket. An error that
 // wraps ErrNotWaiting says that it was too late; see Cancel.
 func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration) (Ticket, error) {
-	if delay < 0 {
-		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
-	}
-	if err := q.takesOffers(ctx); err != nil {
+	if err := q.takesOffers(ctx, delay); err != nil {
 		return Ticket{}, err
 	}
 	moved := Ticket{due: q.client.clock.Now().UnixMilli() + delay.Milliseconds(), id: t.id}
@@ -134,10 +130,7 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 	if err != nil {
 		err = sortError("reschedule of", q.Name(), err)
 	}
-	if q.offered(moved.due, err); err != nil && !errors.Is(err, ErrUncertain) {
-		return Ticket{}, err
-	}
-	return moved, err
+	return q.offered(moved, err), err
 }
 
 // cancel runs scripts.Cancel; with more, the message is offered anew.
