@@ -83,19 +83,16 @@ func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, u unlisting, 
 		return nil, err
 	}
 	m.Transferred, err = scripts.ReadTransferred(reply)
-	if m.Next == "" {
-		return nil, err
-	}
 	return m.Next, err
 }
 
 // stuckHeadInterval is how often a queue is looked at whose announcements are blocked: see scripts.Transferred. Redisson stalls there.
 const stuckHeadInterval = time.Second
 
-// parseScore reads the score that a transfer returns. A fractional one, which
+// parseScore reads the score that a transfer returns, nil or empty if no member is left. A fractional one, which
 // only a foreign tool writes, is rounded up; Redisson fails on it for ever. A score beyond every clock counts as no score.
 func parseScore(reply any) (int64, error) {
-	if reply == nil {
+	if reply == nil || reply == "" {
 		return noDue, nil
 	}
 	score, ok := reply.(string)
