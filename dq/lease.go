@@ -44,18 +44,12 @@ type delivery struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
-	unkept atomic.Bool // the lease is lost, or given back, or its handler has ended: no extension is tried
-
-	// The Worker's mu guards the rest.
-	until time.Time // the lease's end, at the earliest
+	unkept atomic.Bool               // the lease is lost, or given back, or its handler has ended: no extension is tried
+	until  atomic.Pointer[time.Time] // the lease's end, at the earliest
 }
 
 // left is how long the lease is known to last.
-func (w *Worker) left(d *delivery) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Until(d.until)
-}
+func (d *delivery) left() time.Duration { return time.Until(*d.until.Load()) }
 
 // settlement is the outcome of a delivery, in the words of the script.
 type settlement string
@@ -107,7 +101,7 @@ func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*deliver
 		return nil, 0, false, in("take", q.queue, err)
 	}
 	for _, h := range handed {
-		d := &delivery{of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)}, value: h.Value, until: until}
+		d := &delivery{of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)}, value: h.Value}
 		if h.Claimed {
 			claim.Claimed = true
 			w.holdsAlone.Store(true)
@@ -117,6 +111,7 @@ func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*deliver
 			w.client.tell(Dead{Delivery: d.Delivery, Reason: fmt.Sprintf("lost by its worker in attempt %d of %d", d.Attempt, most)})
 			continue
 		}
+		d.until.Store(&until)
 		d.ctx, d.end = context.WithCancelCause(w.handling)
 		w.holding.Add(1)
 		w.mu.Lock()
@@ -134,7 +129,7 @@ func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*deliver
 // run has a message handled that has so many places, and settles it while the next takes its place.
 func (w *Worker) run(d *delivery, places int) {
 	defer w.forget(d)
-	if d.ctx.Err() != nil || w.left(d) <= w.options.Lease/20 {
+	if d.ctx.Err() != nil || d.left() <= w.options.Lease/20 {
 		w.freePlaces(places)
 		w.settle(d, verdict{how: release}) // the handler was not called
 		return
@@ -248,7 +243,7 @@ func (w *Worker) byQueue() map[*leased][]*delivery {
 // is: to send it twice does no harm.
 func (w *Worker) settle(d *delivery, v verdict) {
 	d.unkept.Store(true)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(w.left(d)-w.options.Lease/100, 0), settleTimeout)) // AckFailed precedes the next attempt
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), cmp.Or(max(d.left()-w.options.Lease/100, 0), settleTimeout)) // AckFailed precedes the next attempt
 	defer cancel()
 	var pauses conn.Backoff
 	var err error
@@ -262,7 +257,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 		}
 		sent = sent || errors.Is(err, conn.ErrLost)
 		if errors.As(err, new(resp.Error)) && !passes(err) && !refusesForNow(err) || errors.Is(err, ErrClosed) ||
-			w.left(d) <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
+			d.left() <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}
@@ -318,7 +313,7 @@ func (w *Worker) keep(ctx context.Context) {
 		}
 		for q, due := range w.byQueue() {
 			due = slices.DeleteFunc(due, func(d *delivery) bool {
-				left := w.left(d)
+				left := d.left()
 				if left <= w.options.Lease/20 {
 					w.loseLease(d)
 				}
@@ -343,9 +338,7 @@ func (w *Worker) extend(ctx context.Context, q *leased, all []*delivery) {
 		case err != nil:
 			w.client.tell(ExtensionFailed{Delivery: d.Delivery, Err: err})
 		case answers[i] == settled:
-			w.mu.Lock()
-			d.until = until
-			w.mu.Unlock()
+			d.until.Store(&until)
 			w.client.tell(Extended{d.Delivery})
 		default:
 			w.loseLease(d)
