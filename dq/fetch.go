@@ -84,7 +84,7 @@ func (w *Worker) fetch(q *leased) {
 	got, next, more, err := w.take(q, n, scripts.HandedOut{})
 	w.freePlaces(n - len(got))
 	for _, d := range got {
-		go w.run(d, 1)
+		go w.run(d)
 	}
 	if err != nil {
 		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
@@ -143,7 +143,7 @@ func (w *Worker) alone(q *leased, claim scripts.HandedOut) {
 		defer end()
 		for _, d := range got {
 			go func() {
-				w.run(d, 1)
+				w.run(d)
 				end()
 			}()
 			n--

@@ -126,16 +126,16 @@ func (w *Worker) take(q *leased, n int, claim scripts.HandedOut) (got []*deliver
 	return got, time.Duration(ms) * time.Millisecond, more, nil
 }
 
-// run has a message handled that has so many places, and settles it while the next takes its place.
-func (w *Worker) run(d *delivery, places int) {
+// run has a message handled, and settles it while the next takes its place.
+func (w *Worker) run(d *delivery) {
 	defer w.forget(d)
 	if d.ctx.Err() != nil || d.left() <= w.options.Lease/20 {
-		w.freePlaces(places)
+		w.freePlaces(1)
 		w.settle(d, verdict{how: release}) // the handler was not called
 		return
 	}
 	err := w.handle(d)
-	w.freePlaces(places)
+	w.freePlaces(1)
 	runtime.Gosched() // the next take is sent first: a handler waits for it
 	w.settle(d, w.verdict(d, err))
 }
