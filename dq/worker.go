@@ -145,20 +145,18 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.err == nil && w.started:
+	case w.err != nil: // the first mistake counts
+	case w.started:
 		w.err = errors.New("dq: Handle: the Worker was started or shut down before; call Handle before Run")
 		w.stop()
-		return
-	case w.err != nil:
-		return
 	case q == nil || handler == nil:
 		w.err = fmt.Errorf("dq: Handle: expected a queue and a handler, got %t, %t", q != nil, handler != nil)
-		return
 	case q.client != w.client:
 		w.err = fmt.Errorf("dq: Handle: queue %q belongs to another Client", q.Name())
-		return
 	case slices.ContainsFunc(w.queues, func(l *leased) bool { return l.queue == q.Name() }):
 		w.err = fmt.Errorf("dq: Handle: queue %q has a handler already", q.Name())
+	}
+	if w.err != nil {
 		return
 	}
 	l := &leased{queue: q.Name(), keys: scripts.LeaseNamesOf(q.Name()), moved: q.task}
