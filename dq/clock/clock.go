@@ -79,12 +79,10 @@ type runtimeTimer struct {
 
 func newRuntimeTimer() Timer {
 	t := &runtimeTimer{c: make(chan struct{}, 1)}
-	t.timer = time.AfterFunc(time.Hour, t.fire)
+	t.timer = time.AfterFunc(time.Hour, func() { wake(t.c) })
 	t.timer.Stop()
 	return t
 }
-
-func (t *runtimeTimer) fire() { wake(t.c) }
 
 func (t *runtimeTimer) C() <-chan struct{} { return t.c }
 func (t *runtimeTimer) Reset(at time.Time) { t.timer.Reset(time.Until(at)) }
