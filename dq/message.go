@@ -35,14 +35,14 @@ type Handler func(ctx context.Context, d Delivery) error
 // RetryIn returns an error for a handler to return: the message is delivered again after wait, in place of Backoff. After
 // MaxAttempts it becomes a dead letter.
 func RetryIn(wait time.Duration, err error) error {
-	return &verdict{retry, max(wait, 0), orUnknown(err)}
+	return &verdict{retry, max(wait, 0), cmp.Or(err, errNoReason)}
 }
 
 // Bury returns an error for a handler to return: the message becomes a dead letter at once.
-func Bury(err error) error { return &verdict{bury, 0, orUnknown(err)} }
+func Bury(err error) error { return &verdict{bury, 0, cmp.Or(err, errNoReason)} }
 
 // Drop returns an error for a handler to return: the message is settled as after success. The event Handled has the error.
-func Drop(err error) error { return &verdict{ack, 0, orUnknown(err)} }
+func Drop(err error) error { return &verdict{ack, 0, cmp.Or(err, errNoReason)} }
 
 // verdict is the outcome of a message. It wraps the handler's error.
 type verdict struct {
@@ -53,13 +53,6 @@ type verdict struct {
 
 func (v *verdict) Unwrap() error { return v.error }
 
-func orUnknown(err error) error {
-	if err == nil {
-		return errors.New("the handler gave no reason")
-	}
-	return err
-}
-
 // PanicError is the panic of a handler.
 type PanicError struct {
 	Value any
@@ -67,6 +60,9 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("dq: the handler panicked: %v", e.Value) }
+
+// errNoReason stands for the nil error of a RetryIn, Bury or Drop.
+var errNoReason = errors.New("the handler gave no reason")
 
 // errGoexit is the error of a handler that ended its goroutine, as testing.T.FailNow does.
 var errGoexit = errors.New("dq: the handler called runtime.Goexit")
