@@ -213,25 +213,25 @@ type Waiting[T any] struct {
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {
 	return func(yield func(Waiting[T], error) bool) {
 		for m, err := range q.client.walk(ctx, q.Name(), q.names.TimeoutSet, 500) {
-			w, err := q.waiting(m, err)
-			if !yield(w, err) {
+			var w Waiting[T]
+			if err == nil {
+				w, err = q.waiting(m)
+			}
+			if !yield(w, in("waiting", q.Name(), err)) {
 				return
 			}
 		}
 	}
 }
 
-func (q *Queue[T]) waiting(m scoredMember, failed error) (w Waiting[T], err error) {
-	if failed != nil {
-		return w, in("waiting", q.Name(), failed)
-	}
+func (q *Queue[T]) waiting(m scoredMember) (w Waiting[T], err error) {
 	w.Ticket.due = int64(m.score)
 	read, err := q.client.release.Layout().UnpackAny([]byte(m.member))
 	if err == nil {
 		w.Ticket.id = read.ID
 		w.Value, err = replyValue(q.codec, string(read.Value), nil)
 	}
-	return w, in("waiting", q.Name(), err)
+	return w, err
 }
 
 // popCount takes up to n values that are there: LPOP, with a count if n is above 1, which needs Redis 6.2.

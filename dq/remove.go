@@ -100,7 +100,7 @@ func (q *Queue[T]) RemoveFunc(ctx context.Context, is func(T) bool) (n int, err 
 		if err != nil {
 			return n, in("removeFunc", q.Name(), err)
 		}
-		w, err := q.waiting(m, nil)
+		w, err := q.waiting(m)
 		if err != nil || !is(w.Value) {
 			continue
 		}
