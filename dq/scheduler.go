@@ -155,9 +155,6 @@ func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 
 // startDue starts due looks and transfers.
 func (s *scheduler) startDue() {
-	if len(s.waiting) == 0 {
-		return
-	}
 	for now := s.now(); len(s.waiting) > 0 && s.waiting[0].at <= now; {
 		t := s.waiting[0]
 		switch {
