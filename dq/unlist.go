@@ -219,15 +219,13 @@ func (p *pass) run(ctx context.Context) {
 	defer func() { p.Took = time.Since(p.began) }()
 	horizon, count := strconv.FormatInt(p.horizon, 10), firstStep
 	for {
-		var quickest time.Duration
-		for i := range paceSteps {
+		quickest := transferTimeout // which bounds each
+		for range paceSteps {
 			took := p.step(ctx, horizon, count)
 			if horizon = ""; p.Err != nil || p.stage != scripts.UnlistMore {
 				return
 			}
-			if quickest = min(quickest, took); i == 0 {
-				quickest = took
-			}
+			quickest = min(quickest, took)
 			if p.early() && conn.Pause(ctx, quickest) != nil {
 				p.Err = ctx.Err()
 				return
