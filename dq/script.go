@@ -84,16 +84,16 @@ func (c *Client) runOwn(ctx context.Context, at conn.Lane, script scripts.Script
 // Replies of a server in the form a call needs them. A nil reply means
 // nothing found.
 
-func replyInt(reply any, err error) (int64, error) {
-	if err != nil {
-		return 0, err
+// replyAs returns a reply of a type, which what says in words.
+func replyAs[T any](what string, reply any, err error) (T, error) {
+	v, ok := reply.(T)
+	if err == nil && !ok {
+		err = fmt.Errorf("expected %s from the server, got %T", what, reply)
 	}
-	n, ok := reply.(int64)
-	if !ok {
-		return 0, fmt.Errorf("expected an integer from the server, got %T", reply)
-	}
-	return n, nil
+	return v, err
 }
+
+func replyInt(reply any, err error) (int64, error) { return replyAs[int64]("an integer", reply, err) }
 
 func replyBool(reply any, err error) (bool, error) {
 	n, err := replyInt(reply, err)
@@ -103,20 +103,15 @@ func replyBool(reply any, err error) (bool, error) {
 // replyValue decodes one value; nil is ErrEmpty.
 func replyValue[T any](c codec.Codec[T], reply any, err error) (T, error) {
 	var none T
+	if err == nil && reply == nil {
+		return none, ErrEmpty
+	}
+	text, err := replyAs[string]("a string", reply, err)
 	if err != nil {
 		return none, err
 	}
-	if reply == nil {
-		return none, ErrEmpty
-	}
-	text, ok := reply.(string)
-	if _, plain := any(c).(codec.String); plain && ok {
-		if value, ok := reply.(T); ok {
-			return value, nil
-		}
-	}
-	if !ok {
-		return none, fmt.Errorf("expected a string from the server, got %T", reply)
+	if _, plain := any(c).(codec.String); plain {
+		return replyAs[T]("a string", reply, nil) // without a copy
 	}
 	value, err := c.Decode([]byte(text))
 	if err != nil {
@@ -129,11 +124,7 @@ func replyList(reply any, err error) ([]any, error) {
 	if err != nil || reply == nil {
 		return nil, err
 	}
-	list, ok := reply.([]any)
-	if !ok {
-		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
-	}
-	return list, nil
+	return replyAs[[]any]("an array", reply, nil)
 }
 
 // encodeOffered encodes a value that is to be queued. A nil []byte is no bytes.

@@ -95,9 +95,9 @@ func parseScore(reply any) (int64, error) {
 	if reply == nil || reply == "" {
 		return noDue, nil
 	}
-	score, ok := reply.(string)
-	if !ok {
-		return noDue, fmt.Errorf("expected a score from the server, got %T", reply)
+	score, err := replyAs[string]("a score", reply, nil)
+	if err != nil {
+		return noDue, err
 	}
 	due, err := strconv.ParseFloat(score, 64)
 	if err != nil {
