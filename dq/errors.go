@@ -45,15 +45,6 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the codec's error.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// sortError sorts the failure of an offer: the server refused it, it was never
-// sent, or its fate is unknown.
-func sortError(call, queue string, err error) error {
-	if err = uncertain(err); err == ErrClosed { //nolint:errorlint // this very value: nothing was sent
-		return err
-	}
-	return fmt.Errorf("dq: %s %q: %w", call, queue, err)
-}
-
 // uncertain marks an error after which a value may be queued.
 func uncertain(err error) error {
 	var reply resp.Error

@@ -81,7 +81,7 @@ func (q *Queue[T]) offer(ctx context.Context, delay time.Duration, values ...T) 
 	for i, value := range values {
 		data, err := encodeOffered(q.codec, value)
 		if err != nil {
-			return Ticket{}, 0, fmt.Errorf("dq: offer to %q: %w", q.Name(), err)
+			return Ticket{}, 0, in("offer", q.Name(), err)
 		}
 		argument, id := q.client.newID()
 		if i == 0 {
@@ -123,7 +123,7 @@ func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 		case !failed && err == nil:
 			n++
 		case failed && err == nil:
-			err = sortError("offer to", q.Name(), failure)
+			err = in("offer", q.Name(), uncertain(failure))
 		case (!failed || errors.Is(uncertain(failure), ErrUncertain)) && !errors.Is(err, ErrUncertain):
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}

@@ -127,9 +127,7 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 	if err == nil && !was {
 		err = ErrNotWaiting
 	}
-	if err != nil {
-		err = sortError("reschedule of", q.Name(), err)
-	}
+	err = in("reschedule", q.Name(), uncertain(err))
 	return q.offered(moved, err), err
 }
 
