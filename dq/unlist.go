@@ -166,7 +166,7 @@ func (s *scheduler) resume(t *task) {
 func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 	u, now := &t.unlisting, s.now()
 	u.passing, u.mine = true, true
-	p := pass{client: s.client, names: t.names, token: strconv.FormatUint(s.client.random(), 36), found: found}
+	p := pass{scheduler: s, names: t.names, token: strconv.FormatUint(s.client.random(), 36), found: found}
 	p.horizon = now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds()
 	p.Unlisted = Unlisted{Queue: t.names.Destination, Until: time.UnixMilli(p.horizon)}
 	s.goroutines.Go(func() {
@@ -202,15 +202,15 @@ func (s *scheduler) passed(t *task, p pass) {
 
 // pass is one pass and its result.
 type pass struct {
-	Unlisted // Err is a call's: see report
-	client   *Client
-	names    wire.Names
-	token    string
-	found    scripts.Surveyed // when it begins: due times up to Covered are out of the list already
-	horizon  int64            // Unix ms
-	began    time.Time
-	stage    scripts.Stage
-	quickest time.Duration // the time of all calls without delays
+	Unlisted  // Err is a call's: see report
+	scheduler *scheduler
+	names     wire.Names
+	token     string
+	found     scripts.Surveyed // when it begins: due times up to Covered are out of the list already
+	horizon   int64            // Unix ms
+	began     time.Time
+	stage     scripts.Stage
+	quickest  time.Duration // the time of all calls without delays
 }
 
 // run makes the calls, until the pass is over or its horizon near.
@@ -231,7 +231,7 @@ func (p *pass) run(ctx context.Context) {
 				return
 			}
 		}
-		if p.now() >= p.horizon {
+		if p.scheduler.now() >= p.horizon {
 			p.stage = scripts.UnlistGone // and the keys go when their lease is over
 			return
 		}
@@ -245,16 +245,14 @@ func (p *pass) run(ctx context.Context) {
 	}
 }
 
-func (p *pass) now() int64 { return p.client.clock.Now().UnixMilli() }
-
 // early reports whether the pass will be over in good time at the pace it has, and may leave
 // the server to others between two calls. When the covered members are due, transfers wait.
 func (p *pass) early() bool {
 	if p.Entries == 0 {
-		return p.now() < p.found.Covered
+		return p.scheduler.now() < p.found.Covered
 	}
 	rest := time.Since(p.began) * time.Duration(p.found.Length-p.Entries) / time.Duration(p.Entries)
-	return p.now()+2*rest.Milliseconds() < p.found.Covered
+	return p.scheduler.now()+2*rest.Milliseconds() < p.found.Covered
 }
 
 // step makes one call.
@@ -262,7 +260,7 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	began, keys := time.Now(), scripts.UnlistingOf(p.names.Destination)
-	reply, err := p.client.runOwn(ctx, conn.Background, scripts.Unlist(),
+	reply, err := p.scheduler.client.runOwn(ctx, conn.Background, scripts.Unlist(),
 		[]string{
 			p.names.TimeoutSet, p.names.Pending, keys.State, keys.Pass, keys.Next, keys.Leaving, keys.Unlisted[0], keys.Unlisted[1],
 		},
