@@ -198,8 +198,8 @@ func FatesKey(dest, run string) string {
 	return wire.PrefixName("redisson_delay_queue_changed", dest) + ":" + run
 }
 
-// FormKey returns the name of the HASH with a Form, and under layout the one that the queue was migrated to. It expires 30 days after the last
-// migration, and after the end of the last run that changed messages.
+// FormKey returns the name of the HASH with a Form, and under layout the one that the queue was migrated to. It expires after 30 days without a
+// migration or a run that changed messages.
 func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_form", dest) }
 
 // Form is how a queue was when its messages were read. A stamp is the run of the last migration, and the number of its last change; it is empty for a

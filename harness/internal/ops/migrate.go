@@ -21,9 +21,8 @@ import (
 // MigrationSchema names the form of a list of Migrations.
 const MigrationSchema = "dq-bench/migration/v1"
 
-// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again: the length of the value, a
-// space, the value, and m and the id of a member, l and the id of a Worker's message, or v and the change of a delivered one. It expires 30 days
-// after its last change.
+// JournalKey returns the name of the SET of messages whose value a migration has rewritten and could rewrite again, for 30 days: the length of the
+// value, a space, the value, and m and the id of a member, l and the id of a Worker's message, or v and the change of a delivered one.
 func JournalKey(dest, from, to string) string {
 	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + from + ":" + to
 }
@@ -123,17 +122,19 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	}
 	m.Planned = planned
 	for lacked, n := range w.lacked {
-		if m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked)); o.Force {
-			m.Refusal = ""
-		} else if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
+		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("Redisson %s lacks the codec of %s: %s", o.Reads, messages(n), lacked))
+		if flags := recodes(lacked, wrote(lacked), *o.Reads); flags != nil {
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
 	}
-	if w.again && !w.old && !w.known && !o.Force {
+	if w.again && !w.old && !w.known {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("all values may be of %s already: --force rewrites them", o.As))
 	}
-	if w.other != "" && !w.named && !o.Force {
+	if w.other != "" && !w.named {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("no value seems to be written by %s; the first is %s: --codec names the codec that wrote it, --force goes on", o.From, w.other))
+	}
+	if o.Force {
+		m.Refusal = ""
 	}
 	if m.Refusal != "" || !o.Yes {
 		return m, nil
@@ -233,30 +234,22 @@ func (w *rewriter) delivered(ctx context.Context) error {
 	for element := range w.done {
 		w.away[valueOf(element)]++
 	}
-	for _, of := range []string{"waiting", "ahead", "held", "retry", "dead"} {
-		err := w.editor.Each(ctx, of, nil, func(i Item) error {
-			if w.done[noted(i)] {
-				w.away[string(i.value)]--
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	return (&Order{Of: Parts}).Each(ctx, w.editor, func(i Item) error {
+		if w.done[noted(i)] {
+			w.away[string(i.value)]--
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // isDone reports whether a value was rewritten. It counts down a delivered one, so ask once in a pass.
 func (w *rewriter) isDone(i Item) bool {
-	switch value := string(i.value); {
-	case w.done[noted(i)]:
-		return true
-	case i.Layout == "value" && w.away[value] > 0:
+	done := w.done[noted(i)]
+	if value := string(i.value); !done && i.Layout == "value" && w.away[value] > 0 {
 		w.away[value]--
 		return true
 	}
-	return false
+	return done
 }
 
 // pass visits all parts once, rewrites messages if it may, and returns how many need it. Parts are visited in the order in

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +46,7 @@ type Order struct {
 	Site        Site
 
 	match Filter
+	unmet []string // ids that no message has
 	due   int64
 }
 
@@ -75,30 +78,126 @@ func (o *Order) Check() (err error) {
 	if err == nil && o.Where != "" {
 		o.match, err = Where(o.Where)
 	} else if len(o.IDs) > 0 {
-		o.match = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return slices.Contains(o.IDs, i.ID), nil }
+		o.unmet = slices.Clone(o.IDs)
+		o.match = func(_ context.Context, _ *Editor, i *Item) (bool, error) {
+			o.unmet = slices.DeleteFunc(o.unmet, func(id string) bool { return id == i.ID })
+			return slices.Contains(o.IDs, i.ID), nil
+		}
 	}
 	return err
 }
 
 // Each visits the chosen messages. An id that no message has is an error.
 func (o *Order) Each(ctx context.Context, e *Editor, visit func(Item) error) (err error) {
-	met := map[string]bool{}
 	if o.Verb == "export" {
 		if e.since, err = formOf(ctx, e.conn, o.Queue); err != nil {
 			return err
 		}
 	}
 	for _, part := range o.Of {
-		if err := e.Each(ctx, part, o.match, func(i Item) error { met[i.ID] = true; return visit(i) }); err != nil {
+		if err := e.Each(ctx, part, o.match, visit); err != nil {
 			return err
 		}
 	}
-	for _, id := range o.IDs {
-		if !met[id] {
-			return fmt.Errorf("no message %s: expected the id of one that is %s, as list prints it", id, strings.Join(o.Of, " or "))
-		}
+	if len(o.unmet) > 0 {
+		return fmt.Errorf("no message %s: expected the id of one that is %s, as list prints it", o.unmet[0], strings.Join(o.Of, " or "))
 	}
 	return nil
+}
+
+// Filter chooses messages; a nil one chooses all.
+type Filter func(ctx context.Context, e *Editor, i *Item) (bool, error)
+
+// Where reads --where: due=never, due<5m and due>1h from now, or a condition of Match.
+func Where(text string) (Filter, error) {
+	if text == "due=never" {
+		return func(_ context.Context, _ *Editor, i *Item) (bool, error) {
+			return isPacked(i.Of) && isNever(i.DueMS), nil
+		}, nil
+	}
+	d, err := time.ParseDuration(text[min(4, len(text)):])
+	if before := strings.HasPrefix(text, "due<"); err == nil && (before || strings.HasPrefix(text, "due>")) {
+		at := float64(time.Now().Add(d).UnixMilli())
+		return func(_ context.Context, _ *Editor, i *Item) (bool, error) { return (i.DueMS < at) == before, nil }, nil
+	}
+	match, err := Match(text)
+	return func(ctx context.Context, e *Editor, i *Item) (bool, error) {
+		if !field.MatchString(text) {
+			return match(i.value, i.Value), nil
+		}
+		shown, err := e.show(ctx, i)
+		return err == nil && match(i.value, shown), err
+	}, err
+}
+
+var (
+	field   = regexp.MustCompile(`(?s)^\s*\.([^=<>!\s][^=<>!]*?)\s*(==|!=)\s*([^=\s].*?)\s*$`)
+	half    = regexp.MustCompile(`^\s*(\.[^=<>!]*|due\s*)[=<>!]`) // of a condition: not meant as a part of a value
+	several = regexp.MustCompile(`^'|&&|\|\||==`)                 // conditions, or the quotes of another language
+)
+
+// Match reads a condition for a value and the JSON that shows it: .field == value, .field != value, or a part of either. Numbers are
+// compared exactly. An unfinished condition is an error.
+func Match(text string) (func(value []byte, shown string) bool, error) {
+	m := field.FindStringSubmatch(text)
+	switch {
+	case m == nil && half.MatchString(text), m != nil && strings.ContainsAny(m[1], "[]"):
+		return nil, fmt.Errorf("--where %s: expected .field == value, .a.b != value without [], a part of the value, or, of queue, due=never, due<5m, due>1h", text)
+	case m == nil:
+		return func(value []byte, shown string) bool {
+			return strings.Contains(string(value), text) || strings.Contains(shown, text)
+		}, nil
+	}
+	want, err := decode(m[3])
+	if err != nil && several.MatchString(m[3]) {
+		return nil, fmt.Errorf("--where %s: expected one condition, got %s; put literal text in double quotes", text, m[3])
+	} else if err != nil {
+		want = m[3]
+	}
+	return func(_ []byte, shown string) bool {
+		object, err := decode(shown)
+		for name := range strings.SplitSeq(m[1], ".") {
+			fields, ok := object.(map[string]any)
+			if !ok {
+				return false
+			}
+			object = fields[name]
+		}
+		return err == nil && same(object, want) == (m[2] == "==")
+	}, nil
+}
+
+// show is the value as JSON; empty if nothing here reads it.
+func (e *Editor) show(ctx context.Context, i *Item) (string, error) {
+	shown, err := ShowValue(ValueKind{Codec: i.Codec}.Likeliest(), i.value)
+	if err == nil || e.Decode == nil {
+		return shown, nil
+	}
+	return e.Decode(ctx, ValueKind{Codec: i.Codec}.Likeliest(), i.value)
+}
+
+// decode reads JSON; its numbers keep their digits.
+func decode(text string) (value any, err error) {
+	if !json.Valid([]byte(text)) {
+		return nil, errors.New("no JSON")
+	}
+	in := json.NewDecoder(strings.NewReader(text))
+	in.UseNumber()
+	err = in.Decode(&value)
+	return value, err
+}
+
+func same(a, b any) bool {
+	m, isM := a.(json.Number)
+	n, isN := b.(json.Number)
+	if isM && isN {
+		x, okX := new(big.Rat).SetString(m.String())
+		y, okY := new(big.Rat).SetString(n.String())
+		if okX && okY {
+			return x.Cmp(y) == 0
+		}
+	}
+	return fmt.Sprint(a) == fmt.Sprint(b)
 }
 
 // Plan has the changes of an order.
@@ -177,14 +276,14 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 		return err
 	}
 	p.Queue = p.undo.queue
-	fates, err := conn.Do(ctx, "GET", FatesKey(p.Queue, p.undo.run)).Text()
+	fates, err := conn.Do(ctx, "GET", FatesKey(p.Queue, p.undo.Run)).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("GET: %w", err)
 	}
 	if p.form, err = formOf(ctx, conn, p.Queue); err != nil {
 		return err
 	}
-	if now := p.form.Values; now != "" && now != p.undo.form.Values && !p.Force {
+	if now := p.form.Values; now != "" && now != p.undo.Form.Values && !p.Force {
 		return errors.New("the values of the queue were migrated since: --force brings back the messages with their old values")
 	}
 	p.Changes, p.rest, err = p.undo.Plan(fates)
@@ -214,15 +313,15 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		editor.since.Members, editor.since.Layout = "*", "*"
 	}
 	if p.undo != nil {
-		editor.undoes = p.undo.run
-		if _, err := editor.end(ctx, p.undo.run); err != nil {
+		editor.undoes = p.undo.Run
+		if _, err := editor.end(ctx, p.undo.Run); err != nil {
 			return err
 		}
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
 		}
-		editor.since = Form{Members: p.undo.form.Members, Values: p.form.Values, Layout: p.undo.form.Layout}
-		if rest = p.rest; p.undo.run != editor.undoes {
+		editor.since = Form{Members: p.undo.Form.Members, Values: p.form.Values, Layout: p.undo.Form.Layout}
+		if rest = p.rest; p.undo.Run != editor.undoes {
 			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
 		}
 	}
