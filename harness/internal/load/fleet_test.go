@@ -187,6 +187,14 @@ func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
 	require.ErrorIs(t, err, errCountedAnew)
 }
 
+// Parsed is the implementation that a --driver names.
+func Parsed(t *testing.T, name string) spec.Driver {
+	t.Helper()
+	d, err := spec.Parse(name)
+	require.NoError(t, err)
+	return d
+}
+
 // OnRedis gives a run a server, and a queue of its own there.
 func OnRedis(t *testing.T, srv *redis.Server, o *Options) goredis.UniversalClient {
 	t.Helper()
@@ -208,11 +216,9 @@ func TestRunOnRedis(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"dq", "redis-list", "redis-zset"} {
 		t.Run(name, func(t *testing.T) {
-			d, err := spec.Parse(name)
-			require.NoError(t, err)
 			p := testPlan()
 			p.Delay, p.Duration, p.Warmup = plan.Between(50*time.Millisecond, 100*time.Millisecond), 300*time.Millisecond, 100*time.Millisecond
-			o := Options{Plan: p, Driver: d}
+			o := Options{Plan: p, Driver: Parsed(t, name)}
 			client := OnRedis(t, redistest.Redis(t), &o)
 			out, err := Run(t.Context(), o)
 			require.NoError(t, err)
@@ -223,7 +229,7 @@ func TestRunOnRedis(t *testing.T) {
 			require.Equal(t, name != "redis-list", out.ServerStats.TransferCalls > 0)
 			requireNoKeys(t, client)
 
-			keys, _ := spec.KeysOf(d, nil, out.Scenario.Queue)
+			keys, _ := spec.KeysOf(o.Driver, nil, out.Scenario.Queue)
 			require.NoError(t, client.Do(t.Context(), "RPUSH", keys.Lists[0], "in use").Err())
 			_, err = Run(t.Context(), o)
 			require.ErrorContains(t, err, "holds 1 messages already")

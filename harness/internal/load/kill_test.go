@@ -58,29 +58,27 @@ func killPlan() plan.Plan {
 	return p
 }
 
-// onRedis gives a run the server that its implementation needs, if any.
-func onRedis(t *testing.T, o *load.Options) {
+// ran runs an implementation, with the server that it needs, if any.
+func ran(ctx context.Context, t *testing.T, driverSpec string, o load.Options) *run.Document {
 	t.Helper()
-	if _, stored := spec.KeysOf(o.Driver, nil, ""); !stored {
-		return
+	o.Driver = load.Parsed(t, driverSpec)
+	if _, stored := spec.KeysOf(o.Driver, nil, ""); stored {
+		load.OnRedis(t, redistest.Redis(t), &o)
+		if len(o.Plan.Faults) > 0 { // which are of a server of the run's own
+			o.Redis = "process"
+		}
 	}
-	load.OnRedis(t, redistest.Redis(t), o)
-	if len(o.Plan.Faults) > 0 { // which are of a server of the run's own
-		o.Redis = "process"
-	}
+	r, err := load.Run(ctx, o)
+	require.NoError(t, err)
+	return r
 }
 
 // kill runs the plan, and checks that every message is accounted for.
 func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	t.Helper()
-	d, err := spec.Parse(driverSpec)
-	require.NoError(t, err)
-	o := load.Options{Plan: p, Driver: d, RunID: 7, Serve: []string{os.Args[0], "serve"}}
-	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	r, err := load.Run(ctx, o)
-	require.NoError(t, err)
+	r := ran(ctx, t, driverSpec, load.Options{Plan: p, RunID: 7, Serve: []string{os.Args[0], "serve"}})
 	c, h := r.Counts, r.Histograms
 	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost)
 	require.Zero(t, c.Early+c.Pending+c.Foreign+c.Corrupt, "%+v", c)
@@ -136,12 +134,7 @@ func TestAProgramSaysWhatItHolds(t *testing.T) {
 	t.Parallel()
 	p := killPlan()
 	p.Fleet, p.Delay, p.Horizon = nil, plan.Fixed(time.Hour), 100*time.Millisecond
-	d, err := spec.Parse("exec:'" + os.Args[0] + "' serve memory")
-	require.NoError(t, err)
-	o := load.Options{Plan: p, Driver: d, RunID: 7}
-	onRedis(t, &o)
-	r, err := load.Run(t.Context(), o)
-	require.NoError(t, err)
+	r := ran(t.Context(), t, "exec:'"+os.Args[0]+"' serve memory", load.Options{Plan: p, RunID: 7})
 	require.Equal(t, run.Counts{Offered: 800, Pending: 800, NotDue: 800}, r.Counts, r.Notes)
 }
 
@@ -151,14 +144,9 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 	p := killPlan()
 	p.Rate, p.Warmup, p.Duration, p.Delay = 100, 0, 200*time.Millisecond, plan.Fixed(10*time.Millisecond)
 	p.Fleet = []plan.Member{{Offers: true, Takes: true, To: time.Hour, Kill: true}, {Offers: true, Takes: true}}
-	d, err := spec.Parse("memory")
-	require.NoError(t, err)
-	o := load.Options{Plan: p, Driver: d, RunID: 7}
-	_, err = load.Run(t.Context(), o)
+	_, err := load.Run(t.Context(), load.Options{Plan: p, Driver: load.Parsed(t, "memory"), RunID: 7})
 	require.ErrorContains(t, err, "expected a process of its own", "what cannot be killed is refused before the first offer")
-	o.Serve = []string{os.Args[0], "serve"}
-	result, err := load.Run(t.Context(), o)
-	require.NoError(t, err)
+	result := ran(t.Context(), t, "memory", load.Options{Plan: p, RunID: 7, Serve: []string{os.Args[0], "serve"}})
 	require.Equal(t, run.Counts{Offered: 20, Delivered: 20}, result.Counts)
 	require.Empty(t, result.Notes)
 }
@@ -166,8 +154,6 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 // meanwhile runs a plan of so long on a server, and does something to it once 200 messages were offered.
 func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(s *redis.Server, interrupt func())) *run.Document {
 	t.Helper()
-	d, err := spec.Parse("dq")
-	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
@@ -176,7 +162,7 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(s 
 	var doing sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	o := load.Options{Plan: p, Driver: d, Silence: 4 * time.Second, Progress: func(p load.Progress) {
+	o := load.Options{Plan: p, Driver: load.Parsed(t, "dq"), Silence: 4 * time.Second, Progress: func(p load.Progress) {
 		if p.Offered >= 200 {
 			once.Do(func() { doing.Go(func() { do(srv, cancel) }) })
 		}
@@ -247,16 +233,11 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 // A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.
 func TestAFrozenServerFailsTheRun(t *testing.T) {
 	t.Parallel()
-	d, err := spec.Parse("dq")
-	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 3*time.Second
 	p.Delay, p.MaxScheduleLag = plan.Fixed(200*time.Millisecond), 600*time.Millisecond
 	p.Faults = []plan.Fault{{Kind: "halt", At: 500 * time.Millisecond, For: 1500 * time.Millisecond}}
-	o := load.Options{Plan: p, Driver: d, Serve: []string{os.Args[0], "serve"}}
-	onRedis(t, &o)
-	r, err := load.Run(t.Context(), o)
-	require.NoError(t, err)
+	r := ran(t.Context(), t, "dq", load.Options{Plan: p, Serve: []string{os.Args[0], "serve"}})
 	r.Faults = nil          // which would excuse it
 	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
 	require.False(t, r.Judge(nil).Passed)
@@ -391,14 +372,13 @@ func TestAdversaries(t *testing.T) {
 	for name, want := range says {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := spec.Parse(fmt.Sprintf("exec:'%s' adversary '%s'", os.Args[0], name))
-			require.NoError(t, err)
 			p := plan.DefaultPlan()
 			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, time.Second
 			p.Delay, p.Queue, p.DrainTimeout = plan.Fixed(100*time.Millisecond), "q", time.Second
 			limits := map[bool][]time.Duration{true: {2 * time.Second, 15 * time.Second}, false: {time.Minute, 3 * time.Second}}[name == "hangs"]
 			ctx, interrupt := context.WithTimeout(t.Context(), limits[0])
 			defer interrupt()
+			d := load.Parsed(t, fmt.Sprintf("exec:'%s' adversary '%s'", os.Args[0], name))
 			r, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, Silence: limits[1]})
 			require.NoError(t, err, "the run is kept")
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well

@@ -464,14 +464,12 @@ func TestRunOnARealRedisson(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			redistest.Redisson(t, strings.TrimPrefix(tc.driver, "redisson:"))
-			d, err := spec.Parse(tc.driver)
-			require.NoError(t, err)
 			p := testPlan()
 			p.Consumers, p.Rate, p.Duration, p.Warmup = 8, 100, time.Second, 500*time.Millisecond
 			tc.change(&p)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			o := Options{Plan: p, Driver: d, Notice: func(line string) { t.Log(line) }}
+			o := Options{Plan: p, Driver: Parsed(t, tc.driver), Notice: func(line string) { t.Log(line) }}
 			client := OnRedis(t, redistest.Redis(t), &o)
 			r, err := Run(ctx, o)
 			if err != nil && strings.Contains(err.Error(), "Subscribe timeout") { // seen of Redisson 3.16.6 on a busy machine
@@ -493,8 +491,6 @@ func TestRunOnARealRedisson(t *testing.T) {
 // drained, the rest is pending, and there is a report.
 func TestInterruptedRedissonStillReports(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
-	d, err := spec.Parse("redisson:4.7.0")
-	require.NoError(t, err)
 	p := testPlan()
 	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, time.Second
 	p.Delay = plan.Between(10*time.Millisecond, 20*time.Second)
@@ -502,7 +498,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	defer cancel()
 	ctx, interrupt := context.WithCancel(deadline)
 	defer interrupt()
-	o := Options{Plan: p, Driver: d, Progress: func(p Progress) {
+	o := Options{Plan: p, Driver: Parsed(t, "redisson:4.7.0"), Progress: func(p Progress) {
 		if p.Phase == plan.Measured && p.Delivered > 0 {
 			interrupt()
 		}
