@@ -76,14 +76,20 @@ func measuring(n int) load.Running {
 	return load.Running{About: load.About{Name: "dq:4.7.0"}, Document: second(n), Phase: plan.Measured}
 }
 
-func serveLive(t *testing.T, source web.Source, stop func()) (*web.Server, *web.Live) {
+// serve serves pages, and metrics if there are any, until the test ends.
+func serve(t *testing.T, pages, metrics http.Handler) *web.Server {
+	t.Helper()
+	s, err := web.Serve(t.Context(), ":0", pages, metrics, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func serveLive(t *testing.T, source web.Source, metrics http.Handler, stop func()) (*web.Server, *web.Live) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	live := web.NewLive(ctx, source, func() { stop(); cancel() })
-	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s, live
+	return serve(t, live, metrics), live
 }
 
 const (
@@ -97,7 +103,7 @@ const (
 func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	t.Parallel()
 	source, stopped := &fake{}, make(chan struct{})
-	s, live := serveLive(t, source, func() { close(stopped) })
+	s, live := serveLive(t, source, nil, func() { close(stopped) })
 	b := open(t, s.URL())
 	b.await(tag + ` === "starting"`)
 	source.set(load.Running{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: plan.Warmup})
@@ -151,10 +157,8 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	final := report.OfRun(r)
 	live.End(&final)
 	live.End(nil) // only the first call counts
-	b.await(verdict + ` === ` + quote(r.Verdict.Text))
+	b.await(verdict + " === `" + r.Verdict.Text + "`")
 }
-
-func quote(text string) string { return "`" + text + "`" }
 
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
@@ -192,13 +196,9 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 // Only the page stops the run, and pages refuse the names of other servers; metrics answer any.
 func TestOnlyThePageStopsTheRun(t *testing.T) {
 	stops := 0
-	ctx, cancel := context.WithCancel(t.Context())
-	live := web.NewLive(ctx, &fake{}, func() { stops++; cancel() })
 	metrics := http.NewServeMux()
 	metrics.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
-	s, err := web.Serve(t.Context(), ":0", live, metrics, nil)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
+	s, _ := serveLive(t, &fake{}, metrics, func() { stops++ })
 	require.True(t, strings.HasPrefix(s.URL(), "http://127.0.0.1:"), s.URL())
 
 	_, page := request(t, "GET", s.URL(), nil)
@@ -239,7 +239,7 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 func TestEventsEnd(t *testing.T) {
 	t.Parallel()
 	source := &fake{}
-	s, live := serveLive(t, source, func() {})
+	s, live := serveLive(t, source, nil, func() {})
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(q)
@@ -274,11 +274,8 @@ func TestEventsEnd(t *testing.T) {
 // A request without its whole body ends, also if no handler reads it.
 func TestAddressesAndHalfARequest(t *testing.T) {
 	t.Parallel()
-	taken, err := web.Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	addr := strings.Trim(taken.URL(), "htp:/")
-	_, err = web.Serve(t.Context(), addr, http.NotFoundHandler(), nil, nil)
+	addr := strings.Trim(serve(t, http.NotFoundHandler(), nil).URL(), "htp:/")
+	_, err := web.Serve(t.Context(), addr, http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "choose another address")
 	_, err = web.Serve(t.Context(), "nowhere", http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "expected HOST:PORT")

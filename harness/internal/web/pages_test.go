@@ -206,10 +206,7 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Site: ops.Site{Folder: t.TempDir()}})
 	doctor := ops.NewDoctor(conn, ops.LookOptions{Wait: time.Millisecond})
 	desk.Set(doctor.Look(t.Context()))
-	s, err := web.Serve(t.Context(), "127.0.0.1:0", desk, nil, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-
+	s := serve(t, desk, nil)
 	b := open(t, s.URL())
 	b.fits()
 	require.Equal(t, "red", eval[string](b, "document.querySelector('header').className"))

@@ -186,10 +186,7 @@ func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
 	stored, err := web.NewStored(folder)
 	require.NoError(t, err)
-	s, err := web.Serve(t.Context(), "127.0.0.1:0", stored, nil, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	return serve(t, stored, nil)
 }
 
 // By clicks: the list is filtered and sorted, a run is opened, two sets are compared.
