@@ -23,9 +23,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
 	r.Log = NewLatenessLog(r.Started)
 	r.Log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
-	missing, err := WriteFolder(folder, r)
-	require.NoError(t, err)
-	require.NoError(t, missing)
+	store(t, folder, r)
 	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
 	require.NoError(t, err)
 	_, err = WriteFolder(folder, Sample(2, 20, 1))
@@ -38,15 +36,11 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	require.Len(t, entries, 3, "nothing but the run file set is left")
 	back, err := ReadFile(t.Context(), filepath.Join(folder, File))
 	require.NoError(t, err)
-	want, err := r.Encode()
-	require.NoError(t, err)
-	got, err := back.Encode()
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.Equal(t, encoded(t, r), encoded(t, back))
 
 	folder = t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing, err = WriteFolder(folder, r)
+	missing, err := WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.Error(t, missing)
 	_, err = ReadFile(t.Context(), filepath.Join(folder, File))
@@ -60,10 +54,8 @@ func TestRunFilesStayReadable(t *testing.T) {
 	require.NoError(t, err)
 	r, err := ReadFile(t.Context(), file)
 	require.NoError(t, err)
-	is, err := r.Encode()
-	require.NoError(t, err)
 	packed := regexp.MustCompile(`"HIST[^"]*"`)
-	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(string(is), ""))
+	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(encoded(t, r), ""))
 }
 
 // HdrHistogram's own reader finds every value again, the early ones by their tag.
@@ -98,40 +90,37 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 // So is a file whose figures contradict each other.
 func TestUnreadableRunFiles(t *testing.T) {
 	r := Sample(1, 100, 1)
-	good, err := r.Encode()
-	require.NoError(t, err)
+	good := encoded(t, r)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
 	changed := func(change func(*Document)) string {
 		r := Sample(1, 100, 1)
 		r.Judge(nil)
 		change(r)
-		text, err := r.Encode()
-		require.NoError(t, err)
-		return string(text)
+		return encoded(t, r)
 	}
 	for name, tc := range map[string]struct{ file, want string }{
 		"empty":                            {"", "no whole JSON object"},
-		"half":                             {string(good[:len(good)/2]), "no whole JSON object"},
+		"half":                             {good[:len(good)/2], "no whole JSON object"},
 		"an array":                         {"[]", "no whole JSON object"},
 		"foreign":                          {`{"metrics":{}}`, `expected schema "dq-bench/run/v1", got ""`},
-		"newer":                            {strings.Replace(string(good), "run/v1", "run/v2", 1), "or a newer one"},
+		"newer":                            {strings.Replace(good, "run/v1", "run/v2", 1), "or a newer one"},
 		"comparison":                       {`{"schema":"dq-bench/comparison/v1"}`, "is it a run.json"},
 		"no histograms":                    {`{"schema":"dq-bench/run/v1"}`, "is missing"},
-		"wrong type":                       {strings.Replace(string(good), `"offered": 100`, `"offered": "x"`, 1), "damaged"},
-		"counts disagree":                  {strings.Replace(string(good), `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
-		"negative count":                   {strings.Replace(string(good), `"lost": 0`, `"lost": -1`, 1), "damaged: expected counts from 0"},
-		"negative CPU":                     {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: expected server statistics from 0 to 10000000000000, got -1"},
-		"huge CPU":                         {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: expected server statistics from 0 to 10000000000000, got 1e+305"},
-		"none pending":                     {strings.Replace(string(good), `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
-		"lost of none":                     {strings.Replace(string(good), `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
-		"no start":                         {strings.Replace(string(good), `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
-		"another unit":                     {strings.Replace(string(good), `"unit": "ns"`, `"unit": "ms"`, 1), `expected unit "ns"`},
-		"another count":                    {strings.Replace(string(good), `"count": 100`, `"count": 99`, 1), "count says 99"},
-		"a least above the greatest":       {strings.Replace(string(good), fmt.Sprintf(`"min": %d`, r.Histograms.Lateness.Min()), `"min": 5000000000`, 1), "contradict"},
-		"no base64":                        {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "%`, 1), "hdr is no HdrHistogram"},
-		"early values gutted":              {strings.Replace(string(good), `"hdr_negative": "HIST`, `"hdr_negative": "HIST%`, 1), "hdr_negative is no HdrHistogram"},
-		"histogram gutted":                 {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
-		"another median":                   {strings.Replace(string(good), p50, `"p50": 1`, 1), "p50 says 1"},
+		"wrong type":                       {strings.Replace(good, `"offered": 100`, `"offered": "x"`, 1), "damaged"},
+		"counts disagree":                  {strings.Replace(good, `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
+		"negative count":                   {strings.Replace(good, `"lost": 0`, `"lost": -1`, 1), "damaged: expected counts from 0"},
+		"negative CPU":                     {strings.Replace(good, `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: expected server statistics from 0 to 10000000000000, got -1"},
+		"huge CPU":                         {strings.Replace(good, `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: expected server statistics from 0 to 10000000000000, got 1e+305"},
+		"none pending":                     {strings.Replace(good, `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
+		"lost of none":                     {strings.Replace(good, `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
+		"no start":                         {strings.Replace(good, `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
+		"another unit":                     {strings.Replace(good, `"unit": "ns"`, `"unit": "ms"`, 1), `expected unit "ns"`},
+		"another count":                    {strings.Replace(good, `"count": 100`, `"count": 99`, 1), "count says 99"},
+		"a least above the greatest":       {strings.Replace(good, fmt.Sprintf(`"min": %d`, r.Histograms.Lateness.Min()), `"min": 5000000000`, 1), "contradict"},
+		"no base64":                        {strings.Replace(good, `"hdr": "HIST`, `"hdr": "%`, 1), "hdr is no HdrHistogram"},
+		"early values gutted":              {strings.Replace(good, `"hdr_negative": "HIST`, `"hdr_negative": "HIST%`, 1), "hdr_negative is no HdrHistogram"},
+		"histogram gutted":                 {strings.Replace(good, `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
+		"another median":                   {strings.Replace(good, p50, `"p50": 1`, 1), "p50 says 1"},
 		"not passed, and nothing is wrong": {changed(func(r *Document) { r.Verdict.Passed = false }), "damaged"},
 		"passed, and an objective missed":  {changed(func(r *Document) { r.SLO = []Objective{{Expr: "lost<=0"}} }), "damaged"},
 		"passed, and an agent failed":      {changed(func(r *Document) { r.AgentFaults = []AgentFault{{Text: "stopped answering"}} }), "damaged"},
@@ -152,9 +141,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 	r := Sample(1, 100, 1)
 	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
-	data, err := r.Encode()
-	require.NoError(t, err)
-	read, err := Decode(bytes.Replace(data, []byte("{"), []byte(`{"later":1,`), 1)) // a program of the same schema may add fields
+	read, err := Decode([]byte(strings.Replace(encoded(t, r), "{", `{"later":1,`, 1))) // a program of the same schema may add fields
 	require.NoError(t, err)
 	const inert = `1.2\n\nBetter since 1.0: everything.\x1b[2J\a`
 	require.Equal(t, []string{inert, inert, inert}, []string{read.RunID, read.Driver.Version, read.Notes[0]})
@@ -162,9 +149,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	good, err := Sample(1, 100, 1).Encode()
-	require.NoError(f, err)
-	f.Add(good)
+	f.Add([]byte(encoded(f, Sample(1, 100, 1))))
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(data)
@@ -173,9 +158,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		// Whatever is accepted can be judged and written again.
 		r.Judge(nil)
-		again, err := r.Encode()
-		require.NoError(t, err)
-		_, err = Decode(again)
+		_, err = Decode([]byte(encoded(t, r)))
 		require.NoError(t, err)
 	})
 }
@@ -184,7 +167,7 @@ func FuzzDecode(f *testing.F) {
 func TestAFolderWithRunsIsRefused(t *testing.T) {
 	root := t.TempDir()
 	used := filepath.Join(root, "used")
-	store(t, filepath.Join(used, "1"), 1)
+	store(t, filepath.Join(used, "1"), Sample(1, 10, 1))
 	link := filepath.Join(root, "link")
 	require.NoError(t, os.Symlink("used", link))
 	for _, folder := range []string{root, used, link} {
@@ -197,9 +180,16 @@ func TestAFolderWithRunsIsRefused(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "beside"))
 }
 
-func store(t *testing.T, folder string, seed uint64) {
+func encoded(t testing.TB, r *Document) string {
 	t.Helper()
-	missing, err := WriteFolder(folder, Sample(seed, 10, 1))
+	text, err := r.Encode()
+	require.NoError(t, err)
+	return string(text)
+}
+
+func store(t *testing.T, folder string, r *Document) {
+	t.Helper()
+	missing, err := WriteFolder(folder, r)
 	require.NoError(t, err)
 	require.NoError(t, missing)
 }
@@ -207,9 +197,9 @@ func store(t *testing.T, folder string, seed uint64) {
 // A given link is followed, each run is found once, and a link to a folder within a folder is none of it.
 func TestFindFollowsLinks(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
-	store(t, filepath.Join(root, "r", "1"), 1)
-	store(t, filepath.Join(root, "r", "2"), 2)
-	store(t, filepath.Join(outside, "3"), 3)
+	store(t, filepath.Join(root, "r", "1"), Sample(1, 10, 1))
+	store(t, filepath.Join(root, "r", "2"), Sample(2, 10, 1))
+	store(t, filepath.Join(outside, "3"), Sample(3, 10, 1))
 	for link, to := range map[string]string{
 		"latest": "r/2", "r/loop": "..", "elsewhere": outside, "one.json": "r/1/run.json", "again": "elsewhere", "gone": "nowhere", "r/up": filepath.Dir(root),
 	} {
