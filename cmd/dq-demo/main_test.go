@@ -234,22 +234,16 @@ func TestTheQueueIsSharedWithARealRedisson(t *testing.T) {
 	d.end()
 }
 
-// unreachable is a service whose Redis is not there, and its client closed.
-func unreachable(t *testing.T) *service {
-	t.Helper()
+// The Redis is not there, and its client closed.
+func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
 	rdb := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
-	t.Cleanup(func() { rdb.Close() })
+	defer rdb.Close()
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	queue, err := dq.NewQueue(client, "orders", codec.JSON[entity]{})
 	require.NoError(t, err)
-	s := &service{queue: queue, log: slog.New(slog.DiscardHandler)}
+	handler := (&service{queue: queue, log: slog.New(slog.DiscardHandler)}).handler()
 	require.NoError(t, client.Close())
-	return s
-}
-
-func TestWrongRequestsAreAnsweredWithTheReason(t *testing.T) {
-	handler := unreachable(t).handler()
 	for name, test := range map[string]struct {
 		method, target, body string
 		status               int
