@@ -248,46 +248,41 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	require.Zero(t, r.Counts.Lost)
 }
 
-// A lie changes what a program says: a sample of the kind, once, half a second into the run.
-var lies = map[string]struct {
+// wrongs are what a program does against the protocol, once, half a second into the run: it tells something else in the place of a
+// sample of the kind, or does something with a line that it writes.
+var wrongs = map[string]struct {
 	kind program.Kind
 	tell func(s program.Sample) []program.Sample
+	do   func(out io.Writer, line []byte)
 	says string
 }{
-	"a start an hour off":     {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), "a.a: expected"},
-	"an end that is to come":  {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), "a.b: expected an instant since the offer was due, in the past"},
-	"a take in 1677":          {program.Taken, one(func(s *program.Sample) { s.B = -1 << 63 }), "t.b: expected an instant since the offer was due, in the past"},
-	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }), "a.b: expected"},
-	"an index never sent":     {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), "t.index: expected a message that was handed out, got 1048576"},
-	"the same offer twice":    {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, "expected one answer to each offer"},
-	"another due instant":     {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), "expected due = sent + its delay"},
-	"a removal of nothing":    {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), "expected a message that was to be cancelled"},
-	"an item left open":       {program.Offered, func(program.Sample) []program.Sample { return nil }, "left 1 item open"},
-	"a negative count":        {program.Taken, one(func(s *program.Sample) { s.Kind, s.A = program.Dropped, -100 }), "d.a: expected a number of samples, got -100"},
-	"no such kind":            {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), "kind: expected"},
+	"a start an hour off":     {program.Offered, one(func(s *program.Sample) { s.A -= int64(time.Hour) }), nil, "a.a: expected"},
+	"an end that is to come":  {program.Offered, one(func(s *program.Sample) { s.B += int64(time.Hour) }), nil, "a.b: expected an instant since the offer was due, in the past"},
+	"a take in 1677":          {program.Taken, one(func(s *program.Sample) { s.B = -1 << 63 }), nil, "t.b: expected an instant since the offer was due, in the past"},
+	"an end before its start": {program.Offered, one(func(s *program.Sample) { s.B = s.A - 1 }), nil, "a.b: expected"},
+	"an index never sent":     {program.Taken, one(func(s *program.Sample) { s.Index = 1 << 20 }), nil, "t.index: expected a message that was handed out, got 1048576"},
+	"the same offer twice":    {program.Offered, func(s program.Sample) []program.Sample { return []program.Sample{s, s} }, nil, "expected one answer to each offer"},
+	"another due instant":     {program.Taken, one(func(s *program.Sample) { s.A += 5e6 }), nil, "expected due = sent + its delay"},
+	"a removal of nothing":    {program.Taken, one(func(s *program.Sample) { s.Kind = program.Removed }), nil, "expected a message that was to be cancelled"},
+	"an item left open":       {program.Offered, func(program.Sample) []program.Sample { return nil }, nil, "left 1 item open"},
+	"a negative count":        {program.Taken, one(func(s *program.Sample) { s.Kind, s.A = program.Dropped, -100 }), nil, "d.a: expected a number of samples, got -100"},
+	"no such kind":            {program.Taken, one(func(s *program.Sample) { s.Kind = '?' }), nil, "kind: expected"},
+	"dies":                    {0, nil, func(io.Writer, []byte) { os.Exit(3) }, "has ended: exit status 3"},
+	"stops answering":         {0, nil, func(io.Writer, []byte) { select {} }, "stopped answering"},
+	"hangs":                   {0, nil, func(io.Writer, []byte) { select {} }, "has ended: stopped answering"},
+	"says no JSON":            {0, nil, func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":NaN}`) }, "it broke the protocol on stdout"},
+	"answers nobody":          {0, nil, func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":999,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 999"},
+	"answers twice":           {0, nil, func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":1,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 1"},
+	"an unknown event":        {0, nil, func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"news","samples":""}`) }, `expected an event "samples"`},
+	"no samples":              {0, nil, func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples"}`) }, `expected an event "samples"`},
+	"an event of none":        {0, nil, func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":999,"event":"samples","samples":""}`) }, "without a request"},
+	"tears a sample":          {0, nil, func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":"YWE="}`) }, "records of 25 bytes"},
+	"exits with 3":            {0, nil, nil, "has ended: exit status 3"},
+	"refuses to close":        {0, nil, nil, "load.close: busy"},
 }
 
 func one(change func(*program.Sample)) func(program.Sample) []program.Sample {
 	return func(s program.Sample) []program.Sample { change(&s); return []program.Sample{s} }
-}
-
-// deeds are what a program does against the protocol, half a second into the run, with the lines that it writes.
-var deeds = map[string]struct {
-	do   func(out io.Writer, line []byte)
-	says string
-}{
-	"dies":             {func(io.Writer, []byte) { os.Exit(3) }, "has ended: exit status 3"},
-	"stops answering":  {func(io.Writer, []byte) { select {} }, "stopped answering"},
-	"hangs":            {func(io.Writer, []byte) { select {} }, "has ended: stopped answering"},
-	"says no JSON":     {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":NaN}`) }, "it broke the protocol on stdout"},
-	"answers nobody":   {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":999,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 999"},
-	"answers twice":    {func(out io.Writer, line []byte) { fmt.Fprintf(out, "%s\n{\"id\":1,\"ok\":true}\n", line) }, "expected one answer to each request, got one to 1"},
-	"an unknown event": {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"news","samples":""}`) }, `expected an event "samples"`},
-	"no samples":       {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples"}`) }, `expected an event "samples"`},
-	"an event of none": {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":999,"event":"samples","samples":""}`) }, "without a request"},
-	"tears a sample":   {func(out io.Writer, _ []byte) { fmt.Fprintln(out, `{"id":2,"event":"samples","samples":"YWE="}`) }, "records of 25 bytes"},
-	"exits with 3":     {nil, "has ended: exit status 3"},
-	"refuses to close": {nil, "load.close: busy"},
 }
 
 // adversary serves the memory driver, and does one thing against the protocol.
@@ -330,14 +325,13 @@ func adversary(fault string) {
 			return nil
 		})
 		due := !done && !began.IsZero() && time.Since(began) > 500*time.Millisecond
-		lie, lying := lies[fault]
-		switch deed := deeds[fault]; {
-		case due && lying && len(head.Samples) > 0:
+		switch wrong := wrongs[fault]; {
+		case due && wrong.tell != nil && len(head.Samples) > 0:
 			var told []byte
 			_ = program.Decode(head.Samples, func(s program.Sample) error {
 				all := []program.Sample{s}
-				if s.Kind == lie.kind && !done {
-					all, done = lie.tell(s), true
+				if s.Kind == wrong.kind && !done {
+					all, done = wrong.tell(s), true
 				}
 				for _, s := range all {
 					told = program.Append(told, s)
@@ -345,9 +339,9 @@ func adversary(fault string) {
 				return nil
 			})
 			fmt.Printf("{\"id\":%d,\"event\":\"samples\",\"samples\":%q}\n", head.ID, base64.StdEncoding.EncodeToString(told))
-		case due && deed.do != nil:
+		case due && wrong.do != nil:
 			done = true
-			deed.do(os.Stdout, line)
+			wrong.do(os.Stdout, line)
 		case fault == "refuses to close" && closes.Load() == head.ID && head.ID != 0:
 			fmt.Printf("{\"id\":%d,\"ok\":false,\"error\":{\"class\":\"busy\",\"message\":\"\"}}\n", head.ID)
 		default:
@@ -362,14 +356,7 @@ func adversary(fault string) {
 // Whatever a program does, the run is kept, what was delivered is counted, and it fails by a sentence that names it.
 func TestAdversaries(t *testing.T) {
 	t.Parallel()
-	says := map[string]string{}
-	for name, lie := range lies {
-		says[name] = lie.says
-	}
-	for name, deed := range deeds {
-		says[name] = deed.says
-	}
-	for name, want := range says {
+	for name, wrong := range wrongs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := plan.DefaultPlan()
@@ -384,7 +371,7 @@ func TestAdversaries(t *testing.T) {
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
 			require.False(t, r.Judge(nil).Passed)
 			require.True(t, r.Valid(), r.Verdict.Text)
-			require.Contains(t, r.Verdict.Text, want)
+			require.Contains(t, r.Verdict.Text, wrong.says)
 			c := r.Counts
 			require.Positive(t, c.Delivered)
 			require.Zero(t, c.Lost, "what is not known is not lost: %+v", c)
