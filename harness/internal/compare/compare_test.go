@@ -269,9 +269,6 @@ func TestSecondsOfAPairAreTheSameSeconds(t *testing.T) {
 }
 
 func TestManySets(t *testing.T) {
-	by := func(by string, all []*run.Document) (*Comparison, error) {
-		return Sets(t.Context(), []Set{{Runs: all}}, Options{By: by})
-	}
 	var all []*run.Document
 	for v := range 8 {
 		version := runs(uint64(100*v), 6, 1+float64(v/4))
@@ -282,27 +279,27 @@ func TestManySets(t *testing.T) {
 		}
 		all = append(version, all...) // not in the order of versions
 	}
-	c, err := by("version", all)
-	require.NoError(t, err)
+	by := func(by string) *Comparison {
+		c, err := Sets(t.Context(), []Set{{Runs: all}}, Options{By: by})
+		require.NoError(t, err)
+		return c
+	}
+	c := by("version")
 	require.Equal(t, []string{"3.7.0", "3.14.0"}, []string{c.Sets[0].Name, c.Sets[7].Name}, "in the order of versions")
 	require.Equal(t, Worse, c.Outcome)
 	require.Contains(t, c.Text, "3.14.0 is worse: lateness p50")
 	require.Contains(t, c.Text, "measure each beside one reference")
 	require.Len(t, c.Tracks[0].Values, 8)
 	require.False(t, c.Tracks[0].Judged)
-	c, err = by("label:host", all)
-	require.NoError(t, err)
-	require.Equal(t, "h", c.Sets[0].Name, "in the order of their first runs")
-	_, err = by("label:gone", all)
-	require.ErrorContains(t, err, "by label:gone: run ")
-	_, err = by("server", all)
-	require.ErrorContains(t, err, "expected two sets")
+	require.Equal(t, "h", by("label:host").Sets[0].Name, "in the order of their first runs")
+	for by, want := range map[string]string{"label:gone": "by label:gone: run ", "server": "expected two sets"} {
+		_, err := Sets(t.Context(), []Set{{Runs: all}}, Options{By: by})
+		require.ErrorContains(t, err, want)
+	}
 	for _, r := range all {
 		r.Tool.Version = r.Driver.Version
 	}
-	c, err = by("commit", all)
-	require.NoError(t, err)
-	require.Len(t, c.Sets, 8)
+	require.Len(t, by("commit").Sets, 8)
 	require.Error(t, CheckBy("label:"))
 	require.NoError(t, CheckBy("label:a"))
 
@@ -311,8 +308,7 @@ func TestManySets(t *testing.T) {
 			r.Counts.Duplicate = 3
 		}
 	}
-	c, err = by("version", all)
-	require.NoError(t, err)
+	c = by("version")
 	require.Equal(t, "3.13.0", c.FirstWorse, c.Text)
 	require.Contains(t, c.Text, "Worse since 3.13.0: messages were delivered more than once: 0.015 %, before 0 %")
 }
