@@ -39,12 +39,6 @@ func serve(t *testing.T, serverSide func(net.Conn, *resp.Reader)) string {
 	return listener.Addr().String()
 }
 
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 	long := strings.Repeat(`\x00`, 200_000)
 	addr := serve(t, func(conn net.Conn, in *resp.Reader) {
@@ -57,7 +51,8 @@ func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 		fmt.Fprint(conn, "+OK\r\n"+`+1.000000 [0 127.0.0.1:1] "get" "k"`+"\r\n")
 		fmt.Fprintf(conn, `+2.000000 [0 lua] "set" "k" "%s"`+"\r\n", long)
 	})
-	ctx := testContext(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	c, err := Dial(ctx, "redis://user:secret@"+addr)
 	require.NoError(t, err)
 	defer c.Close()
@@ -141,7 +136,7 @@ func TestParseLine(t *testing.T) {
 }
 
 func TestParseLineRefuses(t *testing.T) {
-	tests := []struct{ text, expected string }{
+	for _, tt := range []struct{ text, expected string }{
 		{``, "a time stamp"},
 		{`OK`, "a time stamp"},
 		{`1.5 [0 lua] "get"`, "a time stamp such as"},
@@ -160,12 +155,10 @@ func TestParseLineRefuses(t *testing.T) {
 		{`1.000000 [0 lua] "get\"`, "a closing quote"},
 		{`1.000000 [0 lua] "\q"`, "one of the escapes"},
 		{`1.000000 [0 lua] "\x0"`, "one of the escapes"},
-	}
-	for _, tt := range tests {
+	} {
 		_, err := ParseLine(tt.text)
-		var syntax *SyntaxError
-		require.ErrorAs(t, err, &syntax, "%q", tt.text)
-		require.Contains(t, err.Error(), tt.expected, "%q", tt.text)
+		require.ErrorAs(t, err, new(*SyntaxError), "%q", tt.text)
+		require.ErrorContains(t, err, tt.expected, "%q", tt.text)
 	}
 }
 
@@ -273,8 +266,7 @@ func TestScanner(t *testing.T) {
 			for s.Scan() {
 				l, err := s.Line()
 				if err != nil {
-					var syntax *SyntaxError
-					require.ErrorAs(t, err, &syntax)
+					require.ErrorAs(t, err, new(*SyntaxError))
 					got = append(got, "bad")
 					continue
 				}

@@ -14,16 +14,11 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-func readDocument(name string) (string, error) {
-	text, err := recordings.Files.ReadFile("documents/" + name)
-	return string(text), err
-}
-
-func document(t *testing.T, name string) string {
+func document(t testing.TB, name string) string {
 	t.Helper()
-	text, err := readDocument(name)
+	text, err := recordings.Files.ReadFile("documents/" + name)
 	require.NoError(t, err)
-	return text
+	return string(text)
 }
 
 func parse(t *testing.T, text string) *trace.Recording {
@@ -202,9 +197,7 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 func FuzzRecording(f *testing.F) {
 	f.Add("OK\r\n# source: a document\n#\n#x\n\n" + `1.000000 [0 1.1.1.1:1] "BLPOP" "q" "0"` + "\n" + `1.000000 [0 1.1.1.1:1] "lrem" "q" "-9" "x"`)
 	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {
-		text, err := readDocument(name)
-		require.NoError(f, err)
-		f.Add(text)
+		f.Add(document(f, name))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		rec, err := trace.Read([]byte(text), "f")
@@ -213,8 +206,7 @@ func FuzzRecording(f *testing.F) {
 		}
 		var out strings.Builder
 		require.NoError(t, rec.Write(&out))
-		again, err := trace.Read([]byte(out.String()), "f")
-		require.NoError(t, err)
+		again := parse(t, out.String())
 		require.Len(t, again.Lines, len(rec.Lines))
 		for i, l := range rec.Lines {
 			require.Equal(t, l.Args, again.Lines[i].Args)
