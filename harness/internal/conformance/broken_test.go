@@ -30,22 +30,6 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// deaf answers nothing.
-func deaf(ctx context.Context, _ string, _ any, _ program.Program) (json.RawMessage, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// shouts offers values in capitals.
-func shouts(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
-	if op == "dq.offer" {
-		value := maps.Clone(params.(map[string]any)["value"].(map[string]any))
-		value["v"] = strings.ToUpper(fmt.Sprint(value["v"]))
-		params.(map[string]any)["value"] = value
-	}
-	return next.Call(ctx, op, params)
-}
-
 // listless is a program that lists no capability.
 type listless struct{ program.Program }
 
@@ -66,7 +50,11 @@ func verifyPort(t *testing.T, fault func(program.Program) program.Program, first
 
 func TestAProgramThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
-	_, err := verifyPort(t, around(deaf).as, time.Second, 0)
+	deaf := around(func(ctx context.Context, _ string, _ any, _ program.Program) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	_, err := verifyPort(t, deaf.as, time.Second, 0)
 	require.ErrorAs(t, err, new(*ProgramError))
 	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 1s: the program hangs, or reads no more")
 	_, err = verifyPort(t, func(dq program.Program) program.Program { return listless{dq} }, 0, 0)
@@ -77,7 +65,15 @@ func TestAProgramThatCannotBeJudged(t *testing.T) {
 // Cases that fail alike in a row are not all waited for.
 func TestAnAlteredValueBreaksStatementsOnCodecs(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, around(shouts).as, 0, time.Second)
+	shouts := around(func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+		if op == "dq.offer" {
+			value := maps.Clone(params.(map[string]any)["value"].(map[string]any))
+			value["v"] = strings.ToUpper(fmt.Sprint(value["v"]))
+			params.(map[string]any)["value"] = value
+		}
+		return next.Call(ctx, op, params)
+	})
+	report, err := verifyPort(t, shouts.as, 0, time.Second)
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike: W-CODEC-1: the value \"A\" was written")
 	text := report.Text()

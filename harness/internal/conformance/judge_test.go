@@ -321,8 +321,7 @@ func TestTwoAtOneQueue(t *testing.T) {
 			}
 			plan := plansOf(t, pair[0], State, cases, 1)[0]
 			plan.Beside = &beside
-			report, err := plan.Run(t.Context())
-			require.NoError(t, err)
+			report := ran(t, plan)
 			require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
 			require.GreaterOrEqual(t, report.Counts.Pass, 4)
 		})
@@ -459,23 +458,18 @@ func TestRulesAreSilentOnRecordings(t *testing.T) {
 				continue
 			}
 			judged++
-			for _, b := range breaches(trace.NewTimeline(c.names()), lines, func(peer string) bool { return !byHarness(lines)[peer] }, release, lines[len(lines)-1].Time) {
+			harness := map[string]bool{} // peers that write what waits by plain commands, as the steps of cases do and no Redisson does
+			for _, l := range lines {
+				if !l.Inner() && len(l.Args) > 1 && (l.Name() == "zadd" || l.Name() == "rpush") && strings.HasPrefix(l.Args[1], "redisson_delay_queue") {
+					harness[l.Peer] = true
+				}
+			}
+			for _, b := range breaches(trace.NewTimeline(c.names()), lines, func(peer string) bool { return !harness[peer] }, release, lines[len(lines)-1].Time) {
 				t.Errorf("%s %s: %s: %s: %.300s", release, c.ID, b.Statement, b.Text, b.Line.Text())
 			}
 		}
 	}
 	require.Greater(t, judged, 2500)
-}
-
-// byHarness are the peers that write what waits by plain commands, as the steps of cases do and no Redisson does.
-func byHarness(lines []trace.Line) map[string]bool {
-	peers := map[string]bool{}
-	for _, l := range lines {
-		if !l.Inner() && len(l.Args) > 1 && (l.Name() == "zadd" || l.Name() == "rpush") && strings.HasPrefix(l.Args[1], "redisson_delay_queue") {
-			peers[l.Peer] = true
-		}
-	}
-	return peers
 }
 
 // A case with late reactions runs again, unless it waited in vain. Other failures are judged at once.

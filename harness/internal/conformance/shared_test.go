@@ -126,9 +126,7 @@ func TestSharedServerIsLeftAsItWas(t *testing.T) {
 	srv := somebodys(t)
 	// One case kills connections, one flushes the scripts.
 	plan := sharedPlan(t, srv, "^DQ.(script|copy|names)/|DQ.timer/reconnect")
-	report, err := plan.Run(t.Context())
-	require.NoError(t, err)
-	requireRight(t, plan, report)
+	requireRight(t, plan, ran(t, plan))
 	client := clientOf(t, srv, 0)
 	require.NotContains(t, client.Info(t.Context(), "keyspace").Val(), "keys=")
 	require.Contains(t, client.Info(t.Context(), "memory").Val(), "number_of_cached_scripts:0")
@@ -165,8 +163,7 @@ func TestServerWithoutMonitor(t *testing.T) {
 	srv := reached(t, own.URL())
 	plan := sharedPlan(t, srv, "^DQ.(poll/|timer/delivers)")
 	plan.Server = true
-	report, err := plan.Run(t.Context())
-	require.NoError(t, err)
+	report := ran(t, plan)
 	requireRight(t, plan, report)
 	require.Equal(t, State, report.Level)
 	require.Contains(t, report.Text(), "the server redis")
@@ -352,7 +349,14 @@ func TestRedisson(t *testing.T) {
 	all, names := len(cases), realReleases
 	redistest.Redisson(t)
 	if !redistest.Thorough() {
-		cases, names = sampleOf(cases), realReleases[len(realReleases)-1:]
+		var first []*Case // the first quick case of each section
+		for _, c := range cases {
+			section := strings.SplitAfter(c.ID, "/")[0]
+			if !c.Slow && c.HoldsFor(wire.Newest()) && (len(first) == 0 || !strings.HasPrefix(first[len(first)-1].ID, section)) {
+				first = append(first, c)
+			}
+		}
+		cases, names = first, realReleases[len(realReleases)-1:]
 		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), all, names[0], realReleases)
 	}
 	for _, name := range names {
@@ -363,15 +367,4 @@ func TestRedisson(t *testing.T) {
 			requireRight(t, plan, ran(t, plan))
 		})
 	}
-}
-
-// sampleOf are the first quick cases of each section.
-func sampleOf(cases []*Case) (some []*Case) {
-	for _, c := range cases {
-		section := strings.SplitAfter(c.ID, "/")[0]
-		if !c.Slow && c.HoldsFor(wire.Newest()) && (len(some) == 0 || !strings.HasPrefix(some[len(some)-1].ID, section)) {
-			some = append(some, c)
-		}
-	}
-	return some
 }
