@@ -213,8 +213,9 @@ func TestReportsInEachForm(t *testing.T) {
 // hostile is a name that tries to leave text, attribute, script and style.
 const hostile = `</script></style><img src=x onerror="alert(1)">'"&{{.}}|`
 
-func hostileRun(t *testing.T) *run.Document {
-	t.Helper()
+// A page needs no network and one file of at most 120 kB for a run, shows all names as text, and is whole without JavaScript.
+func TestPagesAreOneInertFile(t *testing.T) {
+	all := pages(t)
 	r := faulty(t)
 	r.Scenario.Queue, r.Scenario.Name, r.Driver.Name, r.Driver.Version = hostile, hostile, hostile, hostile
 	r.Labels = map[string]string{hostile: hostile}
@@ -223,13 +224,7 @@ func hostileRun(t *testing.T) *run.Document {
 	r.SLO[0].Expr, r.Faults.Events[0].Kind = hostile, hostile
 	r.Verdict.Text = hostile
 	r.RunID, r.Tool.Name, r.Environment.OS, r.Scenario.Duration = hostile, hostile, hostile, hostile
-	return r
-}
-
-// A page needs no network and one file of at most 120 kB for a run, shows all names as text, and is whole without JavaScript.
-func TestPagesAreOneInertFile(t *testing.T) {
-	all := pages(t)
-	all["hostile"] = OfRun(hostileRun(t))
+	all["hostile"] = OfRun(r)
 	long := sample(t, 1, 1)
 	long.Intervals = nil
 	for s := range 7200 {
