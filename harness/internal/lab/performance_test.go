@@ -104,19 +104,13 @@ type claim struct {
 	excuse                               string
 }
 
-func claimed() (all []claim) {
-	for _, line := range strings.Split(strings.TrimSpace(claims), "\n")[1:] {
-		c := strings.Split(line+"\t", "\t")
-		all = append(all, claim{c[0], c[1], c[2], c[3], c[4], c[5], strings.Split(c[6], "; "), c[7]})
-	}
-	return all
-}
-
 // section is the table, with a note for each target that is missed.
 func (m measured) section() string {
 	var notes []string
 	var table [][]string
-	for _, c := range claimed() {
+	for _, line := range strings.Split(strings.TrimSpace(claims), "\n")[1:] {
+		cells := strings.Split(line+"\t", "\t")
+		c := claim{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], strings.Split(cells[6], "; "), cells[7]}
 		verdict, why := m.verdict(c)
 		if why != "" {
 			if !slices.Contains(notes, why) {
