@@ -137,7 +137,9 @@ func (n *network) each(name string, f func(*link)) {
 		}
 	}
 	n.mu.Unlock()
-	sortLinks(links)
+	slices.SortFunc(links, func(a, b *link) int { // in the order in which they were made
+		return cmp.Or(strings.Compare(a.host.name, b.host.name), cmp.Compare(a.order, b.order))
+	})
 	for _, l := range links {
 		if l.isOpen() {
 			f(l)
@@ -284,11 +286,4 @@ func numberOf(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum64() << 16
-}
-
-// sortLinks puts links in the order in which they were made.
-func sortLinks(links []*link) {
-	slices.SortFunc(links, func(a, b *link) int {
-		return cmp.Or(strings.Compare(a.host.name, b.host.name), cmp.Compare(a.order, b.order))
-	})
 }
