@@ -321,7 +321,8 @@ func TestTwoAtOneQueue(t *testing.T) {
 			}
 			plan := plansOf(t, pair[0], State, cases, 1)[0]
 			plan.Beside = &beside
-			report := ran(t, plan)
+			report, err := plan.Run(t.Context())
+			require.NoError(t, err)
 			require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
 			require.GreaterOrEqual(t, report.Counts.Pass, 4)
 		})
