@@ -59,19 +59,19 @@ func (c *call) does(run func(args []string) error) *call {
 }
 
 // add adds a flag of some type with the texts of its row.
-func add[T any](c *call, typed func(at *T, name, short string, def T, help string), at *T, name string, def T) {
+func add[T any](typed func(at *T, name, short string, def T, help string), at *T, name string, def T) {
 	row, _ := rowOf(name) // TestHelp finds a flag without one
 	typed(at, name, row.short, def, row.help)
 }
 
-func (c *call) str(at *string, name, def string)  { add(c, c.Flags().StringVarP, at, name, def) }
-func (c *call) num(at *int, name string, def int) { add(c, c.Flags().IntVarP, at, name, def) }
-func (c *call) yes(at *bool, name string)         { add(c, c.Flags().BoolVarP, at, name, false) }
+func (c *call) str(at *string, name, def string)  { add(c.Flags().StringVarP, at, name, def) }
+func (c *call) num(at *int, name string, def int) { add(c.Flags().IntVarP, at, name, def) }
+func (c *call) yes(at *bool, name string)         { add(c.Flags().BoolVarP, at, name, false) }
 func (c *call) span(at *time.Duration, name string, def time.Duration) {
-	add(c, c.Flags().DurationVarP, at, name, def)
+	add(c.Flags().DurationVarP, at, name, def)
 }
 func (c *call) list(at *[]string, name string, def ...string) {
-	add(c, c.Flags().StringArrayVarP, at, name, def)
+	add(c.Flags().StringArrayVarP, at, name, def)
 }
 
 // prints adds --json, and with reports --report.

@@ -283,7 +283,7 @@ func (p *Plan) read(ctx context.Context, conn redis.Conn) error {
 	if p.form, err = formOf(ctx, conn, p.Queue); err != nil {
 		return err
 	}
-	if now := p.form.Values; now != "" && now != p.undo.Form.Values && !p.Force {
+	if now := p.form.Values; now != "" && now != p.undo.Values && !p.Force {
 		return errors.New("the values of the queue were migrated since: --force brings back the messages with their old values")
 	}
 	p.Changes, p.rest, err = p.undo.Plan(fates)
@@ -320,7 +320,7 @@ func (p *Plan) Apply(ctx context.Context, conn redis.Conn) (err error) {
 		if err := p.read(ctx, conn); err != nil { // again: the command may have gone on since
 			return err
 		}
-		editor.since = Form{Members: p.undo.Form.Members, Values: p.form.Values, Layout: p.undo.Form.Layout}
+		editor.since = Form{Members: p.undo.Members, Values: p.form.Values, Layout: p.undo.Layout}
 		if rest = p.rest; p.undo.Run != editor.undoes {
 			return fmt.Errorf("%s: expected the file that was planned to be undone, got another: undo again", p.File)
 		}

@@ -256,8 +256,7 @@ type Machine struct {
 	Late *LateMessages `json:"late,omitempty"`
 	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel does not report it.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
-	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0
-	// if the kernel does not report it.
+	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0 if the kernel does not report it.
 	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
@@ -267,8 +266,10 @@ const (
 	EarlyTolerance = time.Millisecond
 	// OnTime is how late a delivery may be that shows that deliveries have resumed.
 	OnTime = 100 * time.Millisecond
-	// LateBound is by how much a message must be past due to be late, and HiccupBound by how much a sleep must last too long.
-	LateBound, HiccupBound = time.Millisecond, time.Millisecond
+	// LateBound is by how much a message must be past due to be late.
+	LateBound = time.Millisecond
+	// HiccupBound is by how much a sleep must last too long.
+	HiccupBound = time.Millisecond
 )
 
 // Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, 2 ms at a time,

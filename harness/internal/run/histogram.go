@@ -207,8 +207,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// decodeHDR reads a histogram, whatever its own bounds and digits, into one with the bounds of this package, so that all
-// histograms can be merged.
+// decodeHDR reads a histogram, whatever its own bounds and digits, into one with the bounds of this package, so that all histograms can be merged.
 func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 	if len(encoded) > maxEncodedHDR {
 		return nil, fmt.Errorf("histogram: %s is longer than %d characters", field, maxEncodedHDR)
