@@ -165,10 +165,10 @@ local either = { cancel = true, deliver = true, replace = true, reschedule = tru
 local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 
 -- Members were read when layout_then was that of the queue, * is for any. One of it that is not there is looked for in the layout of the queue
--- now, and comes back in it. An empty queue has that of its last migration. After a migration it may be in either layout.
+-- now, and comes back in it. After a migration it may be in either layout, and an empty queue has that of the migration.
 local migrated = members == '*' or stamped('members', members)
 local very = { ghost = true, unghost = true, replace = true } -- for the very bytes
-local form = redis.call('hget', F, 'layout')
+local form = migrated and redis.call('hget', F, 'layout') or nil
 if head[1] then
   local one, last = layout_of(head[1]), layout_of(redis.call('zrange', T, -1, -1)[1])
   if one and last and one ~= last then form = nil else form = one or last or form end
