@@ -148,7 +148,7 @@ func (s *socket) await(since int64) {
 	}
 }
 
-// end tells that all replies are there, or that there will be no more.
+// end completes a batch: all replies are there, or no more will come.
 func (b *batch) end(s *socket) {
 	if left := b.most - len(b.replies); left > 0 {
 		b.err = fmt.Errorf("%w: %w", ErrLost, context.Cause(s.ctx))
@@ -173,7 +173,7 @@ func (b *batch) within(wait time.Duration) bool {
 	}
 }
 
-// serve reads as long as the socket lives, the replies to what is under way, and its end while it is idle.
+// serve reads for the life of the socket: the replies to a batch, and the end of an idle connection.
 func (s *socket) serve() {
 	for s.alive() {
 		err := s.frames.Wait()

@@ -30,7 +30,7 @@ func (c *call) says(document any, words string) error {
 	return nil
 }
 
-// shows is says of a text that is written.
+// shows is says for a text that a function writes.
 func (c *call) shows(document any, write func(io.Writer) error) error {
 	var words strings.Builder
 	return errors.Join(write(&words), c.says(document, words.String()))

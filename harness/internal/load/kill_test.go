@@ -248,7 +248,7 @@ func TestAFrozenServerFailsTheRun(t *testing.T) {
 	require.Zero(t, r.Counts.Lost)
 }
 
-// wrongs are what a program does against the protocol, once, half a second into the run: it tells something else in the place of a
+// wrongs are a program's breaches of the protocol, one each, half a second into the run: it sends something else in the place of a
 // sample of the kind, or does something with a line that it writes.
 var wrongs = map[string]struct {
 	kind program.Kind

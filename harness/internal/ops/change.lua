@@ -167,7 +167,7 @@ local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 -- Members were read when layout_then was that of the queue, * is for any. One of it that is not there is looked for in the layout of the queue
 -- now, and comes back in it. After a migration it may be in either layout, and an empty queue has that of the migration.
 local migrated = members == '*' or stamped('members', members)
-local very = { ghost = true, unghost = true, replace = true } -- for the very bytes
+local exact = { ghost = true, unghost = true, replace = true } -- for the very bytes
 local form = migrated and redis.call('hget', F, 'layout') or nil
 if head[1] then
   local one, last = layout_of(head[1]), layout_of(redis.call('zrange', T, -1, -1)[1])
@@ -188,7 +188,7 @@ for i = 1, count do
   local old, new, due, undone = unpack(ARGV, 4 * i + 5, 4 * i + 8)
   results[i] = once(number + i - 1, undone, function()
     local score = score_of(old)
-    if not score and not very[action] then old, score = as_now(old) end
+    if not score and not exact[action] then old, score = as_now(old) end
     local result = attempt(old, new, score, due)
     if result == '1' then change[action](old, new, due, score, number + i - 1) end
     if action == 'replace' and not score and redis.call('zscore', T, new) then -- it was listed twice

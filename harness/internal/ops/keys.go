@@ -207,7 +207,7 @@ func FormKey(dest string) string { return wire.PrefixName("redisson_delay_queue_
 type Form struct {
 	Members string `json:"members,omitempty"` // stamp of the layout
 	Values  string `json:"values,omitempty"`  // stamp of the values
-	Layout  string `json:"layout,omitempty"`  // of the members at both ends; empty if these differ, or there are none
+	Layout  string `json:"layout,omitempty"`  // of the members at both ends; empty if these differ, and for an empty queue
 }
 
 func formOf(ctx context.Context, conn redis.Conn, dest string) (f Form, err error) {

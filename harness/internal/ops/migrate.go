@@ -368,14 +368,14 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 			}
 		}
 		is := items[at[k]]
-		if is.value = values[at[k]]; c.Count == "journal" && c.Of == "ready" {
+		switch is.value = values[at[k]]; {
+		case r == '1' && c.Count == "journal" && c.Of == "ready":
 			w.done[fmt.Sprintf("%d %sv%d", len(is.value), is.value, len(w.done))] = true
-		} else if c.Count == "journal" {
+		case r == '1' && c.Count == "journal":
 			w.done[noted(is)] = true
-		}
-		if r == '2' {
+		case r == '2':
 			w.twins[string(c.Key)] = true
-			w.refuse(is, "the same id and value are there in the other layout: cancel one of the two")
+			w.refuse(is, "its id and value are there in the other layout, or another migration has rewritten it: if both wait, cancel one")
 		}
 	}
 	return err

@@ -260,7 +260,7 @@ type Machine struct {
 	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
-// Bounds of what is early, on time, late and a hiccup.
+// Bounds for early, punctual and late deliveries, and for hiccups.
 const (
 	// EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
 	EarlyTolerance = time.Millisecond
