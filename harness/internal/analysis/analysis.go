@@ -172,7 +172,10 @@ func (a *Analysis) Line(l trace.Line) {
 		a.call(c, false)
 		a.damaged = false
 	}
-	a.hold(&l)
+	if a.Rules != nil {
+		held := l // else each line is on the heap
+		a.hold(&held)
+	}
 	if c != nil || a.lines == 1 {
 		a.begunIn = a.file
 	}
@@ -186,7 +189,9 @@ func (a *Analysis) end(cut bool) {
 	if c := a.calls.End(); c != nil {
 		a.call(c, cut)
 	}
-	a.hold(nil)
+	if a.Rules != nil {
+		a.hold(nil)
+	}
 	if a.lines == 0 {
 		return
 	}

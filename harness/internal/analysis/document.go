@@ -335,8 +335,11 @@ func (s *Story) add(what string, at place, us int64) {
 
 // storyOf is the story of the i-th value that the step pushed.
 func (s *step) storyOf(i int) *Story {
+	if i >= len(s.values) {
+		return nil
+	}
 	for _, m := range slices.Concat(s.removed, s.unlisted) {
-		if i < len(s.values) && m.value == hash(s.values[i]) {
+		if m.value == hash(s.values[i]) {
 			return m.story
 		}
 	}

@@ -62,9 +62,6 @@ var registry = func() map[string]script {
 
 // hold holds a line against the rules; nil is the end of a log.
 func (a *Analysis) hold(l *trace.Line) {
-	if a.Rules == nil {
-		return
-	}
 	for _, b := range a.Rules(l) {
 		if c := trace.Group([]trace.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
 			continue // dq and dq-bench look ahead, and set members aside
@@ -79,6 +76,8 @@ func (a *Analysis) hold(l *trace.Line) {
 	}
 }
 
+func isOwn(key string) bool { return strings.HasPrefix(key, prefix) }
+
 // script begins the step of an EVAL or EVALSHA.
 func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 	keys, args := c.Script.Keys, c.Script.Args
@@ -88,9 +87,9 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 		return
 	}
 	s := a.begun(c.Line, from.host, nil)
-	own := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !strings.HasPrefix(key, prefix) })
-	for _, key := range slices.Concat(own, keys) { // a key that only a delayed queue has is surer
-		if s.queue == nil {
+	own := slices.ContainsFunc(keys, isOwn)
+	for i := 0; i < 2*len(keys) && s.queue == nil; i++ { // a key that only a delayed queue has is surer
+		if key := keys[i%len(keys)]; i >= len(keys) || isOwn(key) {
 			ref, _ := a.queueOf(c.DB, key)
 			s.queue = ref.queue
 		}
@@ -117,7 +116,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 				s.renamed[args[i+1]] = args[i]
 			}
 		}
-	case a.Rules == nil && len(own) > 0:
+	case a.Rules == nil && own:
 		a.found(UnknownScript, q, c.Time, 0).say([]LineOf{s.shown()}, "script %.40s works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", c.Script.SHA1)
 	}
 }
@@ -235,7 +234,9 @@ func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 		fallthrough
 	default:
 		m.earlier, m.due, m.offered, m.at, m.host = false, due, s.begun, s.at, s.host
-		m.story.add("offered by "+s.host.Host+", due "+timeText(due*1000), s.at, at)
+		if m.story != nil {
+			m.story.add("offered by "+s.host.Host+", due "+timeText(due*1000), s.at, at)
+		}
 	}
 	if !m.byHand && s.renamed == nil {
 		q.Offers++
