@@ -477,9 +477,11 @@ func TestRulesAreSilentOnRecordings(t *testing.T) {
 func TestLateReactionsRunAgain(t *testing.T) {
 	late, wrong := trace.Breach{Statement: "W-START-2", Late: true}, trace.Breach{Statement: "W-OFFER-4"}
 	for _, broken := range [][]trace.Breach{{late}, {wrong, late}, {wrong}, {}} {
-		r := Result{Status: Fail, Observation: Observation{Broken: broken}}
-		require.Equal(t, slices.ContainsFunc(broken, func(b trace.Breach) bool { return b.Late }), r.late(), "%v", broken)
-		r.vain = true
-		require.False(t, r.late(), "%v", broken)
+		for _, status := range []Status{Fail, FailedAsExpected} {
+			r := Result{Status: status, Observation: Observation{Broken: broken}}
+			require.Equal(t, slices.ContainsFunc(broken, func(b trace.Breach) bool { return b.Late }), r.late(), "%v", broken)
+			r.vain = true
+			require.False(t, r.late(), "%v", broken)
+		}
 	}
 }
