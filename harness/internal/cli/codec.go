@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -183,6 +184,7 @@ func newTypes() *call {
 type javaFlags struct {
 	classPath []string
 	release   string // or two, OLD:NEW
+	from, to  string // codecs of a migration
 }
 
 func (f *javaFlags) add(c *call) {
@@ -194,7 +196,8 @@ func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != ""
 
 // start starts Java. Without --release, the Redisson on the class path reads and writes.
 func (f javaFlags) start(c *call) (*ops.JavaClient, error) {
-	o := ops.JavaOptions{ClassPath: f.classPath, Java: strings.Fields(os.Getenv("DQ_JAVA"))}
+	o := ops.JavaOptions{ClassPath: f.classPath, Java: strings.Fields(os.Getenv("DQ_JAVA")), From: f.from, To: f.to}
+	defer time.AfterFunc(2*time.Second, func() { c.notice("dq-bench: starting Java") }).Stop()
 	old, fresh, two := strings.Cut(f.release, ":")
 	if !two {
 		fresh = old

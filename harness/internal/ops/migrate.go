@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -95,7 +96,7 @@ const (
 // again, and others may offer, transfer and remove meanwhile. The Migration has the work that was done, also with an error.
 func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (m *Migration, err error) {
 	m = &Migration{Name: dest, Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
-	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, lacked: map[string]int64{}, twins: map[string]bool{}}
+	w := &rewriter{MigrateOptions: o, editor: NewEditor(conn, dest), result: m, refused: map[string]bool{}, done: map[string]bool{}, made: map[string]bool{}, lacked: map[string]int64{}, twins: map[string]bool{}}
 	w.editor.Progress = o.Progress
 	defer func() {
 		why := map[bool]*string{true: &m.Partial, false: &m.Refusal}[m.Count() > 0 || w.unsure]
@@ -172,6 +173,7 @@ type rewriter struct {
 	editor        *Editor
 	result        *Migration
 	refused, done map[string]bool  // keys of messages that stay; elements of the journal
+	made          map[string]bool  // elements of the journal of the way back: values that are of From, whatever they look like
 	away          map[string]int   // values of the journal whose message has no id any more, at the beginning of a pass
 	known         bool             // there is a journal of the migration, or of the way back
 	twins         map[string]bool  // keys of members that are there in both layouts
@@ -219,12 +221,15 @@ func (w *rewriter) begun(ctx context.Context) error {
 	if w.known = known > 0; err != nil {
 		return fmt.Errorf("EXISTS: %w", err)
 	}
-	return scan(ctx, w.editor.conn, "SSCAN "+journal[0], []any{"SSCAN", journal[0]}, nil, func(elements []string) error {
-		for _, element := range elements {
-			w.done[element] = true
-		}
-		return nil
-	})
+	for i, into := range []map[string]bool{w.done, w.made} {
+		err = cmp.Or(err, scan(ctx, w.editor.conn, "SSCAN "+journal[i], []any{"SSCAN", journal[i]}, nil, func(elements []string) error {
+			for _, element := range elements {
+				into[element] = true
+			}
+			return nil
+		}))
+	}
+	return err
 }
 
 // delivered counts the values of the journal that are not at their id any more. They were delivered, so that as many equal ones are done; it does
@@ -274,19 +279,26 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 	}
 	for _, of := range Parts[:map[bool]int{true: 2, false: 6}[w.From == ""]] {
 		var batch []Item
+		flush := func() error {
+			err := w.rewrite(ctx, batch, 0, -1, write)
+			for _, i := range batch {
+				found[of] += int64(web.Flag(w.needs(i))) // not refused
+			}
+			batch = nil
+			return err
+		}
 		if err == nil {
-			err = w.editor.Each(ctx, of, nil, func(i Item) (err error) {
+			err = w.editor.Each(ctx, of, nil, func(i Item) error {
 				i.done = w.isDone(i)
 				if w.meet(i); w.needs(i) {
-					found[of]++
 					batch = append(batch, i)
 				}
 				if len(batch) == maxBatch {
-					err, batch = w.rewrite(ctx, batch, 0, -1, write), nil
+					return flush()
 				}
-				return err
+				return nil
 			})
-			err = errors.Join(err, w.rewrite(ctx, batch, 0, -1, write))
+			err = errors.Join(err, flush())
 		}
 	}
 	return found, err
@@ -297,7 +309,11 @@ func (w *rewriter) meet(i Item) {
 	switch {
 	case i.Layout == "unreadable" && !w.refused[i.key]:
 		w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.Flags...)+" sets it aside")
-	case w.From == "":
+	case w.From == "" || i.done || w.made[noted(i)]:
+	case w.mayBeText(i.value) && !looksLike("string", i.value) && looksLike(w.As, i.value):
+		if w.named = true; !w.refused[i.key] {
+			w.refuse(i, "it may be a text, or of "+w.As+" already")
+		}
 	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
 		w.named = true
 		w.old = w.old || !looksLike(w.As, i.value)
@@ -319,8 +335,11 @@ func (w *rewriter) repacks(i Item) bool {
 }
 
 func (w *rewriter) recodes(i Item) bool {
-	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !i.done && looksLike(w.From, i.value)
+	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !i.done && (looksLike(w.From, i.value) || w.made[noted(i)])
 }
+
+// mayBeText reports whether a migration from text may have met a value as text, though its bytes look like another codec's.
+func (w *rewriter) mayBeText(value []byte) bool { return w.From == "string" && utf8.Valid(value) }
 
 // refuse notes a message that stays as it is.
 func (w *rewriter) refuse(i Item, why string) {
@@ -351,7 +370,7 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 			}
 			c.New = u.Layout.Pack(u.ID, value)
 		}
-		if w.From != "" && !same && looksLike(w.From, value) { // it would be rewritten again
+		if w.From != "" && !same && (looksLike(w.From, value) || !looksLike(w.As, value) || w.mayBeText(value)) { // its bytes do not say that it is rewritten
 			c.Due, c.Count = "journal", "journal"
 		}
 		changes, at = append(changes, c), append(at, k)

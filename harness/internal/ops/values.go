@@ -28,13 +28,8 @@ Install a JDK (Debian: apt install openjdk-17-jdk-headless; macOS: brew install 
 starts the Java of a service, such as DQ_JAVA='kubectl exec -i deploy/orders -- java'.
 codec decode without --classpath, migrate --to and all other commands need no Java`)
 
-const (
-	// opens are the packages of the JDK that codecs of older releases reflect into.
-	opens = "java.io java.lang java.lang.invoke java.lang.reflect java.math java.net java.nio java.text java.time java.util java.util.concurrent " +
-		"java.util.concurrent.atomic jdk.internal.misc sun.nio.ch"
-	// receive reads the program from stdin and runs it, here or elsewhere. The program removes its folder at the end.
-	receive = `command -v "$2" >/dev/null || { echo "$2: not found" >&2; exit 127; }; d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
-)
+// receive reads the program from stdin and runs it, here or elsewhere. The program removes its folder at the end.
+const receive = `command -v "$2" >/dev/null || { echo "$2: not found" >&2; exit 127; }; d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
 
 // JavaOptions choose a Java and an application.
 type JavaOptions struct {
@@ -45,6 +40,8 @@ type JavaOptions struct {
 	ClassPath []string
 	// Old and New are the jars of the Redissons that write today and that will read. Empty: the Redisson on ClassPath.
 	Old, New []string
+	// From and To are the codecs that requests recode by; empty for none.
+	From, To string
 	// Timeout bounds the start and each reply; 0 is two minutes.
 	Timeout time.Duration
 }
@@ -102,10 +99,10 @@ type JavaClient struct {
 
 // StartJava starts the program until the end of ctx. It fails with ErrNoJava.
 func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
-	name, runs := "JavaValues.jar", []string{"-jar"}
+	name, runs := "JavaValues.jar", []string{"--add-opens=java.base/java.lang=ALL-UNNAMED", "-jar"}
 	content, err := valuesProgram.ReadFile("java/" + name)
 	if err != nil {
-		name, runs = "JavaValues.java", nil
+		name, runs = "JavaValues.java", runs[:1]
 		content, _ = valuesProgram.ReadFile("java/" + name) // embedded
 	}
 	java := o.Java
@@ -114,11 +111,7 @@ func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 	} else if len(java) == 0 {
 		java = []string{"java"}
 	}
-	command := slices.Insert(slices.Clone(java), Elsewhere(java), "sh", "-c", receive, fmt.Sprint(len(content)), name)
-	for pkg := range strings.FieldsSeq(opens) {
-		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
-	}
-	command = append(command, runs...)
+	command := append(slices.Insert(slices.Clone(java), Elsewhere(java), "sh", "-c", receive, fmt.Sprint(len(content)), name), runs...)
 	running, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(running, command[0], command[1:]...)
 	stdin, _ := cmd.StdinPipe() // of a fresh command
@@ -133,7 +126,7 @@ func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 	}
 	_, _ = c.stdin.Write(content) // Do meets the error
 	lines := func(paths []string) string { return strings.Join(paths, "\n") }
-	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
+	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New), "from": o.From, "to": o.To})
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w\n%w", err, ErrNoJava))
 	}
@@ -190,7 +183,7 @@ func (c *JavaClient) failed(what string) error {
 	if err := c.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		what += fmt.Sprintf(" (%v)", err)
 	}
-	return fmt.Errorf("%s %s: %s", c.java, what, strings.TrimSpace(string(c.stderr)))
+	return errors.New(strings.TrimRight(fmt.Sprintf("%s %s: %s", c.java, what, c.stderr), ": \n"))
 }
 
 // Close ends the program.

@@ -13,7 +13,7 @@ import java.util.stream.*;
  * Reads and writes values with Redisson's own codecs and the application's classes, so that each answer is what a service would
  * read. One JSON object a line on stdin, one answer a line on stdout, in the same order; it ends at the end of stdin.
  *
- *   {"id":1,"verb":"hello","classpath":LINES,"old":LINES,"new":LINES}
+ *   {"id":1,"verb":"hello","classpath":LINES,"old":LINES,"new":LINES,"from":"marshalling","to":"kryo5"}
  *       {"id":1,"ok":true,"java":"17.0.15","old":"3.16.6","new":"4.7.0","old_codecs":[…],"new_codecs":[…]}
  *   {"id":2,"verb":"decode","codec":"marshalling","value":BASE64}    {"id":2,"ok":true,"class":"acme.Order","json":{…},"same":true}
  *   {"id":3,"verb":"recode","codec":"marshalling","to":"kryo5",…}    {"id":3,"ok":true,"value":BASE64}
@@ -22,8 +22,9 @@ import java.util.stream.*;
  *
  * hello comes first. classpath has the jars and folders of the application, a path or a class path a line; "lib/*" is all jars of
  * lib, and the classes and libraries within a Spring Boot jar, or a war, are unpacked to a temporary folder. old and new are the
- * jars of the Redisson that writes today and of the one that will read; empty for the Redisson of the class path. The argument of
- * the program is a folder for temporary files, which goes at the end.
+ * jars of the Redisson that writes today and of the one that will read; empty for the Redisson of the class path. from and to are the
+ * codecs of recode, empty without one: what will read is as far from the packages of the JDK as in a service, where Java opens them
+ * only by its flags. The argument of the program is a folder for temporary files, which goes at the end.
  *
  * decode reads with the old Redisson. recode reads with the old one and writes with the new one; encode reads JSON of
  * JsonJacksonCodec. What they write is read again and compared, classes too. gotypes writes the Go types of classes.
@@ -109,12 +110,23 @@ public final class JavaValues {
                 MISSING.add(cause.getMessage().replace('/', '.')); // not looked for anew
             }
             answer.out.setLength(begin);
-            answer.put("ok", false).put("reason", (cause instanceof Refused ? cause.getMessage() : cause.toString()).split("\n")[0]).putAll("missing", MISSING);
+            answer.put("ok", false).put("reason", reasonOf(cause)).putAll("missing", MISSING);
             if (cause instanceof Refused refused && refused.was != null) {
                 answer.put("was", shortened(refused.was)).put("becomes", shortened(refused.becomes));
             }
         }
         return answer.close("}").toString();
+    }
+
+    private static String reasonOf(Throwable cause) {
+        String text = (cause instanceof Refused ? cause.getMessage() : cause.toString()).strip().replaceAll("\\s*\n\\s*", " ");
+        text = text.length() <= 400 ? text : text.substring(0, 400) + "…";
+        Matcher closed = Pattern.compile("module (\\S+) does not \"opens (\\S+)\"").matcher(text);
+        if (closed.find()) {
+            String flag = "--add-opens=" + closed.group(1) + "/" + closed.group(2) + "=ALL-UNNAMED";
+            text = "a service on Java 17 reads it only with " + flag + "; if yours has it: DQ_JAVA='java " + flag + "'";
+        }
+        return text;
     }
 
     private static void answer(Map<String, String> request, Json answer) throws Exception {
@@ -124,6 +136,12 @@ public final class JavaValues {
                 ClassLoader application = new URLClassLoader(urls(request.getOrDefault("classpath", "")), JavaValues.class.getClassLoader());
                 old = new Redisson(urls(request.getOrDefault("old", "")), application);
                 young = new Redisson(urls(request.getOrDefault("new", "")), application);
+                if (old.getURLs().length > 0 || request.getOrDefault("to", "").isEmpty() || reflects(request.get("from"))) {
+                    old.open();
+                }
+                if (reflects(request.getOrDefault("to", ""))) {
+                    young.open();
+                }
                 answer.put("java", System.getProperty("java.version")).put("old", old.version()).put("new", young.version())
                         .putAll("old_codecs", old.available()).putAll("new_codecs", young.available());
             }
@@ -217,6 +235,7 @@ public final class JavaValues {
         private static final String[] OWN = {"org.redisson.", "io.netty.", "com.esotericsoftware.", "org.objenesis.", "org.jboss.", "org.nustaq.", "net.jpountz.", "org.xerial."};
         private final Map<String, Object> codecs = new HashMap<>();
         private final Map<String, Method> methods = new HashMap<>();
+        private boolean opened;
 
         Redisson(URL[] jars, ClassLoader application) {
             super(jars, application);
@@ -261,6 +280,19 @@ public final class JavaValues {
                 MISSING.clear(); // optional classes of the codec
             }
             return codec;
+        }
+
+        /** Opens the JDK to these classes and the application's; to this program java.lang is open. */
+        void open() throws ReflectiveOperationException {
+            Method opens = Module.class.getDeclaredMethod("implAddOpens", String.class, Module.class);
+            opens.setAccessible(true);
+            for (Module module : ModuleLayer.boot().modules()) {
+                for (String name : module.getPackages()) {
+                    opens.invoke(module, name, getUnnamedModule());
+                    opens.invoke(module, name, getParent().getUnnamedModule());
+                }
+            }
+            opened = true;
         }
 
         /** Calls a method of an interface of Redisson or netty. */
@@ -313,7 +345,7 @@ public final class JavaValues {
 
         /** The codecs that work here: some lack a library, which shows only when they write. */
         List<String> available() {
-            return CODECS.keySet().stream().filter(name -> {
+            return CODECS.keySet().stream().filter(name -> opened || !reflects(name)).filter(name -> {
                 try {
                     return encode(name, "java.lang.String", name.equals("bytes") ? new byte[1] : name.equals("long") ? (Object) 1L : "x") != null;
                 } catch (ReflectiveOperationException | LinkageError e) {
@@ -381,7 +413,7 @@ public final class JavaValues {
                 return name;
             }
             ObjectStreamClass stream = ObjectStreamClass.lookup(c);
-            boolean own = stream != null && (stream.getFields().length != fieldsOf(c, false).size()
+            boolean own = stream != null && (stream.getFields().length != fieldsOf(c, false, false).size()
                     || Arrays.stream(c.getDeclaredMethods()).anyMatch(m -> List.of("writeObject", "writeReplace", "writeExternal").contains(m.getName())));
             StringBuilder out = new StringBuilder("\n// " + name + " is the class " + key + (own ? ", whose own method writes it: Marshalling and Serialization refuse to" : "")
                     + ".\ntype " + name + " struct {\n");
@@ -393,7 +425,7 @@ public final class JavaValues {
                 used.add(named(c.getGenericSuperclass(), arguments));
                 out.append('\t').append(used.iterator().next()).append('\n');
             }
-            for (Field field : fieldsOf(c, false)) {
+            for (Field field : fieldsOf(c, false, false)) {
                 String[] goType = goType(field.getGenericType(), arguments);
                 String member = exported(field.getName());
                 while (!used.add(member)) {
@@ -487,17 +519,32 @@ public final class JavaValues {
         return above != null && above != Object.class && above != Record.class ? above : Map.class.isAssignableFrom(c) ? Map.class : Collection.class.isAssignableFrom(c) ? Collection.class : null;
     }
 
-    private static List<Field> fieldsOf(Class<?> type, boolean inherited) {
+    private static List<Field> fieldsOf(Class<?> type, boolean inherited, boolean transients) {
         List<Field> all = new ArrayList<>();
         for (Class<?> c = type; c != null && !isJdk(c); c = inherited ? c.getSuperclass() : null) {
             for (Field field : c.getDeclaredFields()) {
-                if (!Modifier.isStatic(field.getModifiers()) && !Modifier.isTransient(field.getModifiers())) {
+                if (!Modifier.isStatic(field.getModifiers()) && (transients || !Modifier.isTransient(field.getModifiers()))) {
                     field.setAccessible(true);
                     all.add(field);
                 }
             }
         }
         return all;
+    }
+
+    /** Whether a codec reflects into the JDK, which was open to the services that used it. */
+    private static boolean reflects(String codec) {
+        return codec.matches("(.*/)?(marshalling|fst)");
+    }
+
+    /** Whether a class writes itself to a stream, and so may write its transient fields, too. */
+    private static boolean writesItself(Class<?> type) {
+        for (Class<?> c = type; c != null && !isJdk(c); c = c.getSuperclass()) {
+            if (Arrays.stream(c.getDeclaredMethods()).anyMatch(m -> m.getName().matches("writeObject|readObject|writeReplace|readResolve|writeExternal"))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static Map<String, String> pairs(String text) {
@@ -647,7 +694,7 @@ public final class JavaValues {
                 if (!strict && value instanceof Throwable) { // its own fields are the JDK's
                     put("toString", value);
                 }
-                for (Field field : fieldsOf(c, true)) {
+                for (Field field : fieldsOf(c, true, strict && writesItself(c))) {
                     try {
                         name((names.add(field.getName()) ? "" : field.getDeclaringClass().getName() + ".") + field.getName()).value(field.get(value), depth + 1);
                     } catch (IllegalAccessException e) {
