@@ -124,7 +124,7 @@ func (d decoding) byGo(data []byte) (decodedValue, error) {
 
 // byJava reads a value as the application's Redisson does.
 func (d decoding) byJava(data []byte) (v decodedValue, err error) {
-	client, err := d.start(d.call)
+	client, err := d.start(d.call, "", "")
 	if err != nil {
 		return v, err
 	}
@@ -159,7 +159,7 @@ func newTypes() *call {
 		if !java.given() {
 			return usageError(errors.New("expected --classpath: the jars or folders with the classes"))
 		}
-		client, err := java.start(c)
+		client, err := java.start(c, "", "")
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,6 @@ func newTypes() *call {
 type javaFlags struct {
 	classPath []string
 	release   string // or two, OLD:NEW
-	from, to  string // codecs of a migration
 }
 
 func (f *javaFlags) add(c *call) {
@@ -194,14 +193,12 @@ func (f *javaFlags) add(c *call) {
 
 func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != "" }
 
-// start starts Java. Without --release, the Redisson on the class path reads and writes.
-func (f javaFlags) start(c *call) (*ops.JavaClient, error) {
-	o := ops.JavaOptions{ClassPath: f.classPath, Java: strings.Fields(os.Getenv("DQ_JAVA")), From: f.from, To: f.to}
+// start starts Java, to rewrite values from one codec to another, or to read them. Without --release, the Redisson on the class path reads and writes.
+func (f javaFlags) start(c *call, from, to string) (*ops.JavaClient, error) {
+	o := ops.JavaOptions{ClassPath: f.classPath, Java: strings.Fields(os.Getenv("DQ_JAVA")), From: from, To: to}
 	defer time.AfterFunc(2*time.Second, func() { c.notice("dq-bench: starting Java") }).Stop()
-	old, fresh, two := strings.Cut(f.release, ":")
-	if !two {
-		fresh = old
-	}
+	old, fresh, _ := strings.Cut(f.release, ":")
+	fresh = cmp.Or(fresh, old)
 	switch {
 	case !f.given():
 		return nil, usageError(errors.New("expected --classpath, the application with its Redisson, or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read"))

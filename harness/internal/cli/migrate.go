@@ -64,8 +64,7 @@ func newMigrate() *call {
 	}
 	return c.does(func(queues []string) (err error) {
 		if codec != "" {
-			java.from, java.to = o.From, o.As
-			client, err := java.start(c)
+			client, err := java.start(c, o.From, o.As)
 			if err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 	editor := ops.NewEditor(conn, q.Queue)
 	editor.Redact, editor.Progress = q.redact, q.Site.Progress
 	if q.java.given() {
-		java, err := q.java.start(q.call)
+		java, err := q.java.start(q.call, "", "")
 		if err != nil {
 			return err
 		}

@@ -149,8 +149,7 @@ func (r *Runner) try(ctx context.Context, c *Case, oracle *Oracle) Result {
 
 // late reports whether a machine that stood still can have caused a failure, or a part of it. A baseline names the cause that it expects.
 func (r *Result) late() bool {
-	failed := r.Status == Fail || r.Status == FailedAsExpected && r.baseline == ""
-	return failed && (r.hurried || !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late }))
+	return (r.Status == Fail || r.Status == FailedAsExpected && r.baseline == "") && (r.hurried || !r.vain && slices.ContainsFunc(r.Broken, func(b trace.Breach) bool { return b.Late }))
 }
 
 // lacking is the result of a case that the implementation has no means to run.

@@ -32,7 +32,6 @@ type Census struct {
 	Again   int64    `json:"listed_again"`
 	Windows int64    `json:"of_windows"`
 	Listens []string `json:"listens,omitempty"` // all clients with a subscription: the server does not name the channel
-	Memory  int64    `json:"memory_bytes"`
 	Unsure  string   `json:"unsure,omitempty"`
 }
 
@@ -297,7 +296,7 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, most int64,
 	return reason, nil
 }
 
-// extras reads clients, memory, and the positions of due members in a long list.
+// extras reads clients, and the positions of due members in a long list.
 func (d *Doctor) extras(ctx context.Context, l *Look, q *Queue) {
 	if q.Listeners > 0 {
 		_ = d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
@@ -314,11 +313,6 @@ func (d *Doctor) extras(ctx context.Context, l *Look, q *Queue) {
 			}
 			return nil
 		})
-	}
-	for _, key := range []string{q.names.TimeoutSet, q.names.Pending, q.Name} {
-		n, err := d.conn.Do(ctx, "MEMORY", "USAGE", key).Int64()
-		l.refused("MEMORY USAGE", "+memory|usage", err)
-		q.Census.Memory += n
 	}
 	if q.Listed < 50_000 {
 		return

@@ -559,15 +559,11 @@ func (q *quoting) Do(_ context.Context, requests ...ops.JavaRequest) (all []ops.
 			return nil, fmt.Errorf("killed")
 		}
 		value := string(r["value"].([]byte))
-		if value == "no" {
-			all = append(all, ops.JavaReply{Reason: "cannot be"})
-			continue
-		}
-		recoded := strconv.Quote(value)
+		recoded, err := strconv.Quote(value), error(nil)
 		if r["to"] == "string" {
-			recoded, _ = strconv.Unquote(value)
+			recoded, err = strconv.Unquote(value)
 		}
-		all = append(all, ops.JavaReply{OK: true, Value: []byte(recoded)})
+		all = append(all, ops.JavaReply{OK: err == nil && value != "no", Reason: "cannot be", Value: []byte(recoded)})
 	}
 	return all, nil
 }
@@ -742,4 +738,15 @@ func TestMigrateCodecOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, b.migrate(there).Count())
 	require.Equal(t, []string{`"one"`, `"\"one\""`, `"held"`}, b.list("orders"))
+
+	// Text that looks like an object of json stays, unless a migration has written it.
+	b.do("DEL", "orders")
+	b.offer(dLc0, time.Hour, `{"@class":"acme.Order"}`)
+	require.Contains(t, b.migrate(there).Refused[0].Reason, "it may be a text, or of json already")
+	b.offer(dLc0, time.Hour, `"{\"@class\":\"acme.Refund\"}"`)
+	for _, codecs := range [][]string{{"json", "string"}, {"json", "string"}, {"string", "json"}, {"string", "json"}} {
+		there.From, there.As = codecs[0], codecs[1]
+		require.Len(t, b.migrate(there).Refused, 1, "%q, and not the other", codecs)
+	}
+	require.Contains(t, strings.Join(b.list(b.names.Pending), ""), `"{\"@class\":\"acme.Refund\"}"`)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -128,7 +127,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 			m.Refusal += "; add " + strings.Join(flags, " ")
 		}
 	}
-	if w.again && !w.old && !w.known {
+	if w.again && !w.old && len(w.done)+len(w.made) == 0 {
 		m.Refusal = cmp.Or(m.Refusal, fmt.Sprintf("all values may be of %s already: --force rewrites them", o.As))
 	}
 	if w.other != "" && !w.named {
@@ -175,7 +174,6 @@ type rewriter struct {
 	refused, done map[string]bool  // keys of messages that stay; elements of the journal
 	made          map[string]bool  // elements of the journal of the way back: values that are of From, whatever they look like
 	away          map[string]int   // values of the journal whose message has no id any more, at the beginning of a pass
-	known         bool             // there is a journal of the migration, or of the way back
 	twins         map[string]bool  // keys of members that are there in both layouts
 	again, old    bool             // a value could be rewritten again; one is not of As
 	unsure        bool             // the server may have rewritten a batch
@@ -210,19 +208,15 @@ func (w *rewriter) listeners(ctx context.Context) error {
 	return nil
 }
 
-// begun reads the journal of a migration that was killed. A value that either codec may have written is noted there, by the script
-// that rewrites it, so that it is rewritten once.
-func (w *rewriter) begun(ctx context.Context) error {
+// begun reads the journals of the migration, which may have been killed, and of the way back. The script that rewrites a value notes it there if
+// its bytes do not say so, so that it is rewritten once.
+func (w *rewriter) begun(ctx context.Context) (err error) {
 	if w.From == "" {
 		return nil
 	}
-	journal := w.editor.journal
-	known, err := w.editor.conn.Do(ctx, "EXISTS", journal[0], journal[1]).Int64()
-	if w.known = known > 0; err != nil {
-		return fmt.Errorf("EXISTS: %w", err)
-	}
 	for i, into := range []map[string]bool{w.done, w.made} {
-		err = cmp.Or(err, scan(ctx, w.editor.conn, "SSCAN "+journal[i], []any{"SSCAN", journal[i]}, nil, func(elements []string) error {
+		key := w.editor.journal[i]
+		err = cmp.Or(err, scan(ctx, w.editor.conn, "SSCAN "+key, []any{"SSCAN", key}, nil, func(elements []string) error {
 			for _, element := range elements {
 				into[element] = true
 			}
@@ -279,26 +273,19 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 	}
 	for _, of := range Parts[:map[bool]int{true: 2, false: 6}[w.From == ""]] {
 		var batch []Item
-		flush := func() error {
-			err := w.rewrite(ctx, batch, 0, -1, write)
-			for _, i := range batch {
-				found[of] += int64(web.Flag(w.needs(i))) // not refused
-			}
-			batch = nil
-			return err
-		}
 		if err == nil {
-			err = w.editor.Each(ctx, of, nil, func(i Item) error {
+			err = w.editor.Each(ctx, of, nil, func(i Item) (err error) {
 				i.done = w.isDone(i)
 				if w.meet(i); w.needs(i) {
+					found[of]++
 					batch = append(batch, i)
 				}
 				if len(batch) == maxBatch {
-					return flush()
+					err, batch = w.rewrite(ctx, batch, 0, -1, write), nil
 				}
-				return nil
+				return err
 			})
-			err = errors.Join(err, flush())
+			err = errors.Join(err, w.rewrite(ctx, batch, 0, -1, write))
 		}
 	}
 	return found, err
@@ -307,20 +294,18 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 // meet notes properties of the queue that a message shows.
 func (w *rewriter) meet(i Item) {
 	switch {
-	case i.Layout == "unreadable" && !w.refused[i.key]:
+	case i.Layout == "unreadable":
 		w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.Flags...)+" sets it aside")
 	case w.From == "" || i.done || w.made[noted(i)]:
 	case w.mayBeText(i.value) && !looksLike("string", i.value) && looksLike(w.As, i.value):
-		if w.named = true; !w.refused[i.key] {
-			w.refuse(i, "it may be a text, or of "+w.As+" already")
-		}
+		w.named = true
+		w.refuse(i, "it may be a text, or of "+w.As+" already")
 	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
 		w.named = true
 		w.old = w.old || !looksLike(w.As, i.value)
 	default:
-		if w.other = cmp.Or(w.other, i.Codec); !w.refused[i.key] {
-			w.refuse(i, "it seems to be written by "+i.Codec)
-		}
+		w.other = cmp.Or(w.other, i.Codec)
+		w.refuse(i, "it seems to be written by "+i.Codec)
 	}
 	if w.From == "" && w.Reads != nil && w.repacks(i) && !java.Has(*w.Reads, i.Codec) {
 		w.lacked[i.Codec]++
@@ -343,10 +328,10 @@ func (w *rewriter) mayBeText(value []byte) bool { return w.From == "string" && u
 
 // refuse notes a message that stays as it is.
 func (w *rewriter) refuse(i Item, why string) {
-	w.refused[i.key] = true
-	if len(w.result.Refused) < maxRefused {
+	if !w.refused[i.key] && len(w.result.Refused) < maxRefused {
 		w.result.Refused = append(w.result.Refused, Refused{i.Of, i.ID, why})
 	}
+	w.refused[i.key] = true
 }
 
 // rewrite rewrites some items; first and last are as of Editor.Apply.

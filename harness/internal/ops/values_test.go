@@ -73,10 +73,9 @@ type message struct {
 func awkward(t *testing.T, classes string, jars []string) (all []message) {
 	t.Helper()
 	classPath := strings.Join(append([]string{classes}, jars...), string(os.PathListSeparator))
-	args := []string{"-cp", classPath, "acme.Awkward", "codec.MarshallingCodec"}
-	for _, pkg := range []string{"java.lang", "java.util", "java.io", "java.math", "java.net", "java.time", "java.util.concurrent", "java.util.concurrent.atomic"} {
-		args = append([]string{"--add-opens=java.base/" + pkg + "=ALL-UNNAMED"}, args...)
-	}
+	opens := "java.lang java.util java.io java.math java.net java.time java.util.concurrent java.util.concurrent.atomic"
+	args := strings.Fields(strings.ReplaceAll(" "+opens, " ", "=ALL-UNNAMED --add-opens=java.base/")+"=ALL-UNNAMED")[1:]
+	args = append(args, "-cp", classPath, "acme.Awkward", "codec.MarshallingCodec")
 	output, err := exec.CommandContext(t.Context(), "java", args...).Output()
 	require.NoError(t, err)
 	for lines := bufio.NewScanner(strings.NewReader(string(output))); lines.Scan(); {
@@ -88,7 +87,8 @@ func awkward(t *testing.T, classes string, jars []string) (all []message) {
 	return all
 }
 
-// Of 55 awkward values of Marshalling, Kryo5 carries all but two, which it does not hold: a Timestamp's nanoseconds, and a cycle.
+// Of 56 awkward values of Marshalling, Kryo5 carries all but four: it does not hold a Timestamp's nanoseconds, a cycle, and what a class writes by
+// itself, and in a service it does not reach into a File.
 func TestAwkwardValuesAreCarried(t *testing.T) {
 	old, fresh := jarsOf(t, "3.16.6"), jarsOf(t, "4.7.0")
 	classes := classesOf(t, old)
@@ -99,7 +99,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.Contains(t, c.NewCodecs, "kryo5")
 
 	messages := awkward(t, classes, old)
-	require.Len(t, messages, 55)
+	require.Len(t, messages, 56)
 	var requests []ops.JavaRequest
 	for _, m := range messages {
 		requests = append(requests, ops.JavaRequest{"verb": "recode", "codec": "marshalling", "to": "kryo5", "value": m.bytes})
@@ -115,6 +115,8 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"Timestamp with nanoseconds": `it would be read as another value: {"java.sql.Timestamp":"1767323045123 2026-01-02 03:04:05.123456789"} becomes {"java.sql.Timestamp":"1767323045123 2026-01-02 03:04:05.123"}`,
 		"cycle":                      "it is nested deeper than 200, or holds itself",
+		"writeObject":                `it would be read as another value: {"acme.Awkward$Custom":{"@class":"acme.Awkward$Custom","secret":8}} becomes {"acme.Awkward$Custom":{"@class":"acme.Awkward$Custom","secret":7}}`,
+		"File":                       "a service on Java 17 reads it only with --add-opens=java.base/java.io=ALL-UNNAMED; if yours has it: DQ_JAVA='java --add-opens=java.base/java.io=ALL-UNNAMED'",
 	}, refused)
 
 	order := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})

@@ -79,6 +79,8 @@ public final class Awkward {
 
     public static class Custom implements Serializable {
         private transient int secret = 7;
+        Custom() { }
+        Custom(int secret) { this.secret = secret; }
         private void writeObject(ObjectOutputStream out) throws IOException { out.defaultWriteObject(); out.writeInt(secret); }
         private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException { in.defaultReadObject(); secret = in.readInt(); }
     }
@@ -181,7 +183,8 @@ public final class Awkward {
         all.put("exception", new IllegalStateException("boom"));
         all.put("own exception", new Failed("bad", 3));
         all.put("own list", tags());
-        all.put("writeObject", new Custom());
+        all.put("writeObject", new Custom(8));
+        all.put("File", new File("f"));
         all.put("Externalizable", new Outside(9));
         all.put("no default constructor", new Argument("x"));
         Node self = new Node("self", null);
