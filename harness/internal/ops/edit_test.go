@@ -611,12 +611,10 @@ func TestMigrateRefusesWhileClientsListen(t *testing.T) {
 	require.Empty(t, done.Rewritten)
 	_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}, AlwaysAhead: true})
 	b.eventually(func() bool { return b.count("EXISTS", ops.GuardingKey("orders")) == 1 }, "the guard says so")
-	done = b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
-	require.EqualValues(t, 1, done.Rewritten["waiting"])
+	require.EqualValues(t, 1, b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true}).Rewritten["waiting"])
 	end()
 	b.do("DEL", ops.GuardingKey("orders"))
-	done = b.migrate(ops.MigrateOptions{To: new(dLc0), Yes: true, Force: true})
-	require.EqualValues(t, 1, done.Rewritten["waiting"])
+	require.EqualValues(t, 1, b.migrate(ops.MigrateOptions{To: new(dLc0), Yes: true, Force: true}).Rewritten["waiting"])
 	b.do("SET", ops.AheadKey("orders"), "of another type")
 	done, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: new(bc0Lc0), Force: true})
 	require.ErrorContains(t, err, "WRONGTYPE")
@@ -637,11 +635,9 @@ func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
 		require.Equal(t, "Redisson 4.7.0 lacks the codec of 1 message: marshalling; add --codec marshalling:kryo5 --release 3.18.1:4.7.0", plan.Refusal)
 		require.Equal(t, before, b.content())
 	}
-	done := b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true, Force: true})
-	require.EqualValues(t, 2, done.Rewritten["waiting"])
+	require.EqualValues(t, 2, b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true, Force: true}).Rewritten["waiting"])
 	reads = release(t, "3.16.6") // which has both codecs
-	done = b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true})
-	require.EqualValues(t, 2, done.Rewritten["waiting"])
+	require.EqualValues(t, 2, b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true}).Rewritten["waiting"])
 }
 
 // Layout and codec at once, in every part; refused values stay; a migration that was killed goes on, and rewrites no value twice.
@@ -663,8 +659,7 @@ func TestMigrateCodec(t *testing.T) {
 	done := b.migrate(o)
 	require.Len(t, done.Refused, 1)
 	require.EqualValues(t, 1, done.Left)
-	again := b.migrate(o)
-	require.Empty(t, again.Rewritten)
+	require.Empty(t, b.migrate(o).Rewritten)
 	require.ElementsMatch(t, []string{`"7"`, `"text"`}, b.list("orders"))
 	require.Equal(t, `"42"`, b.do("HGET", l.Bodies, "id1"))
 	seen := map[string]bool{}
@@ -677,8 +672,7 @@ func TestMigrateCodec(t *testing.T) {
 	require.Len(t, seen, 41)
 	require.True(t, seen[`"39"`] && seen["no"])
 	o.From, o.As = "marshalling", "serialization"
-	wrong := b.migrate(o)
-	require.Contains(t, wrong.Refusal, "no value seems to be written by marshalling")
+	require.Contains(t, b.migrate(o).Refusal, "no value seems to be written by marshalling")
 }
 
 // No value is rewritten twice, although the result could be a string again: whatever happens between a killed migration and the next.

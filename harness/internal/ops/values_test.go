@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func awkward(t *testing.T, classes string, jars []string) (all []message) {
 	t.Helper()
 	classPath := strings.Join(append([]string{classes}, jars...), string(os.PathListSeparator))
 	opens := "java.lang java.util java.io java.math java.net java.time java.util.concurrent java.util.concurrent.atomic"
-	args := strings.Fields(strings.ReplaceAll(" "+opens, " ", "=ALL-UNNAMED --add-opens=java.base/")+"=ALL-UNNAMED")[1:]
+	args := strings.Fields(strings.ReplaceAll(" "+opens, " ", "=ALL-UNNAMED --add-opens=java.base/") + "=ALL-UNNAMED")[1:]
 	args = append(args, "-cp", classPath, "acme.Awkward", "codec.MarshallingCodec")
 	output, err := exec.CommandContext(t.Context(), "java", args...).Output()
 	require.NoError(t, err)
@@ -168,12 +169,9 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.ErrorContains(t, err, "Kryo5")
 	_, err = java.NewSerialization[Custom](Classes...)
 	require.NoError(t, err)
-	for _, m := range messages {
-		if m.name == "own list" {
-			tags := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": m.bytes})
-			require.JSONEq(t, `{"@class":"acme.Awkward$Tags","@elements":["t"],"colour":"red"}`, string(tags.JSON))
-		}
-	}
+	list := messages[slices.IndexFunc(messages, func(m message) bool { return m.name == "own list" })]
+	tags := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": list.bytes})
+	require.JSONEq(t, `{"@class":"acme.Awkward$Tags","@elements":["t"],"colour":"red"}`, string(tags.JSON))
 
 	plain := start(t, ops.JavaOptions{Old: old, New: fresh}) // without the application
 	missing := ask(t, plain, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
@@ -185,10 +183,9 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 		r := ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": codec, "value": []byte("x")})
 		require.ErrorContains(t, r.Err(), why)
 	}
-	r := ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")})
-	require.Equal(t, `"x"`, string(r.Value))
+	require.Equal(t, `"x"`, string(ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")}).Value))
 	long := strings.Repeat("a\"\\é\n", 1<<19)
-	r = ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
+	r := ask(t, plain, ops.JavaRequest{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
 	require.NoError(t, r.Err())
 	again := ask(t, plain, ops.JavaRequest{"verb": "encode", "codec": "string", "json": string(r.Value)})
 	require.Equal(t, long, string(again.Value))
