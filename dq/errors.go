@@ -18,7 +18,7 @@ var (
 	ErrEmpty = errors.New("dq: the queue is empty")
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
-	// ErrNilValue is wrapped by the error of an Offer of nil. Nil is Java's null, which
+	// ErrNilValue is wrapped by the error of an Offer of nil; a nil []byte is no bytes. Nil is Java's null, which
 	// Redisson's queues refuse, because their poll returns null when empty.
 	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
 	// ErrUncertain is wrapped by the error of an Offer that may have queued the value: its reply was lost, or its script failed after

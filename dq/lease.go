@@ -16,7 +16,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // leased is a queue of a Worker.
@@ -256,8 +255,7 @@ func (w *Worker) settle(d *delivery, v verdict) {
 			break
 		}
 		sent = sent || errors.Is(err, conn.ErrLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) && !refusesForNow(err) || errors.Is(err, ErrClosed) ||
-			d.left() <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
+		if errors.Is(err, ErrClosed) || d.left() <= 0 || conn.Pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}
@@ -276,11 +274,6 @@ func (w *Worker) settle(d *delivery, v verdict) {
 		w.client.tell(Retry{Delivery: d.Delivery, At: time.Now().Add(v.wait.Truncate(time.Millisecond)), Err: v.error})
 		w.wakeIn(d.of, v.wait)
 	}
-}
-
-// refusesForNow reports whether the server refuses for want of memory, disk, replicas or a right: time may cure that.
-func refusesForNow(err error) bool {
-	return forbidden(err) || slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS "}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // settleOnce runs the script for deliveries of one queue.

@@ -99,10 +99,11 @@ func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			b.redis.ReplicaOf(context.Background(), "NO", "ONE")
 		},
-		"NOPERM for 1 s": func(b *bundle, _ *redis.Proxy) {
-			b.redis.Do(context.Background(), "ACL", "SETUSER", "default", "-evalsha")
+		"a key of another type for 1 s": func(b *bundle, _ *redis.Proxy) {
+			b.redis.Rename(context.Background(), "dq_leases:{orders}", "aside{orders}")
+			b.redis.Set(context.Background(), "dq_leases:{orders}", "", 0)
 			time.Sleep(time.Second)
-			b.redis.Do(context.Background(), "ACL", "SETUSER", "default", "+evalsha")
+			b.redis.Rename(context.Background(), "aside{orders}", "dq_leases:{orders}")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +112,7 @@ func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 			b, p := through(t, redistest.Process(t), dq.WithObserver(events.note))
 			b.push(t, numbered(50)...)
 			var calls atomic.Int64
-			begun := make(chan struct{}, 100)
-			ending := make(chan struct{})
+			begun, ending := make(chan struct{}, 100), make(chan struct{})
 			b.works(t, dq.WorkerOptions{Concurrency: 50, Lease: 15 * time.Second}, func(context.Context, *dq.Message[string]) error {
 				calls.Add(1)
 				begun <- struct{}{}

@@ -77,8 +77,8 @@ func (c *Conns) Send(ctx context.Context, r Request) []any {
 		switch err, failed := reply.(error); {
 		case failed && c.ctx.Err() != nil && errors.Is(err, ErrUnsent):
 			replies[i] = ErrClosed
-		case failed && ctx.Err() != nil && isNoScript(err):
-			replies[i] = fmt.Errorf("%w: %w", ErrUnsent, ctx.Err()) // there was no time to load it
+		case failed && ctx.Err() != nil && slices.ContainsFunc(elsewhere, func(code string) bool { return redis.HasErrorPrefix(err, code) }):
+			replies[i] = fmt.Errorf("%w: %w", ErrUnsent, ctx.Err()) // there was no time for the next try
 		}
 	}
 	return replies
@@ -241,6 +241,9 @@ func (s *sending) sort(ctx context.Context, replies []any) (next target, again b
 func another(err error) bool {
 	return errors.Is(err, ErrUnsent) && (errors.Is(err, errBroken) || errors.Is(err, errRetired))
 }
+
+// elsewhere are the codes of replies to commands that were not run, and are sent again.
+var elsewhere = []string{"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN"}
 
 func isNoScript(reply error) bool { return redis.HasErrorPrefix(reply, "NOSCRIPT") }
 
