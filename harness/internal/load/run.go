@@ -345,9 +345,6 @@ func (e *engine) head() *run.Document {
 	return out
 }
 
-// setBy is by how much the wall clock may be set during a run before it is worth a note: half the resolution of due times.
-const setBy = 500 * time.Microsecond
-
 // explain adds notes that the counts do not show. The engine's lock is held.
 func (e *engine) explain(out *run.Document, p *phase) {
 	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
@@ -377,8 +374,5 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		case told.n > 0:
 			note("%d %s", told.n, told.what)
 		}
-	}
-	if by := e.epoch.Since(); by.Abs() > setBy {
-		note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", by)
 	}
 }
