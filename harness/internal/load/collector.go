@@ -50,7 +50,7 @@ type phase struct {
 	records    []record // nil unless each message is accounted for
 	counts     run.Counts
 	unanswered int64 // offers begun by an agent that reports that, without an answer yet
-	untold     int64 // items that may have been offered, at the end
+	made       int64 // offers, at the end: those that failed, and the Offered
 	dropped    int64 // samples
 	tooLate    int64
 
@@ -339,13 +339,14 @@ func (p *phase) keepHeld(s program.Sample, now int64) error {
 }
 
 // balance strikes the counts: delivered before cancelled before held before lost. unread says that the held messages could not be
-// read. A dead member's offers are unknown from its last report on; its later items were not sent.
+// read. Of the items that a broken member left open, those planned after its end were not offered, and the fate of the others is unknown.
+// The intervals get the messages that were offered without a confirmation.
 func (p *phase) balance(unread bool) run.Counts {
 	b := p.counts
 	unknown := unread || p.dropped > 0 || slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range p.state {
-		owner := p.engine.members[p.owner[i]]
-		open := s&(handed|answered) == handed && owner.broken && p.item(int64(i)).At <= p.engine.epoch.Wall(owner.heard.Add(time.Second))
+		owner, item, offered := p.engine.members[p.owner[i]], p.item(int64(i)), true
+		open := s&(handed|answered) == handed && owner.broken && (s&tried != 0 || item.At <= p.engine.epoch.Wall(owner.gone))
 		switch {
 		case s&delivered != 0:
 			b.Delivered++
@@ -361,12 +362,7 @@ func (p *phase) balance(unread bool) run.Counts {
 			}
 		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
-			if s&(tried|confirmed) == 0 {
-				p.untold++
-			}
-			item := p.item(int64(i))
-			due := int((cmp.Or(p.due[i], item.DueAt(item.At)) - p.startNs) / int64(time.Second))
-			p.intervals[max(min(due, len(p.intervals)-1), 0)].Unknown++ // of the second in which it was due, or of the last one
+			p.interval(cmp.Or(p.due[i], item.DueAt(item.At))).Unknown++
 		case s&confirmed != 0:
 			b.Lost++
 		}
@@ -376,5 +372,18 @@ func (p *phase) balance(unread bool) run.Counts {
 	}
 	clear(p.seconds)
 	b.Offered, b.OfferErrors = b.Delivered+b.Removed+b.Pending+b.Lost+b.Unknown, p.unsure()
+		default:
+			offered = false
+		}
+		if offered && s&confirmed == 0 {
+			p.interval(item.At).Offered++
+		}
+		if offered || s&tried != 0 {
+			p.made++
 	return b
+}
+
+// interval is the interval of an instant, or the last one.
+func (p *phase) interval(at int64) *run.Interval {
+	return &p.intervals[max(min(int((at-p.startNs)/int64(time.Second)), len(p.intervals)-1), 0)]
 }

@@ -368,6 +368,7 @@ func TestAdversaries(t *testing.T) {
 			d := load.Parsed(t, fmt.Sprintf("exec:'%s' adversary '%s'", os.Args[0], name))
 			r, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, Silence: limits[1]})
 			require.NoError(t, err, "the run is kept")
+			unsent, offered := r.Offers.Unsent, int64(0)
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
 			require.False(t, r.Judge(nil).Passed)
 			require.True(t, r.Valid(), r.Verdict.Text)
@@ -377,6 +378,11 @@ func TestAdversaries(t *testing.T) {
 			require.Zero(t, c.Lost, "what is not known is not lost: %+v", c)
 			require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Unknown)
 			require.Equal(t, c.Delivered, r.Histograms.Lateness.Count())
+			for _, i := range r.Intervals {
+				offered += i.Offered
+			}
+			require.Equal(t, []int64{c.Offered, r.Scenario.Messages}, []int64{offered, c.Offered + unsent})
+			require.True(t, unsent > 0 || name != "dies", "what was planned after its end was not offered: %+v", c)
 			_, err = r.Encode()
 			require.NoError(t, err)
 		})

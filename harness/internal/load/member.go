@@ -34,7 +34,8 @@ type member struct {
 
 	// The engine's lock guards what follows.
 	state  state
-	broken bool // over for a fault
+	broken bool      // over for a fault
+	gone   time.Time // since when it is broken: it offers nothing from then on
 	heard  time.Time
 	outbox []byte
 }
@@ -70,11 +71,16 @@ func (m *member) leave(err error) bool {
 	defer m.engine.mu.Unlock()
 	was := m.state
 	if m.state = over; err != nil && was != over {
-		m.broken = true
-		m.engine.fault(m, m.heard, err.Error())
+		m.breaks(m.heard, err)
 		go m.link.Kill(err)
 	}
 	return was == there
+}
+
+// breaks keeps that the member is broken. The engine's lock is held.
+func (m *member) breaks(at time.Time, err error) {
+	m.broken, m.gone = true, time.Now()
+	m.engine.fault(m, at, err.Error())
 }
 
 // able refuses a program that lacks an ability that the plan needs.
@@ -355,13 +361,14 @@ func (m *member) end(ctx context.Context) {
 	if m.state == over {
 		return
 	}
-	for _, p := range m.engine.phases {
-		if n := p.open[m.number]; n > 0 && err == nil {
-			m.broken, err = true, fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item"))
-		}
-	}
 	if err != nil {
 		m.engine.fault(m, time.Now(), err.Error())
+		return
+	}
+	for _, p := range m.engine.phases {
+		if n := p.open[m.number]; n > 0 {
+			m.breaks(time.Now(), fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item")))
+		}
 	}
 }
 

@@ -292,7 +292,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil && e.gone(ctx) == ""
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
-	p.offers.Unsent = p.n - p.offersBegun() - p.untold
+	p.offers.Unsent = p.n - p.made
 	e.tellMachine(out, p, looks)
 	e.tellServer(out, p, looks)
 	e.explain(out, p)
@@ -350,8 +350,8 @@ func (e *engine) explain(out *run.Document, p *phase) {
 	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
 	if left := p.offers.Unsent; left > 0 && !out.Interrupted {
 		killed := ""
-		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
-			killed = ", or a process was killed before"
+		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken }) {
+			killed = ", or an agent was gone before"
 		}
 		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.schedule.MeanRate(), killed)
 	}

@@ -280,8 +280,7 @@ func (m *member) held(ctx context.Context, each func(program.Sample) error) erro
 		err = fmt.Errorf("reported what cannot be: load.held: %w", err)
 		m.engine.mu.Lock()
 		defer m.engine.mu.Unlock()
-		m.broken = true
-		m.engine.fault(m, m.heard, err.Error())
+		m.breaks(m.heard, err)
 	}
 	return err
 }
