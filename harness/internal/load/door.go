@@ -140,34 +140,24 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	}
 	began := time.Now()
 	var answer *http.Response // when a run begins
-	var wrong error           // now or later
+	var wrongTLS bool         // now and later
 	every(knockEvery, ctx.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
-		switch {
-		case errors.As(err, new(tls.RecordHeaderError)):
-			wrong = fmt.Errorf("%s has no TLS: expected --join %s, or a certificate in --listen of the run", at, at)
-		case errors.As(err, new(*tls.CertificateVerificationError)):
-			wrong = fmt.Errorf("%[1]s is not to be trusted: %[2]w; name its authority by --join '%[1]s?tls_ca=FILE', or replace the certificate of --listen", at, err)
-		case err != nil && strings.Contains(err.Error(), "server response headers exceeded"):
-			wrong = fmt.Errorf("%w: %w", ErrNoDoor, err)
-		}
-		return err == nil || wrong != nil || time.Since(began) > patience
+		wrongTLS = errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*tls.CertificateVerificationError))
+		return err == nil || wrongTLS || strings.Contains(err.Error(), "server response headers exceeded") || time.Since(began) > patience
 	})
-	if wrong != nil {
-		return wrong
-	}
-	if err != nil {
+	switch {
+	case wrongTLS:
+		return fmt.Errorf("%s: %w", at, err)
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
 	defer answer.Body.Close()
 	conn, upgraded := answer.Body.(io.ReadWriter)
 	if !upgraded {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
-		switch {
-		case answer.StatusCode == http.StatusServiceUnavailable:
+		if answer.StatusCode == http.StatusServiceUnavailable {
 			return fmt.Errorf("%w for this agent: %s", ErrNoDoor, text)
-		case strings.Contains(string(text), "an HTTP request to an HTTPS server"):
-			return fmt.Errorf("%[1]s has TLS: expected --join https://%[1]s or '%[1]s?tls_ca=FILE'", at)
 		}
 		return fmt.Errorf("%s answered %s: %s", at, answer.Status, text)
 	}

@@ -151,13 +151,11 @@ func TestDoorsThatStayClosed(t *testing.T) {
 	for want, tc := range map[string]struct {
 		token, listens, joins string
 	}{
-		"expected the token of --token-file":      {token: "other"},
-		"has TLS: expected --join https://":       {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key},
-		"has no TLS: expected --join 127.0.0.1:":  {token: "token", joins: "?tls_ca=" + files.CA},
-		"the authority's certificate: open none.": {token: "token", joins: "?tls_ca=none.pem"},
-		"is not to be trusted: tls: failed to verify certificate": {
-			token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "https",
-		},
+		"expected the token of --token-file":             {token: "other"},
+		"Client sent an HTTP request to an HTTPS server": {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key},
+		"first record does not look like a TLS":          {token: "token", joins: "?tls_ca=" + files.CA},
+		"the authority's certificate: open none.":        {token: "token", joins: "?tls_ca=none.pem"},
+		"tls: failed to verify certificate":              {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "https"},
 	} {
 		s, err := web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token"))
 		require.NoError(t, err)
