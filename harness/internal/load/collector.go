@@ -52,18 +52,15 @@ type phase struct {
 	unanswered int64 // offers begun by an agent that reports that, without an answer yet
 	made       int64 // offers, at the end: those that failed, and the Offered
 	dropped    int64 // samples
-	tooLate    int64
 
 	accepted, failed, outstanding int64
 	takeErrors, moveErrors        int64
+	tooLate, closed, pending      int64
 	lastDue, lastCame             int64
 	offers                        run.Offers
-	lateByTool                    []span
 	order                         order
-	latest                        []span            // of the deliveries
+	lateByTool, latest            []span            // the latter of the deliveries
 	seconds                       map[int64]*second // that are not over
-	closed                        int64
-	pending                       int64
 	intervals                     []run.Interval
 	histograms                    run.Histograms // of the seconds that are closed
 	log                           *run.LatenessLog
@@ -122,25 +119,8 @@ func (p *phase) hand(i int64, m *member) {
 // tolerance is how far the clocks of two processes may be apart, one of them on another host.
 const tolerance = int64(2 * clockTolerance)
 
-// add counts a sample of a member. Its error names the kind of an impossible sample, the field and the expected value.
+// add counts a sample of a message. Its error names the kind of an impossible sample, the field and the expected value.
 func (p *phase) add(m *member, s program.Sample) error {
-	switch s.Kind {
-	case program.Foreign:
-		p.counts.Foreign++
-		return nil
-	case program.Corrupt:
-		p.counts.Corrupt++
-		return nil
-	case program.TakeFail:
-		p.takeErrors++
-		return nil
-	case program.Dropped:
-		if s.A < 0 || s.A > 1e12 { // more than any agent makes
-			return wrong(s, "a", s.A, "a number of samples")
-		}
-		p.dropped += s.A
-		return nil
-	}
 	i, now := int64(s.Index), p.engine.epoch.Wall(time.Now())
 	if i >= p.n || p.state[i]&handed == 0 {
 		return wrong(s, "index", i, "a message that was handed out")
@@ -148,6 +128,8 @@ func (p *phase) add(m *member, s program.Sample) error {
 	// The due instants in two kinds lie ahead: dueIs checks them.
 	switch item := p.item(i); {
 	case s.Kind == program.Skipped:
+	case p.state[i]&(tried|answered) == answered:
+		return wrong(s, "index", fmt.Sprintf("%d, which an s said was not", i), "a message that was offered")
 	case s.Kind != program.Taken && !between(item.At, s.A, now):
 		return wrong(s, "a", instant(s.A), "an instant since the offer was due, in the past")
 	case s.Kind != program.Offering && !between(item.At, s.B, now):
@@ -193,8 +175,10 @@ func (p *phase) offered(m *member, i int64, s program.Sample) error {
 	switch {
 	case int(p.owner[i]) != m.number:
 		return wrong(s, "index", i, "a message that was handed to this agent")
-	case p.state[i]&answered != 0:
+	case p.state[i]&answered != 0, s.Kind == program.Offering && p.state[i]&tried != 0:
 		return wrong(s, "index", fmt.Sprintf("message %d twice", i), "one answer to each offer")
+	case s.Kind == program.Skipped && p.state[i]&(tried|delivered|removed) != 0:
+		return wrong(s, "index", fmt.Sprintf("%d, which was", i), "a message that was not offered")
 	case s.Kind == program.Skipped:
 		p.becomes(i, answered, item.At)
 		p.open[m.number]--
@@ -319,17 +303,14 @@ func (p *phase) offering() (n int64) {
 	return n
 }
 
-// offersBegun is how many offers were made, answered or not.
-func (p *phase) offersBegun() int64 { return p.accepted + p.unsure() }
-
 // unsure is how many offers were not confirmed, though they may have been accepted.
 func (p *phase) unsure() int64 { return p.failed + p.unanswered }
 
 // keepHeld notes a message that is still held at the end. Its error is as add's.
 func (p *phase) keepHeld(s program.Sample, now int64) error {
 	i := int64(s.Index)
-	if s.Kind != program.Held || i >= p.n || p.state[i]&handed == 0 {
-		return wrong(s, "index", i, "a message that was handed out, as a sample h")
+	if s.Kind != program.Held || i >= p.n || p.state[i]&handed == 0 || p.state[i]&(tried|answered) == answered {
+		return wrong(s, "index", i, "a message that was offered, as a sample h")
 	}
 	p.state[i] |= held
 	if s.A > now {
@@ -365,13 +346,6 @@ func (p *phase) balance(unread bool) run.Counts {
 			p.interval(cmp.Or(p.due[i], item.DueAt(item.At))).Unknown++
 		case s&confirmed != 0:
 			b.Lost++
-		}
-	}
-	for _, s := range p.seconds { // of samples after the close of the last second
-		p.histograms.Add(s.h)
-	}
-	clear(p.seconds)
-	b.Offered, b.OfferErrors = b.Delivered+b.Removed+b.Pending+b.Lost+b.Unknown, p.unsure()
 		default:
 			offered = false
 		}
@@ -380,6 +354,13 @@ func (p *phase) balance(unread bool) run.Counts {
 		}
 		if offered || s&tried != 0 {
 			p.made++
+		}
+	}
+	for _, s := range p.seconds { // of samples after the close of the last second
+		p.histograms.Add(s.h)
+	}
+	clear(p.seconds)
+	b.Offered, b.OfferErrors = b.Delivered+b.Removed+b.Pending+b.Lost+b.Unknown, p.unsure()
 	return b
 }
 

@@ -205,7 +205,7 @@ func named(names, command []string) bool {
 // account says what became of the messages, which have records. The kill of a member of the fleet is an event too.
 func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	f := &run.Faults{
-		Offered: p.offersBegun(), Acknowledged: p.accepted,
+		Offered: p.accepted + p.unsure(), Acknowledged: p.accepted,
 		Duplicate: p.counts.Duplicate, Early: p.counts.Early, EarlyBeyond: p.counts.Early,
 	}
 	for _, m := range p.plan.Members() {

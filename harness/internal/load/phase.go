@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -87,11 +88,25 @@ func (e *engine) phaseOf(index uint32) (*phase, uint32) {
 // add counts a sample of a member in its phase. The engine's lock is held.
 func (e *engine) add(m *member, s program.Sample) error {
 	p, index := e.phaseOf(s.Index)
-	if p = cmp.Or(p, e.phases[plan.Warmup]); p == nil { // before the measured phase no message of it is handed out
-		return nil
+	switch begun := cmp.Or(e.phases[plan.Measured], e.phases[plan.Warmup]); {
+	case begun == nil: // nothing is counted before
+	case s.Kind == program.Foreign:
+		begun.counts.Foreign++
+	case s.Kind == program.Corrupt:
+		begun.counts.Corrupt++
+	case s.Kind == program.TakeFail:
+		begun.takeErrors++
+	case s.Kind == program.Dropped && (s.A < 0 || s.A > 1e12): // more than any agent makes
+		return wrong(s, "a", s.A, "a number of samples")
+	case s.Kind == program.Dropped:
+		begun.dropped += s.A
+	case p == nil:
+		return wrong(s, "index", fmt.Sprintf("%#x", s.Index), "a message that was handed out")
+	default:
+		s.Index = index
+		return p.add(m, s)
 	}
-	s.Index = index
-	return p.add(m, s)
+	return nil
 }
 
 // allOut reports whether no more is to be handed out.

@@ -349,30 +349,21 @@ func (e *engine) head() *run.Document {
 func (e *engine) explain(out *run.Document, p *phase) {
 	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
 	if left := p.offers.Unsent; left > 0 && !out.Interrupted {
-		killed := ""
-		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken }) {
-			killed = ", or an agent was gone before"
-		}
-		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.schedule.MeanRate(), killed)
-	}
-	failed := "offers failed"
-	if e.errs["offer"] == "" {
-		failed = "offers were never answered"
+		gone := slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken })
+		before := map[bool]string{true: "an agent was gone before, or "}[gone]
+		note("%d of the %d planned messages were not offered: %sthe rate of %s was not reached", left, p.n, before, p.schedule.MeanRate())
 	}
 	for _, told := range []struct {
 		n           int64
 		what, first string
 	}{
-		{p.unsure(), failed, e.errs["offer"]}, {p.takeErrors, "takes failed", e.errs["take"]},
+		{p.failed, "offers failed", e.errs["offer"]}, {p.unanswered, "offers were never answered", ""}, {p.takeErrors, "takes failed", e.errs["take"]},
 		{p.tooLate, "removals were too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs["remove"]},
 		{out.Counts.Foreign, "values on the queue were not of this run", ""},
 		{p.dropped, "samples were dropped by an agent that could not send them", ""},
 	} {
-		switch {
-		case told.n > 0 && told.first != "":
-			note("%d %s, the first: %s", told.n, told.what, told.first)
-		case told.n > 0:
-			note("%d %s", told.n, told.what)
+		if told.n > 0 {
+			note("%s", strings.TrimSuffix(fmt.Sprintf("%d %s, the first: %s", told.n, told.what, told.first), ", the first: "))
 		}
 	}
 }
