@@ -8,7 +8,6 @@
 package program
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +120,7 @@ func (l *Link) run(lines io.ReadCloser, wait func() error) {
 		}
 		return broken
 	})
-	if broken != nil || errors.Is(err, bufio.ErrTooLong) {
+	if broken != nil || errors.Is(err, errTooLong) {
 		l.end(fmt.Errorf("it broke the protocol on stdout: %w", err))
 		l.kill() // nothing that it says afterwards can be relied on
 	}

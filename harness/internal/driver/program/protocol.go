@@ -25,6 +25,8 @@ const Protocol = 3
 // maxLine bounds a line in either direction.
 const maxLine = 64 << 20
 
+var errTooLong = fmt.Errorf("expected lines of at most %d MiB", maxLine>>20)
+
 const (
 	// LoadOp is the capability of a program that makes load.
 	LoadOp = "load"
@@ -70,6 +72,15 @@ func (e *RemoteError) NeedsJava() bool {
 func ReadLines(in io.Reader, each func(line []byte) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	searched := 0 // bytes of a line that is not whole: ScanLines by itself looks at all of them again after each read
+	lines.Split(func(data []byte, end bool) (int, []byte, error) {
+		if !end && bytes.IndexByte(data[searched:], '\n') < 0 {
+			searched = len(data)
+			return 0, nil, nil
+		}
+		searched = 0
+		return bufio.ScanLines(data, end)
+	})
 	for lines.Scan() {
 		if line := lines.Bytes(); len(line) > 0 {
 			if err := each(line); err != nil {
@@ -78,7 +89,7 @@ func ReadLines(in io.Reader, each func(line []byte) error) error {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("expected lines of at most %d MiB: %w", maxLine>>20, bufio.ErrTooLong)
+		return errTooLong
 	}
 	return lines.Err()
 }
