@@ -219,7 +219,8 @@ func TestRunOnRedis(t *testing.T) {
 			p := testPlan()
 			p.Delay, p.Duration, p.Warmup = plan.Between(50*time.Millisecond, 100*time.Millisecond), 300*time.Millisecond, 100*time.Millisecond
 			o := Options{Plan: p, Driver: Parsed(t, name)}
-			client := OnRedis(t, redistest.Redis(t), &o)
+			srv := redistest.Redis(t)
+			client := OnRedis(t, srv, &o)
 			out, err := Run(t.Context(), o)
 			require.NoError(t, err)
 			require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
@@ -232,6 +233,11 @@ func TestRunOnRedis(t *testing.T) {
 			keys, _ := spec.KeysOf(o.Driver, nil, out.Scenario.Queue)
 			require.NoError(t, client.Do(t.Context(), "RPUSH", keys.Lists[0], "in use").Err())
 			_, err = Run(t.Context(), o)
+			e := newEngine(o)
+			e.conn = srv.Conn()
+			defer e.conn.Close()
+			e.cleanUp(t.Context(), 7)
+			require.Equal(t, []string{`queue "dq-bench:00000007" is kept: it holds 1 messages`}, e.notes)
 			require.ErrorContains(t, err, "holds 1 messages already")
 		})
 	}

@@ -334,19 +334,26 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	return err != nil
 }
 
-// cleanUp removes the queues of this run from the server, unless messages are pending in them.
+// cleanUp removes the queues of this run from the server, unless messages are pending, which are to be looked at. An interrupt leaves
+// some, and removes them.
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
-	switch {
-	case e.conn == nil || e.Plan.Queue != e.ownQueue():
-		return
-	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some
-		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, pending)
+	if e.conn == nil || e.Plan.Queue != e.ownQueue() {
+	var held, n int64
 		return
 	}
 	clearing, cancel := e.asking(ctx, askTimeout)
 	defer cancel()
 	for _, kept := range e.stores() {
-		if err := kept.Clear(clearing); err != nil {
+		err := error(nil)
+		if pending > 0 && ctx.Err() == nil {
+			n, err = kept.Held(clearing, nil)
+		} else {
+			err = kept.Clear(clearing)
+		}
+		if held += n; err != nil {
+	if held > 0 {
+		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, held)
+	}
 			e.note("clean up: %v", err)
 			return
 		}
