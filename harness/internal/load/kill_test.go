@@ -222,7 +222,7 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 			r := meanwhile(t, tc.srv, tc.length, tc.do)
 			require.Empty(t, r.ServerGone)
 			require.Nil(t, r.ServerStats)
-			require.Contains(t, r.Notes, "no server statistics: a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
+			require.Contains(t, r.Notes, "no server statistics: a server was restarted or its counters reset during the run, or another one took over, joined or went, and its work is not counted in full")
 			slo, err := run.ParseSLO("transfer_calls_per_message<=1000")
 			require.NoError(t, err)
 			require.False(t, slo.Evaluate(r).Met)

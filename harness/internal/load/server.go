@@ -24,9 +24,8 @@ import (
 type usages map[string]run.ServerStats
 
 var (
-	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and its work is not counted in full")
+	errOtherServers = errors.New("a server was restarted or its counters reset during the run, or another one took over, joined or went, and its work is not counted in full")
 	errNoStatistics = errors.New("the server keeps no command statistics")
-	errCountedAnew  = errors.New("CONFIG RESETSTAT was called during the run")
 )
 
 // since is the work of all since an earlier usage, and the seconds of the busiest processor. It fails if a process changed.
@@ -34,11 +33,8 @@ func (u usages) since(before usages) (all run.ServerStats, busiest float64, err 
 	for process, now := range u {
 		earlier, ok := before[process]
 		calls, commands, seconds := now.TransferCalls-earlier.TransferCalls, now.Commands-earlier.Commands, now.CPUSeconds-earlier.CPUSeconds
-		switch {
-		case !ok || len(u) != len(before):
+		if !ok || len(u) != len(before) || calls < 0 || commands < 0 || seconds < 0 {
 			return all, 0, errOtherServers
-		case calls < 0 || commands < 0 || seconds < 0:
-			return all, 0, errCountedAnew
 		}
 		all.TransferCalls, all.Commands, all.CPUSeconds = all.TransferCalls+calls, all.Commands+commands, all.CPUSeconds+seconds
 		busiest = max(busiest, seconds)
@@ -338,11 +334,11 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 // some, and removes them.
 func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	if e.conn == nil || e.Plan.Queue != e.ownQueue() {
-	var held, n int64
 		return
 	}
 	clearing, cancel := e.asking(ctx, askTimeout)
 	defer cancel()
+	var held, n int64
 	for _, kept := range e.stores() {
 		err := error(nil)
 		if pending > 0 && ctx.Err() == nil {
@@ -351,11 +347,11 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 			err = kept.Clear(clearing)
 		}
 		if held += n; err != nil {
-	if held > 0 {
-		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, held)
-	}
 			e.note("clean up: %v", err)
 			return
 		}
+	}
+	if held > 0 {
+		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, held)
 	}
 }
