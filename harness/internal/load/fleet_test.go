@@ -111,6 +111,10 @@ func TestALostWarmUpFailsTheRun(t *testing.T) {
 			delay = time.Hour
 		}
 		return q.Queue.Offer(ctx, value, delay)
+	e := newEngine(Options{Plan: p, Driver: memory()})
+	e.phases[plan.Warmup] = e.newPhase(plan.Warmup, time.Now())
+	e.fault(e.members[0], time.Now(), "died")
+	require.True(t, e.faults[0].Warmup)
 	}), p)
 	require.EqualValues(t, 100, out.Warmup.Lost)
 	require.EqualValues(t, 50, out.Warmup.Pending)

@@ -145,7 +145,8 @@ func (e *engine) fault(m *member, at time.Time, text string) {
 	if len(e.members) > 1 {
 		f.Agent = fmt.Sprintf("agent %d (%s)", m.number+1, f.Agent)
 	}
-	if p := e.phases[plan.Measured]; p != nil {
+	p := e.phases[plan.Measured]
+	if f.Warmup = e.phases[plan.Warmup] != nil && (p == nil || at.Before(p.start)); p != nil {
 		f.Second = max(at.Sub(p.start).Seconds(), 0)
 	}
 	e.faults = append(e.faults, f)

@@ -162,8 +162,9 @@ func (i Interval) Late(d Distribution) (p50, p99, highest int64) {
 // AgentFault is a breach of the protocol by an agent.
 type AgentFault struct {
 	Agent string `json:"agent"`
-	// Second is when it was heard of last, in seconds after Started.
+	// Second is when it was heard of last, in seconds after Started; Warmup says that this was before.
 	Second float64 `json:"second"`
+	Warmup bool    `json:"warmup,omitempty"`
 	Text   string  `json:"text"`
 }
 

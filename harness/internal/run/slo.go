@@ -48,8 +48,7 @@ var AllCounts = []Count{
 	{func(c *Counts) *int64 { return &c.Offered }, "offered", "offered", "Messages that the implementation took over.", Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.Delivered }, "delivered", "delivered", "Messages delivered at least once.", Harmless, "", false},
 	{func(c *Counts) *int64 { return &c.Lost }, "lost", "lost", "Messages that were accepted, never delivered and are in no key; known at the end of the run.", Wrong, "lost", false},
-	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown",
-		"Messages that were accepted and not delivered, while the server could not be asked for its messages; known at the end of the run.", Wrong, "of unknown fate", true},
+	{func(c *Counts) *int64 { return &c.Unknown }, "unknown", "unknown", "Messages whose agent was gone before it answered, or that could not be looked for at the end.", Wrong, "of unknown fate", true},
 	{func(c *Counts) *int64 { return &c.Duplicate }, "duplicate", "duplicate", "Deliveries beyond the first of a message.", Wrong, "delivered more than once", false},
 	{func(c *Counts) *int64 { return &c.Early }, "early", "early", "Messages delivered more than 1 ms before they were due.", Wrong, "delivered early", false},
 	{func(c *Counts) *int64 { return &c.Pending }, "pending", "pending", "Messages that were offered and have not been delivered.", Harmless, "", false},
@@ -57,8 +56,7 @@ var AllCounts = []Count{
 	{func(c *Counts) *int64 { return &c.Removed }, "removed", "removed", "Messages that were cancelled and not delivered; known at the end of the run.", Harmless, "", true},
 	{func(c *Counts) *int64 { return &c.Revived }, "revived", "revived", "Messages delivered although they had been cancelled.", Wrong, "delivered although cancelled", true},
 	{func(c *Counts) *int64 { return &c.OfferErrors }, "offer_errors", "offer errors", "Offers that failed.", Refused, "offers failed", true},
-	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt",
-		"Deliveries of a message of this run with other bytes than were offered.", Wrong, "delivered with other bytes than were offered", true},
+	{func(c *Counts) *int64 { return &c.Corrupt }, "corrupt", "corrupt", "Deliveries of this run's messages with other bytes.", Wrong, "delivered with other bytes than were offered", true},
 	{func(c *Counts) *int64 { return &c.Foreign }, "foreign", "foreign", "Deliveries that this run did not offer.", Odd, "", true},
 }
 
@@ -69,7 +67,7 @@ type Counts struct {
 	Offered   int64 `json:"offered"`
 	Delivered int64 `json:"delivered"`
 	Lost      int64 `json:"lost"`
-	// Unknown counts messages that were never delivered, if the held ones could not be read at the end.
+	// Unknown counts messages that were not delivered, if their agent was gone, or the held ones could not be read at the end.
 	Unknown   int64 `json:"unknown,omitempty"`
 	Duplicate int64 `json:"duplicate"`
 	// Early counts messages delivered more than EarlyTolerance before they were due.

@@ -264,6 +264,10 @@ func TestVerdicts(t *testing.T) {
 		"Lower --rate, or spread the load over more hosts with --listen and --agents.", r.Judge(nil).Text)
 	require.False(t, r.Valid())
 
+	r = Sample(1, 100, 1)
+	r.AgentFaults, r.Counts.Pending = []AgentFault{{Agent: "dq:4.7.0", Warmup: true, Text: "died"}}, 1
+	require.Equal(t, "Failed: dq:4.7.0 in the warm-up: died; 1 still pending at the end, with a drain timeout of 10s.", r.Judge(nil).Text)
+
 	// What failed is said once, also beside a loss that is expected.
 	r = Sample(1, 100, 1)
 	r.Counts.OfferErrors, r.Counts.Lost = 3, 2

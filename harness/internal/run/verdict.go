@@ -69,7 +69,8 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 // failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses failed offers.
 func (r *Document) failures() (failures []string) {
 	for _, f := range r.AgentFaults {
-		failures = append(failures, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))
+		when := map[bool]string{true: "in the warm-up", false: fmt.Sprintf("at %.1f s", f.Second)}[f.Warmup]
+		failures = append(failures, fmt.Sprintf("%s %s: %s", f.Agent, when, f.Text))
 	}
 	if r.Warmup != nil && r.Warmup.Lost > 0 {
 		failures = append(failures, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
@@ -100,7 +101,7 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 	f := cmp.Or(r.Faults, &Faults{})
 	add("", f.LostBeyond, "lost that no fault accounts for")
 	add("", f.EarlyBeyond, "early that no fault accounts for")
-	add("pending", r.overdue(), "still pending after the drain timeout of "+r.Scenario.DrainTimeout)
+	add("pending", r.overdue(), "still pending at the end, with a drain timeout of "+r.Scenario.DrainTimeout)
 	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
 		add("foreign", r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
 	}
