@@ -233,7 +233,10 @@ func (e *engine) closeAll(ctx context.Context) {
 		if m.link == nil || m.shared {
 			continue
 		}
-		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), func() { m.link.Kill(nil) }) // no fault: a program has ten seconds
+		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), func() { // no fault: a program has ten seconds
+			e.note("%s did not end within %s of its stdin closing and was killed", m.identity(), rush)
+			m.link.Kill(nil)
+		})
 		err := m.link.Close()
 		end.Stop()
 		e.mu.Lock()
