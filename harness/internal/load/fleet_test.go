@@ -24,10 +24,7 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 	for _, opensIn := range []time.Duration{0, 4 * time.Second} {
 		p := testPlan()
 		p.Duration, p.MaxScheduleLag, p.DrainTimeout = 4*time.Second, time.Second, time.Second
-		p.Fleet = []plan.Member{
-			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
-			{Offers: true, Takes: true, From: 3 * time.Second},
-		}
+		p.Fleet = []plan.Member{{Offers: true, Takes: true, To: 2001 * time.Millisecond}, {Offers: true, Takes: true, From: 3 * time.Second}}
 		var opened atomic.Bool
 		out := virtual(t, wrapped{memory(), func(q driver.Queue) driver.Queue {
 			if opened.Swap(true) {
@@ -52,10 +49,7 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
 	p := testPlan()
 	p.MaxScheduleLag = 10 * time.Second
-	p.Fleet = []plan.Member{
-		{Offers: true, Takes: true, To: 1001 * time.Millisecond},
-		{Offers: true, Takes: true, From: 1001 * time.Millisecond},
-	}
+	p.Fleet = []plan.Member{{Offers: true, Takes: true, To: 1001 * time.Millisecond}, {Offers: true, Takes: true, From: 1001 * time.Millisecond}}
 	out := virtual(t, faulty(func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
 		select {
 		case <-ctx.Done():
@@ -111,16 +105,16 @@ func TestALostWarmUpFailsTheRun(t *testing.T) {
 			delay = time.Hour
 		}
 		return q.Queue.Offer(ctx, value, delay)
-	e := newEngine(Options{Plan: p, Driver: memory()})
-	e.phases[plan.Warmup] = e.newPhase(plan.Warmup, time.Now())
-	e.fault(e.members[0], time.Now(), "died")
-	require.True(t, e.faults[0].Warmup)
 	}), p)
 	require.EqualValues(t, 100, out.Warmup.Lost)
 	require.EqualValues(t, 50, out.Warmup.Pending)
 	require.EqualValues(t, 1000, out.Counts.Delivered)
 	require.False(t, out.Verdict.Passed)
 	require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")
+	e := newEngine(Options{Plan: p, Driver: memory()})
+	e.phases[plan.Warmup] = e.newPhase(plan.Warmup, time.Now())
+	e.fault(e.members[0], time.Now(), "died")
+	require.True(t, e.faults[0].Warmup)
 }
 
 // Messages that are not due when the run ends are pending, which is no fault.
@@ -238,12 +232,12 @@ func TestRunOnRedis(t *testing.T) {
 			keys, _ := spec.KeysOf(o.Driver, nil, out.Scenario.Queue)
 			require.NoError(t, client.Do(t.Context(), "RPUSH", keys.Lists[0], "in use").Err())
 			_, err = Run(t.Context(), o)
+			require.ErrorContains(t, err, "holds 1 messages already")
 			e := newEngine(o)
 			e.conn = srv.Conn()
 			defer e.conn.Close()
 			e.cleanUp(t.Context(), 7)
 			require.Equal(t, []string{`queue "dq-bench:00000007" is kept: it holds 1 messages`}, e.notes)
-			require.ErrorContains(t, err, "holds 1 messages already")
 		})
 	}
 }

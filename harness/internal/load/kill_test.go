@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -86,11 +85,7 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	require.Equal(t, []int64{h.OfferRTT.Count(), h.OfferRTT.Count()}, []int64{h.ResponseTime.Count(), h.ScheduleLag.Count()})
 	slow := strings.Count(fmt.Sprint(r.Notes), "context canceled") // its end cut offers of the process that follows, whose senders grow fourfold
 	require.LessOrEqual(t, c.OfferErrors, int64(p.Producers*(1+4*slow)), "a producer has one offer under way: %q", r.Notes)
-	delivered := int64(0)
-	for _, i := range r.Intervals {
-		delivered += i.Delivered
-	}
-	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{load.Logged(r.Log.Bytes()), delivered})
+	require.Equal(t, []int64{c.Delivered, c.Delivered}, []int64{load.Logged(r.Log.Bytes()), load.Total(r, func(i run.Interval) int64 { return i.Delivered })})
 	require.Empty(t, r.AgentFaults, "as it was meant to end")
 	return r
 }
@@ -100,14 +95,18 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 // twice if it was not acknowledged. Messages in memory are lost: all that were not due.
 func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"dq", "dq:3.16.6,faithful", "exec:'" + os.Args[0] + "' serve dq", "redis-zset", "memory"} {
+	for _, name := range []string{"dq", "dq:3.16.6,faithful", "redisson:4.7.0", "exec:'" + os.Args[0] + "' serve dq", "redis-zset", "memory"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := killPlan()
 			least, most := int64(0), int64(p.Consumers)
-			if name == "memory" {
+			switch name {
+			case "memory":
 				p.Delay = plan.Fixed(1500 * time.Millisecond)
 				least, most = 1, 1000 // offered in the second before
+			case "redisson:4.7.0":
+				redistest.Redisson(t, "4.7.0")
+				p.Warmup, p.Rate = 3*time.Second, 500
 			}
 			c := kill(t, name, p).Counts
 			require.Positive(t, c.Delivered)
@@ -116,17 +115,6 @@ func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 			require.True(t, c.Duplicate == 0 || name == "redis-zset")
 		})
 	}
-}
-
-// The real Redisson loses as much.
-func TestKilledRedissonLosesWhatItsConsumersHeld(t *testing.T) {
-	redistest.Redisson(t, "4.7.0")
-	p := killPlan()
-	p.Warmup, p.Rate = 3*time.Second, 500
-	c := kill(t, "redisson:4.7.0", p).Counts
-	require.Zero(t, c.Duplicate)
-	require.Positive(t, c.Delivered)
-	require.LessOrEqual(t, c.Lost, int64(p.Consumers))
 }
 
 // A program that keeps its messages elsewhere than in Redisson's keys says itself which it holds.
@@ -188,11 +176,7 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 		require.Zero(t, c.Lost+c.Pending+c.Duplicate)
 		require.Positive(t, c.Unknown)
 		require.Equal(t, c.Offered, c.Delivered+c.Unknown)
-		bySecond := int64(0)
-		for _, i := range r.Intervals {
-			bySecond += i.Unknown
-		}
-		require.Equal(t, c.Unknown, bySecond)
+		require.Equal(t, c.Unknown, load.Total(r, func(i run.Interval) int64 { return i.Unknown }))
 		require.Contains(t, r.ServerGone, "the server was gone")
 		require.False(t, r.Verdict.Passed)
 		require.Contains(t, r.Verdict.Text, "of unknown fate")
@@ -296,26 +280,22 @@ func adversary(fault string) {
 	in, requests := io.Pipe()
 	var closes atomic.Uint64 // the request that closes
 	go func() {
-		asked := bufio.NewScanner(os.Stdin)
-		asked.Buffer(nil, 1<<20)
-		for asked.Scan() {
+		_ = program.ReadLines(os.Stdin, func(asked []byte) error {
 			var head struct {
 				ID uint64
 				Op string
 			}
-			if json.Unmarshal(asked.Bytes(), &head) == nil && head.Op == "load.close" {
+			if json.Unmarshal(asked, &head) == nil && head.Op == "load.close" {
 				closes.Store(head.ID)
 			}
-			_, _ = fmt.Fprintf(requests, "%s\n", asked.Bytes())
-		}
+			_, err := fmt.Fprintf(requests, "%s\n", asked)
+			return err
+		})
 		_ = requests.Close()
 	}()
 	go func() { _ = serve.Serve(in, out, spec.Memory{}); _ = out.Close() }()
 	began, done := time.Time{}, false
-	scanner := bufio.NewScanner(lines)
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		line := scanner.Bytes()
+	_ = program.ReadLines(lines, func(line []byte) error {
 		var head struct {
 			ID      uint64
 			Samples []byte
@@ -352,7 +332,8 @@ func adversary(fault string) {
 		default:
 			fmt.Printf("%s\n", line)
 		}
-	}
+		return nil
+	})
 	if fault == "exits with 3" {
 		os.Exit(3)
 	}
@@ -373,7 +354,7 @@ func TestAdversaries(t *testing.T) {
 			d := load.Parsed(t, fmt.Sprintf("exec:'%s' adversary '%s'", os.Args[0], name))
 			r, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, Silence: limits[1]})
 			require.NoError(t, err, "the run is kept")
-			unsent, offered := r.Offers.Unsent, int64(0)
+			unsent := r.Offers.Unsent
 			r.ToolUsage, r.Machine, r.Offers = nil, nil, nil // of this process, in which other tests run as well
 			require.False(t, r.Judge(nil).Passed)
 			require.True(t, r.Valid(), r.Verdict.Text)
@@ -383,10 +364,7 @@ func TestAdversaries(t *testing.T) {
 			require.Zero(t, c.Lost, "what is not known is not lost: %+v", c)
 			require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Unknown)
 			require.Equal(t, c.Delivered, r.Histograms.Lateness.Count())
-			for _, i := range r.Intervals {
-				offered += i.Offered
-			}
-			require.Equal(t, []int64{c.Offered, r.Scenario.Messages}, []int64{offered, c.Offered + unsent})
+			require.Equal(t, []int64{c.Offered, r.Scenario.Messages}, []int64{load.Total(r, func(i run.Interval) int64 { return i.Offered }), c.Offered + unsent})
 			require.True(t, unsent > 0 || name != "dies", "what was planned after its end was not offered: %+v", c)
 			_, err = r.Encode()
 			require.NoError(t, err)

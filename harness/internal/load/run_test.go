@@ -98,9 +98,7 @@ func TestFaultlessRun(t *testing.T) {
 		p.Warmup, p.Queues, p.Consumers = time.Second, 7, 9
 		p.Delay = plan.Between(500*time.Millisecond, 1500*time.Millisecond)
 		last := map[plan.Phase]Progress{}
-		out, err := Run(t.Context(), Options{
-			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last[p.Phase] = p },
-		})
+		out, err := Run(t.Context(), Options{Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last[p.Phase] = p }})
 		require.NoError(t, err)
 		require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
 		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
@@ -109,11 +107,8 @@ func TestFaultlessRun(t *testing.T) {
 		require.Empty(t, out.Notes)
 		require.Equal(t, Progress{plan.Measured, 1000, 1000, "load  offered 1000/1000  delivered 1000  pending 0  p99 0 ns  left 0s", true}, last[plan.Measured])
 		require.Equal(t, "warm-up  offered 500/500  delivered 500  pending 0  p99 0 ns  left 0s", last[plan.Warmup].Text)
-		var offered, delivered int64
-		for _, i := range out.Intervals {
-			offered, delivered = offered+i.Offered, delivered+i.Delivered
-		}
-		require.Equal(t, []int64{1000, 1000}, []int64{offered, delivered})
+		require.EqualValues(t, 1000, Total(out, func(i run.Interval) int64 { return i.Offered }))
+		require.EqualValues(t, 1000, Total(out, func(i run.Interval) int64 { return i.Delivered }))
 	})
 }
 
@@ -236,22 +231,21 @@ func (liar) Held(_ context.Context, each func([]byte)) (int64, error) {
 
 func TestHeldMessagesAreThoseThatWereOffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := Run(t.Context(), Options{
-			Plan: testPlan(), Driver: wrapped{memory(), func(q driver.Queue) driver.Queue { return liar{q} }}, RunID: 0xabcd, Clock: clock.Runtime(),
-		})
+		liars := wrapped{memory(), func(q driver.Queue) driver.Queue { return liar{q} }}
+		out, err := Run(t.Context(), Options{Plan: testPlan(), Driver: liars, RunID: 0xabcd, Clock: clock.Runtime()})
 		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(out.AgentFaults), "load.held: h.a: expected due = sent + its delay")
+		require.EqualValues(t, 999, out.Counts.Unknown)
+		require.False(t, out.Judge(nil).Passed)
+	})
+}
+
 // lasting is a program that goes on after the end of its input.
 type lasting struct{ spec.Memory }
 
 func (l lasting) Serve(in io.Reader, out io.Writer) error {
 	defer time.Sleep(2 * rush)
 	return serve.Serve(in, out, l.Memory)
-}
-
-		require.Contains(t, fmt.Sprint(out.AgentFaults), "load.held: h.a: expected due = sent + its delay")
-		require.EqualValues(t, 999, out.Counts.Unknown)
-		require.False(t, out.Judge(nil).Passed)
-	})
 }
 
 // An interrupted run stops its offers and drains, but does not wait for messages that are due after the drain timeout.
@@ -261,13 +255,13 @@ func TestInterrupt(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := testPlan()
-			require.Contains(t, out.Notes, "memory did not end within 2s of its stdin closing and was killed")
 			p.Delay = plan.Fixed(delay)
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(readyBefore+1001*time.Millisecond, cancel)
 			start := time.Now()
 			out := runVirtual(ctx, t, lasting{memory()}, p)
 			require.Equal(t, want, out.Counts)
+			require.Contains(t, out.Notes, "memory did not end within 2s of its stdin closing and was killed")
 			require.True(t, out.Interrupted)
 			require.True(t, out.Verdict.Passed, out.Verdict.Text)
 			require.Contains(t, out.Verdict.Text, "Interrupted")
@@ -458,6 +452,14 @@ func Logged(log []byte) (values int64) {
 		values += h.TotalCount()
 	}
 	return values
+}
+
+// Total is the sum of a figure over the seconds of a run.
+func Total(r *run.Document, of func(run.Interval) int64) (sum int64) {
+	for _, i := range r.Intervals {
+		sum += of(i)
+	}
+	return sum
 }
 
 // A real Redisson runs each plan by itself. The first time fetches it, so only where DQ_REQUIRE asks for that.

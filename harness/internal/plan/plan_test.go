@@ -40,10 +40,7 @@ func TestRates(t *testing.T) {
 
 func TestDelays(t *testing.T) {
 	for text, want := range map[string]Delay{
-		"5s":               Fixed(5 * time.Second),
-		"0s":               Fixed(0),
-		"1s..10s":          Between(time.Second, 10*time.Second),
-		"1ms .. 1h":        Between(time.Millisecond, time.Hour),
+		"5s": Fixed(5 * time.Second), "0s": Fixed(0), "1s..10s": Between(time.Second, 10*time.Second), "1ms .. 1h": Between(time.Millisecond, time.Hour),
 		"1s..2s|5ms":       {Spans: []Span{{time.Second, 2 * time.Second}, {5 * time.Millisecond, 5 * time.Millisecond}}},
 		"@10s":             {Spans: []Span{{10 * time.Second, 10 * time.Second}}, Together: true},
 		"@1s..2s":          {Spans: []Span{{time.Second, 2 * time.Second}}, Together: true},

@@ -118,10 +118,7 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			c.Plan.Duration = 400 * time.Millisecond
 			o := series.Options{Out: out, Beside: row.beside, Load: load.Options{Notice: func(line string) { notice = line }}}
 			o.Load.Progress = func(p load.Progress) {
-				if p.Phase != plan.Measured {
-					return
-				}
-				if told+1 >= row.after || row.beside {
+				if p.Phase == plan.Measured && (told+1 >= row.after || row.beside) {
 					interrupt()
 				}
 			}
@@ -242,9 +239,7 @@ func TestARunWithAFault(t *testing.T) {
 	t.Parallel()
 	c := shortCase()
 	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 100, 1200*time.Millisecond, 2*time.Second
-	c.Plan.Faults = []plan.Fault{{
-		Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: time.Second, Commands: []string{"offer"}, Count: 2,
-	}}
+	c.Plan.Faults = []plan.Fault{{Kind: plan.LoseReplies, At: 100 * time.Millisecond, For: time.Second, Commands: []string{"offer"}, Count: 2}}
 	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir()}, series.Case{Variant: c, Sides: []series.Side{sideOf(t, "dq", "embedded")}}, 1, quiet)
 	require.NoError(t, err)
 	r := result.Sets[0].Runs[0]

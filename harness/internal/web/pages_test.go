@@ -149,21 +149,18 @@ func TestDoorsThatStayClosed(t *testing.T) {
 	files, err := redistest.WriteCertificate(t.TempDir())
 	require.NoError(t, err)
 	for want, tc := range map[string]struct {
-		token, listens, joins string
+		token, listens, scheme, joins string
 	}{
 		"expected the token of --token-file":             {token: "other"},
 		"Client sent an HTTP request to an HTTPS server": {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key},
 		"first record does not look like a TLS":          {token: "token", joins: "?tls_ca=" + files.CA},
 		"the authority's certificate: open none.":        {token: "token", joins: "?tls_ca=none.pem"},
-		"tls: failed to verify certificate":              {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, joins: "https"},
+		"tls: failed to verify certificate":              {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, scheme: "https://"},
 	} {
 		s, err := web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token"))
 		require.NoError(t, err)
 		_, addr, _ := strings.Cut(strings.TrimSuffix(s.URL(), "/"), "://")
-		at, err := load.ParseServer(addr + tc.joins)
-		if tc.joins == "https" {
-			at, err = load.ParseServer("https://" + addr)
-		}
+		at, err := load.ParseServer(tc.scheme + addr + tc.joins)
 		require.NoError(t, err)
 		err = load.Join(t.Context(), at, tc.token, 0, func(string, io.ReadWriter) error { return nil })
 		require.ErrorContains(t, err, want)

@@ -21,14 +21,9 @@ import (
 
 func TestParse(t *testing.T) {
 	for spec, identity := range map[string]driver.Identity{
-		"memory":             {Name: "memory"},
-		"redis-list":         {Name: "redis-list"},
-		"redis-zset":         {Name: "redis-zset"},
-		"dq":                 {Name: "dq", Version: wire.Newest().String()},
-		"dq:3.16.6":          {Name: "dq", Version: "3.16.6"},
-		"dq:3.16.6,faithful": {Name: "dq", Version: "3.16.6,faithful"},
-		"redisson:3.16.6":    {Name: "redisson", Version: "3.16.6"},
-		"exec:./port --fast": {Name: "exec:./port --fast"},
+		"memory": {Name: "memory"}, "redis-list": {Name: "redis-list"}, "redis-zset": {Name: "redis-zset"}, "exec:./port --fast": {Name: "exec:./port --fast"},
+		"dq": {Name: "dq", Version: wire.Newest().String()}, "dq:3.16.6": {Name: "dq", Version: "3.16.6"},
+		"dq:3.16.6,faithful": {Name: "dq", Version: "3.16.6,faithful"}, "redisson:3.16.6": {Name: "redisson", Version: "3.16.6"},
 	} {
 		d, err := Parse(spec)
 		require.NoError(t, err, spec)
