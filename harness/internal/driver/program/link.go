@@ -284,7 +284,7 @@ func Start(ctx context.Context, name string, command []string, log io.Writer) (*
 	return l.open(ctx, lines, func() error {
 		err := cmd.Wait()
 		if errors.Is(err, exec.ErrWaitDelay) {
-			err = fmt.Errorf("exit status 0, though a process that it had started still held its stdout or stderr")
+			err = errors.New("exit status 0, though a process that it had started still held its stdout or stderr")
 		}
 		started.Delete(cmd)
 		stdout.Close()
