@@ -346,7 +346,7 @@ func TestAdversaries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := plan.DefaultPlan()
-			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, time.Second
+			p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 5, 2, 200, 2*time.Second
 			p.Delay, p.Queue, p.DrainTimeout = plan.Fixed(100*time.Millisecond), "q", time.Second
 			limits := map[bool][]time.Duration{true: {2 * time.Second, 15 * time.Second}, false: {time.Minute, 3 * time.Second}}[name == "hangs"]
 			ctx, interrupt := context.WithTimeout(t.Context(), limits[0])

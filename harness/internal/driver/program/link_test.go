@@ -226,7 +226,7 @@ func TestFaultsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "crash was not answered")
 	require.ErrorContains(t, err, "exit status 7; its stderr ended with:\nout of memory")
 	require.ErrorAs(t, err, new(*exec.ExitError))
-	p, err = Start(t.Context(), "fake", []string{"sh", "-c", "sleep 3 & exec " + os.Args[0]}, nil)
+	p, err = Start(t.Context(), "fake", []string{"sh", "-c", "sleep 20 & exec " + os.Args[0]}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, p.Close(), "has ended: exit status 0, though a process that it had started still held its stdout or stderr")
 }
