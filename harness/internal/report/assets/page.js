@@ -74,7 +74,7 @@
         axis(chart.xUnit, chart, chart.xUnit === "nines" ? { size: 34, splits: nines } : { size: 34, space: chart.xUnit === "name" ? 90 : 60, incrs: [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600] }),
         axis(chart.yUnit, chart, { size: 60, ...(log && { splits: (u, i, min, max) => decades(min, max) }) }),
       ],
-      series: [{ label: chart.xUnit === "name" ? "set" : "at", value: (u, v) => (v == null ? "" : write[chart.xUnit](v, chart)) },
+      series: [{ label: chart.id === "rate" ? "rate" : chart.xUnit === "name" ? "set" : "at", value: (u, v) => (v == null ? "" : write[chart.xUnit](v, chart)) },
         ...chart.series.map((s) => ({ ...series(s), value: (u, v) => (v == null ? "" : write[chart.yUnit](v, chart)) }))],
       bands: bands(chart.series),
       hooks: { draw: [marks(chart)], setSelect: [(u) => { u.zoomed = true; }], setScale: [(u, scale) => { if (scale === "x") element.dataset.zoom = [u.scales.x.min, u.scales.x.max]; }] },
