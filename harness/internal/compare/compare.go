@@ -46,30 +46,23 @@ const (
 // Options tune a comparison.
 type Options struct {
 	// By is version, commit, server or label:KEY: the sets are made anew by it. Empty keeps the sets as given.
-	By string
-	// Servers allows the servers to differ, because they are compared.
-	Servers bool
-	// Force shows runs that differ in more than the sets do, and judges nothing.
-	Force bool
+	By      string
+	Servers bool // allows the servers to differ, because they are compared
+	Force   bool // shows runs that differ in more than the sets do, and judges nothing
 }
 
 // Comparison is the result of comparing two sets or more.
 type Comparison struct {
 	Schema string `json:"schema"`
-	// By says how the sets were made; empty if they were given.
-	By string `json:"by,omitempty"`
+	By     string `json:"by,omitempty"` // how the sets were made; empty if they were given
 	// Reference is the implementation beside which all runs were made: figures are ratios to its runs.
-	Reference string    `json:"reference,omitempty"`
-	Sets      []Summary `json:"sets"`
-	// Paired says that each run of one set was made beside a run of the other.
-	Paired bool `json:"paired,omitempty"`
-	// Rows judge the last set against the first.
-	Rows []Row `json:"rows"`
-	// Tracks follow each figure over three sets and more.
-	Tracks  []*Track `json:"tracks,omitempty"`
-	Outcome Outcome  `json:"outcome"`
-	// FirstWorse is the first set of the newest level, if that level is worse.
-	FirstWorse string `json:"first_worse,omitempty"`
+	Reference  string    `json:"reference,omitempty"`
+	Sets       []Summary `json:"sets"`
+	Paired     bool      `json:"paired,omitempty"` // each run of one set was made beside a run of the other
+	Rows       []Row     `json:"rows"`             // judge the last set against the first
+	Tracks     []*Track  `json:"tracks,omitempty"` // follow each figure over three sets and more
+	Outcome    Outcome   `json:"outcome"`
+	FirstWorse string    `json:"first_worse,omitempty"` // the first set of the newest level, if that level is worse
 	// Text is the verdict in one sentence, Next the command that would decide.
 	Text string `json:"text"`
 	Next string `json:"next,omitempty"`
@@ -93,8 +86,7 @@ type Summary struct {
 	Server string     `json:"server"`
 	Runs   int        `json:"runs"`
 	Counts run.Counts `json:"counts"`
-	// Calls is the median over the runs; missing if no server reports it.
-	Calls *float64 `json:"transfer_calls_per_message,omitempty"`
+	Calls  *float64   `json:"transfer_calls_per_message,omitempty"` // the median over the runs; missing if no server reports it
 }
 
 // Row judges one figure of the last set against the first. Old, New and Floor, the smallest shift that matters, are in its

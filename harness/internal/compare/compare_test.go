@@ -58,6 +58,12 @@ func TestTwoSets(t *testing.T) {
 				new[i].Counts.Lost = 7
 			}
 		}, Worse, "were lost (BASE: "},
+		"a program that failed": {1, 1, func(_, new []*run.Document) {
+			new[0].AgentFaults = []run.AgentFault{{Agent: "port.py:1", Second: 4.3, Text: "load.close: stopped answering"}}
+		}, Worse, "NEW is worse: 100 % of its runs failed (BASE: 0 %): port.py:1 at 4.3 s: load.close: stopped answering."},
+		"a base that failed": {8, 1, func(old, _ []*run.Document) {
+			old[0].Verdict, old[0].Warmup = run.Verdict{Text: "Failed: 2 of the warm-up lost."}, &run.Warmup{Lost: 2}
+		}, NoDifference, "No difference"},
 		"overdue": {8, 1, func(_, new []*run.Document) { new[0].Counts.Pending = 1 }, Worse, "were due and never came"},
 		"later the next day": {8, 1.2, func(_, new []*run.Document) {
 			for _, r := range new {
@@ -106,6 +112,8 @@ func TestTwoSets(t *testing.T) {
 				require.Contains(t, c.LeftOut[0], "dq:4.7.0 of 2026-01-01T00:03:00Z: it is invalid: the tool was slow")
 			case "all interrupted":
 				require.Contains(t, c.LeftOut[0], "it was interrupted, with 2 lost")
+			case "a base that failed":
+				require.Equal(t, []string{"1 of 8 runs of BASE failed; the first one: Failed: 2 of the warm-up lost"}, c.Notes)
 			case "later the next day":
 				require.Contains(t, c.Notes[0], "no drift was found within a set")
 			}

@@ -9,17 +9,13 @@ import (
 
 // A figure is a number of a run that sets are judged by.
 type figure struct {
-	// name is "past due p99".
-	name string
-	// of reads the figure in ns; NaN where the run lacks it, or has too few messages for it.
-	of func(*run.Document) float64
-	// ratio, if set, compares two runs of one instant second by second; NaN where it cannot.
-	ratio func(old, new *run.Document) float64
+	name  string                               // "past due p99"
+	of    func(*run.Document) float64          // reads the figure in ns; NaN if the run lacks it, or has too few messages for it
+	ratio func(old, new *run.Document) float64 // if set, compares two runs of one instant second by second; NaN if it cannot
 	// beyond returns how many messages of a run lie beyond a quantile; needs is how many must.
 	beyond func(*run.Document) float64
 	needs  float64
-	// waited marks a time that callers wait, to which minDelta applies.
-	waited bool
+	waited bool // marks a time that callers wait, to which minDelta applies
 }
 
 const (

@@ -30,6 +30,7 @@ func (c *Comparison) judge(ctx context.Context) {
 		}
 		c.noteUnjudged(both)
 		c.faults, c.within = moreFaults(old, new)
+		c.noteFailed(old, new)
 		if n := len(slices.DeleteFunc(slices.Clone(both), func(r *run.Document) bool { return !lacksResponse(r) })); n > 0 && n < len(both) {
 			c.Notes = append(c.Notes, fmt.Sprintf("judged by offer RTT, for %d of %d runs have not the response time of every offer; leave them out to judge the others by it", n, len(both)))
 		}
@@ -114,6 +115,16 @@ func estimate(s Shift, scale func(float64) float64) Estimate {
 		e.Low, e.High = &low, &high
 	}
 	return e
+}
+
+// noteFailed says how many runs of a set failed, whatever the figures of the runs are.
+func (c *Comparison) noteFailed(sets ...Set) {
+	for _, s := range sets {
+		failed := slices.DeleteFunc(slices.Clone(s.Runs), func(r *run.Document) bool { return r.Verdict.Passed || r.Verdict.Text == "" })
+		if len(failed) > 0 {
+			c.Notes = append(c.Notes, fmt.Sprintf("%d of %d runs of %s failed; the first one: %s", len(failed), len(s.Runs), s.Name, strings.TrimSuffix(failed[0].Verdict.Text, ".")))
+		}
+	}
 }
 
 // noteUnjudged names each headline figure without a row, the reason, and how long runs must be.

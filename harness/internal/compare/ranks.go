@@ -12,8 +12,7 @@ import (
 // if the samples are too small. P is two-sided.
 type Shift struct {
 	Estimate, Low, High, P float64
-	// Above reports whether the rank sum of the greater sample exceeds its mean.
-	Above bool
+	Above                  bool // whether the rank sum of the greater sample exceeds its mean
 }
 
 // Independent compares two samples by the exact Mann-Whitney test, ties by mid-ranks, and the shift of Hodges and Lehmann.

@@ -53,8 +53,7 @@ func division(ctx context.Context, part []float64, may []int, level float64, rng
 	if len(may) == 0 {
 		return 0, 1
 	}
-	order := make([]float64, len(part))
-	copy(order, part)
+	order := append([]float64(nil), part...)
 	at, found := clearest(order, may)
 	up := rises(order, at)
 	if level *= fallShare; up {

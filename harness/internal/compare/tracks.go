@@ -49,11 +49,10 @@ func (c *Comparison) follow(ctx context.Context) {
 		t.fill(c.sets, func(r *run.Document) float64 { return f.value(r, c.of) })
 		c.Tracks = append(c.Tracks, t)
 	}
-	all := total(runs)
 	for _, f := range faults {
-		if f.of(all) > 0 {
+		if f.share(runs...) > 0 {
 			t := &Track{Figure: f.what, Unit: "share", Judged: true}
-			t.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
+			t.fill(c.sets, func(r *run.Document) float64 { return f.share(r) })
 			c.Tracks = append(c.Tracks, t)
 		}
 	}
@@ -184,9 +183,6 @@ func (t *Track) newest() (c Change) {
 // sentence writes "past due p50: 1.35×, before 0.997× (p 0.001)", with the set at which it changed unless that is known.
 func (t *Track) sentence(c Change, known int) string {
 	figure := t.Figure
-	if t.Unit == "share" {
-		figure = "messages " + figure
-	}
 	if c.At != known {
 		figure += " since " + c.Since
 	}

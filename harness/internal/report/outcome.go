@@ -99,8 +99,7 @@ func stateOf(r *run.Document) outcome {
 
 // Cases are plans that run one after the other, such as the variants of a scenario.
 type Cases struct {
-	// Kind is the noun for one of them: "variant".
-	Kind string
+	Kind string // the noun for one of them: "variant"
 	All  []Case
 }
 
@@ -109,8 +108,7 @@ type Case struct {
 	Name string
 	Result
 	Standing string // why a case has no runs: ToCome, Running or NeverRan
-	// Failure is why the case has no result; empty if it did not fail.
-	Failure string
+	Failure  string // why the case has no result; empty if it did not fail
 }
 
 // The standings of a Case without runs.

@@ -20,24 +20,19 @@ type Page struct {
 	// State colours the verdict: "ok", "bad", "open", or empty. Tag is the verdict in a word, Next the command that would
 	// decide.
 	State, Tag, Verdict, Next string
-	// Lead says what was looked at.
-	Lead    []string
-	Banners []Banner
-	Tiles   []Tile
+	Lead                      []string // the subject
+	Banners                   []Banner
+	Tiles                     []Tile
 	// Headline stands above the charts, Tables below them.
 	Headline []Table
 	Charts   []Chart
 	Tables   []Table
-	Notes    []string // at the end
-	// Data is the table that CSV writes; the first of Headline and Tables if it is empty.
-	Data Table
-	// XML, if set, writes JUnit in the place of the rows with a state.
-	XML   func(io.Writer) error
-	Links []Link
-	// Choose is where a form around Headline leads with what is ticked.
-	Choose string
-	// Live is set on a page that its server keeps up to date.
-	Live *Live
+	Notes    []string              // at the end
+	Data     Table                 // the table that CSV writes; the first of Headline and Tables if it is empty
+	XML      func(io.Writer) error // if set, writes JUnit in the place of the rows with a state
+	Links    []Link
+	Choose   string // the address that a form around Headline sends the ticked rows to
+	Live     *Live  // set on a page that its server keeps up to date
 }
 
 // Banner is a warning above the verdict. A Loud one cannot be overlooked.

@@ -23,10 +23,8 @@ type Result struct {
 	Sets []compare.Set
 	// Comparisons judge sets against the first one: the i-th judges set i+1. Empty if the sets were not compared.
 	Comparisons []*compare.Comparison
-	// Verdicts has the verdicts of the runs count beside the comparisons.
-	Verdicts bool
-	// Interrupted says how many of the planned runs were made; empty if all were.
-	Interrupted string
+	Verdicts    bool   // the verdicts of the runs count beside the comparisons
+	Interrupted string // how many of the planned runs were made; empty if all were
 }
 
 // mostSides is how many sets have a colour of their own.

@@ -25,16 +25,11 @@ type Table struct {
 	ID, Title, Hint string
 	Head            []string
 	Rows            []Row
-	// Words is how many columns, from the left, hold words: they are set flush left.
-	Words int
-	// Wraps marks a table of long texts, whose last column wraps on a page.
-	Wraps bool
-	// Said has the text on a terminal end with Hint.
-	Said bool
-	// PageOnly leaves the table out of text and Markdown.
-	PageOnly bool
-	// Scale labels the left end, the middle and the right end of drawn intervals.
-	Scale []string
+	Words           int      // how many columns, from the left, hold words: they are set flush left
+	Wraps           bool     // marks a table of long texts, whose last column wraps on a page
+	Said            bool     // has the text on a terminal end with Hint
+	PageOnly        bool     // leaves the table out of text and Markdown
+	Scale           []string // labels the left end, the middle and the right end of drawn intervals
 }
 
 // Row is a line of a Table. Class marks it: "ok", "bad" or "open".
@@ -49,13 +44,11 @@ type Cell struct {
 	// Raw is the figure in its base unit, for CSV and for sorting; nil for words.
 	Raw         *float64
 	Class, Link string
-	// Choice is the value of a tick box.
-	Choice string
+	Choice      string // the value of a tick box
 	// Interval and Squares are drawn on a page.
 	Interval *Interval
 	Squares  []Square
-	// Pre is laid out text, which a page shows on demand.
-	Pre string
+	Pre      string // laid out text, which a page shows on demand
 }
 
 // Interval is drawn as a bar from Low to High with a mark at Mid, over the band of changes that do not matter; in per cent of
@@ -165,8 +158,7 @@ func (t Table) CSV(w io.Writer) error {
 
 // Stored is a stored run in a list.
 type Stored struct {
-	// ID is its folder, from the folder of the list on.
-	ID  string
+	ID  string // its folder, from the folder of the list on
 	row Row
 	at  time.Time
 }

@@ -20,19 +20,15 @@ const Schema = "dq-bench/run/v1"
 
 // Document is one run file. Fields that older files lack are empty there.
 type Document struct {
-	Schema string `json:"schema"`
-	Tool   Tool   `json:"tool"`
-	// RunID is the eight hex digits that every payload of the run carries.
-	RunID string `json:"run_id"`
-	// Driver is the implementation under test.
-	Driver driver.Identity `json:"driver"`
+	Schema string          `json:"schema"`
+	Tool   Tool            `json:"tool"`
+	RunID  string          `json:"run_id"` // the eight hex digits that every payload of the run carries
+	Driver driver.Identity `json:"driver"` // the implementation under test
 	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
 	// judged, and else Lateness.
-	Format string `json:"format,omitempty"`
-	// Server is missing for a driver without a server.
-	Server *Server `json:"server,omitempty"`
-	// Scenario is the resolved plan.
-	Scenario    plan.Scenario `json:"scenario"`
+	Format      string        `json:"format,omitempty"`
+	Server      *Server       `json:"server,omitempty"` // missing for a driver without a server
+	Scenario    plan.Scenario `json:"scenario"`         // the resolved plan
 	Environment Environment   `json:"environment"`
 	// Beside is missing for a run that had the machine to itself.
 	Beside *Beside           `json:"beside,omitempty"`
@@ -47,30 +43,23 @@ type Document struct {
 	Faults *Faults `json:"faults,omitempty"`
 	Warmup *Warmup `json:"warmup,omitempty"`
 	// ToolUsage is of dq-bench itself, ProgramUsage of the programs that ran the implementation.
-	ToolUsage    *ToolUsage `json:"tool_usage,omitempty"`
-	ProgramUsage *ToolUsage `json:"program_usage,omitempty"`
-	Machine      *Machine   `json:"machine,omitempty"`
-	// ServerStats is missing if the server does not report them.
-	ServerStats *ServerStats `json:"server_stats,omitempty"`
-	// SLO has an outcome for each objective.
-	SLO []Objective `json:"slo"`
-	// Interrupted says that the offers were stopped before the end.
-	Interrupted bool `json:"interrupted"`
-	// ServerGone says since when the server was gone, if the run was given up for this reason.
-	ServerGone string    `json:"server_gone,omitempty"`
-	Validity   *Validity `json:"validity,omitempty"`
-	Verdict    Verdict   `json:"verdict"`
-	// Notes are remarks for a reader of the figures.
-	Notes []string `json:"notes,omitempty"`
-	// Agents is how many agents on other hosts made the load; 0 for one of this host.
-	Agents int `json:"agents,omitempty"`
+	ToolUsage    *ToolUsage   `json:"tool_usage,omitempty"`
+	ProgramUsage *ToolUsage   `json:"program_usage,omitempty"`
+	Machine      *Machine     `json:"machine,omitempty"`
+	ServerStats  *ServerStats `json:"server_stats,omitempty"` // missing if the server does not report them
+	SLO          []Objective  `json:"slo"`                    // an outcome for each objective
+	Interrupted  bool         `json:"interrupted"`            // the offers were stopped before the end
+	ServerGone   string       `json:"server_gone,omitempty"`  // since when the server was gone, if the run was given up for this reason
+	Validity     *Validity    `json:"validity,omitempty"`
+	Verdict      Verdict      `json:"verdict"`
+	Notes        []string     `json:"notes,omitempty"`  // remarks for a reader of the figures
+	Agents       int          `json:"agents,omitempty"` // how many agents on other hosts made the load; 0 for one of this host
 	// AgentFaults are what agents did against the protocol. Once an agent is gone, the fate of its messages is unknown.
 	AgentFaults []AgentFault `json:"agent_faults,omitempty"`
 	Offers      *Offers      `json:"offers,omitempty"`
 	Order       *Order       `json:"order,omitempty"`
 
-	// Log is the lateness of each interval; nil for a document that was read.
-	Log *LatenessLog `json:"-"`
+	Log *LatenessLog `json:"-"` // the lateness of each interval; nil for a document that was read
 }
 
 // RedissonFormat is the Format of RDelayedQueue.
@@ -126,20 +115,17 @@ type Beside struct {
 
 // Interval is one second of the measured phase, its drain included. Lateness is in ns, of the messages delivered in it, 0 without any.
 type Interval struct {
-	// Second is the end of the interval in seconds after Started.
-	Second    float64 `json:"second"`
-	Offered   int64   `json:"offered"`
-	Delivered int64   `json:"delivered"`
-	// Pending is how many confirmed messages were not delivered at its end.
-	Pending    int64 `json:"pending"`
-	P50        int64 `json:"lateness_p50"`
-	P99        int64 `json:"lateness_p99"`
-	Max        int64 `json:"lateness_max"`
-	PastDueP50 int64 `json:"past_due_p50"`
-	PastDueP99 int64 `json:"past_due_p99"`
-	PastDueMax int64 `json:"past_due_max"`
-	// HiccupNs is the part of Machine.Hiccups that fell into it.
-	HiccupNs int64 `json:"hiccup_ns,omitempty"`
+	Second     float64 `json:"second"` // the end of the interval in seconds after Started
+	Offered    int64   `json:"offered"`
+	Delivered  int64   `json:"delivered"`
+	Pending    int64   `json:"pending"` // how many confirmed messages were not delivered at its end
+	P50        int64   `json:"lateness_p50"`
+	P99        int64   `json:"lateness_p99"`
+	Max        int64   `json:"lateness_max"`
+	PastDueP50 int64   `json:"past_due_p50"`
+	PastDueP99 int64   `json:"past_due_p99"`
+	PastDueMax int64   `json:"past_due_max"`
+	HiccupNs   int64   `json:"hiccup_ns,omitempty"` // the part of Machine.Hiccups that fell into it
 	// Unsent is how many offers of it were dropped, Inversions how many messages were out of order.
 	Unsent     int64 `json:"unsent,omitempty"`
 	Inversions int64 `json:"inversions,omitempty"`
@@ -161,10 +147,9 @@ func (i Interval) Late(d Distribution) (p50, p99, highest int64) {
 
 // AgentFault is a breach of the protocol by an agent.
 type AgentFault struct {
-	Agent string `json:"agent"`
-	// Second is when it was heard of last, in seconds after Started; Warmup says that this was before.
-	Second float64 `json:"second"`
-	Warmup bool    `json:"warmup,omitempty"`
+	Agent  string  `json:"agent"`
+	Second float64 `json:"second"`           // when it was heard of last, in seconds after Started
+	Warmup bool    `json:"warmup,omitempty"` // it was heard of last before
 	Text   string  `json:"text"`
 }
 
@@ -175,23 +160,19 @@ type Offers struct {
 	// LateForMachine were held up by hiccups of the machine, LateForTool by the tool itself.
 	LateForMachine int64 `json:"late_for_machine"`
 	LateForTool    int64 `json:"late_for_tool"`
-	// Unsent were never made.
-	Unsent int64 `json:"unsent"`
+	Unsent         int64 `json:"unsent"` // were never made
 }
 
 // Order is how many messages were delivered after others of their queue that were due at least 1 ms later.
 type Order struct {
-	Inversions int64 `json:"inversions"`
-	// OfOneProducer counts inversions among the messages of one producer.
-	OfOneProducer int64 `json:"of_one_producer"`
-	// LongestNs is the longest time between the due instants of two such messages.
-	LongestNs int64 `json:"longest_ns"`
+	Inversions    int64 `json:"inversions"`
+	OfOneProducer int64 `json:"of_one_producer"` // inversions among the messages of one producer
+	LongestNs     int64 `json:"longest_ns"`      // the longest time between the due instants of two such messages
 }
 
 // Faults accounts for the messages of a run in which something was made to break.
 type Faults struct {
-	// Events are the faults, in their order.
-	Events []FaultEvent `json:"events"`
+	Events []FaultEvent `json:"events"` // the faults, in their order
 	// Of the Offered, Acknowledged were confirmed, and Refused were answered by an error which says that nothing was
 	// queued. The fate of the Uncertain is unknown to the producer; UncertainCame of them were delivered.
 	Offered       int64 `json:"offered"`
@@ -202,8 +183,7 @@ type Faults struct {
 	// Lost were acknowledged, never delivered, and are in no key. No event accounts for LostBeyond of them.
 	Lost       int64 `json:"lost"`
 	LostBeyond int64 `json:"lost_beyond"`
-	// Duplicate counts deliveries beyond the first of a message.
-	Duplicate int64 `json:"duplicate"`
+	Duplicate  int64 `json:"duplicate"` // deliveries beyond the first of a message
 	// Early were delivered more than EarlyTolerance before they were due. In older runs a wrong clock accounts for all but EarlyBeyond.
 	Early       int64 `json:"early,omitempty"`
 	EarlyBeyond int64 `json:"early_beyond,omitempty"`
@@ -217,17 +197,14 @@ type FaultEvent struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	// From and To are when it began and ended, in seconds after Document.Started.
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
-	// Times is how often it happened, as far as that is counted.
-	Times int `json:"times,omitempty"`
-	// MayLose says which acknowledged messages no client could have kept.
-	MayLose string `json:"may_lose"`
+	From    float64 `json:"from"`
+	To      float64 `json:"to"`
+	Times   int     `json:"times,omitempty"` // how often it happened, as far as that is counted
+	MayLose string  `json:"may_lose"`        // which acknowledged messages no client could have kept
 	// ResumedNs is how long after its end the next message was delivered, within OnTime after its due instant and not early;
 	// missing if there was no such message.
 	ResumedNs *int64 `json:"resumed_ns,omitempty"`
-	// Error says why it did not happen as asked for; empty if it did.
-	Error string `json:"error,omitempty"`
+	Error     string `json:"error,omitempty"` // why it did not happen as asked for; empty if it did
 }
 
 // ResumedText is "after 12 ms", or "never".
@@ -243,8 +220,7 @@ type Warmup struct {
 	// Seconds is how long messages were offered; Warm says that lateness and round trip were stable at its end.
 	Seconds float64 `json:"seconds"`
 	Warm    bool    `json:"warm"`
-	// Fixed says that its length was given; then Warm is not judged.
-	Fixed bool `json:"fixed,omitempty"`
+	Fixed   bool    `json:"fixed,omitempty"` // its length was given; then Warm is not judged
 	// Lost and Pending are messages of it that were not delivered; Pending are still held.
 	Lost    int64 `json:"lost,omitempty"`
 	Pending int64 `json:"pending,omitempty"`
@@ -252,9 +228,8 @@ type Warmup struct {
 
 // Machine is how the machine that dq-bench ran on behaved in the measured phase.
 type Machine struct {
-	Hiccups Hiccups `json:"hiccups"`
-	// Late is missing if an implementation does not report delivery times.
-	Late *LateMessages `json:"late,omitempty"`
+	Hiccups Hiccups       `json:"hiccups"`
+	Late    *LateMessages `json:"late,omitempty"` // missing if an implementation does not report delivery times
 	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel does not report it.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
 	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0 if the kernel does not report it.
@@ -276,11 +251,10 @@ const (
 // Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, 2 ms at a time,
 // was woken too late. Another program, the hypervisor or the collector of dq-bench may be the reason.
 type Hiccups struct {
-	Count     int64 `json:"count"`
-	TotalNs   int64 `json:"total_ns"`
-	LongestNs int64 `json:"longest_ns"`
-	// Share is the part of the measured phase that they fill.
-	Share float64 `json:"share"`
+	Count     int64   `json:"count"`
+	TotalNs   int64   `json:"total_ns"`
+	LongestNs int64   `json:"longest_ns"`
+	Share     float64 `json:"share"` // the part of the measured phase that they fill
 }
 
 // LateMessages are the latest hundredth of the deliveries, as far as they were late.

@@ -15,8 +15,7 @@ import (
 
 // Count is one row of the table of counts, from which the verdict, objectives, text, page and metrics derive.
 type Count struct {
-	// In points to the count.
-	In func(*Counts) *int64
+	In func(*Counts) *int64 // points to the count
 	// Name is the name in the run file, in objectives and, with _total behind all that only grow, in metrics: "offer_errors".
 	Name string
 	// Title heads a column that people read, and Help is a sentence for a monitoring system.
@@ -24,8 +23,7 @@ type Count struct {
 	// Effect is the verdict's reading of a value above 0; the verdict prints Fault after the number.
 	Effect Effect
 	Fault  string
-	// Rare ones are shown only if they are not 0.
-	Rare bool
+	Rare   bool // ones are shown only if they are not 0
 }
 
 // Of reads the count.

@@ -16,8 +16,7 @@ import (
 
 func mustSLO(t *testing.T, text string) SLO {
 	t.Helper()
-	slo, err := ParseSLO(text)
-	require.NoError(t, err)
+	slo := must(ParseSLO(text))
 	return slo
 }
 
@@ -83,8 +82,7 @@ func FuzzParseSLO(f *testing.F) {
 			return
 		}
 		require.Equal(t, text, slo.Evaluate(r).Expr)
-		_, err = r.Encode()
-		require.NoError(t, err)
+		_ = must(r.Encode())
 	})
 }
 
@@ -137,8 +135,7 @@ func TestQuantilesAreRightAcrossZero(t *testing.T) {
 
 func TestHistogramOfNothingAndBeyondItsBounds(t *testing.T) {
 	h := NewHistogram()
-	data, err := json.Marshal(h)
-	require.NoError(t, err)
+	data := must(json.Marshal(h))
 	var back *Histogram
 	require.Zero(t, back.Quantile(.99))
 	require.NoError(t, json.Unmarshal(data, &back))
@@ -157,8 +154,7 @@ func TestMergeIsExact(t *testing.T) {
 		for _, v := range values {
 			all.Record(v)
 		}
-		data, err := json.Marshal(part)
-		require.NoError(t, err)
+		data := must(json.Marshal(part))
 		var back Histogram
 		require.NoError(t, json.Unmarshal(data, &back))
 		merged.Merge(&back)

@@ -68,13 +68,6 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 
 // failures list the reasons for a run to fail: an expected objective excuses its count, and one on failed offers excuses failed offers.
 func (r *Document) failures() (failures []string) {
-	for _, f := range r.AgentFaults {
-		when := map[bool]string{true: "in the warm-up", false: fmt.Sprintf("at %.1f s", f.Second)}[f.Warmup]
-		failures = append(failures, fmt.Sprintf("%s %s: %s", f.Agent, when, f.Text))
-	}
-	if r.Warmup != nil && r.Warmup.Lost > 0 {
-		failures = append(failures, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
-	}
 	var misses []string
 	excused := map[string]bool{"lost": r.Faults != nil, "early": r.Faults != nil}
 	for _, o := range r.SLO {
@@ -83,7 +76,28 @@ func (r *Document) failures() (failures []string) {
 			misses = append(misses, o.miss())
 		}
 	}
-	return slices.Concat(failures, r.faults(excused), misses)
+	return slices.Concat(r.Breaches(), r.faults(excused), misses)
+}
+
+// Breaches are failures that no count of messages and no objective shows: of programs, in the warm-up, and beyond the faults that were made.
+func (r *Document) Breaches() (all []string) {
+	for _, f := range r.AgentFaults {
+		when := map[bool]string{true: "in the warm-up", false: fmt.Sprintf("at %.1f s", f.Second)}[f.Warmup]
+		all = append(all, fmt.Sprintf("%s %s: %s", f.Agent, when, f.Text))
+	}
+	add := func(n int64, what string) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(cmp.Or(r.Warmup, &Warmup{}).Lost, "of the warm-up lost")
+	f := cmp.Or(r.Faults, &Faults{})
+	add(f.LostBeyond, "lost that no fault accounts for")
+	add(f.EarlyBeyond, "early that no fault accounts for")
+	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
+		add(r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
+	}
+	return all
 }
 
 // faults says what became of messages that should not, but for the excused counts.
@@ -98,13 +112,7 @@ func (r *Document) faults(excused map[string]bool) (faults []string) {
 			add(count.Name, count.Of(r.Counts), count.Fault)
 		}
 	}
-	f := cmp.Or(r.Faults, &Faults{})
-	add("", f.LostBeyond, "lost that no fault accounts for")
-	add("", f.EarlyBeyond, "early that no fault accounts for")
 	add("pending", r.overdue(), "still pending at the end, with a drain timeout of "+r.Scenario.DrainTimeout)
-	if own := "dq-bench:" + r.RunID; r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":") {
-		add("foreign", r.Counts.Foreign, "values that were not offered were taken from the run's own queue")
-	}
 	if r.Counts.Offered == 0 && !r.Interrupted {
 		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", r.Counts.OfferErrors))
 	}

@@ -62,8 +62,7 @@ func (s *shared) use(t *testing.T, binary string) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == 0 {
-		profile, err := os.MkdirTemp("", "chromium-")
-		require.NoError(t, err)
+		profile := must(os.MkdirTemp("", "chromium-"))
 		allocator, release := chromedp.NewExecAllocator(context.Background(),
 			chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.Flag("in-process-gpu", true), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),

@@ -79,8 +79,7 @@ func measuring(n int) load.Running {
 // serve serves pages, and metrics if there are any, until the test ends.
 func serve(t *testing.T, pages, metrics http.Handler) *web.Server {
 	t.Helper()
-	s, err := web.Serve(t.Context(), ":0", pages, metrics, nil)
-	require.NoError(t, err)
+	s := must(web.Serve(t.Context(), ":0", pages, metrics, nil))
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -164,8 +163,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	live := web.NewLive(t.Context(), &fake{}, func() {})
-	s, err := web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil)
-	require.NoError(t, err)
+	s := must(web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil))
 	b := open(t, s.URL())
 	b.await(tag + ` === "starting"`)
 	require.False(t, eval[bool](b, `document.getElementById("stop").disabled`))
@@ -180,16 +178,13 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, method, url, nil)
-	require.NoError(t, err)
+	q := must(http.NewRequestWithContext(ctx, method, url, nil))
 	if change != nil {
 		change(q)
 	}
-	answer, err := http.DefaultClient.Do(q)
-	require.NoError(t, err)
+	answer := must(http.DefaultClient.Do(q))
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	body := must(io.ReadAll(answer.Body))
 	return answer.StatusCode, string(body)
 }
 
@@ -240,10 +235,8 @@ func TestEventsEnd(t *testing.T) {
 	t.Parallel()
 	source := &fake{}
 	s, live := serveLive(t, source, nil, func() {})
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(q)
-	require.NoError(t, err)
+	q := must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil))
+	answer := must(http.DefaultClient.Do(q))
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
@@ -279,8 +272,7 @@ func TestAddressesAndHalfARequest(t *testing.T) {
 	require.ErrorContains(t, err, "choose another address")
 	_, err = web.Serve(t.Context(), "nowhere", http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "expected HOST:PORT")
-	conn, err := net.DialTimeout("tcp", addr, time.Minute)
-	require.NoError(t, err)
+	conn := must(net.DialTimeout("tcp", addr, time.Minute))
 	defer conn.Close()
 	_, err = fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n12")
 	require.NoError(t, errors.Join(err, conn.SetReadDeadline(time.Now().Add(time.Minute))))
@@ -295,8 +287,7 @@ func scrape(t *testing.T, source web.Source) map[string]*dto.MetricFamily {
 	web.MetricsHandler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, web.LoadMetrics{source}).ServeHTTP(out, nil)
 	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", out.Header().Get("Content-Type"))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(out.Body)
-	require.NoError(t, err)
+	families := must(parser.TextToMetricFamilies(out.Body))
 	return families
 }
 
@@ -377,4 +368,12 @@ func TestScrapesOfARun(t *testing.T) {
 	require.EqualValues(t, 500, families["dq_bench_delivered_total"].GetMetric()[0].GetCounter().GetValue())
 	require.EqualValues(t, 500, families["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
 	require.EqualValues(t, 1, families["dq_bench_done"].GetMetric()[0].GetGauge().GetValue())
+}
+
+// must is for what fails only in a broken tree, such as reading one of its files.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -42,8 +42,7 @@ func faulty(t *testing.T) *run.Document {
 	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}}
 	r.Scenario.Queue, r.Scenario.Name, r.Driver.Name, r.Driver.Version, r.Server.Product, r.Server.Embedded = hostile, hostile, hostile, hostile, hostile, true
 	r.Labels, r.Notes = map[string]string{hostile: hostile}, []string{hostile}
-	slo, err := run.ParseSLO("lateness.p99<=20ms")
-	require.NoError(t, err)
+	slo := must(run.ParseSLO("lateness.p99<=20ms"))
 	r.Judge([]run.SLO{slo})
 	return r
 }
@@ -123,17 +122,13 @@ func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
 }
 
 func TestServesUntilClose(t *testing.T) {
-	files, err := redistest.WriteCertificate(t.TempDir())
-	require.NoError(t, err)
-	trusts, err := redis.Files{CA: files.CA}.Load()
-	require.NoError(t, err)
+	files := must(redistest.WriteCertificate(t.TempDir()))
+	trusts := must(redis.Files{CA: files.CA}.Load())
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: trusts, ForceAttemptHTTP2: true}}
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0?tls_cert=" + files.Cert + "&tls_key=" + files.Key} {
-		s, err := web.Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }), nil, nil)
-		require.NoError(t, err)
+		s := must(web.Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }), nil, nil))
 		require.Regexp(t, `^https?://127\.0\.0\.1:[1-9][0-9]*/$`, s.URL(), "a server at all addresses prints one that a browser opens")
-		response, err := browser.Get(s.URL())
-		require.NoError(t, err)
+		response := must(browser.Get(s.URL()))
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
@@ -146,8 +141,7 @@ func TestServesUntilClose(t *testing.T) {
 
 // An agent that is not let in says what to change.
 func TestDoorsThatStayClosed(t *testing.T) {
-	files, err := redistest.WriteCertificate(t.TempDir())
-	require.NoError(t, err)
+	files := must(redistest.WriteCertificate(t.TempDir()))
 	for want, tc := range map[string]struct {
 		token, listens, scheme, joins string
 	}{
@@ -157,8 +151,7 @@ func TestDoorsThatStayClosed(t *testing.T) {
 		"the authority's certificate: open none.":        {token: "token", joins: "?tls_ca=none.pem"},
 		"tls: failed to verify certificate":              {token: "token", listens: "?tls_cert=" + files.Cert + "&tls_key=" + files.Key, scheme: "https://"},
 	} {
-		s, err := web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token"))
-		require.NoError(t, err)
+		s := must(web.Serve(t.Context(), "127.0.0.1:0"+tc.listens, nil, nil, load.NewDoor("token")))
 		_, addr, _ := strings.Cut(strings.TrimSuffix(s.URL(), "/"), "://")
 		at, err := load.ParseServer(tc.scheme + addr + tc.joins)
 		require.NoError(t, err)
@@ -194,8 +187,7 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 		require.NoError(t, err)
 	}
 	count := func(args ...any) int64 {
-		n, err := conn.Do(t.Context(), args...).Int64()
-		require.NoError(t, err)
+		n := must(conn.Do(t.Context(), args...).Int64())
 		return n
 	}
 	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Site: ops.Site{Folder: t.TempDir()}})

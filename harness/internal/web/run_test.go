@@ -47,8 +47,7 @@ func watch(t *testing.T, out string, args ...string) *watched {
 		w.ended <- code
 	}()
 	lines := bufio.NewReader(told)
-	line, err := lines.ReadString('\n')
-	require.NoError(t, err)
+	line := must(lines.ReadString('\n'))
 	url := regexp.MustCompile(`^page at (\S+), metrics at `).FindStringSubmatch(line)
 	require.Len(t, url, 2, line)
 	copied.Go(func() { _, _ = io.Copy(&w.err, lines) }) // until the command has ended
@@ -89,8 +88,7 @@ variants:
 	}
 	const texts = `[...document.querySelectorAll("h1, h2, section p, td, .scroll th")].map(e => e.textContent)`
 	require.Equal(t, eval[[]string](stored, texts), eval[[]string](b.browser, texts))
-	r, err := run.ReadFile(t.Context(), filepath.Join(out, "fast", run.File))
-	require.NoError(t, err)
+	r := must(run.ReadFile(t.Context(), filepath.Join(out, "fast", run.File)))
 	require.True(t, r.Interrupted)
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered, "it drained")
 }
@@ -159,8 +157,7 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	in := filepath.Join(folder, filepath.FromSlash(id))
 	require.NoError(t, os.RemoveAll(in))
 	require.NoError(t, os.MkdirAll(in, 0o755))
-	text, err := r.Encode()
-	require.NoError(t, err)
+	text := must(r.Encode())
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
 }
 
@@ -168,8 +165,7 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 func storedSets(t *testing.T, folder string, names ...string) (sets []compare.Set) {
 	t.Helper()
 	for _, name := range names {
-		all, err := compare.Read(t.Context(), filepath.Join(folder, "r", name))
-		require.NoError(t, err)
+		all := must(compare.Read(t.Context(), filepath.Join(folder, "r", name)))
 		sets = append(sets, compare.Set{Name: name, Runs: all})
 	}
 	return sets
@@ -177,15 +173,13 @@ func storedSets(t *testing.T, folder string, names ...string) (sets []compare.Se
 
 func compared(t *testing.T, sets ...compare.Set) *compare.Comparison {
 	t.Helper()
-	c, err := compare.Sets(t.Context(), sets, compare.Options{})
-	require.NoError(t, err)
+	c := must(compare.Sets(t.Context(), sets, compare.Options{}))
 	return c
 }
 
 func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
-	stored, err := web.NewStored(folder)
-	require.NoError(t, err)
+	stored := must(web.NewStored(folder))
 	return serve(t, stored, nil)
 }
 
@@ -282,8 +276,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 		"interrupted, listed": {"", "", http.StatusOK, "interrupted, failed"},
 		"nothing":             {"compare", "", http.StatusOK, "Nothing is ticked"},
 	} {
-		query, err := url.ParseQuery(row.query)
-		require.NoError(t, err)
+		query := must(url.ParseQuery(row.query))
 		status, body := get(t, s, row.page, query)
 		require.Equal(t, row.status, status, name)
 		require.Contains(t, body, row.want, name)
