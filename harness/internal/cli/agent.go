@@ -50,6 +50,8 @@ func (c *call) beAgent(addr load.Address, token string) error {
 		switch {
 		case ctx.Err() != nil && serving:
 			return fmt.Errorf("interrupted in the middle of a run of %s, which loses this agent's share", addr)
+		case ctx.Err() != nil && patience == firstRun:
+			return errors.New("interrupted before a run began")
 		case patience == nextRun && errors.Is(err, load.ErrNoDoor) || ctx.Err() != nil:
 			return nil //nolint:nilerr // the last run has ended
 		case err != nil:

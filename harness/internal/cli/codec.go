@@ -33,8 +33,7 @@ type decodedValue struct {
 	Whole bool `json:"whole"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`
-	// why says how Whole is known.
-	why string
+	why   string // how Whole is known
 }
 
 type decoding struct {

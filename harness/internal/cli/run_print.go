@@ -18,12 +18,10 @@ import (
 
 // seriesDocument is what `run --json` prints of several runs.
 type seriesDocument struct {
-	Schema string          `json:"schema"`
-	Runs   []*run.Document `json:"runs"`
-	// Comparisons are of drivers or servers that ran in turn.
-	Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
-	// NeverRan names the variants, or scenarios, that an interrupt left out.
-	NeverRan []string `json:"never_ran,omitempty"`
+	Schema      string                `json:"schema"`
+	Runs        []*run.Document       `json:"runs"`
+	Comparisons []*compare.Comparison `json:"comparisons,omitempty"` // of drivers or servers that ran in turn
+	NeverRan    []string              `json:"never_ran,omitempty"`   // the variants, or scenarios, that an interrupt left out
 }
 
 // all does the cases one after the other, and writes the page of them all. An interrupt ends them after the

@@ -17,15 +17,12 @@ import (
 )
 
 const (
-	// localRedis is the default address of the commands for running servers.
-	localRedis = "redis://127.0.0.1:6379"
+	localRedis = "redis://127.0.0.1:6379" // the default address of the commands for running servers
 	// startedServers are the values of --redis for a server that the command starts.
 	startedServers = ", or auto, process[:PATH], container[:IMAGE]"
-	// ignoredKinds annotates --redis with the kinds of server that its twin may not name.
-	ignoredKinds = "ignored kinds"
-	passwordFlag = "redis-password-file"
-	// maxPassword bounds a file with a password, in bytes.
-	maxPassword = 4 << 10
+	ignoredKinds   = "ignored kinds" // annotates --redis with the kinds of server that its twin may not name
+	passwordFlag   = "redis-password-file"
+	maxPassword    = 4 << 10 // bytes of a file with a password
 )
 
 // Rights of a user of the server, as ACL SETUSER takes them. Of the keys, QUEUE stands for

@@ -11,7 +11,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
@@ -26,7 +28,8 @@ import (
 // of the driver protocol.
 //
 //	POST /agent, Upgrade: dq-bench-agent, Authorization: Bearer TOKEN
-//	101, Dq-Driver: the --driver value that the agent is to serve
+//	102 at once
+//	101, Dq-Driver: the --driver value that the agent is to serve, when a run begins
 //
 // Without a token the door is closed.
 type Door struct {
@@ -37,13 +40,11 @@ type Door struct {
 const (
 	upgrade      = "dq-bench-agent"
 	driverHeader = "Dq-Driver"
-	// mostWaiting is how many agents may wait at the door.
-	mostWaiting = 1024
+	mostWaiting  = 1024 // agents at the door
 	// mostHead bounds the head of an answer, in bytes, and headTimeout is for the head of a request or an answer.
 	mostHead    = 64 << 10
 	headTimeout = 10 * time.Second
-	// knockEvery is how often an agent tries to reach the run.
-	knockEvery = 500 * time.Millisecond
+	knockEvery  = 500 * time.Millisecond // an agent tries to reach the run
 )
 
 // NewDoor returns a door that opens to clients with the token.
@@ -68,6 +69,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "expected POST with Upgrade: "+upgrade, http.StatusUpgradeRequired)
 		return
 	}
+	w.WriteHeader(http.StatusProcessing)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -124,13 +126,17 @@ func admit(ctx context.Context, conn net.Conn, driver string) (*program.Link, er
 var ErrNoDoor = errors.New("no load is run there")
 
 // Join has this process be an agent of the run at an address, for one run: serve gets the --driver value and the connection. It tries to
-// get there until patience ends. Its error is ErrNoDoor if no program listens, a failure of serve, or the answer.
+// get there until patience ends. Its error is ErrNoDoor if no door answers by then, a failure of serve, or the answer.
 func Join(ctx context.Context, at Address, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
 	config, err := at.Load()
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, map[bool]string{false: "http://", true: "https://"}[at.TLS]+at.String()+"/agent", nil)
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	silence := time.AfterFunc(max(patience, headTimeout), giveUp)
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { silence.Stop(); return nil }}
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(asking, trace), http.MethodPost, map[bool]string{false: "http://", true: "https://"}[at.TLS]+at.String()+"/agent", nil)
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,7 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	began := time.Now()
 	var answer *http.Response // when a run begins
 	var wrongTLS bool         // now and later
-	every(knockEvery, ctx.Done(), func() bool {
+	every(knockEvery, asking.Done(), func() bool {
 		answer, err = transport.RoundTrip(request) //nolint:bodyclose // is closed below
 		wrongTLS = errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*tls.CertificateVerificationError))
 		return err == nil || wrongTLS || strings.Contains(err.Error(), "server response headers exceeded") || time.Since(began) > patience
@@ -149,9 +155,12 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	switch {
 	case wrongTLS:
 		return fmt.Errorf("%s: %w", at, err)
+	case err != nil && asking.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("%w: %s accepts connections and does not answer", ErrNoDoor, at)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}
+	silence.Stop()
 	defer answer.Body.Close()
 	conn, upgraded := answer.Body.(io.ReadWriter)
 	if !upgraded {

@@ -14,19 +14,14 @@ import (
 
 // Fault is something that breaks during the measured phase. A field that its kind lacks is 0.
 type Fault struct {
-	// Kind is one of FaultKinds.
-	Kind string
-	// At is when it begins after the start of the measured phase.
-	At time.Duration
-	// For is how long it lasts; 0 for a fault without a duration.
-	For time.Duration
+	Kind string        // one of FaultKinds
+	At   time.Duration // when it begins after the start of the measured phase
+	For  time.Duration // how long it lasts; 0 for a fault without a duration
 	// Commands are the commands that it affects, EVAL and EVALSHA by default: names, "offer" for scripts that carry a message of
 	// dq-bench, or "take" for all that take from a list.
 	Commands []string
-	// Count is how often it happens.
-	Count Count
-	// Latency is the delay of replies.
-	Latency time.Duration
+	Count    Count         // how often it happens
+	Latency  time.Duration // the delay of replies
 	// AOF says when the server writes its file of commands through: for each, once a second, when the kernel likes, or "off" without one.
 	AOF string
 }
@@ -68,8 +63,7 @@ type FaultInfo struct {
 	Kind, Help string
 	Reach      Reach
 	Loss       Loss
-	// Needs are the further keys, of which only commands may be left out.
-	Needs []string
+	Needs      []string // further keys, of which only commands may be left out
 }
 
 var aofs = []string{"always", "everysec", "no", "off"}

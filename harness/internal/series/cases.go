@@ -20,8 +20,7 @@ import (
 
 // Side is one of the implementations that a series runs.
 type Side struct {
-	// Spec is the --driver value.
-	Spec   string
+	Spec   string // the --driver value
 	Driver spec.Driver
 	// Redis is a --redis value. A server that runs already is used by all runs of the side; every other form is started afresh for each.
 	Redis string
@@ -30,21 +29,17 @@ type Side struct {
 // Case is one plan, and the sides to run it with.
 type Case struct {
 	Variant
-	// Folder is below the one of the series; it is empty for the only case.
-	Folder string
+	Folder string // below the one of the series; empty for the only case
 	Sides  []Side
 }
 
 // Choice selects scenarios, variants and settings.
 type Choice struct {
-	// Files are scenarios as FindScenario takes them; without one the settings are the plan.
-	Files []string
-	// Variants are variants of the scenarios; without one all run except the Full ones.
-	Variants []string
+	Files    []string // scenarios as FindScenario takes them; without one the settings are the plan
+	Variants []string // of the scenarios; without one all run except the Full ones
 	// Settings are laid over each plan, and Defaults if a scenario sets nothing, both by the keys of plan.Fields.
 	Settings, Defaults map[string]string
-	// SLO are objectives in addition to the scenarios' own.
-	SLO []string
+	SLO                []string // objectives in addition to the scenarios' own
 	// Drivers and Servers are --driver and --redis values. With Override the drivers take the place of a scenario's own. Beside has all
 	// sides of a case run at the same time.
 	Drivers, Servers []string

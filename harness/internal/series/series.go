@@ -29,13 +29,10 @@ import (
 type Options struct {
 	// Load has what each run is given as it is: Force, Serve, Live, Progress and Notice, and in About the Tool, the Labels, and
 	// the Turn, which says which of several cases this is. The series fills in the rest.
-	Load load.Options
-	// Out is the folder of the run files.
-	Out string
-	// Beside runs all sides of a case at the same time, each on its own server, instead of by turns.
-	Beside bool
-	// Unwritten is called for a run file that could not be written: the series goes on without it.
-	Unwritten func(error)
+	Load      load.Options
+	Out       string      // the folder of the run files
+	Beside    bool        // runs all sides of a case at the same time, each on its own server, instead of by turns
+	Unwritten func(error) // is called for a run file that could not be written: the series goes on without it
 }
 
 // run makes a run of a side, judges it and writes the run files. A plan without a Queue gets one

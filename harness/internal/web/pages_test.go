@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -162,16 +163,25 @@ func TestDoorsThatStayClosed(t *testing.T) {
 	}
 }
 
+// An agent does not wait for a port that says nothing.
+func TestAPortThatIsSilentIsNoDoor(t *testing.T) {
+	t.Parallel()
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer silent.Close()
+	err := load.Join(t.Context(), must(load.ParseServer(silent.Addr().String())), "token", 0, nil)
+	require.ErrorIs(t, err, load.ErrNoDoor)
+	require.ErrorContains(t, err, "accepts connections and does not answer")
+}
+
 // An agent that no run needed is told so when the door closes.
 func TestASurplusAgentIsToldWhy(t *testing.T) {
 	door := load.NewDoor("token")
 	let := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { door.ServeHTTP(w, r); close(let) }))
 	defer s.Close()
-	at, err := load.ParseServer(s.URL)
-	require.NoError(t, err)
+	at := must(load.ParseServer(s.URL))
 	go func() { <-let; door.Close() }()
-	err = load.Join(t.Context(), at, "token", 0, func(string, io.ReadWriter) error { return nil })
+	err := load.Join(t.Context(), at, "token", 0, func(string, io.ReadWriter) error { return nil })
 	require.ErrorIs(t, err, load.ErrNoDoor)
 	require.EqualError(t, err, "no load is run there for this agent: the run had all its agents")
 }
