@@ -86,8 +86,7 @@ func corpusCodec(t testing.TB, release, name string, uids map[string]int64) code
 		}
 	}
 	if release == "3.16.6" && name == "json" {
-		c, err := java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...)
-		require.NoError(t, err)
+		c := must(java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...))
 		return c
 	}
 	return byName(t, name, given...)
@@ -151,8 +150,7 @@ func reason(err error) string {
 // TestCorpusSample reads and writes messages that were recorded from real Redissons.
 func TestCorpusSample(t *testing.T) {
 	for release, codecs := range corpusReleases {
-		lines, err := os.ReadFile("testdata/corpus/" + release + ".tsv")
-		require.NoError(t, err)
+		lines := must(os.ReadFile("testdata/corpus/" + release + ".tsv"))
 		all, uids := readCorpus(t, lines)
 		for _, name := range codecs {
 			judge(t, release, name, all, uids)
@@ -217,8 +215,7 @@ func TestEntityOfDocument000(t *testing.T) {
 // compileCorpus compiles Corpus.java and the classes, and returns the folder.
 func compileCorpus(t *testing.T) string {
 	sources, out := t.TempDir(), t.TempDir()
-	files, err := filepath.Glob("testdata/java/corpus/*.java")
-	require.NoError(t, err)
+	files := must(filepath.Glob("testdata/java/corpus/*.java"))
 	var list strings.Builder
 	for _, c := range readClasses(t, "corpus/classes.json", "serialization", nil) {
 		file := filepath.Join(sources, strings.TrimPrefix(c.Name, "acme.")+".java")
@@ -241,8 +238,7 @@ func compileCorpus(t *testing.T) string {
 
 // classPath returns the class path of a release of Redisson.
 func classPath(t *testing.T, release string) string {
-	r, err := wire.ParseRelease(release)
-	require.NoError(t, err)
+	r := must(wire.ParseRelease(release))
 	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
 	defer cancel()
 	built, err := redisson.Build(ctx, r, func(line string) { t.Log(line) })
@@ -409,8 +405,7 @@ func (named goTypes) parse(t testing.TB, text string, generic func(class, of str
 // readClasses reads the classes of a file, with the serialVersionUIDs of Java. A codec whose bytes name the fields needs
 // none for those left out.
 func readClasses(t testing.TB, file, codec string, uids map[string]int64) (all []goClass) {
-	data, err := os.ReadFile("testdata/" + file)
-	require.NoError(t, err)
+	data := must(os.ReadFile("testdata/" + file))
 	require.NoError(t, json.Unmarshal(data, &all))
 	named, byName := newGoTypes(), map[string]*goClass{}
 	var structOf func(c *goClass, option string, first reflect.Type) reflect.Type

@@ -116,8 +116,7 @@ var (
 // both has a codec read a text and write it again.
 func both[T any](t *testing.T, form java.JSONForm, text string, want T, classes ...java.Class) {
 	t.Helper()
-	values, err := java.NewJackson[T](form, classes...)
-	require.NoError(t, err)
+	values := must(java.NewJackson[T](form, classes...))
 	got := decoded(t, values, []byte(text))
 	require.Equal(t, want, got)
 	data := encoded(t, values, want)
@@ -138,8 +137,7 @@ func TestJacksonForms(t *testing.T) {
 	uuids := uuidBean{Any: uuid12, ID: &uuid12, List: []java.UUID{uuid12}, Map: map[string]java.UUID{"k": uuid12}}
 	both(t, java.JSONForm{}, uuidWrapped, uuids)
 	both(t, java.JSONForm{BareUUIDs: true}, uuidBare, uuids)
-	either, err := java.NewJackson[uuidBean](java.JSONForm{})
-	require.NoError(t, err)
+	either := must(java.NewJackson[uuidBean](java.JSONForm{}))
 	got := decoded(t, either, []byte(uuidBare))
 	require.Equal(t, uuids, got)
 }
@@ -238,8 +236,7 @@ func TestPlainJSON(t *testing.T) {
 
 // TestJackson3 compares with the values of JsonJackson3Codec and TypedJsonJackson3Codec of 4.7.0.
 func TestJackson3(t *testing.T) {
-	data, err := os.ReadFile("testdata/jackson3.tsv")
-	require.NoError(t, err)
+	data := must(os.ReadFile("testdata/jackson3.tsv"))
 	scalars := 0
 	objects := map[string]string{}
 	for line := range strings.Lines(string(data)) {
@@ -252,8 +249,7 @@ func TestJackson3(t *testing.T) {
 		if !known || isFloat && math.IsNaN(f-f) || isSmall {
 			continue // Java itself reads another type
 		}
-		c, err := java.NewJackson[any](java.JSONForm{Jackson3: true, Plain: parts[0] == "typed-json3"})
-		require.NoError(t, err)
+		c := must(java.NewJackson[any](java.JSONForm{Jackson3: true, Plain: parts[0] == "typed-json3"}))
 		got := encoded(t, c, want)
 		require.Equal(t, string(written), string(got), parts[1])
 		if scalars++; strings.HasPrefix(string(written), `["java.`) {
@@ -275,8 +271,7 @@ func TestJackson3(t *testing.T) {
 	}, java.Class{Of: color(""), Name: "demo.Forms$Color", Constants: []string{"RED", "GREEN"}, Final: true})
 	for name, form := range map[string]java.JSONForm{"json3": form, "typed-json3": {Jackson3: true, Plain: true}} {
 		for _, order := range []string{" order", " order parent"} {
-			c, err := java.NewJackson[formsOrder](form)
-			require.NoError(t, err)
+			c := must(java.NewJackson[formsOrder](form))
 			got := decoded(t, c, []byte(objects[name+order]))
 			require.Equal(t, java.Date(1_700_000_000_123), *got.At)
 			data := encoded(t, c, got)
@@ -294,15 +289,13 @@ func jackson3Scalar(t *testing.T, name string) (any, bool) {
 	case "true":
 		return true, true
 	case "int":
-		n, err := strconv.ParseInt(text, 10, 32)
-		require.NoError(t, err)
+		n := must(strconv.ParseInt(text, 10, 32))
 		return int32(n), true
 	case "long":
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil
 	case "double":
-		f, err := strconv.ParseFloat(text, 64)
-		require.NoError(t, err)
+		f := must(strconv.ParseFloat(text, 64))
 		return f, true
 	case "text":
 		s := unhex(t, text)

@@ -220,15 +220,13 @@ func TestObjectShowsAll(t *testing.T) {
 	data, err := hex.DecodeString("aced00057372" + "0006646d2e537562" + "0000000000000001" + "0300014900017878" + "72" + "0006646d2e546f70" + "0000000000000001" +
 		"020001490001787870" + "0000000100000002" + "770400000007" + "74000178" + "78")
 	require.NoError(t, err)
-	c, err := java.NewSerialization[java.Object]()
-	require.NoError(t, err)
+	c := must(java.NewSerialization[java.Object]())
 	require.Equal(t, `{"@class":"dm.Sub","@data":["00000007","x"],"dm.Top.x":1,"x":2}`, shown(t, c, data))
 }
 
 // shown returns the JSON of an Object.
 func shown(t *testing.T, c codec.Codec[java.Object], data []byte) string {
 	o := decoded(t, c, data)
-	text, err := json.Marshal(o)
-	require.NoError(t, err)
+	text := must(json.Marshal(o))
 	return string(text)
 }

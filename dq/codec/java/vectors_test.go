@@ -136,8 +136,7 @@ type typed struct {
 }
 
 func readVectors(t testing.TB) (groups []vectorGroup) {
-	data, err := os.ReadFile("testdata/vectors.json")
-	require.NoError(t, err)
+	data := must(os.ReadFile("testdata/vectors.json"))
 	require.NoError(t, json.Unmarshal(data, &groups))
 	return groups
 }
@@ -152,16 +151,13 @@ func (v typed) goValue(t testing.TB) any {
 	case "string":
 		return strings.Repeat(unquote(), max(v.Repeat, 1))
 	case "int32":
-		n, err := strconv.ParseInt(unquote(), 10, 32)
-		require.NoError(t, err)
+		n := must(strconv.ParseInt(unquote(), 10, 32))
 		return int32(n)
 	case "int64":
-		n, err := strconv.ParseInt(unquote(), 10, 64)
-		require.NoError(t, err)
+		n := must(strconv.ParseInt(unquote(), 10, 64))
 		return n
 	case "float64":
-		f, err := strconv.ParseFloat(unquote(), 64)
-		require.NoError(t, err)
+		f := must(strconv.ParseFloat(unquote(), 64))
 		return f
 	case "bool":
 		return string(v.Value) == "true"
@@ -326,8 +322,7 @@ func (v vector) reads(t *testing.T, name string, c codec.Codec[any]) {
 		}
 	}
 	data := unhex(t, v.Hex)
-	got, err := decode(data)
-	require.NoError(t, err)
+	got := must(decode(data))
 	require.Equal(t, want.goValue(t), got)
 	for cut := range data {
 		if _, err := decode(data[:cut]); err == nil && name != "json" {
@@ -391,8 +386,7 @@ type (
 // TestFields reads values of classes with one field of a type, and one behind it that shows where the value ends. Redisson 3.21.1
 // wrote them; they are described as in the corpus, or refused. Each is written again, and is refused where it is cut.
 func TestFields(t *testing.T) {
-	data, err := os.ReadFile("testdata/fields.tsv")
-	require.NoError(t, err)
+	data := must(os.ReadFile("testdata/fields.tsv"))
 	given := map[string]java.Class{"demo.DateBean": {Of: dateBean{}}, "demo.PlainRecord": {Of: plainRecord{}}, "demo.OrderBean": {Of: orderBean{}}}
 	for _, c := range readClasses(t, "fields.json", "", nil) {
 		given[c.Name], _ = c.classOf()
@@ -400,8 +394,7 @@ func TestFields(t *testing.T) {
 	for line := range strings.Lines(string(data)) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		name, class := parts[0], parts[1]
-		number, err := strconv.Atoi(parts[2])
-		require.NoError(t, err)
+		number := must(strconv.Atoi(parts[2]))
 		written := unhex(t, parts[4])
 		t.Run(fmt.Sprintf("%s %s %d", name, class, number), func(t *testing.T) {
 			c := byName(t, name, colorClass, given["demo.DateBean"], given[class])
@@ -450,8 +443,7 @@ func TestMutations(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	mutations := 0
 	for release, codecs := range corpusReleases {
-		lines, err := os.ReadFile("testdata/corpus/" + release + ".tsv")
-		require.NoError(t, err)
+		lines := must(os.ReadFile("testdata/corpus/" + release + ".tsv"))
 		all, uids := readCorpus(t, lines)
 		for _, name := range codecs {
 			c := corpusCodec(t, release, name, uids)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -147,20 +148,25 @@ func (r *runCall) lastPage() *report.Page {
 	return &p
 }
 
-// serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's
-// button ends the context that it returns; the function shows the last page for good to browsers that are there.
+// serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's button ends the context
+// that it returns; off loopback it needs the token of the printed address. The function shows the last page for good to browsers that are there.
 func (r *runCall) serve(ctx context.Context) (context.Context, func() error, error) {
 	if r.listen == "" {
 		return ctx, func() error { return nil }, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r.page = web.NewLive(ctx, r.options.Load.Live, stop)
+	token, query := "", ""
+	if !r.at.IsLocal() {
+		token = rand.Text()
+		query = "?token=" + token
+	}
+	r.page = web.NewLive(ctx, r.options.Load.Live, stop, token)
 	server, err := web.Serve(ctx, r.listen, r.page, web.MetricsHandler(tool(), web.LoadMetrics{Run: r.options.Load.Live}), r.options.Load.Door)
 	if err != nil {
 		stop()
 		return ctx, nil, err
 	}
-	r.notice("page at %[1]s, metrics at %[1]smetrics", server.URL())
+	r.notice("page at %[1]s%[2]s, metrics at %[1]smetrics", server.URL(), query)
 	return ctx, func() error {
 		r.page.End(r.lastPage())
 		stop()
@@ -183,8 +189,7 @@ type scenarioList struct {
 	Scenarios []*series.Scenario `json:"scenarios"`
 }
 
-// listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
-// Redis: it runs by its name only.
+// listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a Redis: it runs by its name only.
 func (c *call) listScenarios() error {
 	all, err := series.StoredScenarios()
 	if err != nil {

@@ -25,8 +25,7 @@ const (
 	maxPassword    = 4 << 10 // bytes of a file with a password
 )
 
-// Rights of a user of the server, as ACL SETUSER takes them. Of the keys, QUEUE stands for
-// the names of the queues.
+// Rights of a user of the server, as ACL SETUSER takes them. Of the keys, QUEUE stands for the names of the queues.
 const (
 	connectRights = "+@connection +info"
 	queueKeys     = "~QUEUE ~redisson_delay_queue*"
@@ -94,8 +93,7 @@ func (c *call) onServer(work func(*redis.Server, redis.Conn) error) error {
 	return err
 }
 
-// addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process
-// list.
+// addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process list.
 func addPassword(c *call) {
 	var file string
 	c.str(&file, passwordFlag, "")

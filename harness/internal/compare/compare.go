@@ -29,34 +29,28 @@ const (
 )
 
 const (
-	// MinRuns is the smallest set that can be judged: with fewer runs, no test is significant once it is adjusted for
-	// ten figures.
-	MinRuns = 6
-	// MinPairs is the smallest number of pairs, for the same reason.
-	MinPairs = 10
+	// MinRuns is the smallest set that can be judged: with fewer runs, no test is significant once it is adjusted for ten figures.
+	MinRuns  = 6
+	MinPairs = 10 // the smallest number of pairs, for the same reason
 	// mostASide runs of a set are compared, the newest ones: the exact tests of more take seconds.
 	mostASide    = 40
 	significance = .05
-	// minDelta is the smallest change of a time that callers wait which matters.
-	minDelta = 20 * time.Microsecond
-	// minEffect is the smallest change that matters, as a share of the base.
-	minEffect = .05
+	minDelta     = 20 * time.Microsecond // the smallest change of a time that callers wait which matters
+	minEffect    = .05                   // the smallest change that matters, as a share of the base
 )
 
 // Options tune a comparison.
 type Options struct {
-	// By is version, commit, server or label:KEY: the sets are made anew by it. Empty keeps the sets as given.
-	By      string
-	Servers bool // allows the servers to differ, because they are compared
-	Force   bool // shows runs that differ in more than the sets do, and judges nothing
+	By      string // version, commit, server or label:KEY: the sets are made anew by it; empty keeps the sets as given
+	Servers bool   // allows the servers to differ, because they are compared
+	Force   bool   // shows runs that differ in more than the sets do, and judges nothing
 }
 
 // Comparison is the result of comparing two sets or more.
 type Comparison struct {
-	Schema string `json:"schema"`
-	By     string `json:"by,omitempty"` // how the sets were made; empty if they were given
-	// Reference is the implementation beside which all runs were made: figures are ratios to its runs.
-	Reference  string    `json:"reference,omitempty"`
+	Schema     string    `json:"schema"`
+	By         string    `json:"by,omitempty"`        // how the sets were made; empty if they were given
+	Reference  string    `json:"reference,omitempty"` // the implementation beside which all runs were made: figures are ratios to its runs
 	Sets       []Summary `json:"sets"`
 	Paired     bool      `json:"paired,omitempty"` // each run of one set was made beside a run of the other
 	Rows       []Row     `json:"rows"`             // judge the last set against the first

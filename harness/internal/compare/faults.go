@@ -68,8 +68,7 @@ func (f fault) more(old, new []*run.Document, level float64) (byMessages, byRuns
 	return byMessages, u.P/2 <= level && u.Above
 }
 
-// moreFaults names the faults that new has more of than old, with the cause of a failed run, and the faults that differ no more than the
-// runs do.
+// moreFaults names the faults that new has more of than old, with the cause of a failed run, and the faults that differ no more than the runs do.
 func moreFaults(old, new Set) (worse, within string) {
 	kinds := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.share(old.Runs...)+f.share(new.Runs...) == 0 })
 	var beyond, chance []string

@@ -69,8 +69,7 @@ func quantile(histogram run.Distribution, q float64) figure {
 	return f
 }
 
-// p99OfCalmSeconds returns the median p99 of the seconds whose hiccups are no longer than in the median second: a rare
-// stall does not move it.
+// p99OfCalmSeconds returns the median p99 of the seconds whose hiccups are no longer than in the median second: a rare stall does not move it.
 func p99OfCalmSeconds(r *run.Document, late run.Distribution) float64 {
 	var hiccups, p99 []float64
 	seconds := full(r)

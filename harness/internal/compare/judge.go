@@ -320,8 +320,7 @@ func change(r Row) string {
 	return r.Figure + " " + by + interval
 }
 
-// Change writes the change of a row and its interval, which may be empty: in per cent, or in its unit if a figure is not
-// above 0.
+// Change writes the change of a row and its interval, which may be empty: in per cent, or in its unit if a figure is not above 0.
 func (r Row) Change() (change, interval string) {
 	e, unit, write := r.Shift, "", func(v float64) string { return signed(run.FormatNs(int64(v)), v) }
 	if r.Ratio != nil {

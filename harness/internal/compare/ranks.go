@@ -32,8 +32,7 @@ func Independent(from, to []float64, confidence float64) Shift {
 	return shift(differences, sums(ranks, n), sum, sums(upTo(n+m), n), confidence)
 }
 
-// Paired compares pairs, given as second minus first, by the exact signed-rank test without differences of 0, and the
-// median of all pairwise means.
+// Paired compares pairs, given as second minus first, by the exact signed-rank test without differences of 0, and the median of all pairwise means.
 func Paired(differences []float64, confidence float64) Shift {
 	var means, sizes, above []float64
 	for i, x := range differences {
@@ -205,8 +204,7 @@ func AtLeast(k, n int64, p float64) float64 {
 	return min(total, 1)
 }
 
-// Trend returns the chance that a series rises or falls as steadily by accident: Kendall's exact test. Equal values count
-// neither way.
+// Trend returns the chance that a series rises or falls as steadily by accident: Kendall's exact test. Equal values count neither way.
 func Trend(series []float64) (p float64) {
 	s, chances := 0, []float64{1} // by number of inversions
 	for k, later := range series {

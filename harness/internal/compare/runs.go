@@ -109,10 +109,9 @@ func distinct(runs []*run.Document) error {
 // ErrDiffer says that runs have different configurations.
 var ErrDiffer = errors.New("the runs have different configurations")
 
-// alike returns an ErrDiffer unless all runs share the plan, and the server, machine and surroundings that it ran in, and the runs
-// of each set their implementation. Servers may differ if they are compared. A run is held against the first run that has a
-// field: a run without the place or the machine of its measurement still counts. Machines of one size are the same; a label
-// distinguishes them.
+// alike returns an ErrDiffer unless all runs share the plan, and the server, machine and surroundings that it ran in, and the runs of each set
+// their implementation. Servers may differ if they are compared. A run is held against the first run that has a field: a run without the place or
+// the machine of its measurement still counts. Machines of one size are the same; a label distinguishes them.
 func alike(sets []Set, reference string, o Options) error {
 	first, differences := map[string]string{}, []string{}
 	share := func(name, value string) {

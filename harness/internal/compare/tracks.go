@@ -107,10 +107,7 @@ func (c *Comparison) concludeTracks(ctx context.Context, runs int) {
 func (t *Track) divide(ctx context.Context, sets []Set, level float64) {
 	var series []float64
 	var at, may []int // the set of each value, and where sets begin
-	long := 0
-	for _, of := range t.Values {
-		long += len(of)
-	}
+	long := len(slices.Concat(t.Values...))
 	for i, of := range t.Values {
 		values := given(of)
 		if long > mostOfTrack && len(values) > 0 {
@@ -173,12 +170,7 @@ func (t *Track) level(values []float64) float64 {
 }
 
 // newest returns the last change, or none.
-func (t *Track) newest() (c Change) {
-	if n := len(t.Changes); n > 0 {
-		c = t.Changes[n-1]
-	}
-	return c
-}
+func (t *Track) newest() Change { return append([]Change{{}}, t.Changes...)[len(t.Changes)] }
 
 // sentence writes "past due p50: 1.35×, before 0.997× (p 0.001)", with the set at which it changed unless that is known.
 func (t *Track) sentence(c Change, known int) string {

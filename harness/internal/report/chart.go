@@ -14,13 +14,11 @@ import (
 
 // Chart is drawn by page.js with uPlot, and is a table without JavaScript.
 type Chart struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	Hint  string `json:"-"`
-	// XUnit is "s", "nines" (x stands for the share 1-10^-x) or "name"; charts of one unit share crosshair and zoom.
-	XUnit string `json:"xUnit"`
-	// YUnit is "ns", "count", "share" or "ratio".
-	YUnit  string   `json:"yUnit"`
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Hint   string   `json:"-"`
+	XUnit  string   `json:"xUnit"` // "s", "nines" (x stands for the share 1-10^-x) or "name"; charts of one unit share crosshair and zoom
+	YUnit  string   `json:"yUnit"` // "ns", "count", "share" or "ratio"
 	Log    bool     `json:"log,omitempty"`
 	X      []figure `json:"x"`
 	Names  []string `json:"names,omitempty"` // of the places on a "name" axis, from 0
@@ -247,12 +245,10 @@ func merged(set compare.Set, d run.Distribution) *run.Histogram {
 func lateOf(sets []compare.Set) run.Distribution { return run.LateOf(compare.All(sets)...) }
 
 func longest(sets []compare.Set) (seconds int) {
-	for _, s := range sets {
-		for _, r := range s.Runs {
-			seconds = max(seconds, int(math.Ceil(r.ElapsedSeconds-.5)))
-			if n := len(r.Intervals); n > 0 {
-				seconds = max(seconds, int(math.Ceil(r.Intervals[n-1].Second-.5)))
-			}
+	for _, r := range compare.All(sets) {
+		seconds = max(seconds, int(math.Ceil(r.ElapsedSeconds-.5)))
+		if n := len(r.Intervals); n > 0 {
+			seconds = max(seconds, int(math.Ceil(r.Intervals[n-1].Second-.5)))
 		}
 	}
 	return seconds

@@ -17,22 +17,20 @@ import (
 // Page is a verdict with the figures that it is of. Everything that dq-bench shows is one.
 type Page struct {
 	Title string
-	// State colours the verdict: "ok", "bad", "open", or empty. Tag is the verdict in a word, Next the command that would
-	// decide.
+	// State colours the verdict: "ok", "bad", "open", or empty. Tag is the verdict in a word, Next the command that would decide.
 	State, Tag, Verdict, Next string
-	Lead                      []string // the subject
+	Lead                      []string // what was looked at
 	Banners                   []Banner
 	Tiles                     []Tile
-	// Headline stands above the charts, Tables below them.
-	Headline []Table
-	Charts   []Chart
-	Tables   []Table
-	Notes    []string              // at the end
-	Data     Table                 // the table that CSV writes; the first of Headline and Tables if it is empty
-	XML      func(io.Writer) error // if set, writes JUnit in the place of the rows with a state
-	Links    []Link
-	Choose   string // the address that a form around Headline sends the ticked rows to
-	Live     *Live  // set on a page that its server keeps up to date
+	Headline                  []Table // above the charts, Tables below them
+	Charts                    []Chart
+	Tables                    []Table
+	Notes                     []string              // at the end
+	Data                      Table                 // the table that CSV writes; the first of Headline and Tables if it is empty
+	XML                       func(io.Writer) error // if set, writes JUnit in the place of the rows with a state
+	Links                     []Link
+	Choose                    string // where a form around Headline leads with what is ticked
+	Live                      *Live  // set on a page that its server keeps up to date
 }
 
 // Banner is a warning above the verdict. A Loud one cannot be overlooked.
@@ -56,7 +54,7 @@ type TileValue struct {
 // Link leads to another page of the same server.
 type Link struct{ Href, Text string }
 
-// Live says how a run under way stands. A request to stop must bring Token.
+// Live says how a run under way stands. A request to stop must bring Token; a page without it only shows the run.
 type Live struct {
 	CanStop bool
 	Token   string

@@ -20,11 +20,10 @@ func OfRun(r *run.Document) Page {
 
 // Result is runs of several sets side by side.
 type Result struct {
-	Sets []compare.Set
-	// Comparisons judge sets against the first one: the i-th judges set i+1. Empty if the sets were not compared.
-	Comparisons []*compare.Comparison
-	Verdicts    bool   // the verdicts of the runs count beside the comparisons
-	Interrupted string // how many of the planned runs were made; empty if all were
+	Sets        []compare.Set
+	Comparisons []*compare.Comparison // of sets with the first one: the i-th judges set i+1; empty if the sets were not compared
+	Verdicts    bool                  // the verdicts of the runs count beside the comparisons
+	Interrupted string                // how many of the planned runs were made; empty if all were
 }
 
 // mostSides is how many sets have a colour of their own.

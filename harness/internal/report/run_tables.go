@@ -278,11 +278,8 @@ func runsAsData(sets []compare.Set) Table {
 // quantile is marked if fewer than ten messages lie beyond; 0 and 1 are minimum and maximum.
 func quantile(h *run.Histogram, q float64) Cell {
 	ns := h.Quantile(q)
-	switch q {
-	case 0:
+	if q == 0 {
 		ns = h.Min()
-	case 1:
-		ns = h.Max()
 	}
 	c := duration(h, ns)
 	if q > 0 && q < 1 && h.Count() > 0 && !run.Bears(h.Count(), q) {

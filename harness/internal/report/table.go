@@ -40,19 +40,16 @@ type Row struct {
 
 // Cell is a figure or some words.
 type Cell struct {
-	Text string
-	// Raw is the figure in its base unit, for CSV and for sorting; nil for words.
-	Raw         *float64
+	Text        string
+	Raw         *float64 // the figure in its base unit, for CSV and for sorting; nil for words
 	Class, Link string
-	Choice      string // the value of a tick box
-	// Interval and Squares are drawn on a page.
-	Interval *Interval
-	Squares  []Square
-	Pre      string // laid out text, which a page shows on demand
+	Choice      string    // the value of a tick box
+	Interval    *Interval // and Squares are drawn on a page
+	Squares     []Square
+	Pre         string // laid out text, which a page shows on demand
 }
 
-// Interval is drawn as a bar from Low to High with a mark at Mid, over the band of changes that do not matter; in per cent of
-// the width.
+// Interval is drawn as a bar from Low to High with a mark at Mid, over the band of changes that do not matter; in per cent of the width.
 type Interval struct{ Low, Mid, High, FloorLow, FloorHigh float64 }
 
 // Square is one of many small marks.

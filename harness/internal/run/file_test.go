@@ -20,7 +20,7 @@ import (
 func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	r := Sample(1, 5000, 1)
-	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
+	r.Judge([]SLO{must(ParseSLO("lateness.p99<=20ms"))})
 	r.Log = NewLatenessLog(r.Started)
 	r.Log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness)
 	store(t, folder, r)

@@ -14,12 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
-func mustSLO(t *testing.T, text string) SLO {
-	t.Helper()
-	slo := must(ParseSLO(text))
-	return slo
-}
-
 // A limit may name a count or a setting of the run. An objective on a figure that was not measured is missed.
 func TestObjectives(t *testing.T) {
 	r := Sample(1, 1, 1)
@@ -42,14 +36,14 @@ func TestObjectives(t *testing.T) {
 		"offer_errors<=producers": true, "offered==messages": false, "commands_per_message>=transfer_calls_per_message": false,
 		"inversions==0": false,
 	} {
-		slo := mustSLO(t, text)
+		slo := must(ParseSLO(text))
 		require.Equal(t, met, slo.Evaluate(r).Met, text)
 		if o := slo.Evaluate(&unmeasured); strings.Contains(text, "lateness") || strings.Contains(text, "_per_") || strings.Contains(text, "cpu") {
 			require.False(t, o.Met)
 			require.Equal(t, text+" missed (not measured)", o.miss())
 		}
 	}
-	o := mustSLO(t, "delivered==offered").Evaluate(r)
+	o := must(ParseSLO("delivered==offered")).Evaluate(r)
 	require.Equal(t, "delivered==offered missed (398, offered 400)", o.miss())
 	require.Equal(t, []any{400., "offered"}, []any{o.Limit, o.LimitOf})
 }
@@ -63,7 +57,7 @@ func TestTheDefaultObjective(t *testing.T) {
 		r := Sample(1, 1, 1)
 		r.Histograms.PastDue = NewHistogram()
 		r.Histograms.PastDue.Record(2e9)
-		verdict := r.Judge(WithDefault([]SLO{mustSLO(t, text)}, nil))
+		verdict := r.Judge(WithDefault([]SLO{must(ParseSLO(text))}, nil))
 		require.Equal(t, want == "", !strings.Contains(verdict.Text, "the default objective"), verdict.Text)
 		require.Contains(t, verdict.Text, want)
 	}
@@ -267,7 +261,7 @@ func TestVerdicts(t *testing.T) {
 	// What failed is said once, also beside a loss that is expected.
 	r = Sample(1, 100, 1)
 	r.Counts.OfferErrors, r.Counts.Lost = 3, 2
-	v := r.Judge([]SLO{mustSLO(t, "offer_errors<=3"), mustSLO(t, "none")}, mustSLO(t, "lost>0"), mustSLO(t, "none"))
+	v := r.Judge([]SLO{must(ParseSLO("offer_errors<=3")), must(ParseSLO("none"))}, must(ParseSLO("lost>0")), must(ParseSLO("none")))
 	require.True(t, v.Passed, v.Text)
 	require.Contains(t, v.Text, "; as expected 2 lost; 3 offers failed; ")
 	require.Equal(t, 1, strings.Count(v.Text, "offers failed"), v.Text)

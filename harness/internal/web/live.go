@@ -27,15 +27,17 @@ type Source interface {
 
 // Live serves the page of the run under way:
 //
-//	GET  /        the page
-//	GET  /events  what brings it up to date, as server-sent events: page, and end with the last
-//	POST /stop    stops the run, with the page's token in X-DQ-Token
+//	GET  /        the page; with the token behind ?token=, or without one asked for, it can stop the run
+//	GET  /events  updates of the page, as server-sent events: page, and end with the last
+//	POST /stop    stops the run, with the token in X-DQ-Token
 type Live struct {
 	*http.ServeMux
-	ctx    context.Context
-	source Source
-	stop   func()
-	token  string
+	ctx     context.Context
+	source  Source
+	stop    func()
+	token   string
+	open    bool // every page can stop the run
+	readers chan struct{}
 
 	over context.Context
 	end  context.CancelFunc
@@ -43,13 +45,28 @@ type Live struct {
 	mu    sync.Mutex
 	cases *report.Cases
 	final *report.Page
+
+	shared sync.Mutex // guards the event that all readers get
+	event  []byte
+	made   time.Time
+	last   bool
 }
 
-// NewLive serves what source shows. stop ends ctx, as an interrupt does: then the run is being stopped.
-func NewLive(ctx context.Context, source Source, stop func()) *Live {
-	l := &Live{ServeMux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: rand.Text()}
+// mostReaders is how many pages may be open; each holds one event at most.
+const mostReaders = 32
+
+// NewLive serves what source shows. stop ends ctx, as an interrupt does: then the run is being stopped. An empty token lets every reader
+// of the page stop it.
+func NewLive(ctx context.Context, source Source, stop func(), token string) *Live {
+	l := &Live{ServeMux: http.NewServeMux(), ctx: ctx, source: source, stop: stop, token: cmp.Or(token, rand.Text()), open: token == "", readers: make(chan struct{}, mostReaders)}
 	l.over, l.end = context.WithCancel(context.Background())
-	l.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { Answer(w, http.StatusOK, l.now().Write) })
+	l.HandleFunc("GET /{$}", func(w http.ResponseWriter, q *http.Request) {
+		p := l.now()
+		if l.open || l.isToken(q.FormValue("token")) {
+			p.Live.Token = l.token
+		}
+		Answer(w, http.StatusOK, p.Write)
+	})
 	l.HandleFunc("GET /events", l.events)
 	l.HandleFunc("POST /stop", l.stopRun)
 	return l
@@ -72,23 +89,26 @@ func (l *Live) End(final *report.Page) {
 	}
 }
 
-// events sends the state of the page, again and again, and the last one.
+// events sends the state of the page, again and again, and the last one. A reader that does not read is dropped.
 func (l *Live) events(w http.ResponseWriter, q *http.Request) {
+	select {
+	case l.readers <- struct{}{}:
+		defer func() { <-l.readers }()
+	default:
+		http.Error(w, fmt.Sprintf("%d pages are open already", mostReaders), http.StatusServiceUnavailable)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	to := http.NewResponseController(w)
 	for {
-		kind := "page"
-		if l.over.Err() != nil {
-			kind = "end"
-		}
-		update, err := l.now().Update()
+		event, last, err := l.update()
 		if err == nil {
 			err = to.SetWriteDeadline(time.Now().Add(writeTimeout))
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, update)
+			_, err = w.Write(event)
 		}
-		if errors.Join(err, to.Flush()) != nil || kind == "end" {
+		if errors.Join(err, to.Flush()) != nil || last {
 			return
 		}
 		select {
@@ -100,9 +120,28 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// update is an event with the state of the page. It is made twice a second at most, however many read it.
+func (l *Live) update() (event []byte, last bool, err error) {
+	l.shared.Lock()
+	defer l.shared.Unlock()
+	if over := l.over.Err() != nil; over != l.last || time.Since(l.made) > time.Second/2 {
+		update, err := l.now().Update()
+		if err != nil {
+			return nil, false, err
+		}
+		kind := map[bool]string{false: "page", true: "end"}[over]
+		l.event, l.made, l.last = fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, update), time.Now(), over
+	}
+	return l.event, l.last, nil
+}
+
+func (l *Live) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) == 1
+}
+
 func (l *Live) stopRun(w http.ResponseWriter, q *http.Request) {
-	if subtle.ConstantTimeCompare([]byte(q.Header.Get("X-DQ-Token")), []byte(l.token)) == 0 {
-		http.Error(w, "expected the token of the page; load it again", http.StatusForbidden)
+	if !l.isToken(q.Header.Get("X-DQ-Token")) {
+		http.Error(w, "expected the token of the page; load it again from the address that the run printed", http.StatusForbidden)
 		return
 	}
 	l.stop()
@@ -117,7 +156,7 @@ func (l *Live) now() report.Page {
 	over := l.over.Err() != nil
 	if over && final != nil {
 		p := *final
-		p.Live = &report.Live{Token: l.token}
+		p.Live = &report.Live{}
 		return p
 	}
 	states := l.source.Running()
@@ -143,7 +182,7 @@ func (l *Live) now() report.Page {
 	}
 	p := report.OfSets(report.Result{Sets: sets})
 	p.State, p.Tag, p.Verdict, p.Title = "open", tag, verdict, tag+" · dq-bench"
-	p.Live = &report.Live{Token: l.token, CanStop: !stopped && !over}
+	p.Live = &report.Live{CanStop: !stopped && !over}
 	if cases != nil {
 		p.Headline = append([]report.Table{cases.Table()}, p.Headline...)
 	}

@@ -87,7 +87,7 @@ func serve(t *testing.T, pages, metrics http.Handler) *web.Server {
 func serveLive(t *testing.T, source web.Source, metrics http.Handler, stop func()) (*web.Server, *web.Live) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	live := web.NewLive(ctx, source, func() { stop(); cancel() })
+	live := web.NewLive(ctx, source, func() { stop(); cancel() }, "")
 	return serve(t, live, metrics), live
 }
 
@@ -162,7 +162,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
-	live := web.NewLive(t.Context(), &fake{}, func() {})
+	live := web.NewLive(t.Context(), &fake{}, func() {}, "")
 	s := must(web.Serve(t.Context(), "127.0.0.1:0", live, nil, nil))
 	b := open(t, s.URL())
 	b.await(tag + ` === "starting"`)
@@ -228,6 +228,38 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 	_, body := request(t, "GET", s.URL(), func(q *http.Request) { q.Host = "localhost" })
 	require.Contains(t, body, token)
 	require.Contains(t, body, "The run is being stopped before its measurement began.")
+
+	s = serve(t, web.NewLive(t.Context(), &fake{}, func() { stops++ }, "s3cret"), nil)
+	_, page = request(t, "GET", s.URL(), nil)
+	require.Contains(t, page, `<meta name="dq-token" content="">`, "whoever reaches the port may look")
+	for _, given := range []string{"", token, "s3cre"} {
+		status, _ = request(t, "POST", s.URL()+"stop", func(q *http.Request) { q.Header.Set("X-DQ-Token", given) })
+		require.Equal(t, http.StatusForbidden, status)
+	}
+	_, page = request(t, "GET", s.URL()+"?token=s3cret", nil)
+	require.Contains(t, page, `<meta name="dq-token" content="s3cret">`)
+	status, _ = request(t, "POST", s.URL()+"stop", func(q *http.Request) { q.Header.Set("X-DQ-Token", "s3cret") })
+	require.Equal(t, http.StatusNoContent, status)
+	require.Equal(t, 2, stops)
+}
+
+// Of many readers only some are let in, and who does not read is dropped.
+func TestReadersAreFew(t *testing.T) {
+	t.Parallel()
+	s, live := serveLive(t, &fake{}, nil, func() {})
+	live.Cases(&report.Cases{Kind: "variant", All: []report.Case{{Name: strings.Repeat("long", 1<<21)}}})
+	ask := func() (status int) {
+		conn := must(net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/")))
+		t.Cleanup(func() { conn.Close() }) // until then nothing more is read
+		_ = must(io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
+		answer := must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)) //nolint:bodyclose // the connection is
+		return answer.StatusCode
+	}
+	for range 32 {
+		require.Equal(t, http.StatusOK, ask())
+	}
+	require.Equal(t, http.StatusServiceUnavailable, ask())
+	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, 500*time.Millisecond)
 }
 
 // Browsers that are open at the end get it, also of a run without a result.

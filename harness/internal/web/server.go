@@ -113,8 +113,7 @@ func guard(own string, pages http.Handler) http.Handler {
 	})
 }
 
-// isHere reports whether a request's host is an address, this machine, or the server's own
-// name.
+// isHere reports whether a request's host is an address, this machine, or the server's own name.
 func isHere(asked, own string) bool {
 	host := (&url.URL{Host: asked}).Hostname()
 	address, err := netip.ParseAddr(host)
@@ -196,8 +195,7 @@ func (w *Families) buckets(h *run.Histogram, labels []string) {
 	w.line("_count", float64(h.Count()), labels)
 }
 
-// LoadMetrics are the metrics of a run. Each scrape asks how it stands: *load.Live tells. A run that is not scraped costs
-// nothing.
+// LoadMetrics are the metrics of a run. Each scrape asks how it stands: *load.Live tells. A run that is not scraped costs nothing.
 type LoadMetrics struct{ Run Source }
 
 // WriteMetrics writes nothing before the first run, and distributions once they have values.

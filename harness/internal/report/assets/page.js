@@ -164,7 +164,7 @@
 
   // A page that its server keeps up to date, and whose run it can stop.
   const token = document.querySelector("meta[name=dq-token]")?.content;
-  if (!token) return;
+  if (token === undefined) return;
   const follow = (u, chart) => { // keeps the zoom; the y axis follows
     const { min, max } = u.scales.x;
     u.setData(data(chart), !u.zoomed);
