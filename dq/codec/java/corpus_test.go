@@ -86,8 +86,7 @@ func corpusCodec(t testing.TB, release, name string, uids map[string]int64) code
 		}
 	}
 	if release == "3.16.6" && name == "json" {
-		c := must(java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...))
-		return c
+		return must(java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...))
 	}
 	return byName(t, name, given...)
 }

@@ -75,22 +75,19 @@ func errorOf[T any](_ T, err error) error { return err }
 // encoded is a value as a codec writes it.
 func encoded[T any](t testing.TB, c codec.Codec[T], value T) []byte {
 	t.Helper()
-	data := must(c.Encode(value))
-	return data
+	return must(c.Encode(value))
 }
 
 // decoded is the value that a codec reads.
 func decoded[T any](t testing.TB, c codec.Codec[T], data []byte) T {
 	t.Helper()
-	value := must(c.Decode(data))
-	return value
+	return must(c.Decode(data))
 }
 
 // unhex reads hexadecimal digits.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
-	data := must(hex.DecodeString(digits))
-	return data
+	return must(hex.DecodeString(digits))
 }
 
 type mood string

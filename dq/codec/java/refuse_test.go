@@ -227,6 +227,5 @@ func TestObjectShowsAll(t *testing.T) {
 // shown returns the JSON of an Object.
 func shown(t *testing.T, c codec.Codec[java.Object], data []byte) string {
 	o := decoded(t, c, data)
-	text := must(json.Marshal(o))
-	return string(text)
+	return string(must(json.Marshal(o)))
 }

@@ -154,11 +154,9 @@ func (v typed) goValue(t testing.TB) any {
 		n := must(strconv.ParseInt(unquote(), 10, 32))
 		return int32(n)
 	case "int64":
-		n := must(strconv.ParseInt(unquote(), 10, 64))
-		return n
+		return must(strconv.ParseInt(unquote(), 10, 64))
 	case "float64":
-		f := must(strconv.ParseFloat(unquote(), 64))
-		return f
+		return must(strconv.ParseFloat(unquote(), 64))
 	case "bool":
 		return string(v.Value) == "true"
 	case "bytes":

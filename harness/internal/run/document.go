@@ -24,8 +24,7 @@ type Document struct {
 	Tool   Tool            `json:"tool"`
 	RunID  string          `json:"run_id"` // the eight hex digits that every payload of the run carries
 	Driver driver.Identity `json:"driver"` // the implementation under test
-	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
-	// judged, and else Lateness.
+	// Format is Redisson if all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is judged, and else Lateness.
 	Format      string        `json:"format,omitempty"`
 	Server      *Server       `json:"server,omitempty"` // missing for a driver without a server
 	Scenario    plan.Scenario `json:"scenario"`         // the resolved plan
@@ -187,8 +186,7 @@ type Faults struct {
 	// Early were delivered more than EarlyTolerance before they were due. In older runs a wrong clock accounts for all but EarlyBeyond.
 	Early       int64 `json:"early,omitempty"`
 	EarlyBeyond int64 `json:"early_beyond,omitempty"`
-	// Postponed, in older runs, are still held at the end: they were offered while a clock was ahead.
-	Postponed int64 `json:"postponed,omitempty"`
+	Postponed   int64 `json:"postponed,omitempty"` // in older runs, are still held at the end: they were offered while a clock was ahead
 }
 
 // FaultEvent is one thing that broke.
@@ -238,14 +236,10 @@ type Machine struct {
 
 // Bounds for early, punctual and late deliveries, and for hiccups.
 const (
-	// EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
-	EarlyTolerance = time.Millisecond
-	// OnTime is how late a delivery may be that shows that deliveries have resumed.
-	OnTime = 100 * time.Millisecond
-	// LateBound is by how much a message must be past due to be late.
-	LateBound = time.Millisecond
-	// HiccupBound is by how much a sleep must last too long.
-	HiccupBound = time.Millisecond
+	EarlyTolerance = time.Millisecond       // how early a delivery may be: due times are whole milliseconds on the wire
+	OnTime         = 100 * time.Millisecond // how late a delivery may be that shows that deliveries have resumed
+	LateBound      = time.Millisecond       // by how much a message must be past due to be late
+	HiccupBound    = time.Millisecond       // by how much a sleep must last too long
 )
 
 // Hiccups are the times in which the machine did not run a due thread: a goroutine that only sleeps, 2 ms at a time,
@@ -274,8 +268,7 @@ type ToolUsage struct {
 
 // ServerStats counts the server's work in the measured phase, drain included, for all its clients.
 type ServerStats struct {
-	// TransferCalls counts zrangebyscore, which each transfer script calls once.
-	TransferCalls           int64   `json:"transfer_calls"`
+	TransferCalls           int64   `json:"transfer_calls"` // of zrangebyscore, which each transfer script calls once
 	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
 	Commands                int64   `json:"commands"`
 	CPUSeconds              float64 `json:"cpu_seconds"`
@@ -292,13 +285,11 @@ func (r *Document) ServerCPUPerMessage() float64 {
 	return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
 }
 
-// Validity says whether the planned load was made, as far as this depends on the tool and its machine. If it
-// was not, the figures say nothing about the implementation: the run is neither passed nor compared. If the system
-// under test held the load up, the run is valid and failed.
+// Validity says whether the planned load was made, as far as this depends on the tool and its machine. If it was not, the figures say nothing about
+// the implementation: the run is neither passed nor compared. If the system under test held the load up, the run is valid and failed.
 type Validity struct {
-	Valid bool `json:"valid"`
-	// Reasons name the deviations from the plan, the cause first; empty if the run is valid.
-	Reasons []string `json:"reasons"`
+	Valid   bool     `json:"valid"`
+	Reasons []string `json:"reasons"` // the deviations from the plan, the cause first; empty if the run is valid
 }
 
 // Valid reports whether the load was made, as far as the file shows.

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -26,6 +28,7 @@ const (
 	schemaPrefix   = "dq-bench/run/v"
 	maxRunFileSize = 64 << 20
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
+	maxObjectives  = 1000
 )
 
 // WriteFolder writes the files of a run to folder, which it makes: run.json, and then lateness.hgrm and, if there is a Log, lateness.hlog.
@@ -171,6 +174,15 @@ func (r *Document) check() error {
 			}
 		}
 	}
+	if len(r.SLO) > maxObjectives {
+		return fmt.Errorf("expected at most %d objectives, got %d", maxObjectives, len(r.SLO))
+	}
+	for i, was := range r.SLO { // its figures are in the file
+		if slo, err := ParseSLO(was.Expr); err == nil {
+			r.SLO[i] = slo.Evaluate(r)
+			r.SLO[i].Expected, r.SLO[i].Default = was.Expected, was.Default
+		}
+	}
 	failures := strings.Join(r.failures(), "; ")
 	switch values := h.Lateness.Count(); {
 	case c.NotDue > c.Pending:
@@ -184,8 +196,46 @@ func (r *Document) check() error {
 		return fmt.Errorf("the verdict is passed, though: %s", failures)
 	case !r.Verdict.Passed && r.Verdict.Text != "" && r.Valid() && r.Faults == nil && !r.Scenario.Climb && failures == "" && r.heldUp() == "":
 		return fmt.Errorf("the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
+	case r.Verdict.Passed && (!r.Valid() || strings.Contains(r.Verdict.Text, "Failed: ")):
+		return fmt.Errorf("the verdict is passed, though its text is %.80q", r.Verdict.Text)
+	case r.Validity != nil && r.Validity.Valid != (len(r.Validity.Reasons) == 0):
+		return fmt.Errorf("valid is %v, with the reasons %.80q", r.Validity.Valid, r.Validity.Reasons)
 	case r.Started.IsZero():
 		return errors.New("it does not say when it was started")
+	case r.Started.After(time.Now().AddDate(1, 0, 0)):
+		return fmt.Errorf("it says that it was started at %s", r.Started.Format(time.RFC3339))
+	case c.Offered > 0 && r.ElapsedSeconds == 0:
+		return fmt.Errorf("%d messages offered in 0 seconds", c.Offered)
+	}
+	return errors.Join(r.checkSeconds(), r.checkPastDue())
+}
+
+// checkSeconds refuses seconds whose deliveries are not the deliveries of the run.
+func (r *Document) checkSeconds() error {
+	delivered, last := int64(0), 0.
+	for _, i := range r.Intervals {
+		if i.Second < last || min(i.Offered, i.Delivered, i.Pending) < 0 {
+			return fmt.Errorf("a second that ends at %g s, after one at %g s, has %d offered, %d delivered, %d pending", i.Second, last, i.Offered, i.Delivered, i.Pending)
+		}
+		delivered, last = delivered+i.Delivered, i.Second
+	}
+	if len(r.Intervals) > 0 && delivered != r.Counts.Delivered {
+		return fmt.Errorf("%d messages delivered, but %d in its seconds", r.Counts.Delivered, delivered)
+	}
+	return nil
+}
+
+// checkPastDue refuses messages that are not past due by their lateness and up to a millisecond.
+func (r *Document) checkPastDue() error {
+	late, past := r.Histograms.Lateness, r.Histograms.PastDue
+	if past.Count() != late.Count() {
+		return nil // an older run, or of an implementation with other due times
+	}
+	for _, q := range []float64{0, .1, .5, .9, .99, 1} {
+		l, p := float64(late.Quantile(q)), float64(past.Quantile(q))
+		if near := .01*float64(time.Millisecond) + .002*math.Abs(p); p < l-near || p > l+float64(time.Millisecond)+near {
+			return fmt.Errorf("past due is %s at the share %g, but lateness %s", FormatNs(int64(p)), q, FormatNs(int64(l)))
+		}
 	}
 	return nil
 }

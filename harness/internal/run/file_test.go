@@ -114,7 +114,14 @@ func TestUnreadableRunFiles(t *testing.T) {
 		"histogram gutted":                 {strings.Replace(good, `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
 		"another median":                   {strings.Replace(good, p50, `"p50": 1`, 1), "p50 says 1"},
 		"not passed, and nothing is wrong": {changed(func(r *Document) { r.Verdict.Passed = false }), "damaged"},
-		"passed, and an objective missed":  {changed(func(r *Document) { r.SLO = []Objective{{Expr: "lost<=0"}} }), "damaged"},
+		"passed, and an objective missed":  {changed(func(r *Document) { r.SLO = []Objective{{Expr: "lost>=1", Met: true}} }), "damaged: the verdict is passed, though: lost>=1 missed (0)"},
+		"passed, and the text says no":     {changed(func(r *Document) { r.Verdict.Text = "Failed: 3 lost." }), "damaged: the verdict is passed, though"},
+		"valid for no reason":              {changed(func(r *Document) { r.Validity = &Validity{true, []string{"the tool was slow"}} }), "damaged: valid is true, with"},
+		"a second too many":                {changed(func(r *Document) { r.Intervals[0].Delivered = 100_000 }), "damaged: 100 messages delivered, but 100000 in its seconds"},
+		"a negative second":                {changed(func(r *Document) { r.Intervals = append(r.Intervals, Interval{Second: 2, Delivered: -100}) }), "damaged: a second that ends at 2 s"},
+		"past due of another run":          {changed(func(r *Document) { r.Histograms.PastDue = r.Histograms.OfferRTT }), "damaged: past due is "},
+		"no time for offers":               {changed(func(r *Document) { r.ElapsedSeconds = 0 }), "damaged: 100 messages offered in 0 seconds"},
+		"the year 9999":                    {changed(func(r *Document) { r.Started = r.Started.AddDate(7973, 0, 0) }), "damaged: it says that it was started at 9999-"},
 		"passed, and an agent failed":      {changed(func(r *Document) { r.AgentFaults = []AgentFault{{Text: "stopped answering"}} }), "damaged"},
 		"passed, and duplicates":           {changed(func(r *Document) { r.Counts.Duplicate = 3 }), "damaged"},
 		"ended before it began":            {changed(func(r *Document) { r.ElapsedSeconds = -3 }), "damaged"},
@@ -172,14 +179,12 @@ func TestAFolderWithRunsIsRefused(t *testing.T) {
 
 func encoded(t testing.TB, r *Document) string {
 	t.Helper()
-	text := must(r.Encode())
-	return string(text)
+	return string(must(r.Encode()))
 }
 
 func store(t *testing.T, folder string, r *Document) {
 	t.Helper()
-	missing := must(WriteFolder(folder, r))
-	require.NoError(t, missing)
+	require.NoError(t, must(WriteFolder(folder, r)))
 }
 
 // A given link is followed, each run is found once, and a link to a folder within a folder is none of it.

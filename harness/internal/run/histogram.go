@@ -122,8 +122,7 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.note(other.Count(), other.min, other.max, other.sum)
 }
 
-// Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in
-// from…to, both included.
+// Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in from…to, both included.
 func (h *Histogram) Buckets(each func(from, to, count int64)) {
 	if h.negative != nil {
 		for _, bar := range slices.Backward(h.negative.Distribution()) {
@@ -225,18 +224,12 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 
 // Histograms are the distributions of a run.
 type Histograms struct {
-	// Lateness is delivered − due.
-	Lateness *Histogram `json:"lateness"`
-	// PastDue is delivered − the due instant cut to its millisecond, which is the score in Redis.
-	PastDue *Histogram `json:"past_due,omitempty"`
-	// OfferRTT is how long an offer took, confirmed or not.
-	OfferRTT *Histogram `json:"offer_rtt"`
-	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one offer together.
-	ResponseTime *Histogram `json:"response_time,omitempty"`
-	// ScheduleLag is actual − intended send instant.
-	ScheduleLag *Histogram `json:"schedule_lag"`
-	// RemoveRTT is how long a cancellation took; missing if no message was cancelled.
-	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
+	Lateness     *Histogram `json:"lateness"`                // delivered − due
+	PastDue      *Histogram `json:"past_due,omitempty"`      // delivered − the due instant cut to its millisecond, which is the score in Redis
+	OfferRTT     *Histogram `json:"offer_rtt"`               // how long an offer took, confirmed or not
+	ResponseTime *Histogram `json:"response_time,omitempty"` // the offer's end − its intended instant: RTT and schedule lag of one offer together
+	ScheduleLag  *Histogram `json:"schedule_lag"`            // actual − intended send instant
+	RemoveRTT    *Histogram `json:"remove_rtt,omitempty"`    // how long a cancellation took; missing if no message was cancelled
 }
 
 // NewHistograms returns the histograms that every run has, empty.
@@ -264,8 +257,7 @@ var (
 	ScheduleLag  = Distribution{"schedule_lag", "schedule lag", "actual − intended send instant", func(h *Histograms) **Histogram { return &h.ScheduleLag }}
 	RemoveRTT    = Distribution{"remove_rtt", "remove RTT", "how long a removal took", func(h *Histograms) **Histogram { return &h.RemoveRTT }}
 
-	// Distributions has all, in the order that they are shown in.
-	Distributions = []Distribution{Lateness, PastDue, OfferRTT, ResponseTime, ScheduleLag, RemoveRTT}
+	Distributions = []Distribution{Lateness, PastDue, OfferRTT, ResponseTime, ScheduleLag, RemoveRTT} // all, in the order that they are shown in
 )
 
 // LateOf returns the distribution that judges runs: PastDue if each of them has it, and else Lateness.

@@ -61,22 +61,17 @@ var AllCounts = []Count{
 // Counts is the exact accounting of the measured phase, as AllCounts explains it. At its end
 // Offered = Delivered + Pending + Lost + Unknown + Removed.
 type Counts struct {
-	// Offered counts messages whose offer was confirmed, or that were delivered, or are still held.
-	Offered   int64 `json:"offered"`
-	Delivered int64 `json:"delivered"`
-	Lost      int64 `json:"lost"`
-	// Unknown counts messages that were not delivered, if their agent was gone, or the held ones could not be read at the end.
-	Unknown   int64 `json:"unknown,omitempty"`
-	Duplicate int64 `json:"duplicate"`
-	// Early counts messages delivered more than EarlyTolerance before they were due.
-	Early   int64 `json:"early"`
-	Pending int64 `json:"pending"`
-	// NotDue counts pending messages that were not due at the end, in a run that does not wait for all.
-	NotDue  int64 `json:"not_due,omitempty"`
-	Removed int64 `json:"removed,omitempty"`
-	Revived int64 `json:"revived,omitempty"`
-	// OfferErrors counts offers that were answered by an error or not at all, whatever became of the message.
-	OfferErrors int64 `json:"offer_errors"`
+	Offered     int64 `json:"offered"` // messages whose offer was confirmed, or that were delivered, or are still held
+	Delivered   int64 `json:"delivered"`
+	Lost        int64 `json:"lost"`
+	Unknown     int64 `json:"unknown,omitempty"` // messages that were not delivered, if their agent was gone, or the held ones could not be read at the end
+	Duplicate   int64 `json:"duplicate"`
+	Early       int64 `json:"early"` // messages delivered more than EarlyTolerance before they were due
+	Pending     int64 `json:"pending"`
+	NotDue      int64 `json:"not_due,omitempty"` // pending messages that were not due at the end, in a run that does not wait for all
+	Removed     int64 `json:"removed,omitempty"`
+	Revived     int64 `json:"revived,omitempty"`
+	OfferErrors int64 `json:"offer_errors"` // offers that were answered by an error or not at all, whatever became of the message
 	Corrupt     int64 `json:"corrupt,omitempty"`
 	Foreign     int64 `json:"foreign"`
 }
@@ -108,9 +103,8 @@ func (c Counts) Plus(p Counts) Counts {
 type SLO struct {
 	text, metric, operator string
 	value                  figure
-	// limitOf names the figure that is the limit; empty if the number is.
-	limitOf string
-	limit   float64
+	limitOf                string // the figure that is the limit; empty if the number is
+	limit                  float64
 
 	none     bool // lifts the default objective
 	standard bool // is the default objective
@@ -121,24 +115,18 @@ type figure func(*Document) float64
 
 // Objective is the outcome of one SLO in a run file.
 type Objective struct {
-	// Expr is the objective as it was given.
-	Expr   string `json:"expr"`
+	Expr   string `json:"expr"` // the objective as it was given
 	Metric string `json:"metric"`
-	// Limit and Actual are in ns for durations. Actual is missing if the run did not measure the metric, or its limit,
-	// which counts as a miss.
-	Limit  float64  `json:"limit"`
-	Actual *float64 `json:"actual,omitempty"`
-	// LimitOf names the figure that the limit was taken from, if it was.
-	LimitOf string `json:"limit_of,omitempty"`
-	Met     bool   `json:"met"`
-	// Default marks the objective of a run that has no other on lateness.
-	Default bool `json:"default,omitempty"`
-	// Expected marks a known fault of the system, which must occur.
-	Expected bool `json:"expected,omitempty"`
+	// Limit and Actual are in ns for durations. Actual is missing if the run did not measure the metric, or its limit, which counts as a miss.
+	Limit    float64  `json:"limit"`
+	Actual   *float64 `json:"actual,omitempty"`
+	LimitOf  string   `json:"limit_of,omitempty"` // the figure that the limit was taken from, if it was
+	Met      bool     `json:"met"`
+	Default  bool     `json:"default,omitempty"`  // of a run that has no other objective on lateness
+	Expected bool     `json:"expected,omitempty"` // a known fault of the system, which must occur
 }
 
-// WithDefault adds the default objective to the objectives of a run, unless one of them, or of the expected ones, is on
-// lateness or lifts it.
+// WithDefault adds the default objective to the objectives of a run, unless one of them, or of the expected ones, is on lateness or lifts it.
 func WithDefault(slos, expected []SLO) []SLO {
 	for _, s := range slices.Concat(slos, expected) {
 		if s.none || strings.HasPrefix(s.metric, "lateness.") || strings.HasPrefix(s.metric, "past_due.") {

@@ -164,8 +164,7 @@ func (r *Document) outcome() string {
 }
 
 const (
-	// onTime is the share of the offers that must be on time.
-	onTime = .99
+	onTime = .99 // the share of the offers that must be on time
 	// atLimit and mostOf are shares of processors' time while messages were offered, from which on a process was at its limit. A machine is
 	// shared: the process that makes the load is also at its limit if nothing is left and it used the most.
 	atLimit, mostOf = .9, .75
@@ -279,8 +278,7 @@ func (r *Document) maxLag() time.Duration {
 	return cmp.Or(limit, plan.DefaultMaxScheduleLag)
 }
 
-// offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned if that is
-// within this second.
+// offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned if that is within this second.
 func (r *Document) offeredFor() float64 {
 	last := 0.
 	for _, i := range r.Intervals {

@@ -319,8 +319,7 @@ func scrape(t *testing.T, source web.Source) map[string]*dto.MetricFamily {
 	web.MetricsHandler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, web.LoadMetrics{source}).ServeHTTP(out, nil)
 	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", out.Header().Get("Content-Type"))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families := must(parser.TextToMetricFamilies(out.Body))
-	return families
+	return must(parser.TextToMetricFamilies(out.Body))
 }
 
 // Prometheus' own parser reads what is written. Names and units follow its conventions; a label is any text.

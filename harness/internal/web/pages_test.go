@@ -196,10 +196,7 @@ func TestBrowserRepairsAQueue(t *testing.T) {
 		_, err := conn.Multi(t.Context(), []any{"ZADD", names.TimeoutSet, time.Now().Add(due).UnixMilli(), member}, []any{"RPUSH", names.Pending, member})
 		require.NoError(t, err)
 	}
-	count := func(args ...any) int64 {
-		n := must(conn.Do(t.Context(), args...).Int64())
-		return n
-	}
+	count := func(args ...any) int64 { return must(conn.Do(t.Context(), args...).Int64()) }
 	desk := ops.NewDesk(ops.DeskOptions{Open: true, Changes: true, Conn: conn, Token: "secret", Site: ops.Site{Folder: t.TempDir()}})
 	doctor := ops.NewDoctor(conn, ops.LookOptions{Wait: time.Millisecond})
 	desk.Set(doctor.Look(t.Context()))

@@ -173,8 +173,7 @@ func storedSets(t *testing.T, folder string, names ...string) (sets []compare.Se
 
 func compared(t *testing.T, sets ...compare.Set) *compare.Comparison {
 	t.Helper()
-	c := must(compare.Sets(t.Context(), sets, compare.Options{}))
-	return c
+	return must(compare.Sets(t.Context(), sets, compare.Options{}))
 }
 
 func serveStored(t *testing.T, folder string) *web.Server {
