@@ -83,8 +83,7 @@ func connectTo(a Address, o goredis.UniversalOptions) Conn {
 	return On(newClient(a, o))
 }
 
-// newClient returns go-redis's client for an address, with the options in o. It is no method, because a type shows its methods to
-// all callers.
+// newClient returns go-redis's client for an address, with the options in o. It is no method, because a type shows its methods to all callers.
 func newClient(a Address, o goredis.UniversalOptions) goredis.UniversalClient {
 	o.Addrs, o.IsClusterMode, o.MasterName, o.SentinelPassword = a.Hosts, a.Topology == Cluster, a.Master, a.sentinelPassword
 	o.Username, o.Password, o.DB, o.TLSConfig = a.username, a.password, a.Database, a.trust.Clone()
@@ -285,8 +284,7 @@ const (
 // errReply ends a connection.
 var errReply = errors.New("the server's reply does not end, or is none: its connection was closed")
 
-// bounded ends a connection in the middle of a reply that is too large, by its bytes or by its header: before a client allocates
-// memory for it.
+// bounded ends a connection in the middle of a reply that is too large, by its bytes or by its header: before a client allocates memory for it.
 type bounded struct {
 	net.Conn
 	most int64

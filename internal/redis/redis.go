@@ -316,8 +316,7 @@ func Redact(s string) string {
 
 var sentinelPassword = regexp.MustCompile(`(sentinel_password=)[^&]*`)
 
-// Place returns where the server of a --redis value is, for people and without a password: the first host:port of an address, else the
-// value.
+// Place returns where the server of a --redis value is, for people and without a password: the first host:port of an address, else the value.
 func Place(s string) string {
 	if a, err := ParseAddress(s); err == nil {
 		return a.Hosts[0]

@@ -61,8 +61,7 @@ func TestProcess(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "a second Close is harmless")
-	p, err := os.FindProcess(pid)
-	require.NoError(t, err)
+	p := must(os.FindProcess(pid))
 	require.ErrorIs(t, p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
@@ -86,11 +85,9 @@ func TestProcessDiesWithItsParent(t *testing.T) {
 	process(t) // skips where there is no server program
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"=1", "TMPDIR="+t.TempDir())
-	out, err := parent.StdoutPipe()
-	require.NoError(t, err)
+	out := must(parent.StdoutPipe())
 	require.NoError(t, parent.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
+	line := must(bufio.NewReader(out).ReadString('\n'))
 
 	conn, err := net.Dial("tcp", strings.TrimSpace(line))
 	require.NoError(t, err, line)
@@ -107,8 +104,7 @@ func TestProcessDiesWithItsParent(t *testing.T) {
 // A call to a server that falls silent ends with its context.
 func TestWithinEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer silent.Close()
 	for name, call := range map[string]func(context.Context, redis.Conn) error{
 		"Do": func(ctx context.Context, c redis.Conn) error { return c.Do(ctx, "PING").Err() },
@@ -117,8 +113,7 @@ func TestWithinEndsWithItsContext(t *testing.T) {
 		},
 		"Pipe": func(ctx context.Context, c redis.Conn) error { r, _ := c.Pipe(ctx, []any{"PING"}); return r[0].Err() },
 	} {
-		c, err := redis.Connect("redis://" + silent.Addr().String())
-		require.NoError(t, err)
+		c := must(redis.Connect("redis://" + silent.Addr().String()))
 		defer c.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _ = silent.Accept(); cancel() }()
@@ -181,8 +176,7 @@ func TestExternalRefusals(t *testing.T) {
 	}
 	for name, url := range map[string]string{"right password": "redis://:s3cret@" + own.Addr, "needless password": "redis://:s3cret@" + open.Addr, "user": "redis://app:pw@" + users.Addr} {
 		t.Run(name, func(t *testing.T) {
-			s, err := redis.Start(t.Context(), url, nil)
-			require.NoError(t, err)
+			s := must(redis.Start(t.Context(), url, nil))
 			require.Equal(t, []string{"external", own.Version}, []string{s.How, s.Version})
 			require.NotContains(t, s.String(), "s3cret")
 			require.NoError(t, s.Close(), "which leaves the server alone")
@@ -196,11 +190,9 @@ func TestExternalRefusals(t *testing.T) {
 	}
 	t.Run("a dead node of a cluster", func(t *testing.T) {
 		node := redistest.Process(t, "--cluster-enabled", "yes")
-		s, err := redis.Start(t.Context(), "redis+cluster://"+closed+","+node.Addr, nil)
-		require.NoError(t, err)
+		s := must(redis.Start(t.Context(), "redis+cluster://"+closed+","+node.Addr, nil))
 		require.Equal(t, node.Addr, s.Addr, "the node that answered is named")
-		c, err := redis.Dial(t.Context(), s.URL(), []string{"ECHO", "mark"})
-		require.NoError(t, err)
+		c := must(redis.Dial(t.Context(), s.URL(), []string{"ECHO", "mark"}))
 		require.NoError(t, c.Close())
 	})
 }

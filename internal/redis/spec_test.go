@@ -181,8 +181,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// FuzzNoPassword has addresses with a password between a beginning and an end that may be anything. No part of
-// the password is in what is shown.
+// FuzzNoPassword has addresses with a password between a beginning and an end that may be anything. No part of the password is in what is shown.
 func FuzzNoPassword(f *testing.F) {
 	f.Add("redis://u", "%zz", "@h:1/2")
 	f.Add("rediss://", ":et@/x", "@host")

@@ -232,5 +232,8 @@ func ReadFile(ctx context.Context, name string, most int64) ([]byte, error) {
 	case err == nil && int64(len(content)) > most:
 		return nil, fmt.Errorf("%s: %w %d bytes", name, ErrTooLong, most)
 	}
+	if info, failed := file.Stat(); err == nil && failed == nil && len(content) == 0 && info.Mode()&os.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s: got nothing from the pipe: does a program write to it?", name)
+	}
 	return content, err
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -123,4 +124,11 @@ func TestWrap(t *testing.T) {
 	for line := range strings.Lines(Wrap("  head ", strings.Repeat("word ", 100))) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), Width)
 	}
+}
+
+func TestAPipeWithoutAWriterIsNoEmptyFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, exec.CommandContext(t.Context(), "mkfifo", name).Run())
+	_, err := ReadFile(t.Context(), name, 10)
+	require.ErrorContains(t, err, "got nothing from the pipe")
 }

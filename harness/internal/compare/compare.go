@@ -30,10 +30,9 @@ const (
 
 const (
 	// MinRuns is the smallest set that can be judged: with fewer runs, no test is significant once it is adjusted for ten figures.
-	MinRuns  = 6
-	MinPairs = 10 // the smallest number of pairs, for the same reason
-	// mostASide runs of a set are compared, the newest ones: the exact tests of more take seconds.
-	mostASide    = 40
+	MinRuns      = 6
+	MinPairs     = 10 // the smallest number of pairs, for the same reason
+	mostASide    = 40 // runs of a set are compared, the newest ones: the exact tests of more take seconds
 	significance = .05
 	minDelta     = 20 * time.Microsecond // the smallest change of a time that callers wait which matters
 	minEffect    = .05                   // the smallest change that matters, as a share of the base
@@ -57,12 +56,10 @@ type Comparison struct {
 	Tracks     []*Track  `json:"tracks,omitempty"` // follow each figure over three sets and more
 	Outcome    Outcome   `json:"outcome"`
 	FirstWorse string    `json:"first_worse,omitempty"` // the first set of the newest level, if that level is worse
-	// Text is the verdict in one sentence, Next the command that would decide.
-	Text string `json:"text"`
-	Next string `json:"next,omitempty"`
-	// LeftOut names the runs that cannot be judged, with the reason; Notes weaken the evidence.
-	LeftOut []string `json:"left_out,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
+	Text       string    `json:"text"`                  // the verdict in one sentence, Next the command that would decide
+	Next       string    `json:"next,omitempty"`
+	LeftOut    []string  `json:"left_out,omitempty"` // the runs that cannot be judged, with the reason; Notes weaken the evidence
+	Notes      []string  `json:"notes,omitempty"`
 
 	given    []Set // in the place of sets with the runs that were left out too
 	sets     []Set

@@ -100,10 +100,7 @@ func faultsOf(r *run.Document) string {
 			texts = append(texts, fmt.Sprintf("%d %s", n, f.few))
 		}
 	}
-	if texts = append(texts, r.Breaches()...); texts == nil {
-		return ""
-	}
-	return ", with " + strings.Join(texts, ", ")
+	return strings.TrimSuffix(", with "+strings.Join(append(texts, r.Breaches()...), ", "), ", with ")
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }

@@ -9,11 +9,10 @@ import (
 
 // A figure is a number of a run that sets are judged by.
 type figure struct {
-	name  string                               // "past due p99"
-	of    func(*run.Document) float64          // reads the figure in ns; NaN if the run lacks it, or has too few messages for it
-	ratio func(old, new *run.Document) float64 // if set, compares two runs of one instant second by second; NaN if it cannot
-	// beyond returns how many messages of a run lie beyond a quantile; needs is how many must.
-	beyond func(*run.Document) float64
+	name   string                               // "past due p99"
+	of     func(*run.Document) float64          // reads the figure in ns; NaN if the run lacks it, or has too few messages for it
+	ratio  func(old, new *run.Document) float64 // if set, compares two runs of one instant second by second; NaN if it cannot
+	beyond func(*run.Document) float64          // how many messages of a run lie beyond a quantile; needs is how many must
 	needs  float64
 	waited bool // marks a time that callers wait, to which minDelta applies
 }

@@ -14,8 +14,7 @@ type step struct {
 
 const (
 	permutations = 999
-	// leastPart is the smallest part of a half or quarter: one outlier would be the clearest division of all.
-	leastPart = 3
+	leastPart    = 3 // the smallest part of a half or quarter: one outlier would be the clearest division of all
 )
 
 // findSteps returns the places at which the distribution of a series changes, in ascending order, by E-divisive means

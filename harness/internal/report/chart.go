@@ -100,8 +100,17 @@ func runCharts(sets []compare.Set) []Chart {
 			return float64(of(i.Late(late)))
 		}
 	}
+	rate := func(of func(run.Interval) float64) func(run.Interval) float64 { // a second, also of a last part of one
+		return func(i run.Interval) float64 {
+			if length := i.Second + 1 - math.Ceil(i.Second); length > .5 {
+				return of(i) / length
+			}
+			return math.NaN()
+		}
+	}
 	charts := []Chart{percentiles(sets, late)}
-	seconds := longest(sets)
+	end := longest(sets)
+	seconds := int(math.Ceil(end - .5))
 	step := max((seconds+mostPoints-1)/mostPoints, 1)
 	for _, c := range []struct {
 		id, title, hint, unit string
@@ -116,17 +125,17 @@ func runCharts(sets []compare.Set) []Chart {
 			{"hiccups", "area", func(i run.Interval) float64 { return float64(i.HiccupNs) }, slices.Max[[]float64]},
 		}},
 		{"flow", "Offered and delivered", "Messages a second.", "count", []stat{
-			{"offered", "dash", func(i run.Interval) float64 { return float64(i.Offered) }, compare.Mean},
-			{"delivered", "line", func(i run.Interval) float64 { return float64(i.Delivered) }, compare.Mean},
+			{"offered", "dash", rate(func(i run.Interval) float64 { return float64(i.Offered) }), compare.Mean},
+			{"delivered", "line", rate(func(i run.Interval) float64 { return float64(i.Delivered) }), compare.Mean},
 		}},
 		{"pending", "Pending", "Offered and not yet delivered, at the end of each second.", "count", []stat{
 			{"pending", "area", func(i run.Interval) float64 { return float64(i.Pending) }, func(step []float64) float64 { return step[len(step)-1] }},
 		}},
 		{"transfers", "Transfer calls", "Each second, of all clients of the server.", "count", []stat{
-			{"calls", "line", func(i run.Interval) float64 { return float64(i.Transfers) }, compare.Mean},
+			{"calls", "line", rate(func(i run.Interval) float64 { return float64(i.Transfers) }), compare.Mean},
 		}},
 		{"cpu", "Server processor", "Processor time of the server each second.", "ns", []stat{
-			{"processor", "line", func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }, compare.Mean},
+			{"processor", "line", rate(func(i run.Interval) float64 { return 1e9 * i.ServerCPUSeconds }), compare.Mean},
 		}},
 	} {
 		first := c.id == "late"
@@ -135,7 +144,7 @@ func runCharts(sets []compare.Set) []Chart {
 			chart.Hint += fmt.Sprintf(" Drawn in steps of %d s.", step)
 		}
 		for at := step; at < seconds+step; at += step {
-			chart.X = append(chart.X, figure(at))
+			chart.X = append(chart.X, figure(min(float64(at), end)))
 		}
 		shown := first
 		for i, set := range sets {
@@ -244,11 +253,11 @@ func merged(set compare.Set, d run.Distribution) *run.Histogram {
 
 func lateOf(sets []compare.Set) run.Distribution { return run.LateOf(compare.All(sets)...) }
 
-func longest(sets []compare.Set) (seconds int) {
+func longest(sets []compare.Set) (seconds float64) {
 	for _, r := range compare.All(sets) {
-		seconds = max(seconds, int(math.Ceil(r.ElapsedSeconds-.5)))
+		seconds = max(seconds, r.ElapsedSeconds)
 		if n := len(r.Intervals); n > 0 {
-			seconds = max(seconds, int(math.Ceil(r.Intervals[n-1].Second-.5)))
+			seconds = max(seconds, r.Intervals[n-1].Second)
 		}
 	}
 	return seconds

@@ -258,6 +258,18 @@ func TestPagesAreOneInertFile(t *testing.T) {
 	require.Contains(t, string(update), `"charts":[{"id":"percentiles"`)
 }
 
+// A second without deliveries is a gap in each line, and a last part of a second is drawn where it ends, by its rate.
+func TestChartsOfPartsAndGaps(t *testing.T) {
+	r := sample(t, 1, 1)
+	r.ElapsedSeconds, r.Intervals = 2.75, []run.Interval{{Second: 1, Delivered: 9, PastDueP50: 1, PastDueP99: 2}, {Second: 2}, {Second: 2.75, Delivered: 75, PastDueP50: 1, PastDueP99: 2}}
+	charts := OfRun(r).Charts
+	late, flow := charts[1], charts[slices.IndexFunc(charts, func(c Chart) bool { return c.ID == "flow" })]
+	require.Equal(t, []figure{1, 2, 2.75}, late.X)
+	require.True(t, late.Series[0].Y[1].none() && late.Series[1].Y[1].none())
+	require.Equal(t, []figure{9, 0, 100}, flow.Series[1].Y)
+	require.NotContains(t, asset("page.js"), "spanGaps")
+}
+
 // A climb is drawn by its rates: how late, and where offers were dropped first.
 func TestPageOfAClimb(t *testing.T) {
 	r := sample(t, 1, 1)

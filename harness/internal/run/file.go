@@ -197,7 +197,7 @@ func (r *Document) check() error {
 	case !r.Verdict.Passed && r.Verdict.Text != "" && r.Valid() && r.Faults == nil && !r.Scenario.Climb && failures == "" && r.heldUp() == "":
 		return fmt.Errorf("the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
 	case r.Verdict.Passed && (!r.Valid() || strings.Contains(r.Verdict.Text, "Failed: ")):
-		return fmt.Errorf("the verdict is passed, though its text is %.80q", r.Verdict.Text)
+		return fmt.Errorf("the verdict is passed, though valid is %v and its text %.80q", r.Valid(), r.Verdict.Text)
 	case r.Validity != nil && r.Validity.Valid != (len(r.Validity.Reasons) == 0):
 		return fmt.Errorf("valid is %v, with the reasons %.80q", r.Validity.Valid, r.Validity.Reasons)
 	case r.Started.IsZero():

@@ -21,8 +21,7 @@ import (
 
 // Source shows the runs under way: *load.Live does.
 type Source interface {
-	// Running are the runs under way, one for each side; empty before the first.
-	Running() []load.Running
+	Running() []load.Running // the runs under way, one for each side; empty before the first
 }
 
 // Live serves the page of the run under way:

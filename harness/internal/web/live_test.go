@@ -252,8 +252,7 @@ func TestReadersAreFew(t *testing.T) {
 		conn := must(net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/")))
 		t.Cleanup(func() { conn.Close() }) // until then nothing more is read
 		_ = must(io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
-		answer := must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)) //nolint:bodyclose // the connection is
-		return answer.StatusCode
+		return must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)).StatusCode //nolint:bodyclose // the connection is
 	}
 	for range 32 {
 		require.Equal(t, http.StatusOK, ask())

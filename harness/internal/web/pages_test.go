@@ -130,12 +130,11 @@ func TestServesUntilClose(t *testing.T) {
 		s := must(web.Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }), nil, nil))
 		require.Regexp(t, `^https?://127\.0\.0\.1:[1-9][0-9]*/$`, s.URL(), "a server at all addresses prints one that a browser opens")
 		response := must(browser.Get(s.URL()))
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
+		body := must(io.ReadAll(response.Body))
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, "here", string(body))
 		require.NoError(t, s.Close())
-		_, err = browser.Get(s.URL()) //nolint:bodyclose // there is no answer
+		_, err := browser.Get(s.URL()) //nolint:bodyclose // there is no answer
 		require.Error(t, err)
 	}
 }

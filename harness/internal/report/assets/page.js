@@ -28,7 +28,7 @@
   const series = (s) => {
     const { fill, points, ...style } = styles[s.style];
     const color = css("c" + (s.side % 8));
-    return { label: s.label, stroke: color, ...style, fill: fill && fade(color, 12), points: points ? { ...points, fill: color } : { show: (u, i) => u.data[i].filter(v => v != null).length == 1, size: 5, fill: color }, spanGaps: s.style === "dash" };
+    return { label: s.label, stroke: color, ...style, fill: fill && fade(color, 12), points: points ? { ...points, fill: color } : { show: (u, i) => u.data[i].filter(v => v != null).length == 1, size: 5, fill: color } };
   };
   const bands = (all) => all.flatMap((s, i) => (s.style === "high" ? [{ series: [i + 1, i + 2], fill: fade(css("c" + (s.side % 8)), 14) }] : []));
   const marks = (chart) => (u) => {
