@@ -73,7 +73,7 @@ func TestAnAlteredValueBreaksStatementsOnCodecs(t *testing.T) {
 		}
 		return next.Call(ctx, op, params)
 	})
-	report, err := verifyPort(t, shouts.as, 0, time.Second)
+	report, err := verifyPort(t, shouts.as, 0, 3*time.Second)
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike: W-CODEC-1: the value \"A\" was written")
 	text := report.Text()
