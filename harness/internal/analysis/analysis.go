@@ -32,11 +32,10 @@ const (
 
 // Analysis takes in the lines of logs, in order. It is for one goroutine.
 type Analysis struct {
-	Where string                                // chooses the values whose stories are wanted; empty: no story
-	Match func(value []byte, shown string) bool // what ops.Match makes of it
-
-	Redact bool                             // shows no values and no lines
-	Rules  func(*trace.Line) []trace.Breach // takes each line, and nil at the end of a log; returns what the lines before it broke
+	Where  string                                // chooses the values whose stories are wanted; empty: no story
+	Match  func(value []byte, shown string) bool // what ops.Match makes of it
+	Redact bool                                  // shows no values and no lines
+	Rules  func(*trace.Line) []trace.Breach      // takes each line, and nil at the end of a log; returns what the lines before it broke
 
 	commands, unparsed, lines, logs int64 // lines: of this log
 	scriptCalls, scriptLines        int64
@@ -83,7 +82,6 @@ type queue struct {
 	late    []int64 // µs, of each message that was moved
 	kept    map[Kind][]*Anomaly
 	layouts [3]bool
-
 	alive
 }
 

@@ -31,10 +31,9 @@ func isPacked(of string) bool { return of == "waiting" || of == "ahead" }
 
 // Editor changes messages of one queue.
 type Editor struct {
-	conn  redis.Conn
-	names wire.Names
-	// Decode, if set, shows a value that Go does not; it may ask Java.
-	Decode   func(ctx context.Context, codec string, value []byte) (string, error)
+	conn     redis.Conn
+	names    wire.Names
+	Decode   func(ctx context.Context, codec string, value []byte) (string, error) // if set, of a value that Go does not show
 	Redact   bool
 	journal  [2]string // of a migration of values, and of the way back
 	Progress *Progress

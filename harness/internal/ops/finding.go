@@ -115,9 +115,9 @@ func (l *Look) find(q *Queue) {
 	case l.release != nil && Between("3.46.0", "")(*l.release):
 		q.found("deprecated", Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 "+l.release.String())
 	case l.release == nil && old > 0 && recent == 0:
-		q.found("other-side", Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0"))
+		q.found("other-side", Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", "")
 	case l.release == nil && recent > 0 && old == 0:
-		q.found("other-side", Note, recent, "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0"))
+		q.found("other-side", Note, recent, "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", "")
 	}
 }
 

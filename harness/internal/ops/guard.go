@@ -44,13 +44,11 @@ type GuardOptions struct {
 type Guard struct {
 	conn    redis.Conn
 	options GuardOptions
-
-	mu     sync.Mutex
-	queues map[string]*guarded // by the timeout set
-	log    *json.Encoder
-
-	offset atomic.Int64 // of the server's clock, in ns
-	empty  sync.Once
+	offset  atomic.Int64 // of the server's clock, in ns
+	empty   sync.Once
+	mu      sync.Mutex          // guards what follows
+	queues  map[string]*guarded // by the timeout set
+	log     *json.Encoder
 }
 
 // guarded is a queue of a Guard.
@@ -63,9 +61,8 @@ type guarded struct {
 	mixed     atomic.Int64 // when both layouts were seen last, in Unix ms
 	woken     time.Time    // when it was published that something is overdue
 	refused   bool         // it was said that a command is refused
+	leading   atomic.Bool  // a goroutine takes members out ahead
 	listeners int64
-
-	leading atomic.Bool // a goroutine takes members out ahead
 }
 
 // GuardCounts count the work of a Guard on a queue.

@@ -40,7 +40,7 @@ for _, layout in ipairs({ 'dLc0', 'Bc0Lc0' }) do
 end
 
 call_with_all('zadd', H, held)
-if horizon > now then redis.call('set', KEYS[9], now, 'px', 10000) end
+if horizon > now or horizon < 0 then redis.call('set', KEYS[9], now, 'px', horizon < 0 and 1 or 3000) end -- two guards step four times a second
 local delivered = {}
 for i, member in ipairs(members) do
   local listed = 0

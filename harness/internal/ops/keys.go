@@ -228,5 +228,5 @@ func formOf(ctx context.Context, conn redis.Conn, dest string) (f Form, err erro
 	return f, nil
 }
 
-// GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
+// GuardingKey returns the name of a key that is there while a guard takes members out ahead, and for 3 s if it was killed.
 func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }

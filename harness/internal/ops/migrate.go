@@ -89,6 +89,7 @@ type Refused struct {
 const (
 	maxPasses  = 10 // more are needed only while clients offer the old form
 	maxRefused = 100
+	complete   = "complete" // element of a journal: its migration has reached its end
 )
 
 // Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
@@ -152,7 +153,10 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	}
 	conn.Do(ctx, "DEL", FatesKey(dest, w.editor.run)) // a byte for each message
 	left, err := w.pass(ctx, false)
-	m.Left = sum(left) + int64(len(w.refused))
+	if m.Left = sum(left) + int64(len(w.refused)); err == nil && w.From != "" && sum(left) == 0 && m.Count() > 0 {
+		there, back := w.editor.journal[0], w.editor.journal[1]
+		_, err = conn.Pipe(ctx, []any{"SADD", there, complete}, []any{"EXPIRE", there, 30 * 24 * 3600}, []any{"SREM", back, complete})
+	}
 	return m, err
 }
 
@@ -172,7 +176,8 @@ type rewriter struct {
 	editor        *Editor
 	result        *Migration
 	refused, done map[string]bool  // keys of messages that stay; elements of the journal
-	made          map[string]bool  // elements of the journal of the way back: values that are of From, whatever they look like
+	made          map[string]bool  // elements of the journal of the way back, and their values behind "=": of From, whatever they look like
+	whole         bool             // the migration was complete once: what may be of either codec is new
 	away          map[string]int   // values of the journal whose message has no id any more, at the beginning of a pass
 	twins         map[string]bool  // keys of members that are there in both layouts
 	again, old    bool             // a value could be rewritten again; one is not of As
@@ -219,11 +224,19 @@ func (w *rewriter) begun(ctx context.Context) (err error) {
 		err = cmp.Or(err, scan(ctx, w.editor.conn, "SSCAN "+key, []any{"SSCAN", key}, nil, func(elements []string) error {
 			for _, element := range elements {
 				into[element] = true
+				w.made["="+valueOf(element)] = w.made["="+valueOf(element)] || i == 1
 			}
 			return nil
 		}))
 	}
+	w.whole = w.done[complete]
+	delete(w.done, complete)
 	return err
+}
+
+// isMade reports whether the way back wrote a value: one that is delivered has no id.
+func (w *rewriter) isMade(i Item) bool {
+	return w.made[noted(i)] || i.Of == "ready" && w.made["="+string(i.value)]
 }
 
 // delivered counts the values of the journal that are not at their id any more. They were delivered, so that as many equal ones are done; it does
@@ -296,10 +309,12 @@ func (w *rewriter) meet(i Item) {
 	switch {
 	case i.Layout == "unreadable":
 		w.refuse(i, "a member of neither layout; "+Command("queue repair", w.editor.names.Destination, w.Flags...)+" sets it aside")
-	case w.From == "" || i.done || w.made[noted(i)]:
-	case w.mayBeText(i.value) && !looksLike("string", i.value) && looksLike(w.As, i.value):
+	case w.From == "":
+	case i.done || w.isMade(i):
 		w.named = true
-		w.refuse(i, "it may be a text, or of "+w.As+" already")
+	case looksLike(w.As, i.value) && (w.mayBeText(i.value) && !looksLike(w.From, i.value) || w.whole && looksLike(w.From, i.value)):
+		w.named = true
+		w.refuse(i, "it may be of "+w.From+", or of "+w.As+" already")
 	case looksLike(w.From, i.value) || looksLike(w.As, i.value):
 		w.named = true
 		w.old = w.old || !looksLike(w.As, i.value)
@@ -320,7 +335,7 @@ func (w *rewriter) repacks(i Item) bool {
 }
 
 func (w *rewriter) recodes(i Item) bool {
-	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !i.done && (looksLike(w.From, i.value) || w.made[noted(i)])
+	return w.From != "" && i.Layout != "unreadable" && !w.refused[i.key] && !i.done && (looksLike(w.From, i.value) || w.isMade(i))
 }
 
 // mayBeText reports whether a migration from text may have met a value as text, though its bytes look like another codec's.

@@ -204,9 +204,8 @@ func same(a, b any) bool {
 type Plan struct {
 	*Order
 	Changes []Change
-
-	Made int    // changes, by Apply
-	Undo string // the file that undoes them; empty if nothing was changed
+	Made    int    // changes, by Apply
+	Undo    string // the file that undoes them; empty if nothing was changed
 
 	form   Form // when the messages were read
 	undo   *Undo

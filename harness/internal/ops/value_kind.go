@@ -18,10 +18,8 @@ import (
 
 // ValueKind is the codec and class of a value, as far as its bytes show.
 type ValueKind struct {
-	// Codec has the names of the codecs that can have written the bytes, the likeliest first, with "|" between them; or UnknownValue.
-	Codec string
-	// Class is the Java class, "" if the bytes do not name it.
-	Class string
+	Codec string // that can have written the bytes, the likeliest first, with "|" between them; or UnknownValue
+	Class string // of Java; "" if the bytes do not name it
 }
 
 // UnknownValue is the Codec of bytes that no codec here reads.

@@ -33,17 +33,11 @@ const receive = `command -v "$2" >/dev/null || { echo "$2: not found" >&2; exit 
 
 // JavaOptions choose a Java and an application.
 type JavaOptions struct {
-	// Java is a program with options, or a command that starts the program elsewhere by its last word java. Empty: java of JAVA_HOME, or
-	// of PATH.
-	Java []string
-	// ClassPath has the jars and folders of the application, in the file system of Java; "lib/*" means all jars of lib.
-	ClassPath []string
-	// Old and New are the jars of the Redissons that write today and that will read. Empty: the Redisson on ClassPath.
-	Old, New []string
-	// From and To are the codecs that requests recode by; empty for none.
-	From, To string
-	// Timeout bounds the start and each reply; 0 is two minutes.
-	Timeout time.Duration
+	Java      []string      // a program with options, or a command that starts java, its last word, elsewhere; empty: that of JAVA_HOME or PATH
+	ClassPath []string      // jars and folders of the application, in the file system of Java; "lib/*" means all jars of lib
+	Old, New  []string      // jars of the Redissons that write today and that will read; empty: the Redisson on ClassPath
+	From, To  string        // codecs that requests recode by; empty for none
+	Timeout   time.Duration // of the start and of each reply; 0 is two minutes
 }
 
 // A JavaRequest is a line for the program. JavaValues.java documents the members.

@@ -88,8 +88,7 @@ func awkward(t *testing.T, classes string, jars []string) (all []message) {
 	return all
 }
 
-// Of 56 awkward values of Marshalling, Kryo5 carries all but four: it does not hold a Timestamp's nanoseconds, a cycle, and what a class writes by
-// itself, and in a service it does not reach into a File.
+// Of 56 awkward values of Marshalling, Kryo5 does not carry a Timestamp's nanoseconds, a cycle, what a class writes itself, and without flags a File.
 func TestAwkwardValuesAreCarried(t *testing.T) {
 	old, fresh := jarsOf(t, "3.16.6"), jarsOf(t, "4.7.0")
 	classes := classesOf(t, old)

@@ -133,9 +133,12 @@ public final class JavaValues {
         String codec = request.get("codec"), type = request.getOrDefault("class", "");
         switch (request.getOrDefault("verb", "")) {
             case "hello" -> {
-                ClassLoader application = new URLClassLoader(urls(request.getOrDefault("classpath", "")), JavaValues.class.getClassLoader());
-                old = new Redisson(urls(request.getOrDefault("old", "")), application);
-                young = new Redisson(urls(request.getOrDefault("new", "")), application);
+                URL[] before = urls(request.getOrDefault("old", "")), after = urls(request.getOrDefault("new", ""));
+                Stream<URL> annotations = Stream.of(after, before).flatMap(Arrays::stream).filter(jar -> jar.getPath().contains("jackson-annotations"));
+                ClassLoader application = new URLClassLoader(Stream.concat(Arrays.stream(urls(request.getOrDefault("classpath", ""))), annotations).toArray(URL[]::new),
+                        JavaValues.class.getClassLoader());
+                old = new Redisson(before, application);
+                young = new Redisson(after, application);
                 if (old.getURLs().length > 0 || request.getOrDefault("to", "").isEmpty() || reflects(request.get("from"))) {
                     old.open();
                 }
@@ -532,6 +535,35 @@ public final class JavaValues {
         return all;
     }
 
+    private static final Pattern LIBRARY = Pattern.compile("L(com/(?:esotericsoftware|fasterxml)/[\\w/$]+);");
+    private static final Map<Class<?>, String> UNSEEN = new HashMap<>();
+
+    /** Fails for a class that names another class of a codec's library than the codec has, such as an annotation: Java passes over it. */
+    private static void sees(Class<?> c) {
+        String unseen = UNSEEN.computeIfAbsent(c, of -> {
+            try (InputStream file = of.getClassLoader().getResourceAsStream(of.getName().replace('.', '/') + ".class")) {
+                return LIBRARY.matcher(file == null ? "" : new String(file.readAllBytes(), StandardCharsets.ISO_8859_1)).results()
+                        .map(found -> found.group(1).replace('/', '.')).filter(name -> Stream.of(old, young).anyMatch(redisson -> {
+                            Class<?> used = find(name, redisson);
+                            return used != null && used != find(name, of.getClassLoader());
+                        })).findFirst().orElse("");
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        if (!unseen.isEmpty()) {
+            throw new Refused("class " + c.getName() + " uses " + unseen + ", which a codec does not see there: leave out --release, and name the Redisson and the libraries of the application by --classpath");
+        }
+    }
+
+    private static Class<?> find(String name, ClassLoader loader) {
+        try {
+            return Class.forName(name, false, loader);
+        } catch (ClassNotFoundException | LinkageError e) {
+            return null;
+        }
+    }
+
     /** Whether a codec reflects into the JDK, which was open to the services that used it. */
     private static boolean reflects(String codec) {
         return codec.matches("(.*/)?(marshalling|fst)");
@@ -687,6 +719,9 @@ public final class JavaValues {
                 jdk(value);
             }
             if (own) {
+                if (strict) {
+                    sees(c);
+                }
                 if (!holds) {
                     open("{").put("@class", c.getName());
                 }
