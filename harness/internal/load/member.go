@@ -32,11 +32,11 @@ type member struct {
 	ended   bool         // its offers and takes
 	sending sync.Mutex   // held while items are on their way
 
-	// The engine's lock guards what follows.
-	state  state
+	state  state     // the engine's lock guards this and what follows
 	broken bool      // over for a fault
 	gone   time.Time // since when it is broken: it offers nothing from then on
 	heard  time.Time
+	gap    time.Duration // the longest between two of its reports
 	outbox []byte
 }
 
@@ -79,7 +79,7 @@ func (m *member) leave(err error) bool {
 
 // breaks keeps that the member is broken. The engine's lock is held.
 func (m *member) breaks(at time.Time, err error) {
-	m.broken, m.gone = true, time.Now()
+	m.broken, m.gone = true, m.heard.Add(min(m.gap, time.Since(m.heard), time.Second))
 	m.engine.fault(m, at, err.Error())
 }
 
@@ -286,7 +286,7 @@ func (m *member) onEvent(line json.RawMessage) {
 	}
 	e := m.engine
 	e.mu.Lock()
-	m.heard = time.Now()
+	m.heard, m.gap = time.Now(), max(m.gap, time.Since(m.heard))
 	if err == nil && !m.broken {
 		err = program.Decode(told.Samples, func(s program.Sample) error { return e.add(m, s) })
 	}

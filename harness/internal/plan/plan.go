@@ -190,8 +190,7 @@ const (
 	maxPayload   = 16 << 20
 	maxCount     = 1000 // of one member, and maxMembers of all
 	maxMembers   = 10_000
-	// maxMessages takes 1.1 GB of the collector.
-	maxMessages = 100_000_000
+	maxMessages  = 100_000_000 // which take 1.1 GB of the collector
 )
 
 // Validate refuses a plan whose settings do not agree; each by itself was checked when it was read. Its error is wrong usage.
@@ -201,6 +200,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("drain timeout: expected more than 0, such as 10s, got %s", p.DrainTimeout)
 	case p.Consumers < p.Queues:
 		return fmt.Errorf("consumers: expected at least one for each of the %d queues, got %d", p.Queues, p.Consumers)
+	case p.RateTo > 0 && (p.Delay.Together || p.Delay.hull().Min < p.Delay.hull().Max):
+		return fmt.Errorf("delay: expected one delay for a rate that climbs, whose steps are judged by the messages due in them, got %s", p.Delay)
 	case !(p.Cancel.Share >= 0 && p.Cancel.Share <= 1):
 		return fmt.Errorf("cancel: expected a share from 0 to 1, got %v", p.Cancel.Share)
 	}
@@ -253,12 +254,11 @@ func (p Plan) checkFleet() error {
 
 // Scenario is a plan as run.json keeps it. Durations are in Go's notation ("5s").
 type Scenario struct {
-	Name      string `json:"name,omitempty"`
-	Producers int    `json:"producers"`
-	Consumers int    `json:"consumers"`
-	// Rate is offers per second over all producers.
-	Rate     float64 `json:"rate"`
-	Duration string  `json:"duration"`
+	Name      string  `json:"name,omitempty"`
+	Producers int     `json:"producers"`
+	Consumers int     `json:"consumers"`
+	Rate      float64 `json:"rate"` // offers per second over all producers
+	Duration  string  `json:"duration"`
 	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
 	Delay        string `json:"delay"`
 	PayloadSize  int    `json:"payload_size"`

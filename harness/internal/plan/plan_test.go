@@ -63,7 +63,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 	for name, change := range map[string]func(*Plan){
 		"duration": func(p *Plan) { p.Duration = 0 }, "drain timeout": func(p *Plan) { p.DrainTimeout = 0 },
 		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
-		"share": func(p *Plan) { p.Cancel.Share = math.NaN() }, "duration: expected more": func(p *Plan) { p.RateTo, p.Duration = 2000, 1 },
+		"share": func(p *Plan) { p.Cancel.Share = math.NaN() }, "duration: expected more": func(p *Plan) { p.RateTo, p.Duration = 2000, 1 }, "delay: expected one": func(p *Plan) { p.RateTo, p.Delay = 2000, Between(1, 2) },
 		"before it ends": func(p *Plan) { p.Fleet = []Member{{From: 2, To: 1}} },
 		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} }, "at most 10000 members": func(p *Plan) { p.Fleet = []Member{{Count: 10_001}} }, "to the end": func(p *Plan) { p.Fleet = []Member{{To: 1}} },
 		"expected a to for member 1": func(p *Plan) { p.Fleet = []Member{{Kill: true}, {}} },
@@ -255,6 +255,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	p := fullPlan()
+	p.Delay = Fixed(time.Second)
 	require.ErrorContains(t, p.Validate(), "expected no cancel beside them")
 }
 
