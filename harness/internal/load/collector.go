@@ -28,31 +28,30 @@ const (
 // phase is a phase of a run under way. It hands the messages out, and counts the samples of all agents; nothing is counted elsewhere.
 // It keeps 11 bytes for each message, and 24 more of a run in which something breaks. The engine's lock guards what changes.
 type phase struct {
-	engine     *engine
-	which      plan.Phase
-	plan       plan.Plan // of the phase
-	schedule   plan.Schedule
-	n          int64
-	start      time.Time
-	startNs    int64 // the same, in Unix ns
-	horizon    int64 // Unix ns after which messages are not waited for
-	over       chan struct{}
-	work       sync.WaitGroup
-	next       int64 // the first message that was not handed out
-	stopped    bool
-	recent     []run.Histograms // of each second of a warm-up with deliveries
-	warm       bool             // nothing fell any more
-	lastChange time.Time        // when a member has begun last
-	state      []byte
-	due        []int64
-	owner      []uint16 // the member that is to offer it
-	open       []int64  // of each member: items without an answer
-	records    []record // nil unless each message is accounted for
-	counts     run.Counts
-	unanswered int64 // offers begun by an agent that reports that, without an answer yet
-	made       int64 // offers, at the end: those that failed, and the Offered
-	dropped    int64 // samples
-
+	engine                        *engine
+	which                         plan.Phase
+	plan                          plan.Plan // of the phase
+	schedule                      plan.Schedule
+	n                             int64
+	start                         time.Time
+	startNs                       int64 // the same, in Unix ns
+	horizon                       int64 // Unix ns after which messages are not waited for
+	over                          chan struct{}
+	work                          sync.WaitGroup
+	next                          int64 // the first message that was not handed out
+	stopped                       bool
+	recent                        []run.Histograms // of each second of a warm-up with deliveries
+	warm                          bool             // nothing fell any more
+	lastChange                    time.Time        // when a member has begun last
+	state                         []byte
+	due                           []int64
+	owner                         []uint16 // the member that is to offer it
+	open                          []int64  // of each member: items without an answer
+	records                       []record // nil unless each message is accounted for
+	counts                        run.Counts
+	unanswered                    int64 // offers begun by an agent that reports that, without an answer yet
+	made                          int64 // offers, at the end: those that failed, and the Offered
+	dropped                       int64 // samples
 	accepted, failed, outstanding int64
 	takeErrors, moveErrors        int64
 	tooLate, closed, pending      int64

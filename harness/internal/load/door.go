@@ -40,11 +40,10 @@ type Door struct {
 const (
 	upgrade      = "dq-bench-agent"
 	driverHeader = "Dq-Driver"
-	mostWaiting  = 1024 // agents at the door
-	// mostHead bounds the head of an answer, in bytes, and headTimeout is for the head of a request or an answer.
-	mostHead    = 64 << 10
-	headTimeout = 10 * time.Second
-	knockEvery  = 500 * time.Millisecond // an agent tries to reach the run
+	mostWaiting  = 1024                   // agents at the door
+	mostHead     = 64 << 10               // bytes of the head of an answer
+	headTimeout  = 10 * time.Second       // for the head of a request or an answer
+	knockEvery   = 500 * time.Millisecond // an agent tries to reach the run
 )
 
 // NewDoor returns a door that opens to clients with the token.
@@ -100,6 +99,8 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 		case gone := <-left:
 			links = slices.DeleteFunc(links, func(l *program.Link) bool { return l == gone })
 			notice(fmt.Sprintf("an agent left, %d of %d are there: %v", len(links), n, gone.Failure()))
+		case <-time.After(10 * time.Second):
+			notice(fmt.Sprintf("waiting for agent %d of %d", len(links)+1, n))
 		case <-ctx.Done():
 			for _, l := range links {
 				_ = l.Close()
