@@ -28,10 +28,10 @@ const (
 	Inconclusive Outcome = "inconclusive"
 )
 
+// Bounds of a judgement. With fewer runs than MinRuns, or fewer pairs than MinPairs, no test is significant once it is adjusted for ten figures.
 const (
-	// MinRuns is the smallest set that can be judged: with fewer runs, no test is significant once it is adjusted for ten figures.
 	MinRuns      = 6
-	MinPairs     = 10 // the smallest number of pairs, for the same reason
+	MinPairs     = 10
 	mostASide    = 40 // runs of a set are compared, the newest ones: the exact tests of more take seconds
 	significance = .05
 	minDelta     = 20 * time.Microsecond // the smallest change of a time that callers wait which matters

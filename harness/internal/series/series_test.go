@@ -505,7 +505,7 @@ func TestChoices(t *testing.T) {
 	}
 
 	runs, _, err := series.Choice{
-		Drivers: []string{"dq"}, Servers: []string{"auto"}, Files: []string{file}, Settings: map[string]string{"delay": "1s..2s", "queue": "orders", "warmup": "0s"}, SLO: []string{"duplicate<=0"},
+		Drivers: []string{"dq"}, Servers: []string{"auto"}, Files: []string{file}, Settings: map[string]string{"delay": "1s..2s", "rate": "5/s", "queue": "orders", "warmup": "0s"}, SLO: []string{"duplicate<=0"},
 	}.Cases(t.Context())
 	require.NoError(t, err)
 	quick := runs[0].Plan

@@ -182,7 +182,7 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 	if change != nil {
 		change(q)
 	}
-	answer := must(http.DefaultClient.Do(q))
+	answer := must(http.DefaultClient.Do(q)) //nolint:bodyclose // is closed
 	defer answer.Body.Close()
 	body := must(io.ReadAll(answer.Body))
 	return answer.StatusCode, string(body)
@@ -267,7 +267,7 @@ func TestEventsEnd(t *testing.T) {
 	source := &fake{}
 	s, live := serveLive(t, source, nil, func() {})
 	q := must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil))
-	answer := must(http.DefaultClient.Do(q))
+	answer := must(http.DefaultClient.Do(q)) //nolint:bodyclose // is closed
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)

@@ -129,7 +129,7 @@ func TestServesUntilClose(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0?tls_cert=" + files.Cert + "&tls_key=" + files.Key} {
 		s := must(web.Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }), nil, nil))
 		require.Regexp(t, `^https?://127\.0\.0\.1:[1-9][0-9]*/$`, s.URL(), "a server at all addresses prints one that a browser opens")
-		response := must(browser.Get(s.URL()))
+		response := must(browser.Get(s.URL())) //nolint:bodyclose // is closed
 		body := must(io.ReadAll(response.Body))
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, "here", string(body))
