@@ -33,7 +33,7 @@ const receive = `command -v "$2" >/dev/null || { echo "$2: not found" >&2; exit 
 
 // JavaOptions choose a Java and an application.
 type JavaOptions struct {
-	Java      []string      // a program with options, or a command that starts java, its last word, elsewhere; empty: that of JAVA_HOME or PATH
+	Java      []string      // a program with options, or a command that starts java, its last word, elsewhere; empty: java of JAVA_HOME or PATH
 	ClassPath []string      // jars and folders of the application, in the file system of Java; "lib/*" means all jars of lib
 	Old, New  []string      // jars of the Redissons that write today and that will read; empty: the Redisson on ClassPath
 	From, To  string        // codecs that requests recode by; empty for none
