@@ -19,8 +19,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// exampleRedis stands for your Redis: an embedded one here, so that the examples
-// run anywhere.
+// exampleRedis stands for your Redis: an embedded one here, so that the examples run anywhere.
 func exampleRedis() (*goredis.Client, func()) {
 	s, err := redis.Start(context.Background(), "embedded", nil)
 	if err != nil {
@@ -220,8 +219,7 @@ func ExampleWorker_Shutdown() {
 	// Output: true <nil>
 }
 
-// One queue over several names, so that the masters of a Cluster share it: a producer takes any partition, and one Worker
-// handles all.
+// One queue over several names, so that the masters of a Cluster share it: a producer takes any partition, and one Worker handles all.
 func ExamplePartitionName() {
 	client, _, stop := exampleQueue()
 	defer stop()

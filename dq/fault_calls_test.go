@@ -140,8 +140,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	})
 }
 
-// cancelledTakes runs takers whose contexts end all the time, while values are offered,
-// and fails if one is lost or comes twice.
+// cancelledTakes runs takers whose contexts end all the time, while values are offered, and fails if one is lost or comes twice.
 func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx context.Context)) int64 {
 	t.Helper()
 	ctx := deadline(t)

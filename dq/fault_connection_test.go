@@ -26,8 +26,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// A handshake takes longer than the dial time-out, and a value arrives after its taker is gone. The bounds are a fifth of the
-// usual ones.
+// A handshake takes longer than the dial time-out, and a value arrives after its taker is gone. The bounds are a fifth of the usual ones.
 func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	t.Parallel()
 	const takes = 20
@@ -151,8 +150,7 @@ func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
 	}
 }
 
-// announce has each node name itself by a host name, as behind an address translation,
-// or by its port alone.
+// announce has each node name itself by a host name, as behind an address translation, or by its port alone.
 func announce(t *testing.T, c *redistest.ClusterSet, kind string) (*behind, []string) {
 	t.Helper()
 	b := &behind{}
@@ -274,9 +272,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 				require.NoError(t, delayed.Ready(deadline(t)))
 				const takers = 4
 				consumed := make(chan error, 1)
-				go func() {
-					consumed <- consume(context.Background(), queue, takers, func(string) {})
-				}()
+				go func() { consumed <- consume(context.Background(), queue, takers, func(string) {}) }()
 				old := owner()
 				blocked(t, old, takers)
 				require.NoError(t, end(old))

@@ -179,8 +179,7 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 	require.Eventually(t, func() bool { return b.redis.LLen(t.Context(), b.names.Pending).Val() == 2 }, testDeadline, time.Millisecond)
 }
 
-// A user who was given the keys of Redisson alone is served by Redisson's script, and told so. It stops at a member
-// of the other layout.
+// A user who was given the keys of Redisson alone is served by Redisson's script, and told so. It stops at a member of the other layout.
 func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	t.Parallel()
 	restricted, failed, n := make(chan dq.Restricted, 10), make(chan error, 10), wire.NamesOf("orders")
@@ -205,8 +204,7 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	require.True(t, dq.Forbidden(errors.New("ERR ACL failure in script: User u has no permissions to run the 'llen' command")), "as Redis 8.2 says")
 }
 
-// A connection that was accepted and is never answered holds up nobody for longer than
-// the next attempt takes.
+// A connection that was accepted and is never answered holds up nobody for longer than the next attempt takes.
 func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)

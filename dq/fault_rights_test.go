@@ -40,9 +40,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	bad := dq.NewTaker(b.client, "bad", codec.String{})
 	forbidden := dq.NewSender(bad)
 	for range 20 { // also after its first transfer, which succeeds
-		within(t, time.Second, "Ready", func() {
-			require.ErrorContains(t, forbidden.Ready(ctx), "NOPERM")
-		})
+		within(t, time.Second, "Ready", func() { require.ErrorContains(t, forbidden.Ready(ctx), "NOPERM") })
 	}
 	good := b.delayed(t)
 
@@ -60,17 +58,13 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 		require.NoError(t, good.Offer(ctx, "own", 100*time.Millisecond))
 		takes(t, ctx, b.queue, "own")
 	})
-	// The user may not publish either, so that an offer that becomes the head fails
-	// after its writes. It is delivered all the same.
+	// The user may not publish either, so that an offer that becomes the head fails after its writes. It is delivered all the same.
 	err := forbidden.Offer(ctx, "own", 200*time.Millisecond)
 	require.ErrorIs(t, err, dq.ErrUncertain)
-	within(t, time.Second+slack, "an own offer to the forbidden queue", func() {
-		takes(t, ctx, bad, "own")
-	})
+	within(t, time.Second+slack, "an own offer to the forbidden queue", func() { takes(t, ctx, bad, "own") })
 }
 
-// What others offered before is delivered, and what they offer later once the user may
-// subscribe.
+// What others offered before is delivered, and what they offer later once the user may subscribe.
 func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
@@ -90,8 +84,7 @@ func TestFaultAChannelIsTriedAgain(t *testing.T) {
 func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
-	b := as(t, redistest.Redis(t), "~* &* +@all -ping",
-		quick(), on(func(dq.Disconnected) { lost.Add(1) }))
+	b := as(t, redistest.Redis(t), "~* &* +@all -ping", quick(), on(func(dq.Disconnected) { lost.Add(1) }))
 	b.delayed(t)
 	<-time.After(1200 * time.Millisecond) // twice the time after which it asks, and more
 	require.Zero(t, lost.Load(), "connections that were lost")
@@ -267,8 +260,7 @@ func rules(t *testing.T) []string {
 	return found
 }
 
-// byTheRules sends the first n rules as they are written, but for one word, and returns a client of the
-// user that they make.
+// byTheRules sends the first n rules as they are written, but for one word, and returns a client of the user that they make.
 func byTheRules(t *testing.T, n int, without string) (*bundle, *goredis.Client) {
 	t.Helper()
 	s := redistest.Redis(t)
@@ -317,8 +309,7 @@ func quick() dq.Option {
 	})
 }
 
-// through gives a bundle whose Client reaches the server over a proxy, while its redis
-// looks at it directly.
+// through gives a bundle whose Client reaches the server over a proxy, while its redis looks at it directly.
 func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *redis.Proxy) {
 	t.Helper()
 	p := redistest.NewProxy(t, s.Addr)
@@ -384,8 +375,7 @@ func observeReturned() (dq.Option, <-chan dq.Requeued) {
 	return on(func(e dq.Requeued) { returned <- e }), returned
 }
 
-// The two releases pack members in different layouts, and send scripts by their text
-// and by their SHA-1.
+// The two releases pack members in different layouts, and send scripts by their text and by their SHA-1.
 const (
 	oldRelease = "3.16.6"
 	newRelease = "4.7.0"
@@ -406,9 +396,8 @@ func forBothReleases(t *testing.T, f func(t *testing.T, release string)) {
 	}
 }
 
-// seed puts a value into the queue as a client of the layout would, without telling
-// anybody. Ids of dLc0 members are doubles whose lowest byte is not 7, so that no
-// release since 3.21.1 reads them by luck.
+// seed puts a value into the queue as a client of the layout would, without telling anybody. Ids of dLc0 members are doubles whose lowest
+// byte is not 7, so that no release since 3.21.1 reads them by luck.
 func (b *bundle) seed(t *testing.T, l wire.Layout, due int64, value string) {
 	t.Helper()
 	b.seedMember(t, due, l.Pack(wire.DoubleID(due<<20), []byte(value)))
@@ -431,8 +420,7 @@ func (b *bundle) requireNothingLeft(t *testing.T) {
 	require.Zero(t, n, "keys that are left of %q", b.names.Destination)
 }
 
-// requireNeverSent checks that the server has never seen the transfer of Redisson: it
-// remembers each script that ran.
+// requireNeverSent checks that the server has never seen the transfer of Redisson: it remembers each script that ran.
 func (b *bundle) requireNeverSent(t *testing.T, release string) {
 	t.Helper()
 	r, err := wire.LookupRelease(release)

@@ -21,8 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// firstDelivery is within what a value that is due is delivered by a server that is
-// back: a second, by the contract.
+// firstDelivery is within what a value that is due is delivered by a server that is back: a second, by the contract.
 const firstDelivery = time.Second + slack/2
 
 // announced offers a value as another process does, one that transfers nothing.
@@ -123,8 +122,7 @@ func (f *failures) saw(code string) bool {
 	return code == "" || text != nil && strings.Contains(*text, code)
 }
 
-// A network in an outage swallows the first packet of a dial, and the kernel repeats it
-// seconds later.
+// A network in an outage swallows the first packet of a dial, and the kernel repeats it seconds later.
 func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
@@ -375,8 +373,7 @@ func TestFaultMasterGone(t *testing.T) {
 	}
 }
 
-// Under Sentinel the Client hears of a new master through the redis.Client, and cannot
-// go on without it.
+// Under Sentinel the Client hears of a new master through the redis.Client, and cannot go on without it.
 func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	t.Parallel()
 	_, rdb := sentinelSet(t, false)
@@ -506,9 +503,8 @@ func (k *taken) requireOnce(t *testing.T) {
 	}
 }
 
-// works offers until a value is taken, and returns how long the first offer that
-// succeeded and the first value took. It offers again when a value does not come, for
-// what a master acknowledges after its successor was chosen is lost.
+// works offers until a value is taken, and returns how long the first offer that succeeded and the first value took. It offers again when
+// a value does not come, for what a master acknowledges after its successor was chosen is lost.
 func (f *follower) works(t *testing.T, k *taken, name string) (offered, taken time.Duration) {
 	t.Helper()
 	began := time.Now()

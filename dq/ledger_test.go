@@ -30,8 +30,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// poison is the value that kills the process of ledgerAt, and a variable: with it, its lease is short and a message has
-// ledgerAttempts.
+// poison is the value that kills the process of ledgerAt, and a variable: with it, its lease is short and a message has ledgerAttempts.
 const (
 	poison         = "DQ_TEST_POISON"
 	ledgerAttempts = 3

@@ -250,8 +250,7 @@ func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	return read["ticket"]
 }
 
-// A user without the keys of unlisting cancels; one without a command that it takes is told, and
-// nothing has changed.
+// A user without the keys of unlisting cancels; one without a command that it takes is told, and nothing has changed.
 func TestCancelWithFewRights(t *testing.T) {
 	t.Parallel()
 	const keys = "~orders ~redisson_delay_queue:* ~redisson_delay_queue_timeout:* ~redisson_delay_queue_channel:* &* "

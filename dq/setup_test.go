@@ -179,8 +179,7 @@ type shiftedTimer struct {
 
 func (t shiftedTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-time.Duration(t.clock.by.Load()))) }
 
-// The clock of a machine goes wrong by an hour: the server's does not, and nothing comes early, nor
-// is anything offered for another time.
+// The clock of a machine goes wrong by an hour: the server's does not, and nothing comes early, nor is anything offered for another time.
 func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {

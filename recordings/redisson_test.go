@@ -55,8 +55,7 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 }
 
-// Each recorded release has a row of dq and a row of Redisson, in that order, and all rows count
-// the same cases.
+// Each recorded release has a row of dq and a row of Redisson, in that order, and all rows count the same cases.
 func TestCounts(t *testing.T) {
 	text, err := os.ReadFile("counts.tsv")
 	require.NoError(t, err)

@@ -133,8 +133,7 @@ func TestTheValueIsPlainJSON(t *testing.T) {
 	d.end()
 }
 
-// Whatever was posted is in the log or in Redis after the end: nothing that was
-// popped is lost.
+// Whatever was posted is in the log or in Redis after the end: nothing that was popped is lost.
 func TestShutdownLosesNothing(t *testing.T) {
 	for _, pause := range []string{"0", "1ms"} {
 		t.Run(pause, func(t *testing.T) {

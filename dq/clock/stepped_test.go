@@ -60,17 +60,13 @@ func TestStoppedTimerStaysSilent(t *testing.T) {
 // settable is a wall clock that is set now and then. Its timers keep to the time that was left when they were set.
 type settable struct{ ahead, still atomic.Int64 } // still is how long the process stands still before a reading
 
-func (s *settable) set(by time.Duration) { s.ahead.Add(int64(by)) }
-func (s *settable) offset() time.Duration {
-	return time.Duration(s.ahead.Load())
-}
+func (s *settable) set(by time.Duration)  { s.ahead.Add(int64(by)) }
+func (s *settable) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 func (s *settable) Now() time.Time {
 	time.Sleep(time.Duration(s.still.Load()))
 	return time.Now().Round(0).Add(s.offset())
 }
-func (s *settable) NewTimer() clock.Timer {
-	return settableTimer{clock.Runtime().NewTimer(), s}
-}
+func (s *settable) NewTimer() clock.Timer { return settableTimer{clock.Runtime().NewTimer(), s} }
 
 type settableTimer struct {
 	clock.Timer

@@ -88,9 +88,7 @@ func TestWhatAServiceDoes(t *testing.T) {
 	require.NoError(t, err)
 	consuming, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- worker.Run(consuming)
-	}()
+	go func() { ended <- worker.Run(consuming) }()
 	for range 2 {
 		require.EqualError(t, <-handled, "no")
 	}

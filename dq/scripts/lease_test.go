@@ -124,8 +124,7 @@ func TestALeaseIsNotShorter(t *testing.T) {
 	}
 }
 
-// A user who may run Redisson's scripts should need few rights more, and a server
-// of 5.0 know every command.
+// A user who may run Redisson's scripts should need few rights more, and a server of 5.0 know every command.
 func TestScriptsUseFewCommands(t *testing.T) {
 	t.Parallel()
 	call := regexp.MustCompile(`(?:call|pcall|call_with_all|error_of)\('(\w+)'`)

@@ -56,8 +56,7 @@ func (b *bundle) queue(name string) *bundle {
 	return &other
 }
 
-// id returns an id that no member had, and that no layout but its own can be read
-// from.
+// id returns an id that no member had, and that no layout but its own can be read from.
 func (b *bundle) id() [8]byte {
 	b.ids++
 	return [8]byte{0x40, byte(b.ids), byte(b.ids >> 8), byte(b.ids >> 16), 0x40, 0x40, 0x40, 0x40}
@@ -68,9 +67,7 @@ func (b *bundle) pack(l wire.Layout, value string) string {
 }
 
 func (b *bundle) windows(l wire.Layout, value string) string {
-	return string(wire.Member{
-		Layout: l, ID: b.id(), Value: []byte(value), LengthSize: wire.WindowsLengthSize,
-	}.Bytes())
+	return string(wire.Member{Layout: l, ID: b.id(), Value: []byte(value), LengthSize: wire.WindowsLengthSize}.Bytes())
 }
 
 // put writes members as offers do, each with its score behind it.

@@ -156,8 +156,7 @@ func checkSituation(t *testing.T, b *bundle, s situation) {
 	}
 }
 
-// values unpacks members by their length as the rows above made them; others it
-// returns as they are, without an id in front.
+// values unpacks members by their length as the rows above made them; others it returns as they are, without an id in front.
 func values(members []string) []string {
 	all := make([]string, len(members))
 	for i, m := range members {
@@ -172,9 +171,8 @@ func values(members []string) []string {
 	return all
 }
 
-// In a long list a member is looked for near both ends, which shows in the copy that is taken of one
-// that an old Redisson has sent twice: that at the head, that near the tail where there is none near
-// the head, and that nearer the head where there is none near either.
+// In a long list a member is looked for near both ends, which shows in the copy that is taken of one that an old Redisson has sent twice:
+// that at the head, that near the tail where there is none near the head, and that nearer the head where there is none near either.
 func TestTransferFromBothEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -52,9 +52,8 @@ func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.S
 	}
 }
 
-// Whatever Redisson does to the queue between any two calls of a pass, the pending list is
-// right at every moment: all that waits, in the order of the offers, less what was unlisted
-// by a pass that ended. Each value comes once, when it is due, or is removed once.
+// Whatever Redisson does to the queue between any two calls of a pass, the pending list is right at every moment: all that waits, in the
+// order of the offers, less what was unlisted by a pass that ended. Each value comes once, when it is due, or is removed once.
 func TestUnlisting(t *testing.T) {
 	t.Parallel()
 	of, stages := setup(t), map[scripts.Stage]int{}
@@ -220,8 +219,7 @@ func (u *unlisting) cancel() {
 	u.gone(m.value)
 }
 
-// retain is Redisson's retainAll of all but one value, which takes that out of the list
-// alone: it still comes.
+// retain is Redisson's retainAll of all but one value, which takes that out of the list alone: it still comes.
 func (u *unlisting) retain() {
 	var values []any
 	drop := -1

@@ -6,8 +6,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// A queue on which Redisson was upgraded across 3.21.1 holds members of both
-// layouts.
+// A queue on which Redisson was upgraded across 3.21.1 holds members of both layouts.
 func ExampleLayout_UnpackAny() {
 	id := [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
 	for _, member := range [][]byte{

@@ -269,8 +269,7 @@ func TestUnpackAnyOfNoMember(t *testing.T) {
 	}
 }
 
-// FuzzUnpackAny packs and unpacks: what comes out is what went in, but for the
-// ambiguous ones, which read as the own layout.
+// FuzzUnpackAny packs and unpacks: what comes out is what went in, but for the ambiguous ones, which read as the own layout.
 func FuzzUnpackAny(f *testing.F) {
 	f.Add([]byte("12345678"), []byte("hello"), []byte("\xe3\x8a\xdd}\x94.\xc1C\x06\x00\x00\x00\"0001\""))
 	f.Add([]byte("\x08234567\x01"), []byte(""), []byte{8})

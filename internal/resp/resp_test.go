@@ -139,8 +139,7 @@ func TestCommands(t *testing.T) {
 		string(AppendCommand[any](nil, "SET", "k", []byte{0, '\n'}, 12, int64(-3))))
 }
 
-// Any input gives commands or an error, and a command written as clients write it comes
-// out as it went in.
+// Any input gives commands or an error, and a command written as clients write it comes out as it went in.
 func FuzzReadCommand(f *testing.F) {
 	f.Add([]byte("*1\r\n$4\r\nPING\r\n"))
 	f.Add([]byte("PING inline\r\n\r\n"))

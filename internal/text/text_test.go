@@ -117,9 +117,7 @@ func TestWrap(t *testing.T) {
 		"a word too long":    {"- ", "a " + long + " b", "- a\n  " + long + "\n  b\n"},
 		"letters, not bytes": {"", strings.Repeat("é", 40) + " " + strings.Repeat("é", 39), strings.Repeat("é", 40) + " " + strings.Repeat("é", 39) + "\n"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, Wrap(c.head, c.words))
-		})
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Wrap(c.head, c.words)) })
 	}
 	for line := range strings.Lines(Wrap("  head ", strings.Repeat("word ", 100))) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), Width)

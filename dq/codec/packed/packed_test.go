@@ -22,8 +22,7 @@ var codecs = map[string]codec.Codec[[]byte]{
 	"snappy": packed.SnappyChunks[[]byte](codec.Bytes{}), "snappy-v2": packed.Snappy[[]byte](codec.Bytes{}),
 }
 
-// TestRedisson decompresses the values of Redisson 3.16.6, 3.21.1 and 4.7.0. Values without repetitions compress to the same
-// bytes.
+// TestRedisson decompresses the values of Redisson 3.16.6, 3.21.1 and 4.7.0. Values without repetitions compress to the same bytes.
 func TestRedisson(t *testing.T) {
 	data, err := os.ReadFile("testdata/redisson.tsv")
 	require.NoError(t, err)

@@ -25,8 +25,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// offered puts a value into a queue, as a Redisson of that layout does, due at an
-// instant.
+// offered puts a value into a queue, as a Redisson of that layout does, due at an instant.
 func offered(ctx context.Context, client redis.UniversalClient, queue string, layout wire.Layout, value string, due time.Time) error {
 	var id [8]byte
 	binary.LittleEndian.PutUint64(id[:], rand.Uint64())
@@ -163,8 +162,7 @@ func leased(ts *testscript.TestScript, args []string) {
 	ts.Check(client.HSet(ctx, names.Counts, "id", 1).Err())
 }
 
-// next runs the command that doctor printed for a kind of finding, with more flags, as a person who pastes it. A guard is
-// interrupted.
+// next runs the command that doctor printed for a kind of finding, with more flags, as a person who pastes it. A guard is interrupted.
 func next(ts *testscript.TestScript, args []string) {
 	kept := "NEXT_" + strings.ReplaceAll(args[0], "-", "_")
 	if _, after, found := strings.Cut(ts.ReadFile("stdout"), " "+args[0]+": "); found {

@@ -203,8 +203,7 @@ func TestGuardsOfAFleet(t *testing.T) {
 	f.account(&sides[0].sent, &sides[1].sent)
 }
 
-// deployed starts the processes of a manifest on this machine: one run, and agents that join it.
-// With TLS, the run has a certificate.
+// deployed starts the processes of a manifest on this machine: one run, and agents that join it. With TLS, the run has a certificate.
 func deployed(t *testing.T, run, agent []string, agents int, withTLS bool) {
 	t.Helper()
 	folder := t.TempDir()

@@ -248,8 +248,7 @@ func (s *javaService) call(op string, arguments map[string]any) json.RawMessage 
 	return result
 }
 
-// Who has the rights that an error asks for may do all that the command does; who has none is told
-// them, and that nothing was changed.
+// Who has the rights that an error asks for may do all that the command does; who has none is told them, and that nothing was changed.
 func TestRightsThatErrorsAskFor(t *testing.T) {
 	t.Setenv("DQ_JAVA", "dq-fake-java")
 	srv := redistest.Redis(t)

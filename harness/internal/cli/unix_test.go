@@ -198,8 +198,7 @@ func TestAnAgentThatIsEndedInARunFails(t *testing.T) {
 	require.Contains(t, said.String(), "dq-bench: interrupted in the middle of a run of "+strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/"))
 }
 
-// requireLittleMemory bounds the memory that a program took. The system counts in what this process had when it started the
-// program.
+// requireLittleMemory bounds the memory that a program took. The system counts in what this process had when it started the program.
 func requireLittleMemory(t *testing.T, state *os.ProcessState) {
 	t.Helper()
 	var own syscall.Rusage

@@ -28,9 +28,8 @@ func studied(thorough int) int {
 	return thorough / 10
 }
 
-// simulated is a run as machines give them: log-normal lateness whose level wanders from second to second (an AR(1) of
-// ρ = 0.8) around a level of the run's own (5 %). Everything above the 95th percentile of the bare distribution is multiplied
-// by tail.
+// simulated is a run as machines give them: log-normal lateness whose level wanders from second to second (an AR(1) of ρ = 0.8) around a
+// level of the run's own (5 %). Everything above the 95th percentile of the bare distribution is multiplied by tail.
 func simulated(rng *rand.Rand, tail float64) *run.Document {
 	const seconds, perSecond = 60, 170
 	r := &run.Document{

@@ -333,10 +333,7 @@ func TestTwoAtOneQueue(t *testing.T) {
 // knows the layout, but not whether the message is the first.
 var inTwo = when(isOffer, func(c []string) [][]string {
 	member := string(wire.LayoutDLc0.Pack(wire.DoubleID(number(c[8])), []byte(c[9])))
-	return [][]string{
-		{"RPUSH", c[5], member}, {"ZADD", c[4], c[7], member}, {"PUBLISH", c[6], c[7]},
-		{"EVAL", "return nil", "0"},
-	}
+	return [][]string{{"RPUSH", c[5], member}, {"ZADD", c[4], c[7], member}, {"PUBLISH", c[6], c[7]}, {"EVAL", "return nil", "0"}}
 })
 
 // inTransaction does the same at once.

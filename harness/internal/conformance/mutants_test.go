@@ -128,9 +128,7 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string, broken func() bo
 
 // each changes every command; f may return it as it is.
 func each(f func(command []string) []string) func() mutation {
-	return func() mutation {
-		return func(command []string) [][]string { return [][]string{f(command)} }
-	}
+	return func() mutation { return func(command []string) [][]string { return [][]string{f(command)} } }
 }
 
 // inScript changes the text of a script, by its name in the catalogue.

@@ -198,8 +198,7 @@ func TestServerWithAFault(t *testing.T) {
 	require.Equal(t, Skip, report.Cases[len(plan.Cases)-1].Status, "it has no CLIENT KILL")
 }
 
-// lanes is how many servers are in use at a time. The cases mostly wait, so that
-// it may be more than there are processors.
+// lanes is how many servers are in use at a time. The cases mostly wait, so that it may be more than there are processors.
 const lanes = 8
 
 // inLanes runs a subtest of each element, several at a time.
@@ -337,8 +336,7 @@ func TestDQ(t *testing.T) {
 	})
 }
 
-// The releases at both sides of each change that hurts, the one of the documents,
-// and the newest.
+// The releases at both sides of each change that hurts, the one of the documents, and the newest.
 var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 
 // Every case, for the real Redisson of some releases, against its recordings. Without DQ_THOROUGH

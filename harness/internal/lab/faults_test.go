@@ -115,9 +115,7 @@ func resumedText(f *run.Faults) string {
 
 // faultSection has a row for each fault with a cost, and names the others. Its error says where dq is behind.
 func faultSection(rows []faultRow) (string, error) {
-	counts := func(f *run.Faults) []int64 {
-		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early}
-	}
+	counts := func(f *run.Faults) []int64 { return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early} }
 	var table [][]string
 	var quiet, behind []string
 	var slowest [2]time.Duration

@@ -152,8 +152,7 @@ func costOf(b *testing.B, strict bool, pending, n int) (c cost, err error) {
 	return c, nil
 }
 
-// steadily offers each message to its queue. Delays are whole milliseconds, as due times are: the value is the due
-// time.
+// steadily offers each message to its queue. Delays are whole milliseconds, as due times are: the value is the due time.
 func steadily(ctx context.Context, queue func(i int) *dq.Queue[[]byte]) error {
 	next := time.NewTicker(time.Second / growthPerSecond)
 	defer next.Stop()

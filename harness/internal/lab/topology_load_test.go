@@ -30,8 +30,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// queue is the name of the queue that is offered to and taken from. Beside it goes one that a
-// Worker takes from.
+// queue is the name of the queue that is offered to and taken from. Beside it goes one that a Worker takes from.
 const queue = "orders"
 
 const (

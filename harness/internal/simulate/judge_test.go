@@ -20,8 +20,7 @@ func (w *world) sleepUntil(at time.Time, enough ...func() bool) {
 	}
 }
 
-// settle mends all that is broken, has a client in good health come, and waits until what
-// is pending is due and taken.
+// settle mends all that is broken, has a client in good health come, and waits until what is pending is due and taken.
 func (w *world) settle() {
 	w.sleepUntil(w.began.Add(w.plan.Length))
 	w.over.Store(true)

@@ -264,9 +264,8 @@ func (e *end) Close() error {
 	return nil
 }
 
-// gaveUp notes a reply that a client did not wait for. If its network stood still, it took the
-// connection for dead, and what the server popped for it meanwhile is lost, as at most once
-// allows; otherwise it has itself to blame.
+// gaveUp notes a reply that a client did not wait for. If its network stood still, it took the connection for dead, and what the server
+// popped for it meanwhile is lost, as at most once allows; otherwise it has itself to blame.
 func (l *link) gaveUp(reply []byte) {
 	l.network.mu.Lock()
 	excused := time.Now().Before(l.host.noticed)

@@ -19,8 +19,7 @@ import (
 // valueLength is that of every message, so that the end of a member is its message.
 const valueLength = len("m-000001")
 
-// model looks at the server after each command and judges what it sees. It is used under
-// the server's lock alone.
+// model looks at the server after each command and judges what it sees. It is used under the server's lock alone.
 type model struct {
 	server    *embedded.Server
 	names     wire.Names
@@ -73,9 +72,8 @@ type message struct {
 	taken   time.Time
 	settled int // acknowledged
 	removed bool
-	// torn says that Redisson's script has moved it, and stopped at a member of the other layout before it took it out of the
-	// timeout set: it comes twice if another dq transfers before the one that saw that (see "members of the other layout" in
-	// the README of dq).
+	// torn says that Redisson's script has moved it, and stopped at a member of the other layout before it took it out of the timeout
+	// set: it comes twice if another dq transfers before the one that saw that (see "members of the other layout" in the README of dq).
 	torn    bool
 	arrived time.Time // in the destination
 	since   int64     // when the server had the due time, Unix ms

@@ -115,9 +115,8 @@ func (n *network) dialer(name string) func(context.Context, string, string) (net
 	}
 }
 
-// delay is what one way takes for what is written now: a tenth of a millisecond or so, and
-// now and then much more. It hangs on the instant, not on how often something was written
-// before, as what goes out in one piece or two is a matter of chance.
+// delay is what one way takes for what is written now: a tenth of a millisecond or so, and now and then much more. It hangs on the
+// instant, not on how often something was written before, as what goes out in one piece or two is a matter of chance.
 func delay(seed uint64) time.Duration {
 	rng := rand.NewPCG(seed, uint64(time.Now().UnixNano()))
 	d := 20*time.Microsecond + time.Duration(-math.Log(1-float64(rng.Uint64()>>11)/(1<<53))*float64(80*time.Microsecond))
@@ -147,8 +146,7 @@ func (n *network) each(name string, f func(*link)) {
 	}
 }
 
-// kill takes a client away: nothing it writes arrives any more, and the server sees its
-// connections end.
+// kill takes a client away: nothing it writes arrives any more, and the server sees its connections end.
 func (n *network) kill(name string) {
 	n.mu.Lock()
 	n.host(name).dead = true

@@ -296,9 +296,7 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 }
 
 // counts counts a command.
-func (w *world) counts(kind string) {
-	w.locked(func() { w.report.Kinds[kind]++ })
-}
+func (w *world) counts(kind string) { w.locked(func() { w.report.Kinds[kind]++ }) }
 
 // trace adds a line to the trace, if it was asked for. Call with mu held.
 func (w *world) trace(format string, args ...any) {
@@ -354,8 +352,7 @@ func (w *world) excuse(span, recovery time.Duration) {
 	w.mayLag = slices.MaxFunc([]time.Time{w.mayLag, time.Now().Add(span + recovery)}, time.Time.Compare)
 }
 
-// prompt reports whether a message has no excuse for being late. A client that transfers knows of its own offers without
-// hearing of them.
+// prompt reports whether a message has no excuse for being late. A client that transfers knows of its own offers without hearing of them.
 func (w *world) prompt(value string) bool {
 	broke := w.net.lastBreak()
 	w.mu.Lock()

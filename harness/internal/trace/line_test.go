@@ -162,8 +162,7 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 }
 
-// FuzzLine holds that what is parsed is written back to something that parses
-// equal, and that a written line is a fixed point.
+// FuzzLine holds that what is parsed is written back to something that parses equal, and that a written line is a fixed point.
 func FuzzLine(f *testing.F) {
 	f.Add(`1645518017.427970 [0 127.0.0.1:50853] "BLPOP" "zlyx" "0"`)
 	f.Add(`1.000000 [0 [::1]:1] "a" "\xE3\x00\\x92] "`)

@@ -60,9 +60,8 @@ func types(r *trace.ReplayResult) map[string]string {
 	return all
 }
 
-// Document 001 shows no commands but the state they lead to: the recording of
-// 004 without its consumers, under the queue name of 001, leads there too once
-// the first message is due.
+// Document 001 shows no commands but the state they lead to: the recording of 004 without its consumers, under the queue name of 001,
+// leads there too once the first message is due.
 func TestDocument001StatesTheKeysOfAnyQueue(t *testing.T) {
 	var want struct {
 		Keys     map[string]string

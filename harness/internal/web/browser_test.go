@@ -137,8 +137,7 @@ func (b *browser) listen(event any) {
 	}
 }
 
-// expect lets pass from now on what contains text, such as what the browser itself logs of a
-// server that is gone.
+// expect lets pass from now on what contains text, such as what the browser itself logs of a server that is gone.
 func (b *browser) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -48,8 +48,7 @@ func faulty(t *testing.T) *run.Document {
 	return r
 }
 
-// Each kind of page is drawn without an error, asks for nothing, fits 1280 and 400 px, light and dark, and no text covers
-// another.
+// Each kind of page is drawn without an error, asks for nothing, fits 1280 and 400 px, light and dark, and no text covers another.
 func TestBrowserShowsEachKindOfPage(t *testing.T) {
 	t.Parallel()
 	folder, _ := store(t, "1.0-SNAPSHOT", "1.1-SNAPSHOT", "1.2-SNAPSHOT", "1.3-SNAPSHOT", "1.4-SNAPSHOT", "1.5-SNAPSHOT")

@@ -123,8 +123,7 @@ func TestBrowserShowsVerifyAndAnalyze(t *testing.T) {
 	}
 }
 
-// store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as
-// late.
+// store writes eight runs of each version below a folder, as a series does, by turns; the newest version is three times as late.
 func store(t *testing.T, versions ...string) (folder string, runs map[string]*run.Document) {
 	t.Helper()
 	folder, runs = t.TempDir(), map[string]*run.Document{}

@@ -78,8 +78,7 @@ func (c *rawConn) do(args ...string) string {
 	return c.reply()
 }
 
-// monitored runs commands on one connection and gives their replies and what
-// MONITOR showed, time and port taken out.
+// monitored runs commands on one connection and gives their replies and what MONITOR showed, time and port taken out.
 func monitored(t *testing.T, s *redis.Server, commands [][]string) (replies, lines []string) {
 	t.Helper()
 	monitor := dialRaw(t, s)

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An empty queue holds nothing, what is due is taken and then no longer held, what is not due is held, and a closed queue
-// says so.
+// An empty queue holds nothing, what is due is taken and then no longer held, what is not due is held, and a closed queue says so.
 func TestQueueDelivers(t *testing.T) {
 	d := asynqDriver{TaskCheckInterval: 100 * time.Millisecond, DelayedTaskCheckInterval: 100 * time.Millisecond, Concurrency: 2}
 	q, err := d.Open(t.Context(), redistest.Redis(t).URL(), "orders")
