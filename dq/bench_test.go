@@ -305,8 +305,7 @@ func redisBenchmark(b *testing.B, s *redis.Server, n int, flags []string) float6
 	require.NoError(b, err, "redis-benchmark, which comes with redis-server: %s", out)
 	found := rates.FindAllStringSubmatch(string(out), -1)
 	require.NotEmpty(b, found, "%s", out)
-	rate, err := strconv.ParseFloat(found[len(found)-1][1], 64)
-	require.NoError(b, err)
+	rate := must(strconv.ParseFloat(found[len(found)-1][1], 64))
 	return rate
 }
 

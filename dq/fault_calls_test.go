@@ -226,8 +226,7 @@ func TestFaultShutdownIsBounded(t *testing.T) {
 	w, begun := dq.NewWorker(b.client, dq.WorkerOptions{}), new(sync.WaitGroup)
 	for i := range 6 {
 		begun.Add(1)
-		q, err := dq.NewQueue(b.client, dq.PartitionName("orders", i), codec.String{})
-		require.NoError(t, err)
+		q := must(dq.NewQueue(b.client, dq.PartitionName("orders", i), codec.String{}))
 		dq.Handle(w, q, func(context.Context, *dq.Message[string]) error { begun.Done(); <-t.Context().Done(); return nil })
 		require.NoError(t, b.redis.RPush(t.Context(), q.Name(), "v").Err())
 	}

@@ -104,12 +104,10 @@ func TestFaultAReplyWithoutEnd(t *testing.T) {
 func TestImportingChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{".", "internal/conn", "clock", "scripts", "wire"} {
-		files, err := filepath.Glob(folder + "/*.go")
-		require.NoError(t, err)
+		files := must(filepath.Glob(folder + "/*.go"))
 		require.NotEmpty(t, files)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must(os.ReadFile(file))
 			if !strings.HasSuffix(file, "_test.go") {
 				require.NotContains(t, string(text), "\nfunc init()", file)
 				require.NotContains(t, string(text), "redis.SetLog", file)
@@ -370,8 +368,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.Nil(t, q)
 	}
-	q, err := dq.NewQueue(client, "q", codec.String{}, dq.WithoutTransfer())
-	require.NoError(t, err)
+	q := must(dq.NewQueue(client, "q", codec.String{}, dq.WithoutTransfer()))
 	_, err = q.Offer(t.Context(), "x", -1)
 	require.ErrorIs(t, err, dq.ErrNegativeDelay)
 	_, err = q.Poll(t.Context(), 0)

@@ -248,8 +248,7 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 // rules are the lines of README that grant a user what it needs.
 func rules(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("README.md"))
 	var found []string
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "ACL SETUSER ") {
@@ -383,8 +382,7 @@ const (
 
 func layoutOf(t *testing.T, release string) wire.Layout {
 	t.Helper()
-	r, err := wire.LookupRelease(release)
-	require.NoError(t, err)
+	r := must(wire.LookupRelease(release))
 	return r.Layout()
 }
 
@@ -423,8 +421,7 @@ func (b *bundle) requireNothingLeft(t *testing.T) {
 // requireNeverSent checks that the server has never seen the transfer of Redisson: it remembers each script that ran.
 func (b *bundle) requireNeverSent(t *testing.T, release string) {
 	t.Helper()
-	r, err := wire.LookupRelease(release)
-	require.NoError(t, err)
+	r := must(wire.LookupRelease(release))
 	theirs, ok := r.Script(wire.ScriptTransfer)
 	require.True(t, ok)
 	seen, err := b.redis.ScriptExists(t.Context(), theirs.SHA1, scripts.Transfer().SHA1).Result()

@@ -33,10 +33,8 @@ var (
 // The README's Worker is the one of ExampleWorker_Shutdown.
 func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	examples, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
+	readme := must(os.ReadFile("README.md"))
+	examples := must(os.ReadFile("example_test.go"))
 	_, snippet, found := strings.Cut(string(readme), "at least once.\n\n```go\n")
 	require.True(t, found)
 	snippet, _, _ = strings.Cut(snippet, "```")
@@ -50,17 +48,14 @@ func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
 func TestTheTableOfFaultsNamesItsTests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
+	files := must(filepath.Glob("*_test.go"))
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must(os.ReadFile(file))
 		for _, found := range faultTest.FindAllSubmatch(text, -1) {
 			tests[string(found[1])] = true
 		}
 	}
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	readme := must(os.ReadFile("README.md"))
 	_, table, found := strings.Cut(string(readme), "| tests `TestFault…` |\n|---|---|---|---|---|\n")
 	require.True(t, found, "README.md has the table")
 	for row := range strings.Lines(table) {
@@ -81,8 +76,7 @@ func TestFaultNilIsNoValue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := deadline(t)
-	values, err := java.NewKryo5[any]()
-	require.NoError(t, err)
+	values := must(java.NewKryo5[any]())
 	queue := dq.NewTaker(b.client, "orders", values)
 	delayed := dq.NewSender(queue)
 	lists := dq.NewTaker(b.client, "orders", codec.JSON[[]string]{})
@@ -181,8 +175,7 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 // answering is a server that answers each command by a function, until the test ends.
 func answering(t *testing.T, answer func(command []string) string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for c, err := l.Accept(); err == nil; c, err = l.Accept() {

@@ -272,8 +272,7 @@ func TestLedger(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	q, err := dq.NewQueue(b.client, "orders", codec.String{})
-	require.NoError(t, err)
+	q := must(dq.NewQueue(b.client, "orders", codec.String{}))
 	var offers sync.WaitGroup
 	var next atomic.Int64
 	pace := time.Duration(faults) * 700 * time.Millisecond / time.Duration(messages)

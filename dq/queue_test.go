@@ -25,8 +25,7 @@ import (
 
 func queueOf[T any](t *testing.T, b *bundle, values codec.Codec[T]) *dq.Queue[T] {
 	t.Helper()
-	q, err := dq.NewQueue(b.client, "orders", values)
-	require.NoError(t, err)
+	q := must(dq.NewQueue(b.client, "orders", values))
 	t.Cleanup(func() { require.NoError(t, q.Close()) })
 	require.NoError(t, q.Ready(deadline(t)))
 	return q
@@ -242,8 +241,7 @@ func TestPartitionName(t *testing.T) {
 // stored returns the ticket after a way through JSON, as callers store tickets.
 func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	t.Helper()
-	row, err := json.Marshal(map[string]dq.Ticket{"ticket": ticket})
-	require.NoError(t, err)
+	row := must(json.Marshal(map[string]dq.Ticket{"ticket": ticket}))
 	var read map[string]dq.Ticket
 	require.NoError(t, json.Unmarshal(row, &read))
 	require.Equal(t, ticket, read["ticket"])

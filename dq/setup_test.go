@@ -100,16 +100,14 @@ func bundleOf(t testing.TB, s *redis.Server, client *dq.Client, queue string) *b
 // clientOf returns a client that ends with the test, and in time.
 func clientOf(t testing.TB, rdb goredis.UniversalClient, options ...dq.Option) *dq.Client {
 	t.Helper()
-	client, err := dq.NewClient(rdb, options...)
-	require.NoError(t, err)
+	client := must(dq.NewClient(rdb, options...))
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	return client
 }
 
 func connect(t testing.TB, url string) *goredis.Client {
 	t.Helper()
-	opt, err := goredis.ParseURL(url)
-	require.NoError(t, err)
+	opt := must(goredis.ParseURL(url))
 	rdb := goredis.NewClient(opt)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -234,4 +232,12 @@ func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
 			require.ElementsMatch(t, []string{"in an hour", "now"}, takeAll(t, deadline(t), b.queue, 2))
 		})
 	}
+}
+
+// must is for what fails only in a broken tree, such as reading one of its files.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -67,8 +67,7 @@ func (b *bundle) nothingLeft(t *testing.T) {
 func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Context, *dq.Message[string]) error) {
 	t.Helper()
 	w := dq.NewWorker(b.client, o)
-	q, err := dq.NewQueue(b.client, "orders", codec.String{})
-	require.NoError(t, err)
+	q := must(dq.NewQueue(b.client, "orders", codec.String{}))
 	dq.Handle(w, q, handler)
 	running := make(chan error, 1)
 	go func() { running <- w.Run(context.Background()) }()
@@ -251,8 +250,7 @@ func TestWorkerPoisonTakesNoOtherWithIt(t *testing.T) {
 	for over := false; !over; {
 		program := exec.CommandContext(ctx, os.Args[0])
 		program.Env = append(os.Environ(), ledgerAt+"="+s.URL(), poison+"=1")
-		out, err := program.StdoutPipe()
-		require.NoError(t, err)
+		out := must(program.StdoutPipe())
 		require.NoError(t, program.Start())
 		for lines := bufio.NewScanner(out); !over && lines.Scan(); {
 			if words := strings.Fields(lines.Text()); words[0] == "end" {
@@ -314,9 +312,7 @@ func TestWorkerOfManyQueues(t *testing.T) {
 	queues := make([]*dq.Queue[string], n)
 	came := make(chan string, n)
 	for i := range queues {
-		var err error
-		queues[i], err = dq.NewQueue(b.client, fmt.Sprint("orders-", i), codec.String{})
-		require.NoError(t, err)
+		queues[i] = must(dq.NewQueue(b.client, fmt.Sprint("orders-", i), codec.String{}))
 		dq.Handle(w, queues[i], func(_ context.Context, m *dq.Message[string]) error { came <- m.Queue + m.Value; return nil })
 	}
 	running := make(chan error, 1)
@@ -611,8 +607,7 @@ func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 	var events told
 	b := setup(t, dq.WithObserver(events.note))
 	ctx := deadline(t)
-	other, err := dq.NewQueue(b.client, "others", codec.String{})
-	require.NoError(t, err)
+	other := must(dq.NewQueue(b.client, "others", codec.String{}))
 	begun, ends, ran := make(chan string, 2), make(chan struct{}), make(chan error, 1)
 	defer close(ends)
 	hangs := func(_ context.Context, m *dq.Message[string]) error { begun <- m.Queue; <-ends; return nil }

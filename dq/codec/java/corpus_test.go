@@ -67,8 +67,7 @@ func readCorpus(t testing.TB, lines []byte) (all []message, uids map[string]int6
 		if parts[5] == "-" {
 			m.problem = parts[6]
 		} else {
-			m.bytes, err = hex.DecodeString(parts[5])
-			require.NoError(t, err)
+			m.bytes = must(hex.DecodeString(parts[5]))
 		}
 		all = append(all, m)
 	}

@@ -185,12 +185,11 @@ const (
 
 func TestObject(t *testing.T) {
 	data := unhex(t, serialSub)
-	c, err := java.NewSerialization[java.Object]()
-	require.NoError(t, err)
+	c := must(java.NewSerialization[java.Object]())
 	o := decoded(t, c, data)
 	require.Equal(t, "demo.Sub", o.Class())
 	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, shown(t, c, data))
-	_, err = c.Encode(o)
+	_, err := c.Encode(o)
 	require.ErrorContains(t, err, "codec.PreserveBytes")
 	held := decoded(t, byName(t, "serialization"), data)
 	require.Equal(t, o, held)

@@ -143,8 +143,7 @@ func TestJacksonForms(t *testing.T) {
 }
 
 func TestJacksonRefuses(t *testing.T) {
-	c, err := java.NewJackson[jsonForms](java.JSONForm{}, states)
-	require.NoError(t, err)
+	c := must(java.NewJackson[jsonForms](java.JSONForm{}, states))
 	for text, says := range map[string]string{
 		`{"@class":"one.Forms","byN":{"@class":"java.util.HashMap","five":"n"}}`:    "expected an integer",
 		`{"@class":"one.Forms","byId":{"@class":"java.util.HashMap","five":"n"}}`:   "expected a java.util.UUID",
@@ -189,7 +188,7 @@ func TestJacksonRefuses(t *testing.T) {
 		_, err := jackson3.Encode(at)
 		require.ErrorContains(t, err, "from 1583")
 	}
-	_, err = jackson3.Decode([]byte(`["java.util.Date","0005-04-21T09:46:39.993Z"]`))
+	_, err := jackson3.Decode([]byte(`["java.util.Date","0005-04-21T09:46:39.993Z"]`))
 	require.ErrorContains(t, err, "from 1583")
 }
 
@@ -227,9 +226,8 @@ func TestPlainJSON(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"count":"many"}`: "expected JSON for uint32", `{"raw":1} {}`: "end of the JSON document", `{"count":`: "cut off", `{"when":7}`: "expected JSON for",
 	} {
-		c, err := java.NewJackson[own](plain)
-		require.NoError(t, err)
-		_, err = c.Decode([]byte(text))
+		c := must(java.NewJackson[own](plain))
+		_, err := c.Decode([]byte(text))
 		require.ErrorContains(t, err, says)
 	}
 }

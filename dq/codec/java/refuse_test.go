@@ -68,11 +68,10 @@ func TestHalfOfAPair(t *testing.T) {
 		require.ErrorContains(t, err, "codec.PreserveBytes", name)
 		require.ErrorAs(t, err, new(*java.ValueError))
 	}
-	c, err := java.NewJackson[charField](java.JSONForm{})
-	require.NoError(t, err)
+	c := must(java.NewJackson[charField](java.JSONForm{}))
 	got := decoded(t, c, []byte(`{"@class":"demo.Char","c":"c","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
 	require.Equal(t, charField{C: 'c', S: `\uD83D 😀 "é`}, got)
-	_, err = c.Encode(charField{C: 0xd83d})
+	_, err := c.Encode(charField{C: 0xd83d})
 	require.ErrorContains(t, err, "surrogate")
 	for _, bad := range []string{`"c":"\uD83D"`, `"c":"x","s":"\uD83D"`, `"\uD83D" : "x"`} {
 		_, err = c.Decode([]byte(`{"@class":"demo.Char",` + bad + `}`))
@@ -125,11 +124,10 @@ func TestNumbersAreBounded(t *testing.T) {
 		require.ErrorContains(t, err, "digits")
 	}
 	data := encoded[any](t, byName(t, "kryo5"), large)
-	c, err := java.NewKryo5[java.Object]()
-	require.NoError(t, err)
+	c := must(java.NewKryo5[java.Object]())
 	require.Equal(t, `"an integer of 1048577 bits"`, shown(t, c, data))
 	data = encoded[any](t, byName(t, "kryo5"), java.Decimal(strings.Repeat("7", 20_000)))
-	_, err = c.Decode(data)
+	_, err := c.Decode(data)
 	require.ErrorContains(t, err, "BigDecimal of at most 4096 bytes")
 }
 
@@ -193,9 +191,8 @@ func allocated(f func()) uint64 {
 }
 
 func TestErrorsNameTheClass(t *testing.T) {
-	c, err := java.NewJackson[smallBean](java.JSONForm{Plain: true})
-	require.NoError(t, err)
-	_, err = c.Decode([]byte(`{"a":"x"}`))
+	c := must(java.NewJackson[smallBean](java.JSONForm{Plain: true}))
+	_, err := c.Decode([]byte(`{"a":"x"}`))
 	require.ErrorContains(t, err, `expected a java.lang.Byte, got the text "x"`)
 	_, err = byName(t, "kryo5", java.Class{Of: anyField{}}).Encode(anyField{Queue: int32(7)})
 	require.ErrorContains(t, err, "got a java.lang.Integer for a field of java.util.EnumMap")

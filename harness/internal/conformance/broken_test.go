@@ -131,8 +131,7 @@ type wireFault struct {
 
 func wireFaults(t *testing.T) (all []mutant) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/wire-faults.json")
-	require.NoError(t, err)
+	text := must(os.ReadFile("testdata/wire-faults.json"))
 	var faults []wireFault
 	require.NoError(t, json.Unmarshal(text, &faults))
 	for _, f := range faults {

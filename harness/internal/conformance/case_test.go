@@ -42,8 +42,7 @@ func TestParseNamesTheFile(t *testing.T) {
 func TestCasesAreWellFormed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, folder := range []string{"conformance", "beyond", "beside"} {
-		cases, err := Load(scenarios.Conformance, folder)
-		require.NoError(t, err)
+		cases := must(Load(scenarios.Conformance, folder))
 		require.NotEmpty(t, cases)
 		for _, c := range cases {
 			require.False(t, seen[c.ID], "%s: the id %q is there already", c.Place, c.ID)
@@ -90,11 +89,9 @@ func TestCaseReleases(t *testing.T) {
 		"    since: 3.3.2\n    since-2x: 2.8.2\n": {false, true, false, true, true},
 		"    until: 3.3.1\n    until-2x: 2.8.1\n": {true, false, true, false, false},
 	} {
-		cases, err := Parse("a.yaml", []byte(smallest+bounds))
-		require.NoError(t, err)
+		cases := must(Parse("a.yaml", []byte(smallest+bounds)))
 		for i, name := range []string{"2.8.1", "2.15.2", "3.3.1", "4.7.0", "4.99.0"} {
-			release, err := wire.ParseRelease(name)
-			require.NoError(t, err)
+			release := must(wire.ParseRelease(name))
 			require.Equal(t, want[i], cases[0].HoldsFor(release), "%q at %s", bounds, name)
 		}
 	}

@@ -39,8 +39,7 @@ func (p altered) Call(ctx context.Context, op string, params any) (json.RawMessa
 
 func parsed(t *testing.T, text string) *Case {
 	t.Helper()
-	cases, err := Parse("a.yaml", []byte(text))
-	require.NoError(t, err)
+	cases := must(Parse("a.yaml", []byte(text)))
 	return cases[0]
 }
 
@@ -127,8 +126,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		"3.22.0": "no recorded release has this case with the same scripts",
 		"3.21.1": "error",
 	} {
-		release, err := wire.LookupRelease(name)
-		require.NoError(t, err)
+		release := must(wire.LookupRelease(name))
 		source, err := oracle.source(c, release)
 		got := "by " + source.release.String()
 		if source.absent != "" {
@@ -309,13 +307,11 @@ func TestTwoAtOneQueue(t *testing.T) {
 	if redistest.Thorough() {
 		pairs = append(pairs, [][2]string{{"dq:3.13.0", "redisson:3.13.0"}, {"dq:3.16.6", "redisson:3.16.6"}, {"dq:3.16.6", "redisson:3.21.0"}, {"dq:3.21.1", "redisson:4.7.0"}}...)
 	}
-	cases, err := Load(scenarios.Conformance, "beside")
-	require.NoError(t, err)
+	cases := must(Load(scenarios.Conformance, "beside"))
 	for _, pair := range pairs {
 		t.Run(pair[0]+" and "+pair[1], func(t *testing.T) {
 			t.Parallel()
-			beside, err := spec.ParseProgram(pair[1])
-			require.NoError(t, err)
+			beside := must(spec.ParseProgram(pair[1]))
 			if strings.HasPrefix(pair[1], "redisson:") {
 				redistest.Redisson(t)
 			}
@@ -386,12 +382,10 @@ func TestLevelsTellPortsApart(t *testing.T) {
 func TestREADMEClaim(t *testing.T) {
 	cases, oracle := loaded()
 	uncompared := len(slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Trace == "" }))
-	beyond, err := Load(scenarios.Conformance, "beyond")
-	require.NoError(t, err)
+	beyond := must(Load(scenarios.Conformance, "beyond"))
 	var text strings.Builder
 	for _, file := range []string{"../../../README.md", "../../../docs/port.md"} {
-		content, err := os.ReadFile(file)
-		require.NoError(t, err)
+		content := must(os.ReadFile(file))
 		text.Write(content)
 	}
 	documents := strings.Join(strings.Fields(text.String()), " ")
@@ -416,8 +410,7 @@ func TestRandomHistoriesOfARightPort(t *testing.T) {
 	for _, name := range redistest.Sample(t, []string{"4.7.0", "3.16.6"}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			release, err := wire.LookupRelease(name)
-			require.NoError(t, err)
+			release := must(wire.LookupRelease(name))
 			port := newTestRunner(t, spec.DQ(release, false).Link(false), release)
 			reference := newTestRunner(t, spec.DQ(release, true).Link(false), release)
 			failure, histories, err := (&Random{Port: port, Reference: reference, Seeds: 25}).Run(t.Context())

@@ -83,8 +83,7 @@ type mutantBench struct {
 
 func newMutantBench(t *testing.T, release string) *mutantBench {
 	t.Helper()
-	r, err := wire.LookupRelease(release)
-	require.NoError(t, err)
+	r := must(wire.LookupRelease(release))
 	srv, proxy := redistest.Redis(t), newMutantProxy(t)
 	program := altered{spec.DQ(r, false).Link(true), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		if op == "open" {

@@ -31,8 +31,7 @@ func TestFold(t *testing.T) {
 		require.NoError(t, err)
 		recorded := map[string][]byte{}
 		for _, file := range files {
-			recorded[strings.TrimSuffix(filepath.Base(file), ".monitor")], err = os.ReadFile(file)
-			require.NoError(t, err)
+			recorded[strings.TrimSuffix(filepath.Base(file), ".monitor")] = must(os.ReadFile(file))
 		}
 		require.NoError(t, fold(t, "recordings/redisson", release, recorded))
 		return
@@ -50,10 +49,8 @@ func TestFold(t *testing.T) {
 			return err
 		}
 		count++
-		want, err := recordings.Files.ReadFile("redisson/" + name)
-		require.NoError(t, err)
-		got, err := fs.ReadFile(packed, name)
-		require.NoError(t, err)
+		want := must(recordings.Files.ReadFile("redisson/" + name))
+		got := must(fs.ReadFile(packed, name))
 		require.Equal(t, string(want), string(got), name)
 		return nil
 	}))
@@ -67,8 +64,7 @@ func fold(t *testing.T, root, release string, sections map[string][]byte) error 
 	t.Helper()
 	all := map[wire.Release]map[string][]byte{}
 	for _, name := range append(recordings.Releases(), release) {
-		r, err := wire.ParseRelease(name)
-		require.NoError(t, err)
+		r := must(wire.ParseRelease(name))
 		if all[r] = recordings.Redisson(name); name == release {
 			all[r] = sections
 		}

@@ -82,8 +82,7 @@ func costOf(b *testing.B, strict bool, pending, n int) (c cost, err error) {
 	srv, err := redis.Start(b.Context(), "process", nil)
 	require.NoError(b, err)
 	defer srv.Close()
-	rdb, err := redis.NewClient(srv.URL())
-	require.NoError(b, err)
+	rdb := must(redis.NewClient(srv.URL()))
 	defer rdb.Close()
 	empty, _ := usage(b, rdb)
 	fill(b, rdb, "orders-0", pending)
@@ -109,8 +108,7 @@ func costOf(b *testing.B, strict bool, pending, n int) (c cost, err error) {
 	defer client.Close()
 	queues := make([]*dq.Queue[[]byte], n)
 	for i := range queues {
-		queues[i], err = dq.NewQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{})
-		require.NoError(b, err)
+		queues[i] = must(dq.NewQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{}))
 	}
 	for _, q := range queues {
 		require.NoError(b, q.Ready(b.Context()))
@@ -198,8 +196,7 @@ func usage(b *testing.B, rdb goredis.UniversalClient) (memory float64, cpu time.
 	text, err := rdb.Info(b.Context(), "memory", "cpu").Result()
 	require.NoError(b, err)
 	number := func(field string) float64 {
-		n, err := strconv.ParseFloat(redis.Fields(text)[field], 64)
-		require.NoError(b, err)
+		n := must(strconv.ParseFloat(redis.Fields(text)[field], 64))
 		return n
 	}
 	cpu = time.Duration((number("used_cpu_sys") + number("used_cpu_user")) * float64(time.Second))

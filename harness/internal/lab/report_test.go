@@ -117,8 +117,7 @@ var update = flag.Bool("update", false, "write the conformance section of docs/r
 
 // The conformance section of docs/results.md is the table of recordings/counts.tsv.
 func TestConformanceSection(t *testing.T) {
-	counts, err := os.ReadFile("../../../recordings/counts.tsv")
-	require.NoError(t, err)
+	counts := must(os.ReadFile("../../../recordings/counts.tsv"))
 	rows := strings.Split(strings.TrimSpace(string(counts)), "\n")[1:]
 	var releases [][]string
 	for i := 0; i < len(rows); i += 2 {
@@ -129,8 +128,7 @@ func TestConformanceSection(t *testing.T) {
 	if *update {
 		require.NoError(t, writeSection(results, "conformance", section))
 	}
-	page, err := os.ReadFile(results)
-	require.NoError(t, err)
+	page := must(os.ReadFile(results))
 	require.Contains(t, string(page), section, "write it by: go test ./harness/internal/lab -update")
 	require.LessOrEqual(t, len(strings.Fields(string(page))), 900)
 }

@@ -43,8 +43,7 @@ var generated = map[string]func(t *testing.T, present string) string{
 func TestSpec(t *testing.T) {
 	for name, content := range generated {
 		file := filepath.Join("../../../docs/spec", filepath.FromSlash(name))
-		present, err := os.ReadFile(file)
-		require.NoError(t, err)
+		present := must(os.ReadFile(file))
 		want := content(t, string(present))
 		if *update {
 			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
@@ -56,9 +55,8 @@ func TestSpec(t *testing.T) {
 
 // The table of changes has a row for each release at which a statement begins or ends, and no other.
 func TestSpecChangesAreComplete(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/spec/changes.md")
-	require.NoError(t, err)
-	_, err = withChanges(regexp.MustCompile(`(?m)^\|3\.42\.0\|.*\n`).ReplaceAllString(string(text), ""))
+	text := must(os.ReadFile("../../../docs/spec/changes.md"))
+	_, err := withChanges(regexp.MustCompile(`(?m)^\|3\.42\.0\|.*\n`).ReplaceAllString(string(text), ""))
 	require.ErrorContains(t, err, "expected a row for 3.42.0, at which W-STOP-3")
 	_, err = withChanges(regexp.MustCompile(`(?m)^\|3\.42\.0\|`).ReplaceAllString(string(text), "|3.43.0|"))
 	require.ErrorContains(t, err, "no statement begins or ends at 3.43.0")
@@ -309,8 +307,7 @@ func rangesOf(holds func(wire.Release) bool) string {
 func redisson(t *testing.T, release, id string) *trace.Recording {
 	t.Helper()
 	section, _, _ := strings.Cut(id, "/")
-	recording, err := trace.Read(recordings.Redisson(release)[section], "recorded:"+release)
-	require.NoError(t, err)
+	recording := must(trace.Read(recordings.Redisson(release)[section], "recorded:"+release))
 	return recording
 }
 
@@ -361,8 +358,7 @@ func memberSources(t *testing.T) (all []*trace.Recording) {
 		all = append(all, redisson(t, of[0], of[1]))
 	}
 	const file = "documents/002-zlyx.monitor"
-	content, err := recordings.Files.ReadFile(file)
-	require.NoError(t, err)
+	content := must(recordings.Files.ReadFile(file))
 	document, err := trace.Read(content, "recordings/"+file)
 	require.NoError(t, err)
 	return append(all, document)
@@ -396,8 +392,7 @@ func memberOf(t *testing.T, call trace.Call) memberVector {
 	want := wire.Member{Layout: call.Offer.Layout, LengthSize: m.LengthSize, Value: []byte(call.Offer.Value)}
 	switch want.Layout {
 	case wire.LayoutDLc0:
-		random, err := strconv.ParseInt(call.Offer.Random, 10, 64)
-		require.NoError(t, err)
+		random := must(strconv.ParseInt(call.Offer.Random, 10, 64))
 		v.Random, want.ID = call.Offer.Random, wire.DoubleID(random)
 	default:
 		copy(want.ID[:], call.Offer.Random)
@@ -511,4 +506,12 @@ func argsVector(l trace.Line) []any {
 		}
 	}
 	return args
+}
+
+// must is for what fails only in a broken tree, such as reading one of its files.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -61,8 +61,7 @@ type kind struct {
 // kinds are all there are, in the order of a report.
 func kinds(t *testing.T) []kind {
 	t.Helper()
-	text, err := os.ReadFile("../../../dq/README.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../../dq/README.md"))
 	rules := rulesOf(string(text))
 	require.Len(t, rules, 2, "dq/README.md: the lines %q", ruleStart)
 	return []kind{
@@ -224,8 +223,7 @@ func socket(t *testing.T, path string) *topology {
 func secured(t *testing.T, path string) *topology {
 	s, address, err := redistest.StartTLS(soon(t), path, t.TempDir(), durable...)
 	s = started(t, s, err)
-	client, err := redis.NewClient(address)
-	require.NoError(t, err)
+	client := must(redis.NewClient(address))
 	defer client.Close()
 	return around(t, s, *client.(*goredis.Client).Options())
 }

@@ -32,8 +32,7 @@ func (b *bench) desk(o ops.DeskOptions) (page string) {
 	b.t.Helper()
 	o.Conn, o.Token, o.Folder = b.conn, "secret", b.t.TempDir()
 	desk, doctor := ops.NewDesk(o), ops.NewDoctor(b.conn, ops.LookOptions{Wait: time.Millisecond})
-	s, err := web.Serve(b.t.Context(), "127.0.0.1:0", desk, nil, nil)
-	require.NoError(b.t, err)
+	s := must(web.Serve(b.t.Context(), "127.0.0.1:0", desk, nil, nil))
 	b.t.Cleanup(func() { require.NoError(b.t, s.Close()) })
 	desk.Set(doctor.Look(b.ctx))
 	return s.URL()
@@ -42,8 +41,7 @@ func (b *bench) desk(o ops.DeskOptions) (page string) {
 // asks returns a client of the page, with a token as a person who opened the address; a form is posted.
 func asks(t *testing.T, page, token string) func(path string, form url.Values) (int, string) {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
+	jar := must(cookiejar.New(nil))
 	client := &http.Client{Jar: jar}
 	ask := func(path string, form url.Values) (int, string) {
 		answer, err := client.Get(page + path)
@@ -52,8 +50,7 @@ func asks(t *testing.T, page, token string) func(path string, form url.Values) (
 		}
 		require.NoError(t, err)
 		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		body := must(io.ReadAll(answer.Body))
 		return answer.StatusCode, string(body)
 	}
 	if token != "" {

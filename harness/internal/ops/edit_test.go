@@ -545,8 +545,7 @@ func TestRandomChanges(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
-	data, err := json.Marshal(v)
-	require.NoError(t, err)
+	data := must(json.Marshal(v))
 	return data
 }
 

@@ -129,26 +129,21 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	// Go reads and writes them with the types that the program writes, which are part of this test.
 	types := ask(t, c, ops.JavaRequest{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "ops_test"})
 	require.NoError(t, types.Err())
-	source, err := format.Source([]byte(types.Source))
-	require.NoError(t, err)
+	source := must(format.Source([]byte(types.Source)))
 	if *update {
 		require.NoError(t, os.WriteFile("types_test.go", source, 0o644))
 	}
-	want, err := os.ReadFile("types_test.go")
-	require.NoError(t, err)
+	want := must(os.ReadFile("types_test.go"))
 	require.Equal(t, string(want), string(source))
-	marshalling, err := java.NewMarshalling[Order](Classes...)
-	require.NoError(t, err)
-	kryo5, err := java.NewKryo5[Order](Classes[:6]...) // without Hard
-	require.NoError(t, err)
+	marshalling := must(java.NewMarshalling[Order](Classes...))
+	kryo5 := must(java.NewKryo5[Order](Classes[:6]...))
 	read, err := marshalling.Decode(messages[0].bytes)
 	require.NoError(t, err)
 	require.Equal(t, "order 7", *read.Name)
 	fromJava, err := kryo5.Decode(replies[0].Value)
 	require.NoError(t, err)
 	require.Equal(t, read, fromJava)
-	jackson, err := java.NewJackson[Order](java.JSONForm{}, Classes...)
-	require.NoError(t, err)
+	jackson := must(java.NewJackson[Order](java.JSONForm{}, Classes...))
 	readers := start(t, ops.JavaOptions{ClassPath: []string{classes}, Old: fresh, New: fresh})
 	for name, c := range map[string]codec.Codec[Order]{"kryo5": kryo5, "json": jackson} {
 		written, err := c.Encode(read)
@@ -202,12 +197,10 @@ func TestSpringBootJar(t *testing.T) {
 	require.NoError(t, os.CopyFS(filepath.Join(content, "BOOT-INF/classes"), os.DirFS(classes)))
 	require.NoError(t, os.Mkdir(filepath.Join(content, "BOOT-INF/lib"), 0o700))
 	for _, library := range jars {
-		data, err := os.ReadFile(library)
-		require.NoError(t, err)
+		data := must(os.ReadFile(library))
 		require.NoError(t, os.WriteFile(filepath.Join(content, "BOOT-INF/lib", filepath.Base(library)), data, 0o600))
 	}
-	file, err := os.Create(boot)
-	require.NoError(t, err)
+	file := must(os.Create(boot))
 	jar := zip.NewWriter(file)
 	require.NoError(t, jar.AddFS(os.DirFS(content)))
 	require.NoError(t, jar.Close())
@@ -225,14 +218,13 @@ func TestSpringBootJar(t *testing.T) {
 			require.NoError(t, r.Err())
 			require.Equal(t, "acme.Awkward$Order", r.Class)
 			c.Close()
-			left, err := os.ReadDir(work)
-			require.NoError(t, err)
+			left := must(os.ReadDir(work))
 			require.Empty(t, left)
 		})
 	}
 	c := start(t, ops.JavaOptions{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
 	require.Equal(t, "3.16.6", c.New, "as java takes a class path")
-	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{filepath.Join(temp, "none.jar")}})
+	_, err := ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{filepath.Join(temp, "none.jar")}})
 	require.ErrorContains(t, err, "no such file: "+temp)
 	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{"values_test.go"}})
 	require.ErrorContains(t, err, "neither a jar nor a folder")
@@ -289,10 +281,9 @@ func TestJavaEndsWithUs(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "work")
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	cmd := exec.CommandContext(t.Context(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "java/JavaValues.java", folder)
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
+	stdin := must(cmd.StdinPipe())
 	require.NoError(t, cmd.Start())
-	_, err = io.WriteString(stdin, `{"id":1,"verb":"hello"}`+"\n")
+	_, err := io.WriteString(stdin, `{"id":1,"verb":"hello"}`+"\n")
 	require.NoError(t, err)
 	require.NoError(t, stdin.Close())
 	require.NoError(t, cmd.Wait())
@@ -300,8 +291,7 @@ func TestJavaEndsWithUs(t *testing.T) {
 }
 
 func fromHex(t testing.TB, text string) string {
-	data, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	require.NoError(t, err)
+	data := must(hex.DecodeString(strings.ReplaceAll(text, " ", "")))
 	return string(data)
 }
 
