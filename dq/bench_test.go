@@ -102,8 +102,7 @@ func BenchmarkCancel(b *testing.B) {
 			on.fillInOrder(b, wire.LayoutBc0Lc0, c.order, due)
 			delayed := dq.NewSender(on.queue)
 			var byTicket, byValue []time.Duration
-			chosen := random.Perm(c.last)
-			for k, at := range chosen[:505] {
+			for k, at := range random.Perm(c.last)[:505] {
 				i, begun := c.order[n-1-at], time.Now()
 				if k%101 != 0 {
 					require.NoError(b, delayed.Cancel(b.Context(), ticket(b, i, due(i))))
@@ -169,8 +168,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 
 	ctx, cancel := context.WithDeadline(b.Context(), start.Add(d.until))
 	defer cancel()
-	delayed := dq.NewSender(on.queue)
-	require.NoError(b, delayed.Ready(ctx))
+	require.NoError(b, dq.NewSender(on.queue).Ready(ctx))
 	var all sync.Mutex
 	came, first, last := 0, time.Time{}, time.Time{}
 	note := func(values ...string) {
@@ -305,8 +303,7 @@ func redisBenchmark(b *testing.B, s *redis.Server, n int, flags []string) float6
 	require.NoError(b, err, "redis-benchmark, which comes with redis-server: %s", out)
 	found := rates.FindAllStringSubmatch(string(out), -1)
 	require.NotEmpty(b, found, "%s", out)
-	rate := must(strconv.ParseFloat(found[len(found)-1][1], 64))
-	return rate
+	return must(strconv.ParseFloat(found[len(found)-1][1], 64))
 }
 
 // BenchmarkTurns has 20 clients on one queue and 100 due times, 50 ms apart, and reports how many
@@ -362,8 +359,7 @@ func BenchmarkTakeover(b *testing.B) {
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()
-	delayed := dq.NewSender(on.queue)
-	require.NoError(b, delayed.Ready(b.Context()))
+	require.NoError(b, dq.NewSender(on.queue).Ready(b.Context()))
 	due := dq.NewTaker(on.client, "orders", codec.Long{})
 	offers := dq.NewSender(due)
 	defer offers.Close()

@@ -288,8 +288,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 
 // Close comes at a random moment, with takes, offers and transfers under way.
 func TestFaultCloseAtAnyMoment(t *testing.T) {
-	s := redistest.Redis(t)
-	rdb := connect(t, s.URL())
+	rdb := connect(t, redistest.Redis(t).URL())
 	require.NoError(t, rdb.Ping(t.Context()).Err())
 	for range 30 {
 		closeAtSomeMoment(t, rdb)

@@ -207,8 +207,7 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 // A connection that was accepted and is never answered holds up nobody for longer than the next attempt takes.
 func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
-	s := redistest.Redis(t)
-	p := redistest.NewProxy(t, s.Addr)
+	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
 	p.Set(redis.Fault{Stall: true})
 	client := clientOf(t, connect(t, "redis://"+p.Addr))
 	q := dq.NewTaker(client, "orders", codec.String{})

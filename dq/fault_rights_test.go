@@ -59,16 +59,14 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 		takes(t, ctx, b.queue, "own")
 	})
 	// The user may not publish either, so that an offer that becomes the head fails after its writes. It is delivered all the same.
-	err := forbidden.Offer(ctx, "own", 200*time.Millisecond)
-	require.ErrorIs(t, err, dq.ErrUncertain)
+	require.ErrorIs(t, forbidden.Offer(ctx, "own", 200*time.Millisecond), dq.ErrUncertain)
 	within(t, time.Second+slack, "an own offer to the forbidden queue", func() { takes(t, ctx, bad, "own") })
 }
 
 // What others offered before is delivered, and what they offer later once the user may subscribe.
 func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := redistest.Redis(t)
-	b := as(t, s, "~* resetchannels +@all", quick())
+	b := as(t, redistest.Redis(t), "~* resetchannels +@all", quick())
 	ctx := deadline(t)
 	b.announced(t, ctx, "due soon", time.Now().Add(300*time.Millisecond))
 	d := dq.NewSender(b.queue)
@@ -84,8 +82,7 @@ func TestFaultAChannelIsTriedAgain(t *testing.T) {
 func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
-	b := as(t, redistest.Redis(t), "~* &* +@all -ping", quick(), on(func(dq.Disconnected) { lost.Add(1) }))
-	b.delayed(t)
+	as(t, redistest.Redis(t), "~* &* +@all -ping", quick(), on(func(dq.Disconnected) { lost.Add(1) })).delayed(t)
 	<-time.After(1200 * time.Millisecond) // twice the time after which it asks, and more
 	require.Zero(t, lost.Load(), "connections that were lost")
 }
@@ -382,8 +379,7 @@ const (
 
 func layoutOf(t *testing.T, release string) wire.Layout {
 	t.Helper()
-	r := must(wire.LookupRelease(release))
-	return r.Layout()
+	return must(wire.LookupRelease(release)).Layout()
 }
 
 // forBothReleases runs a test with a client of either layout.
@@ -421,8 +417,7 @@ func (b *bundle) requireNothingLeft(t *testing.T) {
 // requireNeverSent checks that the server has never seen the transfer of Redisson: it remembers each script that ran.
 func (b *bundle) requireNeverSent(t *testing.T, release string) {
 	t.Helper()
-	r := must(wire.LookupRelease(release))
-	theirs, ok := r.Script(wire.ScriptTransfer)
+	theirs, ok := must(wire.LookupRelease(release)).Script(wire.ScriptTransfer)
 	require.True(t, ok)
 	seen, err := b.redis.ScriptExists(t.Context(), theirs.SHA1, scripts.Transfer().SHA1).Result()
 	require.NoError(t, err)

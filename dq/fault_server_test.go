@@ -218,8 +218,7 @@ func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-c
 		done <- err
 	}()
 	require.Eventually(t, func() bool {
-		err := b.redis.Ping(ctx).Err()
-		return goredis.HasErrorPrefix(err, "BUSY")
+		return goredis.HasErrorPrefix(b.redis.Ping(ctx).Err(), "BUSY")
 	}, testDeadline, 5*time.Millisecond)
 	time.AfterFunc(time.Duration(seconds)*time.Second, func() { _ = b.redis.ScriptKill(ctx).Err() })
 	return done
@@ -422,8 +421,7 @@ func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 		other := dq.NewSender(dq.NewTaker(f.client, "other", codec.String{}))
 		require.NoError(t, other.Offer(t.Context(), "v", 0), name)
 		require.NoError(t, other.Ready(deadline(t)), name)
-		k := f.consume(t, 1)
-		f.works(t, k, name)
+		f.works(t, f.consume(t, 1), name)
 	}
 }
 

@@ -48,10 +48,8 @@ func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
 func TestTheTableOfFaultsNamesItsTests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}
-	files := must(filepath.Glob("*_test.go"))
-	for _, file := range files {
-		text := must(os.ReadFile(file))
-		for _, found := range faultTest.FindAllSubmatch(text, -1) {
+	for _, file := range must(filepath.Glob("*_test.go")) {
+		for _, found := range faultTest.FindAllSubmatch(must(os.ReadFile(file)), -1) {
 			tests[string(found[1])] = true
 		}
 	}
@@ -76,8 +74,7 @@ func TestFaultNilIsNoValue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := deadline(t)
-	values := must(java.NewKryo5[any]())
-	queue := dq.NewTaker(b.client, "orders", values)
+	queue := dq.NewTaker(b.client, "orders", must(java.NewKryo5[any]()))
 	delayed := dq.NewSender(queue)
 	lists := dq.NewTaker(b.client, "orders", codec.JSON[[]string]{})
 	for _, offer := range []func() error{

@@ -74,8 +74,7 @@ func TestQueueListsWaitingMessages(t *testing.T) {
 // A walk reads fewer messages a call if they are large.
 func TestWalksOverLargeMessages(t *testing.T) {
 	t.Parallel()
-	b := setup(t, dq.WithConn(func(o *conn.Options) { o.MostReply = 2 << 20 }))
-	q := queueOf(t, b, codec.String{})
+	q := queueOf(t, setup(t, dq.WithConn(func(o *conn.Options) { o.MostReply = 2 << 20 })), codec.String{})
 	_, err := q.OfferAll(deadline(t), time.Hour, slices.Repeat([]string{strings.Repeat("x", 128<<10)}, 40)...)
 	require.NoError(t, err)
 	n := 0
@@ -135,8 +134,7 @@ func TestDurableOfferWaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	master, replica := redistest.Process(t, "--repl-diskless-sync-delay", "0"), redistest.Process(t)
 	ctx := deadline(t)
-	b := setupOn(t, master, "orders", dq.WithDurability(1, 0, 200*time.Millisecond))
-	q := queueOf(t, b, codec.String{})
+	q := queueOf(t, setupOn(t, master, "orders", dq.WithDurability(1, 0, 200*time.Millisecond)), codec.String{})
 	ticket, err := q.Offer(ctx, "alone", time.Hour)
 	require.ErrorIs(t, err, dq.ErrUncertain)
 	require.ErrorContains(t, err, "the value may have been queued: WAIT: expected 1 replicas to have it within 200ms, got 0")
@@ -160,8 +158,7 @@ func TestDurableOfferIsRefusedWithoutAFile(t *testing.T) {
 	t.Parallel()
 	b := setup(t, dq.WithDurability(0, 1, time.Second))
 	ctx := deadline(t)
-	q := queueOf(t, b, codec.String{})
-	_, err := q.Offer(ctx, "v", time.Hour)
+	_, err := queueOf(t, b, codec.String{}).Offer(ctx, "v", time.Hour)
 	require.Regexp(t, "nothing was offered: ERR .*WAITAOF", err)
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 	require.Zero(t, b.redis.Exists(ctx, b.names.TimeoutSet).Val())
@@ -329,8 +326,7 @@ func TestRemove(t *testing.T) {
 
 func TestReschedule(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	ctx, q := deadline(t), queueOf(t, b, codec.String{})
+	ctx, q := deadline(t), queueOf(t, setup(t), codec.String{})
 	ticket, err := q.Offer(ctx, "v", time.Hour)
 	require.NoError(t, err)
 	later, err := q.Reschedule(ctx, ticket, 2*time.Hour)

@@ -107,8 +107,7 @@ func clientOf(t testing.TB, rdb goredis.UniversalClient, options ...dq.Option) *
 
 func connect(t testing.TB, url string) *goredis.Client {
 	t.Helper()
-	opt := must(goredis.ParseURL(url))
-	rdb := goredis.NewClient(opt)
+	rdb := goredis.NewClient(must(goredis.ParseURL(url)))
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

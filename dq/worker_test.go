@@ -300,8 +300,7 @@ func TestWorkerSharesItsQueue(t *testing.T) {
 // Many queues share one connection: 10,000 of them (DQ_THOROUGH) need few connections and 100 MB, and messages that are due or come
 // from elsewhere arrive.
 func TestWorkerOfManyQueues(t *testing.T) {
-	s := redistest.Process(t)
-	b := setupOn(t, s, "orders")
+	b := setupOn(t, redistest.Process(t), "orders")
 	ctx := deadline(t)
 	n := 2_000
 	if redistest.Thorough() {
@@ -592,8 +591,7 @@ func TestWorkerEndsWithItsClient(t *testing.T) {
 // Before Redis 6.2 there is no BLMOVE: such a server is asked every 50 ms.
 func TestWorkerOnAnOlderServer(t *testing.T) {
 	t.Parallel()
-	s := redistest.Process(t, "--rename-command", "BLMOVE", "")
-	b := setupOn(t, s, "orders")
+	b := setupOn(t, redistest.Process(t, "--rename-command", "BLMOVE", ""), "orders")
 	handled := make(chan string, 1)
 	b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error { handled <- m.Value; return nil })
 	time.AfterFunc(100*time.Millisecond, func() { _ = b.redis.RPush(context.Background(), "orders", "v").Err() })

@@ -104,8 +104,7 @@ func TestProxyFindsTheBlockedConnection(t *testing.T) {
 	require.Error(t, <-popped)
 	require.Empty(t, p.Conns(sent("BLPOP")))
 	require.NoError(t, c.Publish(ctx, "news", "x").Err(), "others go on")
-	m := must(sub.ReceiveMessage(ctx))
-	require.Equal(t, "x", m.Payload)
+	require.Equal(t, "x", must(sub.ReceiveMessage(ctx)).Payload)
 }
 
 // A stalled connection loses nothing, and others go on.

@@ -61,8 +61,7 @@ func TestProcess(t *testing.T) {
 
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "a second Close is harmless")
-	p := must(os.FindProcess(pid))
-	require.ErrorIs(t, p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	require.ErrorIs(t, must(os.FindProcess(pid)).Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 func TestProcessThatIsNoRedis(t *testing.T) {
@@ -192,8 +191,7 @@ func TestExternalRefusals(t *testing.T) {
 		node := redistest.Process(t, "--cluster-enabled", "yes")
 		s := must(redis.Start(t.Context(), "redis+cluster://"+closed+","+node.Addr, nil))
 		require.Equal(t, node.Addr, s.Addr, "the node that answered is named")
-		c := must(redis.Dial(t.Context(), s.URL(), []string{"ECHO", "mark"}))
-		require.NoError(t, c.Close())
+		require.NoError(t, must(redis.Dial(t.Context(), s.URL(), []string{"ECHO", "mark"})).Close())
 	})
 }
 

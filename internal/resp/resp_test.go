@@ -89,8 +89,7 @@ func TestReadLineGoesOnAfterADeadline(t *testing.T) {
 }
 
 func TestReadLineHasALimit(t *testing.T) {
-	r := NewReader(strings.NewReader("+"+strings.Repeat("x", 1000)+"\r\n"), 16)
-	_, _, err := r.ReadLine(100)
+	_, _, err := NewReader(strings.NewReader("+"+strings.Repeat("x", 1000)+"\r\n"), 16).ReadLine(100)
 	require.ErrorIs(t, err, ErrLineTooLong)
 	require.ErrorIs(t, err, ErrProtocol)
 }

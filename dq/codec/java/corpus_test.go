@@ -148,8 +148,7 @@ func reason(err error) string {
 // TestCorpusSample reads and writes messages that were recorded from real Redissons.
 func TestCorpusSample(t *testing.T) {
 	for release, codecs := range corpusReleases {
-		lines := must(os.ReadFile("testdata/corpus/" + release + ".tsv"))
-		all, uids := readCorpus(t, lines)
+		all, uids := readCorpus(t, must(os.ReadFile("testdata/corpus/"+release+".tsv")))
 		for _, name := range codecs {
 			judge(t, release, name, all, uids)
 		}
@@ -205,8 +204,7 @@ func TestEntityOfDocument000(t *testing.T) {
 		text := string(runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, "", "corpus.Entity", name, hex.EncodeToString(data)))
 		fields := strings.Fields(text)
 		require.Equal(t, []string{"a", "300", "1642141312135", hex.EncodeToString(data)}, fields, "the same bytes")
-		got := decoded(t, c, data)
-		require.Equal(t, want, got)
+		require.Equal(t, want, decoded(t, c, data))
 	}
 }
 
@@ -403,8 +401,7 @@ func (named goTypes) parse(t testing.TB, text string, generic func(class, of str
 // readClasses reads the classes of a file, with the serialVersionUIDs of Java. A codec whose bytes name the fields needs
 // none for those left out.
 func readClasses(t testing.TB, file, codec string, uids map[string]int64) (all []goClass) {
-	data := must(os.ReadFile("testdata/" + file))
-	require.NoError(t, json.Unmarshal(data, &all))
+	require.NoError(t, json.Unmarshal(must(os.ReadFile("testdata/"+file)), &all))
 	named, byName := newGoTypes(), map[string]*goClass{}
 	var structOf func(c *goClass, option string, first reflect.Type) reflect.Type
 	generic := func(class, of string, first reflect.Type) reflect.Type {

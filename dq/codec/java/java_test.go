@@ -100,9 +100,7 @@ func TestEnumsWithBodies(t *testing.T) {
 		"0100456e756d73244d6f6f6424b101": mood("OK"), "0100456e756d73244d6f6f6424b202": mood("BAD"), "0100456e756d73244d6f6f64244241c402": mood("BAD"),
 		"0100456e756d73244d6f6fe403": mood("PLAIN"), "01006a6176612e7574696c2e41727261794c6973f4030101456e756d73244d6f6f6424b1010102456e756d73244d6f6f6424b202": []any{mood("OK"), mood("BAD")},
 	} {
-		data := unhex(t, text)
-		got := decoded(t, kryo5, data)
-		require.Equal(t, want, got)
+		require.Equal(t, want, decoded(t, kryo5, unhex(t, text)))
 	}
 	_, err := kryo5.Decode([]byte("\x01\x00Enums$Mood$A\xc2\x01"))
 	require.ErrorAs(t, err, new(*java.ClassError), "another class in the enum")
@@ -119,8 +117,7 @@ func TestEnumsWithBodies(t *testing.T) {
 
 // zoned is a ZonedDateTime in Kryo5 at 2:30 on 2024-10-27, in a zone.
 func zoned(zone string) []byte {
-	name := "java.time.ZonedDateTime"
-	data := append([]byte{1, 0}, name...)
+	data := append([]byte{1, 0}, "java.time.ZonedDateTime"...)
 	data[len(data)-1] |= 0x80
 	data = append(data, 0xe8, 0x0f, 10, 27, 2, ^byte(30))
 	data = append(data, zone...)
@@ -141,10 +138,8 @@ func TestZonedDateTimeInKryo5(t *testing.T) {
 		"GMT+1": "2024-10-27T02:30+01:00[GMT+1]", "GMT+01:00": "2024-10-27T02:30+01:00[GMT+01:00]", "UTC-05:30": "2024-10-27T02:30-05:30[UTC-05:30]",
 		"UT+18": "2024-10-27T02:30+18:00[UT+18]", "+02": "2024-10-27T02:30+02:00[+02]",
 	} {
-		got := decoded(t, c, zoned(zone))
-		require.Equal(t, want, got)
-		data := encoded[any](t, c, want)
-		require.Equal(t, zoned(zone), data)
+		require.Equal(t, want, decoded(t, c, zoned(zone)))
+		require.Equal(t, zoned(zone), encoded[any](t, c, want))
 	}
 	_, err := c.Encode(java.ZonedDateTime("2024-10-27T02:30+01:00[Europe/Berlin]"))
 	require.ErrorContains(t, err, "another offset")
@@ -191,11 +186,9 @@ func TestObject(t *testing.T) {
 	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, shown(t, c, data))
 	_, err := c.Encode(o)
 	require.ErrorContains(t, err, "codec.PreserveBytes")
-	held := decoded(t, byName(t, "serialization"), data)
-	require.Equal(t, o, held)
+	require.Equal(t, o, decoded(t, byName(t, "serialization"), data))
 	unknown := new(java.ClassError)
-	typed := must(java.NewSerialization[order]())
-	_, err = typed.Decode(data)
+	_, err = must(java.NewSerialization[order]()).Decode(data)
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, "demo.Sub", unknown.Class)
 }
@@ -215,9 +208,7 @@ func TestReferencesAreBounded(t *testing.T) {
 	data := append(slices.Clone(one), inner(59)+"\x78"...)
 	_, err := byName(t, "serialization").Decode(data)
 	require.ErrorContains(t, err, "references make the value larger")
-	c := must(java.NewSerialization[java.Object]())
-	o := decoded(t, c, data)
-	_, err = json.Marshal(o)
+	_, err = json.Marshal(decoded(t, must(java.NewSerialization[java.Object]()), data))
 	require.ErrorContains(t, err, "references make the value larger")
 	_, err = byName(t, "serialization").Decode(append(one, strings.Repeat("\x73"+reference(0)+"\x00\x00\x00\x01\x77\x04\x00\x00\x00\x01", 1000)...))
 	require.ErrorContains(t, err, "nested deeper")

@@ -117,10 +117,8 @@ var (
 func both[T any](t *testing.T, form java.JSONForm, text string, want T, classes ...java.Class) {
 	t.Helper()
 	values := must(java.NewJackson[T](form, classes...))
-	got := decoded(t, values, []byte(text))
-	require.Equal(t, want, got)
-	data := encoded(t, values, want)
-	require.Equal(t, text, string(data))
+	require.Equal(t, want, decoded(t, values, []byte(text)))
+	require.Equal(t, text, string(encoded(t, values, want)))
 }
 
 func TestJacksonForms(t *testing.T) {
@@ -137,9 +135,7 @@ func TestJacksonForms(t *testing.T) {
 	uuids := uuidBean{Any: uuid12, ID: &uuid12, List: []java.UUID{uuid12}, Map: map[string]java.UUID{"k": uuid12}}
 	both(t, java.JSONForm{}, uuidWrapped, uuids)
 	both(t, java.JSONForm{BareUUIDs: true}, uuidBare, uuids)
-	either := must(java.NewJackson[uuidBean](java.JSONForm{}))
-	got := decoded(t, either, []byte(uuidBare))
-	require.Equal(t, uuids, got)
+	require.Equal(t, uuids, decoded(t, must(java.NewJackson[uuidBean](java.JSONForm{})), []byte(uuidBare)))
 }
 
 func TestJacksonRefuses(t *testing.T) {
@@ -172,8 +168,7 @@ func TestJacksonRefuses(t *testing.T) {
 		`{"@class":"java.util.%s","a":1}`: "ImmutableCollections$Map1 TreeMap$SubMap concurrent.ConcurrentHashMap EnumMap<one.State,java.lang.Object>",
 	} {
 		for class := range strings.FieldsSeq(classes) {
-			got := decoded(t, anyValue, []byte(strings.Replace(document, "%s", class, 1)))
-			require.Contains(t, got, "a", class)
+			require.Contains(t, decoded(t, anyValue, []byte(strings.Replace(document, "%s", class, 1))), "a", class)
 		}
 	}
 	for says, value := range map[string]any{
@@ -226,8 +221,7 @@ func TestPlainJSON(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"count":"many"}`: "expected JSON for uint32", `{"raw":1} {}`: "end of the JSON document", `{"count":`: "cut off", `{"when":7}`: "expected JSON for",
 	} {
-		c := must(java.NewJackson[own](plain))
-		_, err := c.Decode([]byte(text))
+		_, err := must(java.NewJackson[own](plain)).Decode([]byte(text))
 		require.ErrorContains(t, err, says)
 	}
 }
@@ -248,11 +242,9 @@ func TestJackson3(t *testing.T) {
 			continue // Java itself reads another type
 		}
 		c := must(java.NewJackson[any](java.JSONForm{Jackson3: true, Plain: parts[0] == "typed-json3"}))
-		got := encoded(t, c, want)
-		require.Equal(t, string(written), string(got), parts[1])
+		require.Equal(t, string(written), string(encoded(t, c, want)), parts[1])
 		if scalars++; strings.HasPrefix(string(written), `["java.`) {
-			back := decoded(t, c, written)
-			require.Equal(t, want, back)
+			require.Equal(t, want, decoded(t, c, written))
 		}
 	}
 	require.Greater(t, scalars, 100)
@@ -272,8 +264,7 @@ func TestJackson3(t *testing.T) {
 			c := must(java.NewJackson[formsOrder](form))
 			got := decoded(t, c, []byte(objects[name+order]))
 			require.Equal(t, java.Date(1_700_000_000_123), *got.At)
-			data := encoded(t, c, got)
-			require.Equal(t, hashed(name+order), string(data))
+			require.Equal(t, hashed(name+order), string(encoded(t, c, got)))
 		}
 	}
 }
@@ -287,17 +278,14 @@ func jackson3Scalar(t *testing.T, name string) (any, bool) {
 	case "true":
 		return true, true
 	case "int":
-		n := must(strconv.ParseInt(text, 10, 32))
-		return int32(n), true
+		return int32(must(strconv.ParseInt(text, 10, 32))), true
 	case "long":
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil
 	case "double":
-		f := must(strconv.ParseFloat(text, 64))
-		return f, true
+		return must(strconv.ParseFloat(text, 64)), true
 	case "text":
-		s := unhex(t, text)
-		return string(s), true
+		return string(unhex(t, text)), true
 	}
 	value, known := map[string]any{
 		"date": java.Date(1_700_000_000_123), "bigint": new(big.Int).Lsh(big.NewInt(1), 80), "bigint small": big.NewInt(-5),

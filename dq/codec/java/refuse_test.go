@@ -91,8 +91,7 @@ func TestTypesThatKryo5Refuses(t *testing.T) {
 	for _, of := range []any{couple[int64]{}, couple[[]byte]{}} {
 		byName(t, "kryo5", java.Class{Of: of})
 	}
-	optional := append([]byte{1, 0}, "java.util.Optiona\xec\x09\x0a"...)
-	_, err := byName(t, "kryo5").Decode(optional)
+	_, err := byName(t, "kryo5").Decode(append([]byte{1, 0}, "java.util.Optiona\xec\x09\x0a"...))
 	require.ErrorContains(t, err, "java.util.Optional")
 	_, err = java.NewKryo5[any](java.Class{})
 	require.NotContains(t, err.Error(), "<nil>")
@@ -148,8 +147,7 @@ func TestKryo5RefusesWhatJavaLacks(t *testing.T) {
 	} {
 		data, err := c.Encode(value)
 		require.NoError(t, err, "%v", value)
-		got := decoded(t, c, data)
-		require.Equal(t, value, got)
+		require.Equal(t, value, decoded(t, c, data))
 	}
 	_, err := c.Decode([]byte("\x01\x00java.time.Instan\xf4\x01\x80\x94\xeb\xdc\x03"))
 	require.ErrorContains(t, err, "a java.time.Instant of 1 s and 1000000000 ns")
@@ -170,13 +168,11 @@ func TestHostileLengths(t *testing.T) {
 			require.Less(t, allocated(func() { _, _ = c.Decode([]byte(data)) }), uint64(1<<20), "%s %q", name, data)
 		}
 	}
-	text := strings.Repeat("x", 30_000)
-	data := "\x04\x54\xff\xff\x5a\x3f\x75\x30" + text + strings.Repeat("\x39\xff", 65_534)
+	data := "\x04\x54\xff\xff\x5a\x3f\x75\x30" + strings.Repeat("x", 30_000) + strings.Repeat("\x39\xff", 65_534)
 	c, err := java.NewMarshalling[java.Object]()
 	require.NoError(t, err)
 	require.Less(t, allocated(func() {
-		o := decoded(t, c, []byte(data))
-		_, err = json.Marshal(o)
+		_, err = json.Marshal(decoded(t, c, []byte(data)))
 		require.ErrorContains(t, err, "references make the value larger")
 	}), uint64(100*len(data)))
 }
@@ -191,8 +187,7 @@ func allocated(f func()) uint64 {
 }
 
 func TestErrorsNameTheClass(t *testing.T) {
-	c := must(java.NewJackson[smallBean](java.JSONForm{Plain: true}))
-	_, err := c.Decode([]byte(`{"a":"x"}`))
+	_, err := must(java.NewJackson[smallBean](java.JSONForm{Plain: true})).Decode([]byte(`{"a":"x"}`))
 	require.ErrorContains(t, err, `expected a java.lang.Byte, got the text "x"`)
 	_, err = byName(t, "kryo5", java.Class{Of: anyField{}}).Encode(anyField{Queue: int32(7)})
 	require.ErrorContains(t, err, "got a java.lang.Integer for a field of java.util.EnumMap")
@@ -223,6 +218,5 @@ func TestObjectShowsAll(t *testing.T) {
 
 // shown returns the JSON of an Object.
 func shown(t *testing.T, c codec.Codec[java.Object], data []byte) string {
-	o := decoded(t, c, data)
-	return string(must(json.Marshal(o)))
+	return string(must(json.Marshal(decoded(t, c, data))))
 }

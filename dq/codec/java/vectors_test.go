@@ -136,8 +136,7 @@ type typed struct {
 }
 
 func readVectors(t testing.TB) (groups []vectorGroup) {
-	data := must(os.ReadFile("testdata/vectors.json"))
-	require.NoError(t, json.Unmarshal(data, &groups))
+	require.NoError(t, json.Unmarshal(must(os.ReadFile("testdata/vectors.json")), &groups))
 	return groups
 }
 
@@ -151,8 +150,7 @@ func (v typed) goValue(t testing.TB) any {
 	case "string":
 		return strings.Repeat(unquote(), max(v.Repeat, 1))
 	case "int32":
-		n := must(strconv.ParseInt(unquote(), 10, 32))
-		return int32(n)
+		return int32(must(strconv.ParseInt(unquote(), 10, 32)))
 	case "int64":
 		return must(strconv.ParseInt(unquote(), 10, 64))
 	case "float64":
@@ -160,8 +158,7 @@ func (v typed) goValue(t testing.TB) any {
 	case "bool":
 		return string(v.Value) == "true"
 	case "bytes":
-		data := unhex(t, unquote())
-		return data
+		return unhex(t, unquote())
 	case "list":
 		var elements []typed
 		require.NoError(t, json.Unmarshal(v.Value, &elements))
@@ -320,8 +317,7 @@ func (v vector) reads(t *testing.T, name string, c codec.Codec[any]) {
 		}
 	}
 	data := unhex(t, v.Hex)
-	got := must(decode(data))
-	require.Equal(t, want.goValue(t), got)
+	require.Equal(t, want.goValue(t), must(decode(data)))
 	for cut := range data {
 		if _, err := decode(data[:cut]); err == nil && name != "json" {
 			t.Errorf("read %x, which is cut at byte %d", data, cut)
@@ -413,8 +409,7 @@ func TestFields(t *testing.T) {
 				require.Regexp(t, "not a plain value|for a field of java.util", err)
 			case name != "kryo5" && class == "demo.ListBean" || isOtherClass(class, number):
 				require.NoError(t, err)
-				back := decoded(t, c, again)
-				require.Equal(t, got, back)
+				require.Equal(t, got, decoded(t, c, again))
 			case strings.HasSuffix(class, " skipped"):
 			default:
 				require.NoError(t, err)
@@ -441,8 +436,7 @@ func TestMutations(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	mutations := 0
 	for release, codecs := range corpusReleases {
-		lines := must(os.ReadFile("testdata/corpus/" + release + ".tsv"))
-		all, uids := readCorpus(t, lines)
+		all, uids := readCorpus(t, must(os.ReadFile("testdata/corpus/"+release+".tsv")))
 		for _, name := range codecs {
 			c := corpusCodec(t, release, name, uids)
 			for _, m := range all {
@@ -483,8 +477,7 @@ func fuzz(f *testing.F, name string) {
 	for _, group := range readVectors(f) {
 		if group.Codec == name && len(group.Releases) > 5 {
 			for _, v := range group.Vectors[:min(len(group.Vectors), 60)] {
-				data := unhex(f, v.Hex)
-				f.Add(data)
+				f.Add(unhex(f, v.Hex))
 			}
 		}
 	}
@@ -498,9 +491,7 @@ func fuzz(f *testing.F, name string) {
 		if err != nil {
 			return
 		}
-		again := decoded(t, c, written)
-		rewritten := encoded(t, c, again)
-		require.Equal(t, written, rewritten)
+		require.Equal(t, written, encoded(t, c, decoded(t, c, written)))
 	})
 }
 

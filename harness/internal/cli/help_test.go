@@ -160,8 +160,7 @@ var endlessCommands = regexp.MustCompile(`^dq-bench guard\b`)
 func readme(t *testing.T) (text, root string) {
 	t.Helper()
 	root = must(filepath.Abs("../../.."))
-	content := must(os.ReadFile(filepath.Join(root, "README.md")))
-	return string(content), root
+	return string(must(os.ReadFile(filepath.Join(root, "README.md")))), root
 }
 
 // Every dq-bench command of README.md runs in an empty folder, in the order of the page.
@@ -309,6 +308,5 @@ func TestUsage(t *testing.T) {
 			require.Regexp(t, strings.TrimSpace(pattern), errs.String())
 		})
 	}
-	left := must(os.ReadDir(folder))
-	require.Empty(t, left)
+	require.Empty(t, must(os.ReadDir(folder)))
 }

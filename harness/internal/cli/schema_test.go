@@ -76,8 +76,7 @@ func checkDocument(t require.TestingT, data []byte) {
 	if _, read := documents[name]; !read {
 		return
 	}
-	resolved := must(schemaOf(t, name).Resolve(nil))
-	require.NoError(t, resolved.Validate(document))
+	require.NoError(t, must(schemaOf(t, name).Resolve(nil)).Validate(document))
 }
 
 // schemaOf returns the strict schema of a document: it has no other fields than those of its type.

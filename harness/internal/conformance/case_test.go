@@ -91,8 +91,7 @@ func TestCaseReleases(t *testing.T) {
 	} {
 		cases := must(Parse("a.yaml", []byte(smallest+bounds)))
 		for i, name := range []string{"2.8.1", "2.15.2", "3.3.1", "4.7.0", "4.99.0"} {
-			release := must(wire.ParseRelease(name))
-			require.Equal(t, want[i], cases[0].HoldsFor(release), "%q at %s", bounds, name)
+			require.Equal(t, want[i], cases[0].HoldsFor(must(wire.ParseRelease(name))), "%q at %s", bounds, name)
 		}
 	}
 }

@@ -39,8 +39,7 @@ func (p altered) Call(ctx context.Context, op string, params any) (json.RawMessa
 
 func parsed(t *testing.T, text string) *Case {
 	t.Helper()
-	cases := must(Parse("a.yaml", []byte(text)))
-	return cases[0]
+	return must(Parse("a.yaml", []byte(text)))[0]
 }
 
 const offersOne = `section: DQ.offer
@@ -126,8 +125,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		"3.22.0": "no recorded release has this case with the same scripts",
 		"3.21.1": "error",
 	} {
-		release := must(wire.LookupRelease(name))
-		source, err := oracle.source(c, release)
+		source, err := oracle.source(c, must(wire.LookupRelease(name)))
 		got := "by " + source.release.String()
 		if source.absent != "" {
 			got = source.absent
@@ -385,8 +383,7 @@ func TestREADMEClaim(t *testing.T) {
 	beyond := must(Load(scenarios.Conformance, "beyond"))
 	var text strings.Builder
 	for _, file := range []string{"../../../README.md", "../../../docs/port.md"} {
-		content := must(os.ReadFile(file))
-		text.Write(content)
+		text.Write(must(os.ReadFile(file)))
 	}
 	documents := strings.Join(strings.Fields(text.String()), " ")
 	releases, recorded := len(wire.Releases()), len(oracle.Releases())

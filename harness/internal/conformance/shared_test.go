@@ -67,8 +67,7 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
 	all, _ := loaded()
-	cases := must(Matching(all, pattern))
-	plan := plansOf(t, "dq:3.16.6", Wire, cases, 1)[0]
+	plan := plansOf(t, "dq:3.16.6", Wire, must(Matching(all, pattern)), 1)[0]
 	plan.Redis = srv.URL()
 	return plan
 }

@@ -182,8 +182,7 @@ func TestBehind(t *testing.T) {
 	} {
 		f := old
 		tc.change(&f)
-		rows := []faultRow{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
-		text, err := faultSection(rows)
+		text, err := faultSection([]faultRow{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}})
 		if tc.want == "" {
 			require.NoError(t, err, name)
 			require.Contains(t, text, "dq is behind: nowhere.")

@@ -50,8 +50,7 @@ func TestFold(t *testing.T) {
 		}
 		count++
 		want := must(recordings.Files.ReadFile("redisson/" + name))
-		got := must(fs.ReadFile(packed, name))
-		require.Equal(t, string(want), string(got), name)
+		require.Equal(t, string(want), string(must(fs.ReadFile(packed, name))), name)
 		return nil
 	}))
 	require.Greater(t, count, 50)

@@ -196,8 +196,7 @@ func usage(b *testing.B, rdb goredis.UniversalClient) (memory float64, cpu time.
 	text, err := rdb.Info(b.Context(), "memory", "cpu").Result()
 	require.NoError(b, err)
 	number := func(field string) float64 {
-		n := must(strconv.ParseFloat(redis.Fields(text)[field], 64))
-		return n
+		return must(strconv.ParseFloat(redis.Fields(text)[field], 64))
 	}
 	cpu = time.Duration((number("used_cpu_sys") + number("used_cpu_user")) * float64(time.Second))
 	return number("used_memory"), cpu

@@ -307,8 +307,7 @@ func rangesOf(holds func(wire.Release) bool) string {
 func redisson(t *testing.T, release, id string) *trace.Recording {
 	t.Helper()
 	section, _, _ := strings.Cut(id, "/")
-	recording := must(trace.Read(recordings.Redisson(release)[section], "recorded:"+release))
-	return recording
+	return must(trace.Read(recordings.Redisson(release)[section], "recorded:"+release))
 }
 
 // offersIn calls f with each offer of a recording that the server knew, and its case.
@@ -358,8 +357,7 @@ func memberSources(t *testing.T) (all []*trace.Recording) {
 		all = append(all, redisson(t, of[0], of[1]))
 	}
 	const file = "documents/002-zlyx.monitor"
-	content := must(recordings.Files.ReadFile(file))
-	document, err := trace.Read(content, "recordings/"+file)
+	document, err := trace.Read(must(recordings.Files.ReadFile(file)), "recordings/"+file)
 	require.NoError(t, err)
 	return append(all, document)
 }
@@ -392,8 +390,7 @@ func memberOf(t *testing.T, call trace.Call) memberVector {
 	want := wire.Member{Layout: call.Offer.Layout, LengthSize: m.LengthSize, Value: []byte(call.Offer.Value)}
 	switch want.Layout {
 	case wire.LayoutDLc0:
-		random := must(strconv.ParseInt(call.Offer.Random, 10, 64))
-		v.Random, want.ID = call.Offer.Random, wire.DoubleID(random)
+		v.Random, want.ID = call.Offer.Random, wire.DoubleID(must(strconv.ParseInt(call.Offer.Random, 10, 64)))
 	default:
 		copy(want.ID[:], call.Offer.Random)
 	}

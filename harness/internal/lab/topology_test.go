@@ -61,8 +61,7 @@ type kind struct {
 // kinds are all there are, in the order of a report.
 func kinds(t *testing.T) []kind {
 	t.Helper()
-	text := must(os.ReadFile("../../../dq/README.md"))
-	rules := rulesOf(string(text))
+	rules := rulesOf(string(must(os.ReadFile("../../../dq/README.md"))))
 	require.Len(t, rules, 2, "dq/README.md: the lines %q", ruleStart)
 	return []kind{
 		{"one server", true, by(goredis.Options{Protocol: 3})},

@@ -41,8 +41,7 @@ func (b *bench) desk(o ops.DeskOptions) (page string) {
 // asks returns a client of the page, with a token as a person who opened the address; a form is posted.
 func asks(t *testing.T, page, token string) func(path string, form url.Values) (int, string) {
 	t.Helper()
-	jar := must(cookiejar.New(nil))
-	client := &http.Client{Jar: jar}
+	client := &http.Client{Jar: must(cookiejar.New(nil))}
 	ask := func(path string, form url.Values) (int, string) {
 		answer, err := client.Get(page + path)
 		if form != nil {
@@ -50,8 +49,7 @@ func asks(t *testing.T, page, token string) func(path string, form url.Values) (
 		}
 		require.NoError(t, err)
 		defer answer.Body.Close()
-		body := must(io.ReadAll(answer.Body))
-		return answer.StatusCode, string(body)
+		return answer.StatusCode, string(must(io.ReadAll(answer.Body)))
 	}
 	if token != "" {
 		ask("?token="+token, nil)
@@ -76,8 +74,7 @@ func TestDeskGuards(t *testing.T) {
 		{ops.DeskOptions{Changes: true}, "secret", 200, 200},
 		{ops.DeskOptions{Open: true}, "secret", 200, 403},
 	} {
-		page := b.desk(c.options)
-		ask := asks(t, page, c.token)
+		ask := asks(t, b.desk(c.options), c.token)
 		status, _ := ask("", nil)
 		require.Equal(t, c.get, status, "%+v", c)
 		status, _ = ask("export?name=orders", nil)
@@ -99,8 +96,7 @@ func TestDeskVerbs(t *testing.T) {
 	b := setup(t)
 	b.offer(bc0Lc0, time.Hour, `{"orderId":7}`)
 	b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "ghost"))
-	page := b.desk(ops.DeskOptions{Open: true, Changes: true})
-	ask := asks(t, page, "secret")
+	ask := asks(t, b.desk(ops.DeskOptions{Open: true, Changes: true}), "secret")
 	do := func(form url.Values) {
 		t.Helper()
 		status, body := ask("plan?name=orders", form)

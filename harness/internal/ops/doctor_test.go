@@ -116,8 +116,7 @@ func (b *bench) transfer(version string) error {
 
 func release(t *testing.T, version string) wire.Release {
 	t.Helper()
-	r := must(wire.LookupRelease(version))
-	return r
+	return must(wire.LookupRelease(version))
 }
 
 // order carries out an order.
@@ -505,8 +504,7 @@ func TestCluster(t *testing.T) {
 	srv := redistest.Cluster(t, 3, 0)
 	b := on(t, srv.Server)
 	for i := range 9 {
-		name := "orders" + strconv.Itoa(i)
-		n := wire.NamesOf(name)
+		n := wire.NamesOf("orders" + strconv.Itoa(i))
 		m := b.member(dLc0, "a")
 		due := time.Now().Add([]time.Duration{-time.Minute, time.Hour}[i/5]).UnixMilli()
 		b.do("ZADD", n.TimeoutSet, due, m)

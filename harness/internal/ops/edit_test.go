@@ -545,8 +545,7 @@ func TestRandomChanges(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
-	data := must(json.Marshal(v))
-	return data
+	return must(json.Marshal(v))
 }
 
 // quoting recodes a string as JSON, or back, and refuses "no"; it fails after some values.

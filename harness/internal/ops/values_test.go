@@ -133,8 +133,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile("types_test.go", source, 0o644))
 	}
-	want := must(os.ReadFile("types_test.go"))
-	require.Equal(t, string(want), string(source))
+	require.Equal(t, string(must(os.ReadFile("types_test.go"))), string(source))
 	marshalling := must(java.NewMarshalling[Order](Classes...))
 	kryo5 := must(java.NewKryo5[Order](Classes[:6]...))
 	read, err := marshalling.Decode(messages[0].bytes)
@@ -218,8 +217,7 @@ func TestSpringBootJar(t *testing.T) {
 			require.NoError(t, r.Err())
 			require.Equal(t, "acme.Awkward$Order", r.Class)
 			c.Close()
-			left := must(os.ReadDir(work))
-			require.Empty(t, left)
+			require.Empty(t, must(os.ReadDir(work)))
 		})
 	}
 	c := start(t, ops.JavaOptions{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
@@ -291,8 +289,7 @@ func TestJavaEndsWithUs(t *testing.T) {
 }
 
 func fromHex(t testing.TB, text string) string {
-	data := must(hex.DecodeString(strings.ReplaceAll(text, " ", "")))
-	return string(data)
+	return string(must(hex.DecodeString(strings.ReplaceAll(text, " ", ""))))
 }
 
 const sub = "aced00057372000864656d6f2e5375620000000000000001020002490001784c000473656c6674000a4c64656d6f2f5375623b787000000005" + "71007e0002"

@@ -27,17 +27,13 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	kept := must(os.ReadFile(filepath.Join(folder, SpectrumFile)))
 	_, err := WriteFolder(folder, Sample(2, 20, 1))
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
-	now := must(os.ReadFile(filepath.Join(folder, SpectrumFile)))
-	require.Equal(t, string(kept), string(now))
-	entries := must(os.ReadDir(folder))
-	require.Len(t, entries, 3, "nothing but the run file set is left")
-	back := must(ReadFile(t.Context(), filepath.Join(folder, File)))
-	require.Equal(t, encoded(t, r), encoded(t, back))
+	require.Equal(t, string(kept), string(must(os.ReadFile(filepath.Join(folder, SpectrumFile)))))
+	require.Len(t, must(os.ReadDir(folder)), 3, "nothing but the run file set is left")
+	require.Equal(t, encoded(t, r), encoded(t, must(ReadFile(t.Context(), filepath.Join(folder, File)))))
 
 	folder = t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
-	missing := must(WriteFolder(folder, r))
-	require.Error(t, missing)
+	require.Error(t, must(WriteFolder(folder, r)))
 	_ = must(ReadFile(t.Context(), filepath.Join(folder, File)))
 }
 
@@ -208,8 +204,7 @@ func TestFindFollowsLinks(t *testing.T) {
 		for file := range strings.FieldsSeq(want) {
 			wanted = append(wanted, filepath.Join(root, file))
 		}
-		files := must(Find(t.Context(), named...))
-		require.Equal(t, wanted, files)
+		require.Equal(t, wanted, must(Find(t.Context(), named...)))
 	}
 	_, err := Find(t.Context(), filepath.Join(root, "gone"))
 	require.ErrorContains(t, err, "there is no such file")

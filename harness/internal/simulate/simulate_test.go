@@ -57,8 +57,7 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 		if *budget > 0 && time.Since(began) > *budget {
 			break
 		}
-		plan := Draw(seed, *length)
-		report := run(t, plan, Options{Trace: *trace})
+		report := run(t, Draw(seed, *length), Options{Trace: *trace})
 		if *trace {
 			t.Log("\n" + strings.Join(report.Trace, "\n"))
 		}

@@ -184,8 +184,7 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 	}
 	answer := must(http.DefaultClient.Do(q)) //nolint:bodyclose // is closed
 	defer answer.Body.Close()
-	body := must(io.ReadAll(answer.Body))
-	return answer.StatusCode, string(body)
+	return answer.StatusCode, string(must(io.ReadAll(answer.Body)))
 }
 
 // Only the page stops the run, and pages refuse the names of other servers; metrics answer any.

@@ -43,8 +43,7 @@ func faulty(t *testing.T) *run.Document {
 	r.Machine = &run.Machine{BusyShare: .5, Hiccups: run.Hiccups{Count: 12, LongestNs: 5e6, Share: .01}, Late: &run.LateMessages{Messages: 50, InHiccups: 12}}
 	r.Scenario.Queue, r.Scenario.Name, r.Driver.Name, r.Driver.Version, r.Server.Product, r.Server.Embedded = hostile, hostile, hostile, hostile, hostile, true
 	r.Labels, r.Notes = map[string]string{hostile: hostile}, []string{hostile}
-	slo := must(run.ParseSLO("lateness.p99<=20ms"))
-	r.Judge([]run.SLO{slo})
+	r.Judge([]run.SLO{must(run.ParseSLO("lateness.p99<=20ms"))})
 	return r
 }
 

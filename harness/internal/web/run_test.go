@@ -116,8 +116,7 @@ func TestBrowserShowsVerifyAndAnalyze(t *testing.T) {
 		b.fits()
 		const rows = `[...document.querySelector("th.sortable").closest("table").tBodies[0].rows].map((row) => row.cells[0].innerText)`
 		b.do(chromedp.Click(chromedp.CSS("th.sortable")))
-		up := eval[[]string](b, rows)
-		require.IsNonDecreasing(t, up)
+		require.IsNonDecreasing(t, eval[[]string](b, rows))
 		b.do(chromedp.Click(chromedp.CSS("th.sortable")))
 		require.IsNonIncreasing(t, eval[[]string](b, rows))
 	}
@@ -156,8 +155,7 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	in := filepath.Join(folder, filepath.FromSlash(id))
 	require.NoError(t, os.RemoveAll(in))
 	require.NoError(t, os.MkdirAll(in, 0o755))
-	text := must(r.Encode())
-	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), must(r.Encode()), 0o600))
 }
 
 // storedSets reads the runs of versions.
@@ -177,16 +175,14 @@ func compared(t *testing.T, sets ...compare.Set) *compare.Comparison {
 
 func serveStored(t *testing.T, folder string) *web.Server {
 	t.Helper()
-	stored := must(web.NewStored(folder))
-	return serve(t, stored, nil)
+	return serve(t, must(web.NewStored(folder)), nil)
 }
 
 // By clicks: the list is filtered and sorted, a run is opened, two sets are compared.
 func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	t.Parallel()
 	folder, runs := store(t, "3.9.1", "3.16.6", "4.7.0")
-	s := serveStored(t, folder)
-	b := open(t, s.URL())
+	b := open(t, serveStored(t, folder).URL())
 	follow := func(mark string, steps ...chromedp.Action[chromedp.Void]) {
 		b.do(steps...)
 		b.do(chromedp.WaitVisible(chromedp.CSS(mark)))
@@ -274,8 +270,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 		"interrupted, listed": {"", "", http.StatusOK, "interrupted, failed"},
 		"nothing":             {"compare", "", http.StatusOK, "Nothing is ticked"},
 	} {
-		query := must(url.ParseQuery(row.query))
-		status, body := get(t, s, row.page, query)
+		status, body := get(t, s, row.page, must(url.ParseQuery(row.query)))
 		require.Equal(t, row.status, status, name)
 		require.Contains(t, body, row.want, name)
 		require.NotContains(t, body, "secret", name)

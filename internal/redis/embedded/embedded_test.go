@@ -104,8 +104,7 @@ func monitored(t *testing.T, s *redis.Server, commands [][]string) (replies, lin
 // requireSameAsRedis runs commands on the embedded server and on a real one.
 func requireSameAsRedis(t *testing.T, commands [][]string) {
 	t.Helper()
-	real := redistest.Redis(t)
-	wantReplies, wantLines := monitored(t, real, commands)
+	wantReplies, wantLines := monitored(t, redistest.Redis(t), commands)
 	gotReplies, gotLines := monitored(t, redistest.Embedded(t), commands)
 	for i := range commands {
 		require.Equal(t, wantReplies[i], gotReplies[i], "%q", commands[i])

@@ -47,8 +47,7 @@ func TestMain(m *testing.M) {
 
 // child handles messages until it is killed.
 func child(at []string) {
-	s := byName(at[0], at[1])
-	_, err := s.work(context.Background(), at[1], 8, func(id string) error {
+	_, err := byName(at[0], at[1]).work(context.Background(), at[1], 8, func(id string) error {
 		fmt.Println("begin", id)
 		time.Sleep(200 * time.Millisecond)
 		fmt.Println("end", id)

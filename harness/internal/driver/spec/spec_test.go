@@ -253,8 +253,7 @@ func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
 // All that is held is read, of more than a page, and cleared: of Redisson's keys too.
 func TestKeysReadAndClear(t *testing.T) {
 	const waiting, due = 700, 1300
-	srv := redistest.Redis(t)
-	conn := srv.Conn()
+	conn := redistest.Redis(t).Conn()
 	defer conn.Close()
 	for _, d := range []Driver{Redis{}, Redis{zset: true}, DQ(wire.Newest(), false)} {
 		keys, _ := KeysOf(d, conn, "q {1} ü")
