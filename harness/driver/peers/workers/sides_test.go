@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/riverqueue/river"
@@ -23,10 +21,9 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/internal/redistest"
-
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // ours is dq.Worker.
@@ -36,15 +33,8 @@ type ours struct {
 }
 
 func newDQ(addr string) *ours {
-	client, err := dq.NewClient(goredis.NewClient(&goredis.Options{Addr: addr}))
-	if err != nil {
-		panic(err)
-	}
-	queue, err := dq.NewQueue(client, "orders", codec.String{})
-	if err != nil {
-		panic(err)
-	}
-	return &ours{client, queue}
+	client := must(dq.NewClient(goredis.NewClient(&goredis.Options{Addr: addr})))
+	return &ours{client, must(dq.NewQueue(client, "orders", codec.String{}))}
 }
 
 func (s *ours) work(ctx context.Context, _ string, handlers int, handle func(id string) error) (func(), error) {
@@ -118,11 +108,7 @@ func (w *orderWorker) Work(_ context.Context, job *river.Job[order]) error {
 }
 
 func newRiver(addr string) *riverSide {
-	pool, err := pgxpool.New(context.Background(), "postgres://postgres@"+addr+"/postgres?sslmode=disable")
-	if err != nil {
-		panic(err)
-	}
-	return &riverSide{pool}
+	return &riverSide{must(pgxpool.New(context.Background(), "postgres://postgres@"+addr+"/postgres?sslmode=disable"))}
 }
 
 func (s *riverSide) config() *river.Config {
@@ -169,11 +155,9 @@ func postgres(t *testing.T) (addr string) {
 	if err != nil {
 		redistest.Missing(t, "postgres", err)
 	}
-	folder, err := os.MkdirTemp("", "river")
-	require.NoError(t, err)
+	folder := must(os.MkdirTemp("", "river"))
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	addr = l.Addr().String()
 	require.NoError(t, l.Close())
 	_, port, _ := net.SplitHostPort(addr)
@@ -197,22 +181,26 @@ func postgres(t *testing.T) (addr string) {
 	t.Cleanup(func() { _ = server.Process.Signal(syscall.SIGQUIT); _ = server.Wait() })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	url := fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", addr)
+	pool := newRiver(addr).pool
+	defer pool.Close()
 	for {
-		c, err := pgx.Connect(ctx, url)
+		err := pool.Ping(ctx)
 		if err == nil {
-			_ = c.Close(ctx)
 			break
 		}
 		require.NoError(t, ctx.Err(), "%s", &log)
 		time.Sleep(50 * time.Millisecond)
 	}
-	pool, err := pgxpool.New(ctx, url)
-	require.NoError(t, err)
-	defer pool.Close()
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	require.NoError(t, err)
+	migrator := must(rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}))
 	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	require.NoError(t, err)
 	return addr
+}
+
+// must is for what fails only on a broken machine.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -201,11 +202,11 @@ func through(t *testing.T, fault, name string, k *tally) (resumed time.Duration,
 			time.Sleep(2 * time.Second)
 			require.NoError(t, conn.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
 		default:
-			far.cut()
+			far.set(true)
 			wait, err := time.ParseDuration(strings.Fields(fault)[1] + "s")
 			require.NoError(t, err)
 			time.Sleep(wait)
-			far.heal()
+			far.set(false)
 		}
 		over = time.Now()
 		require.NoError(t, direct.enqueue(ctx, probe))
@@ -257,68 +258,53 @@ func start(t *testing.T, name string) (addr string, server *redis.Server) {
 	return s.Addr, s
 }
 
-// relay hands on what comes over TCP, until it is cut.
+// relay hands on what comes over TCP, unless it is down. A redis.Proxy waits for whole commands, which PostgreSQL does not send.
 type relay struct {
 	addr string
 	mu   sync.Mutex
 	down bool
-	open map[net.Conn]bool
+	open []net.Conn
 }
 
 func newRelay(t *testing.T, to string) *relay {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	r := &relay{addr: l.Addr().String(), open: map[net.Conn]bool{}}
-	t.Cleanup(func() { _ = l.Close(); r.cut() })
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	r := &relay{addr: l.Addr().String()}
+	t.Cleanup(func() { _ = l.Close(); r.set(true) })
 	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", to)
-			r.mu.Lock()
-			if r.down || err != nil {
-				_ = near.Close()
-				if err == nil {
-					_ = far.Close()
-				}
-				r.mu.Unlock()
-				continue
-			}
-			r.open[near], r.open[far] = true, true
-			r.mu.Unlock()
-			go r.copy(near, far)
-			go r.copy(far, near)
+		for near, err := l.Accept(); err == nil; near, err = l.Accept() {
+			r.join(near, to)
 		}
 	}()
 	return r
 }
 
-func (r *relay) copy(to, from net.Conn) {
-	_, _ = to.(*net.TCPConn).ReadFrom(from)
-	_ = to.Close()
-	_ = from.Close()
+func (r *relay) join(near net.Conn, to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.open, to)
-	delete(r.open, from)
-}
-
-func (r *relay) cut() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.down = true
-	for c := range r.open {
-		_ = c.Close()
+	var far net.Conn
+	err := net.ErrClosed
+	if !r.down {
+		far, err = net.Dial("tcp", to)
+	}
+	if err != nil {
+		_ = near.Close()
+		return
+	}
+	r.open = append(r.open, near, far)
+	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+		go func() { _, _ = io.Copy(way[0], way[1]); _ = near.Close(); _ = far.Close() }()
 	}
 }
 
-func (r *relay) heal() {
+// set has the relay down, which cuts all connections, or up again.
+func (r *relay) set(down bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.down = false
+	r.down = down
+	for _, c := range r.open {
+		_ = c.Close()
+	}
+	r.open = nil
 }
 
 // write puts the table between the marks of its section.
