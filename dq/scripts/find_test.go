@@ -35,9 +35,7 @@ func TestFindAValue(t *testing.T) {
 			require.True(t, more)
 			require.Len(t, found, 2, value)
 			require.Equal(t, fmt.Sprint(now+at), found[1])
-			m, err := own.UnpackAny([]byte(found[0]))
-			require.NoError(t, err)
-			require.Equal(t, value, string(m.Value))
+			require.Equal(t, value, string(must(own.UnpackAny([]byte(found[0]))).Value))
 		}
 	}
 	next, found, more := b.find(scripts.Place{}, d, "absent")
@@ -104,8 +102,7 @@ func TestCancelOffersAnew(t *testing.T) {
 			heard := b.redis.Subscribe(b.ctx, b.names.Channel)
 			_, err := heard.Receive(b.ctx)
 			require.NoError(t, err)
-			m, err := own.UnpackAny([]byte(member))
-			require.NoError(t, err)
+			m := must(own.UnpackAny([]byte(member)))
 			id := string(m.ID[:])
 			require.Equal(t, int64(1), b.cancel(now+9, id, now+7, own.String(), b.names.Channel), name)
 			want := string(own.Pack(m.ID, []byte("v")))

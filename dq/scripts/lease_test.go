@@ -81,9 +81,7 @@ func TestTakeHandsOutInOrder(t *testing.T) {
 	require.Empty(t, got)
 	require.EqualValues(t, -1, next)
 	require.False(t, more)
-	keys, err := l.redis.Keys(l.ctx, "*").Result()
-	require.NoError(t, err)
-	require.Empty(t, keys)
+	require.Empty(t, must(l.redis.Keys(l.ctx, "*").Result()))
 }
 
 // A server that is out of memory lets messages end, go on and come.
@@ -151,10 +149,9 @@ func TestScriptsUseFewCommands(t *testing.T) {
 func TestReadReplies(t *testing.T) {
 	t.Parallel()
 	one, two := int64(1), int64(2)
-	moved, err := scripts.ReadTransferred([]any{nil, one, two, int64(3), one})
-	require.NoError(t, err)
+	moved := must(scripts.ReadTransferred([]any{nil, one, two, int64(3), one}))
 	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3, Stuck: true}, moved)
-	moved, err = scripts.ReadTransferred([]any{"1.5", int64(0), int64(0), int64(0), int64(0)})
+	moved, err := scripts.ReadTransferred([]any{"1.5", int64(0), int64(0), int64(0), int64(0)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Next: "1.5"}, moved)
 	at, found, more, err := scripts.ReadFound([]any{"7", one, "8", "id"})
@@ -165,8 +162,7 @@ func TestReadReplies(t *testing.T) {
 	_, _, more, err = scripts.ReadFound([]any{})
 	require.NoError(t, err)
 	require.False(t, more)
-	surveyed, err := scripts.ReadSurveyed([]any{int64(9), int64(7), int64(0), two, int64(1000), int64(3), two, one})
-	require.NoError(t, err)
+	surveyed := must(scripts.ReadSurveyed([]any{int64(9), int64(7), int64(0), two, int64(1000), int64(3), two, one}))
 	require.Equal(t, scripts.Surveyed{Length: 9, Covered: 7, Unlisted: true, Window: 1000, Due: 3, Seen: 2, Far: 1}, surveyed)
 	stage, n, err := scripts.ReadUnlisted([]any{"done", int64(3)})
 	require.NoError(t, err)

@@ -41,9 +41,7 @@ func setup(t testing.TB) *bundle {
 
 func setupOn(t testing.TB, s *redis.Server) *bundle {
 	t.Helper()
-	opt, err := goredis.ParseURL(s.URL())
-	require.NoError(t, err)
-	rdb := goredis.NewClient(opt)
+	rdb := goredis.NewClient(must(goredis.ParseURL(s.URL())))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(func() { cancel(); _ = rdb.Close() })
 	return (&bundle{t: t, ctx: ctx, redis: rdb}).queue("orders")
@@ -115,9 +113,7 @@ func (b *bundle) transferKeys() []string {
 // transfer runs our transfer.
 func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transferred {
 	b.t.Helper()
-	moved, err := scripts.ReadTransferred(b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String()))
-	require.NoError(b.t, err)
-	return moved
+	return must(scripts.ReadTransferred(b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String())))
 }
 
 // redisson runs a script of Redisson's, of a release of that layout.
@@ -137,16 +133,12 @@ func releaseOf(l wire.Layout) wire.Release {
 
 func (b *bundle) list(key string) []string {
 	b.t.Helper()
-	items, err := b.redis.LRange(b.ctx, key, 0, -1).Result()
-	require.NoError(b.t, err)
-	return items
+	return must(b.redis.LRange(b.ctx, key, 0, -1).Result())
 }
 
 func (b *bundle) set(key string) []string {
 	b.t.Helper()
-	items, err := b.redis.ZRange(b.ctx, key, 0, -1).Result()
-	require.NoError(b.t, err)
-	return items
+	return must(b.redis.ZRange(b.ctx, key, 0, -1).Result())
 }
 
 func (b *bundle) delivered() []string { return b.list(b.names.Destination) }
@@ -161,4 +153,12 @@ func (b *bundle) dump() map[string]string {
 		content[key] = b.redis.Dump(b.ctx, key).Val()
 	}
 	return content
+}
+
+// must is for what fails only in a broken tree or without its server.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

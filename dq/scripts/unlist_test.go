@@ -205,8 +205,7 @@ func (u *unlisting) cancel() {
 		return
 	}
 	m := u.members[u.random.IntN(len(u.members))]
-	packed, err := u.layout.Unpack([]byte(m.member))
-	require.NoError(u.t, err)
+	packed := must(u.layout.Unpack([]byte(m.member)))
 	run := func() any {
 		return u.run(scripts.Cancel(), []string{
 			u.names.TimeoutSet, u.names.Pending, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving,
@@ -321,9 +320,7 @@ func (b *bundle) survey(now int64, cost float64, least int) scripts.Surveyed {
 	b.t.Helper()
 	n, u := b.names, scripts.UnlistingOf(b.names.Destination)
 	keys := []string{n.TimeoutSet, n.Pending, u.State, u.Pass, u.Unlisted[0], u.Unlisted[1]}
-	found, err := scripts.ReadSurveyed(b.run(scripts.Survey(), keys, now, cost, least))
-	require.NoError(b.t, err)
-	return found
+	return must(scripts.ReadSurveyed(b.run(scripts.Survey(), keys, now, cost, least)))
 }
 
 // unlistAll makes one pass.

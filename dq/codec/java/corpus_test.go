@@ -57,8 +57,7 @@ func readCorpus(t testing.TB, lines []byte) (all []message, uids map[string]int6
 	scanner.Buffer(nil, 1<<24)
 	for scanner.Scan() {
 		parts := strings.Split(scanner.Text(), "\t")
-		number, err := strconv.ParseInt(parts[2], 10, 64)
-		require.NoError(t, err)
+		number := must(strconv.ParseInt(parts[2], 10, 64))
 		if parts[0] == "class" {
 			uids[parts[1]] = number
 			continue

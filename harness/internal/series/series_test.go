@@ -51,9 +51,7 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	require.Equal(t, 2, made)
 	require.Len(t, result.Sets[0].Runs, 2)
 	require.Subset(t, notices, []string{"2 runs, 1 at a time: about 0s", "run 1 of 2 was invalid and is made again, 1 of at most 3 times in a series"})
-	kept, err := compare.Read(t.Context(), filepath.Join(out, "memory"))
-	require.NoError(t, err)
-	require.Len(t, kept, 5)
+	require.Len(t, must(compare.Read(t.Context(), filepath.Join(out, "memory"))), 5)
 }
 
 // Every run is written and compared. Sides that run at the same time begin at one instant, and are compared in pairs.
@@ -76,9 +74,7 @@ func TestSides(t *testing.T) {
 			require.FileExists(t, filepath.Join(out, "some", report.File))
 			blocks := map[string]bool{}
 			for i, folder := range []string{"memory", "memory-2", "memory-3"} {
-				runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
-				require.NoError(t, err)
-				require.Len(t, runs, 2)
+				require.Len(t, must(compare.Read(t.Context(), filepath.Join(out, "some", folder))), 2)
 				for n, r := range result.Sets[i].Runs {
 					require.EqualValues(t, 50, r.Counts.Delivered)
 					if first := result.Sets[0].Runs[n]; beside {
@@ -142,12 +138,11 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 
 // When one side fails, the others do not wait for it.
 func TestASideThatFailsEndsTheOthers(t *testing.T) {
-	broken, err := spec.Parse(`exec:sh -c 'exit 3'`)
-	require.NoError(t, err)
+	broken := must(spec.Parse(`exec:sh -c 'exit 3'`))
 	c := series.Case{Variant: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, quiet)
+	_, err := series.Do(ctx, series.Options{Out: t.TempDir(), Beside: true}, c, 1, quiet)
 	require.ErrorContains(t, err, "run 1 of broken")
 	require.NoError(t, ctx.Err())
 }
@@ -208,8 +203,7 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	var sides [][]*run.Document
 	for i, set := range result.Sets {
 		require.Equal(t, names[i], set.Name)
-		stored, err := compare.Read(t.Context(), filepath.Join(out, series.Folders(names)[i]))
-		require.NoError(t, err)
+		stored := must(compare.Read(t.Context(), filepath.Join(out, series.Folders(names)[i])))
 		require.Equal(t, addrs[i], stored[0].Server.Address)
 		sides = append(sides, stored)
 	}
@@ -221,17 +215,14 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	require.Contains(t, flat, "BASE, left out "+names[0]+" (dq:4.7.0) on ")
 	require.Contains(t, flat, "Left out. run "+sides[1][0].RunID+" of dq:4.7.0 of ")
 	require.Contains(t, flat, "Compared: Inconclusive: a judgement needs 6 runs a side, here are 0 and 0.")
-	html, err := os.ReadFile(filepath.Join(out, report.File))
-	require.NoError(t, err)
+	html := must(os.ReadFile(filepath.Join(out, report.File)))
 	require.Contains(t, string(html), names[0]+" against "+names[1])
 	require.NotContains(t, text.String()+string(html), "s3cret")
 }
 
 func sideOf(t *testing.T, name, server string) series.Side {
 	t.Helper()
-	d, err := spec.Parse(name)
-	require.NoError(t, err)
-	return series.Side{Spec: name, Driver: d, Redis: server}
+	return series.Side{Spec: name, Driver: must(spec.Parse(name)), Redis: server}
 }
 
 // A run in which something breaks says what, and accounts for each message.
@@ -314,8 +305,7 @@ func TestCases(t *testing.T) {
 }
 
 func TestStoredScenarios(t *testing.T) {
-	all, err := series.StoredScenarios()
-	require.NoError(t, err)
+	all := must(series.StoredScenarios())
 	require.NotEmpty(t, all)
 	for _, s := range all {
 		require.NotEmpty(t, s.About, s.Name)
@@ -331,7 +321,7 @@ func TestStoredScenarios(t *testing.T) {
 
 // A variant says only what differs, and takes back by an empty list what the file says.
 func TestVariantsSayOnlyWhatDiffers(t *testing.T) {
-	s, err := series.ParseScenario("x/some.yaml", []byte(`
+	s := must(series.ParseScenario("x/some.yaml", []byte(`
 about: A sentence.
 rate: 10/s
 consumers: 0x10
@@ -351,8 +341,7 @@ variants:
     expect: ["lost>0"]
     fleet: [{count: 3}, {driver: memory, takes: true, from: 1s}]
   - {name: c, fleet: []}
-`))
-	require.NoError(t, err)
+`)))
 	require.Len(t, s.Variants, 3)
 	a, b := s.Variants[0], s.Variants[1]
 	require.Equal(t, []any{"some/a", false, true}, []any{a.Plan.Name, a.Full, b.Full})
@@ -425,13 +414,10 @@ func TestEverySettingIsAKey(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	files, err := fs.Glob(scenarios.Load, "*/*.yaml")
-	require.NoError(f, err)
+	files := must(fs.Glob(scenarios.Load, "*/*.yaml"))
 	require.NotEmpty(f, files)
 	for _, file := range files {
-		text, err := scenarios.Load.ReadFile(file)
-		require.NoError(f, err)
-		f.Add(text)
+		f.Add(must(scenarios.Load.ReadFile(file)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := series.ParseScenario("f.yaml", text)
@@ -511,4 +497,12 @@ func TestChoices(t *testing.T) {
 	quick := runs[0].Plan
 	require.Equal(t, []any{plan.Between(time.Second, 2*time.Second), "orders", false}, []any{quick.Delay, quick.Queue, quick.WarmupEnds})
 	require.Equal(t, []string{"lost<=0", "duplicate<=0"}, []string{runs[0].SLO[0].String(), runs[0].SLO[1].String()})
+}
+
+// must is for what fails only in a broken tree or without its server.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

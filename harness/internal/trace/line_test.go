@@ -23,8 +23,7 @@ import (
 // serve answers one connection with serverSide and returns its address.
 func serve(t *testing.T, serverSide func(net.Conn, *resp.Reader)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -53,13 +52,11 @@ func TestConnReadsLinesAndSaysWhenItEnds(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	c, err := Dial(ctx, "redis://user:secret@"+addr)
-	require.NoError(t, err)
+	c := must(Dial(ctx, "redis://user:secret@"+addr))
 	defer c.Close()
-	line, err := c.Read(ctx)
-	require.NoError(t, err)
+	line := must(c.Read(ctx))
 	require.Equal(t, []string{"get", "k"}, line.Args)
-	line, err = c.Read(ctx)
+	line, err := c.Read(ctx)
 	require.NoError(t, err)
 	require.Len(t, line.Args[2], 200_000)
 	for range 2 {
@@ -88,25 +85,21 @@ func TestDialExplains(t *testing.T) {
 // A client that comes after the last look, and is gone again, keeps what it wrote.
 func TestRemoveLeavesAKeyThatChangesAfterTheLook(t *testing.T) {
 	srv := redistest.Start(t, "process", "redis")
-	own, err := redis.ConnectMany(srv.URL(), 1)
-	require.NoError(t, err)
+	own := must(redis.ConnectMany(srv.URL(), 1))
 	defer own.Close()
 	looks := 0
 	guest := &Guest{Conn: own, Connections: 1, Sync: func(ctx context.Context) error {
 		if looks++; looks != 3 { // of Admit, and of Remove before and after it lists the keys
 			return nil
 		}
-		other, err := redis.ConnectMany(srv.URL(), 1)
-		require.NoError(t, err)
+		other := must(redis.ConnectMany(srv.URL(), 1))
 		defer other.Close()
 		return other.Do(ctx, "SET", "orders", "theirs").Err()
 	}}
 	require.NoError(t, guest.Admit(t.Context()))
 	require.NoError(t, own.Do(t.Context(), "SET", "orders", "ours").Err())
 	require.ErrorIs(t, guest.Remove(t.Context()), ErrServerInUse)
-	kept, err := own.Do(t.Context(), "GET", "orders").Text()
-	require.NoError(t, err)
-	require.Equal(t, "theirs", kept)
+	require.Equal(t, "theirs", must(own.Do(t.Context(), "GET", "orders").Text()))
 }
 
 func TestParseLine(t *testing.T) {
@@ -127,8 +120,7 @@ func TestParseLine(t *testing.T) {
 		`1.000000 [0 lua] "set" "k" "\\x92\x92\x00"`: {Time: 1e6, Peer: "lua", Args: []string{"set", "k", "\\x92\x92\x00"}}, // the first is no byte
 		`1.000000 [0 lua] "e" "\n\r\t\a\b\\\""`:      {Time: 1e6, Peer: "lua", Args: []string{"e", "\n\r\t\a\b\\\""}},
 	} {
-		got, err := ParseLine(text)
-		require.NoError(t, err)
+		got := must(ParseLine(text))
 		require.Equal(t, text, got.String())
 		want.Raw = text
 		require.Equal(t, want, got)
@@ -171,8 +163,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseLine(line.String())
-		require.NoError(t, err)
+		again := must(ParseLine(line.String()))
 		require.Equal(t, line.String(), again.String())
 		line.Raw, again.Raw = "", ""
 		require.Equal(t, line, again)
@@ -185,8 +176,7 @@ const sample = "# source: a document\n# a remark without a key\n# version: 3.16.
 	`3.000000 [0 lua] "rpush" "k" "v"` + "\n"
 
 func TestReadToleratesHowLogsAreSaved(t *testing.T) {
-	want, err := Read([]byte(sample), "a.monitor")
-	require.NoError(t, err)
+	want := must(Read([]byte(sample), "a.monitor"))
 	require.Equal(t, "a document", want.Field("source"))
 	require.Equal(t, "3.16.6", want.Field("version"))
 	require.Empty(t, want.Field("absent"))
@@ -202,8 +192,7 @@ func TestReadToleratesHowLogsAreSaved(t *testing.T) {
 		"redis-cli":     "OK\n" + sample,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read([]byte(text), "a.monitor")
-			require.NoError(t, err)
+			got := must(Read([]byte(text), "a.monitor"))
 			require.Equal(t, want.Fields, got.Fields)
 			for i := range want.Lines {
 				require.Equal(t, want.Lines[i].Raw, got.Lines[i].Raw)
@@ -233,16 +222,13 @@ func TestReadTree(t *testing.T) {
 	for _, name := range []string{"a/x.monitor", "y.monitor", "a/notes.txt"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(sample), 0o644))
 	}
-	all, err := ReadTree(t.Context(), dir)
-	require.NoError(t, err)
+	all := must(ReadTree(t.Context(), dir))
 	require.Len(t, all, 2)
 	require.Contains(t, all, "a/x.monitor")
 
-	one, err := ReadTree(t.Context(), filepath.Join(dir, "y.monitor"))
-	require.NoError(t, err)
-	require.Contains(t, one, ".")
+	require.Contains(t, must(ReadTree(t.Context(), filepath.Join(dir, "y.monitor"))), ".")
 
-	_, err = ReadTree(t.Context(), t.TempDir())
+	_, err := ReadTree(t.Context(), t.TempDir())
 	require.ErrorContains(t, err, "found no *.monitor file")
 	_, err = ReadTree(t.Context(), filepath.Join(dir, "absent"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -290,8 +276,7 @@ func TestScannerPassesOverALineThatIsTooLong(t *testing.T) {
 	_, err := s.Line()
 	require.ErrorIs(t, err, ErrLineTooLong)
 	require.True(t, s.Scan())
-	l, err := s.Line()
-	require.NoError(t, err)
+	l := must(s.Line())
 	require.Equal(t, 2, l.Number)
 	require.EqualValues(t, len(long)+1, l.Offset)
 	require.False(t, s.Scan())
@@ -325,4 +310,12 @@ func TestUnreadable(t *testing.T) {
 		require.Equal(t, want, Unreadable("valkey", version) != "", version)
 	}
 	require.Empty(t, Unreadable("redis", "8.1.0"))
+}
+
+// must is for what fails only in a broken tree or without its server.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
