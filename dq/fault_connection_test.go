@@ -138,7 +138,6 @@ func (b *behind) add(t *testing.T, address string, n *redis.Node) {
 	b.proxies[address] = redistest.NewProxy(t, n.Addr)
 }
 
-// onAll runs a command on each node.
 func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
 	t.Helper()
 	for _, n := range nodes {
@@ -218,7 +217,6 @@ func clusterClient(t testing.TB, c *redistest.ClusterSet) *goredis.ClusterClient
 	return rdb
 }
 
-// ownerOf returns the node that has the slot of a queue.
 func ownerOf(t *testing.T, c *redistest.ClusterSet, queue string) *redis.Node {
 	t.Helper()
 	n, err := c.NodeOfSlot(deadline(t), wire.Slot(queue))
@@ -328,7 +326,6 @@ func closeAtSomeMoment(t *testing.T, rdb *goredis.Client) {
 	calls.Wait()
 }
 
-// untilClosed repeats a call until it says that the Client is closed.
 func untilClosed(t *testing.T, call func() error) {
 	for until := time.Now().Add(testDeadline); ; {
 		err := call()

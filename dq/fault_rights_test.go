@@ -23,7 +23,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// A user who may use the channel of one queue and not that of another.
 func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
@@ -335,7 +334,6 @@ func closeWithin(t testing.TB, c *dq.Client, bound time.Duration) {
 	within(t, bound, "Close", func() { require.NoError(t, c.Close()) })
 }
 
-// within runs f and fails if that takes longer than bound.
 func within(t testing.TB, bound time.Duration, what string, f func()) {
 	t.Helper()
 	began := time.Now()
@@ -382,7 +380,6 @@ func layoutOf(t *testing.T, release string) wire.Layout {
 	return must(wire.LookupRelease(release)).Layout()
 }
 
-// forBothReleases runs a test with a client of either layout.
 func forBothReleases(t *testing.T, f func(t *testing.T, release string)) {
 	t.Helper()
 	for _, release := range []string{oldRelease, newRelease} {
@@ -460,7 +457,6 @@ func TestFaultLayoutBacklog(t *testing.T) {
 	})
 }
 
-// What is told to do as Redisson stops as Redisson does.
 func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {

@@ -259,7 +259,6 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
 }
 
-// A take that begins while the server is busy can be cancelled afterwards.
 func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--lua-time-limit", "50")
@@ -490,7 +489,6 @@ func (k *taken) oneOf(values []string, d time.Duration) bool {
 	return true
 }
 
-// requireOnce fails if a value was taken twice.
 func (k *taken) requireOnce(t *testing.T) {
 	t.Helper()
 	for len(k.came) > 0 {

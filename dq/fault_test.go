@@ -44,7 +44,6 @@ func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {
 	}
 }
 
-// Each row of the README's table of faults names the tests that show it.
 func TestTheTableOfFaultsNamesItsTests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}

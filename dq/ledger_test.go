@@ -36,7 +36,6 @@ const (
 	ledgerAttempts = 3
 )
 
-// ledgerLease is the lease of the ledger's Workers.
 const ledgerLease = 2 * time.Second
 
 var soak = flag.Duration("soak", 0, "how long TestLedger lasts, with a fault every second or so; memory, goroutines and connections must not grow")
@@ -97,7 +96,6 @@ func (l *ledger) event(kind, id string) {
 	}
 }
 
-// begin notes that a handler has a message.
 func (l *ledger) begin(value, id string) {
 	l.mu.Lock()
 	if l.done[number(value)] {
@@ -114,7 +112,6 @@ func (l *ledger) begin(value, id string) {
 	})
 }
 
-// end notes that a handler ended.
 func (l *ledger) end(value string) { l.change(value, func(m *entry) { m.ended++ }) }
 
 // died excuses what a process that was killed had not acknowledged.

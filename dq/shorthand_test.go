@@ -21,7 +21,6 @@ func WithConn(change func(*conn.Options)) Option {
 // Taker only takes; it transfers nothing.
 type Taker[T any] struct{ *Queue[T] }
 
-// NewTaker makes one.
 func NewTaker[T any](c *Client, name string, values codec.Codec[T]) *Taker[T] {
 	q, err := NewQueue(c, name, values, WithoutTransfer())
 	if err != nil {
@@ -30,7 +29,6 @@ func NewTaker[T any](c *Client, name string, values codec.Codec[T]) *Taker[T] {
 	return &Taker[T]{q}
 }
 
-// Poll takes one value.
 func (q *Taker[T]) Poll(ctx context.Context) (v T, err error) {
 	values, err := q.Queue.Poll(ctx, 1)
 	if len(values) > 0 {
@@ -51,7 +49,6 @@ func (q *Taker[T]) Offer(ctx context.Context, value T) error {
 // Sender offers and transfers.
 type Sender[T any] struct{ *Queue[T] }
 
-// NewSender makes one in front of a list.
 func NewSender[T any](list *Taker[T]) *Sender[T] {
 	q, err := NewQueue(list.client, list.Name(), list.codec)
 	if err != nil {
@@ -60,7 +57,6 @@ func NewSender[T any](list *Taker[T]) *Sender[T] {
 	return &Sender[T]{q}
 }
 
-// Offer offers, and forgets the ticket.
 func (d *Sender[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	_, err := d.Queue.Offer(ctx, value, delay)
 	return err

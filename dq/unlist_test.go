@@ -48,7 +48,6 @@ func (b *bundle) fillInOrder(t testing.TB, layout wire.Layout, order []int, due 
 	}
 }
 
-// takeAll takes values until n have come.
 func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []string {
 	t.Helper()
 	all := make([]string, 0, n)

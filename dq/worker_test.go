@@ -56,7 +56,6 @@ func (b *bundle) push(t *testing.T, values ...string) {
 	require.NoError(t, b.redis.RPush(t.Context(), "orders", values).Err())
 }
 
-// nothingLeft fails if a Worker has left a key.
 func (b *bundle) nothingLeft(t *testing.T) {
 	t.Helper()
 	require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())

@@ -219,7 +219,6 @@ func (p *prose) add(text string) {
 	p.turns += len(turns.FindAllString(text, -1))
 }
 
-// codeBlock is a block of code in Markdown.
 var codeBlock = regexp.MustCompile("(?ms)^```.*?^```|^    .*$")
 
 // documents returns the Markdown files of the tree, and how many words each has. The Chinese ones are limited in characters.
@@ -255,7 +254,6 @@ func documents(t *testing.T, p *prose) (words map[string]int) {
 	return words
 }
 
-// anchors returns GitHub's anchors of a page's headings.
 func anchors(t *testing.T, page string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -267,7 +265,6 @@ func anchors(t *testing.T, page string) (all []string) {
 	return all
 }
 
-// figures measures the tree.
 func figures(t *testing.T) map[string]int {
 	t.Helper()
 	all := sources(t)
@@ -361,7 +358,6 @@ func TestChineseDocumentsAreShort(t *testing.T) {
 	}
 }
 
-// CONTRIBUTING shows the rooms as this file has them.
 func TestContributingHasTheRooms(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| room | question | folders |\n|---|---|---|\n")

@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/dqotel"
 )
 
-// recorder keeps the spans that it makes.
 type recorder struct {
 	noop.TracerProvider
 	mu    sync.Mutex

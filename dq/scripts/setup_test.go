@@ -86,7 +86,6 @@ func (b *bundle) do(args ...any) any {
 	return reply
 }
 
-// run runs a script, which succeeds.
 func (b *bundle) run(s scripts.Script, keys []string, args ...any) any {
 	b.t.Helper()
 	reply, err := b.try(s, keys, args...)
@@ -110,7 +109,6 @@ func (b *bundle) transferKeys() []string {
 	return []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending, b.quarantine, u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 }
 
-// transfer runs our transfer.
 func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transferred {
 	b.t.Helper()
 	return must(scripts.ReadTransferred(b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String())))
@@ -145,7 +143,6 @@ func (b *bundle) delivered() []string { return b.list(b.names.Destination) }
 func (b *bundle) pending() []string   { return b.list(b.names.Pending) }
 func (b *bundle) timed() []string     { return b.set(b.names.TimeoutSet) }
 
-// dump is the content of the whole server.
 func (b *bundle) dump() map[string]string {
 	b.t.Helper()
 	content := make(map[string]string)

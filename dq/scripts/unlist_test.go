@@ -280,7 +280,6 @@ func (u *unlisting) pass() {
 	u.token = ""
 }
 
-// check compares the keys with what they should hold.
 func (u *unlisting) check() {
 	var listed, timed []string
 	for _, m := range u.members {

@@ -67,7 +67,6 @@ func TestRefusesWhatIsNoReply(t *testing.T) {
 	}
 }
 
-// A line that a deadline tears is read on from where it was.
 func TestReadLineGoesOnAfterADeadline(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()

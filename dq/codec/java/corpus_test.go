@@ -75,7 +75,6 @@ func readCorpus(t testing.TB, lines []byte) (all []message, uids map[string]int6
 	return all, uids
 }
 
-// corpusCodec returns the codec of a name for the classes of the corpus.
 func corpusCodec(t testing.TB, release, name string, uids map[string]int64) codec.Codec[any] {
 	var given []java.Class
 	for _, c := range readClasses(t, "corpus/classes.json", name, uids) {
@@ -231,7 +230,6 @@ func compileCorpus(t *testing.T) string {
 	return out
 }
 
-// classPath returns the class path of a release of Redisson.
 func classPath(t *testing.T, release string) string {
 	r := must(wire.ParseRelease(release))
 	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)

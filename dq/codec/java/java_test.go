@@ -69,22 +69,18 @@ func TestTypeErrors(t *testing.T) {
 	}
 }
 
-// errorOf is the error of a constructor.
 func errorOf[T any](_ T, err error) error { return err }
 
-// encoded is a value as a codec writes it.
 func encoded[T any](t testing.TB, c codec.Codec[T], value T) []byte {
 	t.Helper()
 	return must(c.Encode(value))
 }
 
-// decoded is the value that a codec reads.
 func decoded[T any](t testing.TB, c codec.Codec[T], data []byte) T {
 	t.Helper()
 	return must(c.Decode(data))
 }
 
-// unhex reads hexadecimal digits.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	return must(hex.DecodeString(digits))

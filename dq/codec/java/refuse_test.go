@@ -177,7 +177,6 @@ func TestHostileLengths(t *testing.T) {
 	}), uint64(100*len(data)))
 }
 
-// allocated returns the bytes that a function allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -216,7 +215,6 @@ func TestObjectShowsAll(t *testing.T) {
 	require.Equal(t, `{"@class":"dm.Sub","@data":["00000007","x"],"dm.Top.x":1,"x":2}`, shown(t, c, data))
 }
 
-// shown returns the JSON of an Object.
 func shown(t *testing.T, c codec.Codec[java.Object], data []byte) string {
 	return string(must(json.Marshal(decoded(t, c, data))))
 }

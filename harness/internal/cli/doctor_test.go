@@ -50,7 +50,6 @@ func offer(ts *testscript.TestScript, args []string) {
 	ts.Check(offered(context.Background(), client, args[0], layout, args[2], time.Now().Add(delay)))
 }
 
-// redisDo sends a command.
 func redisDo(ts *testscript.TestScript, _ bool, args []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
 	defer client.Close()
@@ -61,7 +60,6 @@ func redisDo(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(client.Do(context.Background(), words...).Err())
 }
 
-// subscribe listens as a client with a delayed queue does, to the end of the script.
 func subscribe(ts *testscript.TestScript, args []string) {
 	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "billing"})
 	subscription := client.Subscribe(context.Background(), wire.NamesOf(args[0]).Channel)

@@ -133,7 +133,6 @@ func (f *fleet) migrate(release string) {
 	require.NoError(f.t, err, string(output))
 }
 
-// drained waits until nothing waits.
 func (f *fleet) drained() {
 	for waiting := int64(1); waiting > 0; time.Sleep(20 * time.Millisecond) {
 		require.NoError(f.t, f.ctx.Err())

@@ -129,7 +129,6 @@ func reference(t *testing.T) string {
 	return out.String()
 }
 
-// tableCell is text in a cell of a Markdown table.
 func tableCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func TestReferenceIsCurrent(t *testing.T) {
@@ -153,7 +152,6 @@ func TestManPages(t *testing.T) {
 // slowCommands run only with DQ_THOROUGH: they take longer than a few seconds.
 var slowCommands = regexp.MustCompile(`^dq-bench (run|compare|verify)\b`)
 
-// endlessCommands run until they are interrupted.
 var endlessCommands = regexp.MustCompile(`^dq-bench guard\b`)
 
 // readme returns README.md and the root of the repository.
@@ -241,7 +239,6 @@ func TestREADMEProgramRuns(t *testing.T) {
 	require.Regexp(t, `order 7 *<nil>\n(?s:.*)order 7 *<nil>\n$`, run("go run ."))
 }
 
-// README.md fits two screens and has short sentences.
 func TestREADMEIsShort(t *testing.T) {
 	text, _ := readme(t)
 	require.LessOrEqual(t, strings.Count(text, "\n"), 120)
@@ -259,7 +256,6 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// README.zh-CN.md has the commands and the programs of README.md.
 func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
 	text, root := readme(t)
 	code := regexp.MustCompile("(?m)^(?:    |\t).*$")

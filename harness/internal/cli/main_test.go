@@ -207,14 +207,12 @@ func TestSignalsOfOneInterrupt(t *testing.T) {
 	})
 }
 
-// occupy connects a client that stays.
 func occupy(ts *testscript.TestScript, _ []string) {
 	client := goredis.NewClient(&goredis.Options{Addr: ts.Getenv("REDIS_ADDR"), ClientName: "till-7"})
 	ts.Check(client.Ping(context.Background()).Err())
 	ts.Defer(func() { client.Close() })
 }
 
-// limit makes a user and is gone again.
 func limit(ts *testscript.TestScript, args []string) {
 	user := []any{"ACL", "SETUSER", "limited", "reset", "on", ">pw", "~*", "&*", "+@all"}
 	for _, right := range args {

@@ -37,7 +37,6 @@ var documents = map[string]struct {
 	ops.Schema:         {"dq-bench doctor --json", reflect.TypeFor[ops.Look]()},
 }
 
-// schemaFile is the name of the file of a schema.
 func schemaFile(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "dq-bench/"), "/", "-") + ".json"
 }
@@ -122,7 +121,6 @@ func loosen(s *jsonschema.Schema) {
 	loosen(s.AdditionalProperties)
 }
 
-// describer adds doc comments to schemas.
 type describer struct {
 	special map[reflect.Type]*jsonschema.Schema
 	// packages have the comments of types, and of fields as Type.Field, by import path.
@@ -180,7 +178,6 @@ func (d describer) comment(t require.TestingT, of reflect.Type, field string) st
 	return d.packages[path][of.Name()]
 }
 
-// commentsIn returns the comments of the types in a folder.
 func commentsIn(t require.TestingT, folder string) map[string]string {
 	all := map[string]string{}
 	files := must(filepath.Glob(folder + "/*.go"))

@@ -30,7 +30,6 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// listless is a program that lists no capability.
 type listless struct{ program.Program }
 
 func (listless) Introduction() program.Hello { return program.Hello{Capabilities: []string{}} }

@@ -88,7 +88,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A program that has ended fails the case, whichever op it was.
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {

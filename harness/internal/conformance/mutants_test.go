@@ -280,7 +280,6 @@ func newMutantProxy(t *testing.T) *mutantProxy {
 	return m
 }
 
-// use sets the mutation for all connections.
 func (m *mutantProxy) use(mutate mutation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

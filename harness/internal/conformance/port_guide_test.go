@@ -19,7 +19,6 @@ const quickCases = `^(DQ\.offer/(new|later|zero|negative|unit|without)|DQ\.start
 
 const guide = "../../../docs/guides/port.py"
 
-// verify judges a port.
 func verify(t *testing.T, port string, level conformance.Level, pattern string) *conformance.Report {
 	t.Helper()
 	for name, command := range map[string]string{"redis": "redis-server", "python3": "python3"} {
@@ -42,7 +41,6 @@ func verify(t *testing.T, port string, level conformance.Level, pattern string) 
 	return report
 }
 
-// The port passes at the level of the guide.
 func TestPortsPassTheirLevel(t *testing.T) {
 	pattern := quickCases
 	if redistest.Thorough() {
@@ -62,7 +60,6 @@ func TestAPortFailsWireWithOneCause(t *testing.T) {
 	require.Contains(t, text, "and also")
 }
 
-// faulty writes the port with a fault.
 func faulty(t *testing.T, old, new string) string {
 	t.Helper()
 	text, err := os.ReadFile(guide)

@@ -27,10 +27,8 @@ import (
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
-// Loaded are the cases and the recordings.
 var Loaded = loaded
 
-// Releases returns the recorded releases, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 
 // Case returns the recorded lines of a case at a release, or why the release could not run the case.

@@ -24,7 +24,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// casesByID are the conformance cases.
 func casesByID() map[string]*conformance.Case {
 	cases, _ := conformance.Loaded()
 	all := map[string]*conformance.Case{}

@@ -55,7 +55,6 @@ func pair(b *testing.B, runs []*run.Document) (rows []faultRow) {
 	return rows
 }
 
-// name is the variant of the scenario.
 func (r faultRow) name() string {
 	_, variant, _ := strings.Cut(r.old.Scenario.Name, "/")
 	return cmp.Or(variant, r.old.Scenario.Name)

@@ -123,7 +123,6 @@ func (p *packer) set(id string, release wire.Release, cell string) {
 	p.index[id][release] = cell
 }
 
-// write replaces the files at root.
 func (p *packer) write(t *testing.T, root string) {
 	t.Helper()
 	files := map[string][]byte{}

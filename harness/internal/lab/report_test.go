@@ -38,7 +38,6 @@ func (r report) write(b *testing.B, name string) {
 	require.NoError(b, err)
 }
 
-// machine returns the time and the environment of a report.
 func machine(ctx context.Context) string {
 	version := ""
 	if output, err := exec.CommandContext(ctx, "redis-server", "--version").Output(); err == nil {

@@ -162,7 +162,6 @@ func TestDeskRedacts(t *testing.T) {
 	}
 }
 
-// log is the lines that a Guard writes.
 type log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -263,7 +262,6 @@ func TestGuardWakesWhoListens(t *testing.T) {
 	b.eventually(func() bool { return len(b.list("orders")) == 2 }, "it is delivered, though nobody transfers")
 }
 
-// A guard whose server is away at the end says so.
 func TestGuardWithoutAServerAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -104,7 +104,6 @@ func (b *bench) offer(l wire.Layout, in time.Duration, value string) string {
 	return member
 }
 
-// transfer is that of a Redisson.
 func (b *bench) transfer(version string) error {
 	s, _ := release(b.t, version).Script(wire.ScriptTransfer)
 	err := b.conn.Run(b.ctx, redis.NewScript(s.Body), []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
@@ -119,7 +118,6 @@ func release(t *testing.T, version string) wire.Release {
 	return must(wire.LookupRelease(version))
 }
 
-// order carries out an order.
 func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	b.t.Helper()
 	require.NoError(b.t, o.Check())
@@ -467,7 +465,6 @@ func TestRefusedCommands(t *testing.T) {
 	}
 }
 
-// Many queues are looked at in a moment.
 func TestManyQueues(t *testing.T) {
 	t.Parallel()
 	queues := 1000

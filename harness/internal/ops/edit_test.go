@@ -69,7 +69,6 @@ func FuzzReadUndo(f *testing.F) {
 	})
 }
 
-// content is all that a queue holds.
 func (b *bench) content() string {
 	b.t.Helper()
 	l := scripts.LeaseNamesOf("orders")
@@ -192,7 +191,6 @@ func TestManyInTheirOrder(t *testing.T) {
 	require.NotContains(t, b.do("INFO", "commandstats"), "cmdstat_lpos")
 }
 
-// What repair mends, and its undo.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

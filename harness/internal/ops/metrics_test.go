@@ -29,7 +29,6 @@ func Age(d *Doctor, by time.Duration) {
 
 var update = flags.Bool("update", false, "write the table of gauges to docs/operate.md")
 
-// scraped is the text that a scrape gets.
 func scraped(what interface{ WriteMetrics(w *web.Families) }) string {
 	w := new(web.Families)
 	what.WriteMetrics(w)
@@ -86,7 +85,6 @@ func TestServerHole(t *testing.T) {
 	}
 }
 
-// The table of gauges in the documentation is that of the code.
 func TestTableOfGauges(t *testing.T) {
 	t.Parallel()
 	table := "\n|gauge|meaning|\n|---|---|\n"

@@ -30,7 +30,6 @@ import (
 
 var update = flag.Bool("update-types", false, "write types_test.go anew")
 
-// jarsOf returns the jars of a real Redisson.
 func jarsOf(t *testing.T, version string) []string {
 	t.Helper()
 	redistest.Redisson(t, version)
@@ -270,7 +269,6 @@ func TestJavaThatFails(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The program ends where its client is gone.
 func TestJavaEndsWithUs(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("javac"); err != nil {

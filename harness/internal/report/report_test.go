@@ -41,7 +41,6 @@ func sample(t *testing.T, seed uint64, scale float64) *run.Document {
 	return r
 }
 
-// faulty is a run in which something was made to break.
 func faulty(t *testing.T) *run.Document {
 	t.Helper()
 	r := sample(t, 3, 1)
@@ -115,7 +114,6 @@ func inText(t *testing.T, p Page) string {
 	return out.String()
 }
 
-// pages are one of each kind.
 func pages(t *testing.T) map[string]Page {
 	t.Helper()
 	two := sets(t, 2, 6, 3)

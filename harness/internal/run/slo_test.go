@@ -267,7 +267,6 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(v.Text, "offers failed"), v.Text)
 }
 
-// late has the tool send some offers late.
 func late(r *Document, offers int64) { r.Offers = &Offers{LateForTool: offers} }
 
 func TestRateSteps(t *testing.T) {

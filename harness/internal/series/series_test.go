@@ -136,7 +136,6 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 	}
 }
 
-// When one side fails, the others do not wait for it.
 func TestASideThatFailsEndsTheOthers(t *testing.T) {
 	broken := must(spec.Parse(`exec:sh -c 'exit 3'`))
 	c := series.Case{Variant: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken, Redis: "embedded"}}}

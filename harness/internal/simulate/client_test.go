@@ -148,7 +148,6 @@ func (w *world) start(e Event) {
 // picky is a codec that foreign values do not fit.
 type picky struct{ codec.String }
 
-// Decode is part of codec.Codec.
 func (p picky) Decode(data []byte) (string, error) {
 	if len(data) != valueLength || data[0] != 'm' {
 		return "", errors.New("expected a message")
@@ -156,7 +155,6 @@ func (p picky) Decode(data []byte) (string, error) {
 	return p.String.Decode(data)
 }
 
-// draw is a number below n.
 func (c *client) draw(n int) int {
 	c.rngMu.Lock()
 	defer c.rngMu.Unlock()

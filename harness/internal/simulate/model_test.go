@@ -423,7 +423,6 @@ func decoded(reply []byte) any {
 	return v
 }
 
-// texts returns the strings of a reply.
 func texts(reply []byte) (all []string) {
 	var walk func(any)
 	walk = func(v any) {
@@ -453,7 +452,6 @@ func valuesIn(reply []byte) (all []string) {
 // ending is the message that a member ends with.
 func ending(member string) string { return member[max(0, len(member)-valueLength):] }
 
-// show is a command for the trace.
 func show(args []string) string {
 	var b strings.Builder
 	for i, a := range args {

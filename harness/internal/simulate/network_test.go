@@ -58,10 +58,8 @@ func (n *network) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept.
 func (n *network) Close() error { close(n.closed); return nil }
 
-// Addr is that of the server.
 func (n *network) Addr() net.Addr { return address("127.0.0.1:6379") }
 
 type address string
@@ -279,7 +277,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// numberOf makes a number of a name.
 func numberOf(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))

@@ -295,7 +295,6 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	}
 }
 
-// counts counts a command.
 func (w *world) counts(kind string) { w.locked(func() { w.report.Kinds[kind]++ }) }
 
 // trace adds a line to the trace, if it was asked for. Call with mu held.
@@ -305,7 +304,6 @@ func (w *world) trace(format string, args ...any) {
 	}
 }
 
-// locked calls f with mu held.
 func (w *world) locked(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -510,7 +508,6 @@ func (w *world) stages(name, value string) {
 	}
 }
 
-// free counts the consumers.
 func (w *world) free() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

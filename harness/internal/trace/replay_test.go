@@ -83,7 +83,6 @@ func TestDocument001StatesTheKeysOfAnyQueue(t *testing.T) {
 	require.Equal(t, map[string]int{"list": 5, "zset": 4}, lengths, "one of five is delivered")
 }
 
-// A changed byte of a member is noticed wherever it is.
 func TestOneChangedByteIsNoticed(t *testing.T) {
 	url := redistest.Redis(t).URL()
 	for _, name := range []string{"002-zlyx.monitor", "004-dest_queue1.monitor"} {

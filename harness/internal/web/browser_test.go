@@ -144,13 +144,11 @@ func (b *browser) expect(text string) {
 	b.expected = append(b.expected, text)
 }
 
-// do does the steps, which must succeed.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	require.NoError(b.t, chromedp.Do(b.Context, steps...))
 }
 
-// eval returns the value of a JavaScript expression.
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression))
@@ -182,7 +180,6 @@ func (b *browser) fitsAt(width int64) {
 	require.Empty(b.t, eval[[]string](b, overlaps), "at %d px", width)
 }
 
-// await waits for a JavaScript expression to come true.
 func (b *browser) await(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.Context, time.Minute)

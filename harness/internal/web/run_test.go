@@ -158,7 +158,6 @@ func write(t *testing.T, folder, id string, r *run.Document) {
 	require.NoError(t, os.WriteFile(filepath.Join(in, run.File), must(r.Encode()), 0o600))
 }
 
-// storedSets reads the runs of versions.
 func storedSets(t *testing.T, folder string, names ...string) (sets []compare.Set) {
 	t.Helper()
 	for _, name := range names {

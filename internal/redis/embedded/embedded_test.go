@@ -171,7 +171,6 @@ func TestScriptsAnswerAsInRedis(t *testing.T) {
 	requireSameAsRedis(t, commands)
 }
 
-// Everything that the embedded server lacks is refused by its name.
 func TestRefusesByName(t *testing.T) {
 	t.Parallel()
 	c := dialRaw(t, redistest.Embedded(t))

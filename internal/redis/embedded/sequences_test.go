@@ -58,7 +58,6 @@ func TestRandomSequences(t *testing.T) {
 	t.Logf("%d sequences from seed %d", n, *seed)
 }
 
-// all sends commands in one go.
 func (c *rawConn) all(commands []byte, n int) (replies []string) {
 	require.NoError(c.t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err := c.Write(commands)
@@ -104,10 +103,8 @@ func inOrder(reply string) string {
 	return strings.Join(words, " ")
 }
 
-// keys are all the keys that a sequence uses.
 var keys = []string{"d", "{d}:temp", "t:{d}", "q:{d}", "o", "k1", "k2", "k3", "k4", "k5"}
 
-// dump is a script that shows all keys.
 const dump = `local all = {}
 local function sorted(list, value)
   table.sort(list)
@@ -127,7 +124,6 @@ for i, k in ipairs(KEYS) do
 end
 return all`
 
-// A generator makes one sequence.
 type generator struct {
 	*rand.Rand
 	dues map[string]bool

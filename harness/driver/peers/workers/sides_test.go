@@ -26,7 +26,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// ours is dq.Worker.
 type ours struct {
 	client *dq.Client
 	queue  *dq.Queue[string]

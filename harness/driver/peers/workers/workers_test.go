@@ -71,7 +71,6 @@ func byName(name, addr string) side {
 	return newRiver(addr)
 }
 
-// tally counts the handlers' calls.
 type tally struct {
 	mu    sync.Mutex
 	ended map[string]int

@@ -102,7 +102,6 @@ func fakeProgram(mode string, in io.Reader, out io.Writer) {
 	}
 }
 
-// fake starts the fake program in a mode.
 func fake(t *testing.T, mode string) (*Link, error) {
 	t.Helper()
 	t.Setenv(fakeProgramEnv, mode)
