@@ -370,10 +370,7 @@ func observeReturned() (dq.Option, <-chan dq.Requeued) {
 }
 
 // The two releases pack members in different layouts, and send scripts by their text and by their SHA-1.
-const (
-	oldRelease = "3.16.6"
-	newRelease = "4.7.0"
-)
+const oldRelease, newRelease = "3.16.6", "4.7.0"
 
 func layoutOf(t *testing.T, release string) wire.Layout {
 	t.Helper()

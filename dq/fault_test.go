@@ -25,10 +25,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-var (
-	faultTest = regexp.MustCompile(`(?m)^func TestFault(\w+)\(`)
-	quoted    = regexp.MustCompile("`(\\w+)`")
-)
+var faultTest, quoted = regexp.MustCompile(`(?m)^func TestFault(\w+)\(`), regexp.MustCompile("`(\\w+)`")
 
 // The README's Worker is the one of ExampleWorker_Shutdown.
 func TestTheWorkerOfTheREADMEIsAnExample(t *testing.T) {

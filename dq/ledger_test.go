@@ -31,10 +31,7 @@ import (
 )
 
 // poison is the value that kills the process of ledgerAt, and a variable: with it, its lease is short and a message has ledgerAttempts.
-const (
-	poison         = "DQ_TEST_POISON"
-	ledgerAttempts = 3
-)
+const poison, ledgerAttempts = "DQ_TEST_POISON", 3
 
 const ledgerLease = 2 * time.Second
 

@@ -17,10 +17,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
 
-const (
-	d  = wire.LayoutDLc0
-	bc = wire.LayoutBc0Lc0
-)
+const d, bc = wire.LayoutDLc0, wire.LayoutBc0Lc0
 
 var layouts = []wire.Layout{d, bc}
 

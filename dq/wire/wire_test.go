@@ -201,10 +201,7 @@ func TestScriptNamesAreThoseOfTheCatalogue(t *testing.T) {
 var layouts = []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0}
 
 func TestUnpackAny(t *testing.T) {
-	const (
-		d  = wire.LayoutDLc0
-		bc = wire.LayoutBc0Lc0
-	)
+	const d, bc = wire.LayoutDLc0, wire.LayoutBc0Lc0
 	id := [8]byte{8, 2, 3, 4, 5, 6, 7, 9}
 	windows := func(l wire.Layout, value string) []byte {
 		return wire.Member{Layout: l, ID: id, Value: []byte(value), LengthSize: wire.WindowsLengthSize}.Bytes()

@@ -14,10 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-var (
-	oldRelease = wire.Release{Major: 3, Minor: 16, Patch: 6}
-	newRelease = wire.Release{Major: 4, Minor: 7}
-)
+var oldRelease, newRelease = wire.Release{Major: 3, Minor: 16, Patch: 6}, wire.Release{Major: 4, Minor: 7}
 
 // fakeTools puts a java and a mvn on an otherwise empty PATH. The fake Maven
 // writes what the real one would, and a line to a log each time it runs.

@@ -126,8 +126,7 @@ func oneDocument(ts *testscript.TestScript, _ []string) {
 type fatal struct{ *testscript.TestScript }
 
 func (f fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
-
-func (fatal) FailNow() {}
+func (fatal) FailNow()                            {}
 
 func serve(ts *testscript.TestScript, args []string) {
 	var settings []string

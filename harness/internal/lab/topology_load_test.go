@@ -56,8 +56,7 @@ type service struct {
 	came []time.Time // messages
 }
 
-func (s *service) Identity() driver.Identity { return driver.Identity{Name: "dq"} }
-
+func (s *service) Identity() driver.Identity               { return driver.Identity{Name: "dq"} }
 func (s *service) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in, out, s) }
 
 func (s *service) Open(ctx context.Context, _, name string) (driver.Queue, error) {

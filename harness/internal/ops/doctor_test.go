@@ -27,10 +27,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-const (
-	dLc0   = wire.LayoutDLc0
-	bc0Lc0 = wire.LayoutBc0Lc0
-)
+const dLc0, bc0Lc0 = wire.LayoutDLc0, wire.LayoutBc0Lc0
 
 // bench is a server with one queue, "orders".
 type bench struct {

@@ -35,8 +35,7 @@ func shortCase() series.Variant {
 }
 
 func quiet(series.Turn, *run.Document) {}
-
-func memory(t *testing.T) series.Side { return sideOf(t, "memory", "") }
+func memory(t *testing.T) series.Side  { return sideOf(t, "memory", "") }
 
 // An invalid run is made again, not for ever, and stays in its folder.
 func TestAnInvalidRunIsMadeAgain(t *testing.T) {

@@ -935,13 +935,10 @@ type skewed struct {
 	ahead atomic.Int64
 }
 
-func (s *skewed) Now() time.Time { return time.Now().Add(s.offset()) }
-
+func (s *skewed) Now() time.Time        { return time.Now().Add(s.offset()) }
 func (s *skewed) NewTimer() clock.Timer { return skewedTimer{clock.Runtime().NewTimer(), s} }
-
 func (s *skewed) offset() time.Duration { return time.Duration(s.ahead.Load()) }
-
-func (s *skewed) step(d time.Duration) { s.ahead.Add(int64(d)) }
+func (s *skewed) step(d time.Duration)  { s.ahead.Add(int64(d)) }
 
 type skewedTimer struct {
 	clock.Timer

@@ -58,8 +58,7 @@ func (n *network) Accept() (net.Conn, error) {
 	}
 }
 
-func (n *network) Close() error { close(n.closed); return nil }
-
+func (n *network) Close() error   { close(n.closed); return nil }
 func (n *network) Addr() net.Addr { return address("127.0.0.1:6379") }
 
 type address string

@@ -14,10 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-var (
-	newRelease = wire.Release{Major: 4, Minor: 7, Patch: 0}
-	names      = wire.NamesOf("orders")
-)
+var newRelease, names = wire.Release{Major: 4, Minor: 7}, wire.NamesOf("orders")
 
 // recorded has the lines that a real Redisson sent while a consumer waited for one message; bare lacks its set-up and the calls of unknown scripts.
 func recorded(t *testing.T, release string) (whole, bare *trace.Recording) {
