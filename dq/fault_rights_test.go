@@ -372,11 +372,6 @@ func observeReturned() (dq.Option, <-chan dq.Requeued) {
 // The two releases pack members in different layouts, and send scripts by their text and by their SHA-1.
 const oldRelease, newRelease = "3.16.6", "4.7.0"
 
-func layoutOf(t *testing.T, release string) wire.Layout {
-	t.Helper()
-	return must(wire.LookupRelease(release)).Layout()
-}
-
 func forBothReleases(t *testing.T, f func(t *testing.T, release string)) {
 	t.Helper()
 	for _, release := range []string{oldRelease, newRelease} {
@@ -401,13 +396,6 @@ func (b *bundle) seedMember(t *testing.T, due int64, member []byte) {
 	require.NoError(t, err)
 }
 
-func (b *bundle) requireNothingLeft(t *testing.T) {
-	t.Helper()
-	n, err := b.redis.Exists(t.Context(), b.names.Destination, b.names.Pending, b.names.TimeoutSet).Result()
-	require.NoError(t, err)
-	require.Zero(t, n, "keys that are left of %q", b.names.Destination)
-}
-
 // requireNeverSent checks that the server has never seen the transfer of Redisson: it remembers each script that ran.
 func (b *bundle) requireNeverSent(t *testing.T, release string) {
 	t.Helper()
@@ -426,7 +414,7 @@ func TestFaultLayoutBacklog(t *testing.T) {
 		aside := make(chan dq.Quarantined, 10)
 		b := setup(t, dq.WithRelease(release), on(func(e dq.Quarantined) { aside <- e }),
 			on(func(e dq.Transferred) { ofOther.Add(int64(e.OtherLayout)) }))
-		own := layoutOf(t, release)
+		own := must(wire.LookupRelease(release)).Layout()
 		b.seedMember(t, 2, []byte("damaged")) // which nobody can read: it is neither lost nor in the way
 		b.seedMember(t, 4, []byte("also damaged, but longer than any header"))
 		const n = 250 // three transfers
@@ -448,7 +436,9 @@ func TestFaultLayoutBacklog(t *testing.T) {
 		}, b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Val())
 		require.NoError(t, d.Close())
 		require.NoError(t, b.client.Close())
-		b.requireNothingLeft(t)
+		left, err := b.redis.Exists(t.Context(), b.names.Destination, b.names.Pending, b.names.TimeoutSet).Result()
+		require.NoError(t, err)
+		require.Zero(t, left, "keys that are left")
 		b.requireNeverSent(t, release)
 		require.EqualValues(t, n/2, ofOther.Load())
 	})
@@ -461,7 +451,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		clock := &shiftedClock{}
 		b := setup(t, dq.WithRelease(release), dq.WithRedissonCommands(), dq.WithClock(clock),
 			on(func(e dq.Transferred) { events <- e }))
-		own := layoutOf(t, release)
+		own := must(wire.LookupRelease(release)).Layout()
 		b.seed(t, own, 1, "own 1")
 		b.seed(t, own.Other(), 2, "foreign")
 		b.seed(t, own, 3, "own 2")

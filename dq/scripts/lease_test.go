@@ -35,13 +35,8 @@ func (l *lease) keys() []string {
 
 func (l *lease) take(count, ms int) (all []scripts.HandedOut, next int64, more bool) {
 	l.t.Helper()
-	return l.takeAs(count, ms, 1)
-}
-
-func (l *lease) takeAs(count, ms, alone int) (all []scripts.HandedOut, next int64, more bool) {
-	l.t.Helper()
 	l.stem++
-	all, next, more, err := scripts.ReadHandedOut(l.run(scripts.Take(), l.keys(), count, ms, strconv.Itoa(l.stem)+"-", attempts, alone))
+	all, next, more, err := scripts.ReadHandedOut(l.run(scripts.Take(), l.keys(), count, ms, strconv.Itoa(l.stem)+"-", attempts, 1))
 	require.NoError(l.t, err)
 	return all, next, more
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -33,12 +32,7 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	return setupOn(t, redistest.Redis(t))
-}
-
-func setupOn(t testing.TB, s *redis.Server) *bundle {
-	t.Helper()
-	rdb := goredis.NewClient(must(goredis.ParseURL(s.URL())))
+	rdb := goredis.NewClient(must(goredis.ParseURL(redistest.Redis(t).URL())))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(func() { cancel(); _ = rdb.Close() })
 	return (&bundle{t: t, ctx: ctx, redis: rdb}).queue("orders")
@@ -114,31 +108,21 @@ func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transfe
 // redisson runs a script of Redisson's, of a release of that layout.
 func (b *bundle) redisson(l wire.Layout, name wire.ScriptName, keys []string, args ...any) any {
 	b.t.Helper()
-	s, ok := releaseOf(l).Script(name)
+	release := wire.Newest()
+	if l == d {
+		release = wire.Release{Major: 3, Minor: 16, Patch: 6}
+	}
+	s, ok := release.Script(name)
 	require.True(b.t, ok)
 	return b.run(scripts.Script{Body: s.Body, SHA1: s.SHA1}, keys, args...)
 }
 
-func releaseOf(l wire.Layout) wire.Release {
-	if l == d {
-		return wire.Release{Major: 3, Minor: 16, Patch: 6}
-	}
-	return wire.Newest()
+func (b *bundle) list(key string) []string { return must(b.redis.LRange(b.ctx, key, 0, -1).Result()) }
+func (b *bundle) delivered() []string      { return b.list(b.names.Destination) }
+func (b *bundle) pending() []string        { return b.list(b.names.Pending) }
+func (b *bundle) timed() []string {
+	return must(b.redis.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Result())
 }
-
-func (b *bundle) list(key string) []string {
-	b.t.Helper()
-	return must(b.redis.LRange(b.ctx, key, 0, -1).Result())
-}
-
-func (b *bundle) set(key string) []string {
-	b.t.Helper()
-	return must(b.redis.ZRange(b.ctx, key, 0, -1).Result())
-}
-
-func (b *bundle) delivered() []string { return b.list(b.names.Destination) }
-func (b *bundle) pending() []string   { return b.list(b.names.Pending) }
-func (b *bundle) timed() []string     { return b.set(b.names.TimeoutSet) }
 
 func (b *bundle) dump() map[string]string {
 	b.t.Helper()

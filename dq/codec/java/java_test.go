@@ -71,20 +71,9 @@ func TestTypeErrors(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-func encoded[T any](t testing.TB, c codec.Codec[T], value T) []byte {
-	t.Helper()
-	return must(c.Encode(value))
-}
-
-func decoded[T any](t testing.TB, c codec.Codec[T], data []byte) T {
-	t.Helper()
-	return must(c.Decode(data))
-}
-
-func unhex(t testing.TB, digits string) []byte {
-	t.Helper()
-	return must(hex.DecodeString(digits))
-}
+func encoded[T any](c codec.Codec[T], value T) []byte { return must(c.Encode(value)) }
+func decoded[T any](c codec.Codec[T], data []byte) T  { return must(c.Decode(data)) }
+func unhex(digits string) []byte                      { return must(hex.DecodeString(digits)) }
 
 type mood string
 
@@ -96,11 +85,11 @@ func TestEnumsWithBodies(t *testing.T) {
 		"0100456e756d73244d6f6f6424b101": mood("OK"), "0100456e756d73244d6f6f6424b202": mood("BAD"), "0100456e756d73244d6f6f64244241c402": mood("BAD"),
 		"0100456e756d73244d6f6fe403": mood("PLAIN"), "01006a6176612e7574696c2e41727261794c6973f4030101456e756d73244d6f6f6424b1010102456e756d73244d6f6f6424b202": []any{mood("OK"), mood("BAD")},
 	} {
-		require.Equal(t, want, decoded(t, kryo5, unhex(t, text)))
+		require.Equal(t, want, decoded(kryo5, unhex(text)))
 	}
 	_, err := kryo5.Decode([]byte("\x01\x00Enums$Mood$A\xc2\x01"))
 	require.ErrorAs(t, err, new(*java.ClassError), "another class in the enum")
-	data := encoded[any](t, byName(t, "json", class), []mood{"OK"})
+	data := encoded[any](byName(t, "json", class), []mood{"OK"})
 	require.Equal(t, `["java.util.ArrayList",[["Enums$Mood","OK"]]]`, string(data))
 
 	class.Bodies = false
@@ -134,8 +123,8 @@ func TestZonedDateTimeInKryo5(t *testing.T) {
 		"GMT+1": "2024-10-27T02:30+01:00[GMT+1]", "GMT+01:00": "2024-10-27T02:30+01:00[GMT+01:00]", "UTC-05:30": "2024-10-27T02:30-05:30[UTC-05:30]",
 		"UT+18": "2024-10-27T02:30+18:00[UT+18]", "+02": "2024-10-27T02:30+02:00[+02]",
 	} {
-		require.Equal(t, want, decoded(t, c, zoned(zone)))
-		require.Equal(t, zoned(zone), encoded[any](t, c, want))
+		require.Equal(t, want, decoded(c, zoned(zone)))
+		require.Equal(t, zoned(zone), encoded[any](c, want))
 	}
 	_, err := c.Encode(java.ZonedDateTime("2024-10-27T02:30+01:00[Europe/Berlin]"))
 	require.ErrorContains(t, err, "another offset")
@@ -175,14 +164,14 @@ const (
 )
 
 func TestObject(t *testing.T) {
-	data := unhex(t, serialSub)
+	data := unhex(serialSub)
 	c := must(java.NewSerialization[java.Object]())
-	o := decoded(t, c, data)
+	o := decoded(c, data)
 	require.Equal(t, "demo.Sub", o.Class())
 	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, shown(t, c, data))
 	_, err := c.Encode(o)
 	require.ErrorContains(t, err, "codec.PreserveBytes")
-	require.Equal(t, o, decoded(t, byName(t, "serialization"), data))
+	require.Equal(t, o, decoded(byName(t, "serialization"), data))
 	unknown := new(java.ClassError)
 	_, err = must(java.NewSerialization[order]()).Decode(data)
 	require.ErrorAs(t, err, &unknown)
@@ -191,7 +180,7 @@ func TestObject(t *testing.T) {
 
 // A list of two references to a list of two references, and so on: 2^60 elements in a few bytes.
 func TestReferencesAreBounded(t *testing.T) {
-	one := unhex(t, serialList)
+	one := unhex(serialList)
 	reference := func(handle byte) string { return "\x71\x00\x7e\x00" + string(rune(handle)) }
 	var inner func(depth int) string
 	inner = func(depth int) string {
@@ -204,7 +193,7 @@ func TestReferencesAreBounded(t *testing.T) {
 	data := append(slices.Clone(one), inner(59)+"\x78"...)
 	_, err := byName(t, "serialization").Decode(data)
 	require.ErrorContains(t, err, "references make the value larger")
-	_, err = json.Marshal(decoded(t, must(java.NewSerialization[java.Object]()), data))
+	_, err = json.Marshal(decoded(must(java.NewSerialization[java.Object]()), data))
 	require.ErrorContains(t, err, "references make the value larger")
 	_, err = byName(t, "serialization").Decode(append(one, strings.Repeat("\x73"+reference(0)+"\x00\x00\x00\x01\x77\x04\x00\x00\x00\x01", 1000)...))
 	require.ErrorContains(t, err, "nested deeper")

@@ -117,8 +117,8 @@ var (
 func both[T any](t *testing.T, form java.JSONForm, text string, want T, classes ...java.Class) {
 	t.Helper()
 	values := must(java.NewJackson[T](form, classes...))
-	require.Equal(t, want, decoded(t, values, []byte(text)))
-	require.Equal(t, text, string(encoded(t, values, want)))
+	require.Equal(t, want, decoded(values, []byte(text)))
+	require.Equal(t, text, string(encoded(values, want)))
 }
 
 func TestJacksonForms(t *testing.T) {
@@ -135,7 +135,7 @@ func TestJacksonForms(t *testing.T) {
 	uuids := uuidBean{Any: uuid12, ID: &uuid12, List: []java.UUID{uuid12}, Map: map[string]java.UUID{"k": uuid12}}
 	both(t, java.JSONForm{}, uuidWrapped, uuids)
 	both(t, java.JSONForm{BareUUIDs: true}, uuidBare, uuids)
-	require.Equal(t, uuids, decoded(t, must(java.NewJackson[uuidBean](java.JSONForm{})), []byte(uuidBare)))
+	require.Equal(t, uuids, decoded(must(java.NewJackson[uuidBean](java.JSONForm{})), []byte(uuidBare)))
 }
 
 func TestJacksonRefuses(t *testing.T) {
@@ -168,7 +168,7 @@ func TestJacksonRefuses(t *testing.T) {
 		`{"@class":"java.util.%s","a":1}`: "ImmutableCollections$Map1 TreeMap$SubMap concurrent.ConcurrentHashMap EnumMap<one.State,java.lang.Object>",
 	} {
 		for class := range strings.FieldsSeq(classes) {
-			require.Contains(t, decoded(t, anyValue, []byte(strings.Replace(document, "%s", class, 1))), "a", class)
+			require.Contains(t, decoded(anyValue, []byte(strings.Replace(document, "%s", class, 1))), "a", class)
 		}
 	}
 	for says, value := range map[string]any{
@@ -233,7 +233,7 @@ func TestJackson3(t *testing.T) {
 	objects := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		written := unhex(t, parts[2])
+		written := unhex(parts[2])
 		objects[parts[0]+" "+parts[1]] = string(written)
 		want, known := jackson3Scalar(t, parts[1])
 		f, isFloat := want.(float64)
@@ -242,9 +242,9 @@ func TestJackson3(t *testing.T) {
 			continue // Java itself reads another type
 		}
 		c := must(java.NewJackson[any](java.JSONForm{Jackson3: true, Plain: parts[0] == "typed-json3"}))
-		require.Equal(t, string(written), string(encoded(t, c, want)), parts[1])
+		require.Equal(t, string(written), string(encoded(c, want)), parts[1])
 		if scalars++; strings.HasPrefix(string(written), `["java.`) {
-			require.Equal(t, want, decoded(t, c, written))
+			require.Equal(t, want, decoded(c, written))
 		}
 	}
 	require.Greater(t, scalars, 100)
@@ -262,9 +262,9 @@ func TestJackson3(t *testing.T) {
 	for name, form := range map[string]java.JSONForm{"json3": form, "typed-json3": {Jackson3: true, Plain: true}} {
 		for _, order := range []string{" order", " order parent"} {
 			c := must(java.NewJackson[formsOrder](form))
-			got := decoded(t, c, []byte(objects[name+order]))
+			got := decoded(c, []byte(objects[name+order]))
 			require.Equal(t, java.Date(1_700_000_000_123), *got.At)
-			require.Equal(t, hashed(name+order), string(encoded(t, c, got)))
+			require.Equal(t, hashed(name+order), string(encoded(c, got)))
 		}
 	}
 }
@@ -285,7 +285,7 @@ func jackson3Scalar(t *testing.T, name string) (any, bool) {
 	case "double":
 		return must(strconv.ParseFloat(text, 64)), true
 	case "text":
-		return string(unhex(t, text)), true
+		return string(unhex(text)), true
 	}
 	value, known := map[string]any{
 		"date": java.Date(1_700_000_000_123), "bigint": new(big.Int).Lsh(big.NewInt(1), 80), "bigint small": big.NewInt(-5),

@@ -158,7 +158,7 @@ func (v typed) goValue(t testing.TB) any {
 	case "bool":
 		return string(v.Value) == "true"
 	case "bytes":
-		return unhex(t, unquote())
+		return unhex(unquote())
 	case "list":
 		var elements []typed
 		require.NoError(t, json.Unmarshal(v.Value, &elements))
@@ -316,7 +316,7 @@ func (v vector) reads(t *testing.T, name string, c codec.Codec[any]) {
 			return // the bytes do not tell the type
 		}
 	}
-	data := unhex(t, v.Hex)
+	data := unhex(v.Hex)
 	require.Equal(t, want.goValue(t), must(decode(data)))
 	for cut := range data {
 		if _, err := decode(data[:cut]); err == nil && name != "json" {
@@ -389,7 +389,7 @@ func TestFields(t *testing.T) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		name, class := parts[0], parts[1]
 		number := must(strconv.Atoi(parts[2]))
-		written := unhex(t, parts[4])
+		written := unhex(parts[4])
 		t.Run(fmt.Sprintf("%s %s %d", name, class, number), func(t *testing.T) {
 			c := byName(t, name, colorClass, given["demo.DateBean"], given[class])
 			got, err := c.Decode(written)
@@ -409,7 +409,7 @@ func TestFields(t *testing.T) {
 				require.Regexp(t, "not a plain value|for a field of java.util", err)
 			case name != "kryo5" && class == "demo.ListBean" || isOtherClass(class, number):
 				require.NoError(t, err)
-				require.Equal(t, got, decoded(t, c, again))
+				require.Equal(t, got, decoded(c, again))
 			case strings.HasSuffix(class, " skipped"):
 			default:
 				require.NoError(t, err)
@@ -477,7 +477,7 @@ func fuzz(f *testing.F, name string) {
 	for _, group := range readVectors(f) {
 		if group.Codec == name && len(group.Releases) > 5 {
 			for _, v := range group.Vectors[:min(len(group.Vectors), 60)] {
-				f.Add(unhex(f, v.Hex))
+				f.Add(unhex(v.Hex))
 			}
 		}
 	}
@@ -491,7 +491,7 @@ func fuzz(f *testing.F, name string) {
 		if err != nil {
 			return
 		}
-		require.Equal(t, written, encoded(t, c, decoded(t, c, written)))
+		require.Equal(t, written, encoded(c, decoded(c, written)))
 	})
 }
 

@@ -155,8 +155,7 @@ var slowCommands = regexp.MustCompile(`^dq-bench (run|compare|verify)\b`)
 var endlessCommands = regexp.MustCompile(`^dq-bench guard\b`)
 
 // readme returns README.md and the root of the repository.
-func readme(t *testing.T) (text, root string) {
-	t.Helper()
+func readme() (text, root string) {
 	root = must(filepath.Abs("../../.."))
 	return string(must(os.ReadFile(filepath.Join(root, "README.md")))), root
 }
@@ -164,7 +163,7 @@ func readme(t *testing.T) (text, root string) {
 // Every dq-bench command of README.md runs in an empty folder, in the order of the page.
 func TestREADMECommandsRun(t *testing.T) {
 	t.Parallel()
-	text, root := readme(t)
+	text, root := readme()
 	folder := t.TempDir()
 	program := filepath.Join(t.TempDir(), "dq-bench")
 	require.NoError(t, os.Symlink(must(os.Executable()), program))
@@ -210,7 +209,7 @@ func TestREADMECommandsRun(t *testing.T) {
 // the codec that README.md names for the release.
 func TestREADMEProgramRuns(t *testing.T) {
 	t.Parallel()
-	text, root := readme(t)
+	text, root := readme()
 	_, program, found := strings.Cut(text, "```go\n")
 	require.True(t, found)
 	program, _, _ = strings.Cut(program, "```")
@@ -240,7 +239,7 @@ func TestREADMEProgramRuns(t *testing.T) {
 }
 
 func TestREADMEIsShort(t *testing.T) {
-	text, _ := readme(t)
+	text, _ := readme()
 	require.LessOrEqual(t, strings.Count(text, "\n"), 120)
 	prose := regexp.MustCompile("(?ms)^```.*?^```|^    .*?$|^[|#].*?$").ReplaceAllString(text, ".")
 	for _, sentence := range regexp.MustCompile(`[.:;]\s`).Split(prose, -1) {
@@ -257,7 +256,7 @@ func must[T any](v T, err error) T {
 }
 
 func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
-	text, root := readme(t)
+	text, root := readme()
 	code := regexp.MustCompile("(?m)^(?:    |\t).*$")
 	require.Equal(t, code.FindAllString(text, -1), code.FindAllString(string(must(os.ReadFile(filepath.Join(root, "README.zh-CN.md")))), -1))
 }
@@ -265,7 +264,7 @@ func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
 // The run in README.md prints the lines that stand there, whatever the figures.
 func TestREADMEShowsWhatARunPrints(t *testing.T) {
 	t.Parallel()
-	text, _ := readme(t)
+	text, _ := readme()
 	block := regexp.MustCompile(`(?s)run --producers 50 --delay 5s\n(.*?)\n\n\*Past due`).FindStringSubmatch(text)[1]
 	cmd := exec.CommandContext(t.Context(), must(os.Executable()), "run", "--producers", "50", "--delay", "500ms", "--duration", "1s", "--warmup", "0s", "--slo", "none",
 		"--redis", redistest.Redis(t).URL(), "--progress", "none", "--out", t.TempDir()+"/out")

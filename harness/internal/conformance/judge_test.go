@@ -37,10 +37,7 @@ func (p altered) Call(ctx context.Context, op string, params any) (json.RawMessa
 	return p.call(ctx, op, params, p.Program)
 }
 
-func parsed(t *testing.T, text string) *Case {
-	t.Helper()
-	return must(Parse("a.yaml", []byte(text)))[0]
-}
+func parsed(text string) *Case { return must(Parse("a.yaml", []byte(text)))[0] }
 
 const offersOne = `section: DQ.offer
 cases:
@@ -82,7 +79,7 @@ func TestJudge(t *testing.T) {
 		"a member of two layouts":   {strings.Split(smallest, "      - call")[0] + "      - seed: {values: [''], due: 1000}\n      - open: {}\n    expect: {destination: ['']}\n", Pass, ""},
 		"a wrong case":              {strings.Replace(offersOne, "dq.offer\n", "dq.offer\n        handle: none\n", 1), Error, `no handle "none" is open`},
 	} {
-		result := runner.Judge(t.Context(), parsed(t, test.text), nil)
+		result := runner.Judge(t.Context(), parsed(test.text), nil)
 		require.Equal(t, test.status, result.Status, "%s: %s", name, result.Detail)
 		require.Contains(t, result.Detail, test.detail, name)
 	}
@@ -97,7 +94,7 @@ func TestAProgramThatHasEndedFails(t *testing.T) {
 			}
 			return next.Call(ctx, called, params)
 		}}, release)
-		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
+		result := runner.Judge(t.Context(), parsed(offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
 		require.Contains(t, result.Detail, "driver program has ended", op)
 	}
@@ -116,7 +113,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		}
 		return map[string][]byte{"DQ.offer": []byte(line(eval))}
 	})
-	c := parsed(t, offersOne)
+	c := parsed(offersOne)
 	for name, want := range map[string]string{
 		"3.16.6": "by 3.16.6", "3.17.0": "by 3.16.6", "3.20.1": "by 3.16.6",
 		"3.13.4": "by 3.16.6", "2.15.0": "by 2.15.2",
@@ -135,7 +132,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 		require.Equal(t, want, got, name)
 	}
 	_, whole := loaded()
-	nearest, err := whole.source(parsed(t, strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/new-head-publishes")), wire.Release{Major: 3, Minor: 99})
+	nearest, err := whole.source(parsed(strings.ReplaceAll(offersOne, "DQ.offer/x", "DQ.offer/new-head-publishes")), wire.Release{Major: 3, Minor: 99})
 	require.NoError(t, err)
 	require.Equal(t, "3.52.0", nearest.release.String(), "of a release that the catalogue does not know")
 	cases := oracle.cases[wire.Release{Major: 3, Minor: 16, Patch: 6}]()

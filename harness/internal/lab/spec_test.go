@@ -304,8 +304,7 @@ func rangesOf(holds func(wire.Release) bool) string {
 }
 
 // redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
-func redisson(t *testing.T, release, id string) *trace.Recording {
-	t.Helper()
+func redisson(release, id string) *trace.Recording {
 	section, _, _ := strings.Cut(id, "/")
 	return must(trace.Read(recordings.Redisson(release)[section], "recorded:"+release))
 }
@@ -354,7 +353,7 @@ type memberVector struct {
 func memberSources(t *testing.T) (all []*trace.Recording) {
 	t.Helper()
 	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {
-		all = append(all, redisson(t, of[0], of[1]))
+		all = append(all, redisson(of[0], of[1]))
 	}
 	const file = "documents/002-zlyx.monitor"
 	document, err := trace.Read(must(recordings.Files.ReadFile(file)), "recordings/"+file)
@@ -412,7 +411,7 @@ type nameVector struct {
 
 func nameVectors(t *testing.T) (all []nameVector) {
 	t.Helper()
-	recording := redisson(t, "4.7.0", "DQ.names/")
+	recording := redisson("4.7.0", "DQ.names/")
 	offersIn(recording, func(call trace.Call, id string) {
 		n := call.Offer.Names
 		all = append(all, nameVector{
@@ -460,7 +459,7 @@ func exchangeVectors(t *testing.T) (all []exchangeVector) {
 	t.Helper()
 	for _, release := range exchangeReleases {
 		for _, id := range exchangeCases {
-			recording := redisson(t, release, id)
+			recording := redisson(release, id)
 			for _, c := range recording.Cases() {
 				if c.ID == id {
 					// The recorder, which marks the case and arranges things for it, has a connection of its own.

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -102,7 +103,7 @@ func (b *bench) offer(l wire.Layout, in time.Duration, value string) string {
 }
 
 func (b *bench) transfer(version string) error {
-	s, _ := release(b.t, version).Script(wire.ScriptTransfer)
+	s, _ := release(version).Script(wire.ScriptTransfer)
 	err := b.conn.Run(b.ctx, redis.NewScript(s.Body), []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
 	if err == redis.Nil { //nolint:errorlint // this very value
 		return nil
@@ -110,10 +111,7 @@ func (b *bench) transfer(version string) error {
 	return err
 }
 
-func release(t *testing.T, version string) wire.Release {
-	t.Helper()
-	return must(wire.LookupRelease(version))
-}
+func release(version string) wire.Release { return must(wire.LookupRelease(version)) }
 
 func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	b.t.Helper()
@@ -315,7 +313,7 @@ func TestFindings(t *testing.T) {
 			c.make(b)
 			o := ops.LookOptions{Wait: 10 * time.Millisecond, Address: "unix:///s?db=3"}
 			if c.release != "" {
-				o.Release = new(release(t, c.release))
+				o.Release = new(release(c.release))
 			}
 			l := b.look(o)
 			require.Len(t, l.Queues, 1)
@@ -332,7 +330,7 @@ func TestFindings(t *testing.T) {
 			if c.then != "" {
 				require.Equal(t, c.then, long.Queues[0].Findings[0].Next)
 			}
-			require.Contains(t, long.Text()+string(mustJSON(t, long)), "orders")
+			require.Contains(t, long.Text()+string(must(json.Marshal(long))), "orders")
 			require.Equal(t, slices.ContainsFunc(c.long, func(k string) bool { return strings.HasPrefix(k, "red") }), long.Red > 0)
 		})
 	}

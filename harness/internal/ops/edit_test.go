@@ -336,7 +336,7 @@ func TestUndoAfterAMigration(t *testing.T) {
 	b.do("ZADD", b.names.TimeoutSet, "9e12", windows)
 	b.do("RPUSH", b.names.Pending, windows)
 	require.Equal(t, []string{`dLc0-windows "w"`}, waiting())
-	exported := string(mustJSON(t, b.items("waiting", nil)[0].Export()))
+	exported := string(must(json.Marshal(b.items("waiting", nil)[0].Export())))
 	for _, to := range []wire.Layout{dLc0, bc0Lc0} {
 		file := cancel()
 		b.migrate(ops.MigrateOptions{To: &to, Yes: true})
@@ -412,7 +412,7 @@ func TestExportIntoImport(t *testing.T) {
 	var lines strings.Builder
 	for _, of := range []string{"waiting", "ready"} {
 		for _, i := range b.items(of, nil) {
-			lines.Write(append(mustJSON(t, i.Export()), '\n'))
+			lines.Write(append(must(json.Marshal(i.Export())), '\n'))
 		}
 	}
 	before := b.content()
@@ -425,12 +425,12 @@ func TestExportIntoImport(t *testing.T) {
 
 	// A line that export does not write changes nothing.
 	for _, due := range []string{"", "2026-11-27T10:00:00Z", "nan", "1e400", " 5", "0x10", strings.Repeat("9", 400)} {
-		_, err := e.Import(strings.NewReader(lines.String() + string(mustJSON(t, ops.Exported{Of: "waiting", Member: changes[0].Key, Due: due}))))
+		_, err := e.Import(strings.NewReader(lines.String() + string(must(json.Marshal(ops.Exported{Of: "waiting", Member: changes[0].Key, Due: due})))))
 		require.ErrorContains(t, err, "line 5: expected a line of queue export: ")
 	}
 	for line, want := range map[string]string{
 		`{"of":"waitng","due":"1995799939479","value":"djE="}`: `line 1: expected a line of queue export: got of "waitng"`, `{"of":"aside","value":"djE="}`: `got a member of 0 bytes, and due ""`,
-		string(mustJSON(t, ops.Exported{Of: "waiting", Member: changes[0].Key, Due: "5", Value: []byte("other")})): `a line of "ready" without a member`,
+		string(must(json.Marshal(ops.Exported{Of: "waiting", Member: changes[0].Key, Due: "5", Value: []byte("other")}))): `a line of "ready" without a member`,
 		`{"of":"ready"}`: "neither a member nor a value", `{"of":`: "line 1: ", "": "got none", "\x00\x00": "line 1: ", `[]`: "line 1: ",
 	} {
 		_, err := e.Import(strings.NewReader(line))
@@ -438,11 +438,11 @@ func TestExportIntoImport(t *testing.T) {
 	}
 	// What no Redisson delivers is set aside, so that a backup with such a member comes back whole. Redisson writes no fractions of a ms.
 	for _, x := range []ops.Exported{{Of: "waiting", Member: []byte("gb"), Due: "5"}, {Of: "waiting", Member: changes[0].Key, Due: "+Inf"}} {
-		aside, err := e.Import(strings.NewReader(string(mustJSON(t, x))))
+		aside, err := e.Import(strings.NewReader(string(must(json.Marshal(x)))))
 		require.NoError(t, err)
 		require.Equal(t, "hold", aside[0].Action)
 	}
-	whole, err := e.Import(strings.NewReader(string(mustJSON(t, ops.Exported{Of: "waiting", Member: changes[0].Key, Due: "1995799939479.5"}))))
+	whole, err := e.Import(strings.NewReader(string(must(json.Marshal(ops.Exported{Of: "waiting", Member: changes[0].Key, Due: "1995799939479.5"})))))
 	require.NoError(t, err)
 	require.Equal(t, "1995799939480", whole[0].Score)
 	b.do("FLUSHALL")
@@ -462,7 +462,7 @@ func TestRandomChanges(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	offer, _ := release(t, "4.7.0").Script(wire.ScriptOffer)
+	offer, _ := release("4.7.0").Script(wire.ScriptOffer)
 	send := redis.NewScript(offer.Body)
 	e := ops.NewEditor(b.conn, "orders")
 	both := redis.NewScript(`local set, list = redis.call('zrange', KEYS[1], 0, -1), redis.call('lrange', KEYS[2], 0, -1) table.sort(set) table.sort(list) return {set, list}`)
@@ -539,11 +539,6 @@ func TestRandomChanges(t *testing.T) {
 		v := "v" + strconv.FormatInt(i+1, 10)
 		require.Equal(t, map[bool]int{false: 1}[cancelled[v]], came[v], v)
 	}
-}
-
-func mustJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	return must(json.Marshal(v))
 }
 
 // quoting recodes a string as JSON, or back, and refuses "no"; it fails after some values.
@@ -624,7 +619,7 @@ func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
 	b.offer(dLc0, time.Hour, "\x04>\x05hello") // of Marshalling
 	b.offer(dLc0, time.Hour, "text")
 	b.do("RPUSH", "orders", "a value") // not of this migration
-	reads := release(t, "4.7.0")
+	reads := release("4.7.0")
 	before := b.content()
 	for _, yes := range []bool{false, true} {
 		plan := b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: yes})
@@ -632,7 +627,7 @@ func TestMigrateRefusesValuesThatTheReleaseLacks(t *testing.T) {
 		require.Equal(t, before, b.content())
 	}
 	require.EqualValues(t, 2, b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true, Force: true}).Rewritten["waiting"])
-	reads = release(t, "3.16.6") // which has both codecs
+	reads = release("3.16.6") // which has both codecs
 	require.EqualValues(t, 2, b.migrate(ops.MigrateOptions{To: new(reads.Layout()), Reads: &reads, Yes: true}).Rewritten["waiting"])
 }
 

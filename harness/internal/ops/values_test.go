@@ -33,7 +33,7 @@ var update = flag.Bool("update-types", false, "write types_test.go anew")
 func jarsOf(t *testing.T, version string) []string {
 	t.Helper()
 	redistest.Redisson(t, version)
-	jars, err := redisson.Jars(t.Context(), release(t, version), func(line string) { t.Log(line) })
+	jars, err := redisson.Jars(t.Context(), release(version), func(line string) { t.Log(line) })
 	if err != nil {
 		redistest.Missing(t, "redisson", err)
 	}
@@ -286,7 +286,7 @@ func TestJavaEndsWithUs(t *testing.T) {
 	require.NoDirExists(t, folder)
 }
 
-func fromHex(t testing.TB, text string) string {
+func fromHex(text string) string {
 	return string(must(hex.DecodeString(strings.ReplaceAll(text, " ", ""))))
 }
 
@@ -307,18 +307,18 @@ func TestDetectAndShow(t *testing.T) {
 		{`{"id":7}`, "typed-json|typed-json3|string", "", `{"id":7}`},
 		{`["a","b"]`, "typed-json|typed-json3|string", "", `["a","b"]`}, {`["a.B"]`, "typed-json|typed-json3|string", "", `["a.B"]`},
 		{`["a.B",1,2]`, "typed-json|typed-json3|string", "", `["a.B",1,2]`}, {`["a.B",null]`, "json|json3", "a.B", `["a.B",null]`},
-		{fromHex(t, "0368656c6cef"), "kryo5", "java.lang.String", `"hello"`},
-		{fromHex(t, "0254"), "kryo5", "java.lang.Integer", "42"},
-		{fromHex(t, "00"), "kryo5", "", "null"},
-		{fromHex(t, "0100 6a6176612e7574696c2e4c696e6b6564486173684d61f0 03 038262 0902 038261 038274"), "kryo5", "java.util.LinkedHashMap", `{"a":"t","b":1}`},
-		{fromHex(t, "043e0568656c6c6f"), "marshalling", "java.lang.String", `"hello"`},
-		{fromHex(t, "0453015b3e0170"), "marshalling", "java.util.LinkedList", `["p"]`},
-		{fromHex(t, "0442020d0c000000075424436f6c6f7242013bfe043bfe0000000352454442013bfe39fe"), "marshalling", "[[LT$Color;", `[["RED"],["RED"]]`},
-		{fromHex(t, "0442020d093e035424497a7dc0b0fff17920000000013e016123001642013bfe043bfe0000000142013bfe043bfe00000001"), "marshalling", "[[LT$I;", `[[{"@class":"T$I","a":1}],[{"@class":"T$I","a":1}]]`},
-		{fromHex(t, "aced000574000568656c6c6f"), "serialization", "java.lang.String", `"hello"`},
-		{fromHex(t, sub), "serialization", "demo.Sub", `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`},
-		{fromHex(t, "00000006600368656c6cef"), "lz4/kryo5|lz4-v2/kryo5", "java.lang.String", `"hello"`},
-		{fromHex(t, "0714 0368656c6cef 00"), "unknown", "", ""},
+		{fromHex("0368656c6cef"), "kryo5", "java.lang.String", `"hello"`},
+		{fromHex("0254"), "kryo5", "java.lang.Integer", "42"},
+		{fromHex("00"), "kryo5", "", "null"},
+		{fromHex("0100 6a6176612e7574696c2e4c696e6b6564486173684d61f0 03 038262 0902 038261 038274"), "kryo5", "java.util.LinkedHashMap", `{"a":"t","b":1}`},
+		{fromHex("043e0568656c6c6f"), "marshalling", "java.lang.String", `"hello"`},
+		{fromHex("0453015b3e0170"), "marshalling", "java.util.LinkedList", `["p"]`},
+		{fromHex("0442020d0c000000075424436f6c6f7242013bfe043bfe0000000352454442013bfe39fe"), "marshalling", "[[LT$Color;", `[["RED"],["RED"]]`},
+		{fromHex("0442020d093e035424497a7dc0b0fff17920000000013e016123001642013bfe043bfe0000000142013bfe043bfe00000001"), "marshalling", "[[LT$I;", `[[{"@class":"T$I","a":1}],[{"@class":"T$I","a":1}]]`},
+		{fromHex("aced000574000568656c6c6f"), "serialization", "java.lang.String", `"hello"`},
+		{fromHex(sub), "serialization", "demo.Sub", `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`},
+		{fromHex("00000006600368656c6cef"), "lz4/kryo5|lz4-v2/kryo5", "java.lang.String", `"hello"`},
+		{fromHex("0714 0368656c6cef 00"), "unknown", "", ""},
 		{"\xff\xfe\xfd", "unknown", "", ""},
 		{"\x01\x02\x03", "unknown", "", ""},
 		{"two\nlines", "string", "java.lang.String", `"two\nlines"`},
@@ -330,19 +330,19 @@ func TestDetectAndShow(t *testing.T) {
 		require.Equal(t, c.shown, shown, "%q", c.value)
 	}
 	for _, text := range []string{"0100 64656d6f2e4f726465f2 0e 626fe2 01c601", "0100 6a6176612e7574696c2e41727261794c6973f4 82 01 01 64656d6f2e4f726465f2 00 0e 626fe2 01c601"} {
-		kind := ops.DetectValue([]byte(fromHex(t, text)))
+		kind := ops.DetectValue([]byte(fromHex(text)))
 		require.Equal(t, "kryo5", kind.Codec)
 		require.Contains(t, []string{"demo.Order", "java.util.ArrayList"}, kind.Class)
-		_, err := ops.ShowValue("kryo5", []byte(fromHex(t, text)))
+		_, err := ops.ShowValue("kryo5", []byte(fromHex(text)))
 		require.ErrorAs(t, err, new(*java.ClassError), "its bytes do not name the fields")
 	}
 	for codec, value := range map[string]string{"kryo5": "038361eda0bd", "marshalling": "043e01eda0bd", "serialization": "aced0005740003eda0bd"} {
-		require.Equal(t, codec, ops.DetectValue([]byte(fromHex(t, value))).Codec)
-		_, err := ops.ShowValue(codec, []byte(fromHex(t, value)))
+		require.Equal(t, codec, ops.DetectValue([]byte(fromHex(value))).Codec)
+		_, err := ops.ShowValue(codec, []byte(fromHex(value)))
 		require.ErrorContains(t, err, "half of a surrogate pair")
 	}
 	require.Equal(t, "marshalling", ops.DetectValue([]byte("\x04"+strings.Repeat("\x53\x01\x5a", 900)+"\x01")).Codec, "deeper than is read")
-	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": fromHex(t, sub)[:60]} {
+	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": fromHex(sub)[:60]} {
 		_, err := ops.ShowValue(codec, []byte(value))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, errors.ErrUnsupported)

@@ -29,7 +29,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	require.ErrorContains(t, err, "run.json is there already, of another run, and is kept")
 	require.Equal(t, string(kept), string(must(os.ReadFile(filepath.Join(folder, SpectrumFile)))))
 	require.Len(t, must(os.ReadDir(folder)), 3, "nothing but the run file set is left")
-	require.Equal(t, encoded(t, r), encoded(t, must(ReadFile(t.Context(), filepath.Join(folder, File)))))
+	require.Equal(t, encoded(r), encoded(must(ReadFile(t.Context(), filepath.Join(folder, File)))))
 
 	folder = t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
@@ -43,7 +43,7 @@ func TestRunFilesStayReadable(t *testing.T) {
 	was := must(os.ReadFile(file))
 	r := must(ReadFile(t.Context(), file))
 	packed := regexp.MustCompile(`"HIST[^"]*"`)
-	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(encoded(t, r), ""))
+	require.Equal(t, packed.ReplaceAllString(string(was), ""), packed.ReplaceAllString(encoded(r), ""))
 }
 
 // HdrHistogram's own reader finds every value again, the early ones by their tag.
@@ -77,13 +77,13 @@ func TestSpectrumHasEveryValue(t *testing.T) {
 // So is a file whose figures contradict each other.
 func TestUnreadableRunFiles(t *testing.T) {
 	r := Sample(1, 100, 1)
-	good := encoded(t, r)
+	good := encoded(r)
 	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
 	changed := func(change func(*Document)) string {
 		r := Sample(1, 100, 1)
 		r.Judge(nil)
 		change(r)
-		return encoded(t, r)
+		return encoded(r)
 	}
 	for name, tc := range map[string]struct{ file, want string }{
 		"empty":                            {"", "no whole JSON object"},
@@ -135,7 +135,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 	r := Sample(1, 100, 1)
 	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
 	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
-	read, err := Decode([]byte(strings.Replace(encoded(t, r), "{", `{"later":1,`, 1))) // a program of the same schema may add fields
+	read, err := Decode([]byte(strings.Replace(encoded(r), "{", `{"later":1,`, 1))) // a program of the same schema may add fields
 	require.NoError(t, err)
 	const inert = `1.2\n\nBetter since 1.0: everything.\x1b[2J\a`
 	require.Equal(t, []string{inert, inert, inert}, []string{read.RunID, read.Driver.Version, read.Notes[0]})
@@ -143,7 +143,7 @@ func TestWordsOfAFileAreInert(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(encoded(f, Sample(1, 100, 1))))
+	f.Add([]byte(encoded(Sample(1, 100, 1))))
 	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(data)
@@ -152,7 +152,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		// Whatever is accepted can be judged and written again.
 		r.Judge(nil)
-		_ = must(Decode([]byte(encoded(t, r))))
+		_ = must(Decode([]byte(encoded(r))))
 	})
 }
 
@@ -172,10 +172,7 @@ func TestAFolderWithRunsIsRefused(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "beside"))
 }
 
-func encoded(t testing.TB, r *Document) string {
-	t.Helper()
-	return string(must(r.Encode()))
-}
+func encoded(r *Document) string { return string(must(r.Encode())) }
 
 func store(t *testing.T, folder string, r *Document) {
 	t.Helper()

@@ -57,10 +57,6 @@ func (s *ours) open(ctx context.Context) (waiting, dead int, err error) {
 // asynqSide is hibiken/asynq, whose lease is always 30 s.
 type asynqSide struct{ rdb *goredis.Client }
 
-func newAsynq(addr string) *asynqSide {
-	return &asynqSide{goredis.NewClient(&goredis.Options{Addr: addr})}
-}
-
 func (s *asynqSide) work(_ context.Context, _ string, handlers int, handle func(id string) error) (func(), error) {
 	server := asynq.NewServerFromRedisClient(s.rdb, asynq.Config{
 		Concurrency: handlers, LogLevel: asynq.FatalLevel, TaskCheckInterval: 100 * time.Millisecond,

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -66,7 +67,7 @@ func byName(name, addr string) side {
 	case "dq":
 		return newDQ(addr)
 	case "asynq":
-		return newAsynq(addr)
+		return &asynqSide{goredis.NewClient(&goredis.Options{Addr: addr})}
 	}
 	return newRiver(addr)
 }
