@@ -268,7 +268,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 				require.NoError(t, delayed.Ready(deadline(t)))
 				const takers = 4
 				consumed := make(chan error, 1)
-				go func() { consumed <- consume(context.Background(), queue, takers, func(string) {}) }()
+				go func() { consumed <- consume(context.Background(), queue.Take, takers, func(string) {}) }()
 				old := owner()
 				blocked(t, old, takers)
 				require.NoError(t, end(old))

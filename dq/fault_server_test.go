@@ -34,7 +34,7 @@ func (b *bundle) announced(t *testing.T, ctx context.Context, value string, due 
 // taken takes values in the background, over failures as a caller would.
 func (b *bundle) taken(ctx context.Context) <-chan string {
 	got := make(chan string, 100)
-	go func() { _ = consume(ctx, b.queue, 1, func(v string) { got <- v }) }()
+	go func() { _ = consume(ctx, b.queue.Take, 1, func(v string) { got <- v }) }()
 	return got
 }
 
@@ -469,7 +469,7 @@ func (f *follower) consume(t *testing.T, workers int) *taken {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = consume(ctx, f.queue, workers, func(v string) { k.came <- v })
+		_ = consume(ctx, f.queue.Take, workers, func(v string) { k.came <- v })
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return k

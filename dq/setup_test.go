@@ -136,14 +136,12 @@ func on[E dq.Event](f func(E)) dq.Option {
 }
 
 // consume takes values by so many workers until ctx or the Client ends, over failures as a caller would.
-func consume(ctx context.Context, q interface {
-	Take(ctx context.Context) (string, error)
-}, workers int, f func(string)) error {
+func consume(ctx context.Context, take func(context.Context) (string, error), workers int, f func(string)) error {
 	failed := make(chan error, workers)
 	for range workers {
 		go func() {
 			for {
-				v, err := q.Take(ctx)
+				v, err := take(ctx)
 				switch {
 				case err == nil:
 					f(v)

@@ -285,7 +285,7 @@ func TestWorkerSharesItsQueue(t *testing.T) {
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
-	go func() { done <- consume(taking, b.queue, 1, func(string) { taken.Add(1) }) }() // BLPOP, as Redisson's take()
+	go func() { done <- consume(taking, b.queue.Take, 1, func(string) { taken.Add(1) }) }() // BLPOP, as Redisson's take()
 	for i := range 200 {
 		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
 		require.Eventually(t, func() bool { return handled.Load()+taken.Load() == int64(i+1) }, testDeadline, time.Millisecond)

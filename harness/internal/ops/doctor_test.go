@@ -122,6 +122,14 @@ func (b *bench) order(conn redis.Conn, o *ops.Order) (p *ops.Plan, err error) {
 	return p, err
 }
 
+// done is the plan of an order that is carried out.
+func (b *bench) done(conn redis.Conn, o *ops.Order) *ops.Plan {
+	b.t.Helper()
+	p, err := b.order(conn, o)
+	require.NoError(b.t, err)
+	return p
+}
+
 // network sends scripts in a way of its own.
 type network struct {
 	redis.Conn

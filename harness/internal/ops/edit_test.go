@@ -93,9 +93,7 @@ func (b *bench) content() string {
 // undo undoes what an undo file says, and returns how many changes it undid.
 func (b *bench) undo(file string) int {
 	b.t.Helper()
-	p, err := b.order(network{b.conn, twice}, &ops.Order{Verb: "undo", File: file, Site: ops.Site{Address: b.srv.URL(), Folder: b.t.TempDir()}})
-	require.NoError(b.t, err)
-	return p.Made
+	return b.done(network{b.conn, twice}, &ops.Order{Verb: "undo", File: file, Site: ops.Site{Address: b.srv.URL(), Folder: b.t.TempDir()}}).Made
 }
 
 // Every action is undone by its undo file. Members that a guard takes, also after the plan, wait again after their undo.
@@ -174,19 +172,14 @@ func TestManyInTheirOrder(t *testing.T) {
 	require.NoError(t, plan.Apply(b.ctx, b.conn))
 	require.Equal(t, values, b.list("orders"))
 	require.Contains(t, told, `queue "orders": 300 changed`)
-	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: plan.Undo, Site: o.Site})
-	require.NoError(t, err)
+	b.done(b.conn, &ops.Order{Verb: "undo", File: plan.Undo, Site: o.Site})
 	require.Equal(t, before, b.list(b.names.Pending))
 	b.do("CONFIG", "RESETSTAT")
-	cancel, err := b.order(b.conn, &ops.Order{Verb: "cancel", Queue: "orders", Of: o.Of, Where: "2", Site: o.Site})
-	require.NoError(t, err)
+	cancel := b.done(b.conn, &ops.Order{Verb: "cancel", Queue: "orders", Of: o.Of, Where: "2", Site: o.Site})
 	require.Equal(t, 138, cancel.Made)
-	_, err = b.order(b.conn, &ops.Order{Verb: "undo", File: cancel.Undo, Site: o.Site})
-	require.NoError(t, err)
+	b.done(b.conn, &ops.Order{Verb: "undo", File: cancel.Undo, Site: o.Site})
 	b.do("RPUSH", b.names.Pending, b.list(b.names.Pending)[7]) // twice
-	m, err := ops.Migrate(b.ctx, b.conn, "orders", ops.MigrateOptions{To: new(bc0Lc0), Yes: true})
-	require.NoError(t, err)
-	require.EqualValues(t, 300, m.Count())
+	require.EqualValues(t, 300, b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true}).Count())
 	require.False(t, slices.ContainsFunc(b.list(b.names.Pending), func(e string) bool { _, err := bc0Lc0.Unpack([]byte(e)); return err != nil }))
 	require.NotContains(t, b.do("INFO", "commandstats"), "cmdstat_lpos")
 }
@@ -214,8 +207,7 @@ func TestRepair(t *testing.T) {
 	for range 1001 { // more than a look asks for
 		b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "ghost"))
 	}
-	_, err = b.order(b.conn, &ops.Order{Verb: "repair", Queue: "orders", Site: ops.Site{Folder: t.TempDir()}})
-	require.NoError(t, err)
+	b.done(b.conn, &ops.Order{Verb: "repair", Queue: "orders", Site: ops.Site{Folder: t.TempDir()}})
 	require.Equal(t, int64(2), b.do("LLEN", b.names.Pending)) // ok and the orphan
 }
 
@@ -315,15 +307,12 @@ func TestUndoAfterAMigration(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	folder := t.TempDir()
-	do := func(o ops.Order) (*ops.Plan, error) {
+	of := func(o ops.Order) *ops.Order {
 		o.Queue, o.Of, o.All, o.Site.Folder = "orders", []string{"waiting"}, o.Verb == "cancel", folder
-		return b.order(b.conn, &o)
+		return &o
 	}
-	cancel := func() string {
-		p, err := do(ops.Order{Verb: "cancel"})
-		require.NoError(t, err)
-		return p.Undo
-	}
+	do := func(o ops.Order) *ops.Plan { return b.done(b.conn, of(o)) }
+	cancel := func() string { return do(ops.Order{Verb: "cancel"}).Undo }
 	values := ops.MigrateOptions{From: "string", As: "json", Yes: true, Java: &quoting{left: 1000}}
 	waiting := func() (all []string) {
 		for _, i := range b.items("waiting", nil) {
@@ -340,36 +329,28 @@ func TestUndoAfterAMigration(t *testing.T) {
 	for _, to := range []wire.Layout{dLc0, bc0Lc0} {
 		file := cancel()
 		b.migrate(ops.MigrateOptions{To: &to, Yes: true})
-		_, err := do(ops.Order{Verb: "undo", File: file})
-		require.NoError(t, err)
+		do(ops.Order{Verb: "undo", File: file})
 		require.Equal(t, []string{to.String() + ` "w"`}, waiting())
-		p, err := do(ops.Order{Verb: "import", Lines: strings.NewReader(exported)})
-		require.NoError(t, err)
-		require.Contains(t, p.Result(), "0 of 1 changed; the others are there already")
+		require.Contains(t, do(ops.Order{Verb: "import", Lines: strings.NewReader(exported)}).Result(), "0 of 1 changed; the others are there already")
 	}
 	never := strings.Replace(exported, `"due":"9000000000000"`, `"due":"+Inf"`, 1)
-	_, err := do(ops.Order{Verb: "import", Lines: strings.NewReader(never)})
-	require.NoError(t, err)
+	do(ops.Order{Verb: "import", Lines: strings.NewReader(never)})
 	require.Zero(t, b.count("ZCARD", scripts.Quarantine("orders")), "it waits, in another layout")
 	// The file of an undo that changed a layout.
 	file := cancel()
 	for _, to := range []wire.Layout{dLc0, bc0Lc0, dLc0, dLc0, bc0Lc0} {
 		b.migrate(ops.MigrateOptions{To: &to, Yes: true, Force: true})
-		p, err := do(ops.Order{Verb: "undo", File: file})
-		require.NoError(t, err)
-		file = p.Undo
+		file = do(ops.Order{Verb: "undo", File: file}).Undo
 	}
 	require.Equal(t, []string{`Bc0Lc0 "w"`}, waiting())
 
 	// Without a migration: the old release has ended with an empty queue, and the new one offers.
 	file = cancel()
 	next := b.offer(dLc0, time.Hour, "next")
-	_, err = do(ops.Order{Verb: "undo", File: file})
-	require.NoError(t, err)
+	do(ops.Order{Verb: "undo", File: file})
 	require.ElementsMatch(t, []string{`dLc0 "w"`, `dLc0 "next"`}, waiting())
 	b.do("ZREM", b.names.TimeoutSet, next)
-	_, err = do(ops.Order{Verb: "undo", File: cancel()}) // of an emptied queue, whose last migration was to the other layout
-	require.NoError(t, err)
+	do(ops.Order{Verb: "undo", File: cancel()}) // of an emptied queue, whose last migration was to the other layout
 	require.Equal(t, []string{`dLc0 "w"`}, waiting())
 	// Equal ids in both layouts are two messages.
 	b.do("DEL", b.names.TimeoutSet, b.names.Pending)
@@ -379,26 +360,22 @@ func TestUndoAfterAMigration(t *testing.T) {
 		b.do("RPUSH", b.names.Pending, member)
 	}
 	before := b.content()
-	_, err = do(ops.Order{Verb: "undo", File: cancel()})
-	require.NoError(t, err)
+	do(ops.Order{Verb: "undo", File: cancel()})
 	require.Equal(t, before, b.content())
 
 	// A migration of values refuses undoes of earlier commands; one that rewrote nothing does not.
 	first := cancel()
 	b.migrate(values)
-	_, err = do(ops.Order{Verb: "undo", File: first})
-	require.NoError(t, err)
+	do(ops.Order{Verb: "undo", File: first})
 	for range 2 { // the same migration, of new messages
 		first = cancel()
 		b.offer(bc0Lc0, time.Hour, "new")
 		b.migrate(values)
-		_, err = do(ops.Order{Verb: "undo", File: first})
+		_, err := b.order(b.conn, of(ops.Order{Verb: "undo", File: first}))
 		require.ErrorContains(t, err, "the values of the queue were migrated since: --force brings back")
 		require.Equal(t, []string{`Bc0Lc0 "new"`}, waiting())
-		_, err = do(ops.Order{Verb: "undo", File: first, Force: true})
-		require.NoError(t, err)
-		_, err = do(ops.Order{Verb: "undo", File: cancel()})
-		require.NoError(t, err, "of after the migration")
+		do(ops.Order{Verb: "undo", File: first, Force: true})
+		do(ops.Order{Verb: "undo", File: cancel()}) // of after the migration
 	}
 }
 
@@ -672,8 +649,7 @@ func TestMigrateCodecOnce(t *testing.T) {
 		"nothing": func(*bench) {},
 		"layout":  func(b *bench) { b.migrate(ops.MigrateOptions{To: new(bc0Lc0), Yes: true}) },
 		"delivered": func(b *bench) {
-			_, err := b.order(b.conn, &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"waiting"}, All: true, Site: ops.Site{Folder: b.t.TempDir()}})
-			require.NoError(b.t, err)
+			b.done(b.conn, &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"waiting"}, All: true, Site: ops.Site{Folder: b.t.TempDir()}})
 		},
 		"way back killed": func(b *bench) {
 			o := there
@@ -717,8 +693,7 @@ func TestMigrateCodecOnce(t *testing.T) {
 	b.do("ZADD", l.Leases, 1, "id1")
 	b.do("HSET", l.Bodies, "id1", "held")
 	require.EqualValues(t, 4, b.migrate(there).Count())
-	_, err := b.order(b.conn, &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"held"}, All: true, Site: ops.Site{Folder: t.TempDir()}})
-	require.NoError(t, err)
+	b.done(b.conn, &ops.Order{Verb: "deliver", Queue: "orders", Of: []string{"held"}, All: true, Site: ops.Site{Folder: t.TempDir()}})
 	require.Zero(t, b.migrate(there).Count())
 	require.Equal(t, []string{`"one"`, `"\"one\""`, `"held"`}, b.list("orders"))
 

@@ -33,9 +33,7 @@ func (w *world) settle() {
 		due := time.Now()
 		w.server.Exclusive(func() {
 			for _, score := range w.model.pending {
-				if at := time.UnixMilli(score); at.After(due) {
-					due = at
-				}
+				due = later(due, time.UnixMilli(score))
 			}
 		})
 		w.sleepUntil(due.Add(callTimeout))

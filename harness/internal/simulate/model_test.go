@@ -397,12 +397,10 @@ func (m *model) inOrder() {
 }
 
 func (m *model) message(value string) *message {
-	msg := m.seen[value]
-	if msg == nil {
-		msg = &message{}
-		m.seen[value] = msg
+	if m.seen[value] == nil {
+		m.seen[value] = &message{}
 	}
-	return msg
+	return m.seen[value]
 }
 
 func (m *model) elements(args ...string) []string { return texts(m.server.Do(args...)) }

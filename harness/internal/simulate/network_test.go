@@ -67,12 +67,10 @@ func (address) Network() string  { return "memory" }
 func (a address) String() string { return string(a) }
 
 func (n *network) host(name string) *host {
-	h := n.hosts[name]
-	if h == nil {
-		h = &host{name: name}
-		n.hosts[name] = h
+	if n.hosts[name] == nil {
+		n.hosts[name] = &host{name: name}
 	}
-	return h
+	return n.hosts[name]
 }
 
 // dialer returns what a client of that name connects with.
@@ -176,8 +174,8 @@ func (n *network) hurt(name string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, h := range n.hosts {
-		if until := time.Now().Add(d); (name == "" || h.name == name) && until.After(h.hurt) {
-			h.hurt = until
+		if name == "" || h.name == name {
+			h.hurt = later(h.hurt, time.Now().Add(d))
 		}
 	}
 }
@@ -244,9 +242,7 @@ func (n *network) hang(name string, d time.Duration) {
 func (n *network) excuse(name string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if h, until := n.host(name), time.Now().Add(d); until.After(h.noticed) {
-		h.noticed = until
-	}
+	n.host(name).noticed = later(n.host(name).noticed, time.Now().Add(d))
 }
 
 // prompt reports whether nothing has held up what the client sent since then.
@@ -264,6 +260,9 @@ func (n *network) slowDown(name string, d time.Duration) {
 		h.noticed = time.Now().Add(2 * time.Minute)
 	}
 }
+
+// later is the last of some instants.
+func later(all ...time.Time) time.Time { return slices.MaxFunc(all, time.Time.Compare) }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

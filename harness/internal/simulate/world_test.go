@@ -347,7 +347,7 @@ func (w *world) soon(c *client) bool {
 
 // excuse has messages be late for that time and as long again as a recovery takes. Call with mu held.
 func (w *world) excuse(span, recovery time.Duration) {
-	w.mayLag = slices.MaxFunc([]time.Time{w.mayLag, time.Now().Add(span + recovery)}, time.Time.Compare)
+	w.mayLag = later(w.mayLag, time.Now().Add(span+recovery))
 }
 
 // prompt reports whether a message has no excuse for being late. A client that transfers knows of its own offers without hearing of them.
@@ -400,9 +400,7 @@ func (w *world) transferred(value string, due, now time.Time) {
 
 // bad says that something goes wrong for that time. Call with mu held.
 func (w *world) bad(span time.Duration) {
-	if until := time.Now().Add(span); until.After(w.lastBad) {
-		w.lastBad = until
-	}
+	w.lastBad = later(w.lastBad, time.Now().Add(span))
 }
 
 // overdue judges what has not been transferred.
@@ -474,7 +472,7 @@ func (w *world) neglected(from time.Time, l lease) bool {
 		if name != l.by && l.by != "" {
 			known = known.Add(looksEvery)
 		}
-		since := slices.MaxFunc([]time.Time{from, known, c.free}, time.Time.Compare)
+		since := later(from, known, c.free)
 		if c.worker != nil && c.busy < w.takers[name] && time.Since(since) > lateBy {
 			return true
 		}
