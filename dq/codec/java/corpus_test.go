@@ -162,9 +162,7 @@ func TestCorpusOfRedisson(t *testing.T) {
 		run := func(stdin string, args ...string) []byte {
 			return runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, stdin, "corpus.Corpus", args...)
 		}
-		write := func(n int) []byte {
-			return run("", append([]string{"write", corpusSeed, fmt.Sprint(n)}, codecs...)...)
-		}
+		write := func(n int) []byte { return run("", append([]string{"write", corpusSeed, fmt.Sprint(n)}, codecs...)...) }
 		all, uids := readCorpus(t, write(corpusMessages))
 		for _, name := range codecs {
 			j := judge(t, release, name, all, uids)
