@@ -99,14 +99,12 @@ func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	b := setupOn(t, s, "orders", observe)
 	ctx := deadline(t)
 	short, cancel := context.WithCancel(ctx)
-	taken := make(chan error, 1)
-	go func() { _, err := b.queue.Take(short); taken <- err }()
+	taken := async(func() error { _, err := b.queue.Take(short); return err })
 	waitBlocked(t, b.redis)
 	node := s.Nodes()[0]
 	require.NoError(t, node.Pause())
 	// Two pushes wait in the socket of a connection that the server reads before any other.
-	pushed := make(chan error, 1)
-	go func() { pushed <- b.redis.RPush(context.Background(), "orders", "first", "second").Err() }()
+	pushed := async(func() error { return b.redis.RPush(context.Background(), "orders", "first", "second").Err() })
 	cancel()
 	within(t, takeGrace, "a cancelled Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
 	<-time.After(2200 * time.Millisecond) // the first CLIENT UNBLOCK is given up meanwhile
@@ -127,8 +125,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b, p := through(t, redistest.Redis(t), quick())
 	ctx, cancel := context.WithCancel(deadline(t))
-	taken := make(chan error, 1)
-	go func() { _, err := b.queue.Take(ctx); taken <- err }()
+	taken := async(func() error { _, err := b.queue.Take(ctx); return err })
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)

@@ -267,8 +267,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 				delayed := dq.NewSender(queue)
 				require.NoError(t, delayed.Ready(deadline(t)))
 				const takers = 4
-				consumed := make(chan error, 1)
-				go func() { consumed <- consume(context.Background(), queue.Take, takers, func(string) {}) }()
+				consumed := async(func() error { return consume(context.Background(), queue.Take, takers, func(string) {}) })
 				old := owner()
 				blocked(t, old, takers)
 				require.NoError(t, end(old))

@@ -165,8 +165,7 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 	require.NoError(t, d.Ready(deadline(t)))
 	require.NoError(t, d.Offer(deadline(t), "before", time.Hour))
 	require.NoError(t, s.Nodes()[0].Pause())
-	offered := make(chan error, 1)
-	go func() { offered <- d.Offer(context.Background(), "cut", time.Hour) }()
+	offered := async(func() error { return d.Offer(context.Background(), "cut", time.Hour) })
 	// The kernel takes what is written to a server that stands still.
 	select {
 	case err := <-offered:
@@ -212,8 +211,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	client := clientOf(t, connect(t, "redis://"+p.Addr))
 	q := dq.NewTaker(client, "orders", codec.String{})
 	ctx := deadline(t)
-	offered := make(chan error, 1)
-	go func() { offered <- q.Offer(ctx, "v") }()
+	offered := async(func() error { return q.Offer(ctx, "v") })
 	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted.Load() >= 2 }), "another attempt")
 	require.NoError(t, p.Heal())
 	within(t, time.Second+slack, "the offer", func() { require.NoError(t, <-offered) })

@@ -207,8 +207,7 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 		handled <- m.Value
 		return nil
 	})
-	running := make(chan error, 1)
-	go func() { running <- w.Run(ctx) }()
+	running := async(func() error { return w.Run(ctx) })
 	for _, v := range []string{"long", "fails", "bad"} {
 		_, err := q.Offer(ctx, v, 0)
 		require.NoError(t, err)

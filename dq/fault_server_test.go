@@ -90,8 +90,7 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	}))
 	d, node := b.delayed(t), s.Nodes()[0]
 	require.NoError(t, node.Kill())
-	offered := make(chan error, 1)
-	go func() { offered <- d.Offer(ctx, "while nobody listens", time.Hour) }()
+	offered := async(func() error { return d.Offer(ctx, "while nobody listens", time.Hour) })
 	require.NoError(t, node.Restart(ctx))
 	require.NoError(t, <-offered)
 
@@ -265,8 +264,7 @@ func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
 	b := setupOn(t, s, "orders")
 	ended := b.busy(t, deadline(t), 1)
 	ctx, cancel := context.WithCancel(deadline(t))
-	taken := make(chan error, 1)
-	go func() { _, err := takeLoop(ctx, b.queue); taken <- err }()
+	taken := async(func() error { _, err := takeLoop(ctx, b.queue); return err })
 	require.NoError(t, <-ended)
 	waitBlocked(t, b.redis)
 	cancel()
@@ -376,11 +374,7 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	t.Parallel()
 	_, rdb := sentinelSet(t, false)
 	f := follow(t, rdb, "orders")
-	taking := make(chan error, 1)
-	go func() {
-		_, err := f.queue.Take(context.Background())
-		taking <- err
-	}()
+	taking := async(func() error { _, err := f.queue.Take(context.Background()); return err })
 	waitBlocked(t, rdb)
 
 	const says = "the redis.Client given to dq.NewClient was closed"

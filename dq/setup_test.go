@@ -126,6 +126,13 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
+// async calls f, and tells what it returned.
+func async(f func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- f() }()
+	return ended
+}
+
 // on has f called with the events of its type.
 func on[E dq.Event](f func(E)) dq.Option {
 	return dq.WithObserver(func(e dq.Event) {

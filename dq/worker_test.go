@@ -68,8 +68,7 @@ func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Co
 	w := dq.NewWorker(b.client, o)
 	q := must(dq.NewQueue(b.client, "orders", codec.String{}))
 	dq.Handle(w, q, handler)
-	running := make(chan error, 1)
-	go func() { running <- w.Run(context.Background()) }()
+	running := async(func() error { return w.Run(context.Background()) })
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testDeadline)
 		defer cancel()
@@ -284,8 +283,7 @@ func TestWorkerSharesItsQueue(t *testing.T) {
 	b.works(t, dq.WorkerOptions{}, func(context.Context, *dq.Message[string]) error { handled.Add(1); return nil })
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, 1)
-	go func() { done <- consume(taking, b.queue.Take, 1, func(string) { taken.Add(1) }) }() // BLPOP, as Redisson's take()
+	done := async(func() error { return consume(taking, b.queue.Take, 1, func(string) { taken.Add(1) }) }) // BLPOP, as Redisson's take()
 	for i := range 200 {
 		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
 		require.Eventually(t, func() bool { return handled.Load()+taken.Load() == int64(i+1) }, testDeadline, time.Millisecond)
@@ -313,8 +311,7 @@ func TestWorkerOfManyQueues(t *testing.T) {
 		queues[i] = must(dq.NewQueue(b.client, fmt.Sprint("orders-", i), codec.String{}))
 		dq.Handle(w, queues[i], func(_ context.Context, m *dq.Message[string]) error { came <- m.Queue + m.Value; return nil })
 	}
-	running := make(chan error, 1)
-	go func() { running <- w.Run(ctx) }()
+	running := async(func() error { return w.Run(ctx) })
 	require.NoError(t, queues[n-1].Ready(ctx))
 	_, err := queues[7].Offer(ctx, " own", 50*time.Millisecond)
 	require.NoError(t, err)
@@ -412,8 +409,7 @@ func TestWorkerBuriesWhatItCannotDecode(t *testing.T) {
 	q := queueOf(t, b, codec.Long{})
 	w := dq.NewWorker(b.client, dq.WorkerOptions{})
 	dq.Handle(w, q, func(context.Context, *dq.Message[int64]) error { return nil })
-	running := make(chan error, 1)
-	go func() { running <- w.Run(ctx) }()
+	running := async(func() error { return w.Run(ctx) })
 	require.Eventually(t, func() bool { n, err := q.Counts(ctx); return err == nil && n == dq.Counts{Dead: 2} }, testDeadline, time.Millisecond)
 	var unread *dq.DecodeError
 	for _, err := range q.Dead(ctx) {
@@ -579,8 +575,7 @@ func TestWorkerEndsWithItsClient(t *testing.T) {
 		return context.Cause(ctx)
 	})
 	b.push(t, "v")
-	running := make(chan error, 1)
-	go func() { running <- w.Run(deadline(t)) }()
+	running := async(func() error { return w.Run(deadline(t)) })
 	<-begun
 	require.NoError(t, b.client.Close())
 	require.ErrorIs(t, <-running, dq.ErrClosed)

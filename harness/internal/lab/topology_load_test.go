@@ -249,7 +249,8 @@ func TestTopologies(t *testing.T) {
 		for i, p := range programs {
 			said = append(said, p.String())
 			for at, k := range all {
-				if i > 0 && !k.everywhere || !keep.MatchString(p.String()+": "+k.name) || k.unfit(p.version) {
+				unfit := k.name == "Cluster" && strings.HasPrefix(p.version, "6.") // the harness forms it by settings of 7.0
+				if i > 0 && !k.everywhere || !keep.MatchString(p.String()+": "+k.name) || unfit {
 					continue
 				}
 				rows[at].servers++

@@ -76,12 +76,6 @@ func kinds(t *testing.T) []kind {
 	}
 }
 
-// unfit reports whether servers of a version, as "7.0.15", cannot be started so: the harness forms a Cluster by settings that Redis has
-// since 7.0.
-func (k kind) unfit(version string) bool {
-	return k.name == "Cluster" && strings.HasPrefix(version, "6.")
-}
-
 // topology is servers that run.
 type topology struct {
 	version string // of the servers
