@@ -56,7 +56,7 @@ func newMigrate() *call {
 		case !two:
 			return fmt.Errorf("--codec: expected two codecs, FROM:TO, such as marshalling:kryo5, got %q", codec)
 		case o.From == o.As:
-			return fmt.Errorf("--codec: %s is the same codec twice: there is nothing to do", o.From)
+			return fmt.Errorf("--codec: %s is the same codec twice; leave out --codec", o.From)
 		case o.Class == "" && strings.Contains(codec, "typed-json"):
 			return errors.New("--codec: the bytes of typed-json do not name the class of the value: --class names it")
 		}

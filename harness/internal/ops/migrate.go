@@ -153,7 +153,7 @@ func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions
 	}
 	conn.Do(ctx, "DEL", FatesKey(dest, w.editor.run)) // a byte for each message
 	left, err := w.pass(ctx, false)
-	if m.Left = sum(left) + int64(len(w.refused)); err == nil && w.From != "" && sum(left) == 0 && m.Count() > 0 {
+	if m.Left = sum(left) + w.stay; err == nil && w.From != "" && sum(left) == 0 && m.Count() > 0 {
 		there, back := w.editor.journal[0], w.editor.journal[1]
 		_, err = conn.Pipe(ctx, []any{"SADD", there, complete}, []any{"EXPIRE", there, 30 * 24 * 3600}, []any{"SREM", back, complete})
 	}
@@ -175,6 +175,7 @@ type rewriter struct {
 	MigrateOptions
 	editor        *Editor
 	result        *Migration
+	stay          int64            // refused messages that the last pass met
 	refused, done map[string]bool  // keys of messages that stay; elements of the journal
 	made          map[string]bool  // elements of the journal of the way back, and their values behind "=": of From, whatever they look like
 	whole         bool             // the migration was complete once: what may be of either codec is new
@@ -213,8 +214,7 @@ func (w *rewriter) listeners(ctx context.Context) error {
 	return nil
 }
 
-// begun reads the journals of the migration, which may have been killed, and of the way back. The script that rewrites a value notes it there if
-// its bytes do not say so, so that it is rewritten once.
+// begun reads the journals of the migration, which may have been killed, and of the way back: of values whose bytes do not say that they are new.
 func (w *rewriter) begun(ctx context.Context) (err error) {
 	if w.From == "" {
 		return nil
@@ -264,10 +264,9 @@ func (w *rewriter) isDone(i Item) bool {
 	return done
 }
 
-// pass visits all parts once, rewrites messages if it may, and returns how many need it. Parts are visited in the order in
-// which messages move.
+// pass visits all parts once, in the order in which messages move, rewrites messages if it may, and returns how many need it.
 func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64, err error) {
-	found = map[string]int64{}
+	found, w.stay = map[string]int64{}, 0
 	if len(w.done) > 0 {
 		if err := w.delivered(ctx); err != nil {
 			return nil, err
@@ -292,6 +291,8 @@ func (w *rewriter) pass(ctx context.Context, write bool) (found map[string]int64
 				if w.meet(i); w.needs(i) {
 					found[of]++
 					batch = append(batch, i)
+				} else if w.refused[i.key] {
+					w.stay++
 				}
 				if len(batch) == maxBatch {
 					err, batch = w.rewrite(ctx, batch, 0, -1, write), nil
@@ -382,7 +383,6 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 		if r == '1' {
 			w.result.Rewritten[c.Of]++
 			if w.refused[string(c.Key)] { // its layout is new
-				delete(w.refused, string(c.Key))
 				w.refused[string(c.New)] = true
 			}
 		}

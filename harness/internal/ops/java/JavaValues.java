@@ -103,7 +103,7 @@ public final class JavaValues {
             answer(request, answer.put("ok", true));
         } catch (Throwable e) {
             Throwable cause = e;
-            while (cause.getCause() != null && cause.getCause() != cause) {
+            while (cause.getCause() != null && cause.getCause() != cause && !cause.getCause().getClass().getSimpleName().equals("TraceInformation")) {
                 cause = cause.getCause();
             }
             if ((cause instanceof ClassNotFoundException || cause instanceof NoClassDefFoundError) && cause.getMessage().matches("[\\w$./]+")) {
