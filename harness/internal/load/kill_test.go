@@ -150,8 +150,9 @@ func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(s 
 	var doing sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	o := load.Options{Plan: p, Driver: load.Parsed(t, "dq"), Silence: 4 * time.Second, Progress: func(p load.Progress) {
-		if p.Offered >= 200 {
+	o := load.Options{Plan: p, Driver: load.Parsed(t, "dq"), Silence: 4 * time.Second, Progress: func(text string, _ bool) {
+		offered := 0
+		if _, _ = fmt.Sscanf(text, "load  offered %d", &offered); offered >= 200 {
 			once.Do(func() { doing.Go(func() { do(srv, cancel) }) })
 		}
 	}}

@@ -12,18 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Progress is the state of a run, once a second.
-type Progress struct {
-	Phase plan.Phase
-	// Offered (confirmed) and Delivered are messages of the phase.
-	Offered, Delivered int64
-	// Text is the progress in one line, with the p99 of the last second, or of the whole phase in its last report.
-	Text string
-	Last bool
-}
-
 // progress is the progress at the end of a second. The engine's lock is held.
-func (p *phase) progress(s *second, last bool) Progress {
+func (p *phase) progress(s *second, last bool) string {
 	name := map[plan.Phase]string{plan.Warmup: "warm-up", plan.Measured: "load"}[p.which]
 	planned, p99, failed, late := fmt.Sprintf("/%d", p.n), "-", "", s.h.Lateness
 	if p.which == plan.Warmup && p.plan.WarmupEnds {
@@ -39,23 +29,23 @@ func (p *phase) progress(s *second, last bool) Progress {
 		failed = fmt.Sprintf("  failed %d", p.failed)
 	}
 	delivered, left := p.histograms.Lateness.Count(), max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0)
-	return Progress{p.which, p.accepted, delivered, fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
-		name, p.accepted, planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second)), last}
+	return fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
+		name, p.accepted, planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second))
 }
 
 // ProgressWriter returns the callback that writes progress to w: one line that is rewritten every second, for a terminal, or else
 // a line every ten seconds and at the end of a phase.
-func ProgressWriter(w io.Writer, rewrite bool) func(Progress) {
+func ProgressWriter(w io.Writer, rewrite bool) func(text string, last bool) {
 	seconds := 0
-	return func(p Progress) {
+	return func(text string, last bool) {
 		seconds++
 		switch {
 		case rewrite:
-			fmt.Fprintf(w, "\r%s\x1b[K%s", p.Text, map[bool]string{true: "\n"}[p.Last]) // erases the rest of a longer line before
-		case p.Last || seconds%10 == 0:
-			fmt.Fprintln(w, p.Text)
+			fmt.Fprintf(w, "\r%s\x1b[K%s", text, map[bool]string{true: "\n"}[last]) // erases the rest of a longer line before
+		case last || seconds%10 == 0:
+			fmt.Fprintln(w, text)
 		}
-		if p.Last {
+		if last {
 			seconds = 0
 		}
 	}

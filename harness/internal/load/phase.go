@@ -67,13 +67,13 @@ func (p *phase) closeSeconds(now time.Time, last bool) {
 	e := p.engine
 	e.mu.Lock()
 	latest := p.close(e.epoch.Wall(now), last)
-	var told Progress
+	text := ""
 	if latest != nil {
-		told = p.progress(latest, last)
+		text = p.progress(latest, last)
 	}
 	e.mu.Unlock()
 	if latest != nil && e.Progress != nil {
-		e.Progress(told)
+		e.Progress(text, last)
 	}
 }
 

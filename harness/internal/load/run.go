@@ -70,8 +70,9 @@ type Options struct {
 	Clock clock.Clock
 	// Silence is for how long an agent, or the server, may say nothing; 0 means 15 s.
 	Silence time.Duration
-	// Progress is called once a second from one goroutine at a time.
-	Progress func(Progress)
+	// Progress is called once a second from one goroutine at a time. The text is one line, with the p99 of the second; the last one of
+	// a phase has the p99 of all of it.
+	Progress func(text string, last bool)
 	// Notice gets lines on what takes long before the run, such as the build of a driver program.
 	Notice func(string)
 }

@@ -112,8 +112,8 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			}
 			c.Plan.Duration = 400 * time.Millisecond
 			o := series.Options{Out: out, Beside: row.beside, Load: load.Options{Notice: func(line string) { notice = line }}}
-			o.Load.Progress = func(p load.Progress) {
-				if p.Phase == plan.Measured && (told+1 >= row.after || row.beside) {
+			o.Load.Progress = func(text string, _ bool) {
+				if strings.HasPrefix(text, "load") && (told+1 >= row.after || row.beside) {
 					interrupt()
 				}
 			}
@@ -183,8 +183,8 @@ func TestTwoServersBesideEachOtherAreToldApart(t *testing.T) {
 	c.Plan.Duration, c.Plan.DrainTimeout, c.Plan.Rate = 2*time.Second, 500*time.Millisecond, 100
 	out, live := t.TempDir(), &load.Live{}
 	var names []string
-	o := series.Options{Out: out, Beside: true, Load: load.Options{Live: live, Silence: 2 * time.Second, Progress: func(p load.Progress) {
-		if p.Phase != plan.Measured || names != nil {
+	o := series.Options{Out: out, Beside: true, Load: load.Options{Live: live, Silence: 2 * time.Second, Progress: func(text string, _ bool) {
+		if !strings.HasPrefix(text, "load") || names != nil {
 			return
 		}
 		for _, now := range live.Running() {
