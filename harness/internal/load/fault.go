@@ -65,24 +65,6 @@ type injector struct {
 	admin  redis.Conn
 }
 
-// newInjector makes an injector for a server of startServer.
-func newInjector(s *redis.Server, faults []plan.Fault) (*injector, error) {
-	px, err := redis.NewProxy(redis.DialTo(s.Addr))
-	if err != nil {
-		return nil, err
-	}
-	return &injector{faults: faults, server: s, proxy: px, admin: s.Conn()}, nil
-}
-
-// url is the server's address for the implementation under test. It holds the password: do not print it.
-func (in *injector) url() string { return in.server.URLBy(in.proxy.Addr) }
-
-// close ends all connections through it.
-func (in *injector) close() error {
-	in.proxy.Close()
-	return in.admin.Close()
-}
-
 // run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
 // one under way is undone and the others are not done.
 func (in *injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {

@@ -54,10 +54,10 @@ func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*injector, 
 	p := plan.DefaultPlan()
 	p.Queue, p.Faults, p.Duration = "q", faults, time.Minute
 	require.NoError(t, p.Validate())
-	in, err := newInjector(s, faults)
+	proxy, err := redis.NewProxy(redis.DialTo(s.Addr))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, in.close()) })
-	return in, s, ctx
+	t.Cleanup(proxy.Close)
+	return &injector{faults: faults, server: s, proxy: proxy, admin: s.Conn()}, s, ctx
 }
 
 // While a fault lasts a client meets the error that it is named for. A run that is interrupted undoes the fault under way, and does
@@ -83,11 +83,11 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 	} {
 		t.Run(tc.fault.Kind, func(t *testing.T) {
 			t.Parallel()
-			in, _, ctx := prepared(t, "process", tc.fault, plan.Fault{Kind: "flush-all", At: long + time.Second})
+			in, s, ctx := prepared(t, "process", tc.fault, plan.Fault{Kind: "flush-all", At: long + time.Second})
 			running, interrupt := context.WithCancel(ctx)
 			ended := make(chan []run.FaultEvent, 1)
 			go func() { ended <- in.run(running, time.Now()) }()
-			c := client(t, in.url()+"?read_timeout="+map[bool]string{true: "300ms", false: "10s"}[tc.want == "timeout"])
+			c := client(t, s.URLBy(in.proxy.Addr)+"?read_timeout="+map[bool]string{true: "300ms", false: "10s"}[tc.want == "timeout"])
 			set := func() error { return c.Set(ctx, "key", "value", 0).Err() }
 			require.Eventually(t, func() bool { return is(set(), tc.want) }, deadline, time.Millisecond, "%s was not met", tc.want)
 			interrupt()
@@ -105,7 +105,7 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	in, s, ctx := prepared(t, "process",
 		plan.Fault{Kind: "flush-scripts", At: 0}, plan.Fault{Kind: "cut", At: 1}, plan.Fault{Kind: "kill-clients", At: 2},
 	)
-	c := client(t, in.url())
+	c := client(t, s.URLBy(in.proxy.Addr))
 	sub := c.Subscribe(ctx, "news")
 	defer sub.Close()
 	_, err := sub.Receive(ctx)
@@ -129,7 +129,7 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 		t.Run(aof, func(t *testing.T) {
 			t.Parallel()
 			in, s, ctx := prepared(t, "process", plan.Fault{Kind: "kill-server", For: 50 * time.Millisecond, AOF: aof})
-			c := client(t, in.url())
+			c := client(t, s.URLBy(in.proxy.Addr))
 			require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
 			require.Empty(t, in.run(ctx, time.Now())[0].Error)
 			beside := redistest.Client(s)

@@ -118,12 +118,14 @@ func Run(ctx context.Context, o Options) (_ *run.Document, err error) {
 			e.on.Address = srv.Addr
 		}
 		if len(o.Plan.Faults) > 0 {
-			in, err := newInjector(srv, o.Plan.Faults)
+			proxy, err := redis.NewProxy(redis.DialTo(srv.Addr))
 			if err != nil {
 				return nil, err
 			}
-			defer in.close()
-			e.url, e.Break = in.url(), in.run
+			defer proxy.Close()
+			in := &injector{faults: o.Plan.Faults, server: srv, proxy: proxy, admin: srv.Conn()}
+			defer in.admin.Close()
+			e.url, e.Break = srv.URLBy(proxy.Addr), in.run
 		}
 	}
 	if o.Agents > 0 {
