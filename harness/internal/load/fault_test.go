@@ -316,7 +316,7 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 				require.NoError(t, c.keepHeld(program.Sample{Kind: program.Held, Index: uint32(i), A: cmp.Or(c.due[i], end)}, end))
 			}
 		}
-		c.close(end, true)
+		c.close(c.start.Add(8*time.Second), true)
 		requireNaive(t, seed, c, all, told)
 	}
 }

@@ -136,9 +136,11 @@ func (p *phase) second(at int64) *second {
 	return s
 }
 
-// close closes the seconds that ended before an instant, Unix ns; with last all that there is. It returns the latest one.
-func (p *phase) close(now int64, last bool) (latest *second) {
-	elapsed := now - p.startNs
+// close closes the seconds that ended before an instant, with last all that there is, and reports the progress.
+func (p *phase) close(until time.Time, last bool) {
+	e, progress := p.engine, ""
+	e.mu.Lock()
+	elapsed := e.epoch.Wall(until) - p.startNs
 	for k := p.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(p.seconds) > 0 || k == 0); k++ {
 		s := p.second(p.startNs + k*int64(time.Second))
 		delete(p.seconds, k)
@@ -157,9 +159,12 @@ func (p *phase) close(now int64, last bool) (latest *second) {
 		if p.closed = k + 1; p.which == plan.Warmup && late.Count() > 0 && s.h.OfferRTT.Count() > 0 {
 			p.recent = append(p.recent, s.h)
 		}
-		latest = s
+		progress = p.progress(s, last)
 	}
-	return latest
+	e.mu.Unlock()
+	if progress != "" && e.Progress != nil {
+		e.Progress(progress, last)
+	}
 }
 
 // delivery is a delivery at an instant, of a message that was due at another, in Unix ns.

@@ -35,7 +35,7 @@ func (e *engine) begin(which plan.Phase, start time.Time) *phase {
 			e.mu.Lock()
 			p.handOut() // nothing once the phase is over
 			e.mu.Unlock()
-			p.closeSeconds(time.Now().Add(-settled), false)
+			p.close(time.Now().Add(-settled), false)
 			return false
 		})
 	})
@@ -60,21 +60,7 @@ func every(interval time.Duration, over <-chan struct{}, do func() bool) bool {
 func (p *phase) end() {
 	close(p.over)
 	p.work.Wait()
-	p.closeSeconds(time.Now(), true)
-}
-
-func (p *phase) closeSeconds(now time.Time, last bool) {
-	e := p.engine
-	e.mu.Lock()
-	latest := p.close(e.epoch.Wall(now), last)
-	text := ""
-	if latest != nil {
-		text = p.progress(latest, last)
-	}
-	e.mu.Unlock()
-	if latest != nil && e.Progress != nil {
-		e.Progress(text, last)
-	}
+	p.close(time.Now(), true)
 }
 
 // phaseOf is the phase of a message, nil before it begins, and the message's index in it.
