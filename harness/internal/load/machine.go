@@ -59,24 +59,19 @@ func (e *engine) look(ctx context.Context) look {
 // tellMachine writes into the run document how the machine and the processes on it behaved.
 func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 	offering := looks[offered].at.Sub(looks[before].at).Seconds()
-	used := func(of *program.Link) *run.ToolUsage { // one that joined later has used nothing at the start
-		began, stopped, ended := looks[before].programs[of], looks[offered].programs[of], looks[after].programs[of]
-		u := run.ToolUsage{CPUSeconds: ended.CPUSeconds - began.CPUSeconds, GCPauseSeconds: ended.GCPauseSeconds - began.GCPauseSeconds}
-		if offering > 0 && ended.Processors > 0 {
-			u.CPUShare = max(stopped.CPUSeconds-began.CPUSeconds, 0) / offering / float64(ended.Processors)
-		}
-		return &u
-	}
-	out.ToolUsage = used(nil)
-	for of := range looks[after].programs {
+	for of, ended := range looks[after].programs {
+		began, stopped := looks[before].programs[of], looks[offered].programs[of] // one that joined later has used nothing at the start
+		all := &out.ProgramUsage
 		if of == nil {
-			continue
+			all = &out.ToolUsage
 		}
-		one := used(of)
-		if all := out.ProgramUsage; all != nil {
-			one.CPUSeconds, one.GCPauseSeconds, one.CPUShare = all.CPUSeconds+one.CPUSeconds, all.GCPauseSeconds+one.GCPauseSeconds, max(all.CPUShare, one.CPUShare)
+		used := cmp.Or(*all, &run.ToolUsage{})
+		used.CPUSeconds += ended.CPUSeconds - began.CPUSeconds
+		used.GCPauseSeconds += ended.GCPauseSeconds - began.GCPauseSeconds
+		if offering > 0 {
+			used.CPUShare = max(used.CPUShare, (stopped.CPUSeconds-began.CPUSeconds)/offering/float64(ended.Processors))
 		}
-		out.ProgramUsage = one
+		*all = used
 	}
 	out.Machine = &run.Machine{Hiccups: e.meter.seen(looks[after].at.Sub(looks[before].at))}
 	e.meter.spread(out.Intervals, p.startNs)
