@@ -49,9 +49,7 @@ func (e *engine) look(ctx context.Context) look {
 	stat, _ := os.ReadFile("/proc/stat")
 	l.cpus = parseCPUTimes(string(stat))
 	if l.err = errors.New("the server is gone"); e.conn != nil && e.patience.Load() > 0 {
-		asking, cancel := e.asking(ctx, askTimeout)
-		defer cancel()
-		l.servers, l.err = e.usages(asking)
+		l.servers, l.err = e.usages(ctx, askTimeout)
 	}
 	return l
 }

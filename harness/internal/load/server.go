@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,12 +29,15 @@ var (
 	errNoStatistics = errors.New("the server keeps no command statistics")
 )
 
-// since is the work of all since an earlier usage, and the seconds of the busiest processor. It fails if a process changed.
+// since is the work of all since an earlier usage, and the seconds of the busiest processor. It fails if a process changed, or does not count.
 func (u usages) since(before usages) (all run.ServerStats, busiest float64, err error) {
 	for process, now := range u {
 		earlier, ok := before[process]
 		calls, commands, seconds := now.TransferCalls-earlier.TransferCalls, now.Commands-earlier.Commands, now.CPUSeconds-earlier.CPUSeconds
-		if !ok || len(u) != len(before) || calls < 0 || commands < 0 || seconds < 0 {
+		switch {
+		case now.Commands == 0:
+			return all, 0, errNoStatistics
+		case !ok || len(u) != len(before) || calls < 0 || commands < 0 || seconds < 0:
 			return all, 0, errOtherServers
 		}
 		all.TransferCalls, all.Commands, all.CPUSeconds = all.TransferCalls+calls, all.Commands+commands, all.CPUSeconds+seconds
@@ -42,28 +46,27 @@ func (u usages) since(before usages) (all run.ServerStats, busiest float64, err 
 	return all, busiest, nil
 }
 
-// usages asks all masters of a cluster at once, or the one server. It fails if one has no such statistics.
-func (e *engine) usages(ctx context.Context) (usages, error) {
+// usages asks all masters of a cluster at once, or the one server.
+func (e *engine) usages(ctx context.Context, limit time.Duration) (usages, error) {
+	asking, cancel := e.asking(ctx, limit)
+	defer cancel()
 	var mu sync.Mutex
 	by := usages{}
-	err := e.conn.EachMaster(ctx, func(ctx context.Context, address string, conn redis.Conn) error {
+	err := e.conn.EachMaster(asking, func(ctx context.Context, address string, conn redis.Conn) error {
 		info, err := conn.Do(ctx, "INFO", "all").Text()
 		if err != nil {
 			return fmt.Errorf("INFO: %w", err)
 		}
-		process, u, err := readInfo(info)
-		if process == "" {
-			process = address // as the embedded server, which has no run id
-		}
+		process, u := readInfo(info)
 		mu.Lock()
 		defer mu.Unlock()
-		by[process] = u
-		return err
+		by[cmp.Or(process, address)] = u // the embedded server has no run id
+		return nil
 	})
 	return by, err
 }
 
-func readInfo(info string) (process string, u run.ServerStats, err error) {
+func readInfo(info string) (process string, u run.ServerStats) {
 	told := redis.Fields(info)
 	number := func(text string) float64 {
 		n, _ := strconv.ParseFloat(text, 64)
@@ -72,13 +75,10 @@ func readInfo(info string) (process string, u run.ServerStats, err error) {
 	calls, _, _ := strings.Cut(strings.TrimPrefix(told["cmdstat_zrangebyscore"], "calls="), ",")
 	u.TransferCalls, u.Commands = int64(number(calls)), int64(number(told["total_commands_processed"]))
 	u.CPUSeconds = number(told["used_cpu_user"]) + number(told["used_cpu_sys"])
-	if u.Commands == 0 {
-		err = errNoStatistics
-	}
 	if id := told["run_id"]; id != "" {
 		process = id + " " + told["role"]
 	}
-	return process, u, err
+	return process, u
 }
 
 // unblock ends the blocked commands of all connections of a name, with nothing taken.
@@ -134,7 +134,10 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	answered := time.Now()
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
-			servers, err := e.ask(ctx)
+			servers, err := e.usages(ctx, lookEvery)
+			if errors.As(err, new(redis.Error)) {
+				err = nil // an error reply is an answer
+			}
 			if err != nil && (ctx.Err() != nil || e.Break != nil) {
 				return false
 			}
@@ -176,17 +179,6 @@ func (e *engine) asking(ctx context.Context, limit time.Duration) (context.Conte
 	}
 }
 
-// ask asks the server, or the masters, for their counters. An error reply is an answer.
-func (e *engine) ask(ctx context.Context) (usages, error) {
-	asking, cancel := e.asking(ctx, lookEvery)
-	defer cancel()
-	servers, err := e.usages(asking)
-	if errors.Is(err, errNoStatistics) || errors.As(err, new(redis.Error)) {
-		return nil, nil
-	}
-	return servers, err
-}
-
 // gone says why a run was given up whose server is gone; empty if it was not.
 func (e *engine) gone(ctx context.Context) interruption {
 	why, _ := errors.AsType[interruption](context.Cause(ctx))
@@ -196,7 +188,7 @@ func (e *engine) gone(ctx context.Context) interruption {
 // goneText is gone, and of a run that ended by itself says if the held messages could not be read and no server answers.
 func (e *engine) goneText(ctx context.Context, unread bool) string {
 	if unread && e.conn != nil && e.Break == nil && e.gone(ctx) == "" {
-		if _, err := e.ask(ctx); err != nil {
+		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
