@@ -149,9 +149,9 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 type Keys struct {
 	Conn  redis.Conn
 	Queue string
-	Set   string // a sorted set; may be empty
+	Set   string // a sorted set; an empty name is of no key
 	Lists []string
-	Other string // a key without messages of its own; may be empty
+	Other string // a key without messages of its own, or an empty name
 	// Guessed says that a program may have others.
 	Guessed bool
 }
@@ -182,9 +182,6 @@ func (k Keys) Held(ctx context.Context, each func(value []byte)) (held int64, er
 	for _, list := range k.Lists {
 		calls = append(calls, []any{"LLEN", list})
 	}
-	if k.Set == "" {
-		calls = calls[1:]
-	}
 	replies, err := k.Conn.Pipe(ctx, calls...)
 	if err != nil {
 		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
@@ -193,17 +190,13 @@ func (k Keys) Held(ctx context.Context, each func(value []byte)) (held int64, er
 		n, _ := reply.Int64() // both reply with a number
 		held += n
 	}
-	if each != nil {
-		err = k.read(ctx, each)
+	if each == nil {
+		return held, nil
 	}
-	return held, err
-}
-
-func (k Keys) read(ctx context.Context, each func(value []byte)) error {
-	for cursor, more := "0", k.Set != ""; more; more = cursor != "0" {
+	for cursor, more := "0", true; more; more = cursor != "0" {
 		members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", k.Set, cursor, "COUNT", pageSize))
 		if err != nil {
-			return fmt.Errorf("read the sorted set %q: %w", k.Set, err)
+			return 0, fmt.Errorf("read the sorted set %q: %w", k.Set, err)
 		}
 		for i := 0; i < len(members); i += 2 { // members and scores take turns
 			each([]byte(members[i]))
@@ -214,7 +207,7 @@ func (k Keys) read(ctx context.Context, each func(value []byte)) error {
 		for start, read := 0, pageSize; read == pageSize; start += pageSize {
 			values, err := k.Conn.Do(ctx, "LRANGE", list, start, start+pageSize-1).StringSlice()
 			if err != nil {
-				return fmt.Errorf("read the list %q: %w", list, err)
+				return 0, fmt.Errorf("read the list %q: %w", list, err)
 			}
 			for _, value := range values {
 				each([]byte(value))
@@ -222,7 +215,7 @@ func (k Keys) read(ctx context.Context, each func(value []byte)) error {
 			read = len(values)
 		}
 	}
-	return nil
+	return held, nil
 }
 
 // Clear deletes the keys.
