@@ -44,27 +44,23 @@ func (p Program) Link(strict bool) *program.Link {
 	return link
 }
 
-// portOf is no method, nor are opsOf and connect: each package that names Program would compile the queue and go-redis's client again.
+// portOf has the calls that the release has, and the capabilities. It is no method, nor is connect: each package that names Program
+// would compile the queue and go-redis's client again.
 func portOf(d Program) serve.Port[*client, *queue] {
+	ops := maps.Clone(calls)
+	for name := range since {
+		ops[name] = calls[name] // an overload has no op of its own
+	}
+	maps.DeleteFunc(ops, func(name string, _ op) bool { return !d.Release.AtLeast(since[name]) })
+	ops["open(faithful)"], ops["open(nameMapperPrefix)"] = nil, nil
+	if d.Shipped && !d.faithful {
+		ops[program.BothLayouts] = nil
+	}
 	return serve.Port[*client, *queue]{
-		Identity: d.Identity(), Release: d.Release.String(), Ops: opsOf(d),
+		Identity: d.Identity(), Release: d.Release.String(), Ops: ops,
 		Connect: func(_ context.Context, a serve.Args) (*client, error) { return connect(d, a) },
 		Open:    func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(a) },
 	}
-}
-
-// opsOf are the calls that the release has, and the capabilities.
-func opsOf(d Program) map[string]op {
-	all := maps.Clone(calls)
-	for name := range since {
-		all[name] = calls[name] // an overload has no op of its own
-	}
-	maps.DeleteFunc(all, func(name string, _ op) bool { return !d.Release.AtLeast(since[name]) })
-	all["open(faithful)"], all["open(nameMapperPrefix)"] = nil, nil
-	if d.Shipped && !d.faithful {
-		all[program.BothLayouts] = nil
-	}
-	return all
 }
 
 // client is a client of dq, the one of go-redis that it connects by, and what transfers faithfully for its queues.
@@ -73,12 +69,16 @@ type client struct {
 	by      goredis.UniversalClient
 	release wire.Release
 
-	mu       sync.Mutex
-	faithful map[string]*faithful // nil if dq itself is to transfer
+	life      context.Context // of faithful transfers
+	end       context.CancelFunc
+	transfers sync.WaitGroup
+	mu        sync.Mutex
+	faithful  map[string]*faithful // nil if dq itself is to transfer
 }
 
 func connect(d Program, a serve.Args) (_ *client, err error) {
 	c := &client{release: d.Release}
+	c.life, c.end = context.WithCancel(context.Background())
 	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
@@ -98,12 +98,8 @@ func connect(d Program, a serve.Args) (_ *client, err error) {
 
 // Close closes all.
 func (c *client) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.faithful {
-		f.end()
-		<-f.ended
-	}
+	c.end()
+	c.transfers.Wait()
 	return errors.Join(c.Client.Close(), c.by.Close())
 }
 
@@ -130,8 +126,9 @@ func (c *client) open(a serve.Args) (_ *queue, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if q.faithful = c.faithful[name]; q.faithful == nil || q.faithful.users == 0 {
-			q.faithful = openFaithful(q)
+			q.faithful = &faithful{queue: q, heard: c.by.Subscribe(c.life, q.names.Channel), destroyed: make(chan struct{})}
 			c.faithful[name] = q.faithful
+			c.transfers.Go(func() { q.faithful.run(c.life) })
 		}
 		q.faithful.users++
 	}

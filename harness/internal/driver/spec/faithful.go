@@ -28,21 +28,10 @@ type faithful struct {
 	queue     *queue // the first one of its name
 	heard     *redis.PubSub
 	destroyed chan struct{} // closed, it ends the subscription, and since 3.42.0 the timer
-	end       context.CancelFunc
-	ended     chan struct{}
-	users     int // handles that have not destroyed it; guarded by the client's mu
-}
-
-func openFaithful(q *queue) *faithful {
-	ctx, end := context.WithCancel(context.Background())
-	f := &faithful{queue: q, destroyed: make(chan struct{}), end: end, ended: make(chan struct{})}
-	f.heard = q.client.by.Subscribe(ctx, q.names.Channel)
-	go f.run(ctx)
-	return f
+	users     int           // handles that have not destroyed it; guarded by the client's mu
 }
 
 func (f *faithful) run(ctx context.Context) {
-	defer close(f.ended)
 	defer f.heard.Close()
 	heard := f.heard.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(time.Hour))
 	destroy, timer := f.destroyed, clock.System().NewTimer()
