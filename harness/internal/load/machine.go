@@ -183,7 +183,14 @@ type meter struct {
 	end func() // stops it; may be called again
 
 	mu      sync.Mutex
-	hiccups []span // in which the meter should have been awake and was not, in order
+	hiccups []hiccup // in order
+	total   int64    // the length of all, in ns
+}
+
+// hiccup is a time in which the meter should have been awake and was not, and the length of all earlier ones in ns.
+type hiccup struct {
+	span
+	earlier int64
 }
 
 // startMeter has a meter run until it is ended, which it must be.
@@ -199,10 +206,11 @@ func startMeter(k clock.Clock, e program.Epoch) *meter {
 			if clock.SleepUntil(ctx, k, timer, due) != nil {
 				return
 			}
-			woke := k.Now()
+			h := hiccup{span{e.Wall(due), e.Wall(k.Now())}, m.total}
 			m.mu.Lock()
-			if woke.Sub(due) >= run.HiccupBound && len(m.hiccups) < maxHiccups {
-				m.hiccups = append(m.hiccups, span{e.Wall(due), e.Wall(woke)})
+			if h.length() >= int64(run.HiccupBound) && len(m.hiccups) < maxHiccups {
+				m.hiccups = append(m.hiccups, h)
+				m.total += h.length()
 			}
 			m.mu.Unlock()
 		}
@@ -211,21 +219,18 @@ func startMeter(k clock.Clock, e program.Epoch) *meter {
 }
 
 // seen is the result of a meter that has ended after so long.
-func (m *meter) seen(length time.Duration) (all run.Hiccups) {
+func (m *meter) seen(length time.Duration) run.Hiccups {
+	all := run.Hiccups{Count: int64(len(m.hiccups)), TotalNs: m.total, Share: float64(m.total) / float64(max(length, 1))}
 	for _, h := range m.hiccups {
-		all.Count++
-		all.TotalNs += h.length()
 		all.LongestNs = max(all.LongestNs, h.length())
 	}
-	all.Share = float64(all.TotalNs) / float64(max(length, 1))
 	return all
 }
 
 // heldUp is in how many of the times an ended meter's machine stalled for at least half.
 func (m *meter) heldUp(times []span) (n int64) {
-	stood := m.stood()
 	for _, s := range times {
-		if 2*(stood(s.to)-stood(s.from)) >= s.length() {
+		if 2*(m.stood(s.to)-m.stood(s.from)) >= s.length() {
 			n++
 		}
 	}
@@ -234,28 +239,19 @@ func (m *meter) heldUp(times []span) (n int64) {
 
 // spread says of each second of a run that began at an instant how much of it lies in hiccups so far.
 func (m *meter) spread(seconds []run.Interval, begin int64) {
-	stood := m.stood()
-	last := stood(begin)
+	last := m.stood(begin)
 	for i := range seconds {
-		until := stood(begin + int64(seconds[i].Second*1e9))
+		until := m.stood(begin + int64(seconds[i].Second*1e9))
 		seconds[i].HiccupNs, last = until-last, until
 	}
 }
 
 // stood returns the part of the time before an instant that lies in hiccups, in ns.
-func (m *meter) stood() func(unixNs int64) int64 {
+func (m *meter) stood(unixNs int64) int64 {
 	m.mu.Lock()
-	hiccups := m.hiccups // which only gets longer
-	m.mu.Unlock()
-	totals := make([]int64, 1, len(hiccups)+1)
-	for i, h := range hiccups {
-		totals = append(totals, totals[i]+h.length())
+	defer m.mu.Unlock()
+	if i := sort.Search(len(m.hiccups), func(i int) bool { return m.hiccups[i].to > unixNs }); i < len(m.hiccups) {
+		return m.hiccups[i].earlier + max(unixNs-m.hiccups[i].from, 0)
 	}
-	return func(unixNs int64) int64 {
-		ended := sort.Search(len(hiccups), func(i int) bool { return hiccups[i].to > unixNs })
-		if ended < len(hiccups) && hiccups[ended].from < unixNs {
-			return totals[ended] + unixNs - hiccups[ended].from
-		}
-		return totals[ended]
-	}
+	return m.total
 }
