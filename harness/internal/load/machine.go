@@ -86,7 +86,7 @@ func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 }
 
 // tellServer writes the server's counters. The engine's lock is held.
-func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
+func (e *engine) tellServer(out *run.Document, looks [3]look) {
 	if e.conn == nil {
 		return
 	}
@@ -99,20 +99,6 @@ func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
 	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
 		_, busiest, _ := stopped.servers.since(looks[before].servers)
 		all.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
-	}
-	previous := looks[before]
-	for _, now := range e.each {
-		if now.at.Before(previous.at) || now.at.After(looks[after].at) {
-			continue
-		}
-		u, _, err := now.servers.since(previous.servers)
-		if k := int(now.at.Sub(p.start) / time.Second); err == nil && now.at.After(p.start) && k < len(out.Intervals) {
-			second := &out.Intervals[k]
-			second.Transfers += u.TransferCalls
-			second.Commands += u.Commands
-			second.ServerCPUSeconds += u.CPUSeconds
-		}
-		previous = now
 	}
 }
 

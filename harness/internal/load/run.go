@@ -165,7 +165,7 @@ type engine struct {
 	notes  []string
 	faults []run.AgentFault
 	errs   map[string]string // the first ones of the agents, by program.Failing
-	each   []look            // the server each second
+	served usages            // what the server answered last
 	final  *run.Document     // nil before the end
 }
 
@@ -300,7 +300,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	p.offers.Unsent = p.n - p.made
 	e.tellMachine(out, p, looks)
-	e.tellServer(out, p, looks)
+	e.tellServer(out, looks)
 	e.explain(out, p)
 	e.mu.Unlock()
 	if out.ServerGone = e.goneText(ctx, unread); out.ServerGone == "" {

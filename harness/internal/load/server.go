@@ -46,7 +46,7 @@ func (u usages) since(before usages) (all run.ServerStats, busiest float64, err 
 	return all, busiest, nil
 }
 
-// usages asks all masters of a cluster at once, or the one server.
+// usages asks all masters of a cluster at once, or the one server. What they have done since they answered last is of this second.
 func (e *engine) usages(ctx context.Context, limit time.Duration) (usages, error) {
 	asking, cancel := e.asking(ctx, limit)
 	defer cancel()
@@ -63,7 +63,19 @@ func (e *engine) usages(ctx context.Context, limit time.Duration) (usages, error
 		by[cmp.Or(process, address)] = u // the embedded server has no run id
 		return nil
 	})
-	return by, err
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if u, _, err := by.since(e.served); err == nil && e.phases[plan.Measured] != nil {
+		second := e.phases[plan.Measured].second(e.epoch.Wall(time.Now()))
+		second.Transfers += u.TransferCalls
+		second.Commands += u.Commands
+		second.ServerCPUSeconds += u.CPUSeconds
+	}
+	e.served = by
+	return by, nil
 }
 
 func readInfo(info string) (process string, u run.ServerStats) {
@@ -134,7 +146,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	answered := time.Now()
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
-			servers, err := e.usages(ctx, lookEvery)
+			_, err := e.usages(ctx, lookEvery)
 			if errors.As(err, new(redis.Error)) {
 				err = nil // an error reply is an answer
 			}
@@ -145,7 +157,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if err == nil {
-				e.each, answered = append(e.each, look{at: now, servers: servers}), now
+				answered = now
 				return false
 			}
 			if gone = now.Sub(answered) >= patience; gone {
