@@ -166,6 +166,7 @@ type engine struct {
 	faults []run.AgentFault
 	errs   map[string]string // the first ones of the agents, by program.Failing
 	served usages            // what the server answered last
+	heard  time.Time         // when it did
 	final  *run.Document     // nil before the end
 }
 

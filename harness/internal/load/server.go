@@ -63,13 +63,16 @@ func (e *engine) usages(ctx context.Context, limit time.Duration) (usages, error
 		by[cmp.Or(process, address)] = u // the embedded server has no run id
 		return nil
 	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil || errors.As(err, new(redis.Error)) { // an error reply is an answer
+		e.heard = time.Now()
+	}
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if u, _, err := by.since(e.served); err == nil && e.phases[plan.Measured] != nil {
-		second := e.phases[plan.Measured].second(e.epoch.Wall(time.Now()))
+		second := e.phases[plan.Measured].second(e.epoch.Wall(e.heard))
 		second.Transfers += u.TransferCalls
 		second.Commands += u.Commands
 		second.ServerCPUSeconds += u.CPUSeconds
@@ -142,34 +145,24 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	if e.several {
 		patience = max(electedIn, patience)
 	}
+	e.heard = time.Now()
 	var watching sync.WaitGroup
-	answered := time.Now()
 	watching.Go(func() {
 		every(lookEvery, ctx.Done(), func() (gone bool) {
 			_, err := e.usages(ctx, lookEvery)
-			if errors.As(err, new(redis.Error)) {
-				err = nil // an error reply is an answer
-			}
-			if err != nil && (ctx.Err() != nil || e.Break != nil) {
-				return false
-			}
-			now := time.Now()
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if err == nil {
-				answered = now
+			silent, when := time.Since(e.heard), "before the load began"
+			if silent < patience || ctx.Err() != nil || e.Break != nil {
 				return false
 			}
-			if gone = now.Sub(answered) >= patience; gone {
-				when := "before the load began"
-				if p := e.phases[plan.Measured]; p != nil && answered.After(p.start) {
-					when = fmt.Sprintf("%.1fs after the load began", answered.Sub(p.start).Seconds())
-				}
-				e.patience.Store(0)
-				interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
-					when, now.Sub(answered).Round(time.Second), err)))
+			if p := e.phases[plan.Measured]; p != nil && e.heard.After(p.start) {
+				when = fmt.Sprintf("%.1fs after the load began", e.heard.Sub(p.start).Seconds())
 			}
-			return gone
+			e.patience.Store(0)
+			interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+				when, silent.Round(time.Second), err)))
+			return true
 		})
 	})
 	return running, func() {
