@@ -117,11 +117,11 @@ func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 }
 
 func offer(ctx context.Context, q *queue, a serve.Args) (any, error) {
-	switch {
-	case !a.Has("delay"):
+	if !a.Has("delay") {
 		return nil, fmt.Errorf("offer without a delay: %w", errors.ErrUnsupported)
-	case !a.Has("value"):
-		return nil, errors.New(`argument "value" is missing`)
+	}
+	if _, err := q.words("value", a); err != nil {
+		return nil, err
 	}
 	return nil, q.offer(ctx, a.Value, int64(a.Delay))
 }
@@ -236,7 +236,7 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 			}
 		default:
 			all = append(all, map[string]any{
-				"value": a.Value, "queue": a.Queue, "name": a.Name, "limit": number(a.Limit), "max": number(a.Max), "at": number(a.At), "ttl": number(a.TTL),
+				"value": a.Value, "queue": a.Queue, "name": a.Name, "limit": int64(a.Limit), "max": int64(a.Max), "at": int64(a.At), "ttl": int64(a.TTL),
 			}[word])
 		}
 	}
@@ -245,8 +245,6 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 
 // conditions are the last argument of expire, which earlier releases have not.
 var conditions = map[string]string{"": "", "if-set": "XX", "if-not-set": "NX", "if-greater": "GT", "if-less": "LT"}
-
-func number(n serve.Integer) string { return strconv.FormatInt(int64(n), 10) }
 
 // script is an op that sends a script of the release.
 func script(as show, name wire.ScriptName, keys string, arguments ...string) op {
