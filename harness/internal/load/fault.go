@@ -128,7 +128,9 @@ func (in *injector) deeds(f plan.Fault, again func() bool) map[string]deed {
 	lose := func(verdict redis.Verdict) action {
 		return proxy(func() {
 			in.proxy.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict { // of one command at a time
-				if named(names, command) && again() {
+				sent := strings.ToUpper(command[0])
+				offers := slices.Contains(names, "OFFER") && (sent == "EVAL" || sent == "EVALSHA") && slices.ContainsFunc(command[1:], program.HoldsPayload)
+				if (offers || slices.Contains(names, sent)) && again() {
 					return verdict
 				}
 				return redis.Pass
@@ -177,13 +179,6 @@ func (in *injector) send(commands ...string) action {
 	}
 }
 
-// named reports whether a command has one of these names. OFFER is any script that carries a message of dq-bench.
-func named(names, command []string) bool {
-	sent := strings.ToUpper(command[0])
-	offers := slices.Contains(names, "OFFER") && (sent == "EVAL" || sent == "EVALSHA")
-	return slices.Contains(names, sent) || offers && slices.ContainsFunc(command[1:], program.HoldsPayload)
-}
-
 // account says what became of the messages, which have records. The kill of a member of the fleet is an event too.
 func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	f := &run.Faults{
@@ -217,8 +212,14 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 		}
 	}
 	f.Lost, f.LostBeyond = int64(len(lost)), p.lostBeyond(events, lost)
-	for i, e := range events {
-		events[i].ResumedNs = p.resumed(p.nsAt(e.To))
+	for i := range events {
+		e := &events[i]
+		for m, r := range p.records { // the first message that was on time again
+			after, late := r.came-p.nsAt(e.To), r.came-p.due[m]
+			if r.came != 0 && after >= 0 && late <= int64(run.OnTime) && late >= -int64(run.EarlyTolerance) && (e.ResumedNs == nil || after < *e.ResumedNs) {
+				e.ResumedNs = &after
+			}
+		}
 	}
 	f.Events = append([]run.FaultEvent{}, events...)
 	return f
@@ -229,17 +230,6 @@ const afterwards = 1
 
 // nsAt is a time in seconds after the start, in Unix ns.
 func (p *phase) nsAt(seconds float64) int64 { return p.startNs + int64(math.Round(seconds*1e9)) }
-
-// resumed is how long after an instant the next message was on time; nil if no message was.
-func (p *phase) resumed(ended int64) (first *int64) {
-	for i, r := range p.records {
-		after, late := r.came-ended, r.came-p.due[i]
-		if r.came != 0 && after >= 0 && late <= int64(run.OnTime) && late >= -int64(run.EarlyTolerance) && (first == nil || after < *first) {
-			first = &after
-		}
-	}
-	return first
-}
 
 // lostBeyond is how many lost messages no event accounts for. What exceeds one event's share counts for the next event.
 func (p *phase) lostBeyond(events []run.FaultEvent, lost []int) (beyond int64) {
