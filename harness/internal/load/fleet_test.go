@@ -236,8 +236,8 @@ func TestRunOnRedis(t *testing.T) {
 			e := newEngine(o)
 			e.conn = srv.Conn()
 			defer e.conn.Close()
-			e.cleanUp(t.Context(), 7)
-			require.Equal(t, []string{`queue "dq-bench:00000007" is kept: it holds 1 messages`}, e.notes)
+			e.cleanUp(t.Context(), run.Counts{Pending: 7})
+			require.Equal(t, []string{`queue "dq-bench:00000007" is kept: it holds 7 messages`}, e.notes)
 		})
 	}
 }

@@ -305,7 +305,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.explain(out, p)
 	e.mu.Unlock()
 	if out.ServerGone = e.goneText(ctx, unread); out.ServerGone == "" {
-		e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
+		e.cleanUp(ctx, out.Counts)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

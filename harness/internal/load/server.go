@@ -327,28 +327,22 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	return err != nil
 }
 
-// cleanUp removes the queues of this run from the server, unless messages are pending, which are to be looked at. An interrupt leaves
+// cleanUp removes the queues of this run from the server, unless messages are overdue, which are to be looked at. An interrupt leaves
 // some, and removes them.
-func (e *engine) cleanUp(ctx context.Context, pending int64) {
+func (e *engine) cleanUp(ctx context.Context, c run.Counts) {
 	if e.conn == nil || e.Plan.Queue != e.ownQueue() {
+		return
+	}
+	if c.Pending > c.NotDue && ctx.Err() == nil {
+		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, c.Pending)
 		return
 	}
 	clearing, cancel := e.asking(ctx, askTimeout)
 	defer cancel()
-	var held, n int64
 	for _, kept := range e.stores() {
-		err := error(nil)
-		if pending > 0 && ctx.Err() == nil {
-			n, err = kept.Held(clearing, nil)
-		} else {
-			err = kept.Clear(clearing)
-		}
-		if held += n; err != nil {
+		if err := kept.Clear(clearing); err != nil {
 			e.note("clean up: %v", err)
 			return
 		}
-	}
-	if held > 0 {
-		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, held)
 	}
 }
