@@ -94,8 +94,9 @@ type series struct {
 	Options
 	Case
 	report.Result
-	folders []string // of the sides
-	several bool     // runs were asked for, however many there are
+	folders  []string // of the sides
+	repeat   int
+	replaced int // invalid runs
 }
 
 // Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single run into that itself,
@@ -108,23 +109,22 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
 	}
-	s := &series{Options: o, Case: c, several: len(c.Sides) > 1 || repeat > 1}
+	s := &series{Options: o, Case: c, repeat: repeat}
 	s.Verdicts = true
 	names := Names(c.Sides)
 	for i, folder := range Folders(names) {
 		s.Sets, s.folders = append(s.Sets, compare.Set{Name: names[i]}), append(s.folders, filepath.Join(o.Out, folder))
 	}
-	if !s.several {
+	if !s.several() {
 		s.folders[0] = o.Out
-		err := s.round(ctx, []Turn{{0, 1}})
+		made, err := s.round(ctx, []Turn{{0, 1}})
 		if err == nil {
-			only := s.made(Turn{0, 1})
-			s.Sets[0].Name = only.Driver.String()
-			told(Turn{0, 1}, only)
+			s.Sets[0].Name = made[0].Driver.String()
+			told(Turn{0, 1}, made[0])
 		}
 		return &s.Result, err
 	}
-	if err := s.all(ctx, repeat, told); err != nil {
+	if err := s.all(ctx, told); err != nil {
 		return nil, err
 	}
 	// Of a series that was interrupted in its first round the last sides have no run.
@@ -143,18 +143,21 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	return &s.Result, nil
 }
 
+// several reports whether more than one run was asked for, however many there are.
+func (s *series) several() bool { return len(s.Sides)*s.repeat > 1 }
+
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
 // all does the rounds, of all sides at the same time, or of one. The sides take turns, backwards every other time (A B B A A B …), so
-// that a drift of the machine falls on all alike. An invalid run is made again.
-func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Document)) error {
+// that a drift of the machine falls on all alike.
+func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error {
 	atOnce, need := 1, compare.MinRuns
 	if s.Beside {
 		atOnce, need = len(s.Sides), compare.MinPairs
 	}
 	var all [][]Turn
-	for n := range repeat {
+	for n := range s.repeat {
 		var turns []Turn
 		for side := range s.Sides {
 			turns = append(turns, Turn{side, n + 1})
@@ -164,39 +167,24 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 		}
 		all = slices.AppendSeq(all, slices.Chunk(turns, atOnce))
 	}
-	note := fmt.Sprintf("%d runs, %d at a time: about %s", repeat*len(s.Sides), atOnce, (time.Duration(len(all)) * (map[bool]time.Duration{true: 12 * time.Second, false: s.Plan.Warmup}[s.Plan.WarmupEnds] + s.Plan.Length())).Round(time.Second))
-	if len(s.Sides) > 1 && repeat < need {
+	note := fmt.Sprintf("%d runs, %d at a time: about %s", s.repeat*len(s.Sides), atOnce, (time.Duration(len(all)) * (map[bool]time.Duration{true: 12 * time.Second, false: s.Plan.Warmup}[s.Plan.WarmupEnds] + s.Plan.Length())).Round(time.Second))
+	if len(s.Sides) > 1 && s.repeat < need {
 		note += fmt.Sprintf("; a verdict needs --repeat %d", need)
 	}
 	s.Load.Notice(note)
-	turn := &s.Load.About.Turn
-	which, replaced := *turn, 0
+	which := s.Load.About.Turn
 	for i, turns := range all {
-		*turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
-		err := s.round(ctx, turns)
-		invalid := func(t Turn) bool {
-			only := s.made(t)
-			return !only.Valid() && only.ServerGone == "" && !only.Interrupted
-		}
-		for err == nil && ctx.Err() == nil && replaced < maxReplaced && slices.ContainsFunc(turns, invalid) {
-			replaced++
-			s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", *turn, replaced, maxReplaced))
-			for i, t := range turns { // whose runs keep their folders
-				set := &s.Sets[t.Side]
-				set.Runs, turns[i].N = set.Runs[:len(set.Runs)-1], repeat+replaced
-			}
-			err = s.round(ctx, turns)
-		}
+		s.Load.About.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
+		made, err := s.round(ctx, turns)
 		full, part, gone := i+1, false, ""
 		switch {
 		case err == nil:
-			for _, turn := range turns {
-				only := s.made(turn)
-				part = part || only.Interrupted
+			for i, turn := range turns {
+				part = part || made[i].Interrupted
 				if redis.IsExternal(s.Sides[turn.Side].Redis) { // no other run can be made on it
-					gone = cmp.Or(gone, only.ServerGone)
+					gone = cmp.Or(gone, made[i].ServerGone)
 				}
-				told(turn, only)
+				told(turn, made[i])
 			}
 		case i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled):
 			return err
@@ -224,16 +212,10 @@ func (s *series) all(ctx context.Context, repeat int, told func(Turn, *run.Docum
 	return nil
 }
 
-// made is the latest run of a side.
-func (s *series) made(t Turn) *run.Document {
-	runs := s.Sets[t.Side].Runs
-	return runs[len(runs)-1]
-}
-
-// round does turns at the same time, and keeps their runs. When one of them fails the others are interrupted. Progress is
-// called for the first; Live shows each side.
-func (s *series) round(ctx context.Context, turns []Turn) error {
-	ctx, cancel := context.WithCancel(ctx)
+// round does turns at the same time, and keeps their runs; if one of several is invalid, all are made again. When one of them
+// fails the others are interrupted. Progress is called for the first; Live shows each side.
+func (s *series) round(interrupted context.Context, turns []Turn) ([]*run.Document, error) {
+	ctx, cancel := context.WithCancel(interrupted)
 	defer cancel()
 	var beside *run.Beside
 	if len(turns) > 1 {
@@ -245,7 +227,7 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 	for i, turn := range turns {
 		own, to, name := s.Options, s.Sides[turn.Side], s.Sets[turn.Side].Name
 		about, folder := &own.Load.About, s.folders[turn.Side]
-		if s.several {
+		if s.several() {
 			folder, about.Name = filepath.Join(folder, strconv.Itoa(turn.N)), name
 		}
 		if beside != nil {
@@ -257,7 +239,7 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 		running.Go(func() {
 			if documents[i], errs[i] = own.run(ctx, s.Case, to, folder, beside); errs[i] != nil {
 				cancel()
-				if s.several {
+				if s.several() {
 					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, name, errs[i])
 				}
 			}
@@ -265,10 +247,19 @@ func (s *series) round(ctx context.Context, turns []Turn) error {
 	}
 	running.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return nil, err
+	}
+	invalid := func(d *run.Document) bool { return !d.Valid() && d.ServerGone == "" && !d.Interrupted }
+	if s.several() && interrupted.Err() == nil && s.replaced < maxReplaced && slices.ContainsFunc(documents, invalid) {
+		s.replaced++
+		s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", s.Load.About.Turn, s.replaced, maxReplaced))
+		for i := range turns { // whose runs keep their folders
+			turns[i].N = s.repeat + s.replaced
+		}
+		return s.round(interrupted, turns)
 	}
 	for i, turn := range turns {
 		s.Sets[turn.Side].Runs = append(s.Sets[turn.Side].Runs, documents[i])
 	}
-	return nil
+	return documents, nil
 }
