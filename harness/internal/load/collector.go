@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
@@ -34,11 +33,10 @@ type phase struct {
 	schedule                      plan.Schedule
 	n                             int64
 	start                         time.Time
-	startNs                       int64 // the same, in Unix ns
-	horizon                       int64 // Unix ns after which messages are not waited for
-	over                          chan struct{}
-	work                          sync.WaitGroup
-	next                          int64 // the first message that was not handed out
+	startNs                       int64  // the same, in Unix ns
+	horizon                       int64  // Unix ns after which messages are not waited for
+	stop                          func() // ends what goes on meanwhile
+	next                          int64  // the first message that was not handed out
 	stopped                       bool
 	recent                        []run.Histograms // of each second of a warm-up with deliveries
 	warm                          bool             // nothing fell any more
@@ -74,7 +72,7 @@ type record struct {
 
 func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 	p := &phase{
-		engine: e, which: which, plan: e.Plan.Phase(which), start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64, over: make(chan struct{}),
+		engine: e, which: which, plan: e.Plan.Phase(which), start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64,
 		open: make([]int64, len(e.members)), seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: order{queues: make([]int64, max(e.Plan.Queues, 1)), producers: make([]int64, e.Plan.Producers)},
 	}

@@ -345,18 +345,9 @@ func (m *member) end(ctx context.Context) {
 		return
 	}
 	m.ended = true
-	ending, ended := context.WithCancel(context.WithoutCancel(ctx))
-	var unblocking sync.WaitGroup
-	unblocking.Go(func() {
-		for e := m.engine; e.conn != nil && program.Pause(ending, tick); {
-			if e.unblock(ending, m.clientName()) != nil {
-				return
-			}
-		}
-	})
+	unblocked := meanwhile(tick, func() bool { return m.engine.conn == nil || m.engine.unblock(ctx, m.clientName()) != nil })
 	_, err := m.call(ctx, m.engine.Silence, "load.end", map[string]any{})
-	ended()
-	unblocking.Wait()
+	unblocked()
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
 	if m.state == over {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -30,16 +31,25 @@ func (e *engine) begin(which plan.Phase, start time.Time) *phase {
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()
-	p.work.Go(func() {
-		every(tick, p.over, func() bool {
-			e.mu.Lock()
-			p.handOut() // nothing once the phase is over
-			e.mu.Unlock()
-			p.close(time.Now().Add(-settled), false)
-			return false
-		})
+	p.stop = meanwhile(tick, func() bool {
+		e.mu.Lock()
+		p.handOut() // nothing once the phase is over
+		e.mu.Unlock()
+		p.close(time.Now().Add(-settled), false)
+		return false
 	})
 	return p
+}
+
+// meanwhile has do called at once, and in intervals until it reports true, or until stop, which returns after the last call.
+func meanwhile(interval time.Duration, do func() bool) (stop func()) {
+	over := make(chan struct{})
+	var calling sync.WaitGroup
+	calling.Go(func() { every(interval, over, do) })
+	return func() {
+		close(over)
+		calling.Wait()
+	}
 }
 
 // every calls do at once, and in intervals until it reports true, or something is over. It says if do reported true.
@@ -58,8 +68,7 @@ func every(interval time.Duration, over <-chan struct{}, do func() bool) bool {
 
 // end closes the last second of a phase. Samples of it may still arrive.
 func (p *phase) end() {
-	close(p.over)
-	p.work.Wait()
+	p.stop()
 	p.close(time.Now(), true)
 }
 

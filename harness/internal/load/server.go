@@ -140,34 +140,29 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	if e.conn == nil {
 		return running, func() { interrupt(nil) }
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	patience := max(e.Silence, e.Plan.DrainTimeout)
 	if e.several {
 		patience = max(electedIn, patience)
 	}
 	e.heard = time.Now()
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		every(lookEvery, ctx.Done(), func() (gone bool) {
-			_, err := e.usages(ctx, lookEvery)
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			silent, when := time.Since(e.heard), "before the load began"
-			if silent < patience || ctx.Err() != nil || e.Break != nil {
-				return false
-			}
-			if p := e.phases[plan.Measured]; p != nil && e.heard.After(p.start) {
-				when = fmt.Sprintf("%.1fs after the load began", e.heard.Sub(p.start).Seconds())
-			}
-			e.patience.Store(0)
-			interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
-				when, silent.Round(time.Second), err)))
-			return true
-		})
+	watched := meanwhile(lookEvery, func() (gone bool) { // also after an interrupt, for the run drains yet
+		_, err := e.usages(ctx, lookEvery)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		silent, when := time.Since(e.heard), "before the load began"
+		if silent < patience || e.Break != nil {
+			return false
+		}
+		if p := e.phases[plan.Measured]; p != nil && e.heard.After(p.start) {
+			when = fmt.Sprintf("%.1fs after the load began", e.heard.Sub(p.start).Seconds())
+		}
+		e.patience.Store(0)
+		interrupt(interruption(fmt.Sprintf("the server was gone: it answered last %s, and for %s it did not, so that the run was given up: %v",
+			when, silent.Round(time.Second), err)))
+		return true
 	})
 	return running, func() {
-		cancel()
-		watching.Wait()
+		watched()
 		interrupt(nil)
 	}
 }
