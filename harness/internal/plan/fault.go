@@ -128,13 +128,9 @@ func (p Plan) Breaks() bool {
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s at %s", f.Kind, f.At)
 	for _, setting := range f.settings() {
-		between := ", "
-		if setting[0] == "for" {
-			between = " "
-		}
-		text += between + setting[0] + " " + setting[1]
+		text += ", " + setting[0] + " " + setting[1]
 	}
-	return text
+	return strings.Replace(text, ", for", " for", 1)
 }
 
 // settings are the further keys that are given, with their texts.

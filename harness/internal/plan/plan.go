@@ -292,12 +292,7 @@ type Scenario struct {
 
 // Scenario is the plan as run.json keeps it.
 func (p Plan) Scenario() Scenario {
-	text := func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	}
+	text := func(d time.Duration) string { return map[bool]string{false: d.String()}[d == 0] }
 	schedule := p.Schedule()
 	s := Scenario{
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(schedule.MeanRate()), Duration: schedule.Duration().String(),
