@@ -176,21 +176,19 @@ func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error 
 	for i, turns := range all {
 		s.Load.About.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(all)), ", ")
 		made, err := s.round(ctx, turns)
-		full, part, gone := i+1, false, ""
-		switch {
-		case err == nil:
-			for i, turn := range turns {
-				part = part || made[i].Interrupted
-				if redis.IsExternal(s.Sides[turn.Side].Redis) { // no other run can be made on it
-					gone = cmp.Or(gone, made[i].ServerGone)
-				}
-				told(turn, made[i])
-			}
-		case i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled):
+		if err != nil && (i == 0 || ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 			return err
 		}
-		if err != nil || part {
-			full--
+		full, part, gone := i, false, ""
+		for k, d := range made { // no document of a round that was interrupted before its load
+			part = part || d.Interrupted
+			if redis.IsExternal(s.Sides[turns[k].Side].Redis) { // no other run can be made on it
+				gone = cmp.Or(gone, d.ServerGone)
+			}
+			told(turns[k], d)
+		}
+		if err == nil && !part {
+			full++
 		}
 		switch {
 		case full == len(all):
