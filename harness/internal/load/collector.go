@@ -27,40 +27,38 @@ const (
 // phase is a phase of a run under way. It hands the messages out, and counts the samples of all agents; nothing is counted elsewhere.
 // It keeps 11 bytes for each message, and 24 more of a run in which something breaks. The engine's lock guards what changes.
 type phase struct {
-	engine                        *engine
-	which                         plan.Phase
-	plan                          plan.Plan // of the phase
-	schedule                      plan.Schedule
-	n                             int64
-	start                         time.Time
-	startNs                       int64  // the same, in Unix ns
-	horizon                       int64  // Unix ns after which messages are not waited for
-	stop                          func() // ends what goes on meanwhile
-	next                          int64  // the first message that was not handed out
-	stopped                       bool
-	recent                        []run.Histograms // of each second of a warm-up with deliveries
-	warm                          bool             // nothing fell any more
-	lastChange                    time.Time        // when a member has begun last
-	state                         []byte
-	due                           []int64
-	owner                         []uint16 // the member that is to offer it
-	open                          []int64  // of each member: items without an answer
-	records                       []record // nil unless each message is accounted for
-	counts                        run.Counts
-	unanswered                    int64 // offers begun by an agent that reports that, without an answer yet
-	made                          int64 // offers, at the end: those that failed, and the Offered
-	dropped                       int64 // samples
-	accepted, failed, outstanding int64
-	takeErrors, moveErrors        int64
-	tooLate, closed, pending      int64
-	lastDue, lastCame             int64
-	offers                        run.Offers
-	order                         order
-	lateByTool, latest            []span            // the latter of the deliveries
-	seconds                       map[int64]*second // that are not over
-	intervals                     []run.Interval
-	histograms                    run.Histograms // of the seconds that are closed
-	log                           *run.LatenessLog
+	engine                       *engine
+	which                        plan.Phase
+	plan                         plan.Plan // of the phase
+	schedule                     plan.Schedule
+	n                            int64
+	start                        time.Time
+	startNs                      int64  // the same, in Unix ns
+	horizon                      int64  // Unix ns after which messages are not waited for
+	stop                         func() // ends what goes on meanwhile
+	next                         int64  // the first message that was not handed out
+	stopped                      bool
+	recent                       []run.Histograms // of each second of a warm-up with deliveries
+	warm                         bool             // nothing fell any more
+	lastChange                   time.Time        // when a member has begun last
+	state                        []byte
+	due                          []int64
+	owner                        []uint16 // the member that is to offer it
+	open                         []int64  // of each member: items without an answer
+	records                      []record // nil unless each message is accounted for
+	counts                       run.Counts
+	unanswered                   int64      // offers begun by an agent that reports that, without an answer yet
+	made                         int64      // offers, at the end: those that failed, and the Offered
+	told                         [256]int64 // samples by their kind
+	outstanding, closed, pending int64
+	lastDue, lastCame            int64
+	offers                       run.Offers
+	order                        order
+	lateByTool, latest           []span            // the latter of the deliveries
+	seconds                      map[int64]*second // that are not over
+	intervals                    []run.Interval
+	histograms                   run.Histograms // of the seconds that are closed
+	log                          *run.LatenessLog
 }
 
 // record has the instants of a message, in Unix ns, and 0 for steps that did not happen: of the offer's answer, which may say that
@@ -208,14 +206,13 @@ func (p *phase) offered(m *member, i int64, s program.Sample) error {
 	if p.records != nil {
 		p.records[i].answered, p.records[i].refused = s.B, s.Kind == program.Refused
 	}
-	if s.Kind != program.Offered {
-		p.becomes(i, tried|answered, s.B)
-		p.failed++
-		return nil
+	p.told[s.Kind]++
+	bits := byte(tried | answered)
+	if s.Kind == program.Offered {
+		bits |= confirmed
+		second.Offered++
 	}
-	p.becomes(i, tried|answered|confirmed, s.B)
-	p.accepted++
-	second.Offered++
+	p.becomes(i, bits, s.B)
 	return nil
 }
 
@@ -279,12 +276,8 @@ func (p *phase) removal(i int64, s program.Sample) error {
 		h.RemoveRTT = run.NewHistogram()
 	}
 	h.RemoveRTT.Record(s.B - s.A)
-	switch s.Kind {
-	case program.TooLate:
-		p.tooLate++
-	case program.Unmoved:
-		p.moveErrors++
-	default:
+	p.told[s.Kind]++
+	if s.Kind == program.Removed {
 		p.becomes(i, removed, s.B)
 	}
 	return nil
@@ -300,8 +293,11 @@ func (p *phase) offering() (n int64) {
 	return n
 }
 
+// failed is how many offers were answered by an error.
+func (p *phase) failed() int64 { return p.told[program.Failed] + p.told[program.Refused] }
+
 // unsure is how many offers were not confirmed, though they may have been accepted.
-func (p *phase) unsure() int64 { return p.failed + p.unanswered }
+func (p *phase) unsure() int64 { return p.failed() + p.unanswered }
 
 // keepHeld notes a message that is still held at the end. Its error is as add's.
 func (p *phase) keepHeld(s program.Sample, now int64) error {
@@ -321,7 +317,7 @@ func (p *phase) keepHeld(s program.Sample, now int64) error {
 // The intervals get the messages that were offered without a confirmation.
 func (p *phase) balance(unread bool) run.Counts {
 	b := p.counts
-	unknown := unread || p.dropped > 0 || slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.broken && m.Takes })
+	unknown := unread || p.told[program.Dropped] > 0 || slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range p.state {
 		owner, item, offered := p.engine.members[p.owner[i]], p.item(int64(i)), true
 		open := s&(handed|answered) == handed && owner.broken && (s&tried != 0 || item.At <= p.engine.epoch.Wall(owner.gone))

@@ -182,7 +182,8 @@ func (in *injector) send(commands ...string) action {
 // account says what became of the messages, which have records. The kill of a member of the fleet is an event too.
 func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	f := &run.Faults{
-		Offered: p.accepted + p.unsure(), Acknowledged: p.accepted,
+		Offered: p.told[program.Offered] + p.unsure(), Acknowledged: p.told[program.Offered],
+		Refused: p.told[program.Refused], Uncertain: p.unsure() - p.told[program.Refused],
 		Duplicate: p.counts.Duplicate, Early: p.counts.Early, EarlyBeyond: p.counts.Early,
 	}
 	for _, m := range p.plan.Members() {
@@ -198,17 +199,10 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	var lost []int
 	for i, s := range p.state {
 		switch {
-		case s&confirmed != 0:
-			if s&(delivered|held) == 0 {
-				lost = append(lost, i)
-			}
-		case p.records[i].refused:
-			f.Refused++
-		case s&tried != 0:
-			f.Uncertain++
-			if s&delivered != 0 {
-				f.UncertainCame++
-			}
+		case s&(confirmed|delivered|held) == confirmed:
+			lost = append(lost, i)
+		case s&(confirmed|tried|delivered) == tried|delivered && !p.records[i].refused:
+			f.UncertainCame++
 		}
 	}
 	f.Lost, f.LostBeyond = int64(len(lost)), p.lostBeyond(events, lost)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -25,12 +26,12 @@ func (p *phase) progress(s *second, last bool) string {
 	if late.Count() > 0 {
 		p99 = run.FormatNs(late.Quantile(.99))
 	}
-	if p.failed > 0 {
-		failed = fmt.Sprintf("  failed %d", p.failed)
+	if n := p.failed(); n > 0 {
+		failed = fmt.Sprintf("  failed %d", n)
 	}
 	delivered, left := p.histograms.Lateness.Count(), max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0)
 	return fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
-		name, p.accepted, planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second))
+		name, p.told[program.Offered], planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second))
 }
 
 // ProgressWriter returns the callback that writes progress to w: one line that is rewritten every second, for a terminal, or else
@@ -102,7 +103,7 @@ func (e *engine) running() Running {
 		d.Histograms.Add(p.histograms)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())
-		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
+		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed()
 		for _, i := range p.intervals {
 			d.ElapsedSeconds = i.Second
 			d.Counts.Offered += i.Offered

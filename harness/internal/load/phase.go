@@ -90,11 +90,11 @@ func (e *engine) add(m *member, s program.Sample) error {
 	case s.Kind == program.Corrupt:
 		begun.counts.Corrupt++
 	case s.Kind == program.TakeFail:
-		begun.takeErrors++
+		begun.told[s.Kind]++
 	case s.Kind == program.Dropped && (s.A < 0 || s.A > 1e12): // more than any agent makes
 		return wrong(s, "a", s.A, "a number of samples")
 	case s.Kind == program.Dropped:
-		begun.dropped += s.A
+		begun.told[s.Kind] += s.A
 	case p == nil:
 		return wrong(s, "index", fmt.Sprintf("%#x", s.Index), "a message that was handed out")
 	default:

@@ -364,10 +364,12 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		n           int64
 		what, first string
 	}{
-		{p.failed, "offers failed", e.errs["offer"]}, {p.unanswered, "offers were never answered", ""}, {p.takeErrors, "takes failed", e.errs["take"]},
-		{p.tooLate, "removals were too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs["remove"]},
+		{p.failed(), "offers failed", e.errs["offer"]}, {p.unanswered, "offers were never answered", ""},
+		{p.told[program.TakeFail], "takes failed", e.errs["take"]},
+		{p.told[program.TooLate], "removals were too late: the message was due, or on its way", ""},
+		{p.told[program.Unmoved], "removals failed", e.errs["remove"]},
 		{out.Counts.Foreign, "values on the queue were not of this run", ""},
-		{p.dropped, "samples were dropped by an agent that could not send them", ""},
+		{p.told[program.Dropped], "samples were dropped by an agent that could not send them", ""},
 	} {
 		if told.n > 0 {
 			note("%s", strings.TrimSuffix(fmt.Sprintf("%d %s, the first: %s", told.n, told.what, told.first), ", the first: "))
