@@ -26,7 +26,7 @@ type member struct {
 	number  int
 	driver  spec.Driver
 	link    *program.Link // nil before it is connected
-	shared  bool          // another member has the link, and closes it
+	owner   bool          // of the link, which other members may share; it closes the link
 	handle  string
 	begun   map[int]bool // consumers
 	ended   bool         // its offers and takes
@@ -106,17 +106,15 @@ func (e *engine) prepare(ctx context.Context) error {
 	links := map[string]*program.Link{}
 	for i, m := range e.members {
 		name := m.driver.Identity().String()
-		if m.Kill { // it has a process to itself
+		if m.Kill || e.Agents > 0 { // it has a process to itself
 			name += fmt.Sprint(i)
 		}
-		if m.link, m.shared = links[name], links[name] != nil; e.Agents > 0 {
-			m.link = e.agents[i]
-		} else if !m.shared {
+		if m.link = links[name]; m.link == nil {
 			made, err := e.connect(ctx, m)
 			if err != nil {
 				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 			}
-			m.link, links[name] = made, made
+			m.link, m.owner, links[name] = made, true, made
 		}
 		if err := m.able(); err != nil {
 			return err
@@ -125,10 +123,12 @@ func (e *engine) prepare(ctx context.Context) error {
 	return nil
 }
 
-// connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
+// connect starts the agent of a member, unless it has come: in a process of its own, unless it is loaded in this one.
 func (e *engine) connect(ctx context.Context, m *member) (*program.Link, error) {
 	name := m.driver.Identity().String()
 	switch named, isProgram := m.driver.(spec.Program); {
+	case e.Agents > 0:
+		return e.agents[m.number], nil
 	case isProgram && !named.IsLibrary():
 		return named.Start(ctx, e.Notice, nil)
 	case e.Serve != nil:

@@ -155,7 +155,6 @@ type engine struct {
 	epoch       program.Epoch
 	members     []*member
 	warmup      *run.Warmup
-	closing     sync.Once // of closeAll
 	interrupted context.Context
 	patience    atomic.Int64 // with the server, ns: noHurry before an interrupt, then rush, and 0 once the server hangs, or is gone
 
@@ -204,7 +203,7 @@ func (e *engine) note(format string, args ...any) {
 }
 
 func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
-	defer e.closing.Do(func() { e.closeAll(ctx) })
+	defer e.closeAll(ctx)
 	preparing, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	if err := e.prepare(preparing); err != nil {
@@ -227,16 +226,17 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 	return e.measure(ctx, start)
 }
 
-// closeAll ends all members, and then their links, once. Their figures count; a program's end is judged.
+// closeAll ends all members, and then their links. Their figures count; a program's end is judged. It may be called again.
 func (e *engine) closeAll(ctx context.Context) {
 	for _, m := range e.members {
 		m.end(ctx)
 		m.close(ctx)
 	}
 	for _, m := range e.members {
-		if m.link == nil || m.shared {
+		if !m.owner {
 			continue
 		}
+		m.owner = false
 		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), func() { // no fault: a program has ten seconds
 			e.note("%s did not end within %s of its stdin closing and was killed", m.identity(), rush)
 			m.link.Kill(nil)
@@ -264,9 +264,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	p := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)
 	var events []run.FaultEvent
-	var changes, meanwhile sync.WaitGroup
+	var changes, breaks sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
-	meanwhile.Go(func() {
+	breaks.Go(func() {
 		if e.Break != nil {
 			events = e.Break(changing, p.start)
 			e.mu.Lock()
@@ -276,7 +276,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	})
 	p.offerAll(ctx)
 	looks[offered] = e.look(ctx)
-	meanwhile.Wait() // missing messages are waited for from here on
+	breaks.Wait() // missing messages are waited for from here on
 	p.drain(ctx)
 	endChanges()
 	changes.Wait()
@@ -289,7 +289,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	}
 	p.end()
 	unread := e.keepHeld(ctx)
-	e.closing.Do(func() { e.closeAll(ctx) })
+	e.closeAll(ctx)
 	out := e.head()
 	e.mu.Lock()
 	if w := e.phases[plan.Warmup]; w != nil && w.outstanding > 0 {
