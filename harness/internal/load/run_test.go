@@ -393,8 +393,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 		message{accepted, at(9000), record{at(91), 0, false}},
 		message{accepted | delivered, at(2210), record{at(93), at(2208), false}}, // early, which says nothing of the recovery
 	)
-	c.told = [256]int64{program.Offered: 7, program.Failed: 2, program.Refused: 1}
-	c.unanswered, c.counts = 1, run.Counts{Duplicate: 2, Early: 1}
+	c.told, c.unanswered, c.counts = [256]int64{program.Offered: 7, program.Failed: 2, program.Refused: 1}, 1, run.Counts{Duplicate: 2, Early: 1}
 	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
 	stall.Times = 3
 	after := event(plan.Fault{Kind: "cut"}, 6000, 6000)
