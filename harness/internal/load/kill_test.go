@@ -139,7 +139,7 @@ func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
 	require.Empty(t, result.Notes)
 }
 
-// meanwhile runs a plan of so long on a server, and does something to it once 200 messages were offered.
+// meanwhile runs a plan of so long on a server, and does something to it after a second of load.
 func meanwhile(t *testing.T, srv *redis.Server, length time.Duration, do func(s *redis.Server, interrupt func())) *run.Document {
 	t.Helper()
 	p := plan.DefaultPlan()
