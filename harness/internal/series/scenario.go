@@ -88,25 +88,13 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml")
 }
 
-// stored are the files of the scenarios that are part of the program, in the order of --list.
-func stored() []string {
+// StoredScenarios reads all scenarios that are part of the program, in the order of --list. Its error is a *trace.FileError.
+func StoredScenarios() (all []*Scenario, err error) {
 	load, _ := fs.Glob(scenarios.Load, "load/*.yaml") // fails on no such pattern
 	fault, _ := fs.Glob(scenarios.Load, "fault/*.yaml")
-	return slices.Concat(load, fault)
-}
-
-// ScenarioNames are the names of the stored scenarios.
-func ScenarioNames() (names []string) {
-	for _, file := range stored() {
-		names = append(names, nameOf(file))
-	}
-	return names
-}
-
-// StoredScenarios reads all scenarios that are part of the program. Its error is a *trace.FileError.
-func StoredScenarios() (all []*Scenario, err error) {
-	for _, name := range ScenarioNames() {
-		s, err := FindScenario(context.Background(), name)
+	for _, file := range slices.Concat(load, fault) {
+		content, _ := scenarios.Load.ReadFile(file) // of a file that is there
+		s, err := ParseScenario(file, content)
 		if err != nil {
 			return nil, err
 		}
@@ -115,16 +103,25 @@ func StoredScenarios() (all []*Scenario, err error) {
 	return all, nil
 }
 
+// ScenarioNames are the names of the stored scenarios.
+func ScenarioNames() (names []string) {
+	all, _ := StoredScenarios()
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
 const maxFile = 1 << 20
 
 // FindScenario reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is a *trace.FileError or
 // wrong usage, unless the file cannot be read.
 func FindScenario(ctx context.Context, name string) (*Scenario, error) {
-	for _, file := range stored() {
-		if nameOf(file) == name {
-			content, _ := scenarios.Load.ReadFile(file) // of a file that is there
-			return ParseScenario(file, content)
+	all, _ := StoredScenarios() // which cannot fail: a test reads all
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
 		}
 	}
 	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
