@@ -92,15 +92,7 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
 	lasting, enough := context.WithCancel(ctx)
 	defer enough()
-	d := in.deeds(f, func() bool {
-		if *times == int(f.Count) {
-			return false
-		}
-		if *times++; *times == int(f.Count) {
-			enough()
-		}
-		return true
-	})[f.Kind]
+	d := in.deeds(f, times, enough)[f.Kind]
 	if d.undo != nil {
 		defer func() {
 			mending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTimeout)
@@ -112,7 +104,7 @@ func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err
 		return err
 	}
 	program.Pause(lasting, f.For)
-	return ctx.Err()
+	return nil
 }
 
 type action func(ctx context.Context) error
@@ -120,8 +112,8 @@ type action func(ctx context.Context) error
 // deed is how a fault is done, and undone after its time.
 type deed struct{ do, undo action }
 
-// deeds are the ways to do a fault, by the kinds of plan.FaultKinds. again reports whether it is to happen once more, and counts.
-func (in *injector) deeds(f plan.Fault, again func() bool) map[string]deed {
+// deeds are the ways to do a fault, by the kinds of plan.FaultKinds. times counts how often it happens, until it is enough.
+func (in *injector) deeds(f plan.Fault, times *int, enough func()) map[string]deed {
 	send, names := in.send, f.Names()
 	proxy := func(do func()) action { return func(context.Context) error { do(); return nil } }
 	heal := func(context.Context) error { in.proxy.OnCommand(nil); return in.proxy.Heal() }
@@ -130,10 +122,13 @@ func (in *injector) deeds(f plan.Fault, again func() bool) map[string]deed {
 			in.proxy.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict { // of one command at a time
 				sent := strings.ToUpper(command[0])
 				offers := slices.Contains(names, "OFFER") && (sent == "EVAL" || sent == "EVALSHA") && slices.ContainsFunc(command[1:], program.HoldsPayload)
-				if (offers || slices.Contains(names, sent)) && again() {
-					return verdict
+				if *times == int(f.Count) || !offers && !slices.Contains(names, sent) {
+					return redis.Pass
 				}
-				return redis.Pass
+				if *times++; *times == int(f.Count) {
+					enough()
+				}
+				return verdict
 			})
 		})
 	}
