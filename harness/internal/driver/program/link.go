@@ -8,6 +8,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -268,9 +269,9 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 // messages, command the program and its arguments. log, which may be nil, gets a copy of its stderr.
 func Start(ctx context.Context, name string, command []string, log io.Writer) (*Link, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	stderr := &tail{copyTo: log}
+	stderr := &tail{}
 	lines, stdout := io.Pipe()
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, io.MultiWriter(stderr, cmp.Or(log, io.Discard)), time.Second
 	ownGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
@@ -315,21 +316,17 @@ func Pipe(ctx context.Context, command []string, conn io.ReadWriter, log io.Writ
 
 // tail keeps the end of the bytes written to it.
 type tail struct {
-	copyTo io.Writer
-	mu     sync.Mutex
-	text   []byte
+	mu   sync.Mutex
+	text []byte
 }
 
 const tailSize = 4 << 10
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.text = append(t.text, b...)
 	t.text = t.text[max(0, len(t.text)-tailSize):]
-	t.mu.Unlock()
-	if t.copyTo != nil {
-		return t.copyTo.Write(b)
-	}
 	return len(b), nil
 }
 
