@@ -317,6 +317,7 @@ func (p *phase) keepHeld(s program.Sample, now int64) error {
 // The intervals get the messages that were offered without a confirmation.
 func (p *phase) balance(unread bool) run.Counts {
 	b := p.counts
+	b.Foreign, b.Corrupt = p.told[program.Foreign], p.told[program.Corrupt]
 	unknown := unread || p.told[program.Dropped] > 0 || slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range p.state {
 		owner, item, offered := p.engine.members[p.owner[i]], p.item(int64(i)), true

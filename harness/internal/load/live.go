@@ -104,6 +104,7 @@ func (e *engine) running() Running {
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
 		e.meter.spread(d.Intervals, p.start.UnixNano())
 		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed()
+		d.Counts.Foreign, d.Counts.Corrupt = p.told[program.Foreign], p.told[program.Corrupt]
 		for _, i := range p.intervals {
 			d.ElapsedSeconds = i.Second
 			d.Counts.Offered += i.Offered

@@ -85,11 +85,7 @@ func (e *engine) add(m *member, s program.Sample) error {
 	p, index := e.phaseOf(s.Index)
 	switch begun := cmp.Or(e.phases[plan.Measured], e.phases[plan.Warmup]); {
 	case begun == nil: // nothing is counted before
-	case s.Kind == program.Foreign:
-		begun.counts.Foreign++
-	case s.Kind == program.Corrupt:
-		begun.counts.Corrupt++
-	case s.Kind == program.TakeFail:
+	case s.Kind == program.Foreign, s.Kind == program.Corrupt, s.Kind == program.TakeFail:
 		begun.told[s.Kind]++
 	case s.Kind == program.Dropped && (s.A < 0 || s.A > 1e12): // more than any agent makes
 		return wrong(s, "a", s.A, "a number of samples")
