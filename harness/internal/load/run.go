@@ -11,6 +11,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -304,7 +305,12 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.tellServer(out, looks)
 	e.explain(out, p)
 	e.mu.Unlock()
-	if out.ServerGone = e.goneText(ctx, unread); out.ServerGone == "" {
+	if out.ServerGone = string(e.gone(ctx)); unread && out.ServerGone == "" && e.conn != nil && e.Break == nil {
+		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
+			out.ServerGone = fmt.Sprintf("the server was gone when the run ended: %v", err)
+		}
+	}
+	if out.ServerGone == "" {
 		e.cleanUp(ctx, out.Counts)
 	}
 	e.mu.Lock()

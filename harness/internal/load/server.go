@@ -185,16 +185,6 @@ func (e *engine) gone(ctx context.Context) interruption {
 	return why
 }
 
-// goneText is gone, and of a run that ended by itself says if the held messages could not be read and no server answers.
-func (e *engine) goneText(ctx context.Context, unread bool) string {
-	if unread && e.conn != nil && e.Break == nil && e.gone(ctx) == "" {
-		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
-			return fmt.Sprintf("the server was gone when the run ended: %v", err)
-		}
-	}
-	return string(e.gone(ctx))
-}
-
 // Stored reports whether an implementation of the plan keeps its messages on a server.
 func (o Options) Stored() bool {
 	return slices.ContainsFunc(o.Plan.Members(), func(m plan.Member) bool {
@@ -218,24 +208,22 @@ func (e *engine) stores() (all []spec.Keys) {
 	return all
 }
 
-// held calls each with every message of the run that is held, due or not. It asks the open members that can list their messages, if
-// their keys are not known, and reads the stores on the server. It fails with errors.ErrUnsupported if nothing can be asked.
+// held calls each with every message of the run that is held, due or not. It asks the open members that can list their messages, and
+// reads the stores on the server. It fails with errors.ErrUnsupported if nothing can be asked.
 func (e *engine) held(ctx context.Context, each func(program.Sample) error) error {
 	asked := false
 	for _, m := range e.members {
-		if kept, known := spec.KeysOf(m.driver, nil, ""); known && !kept.Guessed || !m.there() || !m.link.Introduction().Can("load(held)") {
+		if !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		if err := m.held(ctx, each); err != nil {
+		err := m.held(ctx, each)
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
-		asked = true
+		asked = asked || err == nil
 	}
 	stores := e.stores()
 	for _, kept := range stores {
-		if kept.Guessed && asked {
-			continue
-		}
 		_, err := kept.Held(ctx, func(value []byte) {
 			if index, due, ok := program.FindPayload(value, e.RunID); ok {
 				_ = each(program.Sample{Kind: program.Held, Index: index, A: due})

@@ -152,12 +152,10 @@ type Keys struct {
 	Set   string // a sorted set; an empty name is of no key
 	Lists []string
 	Other string // a key without messages of its own, or an empty name
-	// Guessed says that a program may have others.
-	Guessed bool
 }
 
-// KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A message
-// that is only in the pending list of Redisson's format is never delivered, and is not held.
+// KeysOf returns the keys of a driver's queue, without any I/O; false for a driver that keeps no messages on a server. A program may
+// have others, and lists its messages itself. A message that is only in Redisson's pending list is never delivered, and is not held.
 func KeysOf(d Driver, conn redis.Conn, queue string) (Keys, bool) {
 	switch d := d.(type) {
 	case Redis:
@@ -167,7 +165,7 @@ func KeysOf(d Driver, conn redis.Conn, queue string) (Keys, bool) {
 		return Keys{Conn: conn, Queue: queue, Lists: []string{queue, queue + tempSuffix}}, true
 	case Program:
 		names := wire.NamesOf(queue)
-		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending, Guessed: d.kind == exec}, true
+		return Keys{Conn: conn, Queue: queue, Set: names.TimeoutSet, Lists: []string{names.Destination}, Other: names.Pending}, true
 	}
 	return Keys{}, false
 }
