@@ -85,14 +85,14 @@ func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 	}
 }
 
-// tellServer writes the server's counters. The engine's lock is held.
+// tellServer writes the server's counters.
 func (e *engine) tellServer(out *run.Document, looks [3]look) {
 	if e.conn == nil {
 		return
 	}
 	all, _, err := looks[after].servers.since(looks[before].servers)
 	if err = cmp.Or(looks[before].err, looks[after].err, err); err != nil {
-		e.notes = append(e.notes, "no server statistics: "+err.Error())
+		e.note("no server statistics: %v", err)
 		return
 	}
 	out.ServerStats, all.TransferCallsPerMessage = &all, float64(all.TransferCalls)/float64(max(out.Counts.Delivered, 1))

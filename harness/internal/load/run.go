@@ -302,9 +302,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	p.offers.Unsent = p.n - p.made
 	e.tellMachine(out, p, looks)
+	e.mu.Unlock()
 	e.tellServer(out, looks)
 	e.explain(out, p)
-	e.mu.Unlock()
 	if out.ServerGone = string(e.gone(ctx)); unread && out.ServerGone == "" && e.conn != nil && e.Break == nil {
 		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
 			out.ServerGone = fmt.Sprintf("the server was gone when the run ended: %v", err)
@@ -358,13 +358,12 @@ func (e *engine) head() *run.Document {
 	return out
 }
 
-// explain adds notes that the counts do not show. The engine's lock is held.
+// explain adds notes that the counts do not show.
 func (e *engine) explain(out *run.Document, p *phase) {
-	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
 	if left := p.offers.Unsent; left > 0 && !out.Interrupted {
 		gone := slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken })
 		before := map[bool]string{true: "an agent was gone before, or "}[gone]
-		note("%d of the %d planned messages were not offered: %sthe rate of %s was not reached", left, p.n, before, p.schedule.MeanRate())
+		e.note("%d of the %d planned messages were not offered: %sthe rate of %s was not reached", left, p.n, before, p.schedule.MeanRate())
 	}
 	for _, told := range []struct {
 		n           int64
@@ -378,7 +377,7 @@ func (e *engine) explain(out *run.Document, p *phase) {
 		{p.told[program.Dropped], "samples were dropped by an agent that could not send them", ""},
 	} {
 		if told.n > 0 {
-			note("%s", strings.TrimSuffix(fmt.Sprintf("%d %s, the first: %s", told.n, told.what, told.first), ", the first: "))
+			e.note("%s", strings.TrimSuffix(fmt.Sprintf("%d %s, the first: %s", told.n, told.what, told.first), ", the first: "))
 		}
 	}
 }
