@@ -180,14 +180,14 @@ func (p *phase) halt(ctx context.Context, abandon bool) {
 // offers, and so does a warm-up in which nothing falls any more.
 func (p *phase) offerAll(ctx context.Context) {
 	e := p.engine
-	limit, patience, interrupted := p.start.Add(p.schedule.Duration()+e.Plan.DrainTimeout), e.Plan.DrainTimeout, false
+	limit, interrupted := p.schedule.Duration()+e.Plan.DrainTimeout, false // since the start
 	look := func() bool {
 		e.mu.Lock()
 		isWarm := p.which == plan.Warmup && e.Plan.WarmupEnds && !p.stopped && still(p.recent)
 		p.warm = p.warm || isWarm
 		more := p.expects(func(m *member) bool { return m.Offers && m.From < p.schedule.Duration() })
 		done := !more && p.allOut() && p.offering() == 0
-		late := !more && time.Now().After(limit) && time.Since(p.lastChange) > patience || e.patience.Load() == 0
+		late := !more && time.Since(p.start) > limit && time.Since(p.lastChange) > e.Plan.DrainTimeout || e.patience.Load() == 0
 		e.mu.Unlock()
 		switch {
 		case !done && late:
@@ -195,9 +195,7 @@ func (p *phase) offerAll(ctx context.Context) {
 			p.awaitAnswers(p.offering) // of agents that are to give up
 		case !done && ctx.Err() != nil && !interrupted:
 			interrupted = true
-			if end := time.Now().Add(e.Plan.DrainTimeout); end.Before(limit) {
-				limit = end
-			}
+			limit = min(limit, time.Since(p.start)+e.Plan.DrainTimeout)
 			p.halt(ctx, false)
 		case isWarm:
 			p.halt(ctx, false)

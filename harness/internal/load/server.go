@@ -140,10 +140,7 @@ func (e *engine) watchServer(ctx context.Context) (running context.Context, stop
 	if e.conn == nil {
 		return running, func() { interrupt(nil) }
 	}
-	patience := max(e.Silence, e.Plan.DrainTimeout)
-	if e.several {
-		patience = max(electedIn, patience)
-	}
+	patience := max(e.Silence, e.Plan.DrainTimeout, map[bool]time.Duration{true: electedIn}[e.several])
 	e.heard = time.Now()
 	watched := meanwhile(lookEvery, func() (gone bool) { // also after an interrupt, for the run drains yet
 		_, err := e.usages(ctx, lookEvery)
