@@ -24,8 +24,7 @@ func (i Identity) String() string { return strings.TrimSuffix(i.Name+":"+i.Versi
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
-	// Open connects, and opens a destination queue by its name. redisURL is a go-redis style URL of the server, password included,
-	// empty for drivers that need no server.
+	// Open connects, and opens a destination queue by its name. redisURL is the server's, with the password; empty without a server.
 	Open(ctx context.Context, redisURL, name string) (Queue, error)
 }
 

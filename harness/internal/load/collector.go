@@ -61,8 +61,7 @@ type phase struct {
 	log                          *run.LatenessLog
 }
 
-// record has the instants of a message, in Unix ns, and 0 for steps that did not happen: of the offer's answer, which may say that
-// nothing was queued, and of the first delivery.
+// record has the instants of a message's answer, which may be a refusal, and of its first delivery: Unix ns, and 0 before.
 type record struct {
 	answered, came int64
 	refused        bool

@@ -65,8 +65,7 @@ type injector struct {
 	admin  redis.Conn
 }
 
-// run does the faults, each at its time after start, and returns the ones that it did when the last has ended. When ctx ends, the
-// one under way is undone and the others are not done.
+// run does the faults, each at its time after start, and returns the done ones. When ctx ends, the one under way is undone.
 func (in *injector) run(ctx context.Context, start time.Time) (events []run.FaultEvent) {
 	for _, f := range slices.SortedFunc(slices.Values(in.faults), func(a, b plan.Fault) int { return cmp.Compare(a.At, b.At) }) {
 		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
@@ -87,8 +86,7 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 	return events
 }
 
-// carryOut does a fault, and undoes it once its time is over, it has happened often enough, or ctx has ended, or if it could not be
-// done. It counts how often the fault happens.
+// carryOut does a fault, and undoes it after its time, once it has happened often enough, when ctx ends, or if it could not be done.
 func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err error) {
 	lasting, enough := context.WithCancel(ctx)
 	defer enough()

@@ -34,8 +34,7 @@ func (p *phase) progress(s *second, last bool) string {
 		name, p.told[program.Offered], planned, delivered, max(p.pending, 0), failed, p99, left.Round(time.Second))
 }
 
-// ProgressWriter returns the callback that writes progress to w: one line that is rewritten every second, for a terminal, or else
-// a line every ten seconds and at the end of a phase.
+// ProgressWriter writes progress to w: for a terminal one line again and again, else a line every ten seconds and at the end of a phase.
 func ProgressWriter(w io.Writer, rewrite bool) func(text string, last bool) {
 	seconds := 0
 	return func(text string, last bool) {

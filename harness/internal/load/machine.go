@@ -119,8 +119,7 @@ func (p *phase) sortLatest() {
 	p.latest = p.latest[:min(len(p.latest), mostLatest)]
 }
 
-// late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
-// machine's part is found out at the end.
+// late attributes a late offer to the system, whose answers all senders waited for, or to the tool, until the machine's part is known.
 func (p *phase) late(intended, lag, waited int64) {
 	switch most := int64(cmp.Or(p.plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)); {
 	case lag <= most:

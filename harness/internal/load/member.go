@@ -64,8 +64,7 @@ func (m *member) there() bool {
 	return m.state == there
 }
 
-// leave says that the member is over. With an error it is broken: its program is killed, and the fate of its open offers is unknown. It
-// reports whether it was there.
+// leave ends the member, and reports if it was there. An error breaks it: its program is killed, the fate of its open offers unknown.
 func (m *member) leave(err error) bool {
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
@@ -100,8 +99,7 @@ func (m *member) able() error {
 	return nil
 }
 
-// prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
-// fall into the measurement.
+// prepare makes the agents of all members ready, also of later ones: no build and no start of a program may fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
 	links := map[string]*program.Link{}
 	for i, m := range e.members {
@@ -338,8 +336,7 @@ func (m *member) handOver() bool {
 	}
 }
 
-// end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value that it meets; one that
-// the server unblocks does not.
+// end ends offers and takes of the member. A take that is cancelled may lose the value that it meets; one that is unblocked does not.
 func (m *member) end(ctx context.Context) {
 	if m.ended || !m.there() {
 		return

@@ -239,8 +239,7 @@ func (p *phase) drain(ctx context.Context) {
 	})
 }
 
-// settle waits until the implementation holds nothing that is waited for, so that a second copy of a message is taken and
-// counted too. The consumers still take.
+// settle waits until the implementation holds nothing: the consumers still take, so that a second copy of a message is counted too.
 func (p *phase) settle(ctx context.Context) {
 	e := p.engine
 	e.mu.Lock()
@@ -262,8 +261,7 @@ func (p *phase) settle(ctx context.Context) {
 	})
 }
 
-// openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. At one
-// instant, members end before others begin.
+// openAndCloseMembers opens and closes members at their instants, until ctx ends. At one instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 	var instants []time.Duration
 	for _, m := range e.members {

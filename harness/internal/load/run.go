@@ -71,8 +71,7 @@ type Options struct {
 	Clock clock.Clock
 	// Silence is for how long an agent, or the server, may say nothing; 0 means 15 s.
 	Silence time.Duration
-	// Progress is called once a second from one goroutine at a time. The text is one line, with the p99 of the second; the last one of
-	// a phase has the p99 of all of it.
+	// Progress is called each second from one goroutine at a time, with a line that has the second's p99; the last one has the phase's.
 	Progress func(text string, last bool)
 	// Notice gets lines on what takes long before the run, such as the build of a driver program.
 	Notice func(string)
@@ -323,8 +322,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	return out, nil
 }
 
-// head is the part of the document that is known before the run: the plan with the drivers of the fleet by the names that they
-// give themselves, and the machine.
+// head is the part of the document that is known before the run: the plan, with the drivers by their own names, and the machine.
 func (e *engine) head() *run.Document {
 	p := e.Plan
 	if len(p.Fleet) > 0 {

@@ -307,8 +307,7 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	return err != nil
 }
 
-// cleanUp removes the queues of this run from the server, unless messages are overdue, which are to be looked at. An interrupt leaves
-// some, and removes them.
+// cleanUp removes the queues of this run, unless overdue messages are to be looked at, which an interrupt leaves.
 func (e *engine) cleanUp(ctx context.Context, c run.Counts) {
 	if e.conn == nil || e.Plan.Queue != e.ownQueue() {
 		return

@@ -137,8 +137,7 @@ func FindScenario(ctx context.Context, name string) (*Scenario, error) {
 	return ParseScenario(name, content)
 }
 
-// ParseScenario reads one file. Every variant is resolved once, so that a variant that can never be right is found here. Its error is an
-// *trace.FileError.
+// ParseScenario reads one file, and refuses variants that can never be right. Its error is a *trace.FileError.
 func ParseScenario(file string, content []byte) (s *Scenario, err error) {
 	defer func() {
 		if err != nil {
@@ -245,8 +244,7 @@ func (k keys) read(node *yaml.Node) (given []string, err error) {
 	return given, nil
 }
 
-// assign reads a value into a variable: a mapping into a struct, by the names of its fields, a list in place of a slice, and one value
-// as a flag takes it.
+// assign reads a value into a variable: a mapping into a struct by the names of its fields, a list into a slice, a text as a flag does.
 func assign(key string, to any, node *yaml.Node) (err error) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias

@@ -149,8 +149,7 @@ func (s *series) several() bool { return len(s.Sides)*s.repeat > 1 }
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
-// all does the rounds, of all sides at the same time, or of one. The sides take turns, backwards every other time (A B B A A B …), so
-// that a drift of the machine falls on all alike.
+// all does the rounds, of all sides at once or of one. The sides take turns (A B B A A B …), so that a drift of the machine falls on all.
 func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error {
 	atOnce, need := 1, compare.MinRuns
 	if s.Beside {

@@ -39,8 +39,7 @@ var helloTimeout = 30 * time.Second
 type Program interface {
 	// Introduction is the answer to hello.
 	Introduction() Hello
-	// Call runs one op and returns its result. The error of an answer wraps a *RemoteError; every other error says that the program
-	// itself failed or that ctx ended.
+	// Call runs one op. The error of an answer wraps a *RemoteError; any other error says that the program failed or that ctx ended.
 	Call(ctx context.Context, op string, arguments any) (json.RawMessage, error)
 	// Close ends the program and everything it opened.
 	Close() error
@@ -166,8 +165,7 @@ func (l *Link) Failure() error {
 	return fmt.Errorf("driver program %s has ended%s", l.name, l.quote())
 }
 
-// Kill ends the program, with all that it has started, in the middle of its work, and returns after its end. cause, which may be nil,
-// is for Failure.
+// Kill ends the program at once, with all that it has started, and returns after its end. cause, which may be nil, is for Failure.
 func (l *Link) Kill(cause error) {
 	l.end(cause)
 	l.kill()
@@ -198,8 +196,7 @@ func (l *Link) Call(ctx context.Context, op string, arguments any) (json.RawMess
 	return l.CallEvents(ctx, op, arguments, nil)
 }
 
-// CallEvents is Call for ops that send events. onEvent gets the line of each in order, and may not keep it; it must not block, and
-// goes on after the result until the program ends.
+// CallEvents is Call for ops that send events. onEvent gets the line of each in order, also after the result; it may not keep it or block.
 func (l *Link) CallEvents(ctx context.Context, op string, arguments any, onEvent func(line json.RawMessage)) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -48,8 +48,7 @@ func (h Hello) Can(capability string) bool { return slices.Contains(h.Capabiliti
 // HasCodec reports whether an implementation knows a codec by name.
 func (h Hello) HasCodec(name string) bool { return slices.Contains(h.Codecs, name) }
 
-// RemoteError is the error of a program's answer. It is errors.ErrUnsupported if the implementation, at its release, has no such method,
-// codec or setting.
+// RemoteError is the error of a program's answer. It is errors.ErrUnsupported if the release has no such method, codec or setting.
 type RemoteError struct {
 	// Class is the type of the exception or error in the program's language, or one of "unsupported" and "cancelled".
 	Class   string `json:"class"`
@@ -113,8 +112,7 @@ func encodeRequest(id uint64, op string, arguments any) ([]byte, error) {
 	return slices.Concat(fields, []byte(","), head[1:], []byte("\n")), nil
 }
 
-// answer is one line of a program: a response, or an event, which belongs to a request but does not answer it, such as the samples of
-// a load or an element of a subscription.
+// answer is one line of a program: a response, or an event of a request, such as samples of a load or an element of a subscription.
 type answer struct {
 	ID     json.RawMessage
 	OK     *bool

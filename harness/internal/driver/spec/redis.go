@@ -159,8 +159,7 @@ func (q *redisQueue) move() ([]string, error) {
 	return []string{element}, nil
 }
 
-// Take waits for a message from the pump, and removes it from the temp list, even if ctx has ended. If that fails, the element stays, and
-// is delivered again after the next opening.
+// Take removes a message of the pump from the temp list, even if ctx has ended. If that fails, the next opening delivers it again.
 func (q *redisQueue) Take(ctx context.Context) ([]byte, error) {
 	select {
 	case element := <-q.ready:

@@ -144,8 +144,7 @@ func (p Program) Command(ctx context.Context, progress func(string)) ([]string, 
 	return redisson.Build(ctx, p.Release, progress)
 }
 
-// Keys are the keys of one queue on a server, past the queues that are open. Messages move from the set to the lists, and from a
-// list to the next one.
+// Keys are the keys of one queue on a server. Messages move from the set to the lists, and from a list to the next one.
 type Keys struct {
 	Conn  redis.Conn
 	Queue string
