@@ -77,17 +77,15 @@ func (c Choice) variants(ctx context.Context) (all []Variant, err error) {
 		if err != nil {
 			return nil, err
 		}
-		names, before := s.names(), len(all)
-		meant := slices.ContainsFunc(c.Variants, func(name string) bool { return slices.Contains(names, name) })
-		for _, v := range s.Variants {
-			if meant && slices.Contains(c.Variants, v.Name) || !meant && !v.Full {
-				all = append(all, v)
-			}
+		names := s.names()
+		chosen := slices.DeleteFunc(slices.Clone(s.Variants), func(v Variant) bool { return !slices.Contains(c.Variants, v.Name) })
+		if len(chosen) == 0 {
+			chosen = slices.DeleteFunc(s.Variants, func(v Variant) bool { return v.Full })
 		}
-		if len(all) == before {
+		if len(chosen) == 0 {
 			return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s", s.Name, strings.Join(names, ", "))
 		}
-		known = append(known, names...)
+		all, known = append(all, chosen...), append(known, names...)
 	}
 	for _, name := range c.Variants {
 		if !slices.Contains(known, name) {
