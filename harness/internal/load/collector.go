@@ -20,8 +20,7 @@ const (
 	confirmed             // it was accepted
 	delivered
 	removed
-	held   // at the end
-	notDue // at the end
+	held // at the end
 )
 
 // phase is a phase of a run under way. It hands the messages out, and counts the samples of all agents; nothing is counted elsewhere.
@@ -34,7 +33,7 @@ type phase struct {
 	n                            int64
 	start                        time.Time
 	startNs                      int64  // the same, in Unix ns
-	horizon                      int64  // Unix ns after which messages are not waited for
+	horizon, read                int64  // Unix ns after which messages are not waited for, and at which the held ones were read
 	stop                         func() // ends what goes on meanwhile
 	next                         int64  // the first message that was not handed out
 	stopped                      bool
@@ -305,9 +304,7 @@ func (p *phase) keepHeld(s program.Sample, now int64) error {
 		return wrong(s, "index", i, "a message that was offered, as a sample h")
 	}
 	p.state[i] |= held
-	if s.A > now {
-		p.state[i] |= notDue
-	}
+	p.read = now
 	return p.dueIs(i, s.A, s)
 }
 
@@ -331,7 +328,7 @@ func (p *phase) balance(unread bool) run.Counts {
 			b.Removed++
 		case s&held != 0:
 			b.Pending++
-			if s&notDue != 0 {
+			if p.due[i] > p.read {
 				b.NotDue++
 			}
 		case s&confirmed != 0 && unknown, open:
