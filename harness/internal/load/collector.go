@@ -14,8 +14,7 @@ import (
 
 // The fate of a message, as bits.
 const (
-	handed    = 1 << iota // to an agent
-	answered              // the offer, one way or another
+	answered  = 1 << iota // the offer, one way or another
 	tried                 // the offer was begun
 	confirmed             // it was accepted
 	delivered
@@ -102,11 +101,11 @@ func (p *phase) item(i int64) program.Item {
 	return item
 }
 
-// hand notes that a message is a member's to offer.
-func (p *phase) hand(i int64, m *member) {
-	p.state[i] |= handed
-	p.owner[i] = uint16(m.number)
+// hand notes that the next message is a member's to offer.
+func (p *phase) hand(m *member) {
+	p.owner[p.next] = uint16(m.number)
 	p.open[m.number]++
+	p.next++
 }
 
 // tolerance is how far the clocks of two processes may be apart, one of them on another host.
@@ -115,7 +114,7 @@ const tolerance = int64(2 * clockTolerance)
 // add counts a sample of a message. Its error names the kind of an impossible sample, the field and the expected value.
 func (p *phase) add(m *member, s program.Sample) error {
 	i, now := int64(s.Index), p.engine.epoch.Wall(time.Now())
-	if i >= p.n || p.state[i]&handed == 0 {
+	if i >= p.next {
 		return wrong(s, "index", i, "a message that was handed out")
 	}
 	// The due instants in two kinds lie ahead: dueIs checks them.
@@ -300,7 +299,7 @@ func (p *phase) unsure() int64 { return p.failed() + p.unanswered }
 // keepHeld notes a message that is still held at the end. Its error is as add's.
 func (p *phase) keepHeld(s program.Sample, now int64) error {
 	i := int64(s.Index)
-	if s.Kind != program.Held || i >= p.n || p.state[i]&handed == 0 || p.state[i]&(tried|answered) == answered {
+	if s.Kind != program.Held || i >= p.next || p.state[i]&(tried|answered) == answered {
 		return wrong(s, "index", i, "a message that was offered, as a sample h")
 	}
 	p.state[i] |= held
@@ -317,7 +316,7 @@ func (p *phase) balance(unread bool) run.Counts {
 	unknown := unread || p.told[program.Dropped] > 0 || slices.ContainsFunc(p.engine.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range p.state {
 		owner, item, offered := p.engine.members[p.owner[i]], p.item(int64(i)), true
-		open := s&(handed|answered) == handed && owner.broken && (s&tried != 0 || item.At <= p.engine.epoch.Wall(owner.gone))
+		open := int64(i) < p.next && s&answered == 0 && owner.broken && (s&tried != 0 || item.At <= p.engine.epoch.Wall(owner.gone))
 		switch {
 		case s&delivered != 0:
 			b.Delivered++

@@ -292,7 +292,7 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 		var order []int64
 		for i := range c.n {
 			m := e.members[rng.IntN(len(e.members))]
-			c.hand(i, m)
+			c.hand(m)
 			all[i] = randomHistory(rng, c.item(i))
 			order = append(order, slices.Repeat([]int64{i}, len(all[i].samples))...)
 		}

@@ -105,7 +105,7 @@ func (p *phase) allOut() bool { return p.stopped || p.next == p.n }
 
 // handOut gives each message to a member shortly before its instant.
 func (p *phase) handOut() {
-	for until := time.Since(p.start) + lead; !p.allOut() && p.schedule.At(p.next) <= until; p.next++ {
+	for until := time.Since(p.start) + lead; !p.allOut() && p.schedule.At(p.next) <= until; {
 		m := p.offerer(p.next)
 		switch {
 		case m == nil: // there is no member, and never will be
@@ -118,7 +118,7 @@ func (p *phase) handOut() {
 		if p.which == plan.Warmup {
 			item.Index |= program.Warm
 		}
-		p.hand(p.next, m)
+		p.hand(m)
 		m.outbox = program.Append(m.outbox, item)
 	}
 }
