@@ -106,7 +106,6 @@ func (c *client) Close() error {
 type queue struct {
 	*dq.Queue[[]byte]
 	client   *client
-	release  wire.Release
 	names    wire.Names
 	faithful *faithful // in the place of the queue's transfers, for a client that is to do as Redisson
 }
@@ -114,7 +113,7 @@ type queue struct {
 func (c *client) open(a serve.Args) (_ *queue, err error) {
 	prefix, _ := a.Options["nameMapperPrefix"].(string)
 	name := prefix + a.Queue
-	q := &queue{client: c, release: c.release, names: wire.NamesOf(name)}
+	q := &queue{client: c, names: wire.NamesOf(name)}
 	var how []dq.QueueOption
 	if !a.Delayed || c.faithful != nil {
 		how = append(how, dq.WithoutTransfer())

@@ -130,15 +130,15 @@ func offer(ctx context.Context, q *queue, a serve.Args) (any, error) {
 // the release's script: now plus delay wraps around as it does in Java, and the due time of a huge delay is negative.
 func (q *queue) offer(ctx context.Context, value []byte, ms int64) (err error) {
 	switch d := time.Duration(ms) * time.Millisecond; {
-	case d.Milliseconds() == ms && (d >= 0 || q.release.RefusesNegativeDelay()):
+	case d.Milliseconds() == ms && (d >= 0 || q.client.release.RefusesNegativeDelay()):
 		_, err = q.Queue.Offer(ctx, value, d)
-	case ms < 0 && q.release.RefusesNegativeDelay():
+	case ms < 0 && q.client.release.RefusesNegativeDelay():
 		err = fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, ms)
 	default:
 		var random [8]byte
 		_, _ = rand.Read(random[:])
 		id := any(random[:])
-		if q.release.Layout() == wire.LayoutDLc0 {
+		if q.client.release.Layout() == wire.LayoutDLc0 {
 			id = int64(binary.LittleEndian.Uint64(random[:]))
 		}
 		n := q.names
@@ -207,7 +207,7 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 		case ok:
 			all = append(all, key)
 		case word == "removeAll":
-			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
+			if s, ok := q.client.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
 				all = append(all, q.names.TimeoutSet)
 			}
 		case word[0] == '=':
@@ -219,7 +219,7 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 			switch {
 			case !ok:
 				return nil, fmt.Errorf("condition %q: expected if-set, if-not-set, if-greater or if-less", a.Condition)
-			case q.release.ExpiresConditionally():
+			case q.client.release.ExpiresConditionally():
 				all = append(all, condition)
 			case condition != "":
 				return nil, errors.ErrUnsupported
@@ -278,12 +278,12 @@ func blocking(name, keys string, timed bool) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
 		line, err := q.words(keys, a)
 		d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
-		if err != nil || timed && d < 0 && q.release.SkipsNegativeTimeout() {
+		if err != nil || timed && d < 0 && q.client.release.SkipsNegativeTimeout() {
 			return nil, err
 		}
 		seconds := int64(0)
 		if timed {
-			seconds = q.release.BlockingSeconds(d)
+			seconds = q.client.release.BlockingSeconds(d)
 		}
 		line = append(append([]any{name}, line...), seconds)
 		done := make(chan error, 1)
@@ -322,7 +322,7 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 
 // has reports whether the release has a script.
 func has(name wire.ScriptName) func(q *queue, _ serve.Args) bool {
-	return func(q *queue, _ serve.Args) bool { _, ok := q.release.Script(name); return ok }
+	return func(q *queue, _ serve.Args) bool { _, ok := q.client.release.Script(name); return ok }
 }
 
 func given(argument string, is, isNot op) op {

@@ -56,7 +56,7 @@ func (f *faithful) run(ctx context.Context) {
 			f.transfer(ctx, timer)
 		case <-destroy:
 			_ = f.heard.Unsubscribe(ctx, f.queue.names.Channel)
-			if destroy = nil; f.queue.release.StopsOnDestroy() {
+			if destroy = nil; f.queue.client.release.StopsOnDestroy() {
 				timer.Stop()
 			}
 		case <-ctx.Done():
@@ -67,7 +67,7 @@ func (f *faithful) run(ctx context.Context) {
 
 // near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any other.
 func (f *faithful) near(timer clock.Timer, due int64) bool {
-	now, tick := time.Now().UnixMilli(), f.queue.release.TimerTick().Milliseconds()
+	now, tick := time.Now().UnixMilli(), f.queue.client.release.TimerTick().Milliseconds()
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
 	case wait <= pushWithin.Milliseconds():
