@@ -251,7 +251,6 @@ func (p *phase) taken(i int64, s program.Sample) error {
 	}
 	second.h.Lateness.Record(late)
 	second.h.PastDue.Record(a.length())
-	second.Delivered++
 	if s.B >= p.startNs+p.closed*int64(time.Second) { // else its second has been put in order
 		second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
 	}

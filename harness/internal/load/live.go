@@ -151,7 +151,7 @@ func (p *phase) close(until time.Time, last bool) {
 		}
 		p.pending += s.Pending
 		late, past := s.h.Lateness, s.h.PastDue
-		s.Pending, s.Inversions = max(p.pending, 0), p.order.add(s.arrivals)
+		s.Delivered, s.Pending, s.Inversions = late.Count(), max(p.pending, 0), p.order.add(s.arrivals)
 		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
 		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
 		p.intervals = append(p.intervals, s.Interval)
