@@ -27,6 +27,7 @@ const (
 type phase struct {
 	engine                       *engine
 	which                        plan.Phase
+	mark                         uint32    // of the indices of its messages
 	plan                         plan.Plan // of the phase
 	schedule                     plan.Schedule
 	n                            int64
@@ -67,8 +68,9 @@ type record struct {
 
 func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 	p := &phase{
-		engine: e, which: which, plan: e.Plan.Phase(which), start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64,
-		open: make([]int64, len(e.members)), seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
+		engine: e, which: which, mark: map[plan.Phase]uint32{plan.Warmup: program.Warm}[which], plan: e.Plan.Phase(which),
+		start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64, open: make([]int64, len(e.members)),
+		seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: order{queues: make([]int64, max(e.Plan.Queues, 1)), producers: make([]int64, e.Plan.Producers)},
 	}
 	if which == plan.Warmup && e.Plan.WarmupEnds && float64(e.Plan.Rate)*stillSeconds < stillMessages {
@@ -88,7 +90,7 @@ func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 
 // item is a message in the form for agents.
 func (p *phase) item(i int64) program.Item {
-	item := program.Item{Index: uint32(i), At: p.startNs + int64(p.schedule.At(i))}
+	item := program.Item{Index: uint32(i) | p.mark, At: p.startNs + int64(p.schedule.At(i))}
 	delay := p.plan.Delay.Of(p.plan.Seed, i, p.n)
 	if p.plan.Delay.Together {
 		item.Due = (p.startNs + int64(delay)) / 1e6

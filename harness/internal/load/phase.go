@@ -114,12 +114,8 @@ func (p *phase) handOut() {
 		case m.state == toCome:
 			return
 		}
-		item := p.item(p.next)
-		if p.which == plan.Warmup {
-			item.Index |= program.Warm
-		}
+		m.outbox = program.Append(m.outbox, p.item(p.next))
 		p.hand(m)
-		m.outbox = program.Append(m.outbox, item)
 	}
 }
 
