@@ -210,14 +210,13 @@ func (e *engine) stores() (all []spec.Keys) {
 func (e *engine) held(ctx context.Context, each func(program.Sample) error) error {
 	asked := false
 	for _, m := range e.members {
-		if !m.there() || !m.link.Introduction().Can("load(held)") {
+		if _, hasKeys := m.driver.(spec.Redis); hasKeys || !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
 		}
-		err := m.held(ctx, each)
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if err := m.held(ctx, each); err != nil {
 			return err
 		}
-		asked = asked || err == nil
+		asked = true
 	}
 	stores := e.stores()
 	for _, kept := range stores {
