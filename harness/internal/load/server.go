@@ -190,14 +190,15 @@ func (o Options) Stored() bool {
 	})
 }
 
-func (e *engine) stores() (all []spec.Keys) {
+// stores are the keys of the members on the server, but for the ones that list their messages themselves.
+func (e *engine) stores(list ...*member) (all []spec.Keys) {
 	if e.conn == nil {
 		return nil
 	}
 	for _, name := range e.Plan.QueueNames() {
 		for _, m := range e.members {
 			kept, ok := spec.KeysOf(m.driver, e.conn, name)
-			if ok && !slices.ContainsFunc(all, func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
+			if ok && !slices.Contains(list, m) && !slices.ContainsFunc(all, func(other spec.Keys) bool { return reflect.DeepEqual(other, kept) }) {
 				all = append(all, kept)
 			}
 		}
@@ -206,9 +207,9 @@ func (e *engine) stores() (all []spec.Keys) {
 }
 
 // held calls each with every message of the run that is held, due or not. It asks the open members that can list their messages, and
-// reads the stores on the server. It fails with errors.ErrUnsupported if nothing can be asked.
+// reads the stores of the others on the server. It fails with errors.ErrUnsupported if nothing can be asked.
 func (e *engine) held(ctx context.Context, each func(program.Sample) error) error {
-	asked := false
+	var asked []*member
 	for _, m := range e.members {
 		if _, hasKeys := m.driver.(spec.Redis); hasKeys || !m.there() || !m.link.Introduction().Can("load(held)") {
 			continue
@@ -216,9 +217,9 @@ func (e *engine) held(ctx context.Context, each func(program.Sample) error) erro
 		if err := m.held(ctx, each); err != nil {
 			return err
 		}
-		asked = true
+		asked = append(asked, m)
 	}
-	stores := e.stores()
+	stores := e.stores(asked...)
 	for _, kept := range stores {
 		_, err := kept.Held(ctx, func(value []byte) {
 			if index, due, ok := program.FindPayload(value, e.RunID); ok {
@@ -229,7 +230,7 @@ func (e *engine) held(ctx context.Context, each func(program.Sample) error) erro
 			return err
 		}
 	}
-	if !asked && len(stores) == 0 {
+	if len(asked)+len(stores) == 0 {
 		return errors.ErrUnsupported
 	}
 	return nil
