@@ -47,7 +47,6 @@ type phase struct {
 	records                      []record // nil unless each message is accounted for
 	counts                       run.Counts
 	unanswered                   int64      // offers begun by an agent that reports that, without an answer yet
-	made                         int64      // offers, at the end: those that failed, and the Offered
 	told                         [256]int64 // samples by their kind
 	outstanding, closed, pending int64
 	lastDue, lastCame            int64
@@ -342,8 +341,8 @@ func (p *phase) balance(unread bool) run.Counts {
 		if offered && s&confirmed == 0 {
 			p.interval(item.At).Offered++
 		}
-		if offered || s&tried != 0 {
-			p.made++
+		if !offered && s&tried == 0 {
+			p.offers.Unsent++
 		}
 	}
 	for _, s := range p.seconds { // of samples after the close of the last second

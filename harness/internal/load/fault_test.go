@@ -287,7 +287,6 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 		e := newEngine(Options{Plan: p})
 		c := e.newPhase(plan.Measured, time.Unix(1000, 0))
 		end := c.startNs + int64(8*time.Second)
-
 		all := make([]history, c.n)
 		var order []int64
 		for i := range c.n {
@@ -346,6 +345,7 @@ func requireNaive(t *testing.T, seed uint64, c *phase, all []history, told []pro
 		}
 		failed := had[program.Failed] + had[program.Refused]
 		want.OfferErrors += failed
+		offers.Unsent += 1 - min(had[program.Offering]+had[program.Offered]+failed, 1)
 		if had[program.Offering] > 0 && failed+had[program.Offered] == 0 {
 			want.OfferErrors++
 		}

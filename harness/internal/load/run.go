@@ -299,7 +299,6 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil && e.gone(ctx) == ""
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
-	p.offers.Unsent = p.n - p.made
 	e.tellMachine(out, p, looks)
 	e.mu.Unlock()
 	e.tellServer(out, looks)
