@@ -53,6 +53,7 @@ type phase struct {
 	offers                       run.Offers
 	order                        order
 	lateByTool, latest           []span            // the latter of the deliveries
+	copies                       map[uint32]bool   // delivered messages that are still queued at the end
 	seconds                      map[int64]*second // that are not over
 	intervals                    []run.Interval
 	histograms                   run.Histograms // of the seconds that are closed

@@ -43,6 +43,7 @@ const (
 	mostWaiting  = 1024                   // agents at the door
 	mostHead     = 64 << 10               // bytes of the head of an answer
 	headTimeout  = 10 * time.Second       // for the head of a request or an answer
+	orphaned     = time.Minute            // an agent ends that has heard nothing of its run for so long
 	knockEvery   = 500 * time.Millisecond // an agent tries to reach the run
 )
 
@@ -120,7 +121,29 @@ func admit(ctx context.Context, conn net.Conn, driver string) (*program.Link, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
-	return program.Connect(ctx, "agent at "+conn.RemoteAddr().String(), conn)
+	link, err := program.Connect(ctx, "agent at "+conn.RemoteAddr().String(), conn)
+	if err == nil {
+		go every(orphaned/6, link.Ended(), func() bool { // a sign of life, whatever the answer
+			asking, cancel := context.WithTimeout(context.Background(), orphaned)
+			defer cancel()
+			_, _ = link.Call(asking, "hello", map[string]any{})
+			return false
+		})
+	}
+	return link, err
+}
+
+// heard is a connection that ends when nothing has arrived on it for a time: the run is gone, and its agent would take on.
+type heard struct {
+	io.ReadWriter
+	alone *time.Timer
+}
+
+// Read is part of io.Reader.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.ReadWriter.Read(p)
+	h.alone.Reset(orphaned)
+	return n, err
 }
 
 // ErrNoDoor says that no load is run there, or not any more.
@@ -172,7 +195,9 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 		return fmt.Errorf("%s answered %s: %s", at, answer.Status, text)
 	}
 	defer context.AfterFunc(ctx, func() { _ = answer.Body.Close() })()
-	return serve(answer.Header.Get(driverHeader), conn)
+	alone := time.AfterFunc(orphaned, func() { _ = answer.Body.Close() })
+	defer alone.Stop()
+	return serve(answer.Header.Get(driverHeader), heard{conn, alone})
 }
 
 // Address is an address to listen at, for the pages and for agents, or of such a server.

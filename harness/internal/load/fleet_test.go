@@ -236,7 +236,7 @@ func TestRunOnRedis(t *testing.T) {
 			e := newEngine(o)
 			e.conn = srv.Conn()
 			defer e.conn.Close()
-			e.cleanUp(t.Context(), run.Counts{Pending: 7})
+			e.cleanUp(t.Context(), run.Counts{Pending: 7}, nil)
 			require.Equal(t, []string{`queue "dq-bench:00000007" is kept: it holds 7 messages`}, e.notes)
 		})
 	}

@@ -42,7 +42,7 @@ func (e *engine) look(ctx context.Context) look {
 			continue
 		}
 		var now program.Usage
-		if result, err := m.call(ctx, e.Silence, "load.usage", map[string]any{}); err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.Processors > 0 {
+		if result, err := m.call(ctx, e.Silence, "load.usage", map[string]any{}); err == nil && json.Unmarshal(result, &now) == nil && now.CPUSeconds >= 0 && now.CPUSeconds < 1e9 && now.Processors > 0 {
 			l.programs[m.link] = now
 		}
 	}

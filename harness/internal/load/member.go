@@ -36,6 +36,7 @@ type member struct {
 	broken bool      // over for a fault
 	gone   time.Time // since when it is broken: it offers nothing from then on
 	heard  time.Time
+	quiet  time.Duration // in which this process ran, and heard nothing
 	gap    time.Duration // the longest between two of its reports
 	outbox []byte
 }
@@ -179,7 +180,7 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 // call calls an op on the member's agent. A member that does not answer within the limit, or has ended, is broken.
 func (m *member) call(ctx context.Context, limit time.Duration, op string, arguments map[string]any) (json.RawMessage, error) {
 	arguments["handle"] = m.handle
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	asking, cancel := awake(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	defer context.AfterFunc(m.engine.interrupted, func() {
 		if program.Pause(asking, rush) {
@@ -284,7 +285,7 @@ func (m *member) onEvent(line json.RawMessage) {
 	}
 	e := m.engine
 	e.mu.Lock()
-	m.heard, m.gap = time.Now(), max(m.gap, time.Since(m.heard))
+	m.heard, m.quiet, m.gap = time.Now(), 0, max(m.gap, time.Since(m.heard))
 	if err == nil && !m.broken {
 		err = program.Decode(told.Samples, func(s program.Sample) error { return e.add(m, s) })
 	}
@@ -314,9 +315,12 @@ func (m *member) handOver() bool {
 	e := m.engine
 	m.sending.Lock()
 	defer m.sending.Unlock()
+	e.mu.Lock()
+	m.quiet += tick
+	e.mu.Unlock()
 	for {
 		e.mu.Lock()
-		n, state, silent := min(len(m.outbox), mostItems), m.state, time.Since(m.heard) > e.Silence
+		n, state, silent := min(len(m.outbox), mostItems), m.state, m.quiet > e.Silence
 		items := m.outbox[:n:n]
 		m.outbox = m.outbox[n:]
 		e.mu.Unlock()

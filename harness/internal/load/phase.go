@@ -66,6 +66,20 @@ func every(interval time.Duration, over <-chan struct{}, do func() bool) bool {
 	return true
 }
 
+// awake returns a context that ends after a time in which this process runs: what arrives while it stands still is read first.
+func awake(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	const parts = 20
+	ctx, cancel := context.WithCancel(ctx)
+	n := 0
+	go every(limit/parts, ctx.Done(), func() bool {
+		if n++; n > parts {
+			cancel()
+		}
+		return false
+	})
+	return ctx, cancel
+}
+
 // end closes the last second of a phase. Samples of it may still arrive.
 func (p *phase) end() {
 	p.stop()
@@ -252,7 +266,16 @@ func (p *phase) settle(ctx context.Context) {
 		asking, cancel := e.asking(ctx, askTimeout)
 		defer cancel()
 		n := 0
-		err := e.held(asking, func(program.Sample) error { n++; return nil })
+		p.copies = map[uint32]bool{}
+		err := e.held(asking, func(s program.Sample) error {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			n++
+			if of, i := e.phaseOf(s.Index); of == p && int64(i) < p.n && p.state[i]&delivered != 0 {
+				p.copies[i] = true
+			}
+			return nil
+		})
 		return err != nil || n == 0 || !time.Now().Before(limit)
 	})
 }

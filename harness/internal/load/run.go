@@ -27,6 +27,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Deadlines of what should not take long, and could hang.
@@ -300,6 +301,11 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
 	e.tellMachine(out, p, looks)
+	if n := len(p.copies); n > 0 && !e.accounts() && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken }) {
+		e.faults = append(e.faults, run.AgentFault{
+			Agent: out.Driver.String(), Second: out.ElapsedSeconds, Text: text.Plural(int64(n), "delivered message") + " still queued: to be delivered twice",
+		})
+	}
 	e.mu.Unlock()
 	e.tellServer(out, looks)
 	e.explain(out, p)
@@ -309,7 +315,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		}
 	}
 	if out.ServerGone == "" {
-		e.cleanUp(ctx, out.Counts)
+		e.cleanUp(ctx, out.Counts, p.copies)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

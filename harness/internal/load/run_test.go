@@ -240,6 +240,21 @@ func TestHeldMessagesAreThoseThatWereOffered(t *testing.T) {
 	})
 }
 
+// keeper delivers, and keeps the first message.
+type keeper struct{ driver.Queue }
+
+func (keeper) Held(ctx context.Context, each func([]byte)) (int64, error) {
+	return liar{}.Held(ctx, each)
+}
+
+func TestDeliveredMessagesAreNotQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := runVirtual(t.Context(), t, wrapped{memory(), func(q driver.Queue) driver.Queue { return keeper{q} }}, testPlan())
+		require.EqualValues(t, 1000, out.Counts.Delivered)
+		require.Contains(t, out.Judge(nil).Text, "1 delivered message still queued: to be delivered twice")
+	})
+}
+
 // lasting is a program that goes on after the end of its input.
 type lasting struct{ spec.Memory }
 

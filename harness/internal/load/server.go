@@ -308,12 +308,12 @@ func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 }
 
 // cleanUp removes the queues of this run, unless overdue messages are to be looked at, which an interrupt leaves.
-func (e *engine) cleanUp(ctx context.Context, c run.Counts) {
+func (e *engine) cleanUp(ctx context.Context, c run.Counts, copies map[uint32]bool) {
 	if e.conn == nil || e.Plan.Queue != e.ownQueue() {
 		return
 	}
-	if c.Pending > c.NotDue && ctx.Err() == nil {
-		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, c.Pending)
+	if c.Pending > c.NotDue && ctx.Err() == nil || len(copies) > 0 {
+		e.note("queue %q is kept: it holds %d messages", e.Plan.Queue, c.Pending+int64(len(copies)))
 		return
 	}
 	clearing, cancel := e.asking(ctx, askTimeout)

@@ -187,7 +187,7 @@ func (r *Document) check() error {
 	switch values := h.Lateness.Count(); {
 	case c.NotDue > c.Pending:
 		return fmt.Errorf("%d messages pending, but %d of them not due", c.Pending, c.NotDue)
-	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered:
+	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed != c.Offered:
 		return fmt.Errorf("%d messages offered, but %d delivered, %d lost, %d unknown, %d pending, %d removed",
 			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
 	case values != c.Delivered:
