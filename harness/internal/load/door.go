@@ -196,8 +196,10 @@ func Join(ctx context.Context, at Address, token string, patience time.Duration,
 	}
 	defer context.AfterFunc(ctx, func() { _ = answer.Body.Close() })()
 	alone := time.AfterFunc(orphaned, func() { _ = answer.Body.Close() })
-	defer alone.Stop()
-	return serve(answer.Header.Get(driverHeader), heard{conn, alone})
+	if err = serve(answer.Header.Get(driverHeader), heard{conn, alone}); !alone.Stop() {
+		return fmt.Errorf("heard nothing of the run at %s for %s", at, orphaned)
+	}
+	return err
 }
 
 // Address is an address to listen at, for the pages and for agents, or of such a server.
