@@ -42,8 +42,10 @@ type agent struct {
 	mu        sync.Mutex // guards what follows
 	more      *sync.Cond // of items, or the end
 	items     []due      // before their instants
+	free      *sync.Cond // where senders wait for ready items, or the end
 	ready     []due
 	senders   int
+	idle      int // of them
 	offers    context.Context
 	endOffers context.CancelFunc
 	skip      context.Context // of later items
@@ -117,7 +119,7 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 // openLoad opens the queues.
 func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 	a := &agent{server: s, event: r.event, out: []byte{}, errors: map[string]string{}}
-	a.more = sync.NewCond(&a.mu)
+	a.more, a.free = sync.NewCond(&a.mu), sync.NewCond(&a.mu)
 	if err := json.Unmarshal(r.line, &a.setup); err != nil {
 		return nil, fmt.Errorf("load.open: %w", err)
 	}
@@ -204,6 +206,8 @@ func (a *agent) end() (err error) {
 	a.mu.Lock()
 	a.endTakes()
 	a.more.Signal()
+	a.idle = 0
+	a.free.Broadcast()
 	a.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
@@ -247,18 +251,27 @@ func (a *agent) pace() {
 		next.since = time.Now()
 		a.mu.Lock()
 		a.ready = append(a.ready, next)
-		if a.senders < a.setup.MostSenders {
+		switch {
+		case a.idle > 0:
+			a.idle--
+			a.free.Signal()
+		case a.senders < a.setup.MostSenders:
 			a.senders++
 			a.work.Go(a.sendReady)
 		}
 	}
 }
 
-// sendReady is a sender: it ends with the ready items.
+// sendReady is a sender: it ends with the takes, and the items that are ready then.
 func (a *agent) sendReady() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.ready) > 0 {
+	for len(a.ready) > 0 || a.takes.Err() == nil {
+		if len(a.ready) == 0 {
+			a.idle++
+			a.free.Wait()
+			continue
+		}
 		next := a.ready[0]
 		a.ready = a.ready[1:]
 		a.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -103,8 +104,8 @@ const (
 	magic  = "dqb3|"
 	header = magic + "%08x|%08x|%016x|"
 
-	// checksumAt is the offset of the checksum's digits.
-	checksumAt = len(magic) + 9 + 9 + 17
+	// Offsets of the digits of each field.
+	indexAt, dueAt, checksumAt = len(magic) + 9, len(magic) + 18, len(magic) + 35
 	// HeaderSize is the length of a payload without the filling.
 	HeaderSize = checksumAt + 9
 )
@@ -142,11 +143,10 @@ func ParsePayload(value []byte, run uint32) (kind Kind, index uint32, due int64)
 func FindPayload(value []byte, run uint32) (index uint32, due int64, ok bool) {
 	for at := bytes.Index(value, []byte(magic)); at >= 0 && len(value)-at >= HeaderSize; at = bytes.Index(value, []byte(magic)) {
 		text := string(value[at : at+checksumAt])
-		var of uint32
-		var due uint64
-		_, err := fmt.Sscanf(text, header, &of, &index, &due)
-		if err == nil && of == run && due <= math.MaxInt64 && text == fmt.Sprintf(header, of, index, due) {
-			return index, int64(due), true
+		index, _ := strconv.ParseUint(text[indexAt:dueAt-1], 16, 32) // the same text again: no error
+		due, _ := strconv.ParseUint(text[dueAt:checksumAt-1], 16, 64)
+		if due <= math.MaxInt64 && text == fmt.Sprintf(header, run, index, due) {
+			return uint32(index), int64(due), true
 		}
 		value = value[at+1:]
 	}
