@@ -80,7 +80,7 @@ func (q *Queue) line(now time.Time) string {
 	parts := []string{fmt.Sprintf("%s waiting", text.Count(q.Waiting))}
 	for i, n := range []int64{q.Overdue, q.Ready, q.Ahead, q.Leased, q.Dead, q.Aside} {
 		if n > 0 {
-			parts = append(parts, text.Count(n)+" "+[]string{"overdue", "delivered, not taken", "taken ahead by a guard", "leased", "dead letters", "set aside"}[i])
+			parts = append(parts, text.Count(n)+" "+[]string{"overdue", "delivered, not taken", "taken ahead by a guard", "leased", "in dead letters", "set aside"}[i])
 		}
 	}
 	if q.NextMS > 0 {
