@@ -233,7 +233,9 @@ func (s *scheduler) start(t *task) {
 	s.setDue(t, noDue)
 	t.turns.later = noDue
 	byOwn, u := !s.client.conn.Strict && t.redissonUntil < s.now(), t.unlisting
-	s.goroutines.Go(func() {
+	s.goroutines.Add(1)
+	s.client.conns.Go(func() {
+		defer s.goroutines.Done()
 		began := time.Now()
 		m, err := s.transfer(t, byOwn, u)
 		took := time.Since(began)

@@ -1,13 +1,9 @@
 // Package clock answers: what time is it, and wake me at that time.
 //
-// It is a seam: a delay queue takes its Clock as an option, so that tests can
-// make it send exact bytes, and so that it can be compared with itself on
-// another timer.
+// A delay queue takes its Clock as an option, so that tests can make it send exact bytes, and compare it with itself on another timer.
 //
-// Go's own timers wait in epoll_wait, which counts in whole milliseconds: on an
-// idle Linux machine they fire about half a millisecond late. System avoids that
-// with the kernel's timerfd, which wakes the poller as a socket does, at the
-// nanosecond asked for.
+// Go's own timers wait in epoll_wait, which counts in whole milliseconds: on an idle Linux machine they fire about half a millisecond
+// late. System avoids that with the kernel's timerfd, which wakes the poller as a socket does, at the nanosecond asked for.
 package clock
 
 import (
@@ -23,8 +19,7 @@ type Clock interface {
 	NewTimer() Timer
 }
 
-// Timer wakes one receiver at an instant of its Clock. All methods may be called
-// from any goroutine.
+// Timer wakes one receiver at an instant of its Clock. All methods may be called from any goroutine.
 type Timer interface {
 	// C delivers a value at the instant. One may be early, or left over: look at the clock, and wait on.
 	C() <-chan struct{}
@@ -37,12 +32,10 @@ type Timer interface {
 	Close()
 }
 
-// System returns the clock of the machine with the most precise timer it has:
-// timerfd on Linux, Go's own timer elsewhere.
+// System returns the clock of the machine with the most precise timer it has: timerfd on Linux, Go's own timer elsewhere.
 func System() Clock { return machine{newSystemTimer} }
 
-// Runtime returns the clock of the machine with Go's own timers. Inside a
-// testing/synctest bubble both are virtual.
+// Runtime returns the clock of the machine with Go's own timers. Inside a testing/synctest bubble both are virtual.
 func Runtime() Clock { return machine{newRuntimeTimer} }
 
 // machine is the clock of the machine, with timers of a kind.
@@ -51,8 +44,7 @@ type machine struct{ newTimer func() Timer }
 func (machine) Now() time.Time    { return time.Now() }
 func (m machine) NewTimer() Timer { return m.newTimer() }
 
-// SleepUntil waits until the instant at of the clock that t belongs to. It
-// returns ctx's error if ctx ends before.
+// SleepUntil waits until the instant at of the clock that t belongs to. It returns ctx's error if ctx ends before.
 func SleepUntil(ctx context.Context, c Clock, t Timer, at time.Time) error {
 	for {
 		if err := ctx.Err(); err != nil {

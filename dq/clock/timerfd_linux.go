@@ -7,15 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerfd is a Timer on a kernel timer. Its descriptor sits in the runtime's
-// poller like any socket, and one goroutine reads it.
+// timerfd is a Timer on a kernel timer. Its descriptor sits in the runtime's poller like any socket, and one goroutine reads it.
 type timerfd struct {
 	c    chan struct{}
 	file *os.File
 }
 
-// newSystemTimer falls back to Go's own timer if the kernel gives no
-// descriptor, for example at the limit of open files.
+// newSystemTimer falls back to Go's own timer if the kernel gives no descriptor, for example at the limit of open files.
 func newSystemTimer() Timer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -44,8 +42,7 @@ func (t *timerfd) Reset(at time.Time) { t.set(max(time.Until(at), 1)) }
 
 func (t *timerfd) Stop() { t.set(0) }
 
-// set goes through the raw connection, so that the descriptor cannot be closed,
-// and its number used again, in between.
+// set goes through the raw connection, so that the descriptor cannot be closed, and its number used again, in between.
 func (t *timerfd) set(wait time.Duration) {
 	raw, err := t.file.SyscallConn()
 	if err != nil {

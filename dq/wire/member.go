@@ -9,23 +9,18 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// Layout is the way a value and its random id are packed into a member of the
-// timeout set and the pending list. The constants are named after the format
-// strings of Lua's struct library.
+// Layout is the way a value and its random id are packed into a member of the timeout set and the pending list. The constants are named
+// after the format strings of Lua's struct library.
 type Layout uint8
 
-// The two layouts. Redisson reads only the one of its release: on a queue that
-// holds both, it stalls at the first member of the other.
+// The two layouts. Redisson reads only the one of its release: on a queue that holds both, it stalls at the first member of the other.
 //
-// The length of a member distinguishes them, because a member is as long as its length
-// field says. Both fit only some members whose value is empty or nothing but one
-// or five zero bytes: see UnpackAny.
+// The length of a member distinguishes them, because a member is as long as its length field says. Both fit only some members whose value
+// is empty or nothing but one or five zero bytes: see UnpackAny.
 const (
-	// LayoutDLc0 packs an 8-byte IEEE double, the length of the value and the
-	// value; to Redisson 3.21.0 and in all of 2.x.
+	// LayoutDLc0 packs an 8-byte IEEE double, the length of the value and the value; to Redisson 3.21.0 and in all of 2.x.
 	LayoutDLc0 Layout = iota + 1
-	// LayoutBc0Lc0 packs the byte 8, 8 random bytes, the length of the value and
-	// the value; since Redisson 3.21.1.
+	// LayoutBc0Lc0 packs the byte 8, 8 random bytes, the length of the value and the value; since Redisson 3.21.1.
 	LayoutBc0Lc0
 )
 
@@ -33,8 +28,7 @@ const (
 const (
 	// LengthSize is the size on a 64-bit Unix.
 	LengthSize = 8
-	// WindowsLengthSize is the size on Windows, where a C long
-	// has 4 bytes. The scripts of Redisson fail on such members on every other
+	// WindowsLengthSize is the size on Windows, where a C long has 4 bytes. The scripts of Redisson fail on such members on every other
 	// Redis, to which a dump may have brought them.
 	WindowsLengthSize = 4
 )
@@ -57,8 +51,7 @@ func (l Layout) Pack(id [8]byte, value []byte) []byte {
 	return Member{Layout: l, ID: id, Value: value}.Bytes()
 }
 
-// Unpack reads a member packed by a Redis on a 64-bit Unix. It fails
-// unless b is exactly one member of this layout.
+// Unpack reads a member packed by a Redis on a 64-bit Unix. It fails unless b is exactly one member of this layout.
 //
 // Lua's struct.unpack is laxer: it ignores bytes after the value, and takes a
 // LayoutBc0Lc0 with an id of any size. UnpackAny reads members of both layouts.
@@ -66,8 +59,7 @@ func (l Layout) Unpack(b []byte) (Member, error) {
 	return l.UnpackSized(b, LengthSize)
 }
 
-// UnpackSized reads a member whose length field has lengthSize bytes, LengthSize
-// or WindowsLengthSize.
+// UnpackSized reads a member whose length field has lengthSize bytes, LengthSize or WindowsLengthSize.
 func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	m, reason := l.unpack(b, lengthSize)
 	if reason != "" {
@@ -100,11 +92,9 @@ func (l Layout) unpack(b []byte, lengthSize int) (m Member, reason string) {
 	return m, reason
 }
 
-// UnpackAny reads a member of either layout, whichever fits its length exactly.
-// The Member says which that was. If more than one fits, the first of these
-// counts: l, the other layout, then l and the other with a WindowsLengthSize. That
-// can only happen to the empty value and to values of one or five zero bytes,
-// and to these with one or two ids in 256.
+// UnpackAny reads a member of either layout, whichever fits its length exactly. The Member says which that was. If more than one fits, the
+// first of these counts: l, the other layout, then l and the other with a WindowsLengthSize. That can only happen to the empty value and to
+// values of one or five zero bytes, and to these with one or two ids in 256.
 //
 // Bytes that no layout fits are an error.
 func (l Layout) UnpackAny(b []byte) (Member, error) {
@@ -130,8 +120,7 @@ func (l Layout) Other() Layout {
 // Member is the content of one packed element.
 type Member struct {
 	Layout Layout
-	// ID makes equal values different members: the little-endian bytes of a
-	// double in LayoutDLc0, raw bytes in LayoutBc0Lc0.
+	// ID makes equal values different members: the little-endian bytes of a double in LayoutDLc0, raw bytes in LayoutBc0Lc0.
 	ID [8]byte
 	// Value is the value as the codec encoded it.
 	Value []byte
@@ -162,9 +151,8 @@ func DoubleID(random int64) [8]byte {
 	return id
 }
 
-// RandomForID returns a random number for which DoubleID gives id. Many numbers
-// round to one double; this is the exact value of the double. It is
-// false if the double is no 64-bit integer.
+// RandomForID returns a random number for which DoubleID gives id. Many numbers round to one double; this is the exact value of the double.
+// It is false if the double is no 64-bit integer.
 func RandomForID(id [8]byte) (int64, bool) {
 	f := math.Float64frombits(binary.LittleEndian.Uint64(id[:]))
 	if f != math.Trunc(f) || f < math.MinInt64 || f > math.MaxInt64 {

@@ -16,8 +16,7 @@ type Names struct {
 	Channel string
 }
 
-// NamesOf returns the names that belong to the destination queue dest. They are
-// the same in every Redisson release since 2.7.0.
+// NamesOf returns the names that belong to the destination queue dest. They are the same in every Redisson release since 2.7.0.
 func NamesOf(dest string) Names {
 	return Names{
 		Destination: dest,
@@ -33,11 +32,9 @@ const (
 	channelPrefix    = "redisson_delay_queue_channel"
 )
 
-// DestinationOf returns the destination queue that a timeout set or a pending list
-// belongs to; false for any other key.
+// DestinationOf returns the destination queue that a timeout set or a pending list belongs to; false for any other key.
 //
-// Queues called "orders" and "{orders}" share these keys, so that the name cannot be
-// derived from them: the former is returned.
+// Queues called "orders" and "{orders}" share these keys, so that the name cannot be derived from them: the former is returned.
 func DestinationOf(key string) (string, bool) {
 	for _, prefix := range [...]string{timeoutSetPrefix, pendingPrefix} {
 		rest, ok := strings.CutPrefix(key, prefix+":")
@@ -54,10 +51,8 @@ func DestinationOf(key string) (string, bool) {
 	return "", false
 }
 
-// PrefixName joins prefix and name as Redisson does: prefix:{name}, so that both
-// share a hash slot in a cluster, or prefix:name if name holds a '{' already.
-// Only the opening brace is looked for, so that "a{b" is left unbraced too and
-// its keys fall into different slots.
+// PrefixName joins prefix and name as Redisson does: prefix:{name}, so that both share a hash slot in a cluster, or prefix:name if name
+// holds a '{' already. Only the opening brace is looked for, so that "a{b" is left unbraced too and its keys fall into different slots.
 func PrefixName(prefix, name string) string {
 	if strings.Contains(name, "{") {
 		return prefix + ":" + name
@@ -68,9 +63,8 @@ func PrefixName(prefix, name string) string {
 // Slots is the number of hash slots of a Redis Cluster.
 const Slots = 16384
 
-// Slot returns the hash slot of a key, 0 to 16383: CRC-16/XMODEM of the part between
-// the first '{' and the next '}', or of the whole key if there is no such part or it
-// is empty, modulo Slots. The rule is from the Redis Cluster specification.
+// Slot returns the hash slot of a key, 0 to 16383: CRC-16/XMODEM of the part between the first '{' and the next '}', or of the whole key if
+// there is no such part or it is empty, modulo Slots. The rule is from the Redis Cluster specification.
 func Slot(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

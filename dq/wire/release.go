@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Release is a release of Redisson. Two lines ran in parallel: 2.7.0 to 2.15.2
-// and 3.2.0 to 4.x; each change has a number on both.
+// Release is a release of Redisson. Two lines ran in parallel: 2.7.0 to 2.15.2 and 3.2.0 to 4.x; each change has a number on both.
 type Release struct {
 	Major, Minor, Patch int
 }
@@ -26,8 +25,7 @@ var releases = func() []Release {
 	return all
 }()
 
-// Releases returns every release on Maven Central that has RDelayedQueue, oldest
-// first.
+// Releases returns every release on Maven Central that has RDelayedQueue, oldest first.
 func Releases() []Release { return slices.Clone(releases) }
 
 // Newest returns the newest release known.
@@ -42,8 +40,7 @@ func ParseRelease(s string) (r Release, err error) {
 	return r, nil
 }
 
-// LookupRelease reads a release and checks that it exists. The *ReleaseError it
-// returns otherwise names the nearest one that does.
+// LookupRelease reads a release and checks that it exists. The *ReleaseError it returns otherwise names the nearest one that does.
 func LookupRelease(s string) (Release, error) {
 	r, err := ParseRelease(s)
 	if err != nil {
@@ -55,14 +52,12 @@ func LookupRelease(s string) (Release, error) {
 	return r, nil
 }
 
-// ClosestKnown returns the known release that replaces r if r is unknown, such as one
-// published later; for a known one it is r itself. See Closest. Rules by number, such as
-// Layout, do not need it.
+// ClosestKnown returns the known release that replaces r if r is unknown, such as one published later; for a known one it is r itself. See
+// Closest. Rules by number, such as Layout, do not need it.
 func ClosestKnown(r Release) Release { return Closest(releases, r) }
 
-// Closest returns, of some releases in ascending order and at least one, that which is
-// nearest to r: r itself, or the one before or after it, whichever shares more of its leading
-// numbers; the one before if both share as many.
+// Closest returns, of some releases in ascending order and at least one, that which is nearest to r: r itself, or the one before or after
+// it, whichever shares more of its leading numbers; the one before if both share as many.
 func Closest(some []Release, r Release) Release {
 	i, found := slices.BinarySearchFunc(some, r, Release.Compare)
 	switch {
@@ -89,8 +84,7 @@ func shared(a, b Release) int {
 type ReleaseError struct {
 	// Text is the text as given.
 	Text string
-	// Nearest is the existing release closest to it; zero when Text has not even
-	// the form of a release.
+	// Nearest is the existing release closest to it; zero when Text has not even the form of a release.
 	Nearest Release
 }
 
@@ -110,8 +104,7 @@ func (r Release) Compare(other Release) int {
 	return cmp.Or(cmp.Compare(r.Major, other.Major), cmp.Compare(r.Minor, other.Minor), cmp.Compare(r.Patch, other.Patch))
 }
 
-// AtLeast reports whether r is other or newer, by number. The 2.x line is older
-// than every 3.x here, also if it was published later.
+// AtLeast reports whether r is other or newer, by number. The 2.x line is older than every 3.x here, also if it was published later.
 func (r Release) AtLeast(other Release) bool { return r.Compare(other) >= 0 }
 
 // Layout returns the layout of the members that the release packs and reads.
@@ -122,26 +115,22 @@ func (r Release) Layout() Layout {
 	return LayoutDLc0
 }
 
-// CachesScripts reports whether the release sends EVALSHA, and SCRIPT LOAD after a
-// miss, with its default settings; earlier ones send EVAL with the whole body
-// each time. The rule: Config.useScriptCache is true since 3.46.0.
+// CachesScripts reports whether the release sends EVALSHA, and SCRIPT LOAD after a miss, with its default settings; earlier ones send EVAL
+// with the whole body each time. The rule: Config.useScriptCache is true since 3.46.0.
 func (r Release) CachesScripts() bool { return r.AtLeast(Release{3, 46, 0}) }
 
 // RefusesNegativeDelay reports whether offer checks its delay; since 3.10.4.
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(Release{3, 10, 4}) }
 
-// StopsOnDestroy reports whether the last destroy of a delayed queue also cancels
-// its timer; since 3.42.0. Before, the messages of the timer are still delivered,
-// and messages due after that.
+// StopsOnDestroy reports whether the last destroy of a delayed queue also cancels its timer; since 3.42.0. Before, the messages of the
+// timer are still delivered, and messages due after that.
 func (r Release) StopsOnDestroy() bool { return r.AtLeast(Release{3, 42, 0}) }
 
-// ExpiresConditionally reports whether expire and expireAt send a condition, which
-// may be empty, with the time; since 3.17.0.
+// ExpiresConditionally reports whether expire and expireAt send a condition, which may be empty, with the time; since 3.17.0.
 func (r Release) ExpiresConditionally() bool { return r.AtLeast(Release{3, 17, 0}) }
 
-// BlockingSeconds returns the time-out that the release sends with BLPOP for a
-// wait of d: whole seconds, truncated, but 1 for anything between 0 and 1 s. The
-// first releases, 2.7.0 and 3.2.0, truncate that to 0 too, which waits for ever.
+// BlockingSeconds returns the time-out that the release sends with BLPOP for a wait of d: whole seconds, truncated, but 1 for anything
+// between 0 and 1 s. The first releases, 2.7.0 and 3.2.0, truncate that to 0 too, which waits for ever.
 func (r Release) BlockingSeconds(d time.Duration) int64 {
 	seconds := int64(d / time.Second)
 	if seconds == 0 && d > 0 && r != (Release{2, 7, 0}) && r != (Release{3, 2, 0}) {
@@ -150,13 +139,11 @@ func (r Release) BlockingSeconds(d time.Duration) int64 {
 	return seconds
 }
 
-// SkipsNegativeTimeout reports whether a blocking call with a negative time-out
-// returns without sending a command; since 3.18.0.
+// SkipsNegativeTimeout reports whether a blocking call with a negative time-out returns without sending a command; since 3.18.0.
 func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(Release{3, 18, 0}) }
 
-// TimerTick returns the tick of the wheel that the release's timers sit in, with
-// its default settings. From 3.49.0 on it is drawn at each start, between 10 and
-// 49 ms; 25 ms is used here.
+// TimerTick returns the tick of the wheel that the release's timers sit in, with its default settings. From 3.49.0 on it is drawn at each
+// start, between 10 and 49 ms; 25 ms is used here.
 func (r Release) TimerTick() time.Duration {
 	if r.AtLeast(Release{3, 49, 0}) {
 		return 25 * time.Millisecond

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Script is one text of a Lua script as some Redisson releases send it. The text
-// is the contract: its SHA-1 is what EVALSHA names.
+// Script is one text of a Lua script as some Redisson releases send it. The text is the contract: its SHA-1 is what EVALSHA names.
 type Script struct {
 	// Name is the same for all variants of a script.
 	Name ScriptName
@@ -24,8 +23,7 @@ type Script struct {
 	Keys, Args string
 	// Reply describes the script's reply if it succeeds; empty for a script that always fails.
 	Reply string
-	// Cost is how long it takes, of N messages that wait or values in the destination queue, k
-	// that it moves or takes, and a arguments.
+	// Cost is how long it takes, of N messages that wait or values in the destination queue, k that it moves or takes, and a arguments.
 	Cost string
 	// File is the name of the file that holds Body, in the folder scripts.
 	File string
@@ -55,8 +53,7 @@ func ScriptBySHA1(sha1 string) (*Script, bool) {
 	return nil, false
 }
 
-// Script returns the variant of the named script that the release sends, and
-// false if the release has no such script.
+// Script returns the variant of the named script that the release sends, and false if the release has no such script.
 func (r Release) Script(name ScriptName) (*Script, bool) {
 	for i := range scripts {
 		if s := &scripts[i]; s.Name == name && s.SentBy(r) {
@@ -66,8 +63,7 @@ func (r Release) Script(name ScriptName) (*Script, bool) {
 	return nil, false
 }
 
-// SentBy reports whether the release sends this text. An unknown release sends
-// the text of its nearest known one.
+// SentBy reports whether the release sends this text. An unknown release sends the text of its nearest known one.
 func (s *Script) SentBy(r Release) bool {
 	r = ClosestKnown(r)
 	for _, rg := range s.ranges {
@@ -78,8 +74,7 @@ func (s *Script) SentBy(r Release) bool {
 	return false
 }
 
-// loadScripts reads the embedded catalogue. Its files are part of the program,
-// so that a fault in them is a fault of the build.
+// loadScripts reads the embedded catalogue. Its files are part of the program, so that a fault in them is a fault of the build.
 func loadScripts() []Script {
 	rows := must(csv.NewReader(must(scriptFiles.Open("scripts/variants.csv"))).ReadAll())
 	column := make(map[string]int)

@@ -1,7 +1,6 @@
 package wire
 
-// ScriptName names a script of the catalogue in all its variants: it is the name of a variant, such
-// as "offer-v1", without its number.
+// ScriptName names a script of the catalogue in all its variants: it is the name of a variant, such as "offer-v1", without its number.
 type ScriptName string
 
 // The scripts of RDelayedQueue, in the order of the catalogue.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -85,6 +86,9 @@ type Conns struct {
 	ctx, late      context.Context // end with Stop, and putBackGrace after it
 	cancel, giveUp context.CancelCauseFunc
 
+	jobs    chan func() // for the goroutines that stay
+	staying atomic.Int32
+
 	mu sync.Mutex // guards the end of ctx
 	// work is the commands that block or pop, and what is done for callers that have left.
 	work sync.WaitGroup
@@ -92,7 +96,7 @@ type Conns struct {
 
 // New returns the connections of a Client that connects as rdb does. It does not connect yet.
 func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
-	c := &Conns{Options: o}
+	c := &Conns{Options: o, jobs: make(chan func())}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.late, c.giveUp = context.WithCancelCause(context.Background())
 	switch r := reflect.ValueOf(rdb); {
@@ -133,6 +137,30 @@ func (c *Conns) Wait() {
 	c.work.Wait()
 	c.topology.close()
 }
+
+// Go runs f in a goroutine. A few stay for the next, until Stop: the stack of a new one grows each time.
+func (c *Conns) Go(f func()) {
+	select {
+	case c.jobs <- f:
+		return
+	default:
+	}
+	go func() {
+		for more := true; more; c.staying.Add(-1) {
+			f()
+			if more = c.staying.Add(1) <= mostStaying; more {
+				select {
+				case f = <-c.jobs:
+				case <-c.ctx.Done():
+					more = false
+				}
+			}
+		}
+	}()
+}
+
+// mostStaying is how many goroutines wait for work.
+const mostStaying = 8
 
 // hold has Wait wait for one more; false after Stop.
 func (c *Conns) hold() bool {

@@ -70,8 +70,7 @@ func newServer(c *Conns, opt *redis.Options) *server {
 	s.alone = pool{server: s, use: dedicated, idle: make(chan *socket, mostIdle)}
 	s.listening = pool{server: s, use: listening, idle: make(chan *socket, 1)}
 	for i, most := range [lanes]int{Calls: 2, Background: 1} {
-		s.lanes[i].most, s.lanes[i].wake = most, make(chan struct{})
-		s.lanes[i].sockets = pool{server: s, use: shared, idle: make(chan *socket, most)}
+		s.lanes[i].most, s.lanes[i].sockets = most, pool{server: s, use: shared, idle: make(chan *socket, most)}
 	}
 	return s
 }
@@ -221,8 +220,7 @@ func (s *server) ask(ctx context.Context, command ...any) (any, error) {
 // pipeline. So 50 callers need no 50 connections.
 type courier struct {
 	sockets pool
-	most    int           // at a time
-	wake    chan struct{} // to a goroutine that waits in begin
+	most    int // at a time
 
 	mu      sync.Mutex
 	waiting []*parcel
@@ -251,25 +249,9 @@ func (k *courier) send(commands [][]any) *parcel {
 	if k.runners < k.most && !k.loading {
 		k.runners++
 		k.loading = true
-		select {
-		case k.wake <- struct{}{}:
-		default:
-			go k.begin()
-		}
+		k.sockets.server.conns.Go(func() { k.run(nil) })
 	}
 	return p
-}
-
-// begin is a goroutine that stays: the stack of a new one would grow each time.
-func (k *courier) begin() {
-	for {
-		k.run(nil)
-		select {
-		case <-k.wake:
-		case <-k.sockets.server.ctx.Done():
-			return
-		}
-	}
 }
 
 // wait returns when the replies are there; once ctx ends, it returns the reason, and a command that is not sent yet
