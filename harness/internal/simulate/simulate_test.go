@@ -102,7 +102,7 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 }
 
 // usual is how many commands and events of each kind a life of 5 minutes has on average.
-const usual = `BLMOVE=63 BLPOP=180 CLIENT=320 DEL=0.82 EXISTS=370 HELLO=51 HGET=2.8 LLEN=3.3 LPOP=0.72 LPOS=1.9 PING=200 PUBLISH=56
+const usual = `BLMOVE=63 BLPOP=180 CLIENT=160 DEL=0.82 EXISTS=370 HELLO=51 HGET=2.8 LLEN=3.3 LPOP=0.72 LPOS=1.9 PING=200 PUBLISH=56
 RPOPLPUSH=1.9 SCRIPT=15 SUBSCRIBE=24 UNSUBSCRIBE=12 ZCARD=4.9 ZRANGE=11 ack=38 bury=0.9 cancel=10 dead=5.9
 extend=6.3 find=7.6 guard=27 offer=120 release=0.56 retry=9.5 survey=82 take=320 transfer=100 unlist=21
 dq.AckFailed=0.79 dq.Acknowledged=36 dq.Dead=0.9 dq.Disconnected=9.9 dq.Extended=6.2 dq.ExtensionFailed=1.9 dq.GivenBack=0.57
