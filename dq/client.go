@@ -15,8 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Client is the root of the queues of one Redis: it owns their connections and
-// their scheduler. It is safe for use by many goroutines.
+// Client is the root of the queues of one Redis: it owns their connections and their scheduler. It is safe for use by many goroutines.
 type Client struct {
 	config
 	conns     *conn.Conns
@@ -31,11 +30,10 @@ type Client struct {
 	guard *clock.StepFilter // nil if the clock is not guarded
 }
 
-// NewClient returns a Client that connects as rdb does: a *redis.Client, for a single server or the master that
-// Sentinel names, or a *redis.ClusterClient. Of rdb's options it follows the ones for connections: addresses, dialer,
-// TLS, credentials, database, protocol, client name, OnConnect, and the dial, read and write time-outs. Its connections
-// are its own: commands that must not be sent twice need connections without retries, and commands that block need one
-// each.
+// NewClient returns a Client that connects as rdb does: a *redis.Client, for a single server or the master that Sentinel names, or a
+// *redis.ClusterClient. Of rdb's options it follows the ones for connections: addresses, dialer, TLS, credentials, database, protocol,
+// client name, OnConnect, and the dial, read and write time-outs. Its connections are its own: commands that must not be sent twice need
+// connections without retries, and commands that block need one each.
 //
 // Close the Client before rdb. Under Sentinel, the Client learns of new masters through one connection of rdb; once
 // rdb is closed, every call fails and says so. With a single server or a Cluster the order is free. The Client

@@ -4,10 +4,9 @@
 //	producer ── Offer ──► timeout set + pending list ── transfer ──► list ── Take, Poll ──► caller
 //	                                                                      └─ Worker: lease ──► handler ──► settled
 //
-// A [Client] has its own connections to the servers of a go-redis client. A [Queue] offers values, each with a delay in
-// milliseconds, and moves due messages to the list from which consumers take. No server does that by itself: messages move
-// only while some process, Go or Java, has a queue of that name open. Of several Clients, one moves them; the others
-// take over if needed.
+// A [Client] has its own connections to the servers of a go-redis client. A [Queue] offers values, each with a delay in milliseconds, and
+// moves due messages to the list from which consumers take. No server does that by itself: messages move only while some process, Go or
+// Java, has a queue of that name open. Of several Clients, one moves them; the others take over if needed.
 //
 // [Queue.Take] and [Queue.Poll] take a value at most once. A [Worker] handles each message at least once, under a lease
 // that it extends, with retries and dead letters. [WithObserver] reports each [Event].

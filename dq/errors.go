@@ -68,10 +68,9 @@ func passes(err error) bool {
 	return slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(string(reply), code+" ") })
 }
 
-// mayHaveWritten reports whether an error reply is from a script that had begun:
-// Redis does not take back what a script wrote before it failed. The offer script
-// fails so if the pending list is no list and if the user may not publish. The
-// marks are from Redis before 7 ("Error running script") and since.
+// mayHaveWritten reports whether an error reply is from a script that had begun: Redis does not take back what a script wrote before it
+// failed. The offer script fails so if the pending list is no list and if the user may not publish. The marks are from Redis before 7
+// ("Error running script") and since.
 //
 // Some errors can only be from its first write, and end the script.
 func mayHaveWritten(reply resp.Error) bool {

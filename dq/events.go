@@ -18,8 +18,7 @@ type Offered struct {
 	Err      error         // of Queue.Offer
 }
 
-// Taken follows each command that took messages out of the destination queue for a consumer. Messages that cannot be
-// decoded count.
+// Taken follows each command that took messages out of the destination queue for a consumer. Messages that cannot be decoded count.
 type Taken struct {
 	Queue    string
 	Messages int
@@ -50,9 +49,8 @@ type LeaseLost struct{ Delivery }
 // Acknowledged says that a message has left Redis.
 type Acknowledged struct{ Delivery }
 
-// AckFailed says that a handler's result, named in Err, could not be sent to the server before the lease ended, or at all
-// by Shutdown. The message is handled again, or becomes a dead letter after its last attempt. Err wraps
-// ErrLeaseLost if another worker has it.
+// AckFailed says that a handler's result, named in Err, could not be sent to the server before the lease ended, or at all by Shutdown. The
+// message is handled again, or becomes a dead letter after its last attempt. Err wraps ErrLeaseLost if another worker has it.
 type AckFailed struct {
 	Delivery
 	Err error
@@ -85,8 +83,7 @@ type TakeFailed struct {
 type Transferred struct {
 	Queue string
 	Took  time.Duration // from sending to the reply
-	// Late is the time from the earliest known due time to the reply; 0 if no due time was known, as at the start,
-	// and after a failure.
+	// Late is the time from the earliest known due time to the reply; 0 if no due time was known, as at the start, and after a failure.
 	Late time.Duration
 	// Next is when the next member is due; zero when no member is left.
 	Next time.Time
@@ -104,8 +101,7 @@ type Subscribed struct{ Queue string }
 // a subscription. The Client tries again.
 type Disconnected struct{ Err error }
 
-// Requeued says that a value arrived after its taker had left, and was put back to the front of the queue that it was taken
-// from.
+// Requeued says that a value arrived after its taker had left, and was put back to the front of the queue that it was taken from.
 type Requeued struct {
 	// Queue is the LIST that the value was popped from.
 	Queue string
@@ -130,24 +126,21 @@ type Unlisted struct {
 	Until time.Time
 	// Entries is the list's approximate length, and Members the number taken out.
 	Entries, Members int
-	// Calls is the number of calls, Longest the longest call with its round trip, and Took the whole pass
-	// with its pauses.
+	// Calls is the number of calls, Longest the longest call with its round trip, and Took the whole pass with its pauses.
 	Calls         int
 	Longest, Took time.Duration
 	// Err is nil on success. Otherwise the list is as it was, and each transfer walks it until the next pass.
 	Err error
 }
 
-// Restricted says that the user lacks a right to dq's own transfer script, or to its keys: for a minute the Client sends
-// Redisson's script for this queue, which stops at a member of the other layout, redelivers messages it cannot take out, and
-// walks a long pending list.
+// Restricted says that the user lacks a right to dq's own transfer script, or to its keys: for a minute the Client sends Redisson's script
+// for this queue, which stops at a member of the other layout, redelivers messages it cannot take out, and walks a long pending list.
 type Restricted struct {
 	Queue string
 	Err   error // the server's
 }
 
-// ClockSet says that the wall clock was set by more than half a second within ten, or corrected again: see
-// WithClockStepDetection.
+// ClockSet says that the wall clock was set by more than half a second within ten, or corrected again: see WithClockStepDetection.
 type ClockSet struct{ clock.StepEvent }
 
 func (Offered) event()      {}

@@ -11,9 +11,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Offer queues a value that becomes available after delay. The due time is the clock's time in whole milliseconds
-// plus delay in whole milliseconds, both truncated, so that a value may arrive up to 2 ms early against a finer clock.
-// Cancel takes the ticket.
+// Offer queues a value that becomes available after delay. The due time is the clock's time in whole milliseconds plus delay in whole
+// milliseconds, both truncated, so that a value may arrive up to 2 ms early against a finer clock. Cancel takes the ticket.
 //
 // The error wraps ErrNegativeDelay if delay is negative. If it wraps ErrUncertain, the value may have been queued, and the
 // ticket is valid: Cancel reports which. After any other error the value was not queued.
@@ -48,10 +47,9 @@ func (q *Queue[T]) offered(t Ticket, err error) Ticket {
 	return t
 }
 
-// OfferAll queues values in order, all due after delay, over one connection
-// without waiting for each reply. Values due in one millisecond arrive in any order. OfferAll returns how many were confirmed,
-// counted from the first. If the error wraps ErrUncertain, some others may be queued too; after any other error, no other value
-// is queued.
+// OfferAll queues values in order, all due after delay, over one connection without waiting for each reply. Values due in one millisecond
+// arrive in any order. OfferAll returns how many were confirmed, counted from the first. If the error wraps ErrUncertain, some others may
+// be queued too; after any other error, no other value is queued.
 func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
 	for most := 1; len(values) > 0; most = offerBatch - most { // the first offer of a batch has the server learn the script
 		if q.client.durable != nil {
@@ -113,9 +111,8 @@ func (q *Queue[T]) sendOffers(ctx context.Context, r conn.Request) []any {
 	return q.client.conns.Send(ctx, r)
 }
 
-// confirmed counts the offers that succeeded, up to the first that did not. If one
-// after that may be queued all the same, the error says so: a caller that offers the rest
-// again must know.
+// confirmed counts the offers that succeeded, up to the first that did not. If one after that may be queued all the same, the error says
+// so: a caller that offers the rest again must know.
 func (q *Queue[T]) confirmed(replies []any) (n int, err error) {
 	for _, reply := range replies {
 		failure, failed := reply.(error)

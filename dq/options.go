@@ -24,10 +24,9 @@ type config struct {
 	conn      conn.Options
 }
 
-// WithRelease selects the Redisson release to be compatible with, such as
-// "3.16.6": the layout of the members, the texts of the scripts and how they are sent. The default is the newest release.
-// Members of both layouts are read, unless WithRedissonCommands is given. An unknown release is a *wire.ReleaseError, which
-// names the nearest one.
+// WithRelease selects the Redisson release to be compatible with, such as "3.16.6": the layout of the members, the texts of the scripts and
+// how they are sent. The default is the newest release. Members of both layouts are read, unless WithRedissonCommands is given. An unknown
+// release is a *wire.ReleaseError, which names the nearest one.
 func WithRelease(release string) Option {
 	return func(c *config) error {
 		r, err := wire.LookupRelease(release)
@@ -44,8 +43,7 @@ func WithRedissonCommands() Option {
 	return func(c *config) error { c.conn.Strict, c.conn.Quiet = true, 10*time.Second; return nil }
 }
 
-// WithClock replaces the clock for due times and timers. It is not guarded, unless
-// WithClockStepDetection says so.
+// WithClock replaces the clock for due times and timers. It is not guarded, unless WithClockStepDetection says so.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
 		if k == nil {
@@ -56,11 +54,10 @@ func WithClock(k clock.Clock) Option {
 	}
 }
 
-// WithClockStepDetection sets whether the clock is guarded: if the machine's wall clock is set by more than half
-// a second within ten, dq asks the server for its TIME, and keeps to the clock as it was before if that is
-// nearer to TIME. Thus a wrong clock neither delivers messages early nor makes offers for another time.
-// By default the machine's clock is guarded, but never WithRedissonCommands. If the user may not send TIME, dq
-// follows the wall clock.
+// WithClockStepDetection sets whether the clock is guarded: if the machine's wall clock is set by more than half a second within ten, dq
+// asks the server for its TIME, and keeps to the clock as it was before if that is nearer to TIME. Thus a wrong clock neither delivers
+// messages early nor makes offers for another time. By default the machine's clock is guarded, but never WithRedissonCommands. If the user
+// may not send TIME, dq follows the wall clock.
 func WithClockStepDetection(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
@@ -83,9 +80,8 @@ func WithRandom(source rand.Source) Option {
 	}
 }
 
-// WithObserver calls observe with each Event, from many goroutines at once; several observers are called one after
-// the other. observe must return soon, because the caller or the scheduler waits for it, and must not call the Client.
-// Packages dqprom and dqotel have observers.
+// WithObserver calls observe with each Event, from many goroutines at once; several observers are called one after the other. observe must
+// return soon, because the caller or the scheduler waits for it, and must not call the Client. Packages dqprom and dqotel have observers.
 func WithObserver(observe func(Event)) Option {
 	return func(c *config) error {
 		if observe == nil {

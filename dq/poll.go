@@ -15,8 +15,7 @@ const (
 	usualPoll = time.Second
 	// pollBatch is how many queues one pipeline asks for.
 	pollBatch = 500
-	// sweepPolls is in how many polls all queues are taken from, whatever they hold: a lease that a dead process left shows
-	// only there.
+	// sweepPolls is in how many polls all queues are taken from, whatever they hold: a lease that a dead process left shows only there.
 	sweepPolls = 30
 	// mostAsked is how many servers of a Cluster are asked at the same time.
 	mostAsked = 16

@@ -14,9 +14,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Queue is a delay queue: values are offered with a delay and taken when it is over. It shares its keys with
-// Redisson's RDelayedQueue of the same name and the RBlockingQueue behind it. It is safe for use by many
-// goroutines.
+// Queue is a delay queue: values are offered with a delay and taken when it is over. It shares its keys with Redisson's RDelayedQueue of
+// the same name and the RBlockingQueue behind it. It is safe for use by many goroutines.
 type Queue[T any] struct {
 	client    *Client
 	names     wire.Names
@@ -34,10 +33,9 @@ type QueueOption func(idle *bool)
 // Other processes must transfer; they are notified of this Queue's offers.
 func WithoutTransfer() QueueOption { return func(idle *bool) { *idle = true } }
 
-// NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until
-// Close. All Queues of one name in one Client share the work. Any name that Redis allows as a key will do, except the
-// empty one; in a Cluster its keys must share a slot. The codec must be the one that the Java services use; any
-// method Check() error is called.
+// NewQueue returns the queue of that name, and transfers its due messages, whichever client offered them, until Close. All Queues of one
+// name in one Client share the work. Any name that Redis allows as a key will do, except the empty one; in a Cluster its keys must share a
+// slot. The codec must be the one that the Java services use; any method Check() error is called.
 func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...QueueOption) (*Queue[T], error) {
 	if err := checkQueue(c, name, values); err != nil {
 		return nil, err
@@ -127,10 +125,9 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 	return fmt.Errorf("dq: %q is not ready: %w", q.Name(), why)
 }
 
-// Cancel removes the message of a ticket, and no other message of equal value. If it returns nil, the message will not
-// be delivered. An error that wraps ErrNotWaiting says that Cancel was too late, or was done before. It is also
-// returned for a due message whose transfer failed half-way, which may have been delivered. After any other error
-// the result is unknown: cancel again.
+// Cancel removes the message of a ticket, and no other message of equal value. If it returns nil, the message will not be delivered. An
+// error that wraps ErrNotWaiting says that Cancel was too late, or was done before. It is also returned for a due message whose transfer
+// failed half-way, which may have been delivered. After any other error the result is unknown: cancel again.
 //
 // Cancel also finds a message that was unlisted and cannot be found by its value. Redisson has no
 // such call: Cancel is dq's own script, even WithRedissonCommands.
@@ -255,8 +252,7 @@ func (q *Queue[T]) Clear(ctx context.Context) (bool, error) {
 	return ok, in("clear", q.Name(), err)
 }
 
-// Close ends this Queue's transfers and offers; other calls still work. Messages stay, and arrive when any
-// process has the queue open.
+// Close ends this Queue's transfers and offers; other calls still work. Messages stay, and arrive when any process has the queue open.
 func (q *Queue[T]) Close() error {
 	if q.closed.CompareAndSwap(false, true) && q.task != nil {
 		q.client.scheduler.leave(q.task)
@@ -264,10 +260,9 @@ func (q *Queue[T]) Close() error {
 	return nil
 }
 
-// The place of partition i of a logical queue among the slots: at most partitionReach from
-// (partitionFirst + i × partitionStep) modulo wire.Slots. The numbers were searched for: the first 1 to 6, 8 and
-// 12 partitions have equal shares on any number of masters that divides their number, and so do 24 on up to 6 and
-// on 12, if each master has one run of slots, all equally long.
+// The place of partition i of a logical queue among the slots: at most partitionReach from (partitionFirst + i × partitionStep) modulo
+// wire.Slots. The numbers were searched for: the first 1 to 6, 8 and 12 partitions have equal shares on any number of masters that divides
+// their number, and so do 24 on up to 6 and on 12, if each master has one run of slots, all equally long.
 const (
 	partitionFirst = 14736
 	partitionStep  = 6258
@@ -277,11 +272,10 @@ const (
 // maxPartitionK bounds the search for k. All values of CRC-16 were tried: for i below 1024 a k is below the bound.
 const maxPartitionK = 2000
 
-// PartitionName returns the name of partition i, from 0, of a logical queue: NAME-i-k, k being the first
-// number from 0 for which the slot of that name (wire.Slot) is at most 32 from (14736 + 6258 × i) modulo 16384,
-// with the last slot next to the first. So the names for more partitions begin with the names for fewer, and any
-// first few of them spread over the slots. Plain numbers do not: with orders-0 to orders-5, two of six masters
-// have two names, and two have no name.
+// PartitionName returns the name of partition i, from 0, of a logical queue: NAME-i-k, k being the first number from 0 for which the slot
+// of that name (wire.Slot) is at most 32 from (14736 + 6258 × i) modulo 16384, with the last slot next to the first. So the names for more
+// partitions begin with the names for fewer, and any first few of them spread over the slots. Plain numbers do not: with orders-0 to
+// orders-5, two of six masters have two names, and two have no name.
 //
 // The slot of a name with a hash tag, such as {orders}, depends only on the tag: k is then 0.
 func PartitionName(name string, i int) string {

@@ -107,8 +107,7 @@ func (s *scheduler) post(f func()) {
 	}
 }
 
-// postFor hands f to the scheduler's goroutine with the task of a channel, if it
-// is still there.
+// postFor hands f to the scheduler's goroutine with the task of a channel, if it is still there.
 func (s *scheduler) postFor(channel string, f func(*task)) {
 	s.mu.Lock()
 	t := s.tasks[channel]
@@ -243,8 +242,7 @@ func (s *scheduler) start(t *task) {
 	})
 }
 
-// ended takes the result of a transfer. Announcements during the transfer stay
-// valid: the reply may be older.
+// ended takes the result of a transfer. Announcements during the transfer stay valid: the reply may be older.
 func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	t.running = false
 	s.observe(t, m, err, took)
@@ -299,8 +297,7 @@ func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 	s.client.tell(event)
 }
 
-// What reaches the scheduler of new members: by the subscription, and from this Client's
-// own offers.
+// What reaches the scheduler of new members: by the subscription, and from this Client's own offers.
 
 func (s *scheduler) acknowledged(channel string) {
 	s.postFor(channel, func(t *task) {
@@ -326,9 +323,8 @@ func (s *scheduler) received(channel, payload string) {
 	})
 }
 
-// denied handles a subscription that the server refused. Messages in the queue are
-// transferred all the same, and offers of this Client; for offers of others it is
-// looked at with each new attempt.
+// denied handles a subscription that the server refused. Messages in the queue are transferred all the same, and offers of this Client; for
+// offers of others it is looked at with each new attempt.
 func (s *scheduler) denied(channel string, err error) {
 	s.postFor(channel, func(t *task) {
 		if channel == t.turns.channel {
@@ -358,9 +354,8 @@ func (s *scheduler) lost(err error) {
 // nearly always arrives first and then starts the same transfer.
 const ownGrace = 5 * time.Millisecond
 
-// offered takes note of what this Client offered itself, whose delivery does not depend
-// on the subscription. Nearly always the task knows of an earlier due time, and nothing
-// is to be done.
+// offered takes note of what this Client offered itself, whose delivery does not depend on the subscription. Nearly always the task knows
+// of an earlier due time, and nothing is to be done.
 func (s *scheduler) offered(t *task, due int64) {
 	if s.client.conn.Strict || due >= t.known.Load() {
 		return

@@ -72,8 +72,7 @@ func evalCommand(command, script string, keys []string, args []any) []any {
 	return append(all, args...)
 }
 
-// runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
-// release.
+// runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the release.
 func (c *Client) runOwn(ctx context.Context, at conn.Lane, script scripts.Script, keys []string, args ...any) (any, error) {
 	return c.one(ctx, conn.Request{
 		Lane: at, Key: keys[0], Script: script.Body,
@@ -81,8 +80,7 @@ func (c *Client) runOwn(ctx context.Context, at conn.Lane, script scripts.Script
 	})
 }
 
-// Replies of a server in the form a call needs them. A nil reply means
-// nothing found.
+// Replies of a server in the form a call needs them. A nil reply means nothing found.
 
 // replyAs returns a reply of a type, which what says in words.
 func replyAs[T any](what string, reply any, err error) (T, error) {
@@ -144,8 +142,7 @@ func isNull(value any) bool {
 	return isNil(value) || r.Kind() == reflect.Slice && r.IsNil() && r.Type().Elem().Kind() != reflect.Uint8
 }
 
-// in adds the operation to an error; ErrEmpty and ErrClosed stay as they
-// are, because they are answers.
+// in adds the operation to an error; ErrEmpty and ErrClosed stay as they are, because they are answers.
 func in(operation, queue string, err error) error {
 	if err == nil || err == ErrEmpty || err == ErrClosed { //nolint:errorlint // these very values
 		return err

@@ -16,10 +16,9 @@ import (
 // transferred to the destination queue, where it may still be, or was removed before.
 var ErrNotWaiting = errors.New("dq: the message does not wait in the delayed queue: it was transferred or removed")
 
-// Ticket names one message in a delayed queue, so that Cancel finds it without a search. It is
-// the due time and the random id of the member, which neither a migration to the other
-// layout nor unlisting (see package scripts) changes. As text it is about 30 letters, digits and
-// hyphens, to be stored with the order it belongs to.
+// Ticket names one message in a delayed queue, so that Cancel finds it without a search. It is the due time and the random id of the
+// member, which neither a migration to the other layout nor unlisting (see package scripts) changes. As text it is about 30 letters, digits
+// and hyphens, to be stored with the order it belongs to.
 type Ticket struct {
 	due int64 // Unix ms
 	id  [8]byte
@@ -28,8 +27,7 @@ type Ticket struct {
 // Due is the message's due time.
 func (t Ticket) Due() time.Time { return time.UnixMilli(t.due) }
 
-// String returns the text that ParseTicket reads: the due time in Unix ms, a hyphen, and the id
-// in lower-case hex.
+// String returns the text that ParseTicket reads: the due time in Unix ms, a hyphen, and the id in lower-case hex.
 func (t Ticket) String() string {
 	return strconv.FormatInt(t.due, 10) + "-" + hex.EncodeToString(t.id[:])
 }

@@ -26,9 +26,8 @@ type moved struct {
 	refused             error // why our own script is not for this user
 }
 
-// transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
-// list, and looks at both ends of it. WithRedissonCommands, and for a user with rights only to Redisson's keys and commands,
-// it is Redisson's.
+// transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending list, and looks at
+// both ends of it. WithRedissonCommands, and for a user with rights only to Redisson's keys and commands, it is Redisson's.
 func (s *scheduler) transfer(t *task, byOwn bool, u unlisting) (m moved, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()

@@ -12,12 +12,10 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Of several clients on a queue one transfers, and the others stand in. After each transfer a
-// client says, on a channel that no Redisson listens to, until when it has transferred and
-// the next due time. A client that hears a lower id stands in from then on: it waits a random
-// moment past due, and transfers only if nothing was heard until then. There is no lease,
-// nothing to renew and no election: a client that has ended is replaced at the next due time, and
-// one that hears nothing transfers by itself.
+// Of several clients on a queue one transfers, and the others stand in. After each transfer a client says, on a channel that no Redisson
+// listens to, until when it has transferred and the next due time. A client that hears a lower id stands in from then on: it waits a random
+// moment past due, and transfers only if nothing was heard until then. There is no lease, nothing to renew and no election: a client that
+// has ended is replaced at the next due time, and one that hears nothing transfers by itself.
 //
 //	hello <id>                  a client has begun to listen
 //	here <id>                   the answer of each client that listens
@@ -35,8 +33,7 @@ type turns struct {
 	later     int64 // the earliest announced since a transfer was heard of, behind the task's due time
 }
 
-// heard handles a message of another client. Any client may publish: other texts are
-// passed over.
+// heard handles a message of another client. Any client may publish: other texts are passed over.
 func (s *scheduler) heard(t *task, payload string) {
 	words := strings.Fields(payload)
 	if len(words) < 2 || words[1] == s.id {

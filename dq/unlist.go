@@ -18,14 +18,12 @@ import (
 const (
 	// leastLength is how long the list must be.
 	leastLength = 1000
-	// leastFar is how many members must be due in the time that a pass covers and
-	// not be near the head of the list. LREM passes half of the list for each, at an 80th of
-	// a pass's time for an entry: 160 of them cost as much as a pass, whatever the length.
+	// leastFar is how many members must be due in the time that a pass covers and not be near the head of the list. LREM passes half of the
+	// list for each, at an 80th of a pass's time for an entry: 160 of them cost as much as a pass, whatever the length.
 	leastFar = 320
 	// entryCost is the assumed time of a pass for an entry, in µs, until one was measured.
 	entryCost = 3.0
-	// passSlack is how long a pass should be over before the members it covers are due, and by
-	// how much its horizon lies beyond its length.
+	// passSlack is how long a pass should be over before the members it covers are due, and by how much its horizon lies beyond its length.
 	passSlack = 500 * time.Millisecond
 	// unlistedLimit is how many unlisted members one transfer moves, in 2 to 3 ms.
 	unlistedLimit = 300
@@ -37,8 +35,7 @@ const (
 	paceSteps                   = 8
 	// unlistLease is for how long an abandoned pass blocks others.
 	unlistLease = 2 * time.Second
-	// unlistedLife is for how long unlisted members are remembered. Then
-	// they are transferred as Redisson does.
+	// unlistedLife is for how long unlisted members are remembered. Then they are transferred as Redisson does.
 	unlistedLife = 24 * time.Hour
 	// passWatch is how often another client's pass is looked at.
 	passWatch = 50 * time.Millisecond
@@ -46,8 +43,7 @@ const (
 	minUnlistPause, maxUnlistPause = time.Second, 5 * time.Minute
 )
 
-// unlisting is a task's record of the members of its queue that were taken out of the
-// pending list. Times are in Unix ms.
+// unlisting is a task's record of the members of its queue that were taken out of the pending list. Times are in Unix ms.
 type unlisting struct {
 	covered   int64   // members due until then are out of the list, but for late offers
 	inUse     bool    // there are such members
@@ -62,8 +58,7 @@ type unlisting struct {
 	pause     time.Duration
 }
 
-// holds reports whether a transfer of members due then waits for the end of a pass: it would
-// take longer, and hold up the pass.
+// holds reports whether a transfer of members due then waits for the end of a pass: it would take longer, and hold up the pass.
 func (u *unlisting) holds(due int64) bool { return u.passing && due != noDue && due > u.covered }
 
 // passTime is how long a pass through so many entries takes, with its pauses, in ms.
@@ -77,9 +72,8 @@ func (u *unlisting) pays(s scripts.Surveyed, now int64) bool {
 	return s.Due*s.Far/s.Seen >= leastFar
 }
 
-// A busy queue is surveyed so often, and a quiet one so long before its next due time: first for the length of the
-// list, for a pass through a long one takes its time, and then for later offers. Without lookTime to spare it
-// would delay the transfer.
+// A busy queue is surveyed so often, and a quiet one so long before its next due time: first for the length of the list, for a pass through
+// a long one takes its time, and then for later offers. Without lookTime to spare it would delay the transfer.
 const (
 	lookInterval = time.Second
 	surveyLead   = 5 * time.Second

@@ -14,8 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
-// ErrLeaseLost is the cause with which a handler's context ends when the lease is over, or may be. Another worker may have
-// the message.
+// ErrLeaseLost is the cause with which a handler's context ends when the lease is over, or may be. Another worker may have the message.
 var ErrLeaseLost = errors.New("dq: the lease of the message is over")
 
 // ShutdownError names the messages whose handlers did not end, or could not be settled, by the end of Shutdown. They went back to

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// stepBeyond is by how much a clock must be set within lookEvery for that to be a step: less is
-	// an ordinary correction.
+	// stepBeyond is by how much a clock must be set within lookEvery for that to be a step: less is an ordinary correction.
 	stepBeyond = 500 * time.Millisecond
 	// lookEvery is how often the clock is looked at if no caller asks for the time.
 	lookEvery = 10 * time.Second
@@ -21,8 +20,7 @@ const (
 	sure = stepBeyond / 5
 )
 
-// ErrCannotTell reports that a StepFilter has no clock to ask: it then follows the wall
-// clock.
+// ErrCannotTell reports that a StepFilter has no clock to ask: it then follows the wall clock.
 var ErrCannotTell = errors.New("the other clock cannot be asked")
 
 // StepFilter is a Clock that does not follow a wall clock that is stepped away from the right time.
@@ -58,9 +56,8 @@ type StepEvent struct {
 	Err error
 }
 
-// NewStepFilter filters a clock until ctx ends; Wait then waits for calls under way. ask returns the time of
-// another clock, or ErrCannotTell; after other errors it is called again. told is called for
-// each step once it is handled.
+// NewStepFilter filters a clock until ctx ends; Wait then waits for calls under way. ask returns the time of another clock, or
+// ErrCannotTell; after other errors it is called again. told is called for each step once it is handled.
 func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
 	f := &StepFilter{
 		clock: c, ask: ask, told: told, ctx: ctx,

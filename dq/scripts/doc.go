@@ -1,8 +1,7 @@
 // Package scripts has dq's own Lua scripts.
 //
-// Redisson's scripts, which package wire catalogues, read one layout of members and fail at
-// the other. The scripts here read both, and use the same keys with the same effect. D is the
-// destination queue, Q the pending list, T the timeout set (see wire.Names), X the quarantine
+// Redisson's scripts, which package wire catalogues, read one layout of members and fail at the other. The scripts here read both, and use
+// the same keys with the same effect. D is the destination queue, Q the pending list, T the timeout set (see wire.Names), X the quarantine
 // redisson_delay_queue_quarantine:{D}, which only dq knows.
 //
 //	transfer  each transfer of due members, in place of Redisson's
@@ -14,17 +13,15 @@
 //	          writes are paused: Redis 7.0.15 fails an assertion at CLIENT UNBLOCK of a delayed BLPOP
 //	take, settle, dead  by a Worker, on D and keys of its own
 //
-// Offers are always Redisson's. All scripts run on Redis 5.0 and later and on Valkey, by EVALSHA,
-// and name each key in KEYS. Scripts other than unlist and a Worker's use only the commands of Redisson's scripts,
-// LLEN, ZCARD and ZSCORE.
+// Offers are always Redisson's. All scripts run on Redis 5.0 and later and on Valkey, by EVALSHA, and name each key in KEYS. Scripts other
+// than unlist and a Worker's use only the commands of Redisson's scripts, LLEN, ZCARD and ZSCORE.
 //
 // # A member
 //
-// A member is exactly as long as its length field says: 17 + L bytes in Bc0Lc0 (the field is bytes 10 to
-// 17, the first byte is 8), 16 + L in dLc0 (bytes 9 to 16). A Redis for Windows packs lengths in four
-// bytes: 13 + L and 12 + L. If two layouts fit, the client's own counts first, then the other, then the
-// four-byte ones. wire.Layout.UnpackAny is the same rule in Go. A member that fits no layout moves to X with its
-// score; ZADD T and RPUSH Q return it.
+// A member is exactly as long as its length field says: 17 + L bytes in Bc0Lc0 (the field is bytes 10 to 17, the first byte is 8), 16 + L
+// in dLc0 (bytes 9 to 16). A Redis for Windows packs lengths in four bytes: 13 + L and 12 + L. If two layouts fit, the client's own counts
+// first, then the other, then the four-byte ones. wire.Layout.UnpackAny is the same rule in Go. A member that fits no layout moves to X
+// with its score; ZADD T and RPUSH Q return it.
 //
 // # With Java services on the same queue
 //

@@ -32,10 +32,9 @@ func LeaseNamesOf(dest string) LeaseNames {
 	return LeaseNames{Staged: name("staged"), Leases: name("leases"), Bodies: name("bodies"), Counts: name("counts"), Dead: name("dead")}
 }
 
-// Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
-// D. A message that two holders in a row did not settle, or one right before its last attempt, may crash its holder: it is claimed
-// for one lease, and does not count as handed out until asked for by its id. A message not settled in its last attempt becomes a
-// dead letter.
+// Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of D. A message that two
+// holders in a row did not settle, or one right before its last attempt, may crash its holder: it is claimed for one lease, and does not
+// count as handed out until asked for by its id. A message not settled in its last attempt becomes a dead letter.
 //
 //	KEYS    D, M, L, V, N, X
 //	ARGV    how many at most, 0 to end a claim; the lease in ms; the first 16 digits of their ids; how many attempts, 0 for any number;
@@ -104,8 +103,7 @@ type Unlisting struct {
 	State string
 	// Pass is P, a HASH that says how far a pass is. It is there while one is under way.
 	Pass string
-	// Next is N, the LIST that becomes the pending list, and Leaving V, the SET of the
-	// members that it lacks.
+	// Next is N, the LIST that becomes the pending list, and Leaving V, the SET of the members that it lacks.
 	Next, Leaving string
 	// Unlisted are U1 and U2, the SETs of members that are in the timeout set and were taken
 	// out of the pending list, for they are due soon.
@@ -128,13 +126,11 @@ func (u Unlisting) All() []string {
 
 // Surveyed is what Survey returns.
 type Surveyed struct {
-	// Length is the length of the pending list. If it is below the least length, Due, Seen and
-	// Far are 0.
+	// Length is the length of the pending list. If it is below the least length, Due, Seen and Far are 0.
 	Length int
 	// Covered is the due time up to which members are unlisted, in Unix ms; 0 for no members.
 	Covered int64
-	// Passing says that a pass is under way, and Unlisted that there are members
-	// that are not in the list.
+	// Passing says that a pass is under way, and Unlisted that there are members that are not in the list.
 	Passing, Unlisted bool
 	// Window is how far a pass would reach, in ms: ten times as long as it takes, 1 to 30 s.
 	Window int64

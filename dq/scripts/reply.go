@@ -47,8 +47,7 @@ type Transferred struct {
 	Stuck bool
 }
 
-// ReadTransferred reads the reply of Transfer: a string or nil, then four
-// integers, as clients of Redis decode them.
+// ReadTransferred reads the reply of Transfer: a string or nil, then four integers, as clients of Redis decode them.
 func ReadTransferred(reply any) (t Transferred, err error) {
 	err = scan(Transfer(), reply, &t.Next, &t.Delivered, &t.OtherLayout, &t.Quarantined, &t.Stuck)
 	return t, err

@@ -78,18 +78,13 @@ func WaitForWritePause() Script { return named("guard") }
 //	        members that Unlist has taken out of Q; of a list of 10,000 and more at most two
 //	        sixteenths for a member in the last sixteenth of it
 //
-// Members with a score from 0 to now are moved, limit of them at most, in the
-// order of the set, which is by score and then by bytes: RPUSH D of the values,
-// LREM Q 1 and ZREM T of the members, and LREM Q -1 of members that LPOS finds near the tail
-// of a long list and not near its head. A member that is of neither layout goes to
-// X with its score instead. Members that Unlist has taken out of Q are
-// taken out of U1 or U2 instead, and one that was offered since, and is due within what
-// Unlist has covered, is LREM Q -1: it is near the tail.
+// Members with a score from 0 to now are moved, limit of them at most, in the order of the set, which is by score and then by bytes: RPUSH
+// D of the values, LREM Q 1 and ZREM T of the members, and LREM Q -1 of members that LPOS finds near the tail of a long list and not near
+// its head. A member that is of neither layout goes to X with its score instead. Members that Unlist has taken out of Q are taken out of U1
+// or U2 instead, and one that was offered since, and is due within what Unlist has covered, is LREM Q -1: it is near the tail.
 //
-// LREM stops at the first copy. A member that an old release of Redisson sent
-// twice (to 3.16.3, after a time-out) is twice in Q and once in T: the other copy
-// stays, as with Redisson, because finding it would mean reading all of Q for
-// every member.
+// LREM stops at the first copy. A member that an old release of Redisson sent twice (to 3.16.3, after a time-out) is twice in Q and once in
+// T: the other copy stays, as with Redisson, because finding it would mean reading all of Q for every member.
 //
 // A Redisson transfer that fails at a member of the other layout has pushed the values before it, and removed their
 // members from Q but not from T: these values are delivered again.
@@ -124,20 +119,16 @@ func Survey() Script { return named("survey") }
 //	returns [its state; a number]: see ReadUnlisted
 //	cost    O(count), and O(nodes of Q to its place)
 //
-// A call passes count entries of Q: those due from 0 to the horizon go to the set V, the
-// others to the list N, in their order. The last call, which finds the end of Q, renames V to
-// U1 or U2, whichever is free, and N to Q. No client sees anything before that, and
-// after it Q is unchanged except for members due by the horizon: these can no longer be
-// found, polled or removed, and are delivered.
+// A call passes count entries of Q: those due from 0 to the horizon go to the set V, the others to the list N, in their order. The last
+// call, which finds the end of Q, renames V to U1 or U2, whichever is free, and N to Q. No client sees anything before that, and after it Q
+// is unchanged except for members due by the horizon: these can no longer be found, polled or removed, and are delivered.
 //
-// Other clients may change Q during a pass. The place is found by the last entries
-// passed; pushed entries are passed later; transferred ones are forgotten. If an entry that
-// was copied to N is removed (poll, remove, clear), Q is shorter than N and V imply, and the
-// pass is abandoned without any change.
+// Other clients may change Q during a pass. The place is found by the last entries passed; pushed entries are passed later; transferred
+// ones are forgotten. If an entry that was copied to N is removed (poll, remove, clear), Q is shorter than N and V imply, and the pass is
+// abandoned without any change.
 //
-// P has the state and the owner of the pass. P, N and V live for the lease: an
-// abandoned pass leaves nothing. S has the horizon of the last pass, as
-// "covered", and the horizons of U1 and U2.
+// P has the state and the owner of the pass. P, N and V live for the lease: an abandoned pass leaves nothing. S has the horizon of the last
+// pass, as "covered", and the horizons of U1 and U2.
 func Unlist() Script { return named("unlist") }
 
 // Find reads the waiting members of a value, the earliest first. A call passes at most 2,000 members and half a
@@ -151,8 +142,7 @@ func Unlist() Script { return named("unlist") }
 //	cost    O(log n + members)
 func Find() Script { return named("find") }
 
-// Cancel removes the member of a due time and an id, in whatever layout and of whatever value:
-// Migrating a queue keeps both.
+// Cancel removes the member of a due time and an id, in whatever layout and of whatever value: Migrating a queue keeps both.
 //
 //	KEYS    T, Q, U1, U2, V; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
@@ -162,10 +152,9 @@ func Find() Script { return named("find") }
 //	        end: the nearer one if delays are equal, or if it is one of the last 1000; nothing
 //	        if Unlist has taken it out
 //
-// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the
-// first, as an offer does, of the same id and value in the own layout. So members that Unlist took out
-// of Q are cancelled too. A due member that is only in T may have been pushed by a Redisson transfer
-// that failed later: it is removed from T, and 0 is returned.
+// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the first, as an
+// offer does, of the same id and value in the own layout. So members that Unlist took out of Q are cancelled too. A due member that is only
+// in T may have been pushed by a Redisson transfer that failed later: it is removed from T, and 0 is returned.
 func Cancel() Script { return named("cancel") }
 
 // All returns the scripts.

@@ -72,8 +72,7 @@ func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, err
 	return nil, fmt.Errorf("%d times in a row: %w", mostTries, last)
 }
 
-// alone sends a request on its own socket. Otherwise a value that a hanging server pops would be lost: it runs the
-// command all the same.
+// alone sends a request on its own socket. Otherwise a value that a hanging server pops would be lost: it runs the command all the same.
 func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
 	c, server := s.conns, s.to.server
 	one, err := server.alone.get(ctx)
@@ -108,8 +107,7 @@ func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, e
 	return x.replies, nil
 }
 
-// await waits for the replies, or returns why not to wait on. When ctx ends, it waits a little longer for a value that is on
-// its way.
+// await waits for the replies, or returns why not to wait on. When ctx ends, it waits a little longer for a value that is on its way.
 func (x *exchange) await(ctx context.Context, quiet time.Duration) error {
 	var late, bound <-chan time.Time
 	if quiet > 0 {

@@ -24,8 +24,7 @@ import (
 var (
 	// ErrClosed is the error of calls after Close.
 	ErrClosed = errors.New("dq: closed")
-	// ErrLost is wrapped by the error of commands that were given to a socket and had no reply:
-	// the server may have run them or not.
+	// ErrLost is wrapped by the error of commands that were given to a socket and had no reply: the server may have run them or not.
 	ErrLost = errors.New("the reply is lost")
 	// ErrUnsent is wrapped by the error of commands that were never given to a socket.
 	ErrUnsent = errors.New("not sent")
@@ -131,8 +130,7 @@ func (c *Conns) Stop() {
 	time.AfterFunc(putBackGrace, func() { c.giveUp(ErrClosed) })
 }
 
-// Wait returns when no command blocks any more and values taken for callers that have left are back, and closes
-// the connections.
+// Wait returns when no command blocks any more and values taken for callers that have left are back, and closes the connections.
 func (c *Conns) Wait() {
 	c.work.Wait()
 	c.topology.close()

@@ -43,8 +43,7 @@ func (s *server) unconnected(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnsent, sharedError{err})
 }
 
-// takeIn takes note of a new socket, and notices that it leads to another server than before: then a
-// fail-over has moved the name.
+// takeIn takes note of a new socket, and notices that it leads to another server than before: then a fail-over has moved the name.
 func (s *server) takeIn(one *socket) error {
 	s.mu.Lock()
 	if s.remote == "" {

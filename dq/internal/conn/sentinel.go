@@ -50,8 +50,7 @@ func (t *sentinel) owner(context.Context, string) (*server, error) {
 	return t.current, nil
 }
 
-// end gives up. If rdb is closed, connections would work until the next fail-over, and then serve a server that is the
-// master no more.
+// end gives up. If rdb is closed, connections would work until the next fail-over, and then serve a server that is the master no more.
 func (t *sentinel) end(reason error) {
 	t.mu.Lock()
 	s := t.current
@@ -63,8 +62,7 @@ func (t *sentinel) end(reason error) {
 func (t *sentinel) close()      { t.end(ErrClosed) }
 func (*sentinel) follows() bool { return true }
 
-// moved replaces the server: whatever is under way on its other connections would be acknowledged by a server that is
-// about to forget it.
+// moved replaces the server: whatever is under way on its other connections would be acknowledged by a server that is about to forget it.
 func (t *sentinel) moved(s *server) bool {
 	t.mu.Lock()
 	if t.current == s && s.ctx.Err() == nil {
@@ -114,8 +112,7 @@ func (t *sentinel) ask() bool {
 	return true
 }
 
-// watch holds a connection of the failover client until Stop. When it breaks, go-redis has heard of a new master or the old
-// one is gone.
+// watch holds a connection of the failover client until Stop. When it breaks, go-redis has heard of a new master or the old one is gone.
 func (t *sentinel) watch() {
 	var retry Backoff
 	for t.conns.ctx.Err() == nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Lane is a group of callers that share sockets. The scheduler has its own, so that a long reply to a caller does not hold
-// up a transfer.
+// Lane is a group of callers that share sockets. The scheduler has its own, so that a long reply to a caller does not hold up a transfer.
 type Lane int
 
 // The lanes of a server.
@@ -254,8 +253,7 @@ func (k *courier) send(commands [][]any) *parcel {
 	return p
 }
 
-// wait returns when the replies are there; once ctx ends, it returns the reason, and a command that is not sent yet
-// is never sent.
+// wait returns when the replies are there; once ctx ends, it returns the reason, and a command that is not sent yet is never sent.
 func (p *parcel) wait(ctx context.Context) error {
 	select {
 	case <-p.done:

@@ -26,8 +26,7 @@ type socket struct {
 	ctx context.Context // ends with it, and has the reason as its cause
 	end context.CancelCauseFunc
 
-	// readFor and writeFor bound one read, and the write of one part; 0 does not. A long reply over a slow network is no dead
-	// connection.
+	// readFor and writeFor bound one read, and the write of one part; 0 does not. A long reply over a slow network is no dead connection.
 	readFor, writeFor time.Duration
 
 	received atomic.Int64 // bytes received

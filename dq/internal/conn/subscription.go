@@ -90,8 +90,7 @@ func (s *Subscription) Run(ctx context.Context) {
 	}
 }
 
-// serve makes one connection and reads from it until it breaks. established reports whether the server acknowledged
-// anything.
+// serve makes one connection and reads from it until it breaks. established reports whether the server acknowledged anything.
 func (s *Subscription) serve(ctx context.Context, attempt int) (established bool, err error) {
 	one, err := s.connect(ctx, attempt)
 	if err != nil {
@@ -197,10 +196,9 @@ func (s *Subscription) answered(channel string) bool {
 	return isNext
 }
 
-// refuse handles an error reply, which answers the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to
-// a user that may not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not
-// concern the others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as
-// there is another one.
+// refuse handles an error reply, which answers the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to a user that may
+// not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not concern the others; any other
+// refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as there is another one.
 func (s *Subscription) refuse(reply resp.Error) error {
 	if s.answered(ping) {
 		return nil

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,42 +18,75 @@ func named(names string) map[string]bool {
 	return set
 }
 
-var (
-	scriptCalls = named("eval evalsha eval_ro evalsha_ro fcall fcall_ro")
-	blocking    = named("blpop brpop brpoplpush blmove blmovem blmpop bzpopmin bzpopmax bzmpop xread xreadgroup wait waitaof")
-	subscribing = named("subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe")
-	// keyless commands have a first argument that is no key.
-	keyless = named(`ping echo select quit reset script function client command info time cluster readonly readwrite
-		publish spublish subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe pubsub multi exec discard unwatch
-		keys scan dbsize randomkey role lastsave wait waitaof asking hello auth memory object slowlog sentinel`)
-	// readOnly commands change no key, send no message and wait for nothing. Any other command counts as a change.
-	readOnly = named(`auth client command dbsize discard echo exec hello info lastsave lolwut memory multi object ping pubsub quit
-		readonly readwrite reset role script select slowlog time unwatch wait watch
-		dump exists expiretime keys pexpiretime pttl randomkey scan sort_ro touch ttl type
-		get getrange mget strlen substr lindex llen lpos lrange
-		hexists hget hgetall hkeys hlen hmget hstrlen hvals scard sismember smembers smismember
-		zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex
-		zrevrangebyscore zrevrank zscan zscore`)
+// The kinds of commands, as bits.
+const (
+	runsScript = 1 << iota
+	blocks
+	subscribes
+	keyless  // its first argument is no key
+	readOnly // changes no key, sends no message and waits for nothing; any other command counts as a change
 )
 
-func callsScript(l Line) bool { return scriptCalls[l.Name()] }
+// command is what the name of a command says of it.
+type command struct {
+	name  string // in lower case
+	kinds int
+}
+
+// commands are those of a kind, and frequent others, by their names and these in capitals.
+var commands = func() map[string]*command {
+	all := map[string]*command{}
+	for kind, names := range map[int]string{
+		0:          "set del unlink rpush lpush lrem ltrim lpop zadd zrem hset hdel sadd srem expire pexpire",
+		runsScript: "eval evalsha eval_ro evalsha_ro fcall fcall_ro",
+		blocks:     "blpop brpop brpoplpush blmove blmovem blmpop bzpopmin bzpopmax bzmpop xread xreadgroup wait waitaof",
+		subscribes: "subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe",
+		keyless: `ping echo select quit reset script function client command info time cluster readonly readwrite
+			publish spublish subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe pubsub multi exec discard unwatch
+			keys scan dbsize randomkey role lastsave wait waitaof asking hello auth memory object slowlog sentinel`,
+		readOnly: `auth client command dbsize discard echo exec hello info lastsave lolwut memory multi object ping pubsub quit
+			readonly readwrite reset role script select slowlog time unwatch wait watch
+			dump exists expiretime keys pexpiretime pttl randomkey scan sort_ro touch ttl type
+			get getrange mget strlen substr lindex llen lpos lrange
+			hexists hget hgetall hkeys hlen hmget hstrlen hvals scard sismember smembers smismember
+			zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex
+			zrevrangebyscore zrevrank zscan zscore`,
+	} {
+		for name := range strings.FieldsSeq(names) {
+			c := cmp.Or(all[name], &command{name: name})
+			c.kinds |= kind
+			all[name], all[strings.ToUpper(name)] = c, c
+		}
+	}
+	return all
+}()
+
+func commandOf(name string) *command {
+	if c := commands[name]; c != nil {
+		return c
+	}
+	name = strings.ToLower(name)
+	return cmp.Or(commands[name], &command{name: name})
+}
+
+func callsScript(l Line) bool { return l.is(runsScript) }
 
 // Blocks reports whether a command may wait before its answer.
-func Blocks(l Line) bool { return blocking[l.Name()] }
+func Blocks(l Line) bool { return l.is(blocks) }
 
 // Subscribes reports whether a command makes its connection a subscriber.
-func Subscribes(l Line) bool { return subscribing[l.Name()] }
+func Subscribes(l Line) bool { return l.is(subscribes) }
 
 // Changes reports whether a command changes a key, sends a message or waits. A script's changes are its inner commands.
-func Changes(l Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
+func Changes(l Line) bool { return !l.is(readOnly | runsScript) }
 
 // KeysOf returns the keys that a command names. An unknown command has one key, its first argument, as nearly all have.
 func KeysOf(l Line) []string {
-	args, name := l.Args, l.Name()
-	if len(args) < 2 || keyless[name] {
+	args := l.Args
+	if len(args) < 2 || l.is(keyless) {
 		return nil
 	}
-	switch name {
+	switch l.Name() {
 	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro", "blmpop", "bzmpop":
 		return counted(args, 2)
 	case "lmpop", "zmpop", "sintercard", "zinter", "zunion", "zdiff":

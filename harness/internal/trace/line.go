@@ -29,6 +29,8 @@ type Line struct {
 	// Args are the command name, in the case the client sent, and its arguments: any bytes.
 	Args []string
 
+	command *command // of a line that was parsed
+
 	// Raw is the text the line was parsed from; empty for a line made by hand.
 	Raw string
 	// Number is the line number in the recording file, from 1; 0 if there is none.
@@ -40,18 +42,16 @@ type Line struct {
 // Inner reports whether a script made the call, not a client.
 func (l Line) Inner() bool { return l.Peer == LuaPeer }
 
-// lowNames spares the memory of frequent names.
-var lowNames = map[string]string{
-	"EVALSHA": "evalsha", "EVAL": "eval", "BLPOP": "blpop", "GET": "get", "SET": "set", "PING": "ping", "PUBLISH": "publish",
-}
-
 // Name returns the command name in lower case.
-func (l Line) Name() string {
-	name := l.Arg(0)
-	if low, ok := lowNames[name]; ok {
-		return low
+func (l Line) Name() string { return l.known().name }
+
+func (l Line) is(kinds int) bool { return l.known().kinds&kinds != 0 }
+
+func (l Line) known() *command {
+	if l.command != nil {
+		return l.command
 	}
-	return strings.ToLower(name)
+	return commandOf(l.Arg(0))
 }
 
 // Arg returns an argument, the command name being the first, or "" if it is missing.
@@ -140,7 +140,7 @@ func parseLine(text string, args []string) (Line, error) {
 	if err != nil {
 		return Line{Time: micros}, err
 	}
-	return Line{Time: micros, DB: int(db), Peer: peer, Args: args, Raw: text}, nil
+	return Line{Time: micros, DB: int(db), Peer: peer, Args: args, command: commandOf(args[0]), Raw: text}, nil
 }
 
 // parseTime reads seconds, a point and exactly six digits into microseconds.
@@ -200,30 +200,30 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 		return bad(pos, "an argument in double quotes")
 	}
 	pos++
-	if size := strings.IndexByte(text[pos:], '"'); size >= 0 && strings.IndexByte(text[pos:pos+size], '\\') < 0 {
-		return text[pos : pos+size], pos + size + 1, nil
-	}
 	var room [512]byte // spares most members a second piece of memory
 	b := room[:0]
-	for pos < len(text) {
-		switch text[pos] {
-		case '"':
-			return string(b), pos + 1, nil
-		case '\\':
-			decoded, size := unescape(text[pos:])
-			if size == 0 {
-				return bad(pos, `one of the escapes \\ \" \n \r \t \a \b \xHH`)
+	for quote := -1; ; {
+		if quote < pos { // the one before was escaped
+			if quote = strings.IndexByte(text[pos:], '"'); quote < 0 {
+				return bad(len(text), "a closing quote")
 			}
-			b = append(b, decoded)
-			pos += size
-		default:
-			from := pos
-			for pos++; pos < len(text) && text[pos] != '"' && text[pos] != '\\'; pos++ {
-			}
-			b = append(b, text[from:pos]...)
+			quote += pos
 		}
+		plain := strings.IndexByte(text[pos:quote], '\\')
+		switch {
+		case plain < 0 && len(b) == 0:
+			return text[pos:quote], quote + 1, nil
+		case plain < 0:
+			return string(append(b, text[pos:quote]...)), quote + 1, nil
+		}
+		b = append(b, text[pos:pos+plain]...)
+		decoded, size := unescape(text[pos+plain:])
+		if size == 0 {
+			return bad(pos+plain, `one of the escapes \\ \" \n \r \t \a \b \xHH`)
+		}
+		b = append(b, decoded)
+		pos += plain + size
 	}
-	return bad(pos, "a closing quote")
 }
 
 // unescape decodes the escape that s begins with; size is 0 if it is none.
@@ -274,7 +274,9 @@ func (s *LineScanner) Scan() bool {
 			s.line, s.bad = Line{Number: s.number, Offset: s.offset}, ErrLineTooLong
 			return true
 		}
-		text = bytes.TrimRight(text, " \t\r\n")
+		if text = bytes.TrimSuffix(text, []byte("\n")); len(text) > 0 && text[len(text)-1] <= ' ' {
+			text = bytes.TrimRight(text, " \t\r\n")
+		}
 		text = bytes.TrimPrefix(text, []byte("+"))
 		if len(text) == 0 || text[0] == '#' || string(text) == "OK" {
 			continue

@@ -122,7 +122,7 @@ func TestParseLine(t *testing.T) {
 	} {
 		got := must(ParseLine(text))
 		require.Equal(t, text, got.String())
-		want.Raw = text
+		want.Raw, want.command = text, commandOf(want.Args[0])
 		require.Equal(t, want, got)
 	}
 }

@@ -87,7 +87,7 @@ type Case struct {
 
 // CaseMark returns the case id that a line marks the beginning of.
 func CaseMark(l Line) (id string, ok bool) {
-	if l.Inner() || len(l.Args) != 2 || l.Name() != "echo" {
+	if len(l.Args) != 2 || l.Inner() || l.Name() != "echo" {
 		return "", false
 	}
 	return strings.CutPrefix(l.Args[1], "case:")
