@@ -224,8 +224,7 @@ func (a *Analysis) client(c *trace.Call) {
 	from.setUp(name, c.Line)
 	switch name {
 	case "eval", "eval_ro", "evalsha", "evalsha_ro":
-		a.scriptCalls++
-		if c.Script != nil {
+		if a.scriptCalls++; c.Script != nil {
 			a.script(from, name, c)
 		}
 	case "blpop", "brpop", "brpoplpush", "blmove":
@@ -290,8 +289,11 @@ func (a *Analysis) inner(l trace.Line) {
 		a.begun(l, a.hostOf("unknown:"), ref.queue).lost = true
 	}
 	s.queue = cmp.Or(s.queue, ref.queue)
-	for _, key := range affected(name, l) {
-		if ref, ok := a.queueOf(l.DB, key); ok {
+	for i, key := range affected(name, l) {
+		if i > 0 { // the first is the one above
+			ref, ok = a.queueOf(l.DB, key)
+		}
+		if ok {
 			a.effect(ref, name, l)
 		}
 	}
@@ -335,8 +337,7 @@ func (a *Analysis) rename(q *queue, name string) {
 	q.named = true
 }
 
-// host is a machine that clients connect from. A transfer names its client's clock just before the server runs it:
-// the largest difference to the server's clock is the truest.
+// host is a machine of clients. A transfer names its client's clock just before the server runs it: the largest difference is the truest.
 type host struct {
 	Clock
 	known bool // AheadMs is

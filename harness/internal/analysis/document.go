@@ -36,8 +36,7 @@ type Document struct {
 	Stories       []*Story       `json:"stories,omitempty"` // of the messages that were asked for
 }
 
-// Queue is a delayed queue as the log shows it. Offers took effect; Added were added without a script; Removed left otherwise
-// than by a transfer.
+// Queue is a delayed queue in the log. Offers took effect; Added were added without a script; Removed left otherwise than by a transfer.
 type Queue struct {
 	Name         string    `json:"name"`
 	DB           int       `json:"db,omitempty"`
