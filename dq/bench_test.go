@@ -71,9 +71,8 @@ func benchmarkDrain(b *testing.B, n int, within, until time.Duration, beside ...
 	}
 }
 
-// BenchmarkCancel cancels single ones of 100,000 messages: by ticket, and by Redisson's remove
-// script, in turn on one server, and reports what a call takes and the ratio. Cancelled are any, where
-// delays differ and where they are equal, or some of the latest.
+// BenchmarkCancel cancels single ones of 100,000 messages: by ticket, and by Redisson's remove script, in turn on one server, and reports
+// what a call takes and the ratio. Cancelled are any, where delays differ and where they are equal, or some of the latest.
 //
 //	go test ./dq -run '^$' -bench Cancel -benchtime 1x
 func BenchmarkCancel(b *testing.B) {

@@ -126,7 +126,7 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// async calls f, and tells what it returned.
+// async calls f in the background and sends its result.
 func async(f func() error) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- f() }()

@@ -142,7 +142,7 @@ func Unlist() Script { return named("unlist") }
 //	cost    O(log n + members)
 func Find() Script { return named("find") }
 
-// Cancel removes the member of a due time and an id, in whatever layout and of whatever value: Migrating a queue keeps both.
+// Cancel removes the member of a due time and an id, in any layout and with any value: migrating a queue keeps both.
 //
 //	KEYS    T, Q, U1, U2, V; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own

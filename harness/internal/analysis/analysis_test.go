@@ -20,8 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// An EVALSHA that the server does not know does nothing, and the SCRIPT LOAD and EVALSHA
-// behind it are one offer.
+// An EVALSHA that the server does not know does nothing, and the SCRIPT LOAD and EVALSHA behind it are one offer.
 func TestScriptMissIsNoOffer(t *testing.T) {
 	s := newStory("4.7.0")
 	script, _ := s.release.Script(wire.ScriptOffer)

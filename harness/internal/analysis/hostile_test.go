@@ -144,8 +144,7 @@ func (h *heapMeter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// atRandom is a client that does, in random order, what clients do to the queue
-// "orders", with the scripts of a release.
+// atRandom is a client that does, in random order, what clients do to the queue "orders", with the scripts of a release.
 type atRandom struct {
 	*rand.Rand
 	rdb     redis.UniversalClient

@@ -33,8 +33,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-fake-java": fakeJava})
 }
 
-// TestScripts runs the program as its users do. Besides testscript's own, the
-// scripts have
+// TestScripts runs the program as its users do. Besides testscript's own, the scripts have
 //
 //	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
 //	json                         the last stdout is one JSON document, as its schema says, and nothing else

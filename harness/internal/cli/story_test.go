@@ -30,10 +30,9 @@ import (
 // Every command of docs/upgrade.md is run, and prints what stands there, with real Redissons
 // as the services: at the releases that it names, and at the two that meet at the change.
 //
-// In a block of the language console, what follows "$ " is a command, and what follows that its
-// output, where … stands for anything, and alone for any number of lines. What the services do is
-// in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
-// "has delivered N", "takes N", and "time passes", after which all is due.
+// In a block of the language console, what follows "$ " is a command, and what follows that its output, where … stands for anything, and
+// alone for any number of lines. What the services do is in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N,
+// due in D", "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
 	t.Parallel()
 	text := must(os.ReadFile("../../../docs/upgrade.md"))

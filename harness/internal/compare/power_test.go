@@ -97,9 +97,8 @@ func TestStudyOfEqualSidesAndOfAFifthAtTheTail(t *testing.T) {
 //
 //	dq-bench run --driver dq --driver dq --beside --repeat 24 --redis process --rate 1000/s --duration 20s --delay 1s --warmup 2s
 //
-// on a virtual machine of two processors whose host gave up to half of their time to others, so that the p99 of past due is
-// 1.4 ms in one pair and 1.26 s in another. Pairs with an invalid run are not in it, nor are the histograms of lateness,
-// offer RTT and schedule lag.
+// on a virtual machine of two processors whose host gave up to half of their time to others, so that the p99 of past due is 1.4 ms in one
+// pair and 1.26 s in another. Pairs with an invalid run are not in it, nor are the histograms of lateness, offer RTT and schedule lag.
 //
 //go:embed testdata/blocks.jsonl.gz
 var blocksFile []byte

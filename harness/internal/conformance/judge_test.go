@@ -145,8 +145,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 // contradicts is broken.
 func TestAFailureCitesStatements(t *testing.T) {
 	all, _ := loaded()
-	cases, err := Matching(all, "^DQ.(read/(size|foreign-member)|offer/(equal-values-are-two|negative-delay-taken)|poll/foreign-member-is-destroyed)$")
-	require.NoError(t, err)
+	cases := must(Matching(all, "^DQ.(read/(size|foreign-member)|offer/(equal-values-are-two|negative-delay-taken)|poll/foreign-member-is-destroyed)$"))
 	release := wire.Newest()
 	wrongSize := func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		answer, err := next.Call(ctx, op, params)
@@ -245,8 +244,7 @@ func TestBaselineIsReadWholeOrNotAtAll(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, name)
-		again, err := ParseBaseline(b.Text())
-		require.NoError(t, err)
+		again := must(ParseBaseline(b.Text()))
 		require.Equal(t, b, again)
 	}
 	_, err := ReadBaseline(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), cases)
@@ -288,8 +286,7 @@ func FuzzParseBaseline(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseBaseline(b.Text())
-		require.NoError(t, err)
+		again := must(ParseBaseline(b.Text()))
 		require.Equal(t, b, again)
 	})
 }

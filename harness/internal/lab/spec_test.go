@@ -348,8 +348,7 @@ type memberVector struct {
 	Case     string `json:"case,omitempty"`
 }
 
-// memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and
-// binary values, and of a Redis for Windows.
+// memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and binary values, and of a Redis for Windows.
 func memberSources(t *testing.T) (all []*trace.Recording) {
 	t.Helper()
 	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {

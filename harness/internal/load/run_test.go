@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -263,6 +264,18 @@ func (l lasting) Serve(in io.Reader, out io.Writer) error {
 	return serve.Serve(in, out, l.Memory)
 }
 
+// An agent ends a minute after the last sign of life of its run.
+func TestSilenceEndsAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		agent := heard{near, time.AfterFunc(orphaned, func() { _ = near.Close() })}
+		time.AfterFunc(orphaned-time.Second, func() { _, _ = far.Write([]byte("x")) })
+		began := time.Now()
+		read, err := io.ReadAll(agent)
+		require.Equal(t, []any{"x", io.ErrClosedPipe, 2*orphaned - time.Second}, []any{string(read), err, time.Since(began)})
+	})
+}
+
 // An interrupted run stops its offers and drains, but does not wait for messages that are due after the drain timeout.
 func TestInterrupt(t *testing.T) {
 	for delay, want := range map[time.Duration]run.Counts{
@@ -513,8 +526,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 	}
 }
 
-// The real Redisson is interrupted as dq is: no more offers, what is due soon is
-// drained, the rest is pending, and there is a report.
+// The real Redisson is interrupted as dq is: no more offers, what is due soon is drained, the rest is pending, and there is a report.
 func TestInterruptedRedissonStillReports(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
 	p := testPlan()

@@ -27,7 +27,7 @@ const (
 	readOnly // changes no key, sends no message and waits for nothing; any other command counts as a change
 )
 
-// command is what the name of a command says of it.
+// command has the name and the kinds of a command.
 type command struct {
 	name  string // in lower case
 	kinds int
