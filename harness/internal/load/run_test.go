@@ -515,8 +515,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 				r, err = Run(ctx, o)
 			}
 			require.NoError(t, err)
-			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
-			require.EqualValues(t, 100, r.Counts.Delivered)
+			require.Equal(t, run.Counts{Offered: 100, Delivered: 100}, r.Counts)
 			require.Equal(t, tc.driver, r.Driver.String())
 			require.Positive(t, r.ServerStats.TransferCalls)
 			require.NotNil(t, r.Machine.Late, "the program tells when the latest came")
@@ -545,7 +544,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	r, err := Run(ctx, o)
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
-	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Zero(t, r.Counts.Lost+r.Counts.Duplicate+r.Counts.Early+r.Counts.Pending-r.Counts.NotDue)
 	require.Positive(t, r.Counts.NotDue)
 	require.Positive(t, r.Counts.Delivered)
 	require.Equal(t, r.Counts.Delivered, Logged(r.Log.Bytes()))
