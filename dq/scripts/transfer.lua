@@ -41,7 +41,8 @@ if #members > 0 then
   end
   local length = redis.pcall('llen', Q)
   local wrong = type(length) == 'table' and length or lacks('lrem', Q, 1, '') or lacks('zrem', T, '')
-    or lacks('srem', U1, '') or not may and (denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or denied('srem', T, nobody))
+    or unlisted and lacks('srem', U1, '')
+  if not wrong and not may then wrong = denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or unlisted and denied('srem', T, nobody) end
   if not wrong and #quarantined > 0 then
     wrong = error_of('llen', D) or error_of('zcard', X) or lacks('rpush', D, '') or lacks('zadd', X, 0, '') or denied('rpush', T, nobody)
   end
