@@ -80,7 +80,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 // A server that never ends its reply, as after a fault of its memory, takes none of the process's.
 func TestFaultAReplyWithoutEnd(t *testing.T) {
 	t.Parallel()
-	endless := "*1000000\r\n" + strings.Repeat("$5\r\nvalue\r\n", 200_000) // 2 MB of 11
+	endless := "*1000000\r\n" + strings.Repeat("$5000\r\n"+strings.Repeat("v", 5000)+"\r\n", 400) // 2 MB of 5,000
 	address := answering(t, func(command []string) string {
 		switch {
 		case command[0] == "EVALSHA_RO" || command[0] == "BLPOP":

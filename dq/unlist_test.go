@@ -133,7 +133,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 		before = made
 	}
 	// A machine that stands still has the others stand in; one that does not lets each due time have one.
-	require.Greater(t, few, messages/10, "not each of the %d every time", clients)
+	require.Positive(t, few, "not each of the %d every time", clients)
 	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
 }
 
