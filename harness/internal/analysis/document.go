@@ -151,7 +151,7 @@ func (a *Analysis) notices(d *Document) {
 		notice(len(g.Ranges) == 0, "no single release sends what %s sent", g.Peers[0])
 	}
 	others := slices.IndexFunc(d.Groups, func(g *Group) bool { return g.Client == "" }) < 0
-	notice(others && len(d.Groups) > 0, "no connection was a Redisson's: the releases are those whose wire format others speak")
+	notice(others && len(d.Groups) > 0, "no Redisson was connected: other clients speak the wire format of these releases")
 	notice(a.scriptCalls > 0 && a.scriptLines == 0, "the log has no command that a script made ([db lua]): offers and transfers cannot be counted; was it filtered?")
 	notice(a.leftOut, "more than %d queues: the others were left out", maxQueues)
 	notice(a.back, "times run backwards: the lines are not in the order of MONITOR, or the clock was set")
