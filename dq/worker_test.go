@@ -519,7 +519,7 @@ func TestWorkerHandlesOthersBesideOneThatHangs(t *testing.T) {
 			begun, ending := make(chan string), make(chan struct{})
 			defer close(ending)
 			b.lose(t, first, losses)
-			b.works(t, dq.WorkerOptions{Concurrency: 2, Lease: 500 * time.Millisecond}, func(_ context.Context, m *dq.Message[string]) error {
+			b.works(t, dq.WorkerOptions{Concurrency: 2, Lease: 3 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
 				if m.Value != "lost" {
 					begun <- m.Value
 				}
