@@ -171,7 +171,7 @@ func TestFaultDeliveryAfterAnOutage(t *testing.T) {
 	}{
 		"killed": {durable, killed, "", ""},
 		"paused": {nil, paused(time.Second), "", "?read_timeout=300ms&dial_timeout=500ms"},
-		// Each command of the file takes the server 300 µs, so that it loads for over a second.
+		// Each command of the file takes the server 300 µs, so that it loads for three seconds.
 		"loading": {append(durable, "--key-load-delay", "300"), killed, "LOADING", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestFaultDeliveryAfterAnOutage(t *testing.T) {
 			got := b.taken(ctx)
 			if c.code != "" {
 				_, err := b.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
-					for i := range 5000 {
+					for i := range 10_000 {
 						p.Set(ctx, "k", i, 0)
 					}
 					return nil
