@@ -112,7 +112,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	require.Equal(t, "Running: 10000 of 60000 messages offered, 10000 delivered, 0 pending.", eval[string](b, verdict))
 
 	// Zoom to seconds 3 to 7 by dragging.
-	b.do(chromedp.ScrollIntoView(chromedp.CSS("#late .u-over")))
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#late .u-over").scrollIntoView({block: "center"})`)) // in one step: a chart may be drawn anew
 	box := eval[[]float64](b, `(r => [r.left, r.top, r.width])(document.querySelector("#late .u-over").getBoundingClientRect())`)
 	at := func(share float64) (x, y float64) { return box[0] + share*box[2], box[1] + 40 }
 	x, y := at(.25)
