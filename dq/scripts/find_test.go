@@ -222,10 +222,8 @@ func TestRefusals(t *testing.T) {
 			r.args = []any{r.args[0], dead.ID}
 		case "unlist": // before a second step the first, else nothing by a count of 0
 			_, _ = l.try(r.script, r.keys, "a", now, map[any]int{"": 1}[r.args[1]], 60_000, 60_000)
-		case "transfer":
-			if r.without == "srem" { // for what is unlisted
-				l.do("SADD", u.Unlisted[0], "none")
-			}
+		case "transfer": // needs SREM for what is unlisted
+			l.do("SADD", u.Unlisted[0], "none")
 		case "cancel":
 			r.args = []any{now - 9, first[:8], now, now, "dLc0", n.Channel}
 		}
