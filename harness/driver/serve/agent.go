@@ -41,9 +41,9 @@ type agent struct {
 
 	mu        sync.Mutex // guards what follows
 	more      *sync.Cond // of items, or the end
-	items     []due      // before their instants
+	items     []due
+	ready     int        // of the first items: their instants have come
 	free      *sync.Cond // where senders wait for ready items, or the end
-	ready     []due
 	senders   int
 	idle      int // of them
 	offers    context.Context
@@ -100,7 +100,15 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 			return nil
 		})
 	case "load.take":
-		return nil, a.take(r.Consumers)
+		var consumers []int
+		err := json.Unmarshal(r.Consumers, &consumers)
+		if err != nil || slices.Min(append(consumers, 0)) < 0 {
+			return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %.60s", r.Consumers)
+		}
+		for _, c := range consumers {
+			a.work.Go(func() { a.consume(a.queues[c%len(a.queues)]) })
+		}
+		return nil, nil
 	case "load.halt":
 		a.forget(r.Abandon)
 		return nil, nil
@@ -134,9 +142,16 @@ func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 	a.client = client
 	for _, name := range setup.Queues {
 		q, err := open(ctx, name)
+		_, polls := q.(driver.Poller)
+		_, removes := q.(driver.Remover)
 		if err == nil {
 			a.queues = append(a.queues, q)
-			err = a.able(q)
+			switch {
+			case setup.Poll > 0 && !polls:
+				err = a.cannot("look for a message without waiting for one")
+			case setup.Cancels && !removes:
+				err = a.cannot("cancel a message")
+			}
 		}
 		if err != nil {
 			return nil, errors.Join(err, a.close())
@@ -159,34 +174,8 @@ func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 	return program.Opened{Handle: handle, Now: s.epoch.Wall(time.Now())}, nil
 }
 
-// able refuses a queue that lacks an ability which the load needs.
-func (a *agent) able(q driver.Queue) error {
-	_, polls := q.(driver.Poller)
-	_, removes := q.(driver.Remover)
-	switch {
-	case a.setup.Poll > 0 && !polls:
-		return a.cannot("look for a message without waiting for one")
-	case a.setup.Cancels && !removes:
-		return a.cannot("cancel a message")
-	}
-	return nil
-}
-
 func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.server.hello.Identity, Need: do}
-}
-
-// take starts consumers. Consumer c takes from queue c mod their number.
-func (a *agent) take(numbers json.RawMessage) error {
-	var consumers []int
-	err := json.Unmarshal(numbers, &consumers)
-	if err != nil || slices.Min(append(consumers, 0)) < 0 {
-		return fmt.Errorf("load.take: expected consumers from 0 on, got %.60s", numbers)
-	}
-	for _, c := range consumers {
-		a.work.Go(func() { a.consume(a.queues[c%len(a.queues)]) })
-	}
-	return nil
 }
 
 // forget skips the items that have not been sent; abandon also cancels the offers under way.
@@ -206,17 +195,9 @@ func (a *agent) end() (err error) {
 	a.mu.Lock()
 	a.endTakes()
 	a.more.Signal()
-	a.idle = 0
 	a.free.Broadcast()
 	a.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		a.work.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(endTimeout):
+	if !ends(&a.work, endTimeout) {
 		err = fmt.Errorf("offers or takes did not end within %s after load.end", endTimeout)
 	}
 	a.flush()
@@ -238,24 +219,21 @@ func (a *agent) pace() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for {
-		for len(a.items) == 0 {
+		for len(a.items) == a.ready {
 			if a.takes.Err() != nil {
 				return
 			}
 			a.more.Wait()
 		}
-		next := a.items[0]
-		a.items = a.items[1:]
+		next := a.items[a.ready]
 		a.mu.Unlock()
 		_ = clock.SleepUntil(next.skip, a.server.clock, timer, a.server.epoch.Instant(next.At))
-		next.since = time.Now()
+		since := time.Now()
 		a.mu.Lock()
-		a.ready = append(a.ready, next)
-		switch {
-		case a.idle > 0:
-			a.idle--
-			a.free.Signal()
-		case a.senders < a.setup.MostSenders:
+		a.items[a.ready].since = since
+		a.ready++
+		a.free.Signal()
+		if a.ready > a.idle && a.senders < a.setup.MostSenders {
 			a.senders++
 			a.work.Go(a.sendReady)
 		}
@@ -266,14 +244,15 @@ func (a *agent) pace() {
 func (a *agent) sendReady() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.ready) > 0 || a.takes.Err() == nil {
-		if len(a.ready) == 0 {
+	for a.ready > 0 || a.takes.Err() == nil {
+		if a.ready == 0 {
 			a.idle++
 			a.free.Wait()
+			a.idle--
 			continue
 		}
-		next := a.ready[0]
-		a.ready = a.ready[1:]
+		next := a.items[0]
+		a.items, a.ready = a.items[1:], a.ready-1
 		a.mu.Unlock()
 		a.send(next)
 		a.mu.Lock()
@@ -284,14 +263,14 @@ func (a *agent) sendReady() {
 // send offers one message, unless it is to be skipped. Its due instant is taken just before the call.
 func (a *agent) send(i due) {
 	if i.skip.Err() != nil {
-		a.sample(program.Sample{Kind: program.Skipped, Index: i.Index})
+		a.sample(program.Sample{Kind: program.Skipped, Index: i.Index}, "offer", nil)
 		return
 	}
 	sent := time.Now()
 	wall := a.server.epoch.Wall(sent)
 	value := program.Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
 	if a.setup.Each {
-		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
+		a.sample(program.Sample{Kind: program.Offering, Index: i.Index, A: wall, B: i.DueAt(wall)}, "offer", nil)
 	}
 	queue := a.queues[int(i.Index&^program.Warm)%len(a.queues)]
 	err, kind := queue.Offer(i.offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond), program.Offered
@@ -301,8 +280,7 @@ func (a *agent) send(i due) {
 	case err != nil:
 		kind = program.Failed
 	}
-	a.failed("offer", err)
-	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.now()})
+	a.sample(program.Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.now()}, "offer", err)
 	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
 		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
 		time.AfterFunc(time.Until(at), func() { a.remove(remover, i.Index, value) })
@@ -324,8 +302,7 @@ func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
 	case !found:
 		kind = program.TooLate
 	}
-	a.failed("remove", err)
-	a.sample(program.Sample{Kind: kind, Index: index, A: began, B: a.now()})
+	a.sample(program.Sample{Kind: kind, Index: index, A: began, B: a.now()}, "remove", err)
 }
 
 // consume takes until takes end, and then until a take returns no value: one that was popped already is still reported.
@@ -342,28 +319,22 @@ func (a *agent) consume(q driver.Queue) {
 		switch {
 		case err != nil && a.takes.Err() != nil:
 		case err != nil:
-			a.failed("take", err)
-			a.sample(program.Sample{Kind: program.TakeFail})
+			a.sample(program.Sample{Kind: program.TakeFail}, "take", err)
 			program.Pause(a.takes, takeRetry)
 		case value != nil:
 			kind, index, due := program.ParsePayload(value, a.run)
-			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: came})
+			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: came}, "take", nil)
 			program.Pause(a.takes, a.setup.Work)
 		}
 	}
 }
 
-func (a *agent) failed(call string, err error) {
+// sample keeps a sample of a call until it is sent, and the call's first error. Unread samples are dropped in the end, and counted.
+func (a *agent) sample(s program.Sample, call string, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if err != nil && a.errors[call] == "" {
 		a.errors[call], a.news = err.Error(), true
 	}
-}
-
-// sample keeps a sample until it is sent. Unread samples are dropped in the end, and counted.
-func (a *agent) sample(s program.Sample) {
-	a.mu.Lock()
 	if len(a.out) < mostKept {
 		a.out = program.Append(a.out, s)
 	} else {

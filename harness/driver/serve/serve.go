@@ -60,22 +60,21 @@ type server struct {
 	out     *json.Encoder
 
 	requests sync.WaitGroup
-	mu       sync.Mutex
-	running  map[json.Number]context.CancelFunc
-	agents   map[string]*agent // by the handles of their loads
-	made     int               // loads
+	running  sync.Map // json.Number → context.CancelFunc
+
+	mu     sync.Mutex
+	agents map[string]*agent // by the handles of their loads
+	made   int               // loads
 }
 
 func newServer(out io.Writer, hello program.Hello) *server {
-	s := &server{hello: hello, out: json.NewEncoder(out), running: map[json.Number]context.CancelFunc{}, agents: map[string]*agent{}}
+	s := &server{hello: hello, out: json.NewEncoder(out), agents: map[string]*agent{}}
 	s.ops = map[string]func(context.Context, request) (any, error){
 		"hello": func(context.Context, request) (any, error) { return s.hello, nil },
 		"cancel": func(_ context.Context, r request) (any, error) { // true if the other request was still running
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			cancel, ok := s.running[r.Target]
+			cancel, ok := s.running.Load(r.Target)
 			if ok {
-				cancel()
+				cancel.(context.CancelFunc)() //nolint:forcetypeassert // only start stores
 			}
 			return ok, nil
 		},
@@ -97,17 +96,9 @@ func (s *server) serve(in io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("reading requests: %w", err)
 	}
-	answered := make(chan struct{})
-	go func() {
-		s.requests.Wait()
-		close(answered)
-	}()
-	for range 2 {
-		select {
-		case <-answered:
-		case <-time.After(lastAnswers):
-			stop()
-		}
+	if !ends(&s.requests, lastAnswers) {
+		stop()
+		ends(&s.requests, lastAnswers)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,12 +108,25 @@ func (s *server) serve(in io.Reader) error {
 	return nil
 }
 
+// ends reports whether work ends within a time.
+func ends(work *sync.WaitGroup, within time.Duration) bool {
+	ended := make(chan struct{})
+	go func() {
+		work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
+
 // start runs a request concurrently. It can be cancelled once start has returned.
 func (s *server) start(ctx context.Context, r request) {
 	ctx, cancel := context.WithCancel(ctx)
-	s.mu.Lock()
-	s.running[r.ID] = cancel
-	s.mu.Unlock()
+	s.running.Store(r.ID, cancel)
 	r.event = func(name string, fields map[string]any) {
 		fields["id"], fields["event"] = r.ID, name
 		s.write(fields)
@@ -130,9 +134,7 @@ func (s *server) start(ctx context.Context, r request) {
 	s.requests.Go(func() {
 		defer cancel()
 		result, err := s.run(ctx, r)
-		s.mu.Lock()
-		delete(s.running, r.ID)
-		s.mu.Unlock()
+		s.running.Delete(r.ID)
 		line := map[string]any{"id": r.ID, "ok": err == nil}
 		if err == nil {
 			line["result"] = result
