@@ -248,18 +248,17 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 	}
 	_, err = l.out.Write(line)
 	l.writing.Unlock()
-	switch {
-	case err == nil:
-		return id, answered, nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return 0, nil, fmt.Errorf("%s could not be sent: driver program %s has read nothing for %s", op, l.name, l.patience)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%s could not be sent: driver program %s has read nothing for %s", op, l.name, l.patience)
+	} else if err != nil {
+		select {
+		case <-l.ended:
+			err = fmt.Errorf("%s could not be sent: %w", op, l.Failure())
+		case <-time.After(l.patience):
+			err = fmt.Errorf("%s could not be sent to %s: %w", op, l.name, err)
+		}
 	}
-	select {
-	case <-l.ended:
-		return 0, nil, fmt.Errorf("%s could not be sent: %w", op, l.Failure())
-	case <-time.After(l.patience):
-		return 0, nil, fmt.Errorf("%s could not be sent to %s: %w", op, l.name, err)
-	}
+	return id, answered, err
 }
 
 // Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx. name is for

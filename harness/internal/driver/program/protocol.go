@@ -95,21 +95,19 @@ func ReadLines(in io.Reader, each func(line []byte) error) error {
 
 // encodeRequest makes a line of the arguments, a struct, a map or nil, and of id and op.
 func encodeRequest(id uint64, op string, arguments any) ([]byte, error) {
-	head, _ := json.Marshal(struct { // which can be encoded
-		ID uint64 `json:"id"`
-		Op string `json:"op"`
-	}{id, op})
+	name, _ := json.Marshal(op) // a string can be encoded
+	head := fmt.Appendf(nil, `{"id":%d,"op":%s}`+"\n", id, name)
 	line, err := json.Marshal(arguments)
 	fields, ok := bytes.CutSuffix(line, []byte("}"))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("arguments of %s: %w", op, err)
 	case string(line) == "null" || string(line) == "{}":
-		return append(head, '\n'), nil
+		return head, nil
 	case !ok:
 		return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, line)
 	}
-	return slices.Concat(fields, []byte(","), head[1:], []byte("\n")), nil
+	return slices.Concat(fields, []byte(","), head[1:]), nil
 }
 
 // answer is one line of a program: a response, or an event of a request, such as samples of a load or an element of a subscription.

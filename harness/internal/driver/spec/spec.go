@@ -41,11 +41,7 @@ func Parse(spec string) (Driver, error) {
 			return d, nil
 		}
 	}
-	p, err := parse(spec, Forms)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return parse(spec, Forms)
 }
 
 // ParseProgram reads a --driver value that verify can judge. Nothing is started, and the error is wrong usage.
