@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,12 +48,13 @@ func (p Program) Link(strict bool) *program.Link {
 // portOf has the calls that the release has, and the capabilities. It is no method, nor is connect: each package that names Program
 // would compile the queue and go-redis's client again.
 func portOf(d Program) serve.Port[*client, *queue] {
-	ops := maps.Clone(calls)
-	for name := range since {
-		ops[name] = calls[name] // an overload has no op of its own
+	ops := map[string]op{}
+	for names, call := range calls {
+		for name := range strings.FieldsSeq(names) {
+			ops[name] = call
+		}
 	}
 	maps.DeleteFunc(ops, func(name string, _ op) bool { return !d.Release.AtLeast(since[name]) })
-	ops["open(faithful)"], ops["open(nameMapperPrefix)"] = nil, nil
 	if d.Shipped && !d.faithful {
 		ops[program.BothLayouts] = nil
 	}

@@ -32,8 +32,11 @@ var since = map[string]wire.Release{
 }
 
 // An op uses dq's own call if there is one. All other ops are Redisson's: a script of the catalogue, by
-// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line.
+// dq.Client.Redisson, or a plain command. queue.words has the keys and the arguments of a line. A row may name several ops.
 var calls = map[string]op{
+	"dq.poll(limit) q.poll(limit) deque.pollFirst(limit) deque.pollLast(limit)":         nil, // overloads and options
+	"dq.expire(condition) dq.expireAt(condition) open(faithful) open(nameMapperPrefix)": nil,
+
 	"dq.destroy":        destroy,
 	"dq.offer":          offer,
 	"dq.remove":         remove,
@@ -64,45 +67,35 @@ var calls = map[string]op{
 	"dq.remainTimeToLive": command(asItIs, "PTTL", "D"),
 	"dq.rename":           command(asNothing, "RENAME", "D name"),
 
-	"q.take":        take,
-	"q.poll":        poll,
-	"q.pollFromAny": blocking("BLPOP", "D queues", true),
-	"q.peek":        command(asItIs, "LINDEX", "D =0"),
-	"q.size":        command(asItIs, "LLEN", "D"),
-	"q.readAll":     command(asItIs, "LRANGE", "D =0 =-1"),
-	"q.drainTo":     given("max", drainToMax, script(asItIs, wire.ScriptQueueDrainTo, "D")),
-	"q.offer":       command(asTrue, "RPUSH", "D value"),
-	"q.add":         command(asTrue, "RPUSH", "D value"),
-	"q.put":         command(asNothing, "RPUSH", "D value"),
-	"q.clear":       command(asNothing, "DEL", "D"),
-	"q.delete":      command(asBool, "DEL", "D"),
-	"q.contains":    script(asFound, wire.ScriptQueueContains, "D", "value"),
-	"q.remove":      command(asBool, "LREM", "D =1 value"),
-	"q.containsAll": values(script(asBool, wire.ScriptQueueContainsAll, "D", "values"), result(true)),
-	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
-	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
+	"q.take deque.takeFirst": func(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) },
+	"q.poll deque.pollFirst": given("timeout", blocking("BLPOP", "D", true), given("limit", script(asItIs, wire.ScriptQueuePollLimit, "D", "limit"),
+		func(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Poll(ctx) })),
+	"q.drainTo": given("max", choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
+		script(asItIs, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{})), script(asItIs, wire.ScriptQueueDrainTo, "D")),
+	"q.pollFromAny":                 blocking("BLPOP", "D queues", true),
+	"q.peek deque.peekFirst":        command(asItIs, "LINDEX", "D =0"),
+	"q.size":                        command(asItIs, "LLEN", "D"),
+	"q.readAll":                     command(asItIs, "LRANGE", "D =0 =-1"),
+	"q.offer q.add deque.offerLast": command(asTrue, "RPUSH", "D value"),
+	"q.put deque.addLast":           command(asNothing, "RPUSH", "D value"),
+	"q.clear":                       command(asNothing, "DEL", "D"),
+	"q.delete":                      command(asBool, "DEL", "D"),
+	"q.contains":                    script(asFound, wire.ScriptQueueContains, "D", "value"),
+	"q.remove":                      command(asBool, "LREM", "D =1 value"),
+	"q.containsAll":                 values(script(asBool, wire.ScriptQueueContainsAll, "D", "values"), result(true)),
+	"q.removeAll":                   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
+	"q.retainAll":                   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
 
 	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", true), command(asItIs, "RPOPLPUSH", "D queue")),
 	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", false),
 
-	"deque.takeFirst": take,
-	"deque.takeLast":  blocking("BRPOP", "D", false),
-	"deque.pollFirst": poll,
+	"deque.takeLast": blocking("BRPOP", "D", false),
 	"deque.pollLast": given("timeout", blocking("BRPOP", "D", true), given("limit",
 		script(asItIs, wire.ScriptDequePollLastLimit, "D", "limit"), command(asItIs, "RPOP", "D"))),
-	"deque.addFirst":    command(asNothing, "LPUSH", "D value"),
-	"deque.offerFirst":  command(asTrue, "LPUSH", "D value"),
-	"deque.push":        command(asNothing, "LPUSH", "D value"),
-	"deque.addLast":     command(asNothing, "RPUSH", "D value"),
-	"deque.offerLast":   command(asTrue, "RPUSH", "D value"),
-	"deque.peekFirst":   command(asItIs, "LINDEX", "D =0"),
-	"deque.pollFromAny": blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
+	"deque.addFirst deque.push": command(asNothing, "LPUSH", "D value"),
+	"deque.offerFirst":          command(asTrue, "LPUSH", "D value"),
+	"deque.pollFromAny":         blocking("BLPOP", "D", true), // this form forgets the other queues in all releases
 }
-
-var poll = given("timeout", blocking("BLPOP", "D", true), given("limit", script(asItIs, wire.ScriptQueuePollLimit, "D", "limit"),
-	func(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Poll(ctx) }))
-
-func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return q.Take(ctx) }
 
 func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
 	if q.faithful == nil {
@@ -156,9 +149,6 @@ func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	}
 	return q.Remove(ctx, a.Value)
 }
-
-var drainToMax = choose(func(_ *queue, a serve.Args) bool { return a.Max > 0 },
-	script(asItIs, wire.ScriptQueueDrainToMax, "D", "max"), result([][]byte{}))
 
 func iterator(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	all := [][]byte{}

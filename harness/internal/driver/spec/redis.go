@@ -213,8 +213,8 @@ func (m Memory) Serve(in io.Reader, out io.Writer) error { return serve.Serve(in
 
 // Open returns a new, empty queue, whatever its name and server.
 func (m Memory) Open(context.Context, string, string) (driver.Queue, error) {
-	q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{})}
-	go q.own()
+	q := &memoryQueue{clock: m.Timing(), calls: make(chan func()), due: make(chan []byte), done: make(chan struct{})}
+	q.owner.Go(q.own)
 	return q, nil
 }
 
@@ -226,8 +226,9 @@ type memoryQueue struct {
 
 	held []*memoryMessage // by due time, and equal due times by arrival
 
-	closing     sync.Once
-	done, ended chan struct{}
+	closing sync.Once
+	done    chan struct{}
+	owner   sync.WaitGroup
 }
 
 type memoryMessage struct {
@@ -236,7 +237,6 @@ type memoryMessage struct {
 }
 
 func (q *memoryQueue) own() {
-	defer close(q.ended)
 	timer := q.clock.NewTimer()
 	defer timer.Close()
 	for {
@@ -335,6 +335,6 @@ func (q *memoryQueue) Held(_ context.Context, each func(value []byte)) (n int64,
 // Close wakes all takers, which return driver.ErrClosed.
 func (q *memoryQueue) Close() error {
 	q.closing.Do(func() { close(q.done) })
-	<-q.ended
+	q.owner.Wait()
 	return nil
 }
