@@ -76,7 +76,6 @@ func (s *server) makeLoad(polls, removes, lists bool, connect func(ctx context.C
 	}
 }
 
-// load runs an op load.*.
 func (s *server) load(ctx context.Context, r request) (any, error) {
 	if r.Op == "load.open" {
 		return s.openLoad(ctx, r)
@@ -101,16 +100,23 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 		})
 	case "load.take":
 		var consumers []int
-		err := json.Unmarshal(r.Consumers, &consumers)
+		err := json.Unmarshal(r.given["consumers"], &consumers)
 		if err != nil || slices.Min(append(consumers, 0)) < 0 {
-			return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %.60s", r.Consumers)
+			return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %.60s", r.given["consumers"])
 		}
 		for _, c := range consumers {
 			a.work.Go(func() { a.consume(a.queues[c%len(a.queues)]) })
 		}
 		return nil, nil
 	case "load.halt":
-		a.forget(r.Abandon)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.halt()
+		a.skip, a.halt = context.WithCancel(a.takes)
+		if r.Abandon {
+			a.endOffers()
+			a.offers, a.endOffers = context.WithCancel(a.takes)
+		}
 		return nil, nil
 	case "load.usage":
 		return program.ReadUsage(), nil
@@ -124,7 +130,6 @@ func (s *server) load(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)
 }
 
-// openLoad opens the queues.
 func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 	a := &agent{server: s, event: r.event, out: []byte{}, errors: map[string]string{}}
 	a.more, a.free = sync.NewCond(&a.mu), sync.NewCond(&a.mu)
@@ -176,18 +181,6 @@ func (s *server) openLoad(ctx context.Context, r request) (_ any, err error) {
 
 func (a *agent) cannot(do string) error {
 	return &driver.CapabilityError{Driver: a.server.hello.Identity, Need: do}
-}
-
-// forget skips the items that have not been sent; abandon also cancels the offers under way.
-func (a *agent) forget(abandon bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.halt()
-	a.skip, a.halt = context.WithCancel(a.takes)
-	if abandon {
-		a.endOffers()
-		a.offers, a.endOffers = context.WithCancel(a.takes)
-	}
 }
 
 // end ends offers and takes, and returns when all samples are written. It fails if they go on.

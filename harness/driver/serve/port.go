@@ -167,7 +167,6 @@ func (o *ported[C, Q]) close(_ context.Context, r request) (any, error) {
 	return nil, errors.Join(errs...)
 }
 
-// codec runs codec.encode and codec.decode.
 func (o *ported[C, Q]) codec(_ context.Context, r request) (any, error) {
 	values, err := program.NamedCodec(r.Codec, r.ValueType, o.release)
 	switch {

@@ -236,9 +236,8 @@ type request struct {
 	Bytes                                  []byte
 	Value                                  json.RawMessage
 	Values                                 []json.RawMessage
-	Items                                  []byte          // of load.offer
-	Consumers                              json.RawMessage // numbers for load.take, their count for load.open
-	Abandon                                bool            // of load.halt
+	Items                                  []byte // of load.offer
+	Abandon                                bool   // of load.halt
 	Args
 
 	line  []byte

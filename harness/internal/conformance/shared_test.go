@@ -132,7 +132,7 @@ func TestSharedServerIsLeftAsItWas(t *testing.T) {
 func TestForeignSubscriberIsNotKilled(t *testing.T) {
 	t.Parallel()
 	srv := somebodys(t)
-	dq := spec.DQ(wire.Newest(), false).Link(true)
+	dq := must(spec.DQ(wire.Newest(), false).Start(t.Context(), nil, nil))
 	runner := connected(t, srv, dq, wire.Newest())
 	defer dq.Close()
 	defer runner.Close()

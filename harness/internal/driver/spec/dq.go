@@ -34,17 +34,6 @@ func (p Program) Serve(in io.Reader, out io.Writer) error {
 	return portOf(p).Serve(in, out)
 }
 
-// Link links to dq in this process. A strict one is for judging it by what Redisson does: its clients send Redisson's commands and
-// nothing else. Any other is dq as people deploy it: it reads members of both layouts, unless it is faithful.
-func (p Program) Link(strict bool) *program.Link {
-	p.Shipped = !strict
-	link, err := program.Local(context.Background(), p.Identity().String(), portOf(p).Serve)
-	if err != nil {
-		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
-	}
-	return link
-}
-
 // portOf has the calls that the release has, and the capabilities. It is no method, nor is connect: each package that names Program
 // would compile the queue and go-redis's client again.
 func portOf(d Program) serve.Port[*client, *queue] {
@@ -98,7 +87,6 @@ func connect(d Program, a serve.Args) (_ *client, err error) {
 	return c, nil
 }
 
-// Close closes all.
 func (c *client) Close() error {
 	c.end()
 	c.transfers.Wait()
@@ -141,7 +129,6 @@ func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) er
 	return q.offer(ctx, value, delay.Milliseconds())
 }
 
-// Poll returns nil without a value that is due.
 func (q *queue) Poll(ctx context.Context) (value []byte, err error) {
 	values, err := q.Queue.Poll(ctx, 1)
 	if len(values) == 1 {
@@ -168,19 +155,16 @@ func (c *client) block(ctx context.Context, line []any) (any, error) {
 // show gives a reply its form in the protocol.
 type show func(reply any) any
 
-func asNothing(any) any { return nil }
-func asTrue(any) any    { return true }
+func asNothing(any) any     { return nil }
+func asTrue(any) any        { return true }
+func asBool(reply any) any  { return number(reply) > 0 }
+func asEmpty(reply any) any { return number(reply) == 0 }
+func asFound(reply any) any { return number(reply) >= 0 } // of a script that replies with an index, or -1
 
-// counted is of a reply with a number.
-func counted(form func(n int64) bool) show {
-	return func(reply any) any { n, _ := reply.(int64); return form(n) }
+func number(reply any) int64 {
+	n, _ := reply.(int64)
+	return n
 }
-
-var (
-	asBool  = counted(func(n int64) bool { return n > 0 })
-	asEmpty = counted(func(n int64) bool { return n == 0 })
-	asFound = counted(func(n int64) bool { return n >= 0 }) // of a script that replies with an index, or -1
-)
 
 // asItIs leaves numbers, and makes values bytes: nil without a value.
 func asItIs(reply any) any {

@@ -99,7 +99,6 @@ type redisQueue struct {
 	ready   chan string // elements that are due
 }
 
-// Offer adds a message.
 func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
 	due := time.Now().Add(delay)
 	if q.ctx.Err() != nil {
@@ -111,7 +110,6 @@ func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duratio
 	return q.conn.Do(ctx, "LPUSH", q.source, fmt.Appendf(nil, "%d:%s", due.UnixMilli(), value)).Err()
 }
 
-// pump moves elements and hands them over.
 func (q *redisQueue) pump() {
 	timer := clock.System().NewTimer()
 	defer timer.Close()
@@ -288,7 +286,6 @@ func (q *memoryQueue) Offer(_ context.Context, value []byte, delay time.Duration
 	})
 }
 
-// Take returns the head once it is due.
 func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
 	select {
 	case value := <-q.due:
@@ -300,7 +297,6 @@ func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Poll returns the head if it is due.
 func (q *memoryQueue) Poll(context.Context) (value []byte, err error) {
 	err = q.do(func() {
 		if q.isDue() {
@@ -321,7 +317,6 @@ func (q *memoryQueue) Remove(_ context.Context, value []byte) (ok bool, err erro
 	return ok, err
 }
 
-// Held calls each with every message, due or not.
 func (q *memoryQueue) Held(_ context.Context, each func(value []byte)) (n int64, err error) {
 	err = q.do(func() {
 		for _, m := range q.held {

@@ -79,7 +79,8 @@ const library, exec = "dq", "exec"
 type Program struct {
 	// Release is the Redisson release of dq and of Redisson, in the catalogue or not. A program of exec names its own.
 	Release wire.Release
-	// Shipped has Start give dq as people deploy it, in the place of dq with Redisson's commands only.
+	// Shipped has Start give dq as people deploy it, which reads members of both layouts unless it is faithful. Without it, clients of dq send
+	// Redisson's commands and nothing else, to be judged by what Redisson does.
 	Shipped bool
 
 	text, kind string
@@ -121,7 +122,7 @@ func (p Program) NamesRelease() bool { return p.kind != exec && strings.Contains
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (*program.Link, error) {
 	switch p.kind {
 	case library:
-		return p.Link(!p.Shipped), nil
+		return program.Local(ctx, p.Identity().String(), portOf(p).Serve)
 	case exec:
 		return program.Start(ctx, p.command, program.Shell(p.command), log)
 	}
@@ -171,17 +172,14 @@ const pageSize = 1000
 // Held adds the lengths of the set and the lists. Unless each is nil, it then reads them in the order in which messages move: a
 // message that moves meanwhile is seen at least once.
 func (k Keys) Held(ctx context.Context, each func(value []byte)) (held int64, err error) {
-	calls := [][]any{{"ZCARD", k.Set}}
-	for _, list := range k.Lists {
-		calls = append(calls, []any{"LLEN", list})
+	held, err = k.Conn.Do(ctx, "ZCARD", k.Set).Int64()
+	for i := 0; i < len(k.Lists) && err == nil; i++ {
+		var n int64
+		n, err = k.Conn.Do(ctx, "LLEN", k.Lists[i]).Int64()
+		held += n
 	}
-	replies, err := k.Conn.Pipe(ctx, calls...)
 	if err != nil {
 		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
-	}
-	for _, reply := range replies {
-		n, _ := reply.Int64() // both reply with a number
-		held += n
 	}
 	if each == nil {
 		return held, nil
