@@ -41,7 +41,7 @@ func verifyPort(t *testing.T, fault func(program.Program) program.Program, first
 	cases, _ := loaded()
 	plan := plansOf(t, "dq:"+wire.Newest().String(), Wire, cases, 1)[0]
 	plan.Start = func(context.Context) (program.Program, error) {
-		return fault(must(spec.DQ(wire.Newest(), false).Start(t.Context(), nil, nil))), nil
+		return fault(must(must(spec.ParseProgram("dq")).Start(t.Context(), nil, nil))), nil
 	}
 	plan.MaxFailures, plan.first, plan.wait = 3, first, wait
 	return plan.Run(t.Context())

@@ -55,7 +55,7 @@ cases:
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	release := wire.Newest()
-	runner := newTestRunner(t, must(spec.DQ(release, false).Start(t.Context(), nil, nil)), release)
+	runner := newTestRunner(t, must(must(spec.ParseProgram("dq:"+release.String())).Start(t.Context(), nil, nil)), release)
 	for name, test := range map[string]struct {
 		text   string
 		status Status
@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		runner := newTestRunner(t, altered{must(spec.DQ(release, false).Start(t.Context(), nil, nil)), func(ctx context.Context, called string, params any, next program.Program) (json.RawMessage, error) {
+		runner := newTestRunner(t, altered{must(must(spec.ParseProgram("dq:"+release.String())).Start(t.Context(), nil, nil)), func(ctx context.Context, called string, params any, next program.Program) (json.RawMessage, error) {
 			if called == op {
 				return nil, errors.New("driver program has ended")
 			}
@@ -154,7 +154,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 		}
 		return answer, err
 	}
-	runner := newTestRunner(t, altered{must(spec.DQ(release, false).Start(t.Context(), nil, nil)), wrongSize}, release)
+	runner := newTestRunner(t, altered{must(must(spec.ParseProgram("dq:"+release.String())).Start(t.Context(), nil, nil)), wrongSize}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))
@@ -401,8 +401,8 @@ func TestRandomHistoriesOfARightPort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			release := must(wire.LookupRelease(name))
-			port := newTestRunner(t, must(program.Local(t.Context(), "dq", spec.DQ(release, false).Serve)), release)
-			reference := newTestRunner(t, must(spec.DQ(release, true).Start(t.Context(), nil, nil)), release)
+			port := newTestRunner(t, must(program.Local(t.Context(), "dq", must(spec.ParseProgram("dq:"+release.String())).Serve)), release)
+			reference := newTestRunner(t, must(must(spec.ParseProgram("dq:"+release.String()+",faithful")).Start(t.Context(), nil, nil)), release)
 			failure, histories, err := (&Random{Port: port, Reference: reference, Seeds: 25}).Run(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, failure)
@@ -416,7 +416,7 @@ func TestRandomHistoryOfAFault(t *testing.T) {
 	t.Parallel()
 	bench := newMutantBench(t, "3.21.0")
 	bench.proxy.use(inScript(wire.ScriptOffer, "if v[1] == value then", "if true then")())
-	reference := newTestRunner(t, must(spec.DQ(bench.runner.release, true).Start(t.Context(), nil, nil)), bench.runner.release)
+	reference := newTestRunner(t, must(must(spec.ParseProgram("dq:"+bench.runner.release.String()+",faithful")).Start(t.Context(), nil, nil)), bench.runner.release)
 	failure, _, err := (&Random{Port: bench.runner, Reference: reference, Seeds: 50}).Run(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, failure, "2 of ")

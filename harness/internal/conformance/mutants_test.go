@@ -85,7 +85,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	t.Helper()
 	r := must(wire.LookupRelease(release))
 	srv, proxy := redistest.Redis(t), newMutantProxy(t)
-	program := altered{must(spec.DQ(r, false).Start(t.Context(), nil, nil)), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
+	program := altered{must(must(spec.ParseProgram("dq:"+r.String())).Start(t.Context(), nil, nil)), func(ctx context.Context, op string, params any, next program.Program) (json.RawMessage, error) {
 		if op == "open" {
 			params.(map[string]any)["redis"] = proxy.url
 		}

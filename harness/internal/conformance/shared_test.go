@@ -132,7 +132,7 @@ func TestSharedServerIsLeftAsItWas(t *testing.T) {
 func TestForeignSubscriberIsNotKilled(t *testing.T) {
 	t.Parallel()
 	srv := somebodys(t)
-	dq := must(spec.DQ(wire.Newest(), false).Start(t.Context(), nil, nil))
+	dq := must(must(spec.ParseProgram("dq")).Start(t.Context(), nil, nil))
 	runner := connected(t, srv, dq, wire.Newest())
 	defer dq.Close()
 	defer runner.Close()

@@ -20,11 +20,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// DQ is the dq library, compatible with a release: with Redisson's timing too, if it is faithful.
-func DQ(release wire.Release, faithful bool) Program {
-	return Program{Release: release, kind: library, faithful: faithful}
-}
-
 // Serve answers requests of the driver protocol as dq until in ends.
 func (p Program) Serve(in io.Reader, out io.Writer) error {
 	if !p.IsLibrary() {

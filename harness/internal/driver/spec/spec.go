@@ -1,6 +1,6 @@
 // Package spec reads --driver values.
 //
-// It starts programs of the driver protocol, and has the drivers of this program: DQ is the library, as a port of the protocol;
+// It starts programs of the driver protocol, and has the drivers of this program: dq is the library, as a port of the protocol;
 // Memory needs no server and shows the price of one; Redis is the two designs of document 001 that Redisson's queue is compared
 // with. Keys are the messages of a driver on a server.
 package spec

@@ -60,7 +60,7 @@ func TestParseProgram(t *testing.T) {
 // dq answers the ops of the protocol, and refuses what its release does not have. Package serve tests what all ports answer alike.
 func TestAnswersAsTheProtocolSays(t *testing.T) {
 	srv := redistest.Redis(t)
-	p, err := program.Local(t.Context(), "dq", DQ(wire.Newest(), false).Serve)
+	p, err := program.Local(t.Context(), "dq", Program{Release: wire.Newest(), kind: library}.Serve)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	for _, op := range []string{"load", "load(poll)", "load(cancel)", "dq.poll(limit)", "deque.takeLast", "open(faithful)", program.BothLayouts} {
@@ -91,7 +91,7 @@ func TestAnswersAsTheProtocolSays(t *testing.T) {
 
 func TestDQOffersTakesAndCancels(t *testing.T) {
 	srv := redistest.Redis(t)
-	for _, d := range []Program{DQ(wire.Newest(), false), DQ(wire.Newest(), true)} {
+	for _, d := range []Program{{Release: wire.Newest(), kind: library}, {Release: wire.Newest(), kind: library, faithful: true}} {
 		c, err := connect(d, serve.Args{Redis: srv.URL()})
 		require.NoError(t, err)
 		q, err := c.open(serve.Args{Queue: d.Identity().String(), Delayed: true})
@@ -255,7 +255,7 @@ func TestKeysReadAndClear(t *testing.T) {
 	const waiting, due = 700, 1300
 	conn := redistest.Redis(t).Conn()
 	defer conn.Close()
-	for _, d := range []Driver{Redis{}, Redis{zset: true}, DQ(wire.Newest(), false)} {
+	for _, d := range []Driver{Redis{}, Redis{zset: true}, Program{Release: wire.Newest(), kind: library}} {
 		keys, _ := KeysOf(d, conn, "q {1} ü")
 		for i := range waiting + due {
 			if keys.Set != "" && i < waiting {
