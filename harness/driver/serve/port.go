@@ -78,7 +78,6 @@ type ported[C io.Closer, Q any] struct {
 	made    int
 }
 
-// portedQueue is an open queue, and the codec of its values.
 type portedQueue[Q any] struct {
 	client string
 	queue  Q

@@ -176,7 +176,6 @@ func asItIs(reply any) any {
 	return reply
 }
 
-// of is the result of an op with a reply.
 func (as show) of(reply any, err error) (any, error) {
 	switch {
 	case errors.Is(err, dq.ErrUnsupported):

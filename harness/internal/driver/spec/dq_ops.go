@@ -236,7 +236,6 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 // conditions are the last argument of expire, which earlier releases have not.
 var conditions = map[string]string{"": "", "if-set": "XX", "if-not-set": "NX", "if-greater": "GT", "if-less": "LT"}
 
-// script is an op that sends a script of the release.
 func script(as show, name wire.ScriptName, keys string, arguments ...string) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
 		named, err := q.words(keys, a)
@@ -300,7 +299,6 @@ func blocking(name, keys string, timed bool) op {
 	}
 }
 
-// choose is one op if a condition holds, else another.
 func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
 		if holds(q, a) {
@@ -310,7 +308,6 @@ func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	}
 }
 
-// has reports whether the release has a script.
 func has(name wire.ScriptName) func(q *queue, _ serve.Args) bool {
 	return func(q *queue, _ serve.Args) bool { _, ok := q.client.release.Script(name); return ok }
 }
