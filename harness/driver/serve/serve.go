@@ -110,17 +110,12 @@ func (s *server) serve(in io.Reader) error {
 
 // ends reports whether work ends within a time.
 func ends(work *sync.WaitGroup, within time.Duration) bool {
-	ended := make(chan struct{})
+	ended, end := context.WithCancel(context.Background())
 	go func() {
 		work.Wait()
-		close(ended)
+		end()
 	}()
-	select {
-	case <-ended:
-		return true
-	case <-time.After(within):
-		return false
-	}
+	return !program.Pause(ended, within)
 }
 
 // start runs a request concurrently. It can be cancelled once start has returned.
@@ -187,11 +182,8 @@ type Integer int64
 
 // UnmarshalJSON reads 7 and "7".
 func (n *Integer) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return nil
-	}
 	read, err := strconv.ParseInt(string(bytes.Trim(data, `"`)), 10, 64)
-	if err != nil {
+	if err != nil && string(data) != "null" {
 		return fmt.Errorf("expected a whole number, got %.40s", data)
 	}
 	*n = Integer(read)
