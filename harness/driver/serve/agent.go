@@ -355,9 +355,8 @@ func (a *agent) flush() {
 	if dropped > 0 {
 		out = program.Append(out, program.Sample{Kind: program.Dropped, A: dropped})
 	}
-	for len(out) > lineSamples {
+	for ; len(out) > lineSamples; out = out[lineSamples:] {
 		a.event("samples", map[string]any{"samples": out[:lineSamples]})
-		out = out[lineSamples:]
 	}
 	last["samples"] = out
 	a.event("samples", last)

@@ -141,11 +141,10 @@ func (s *server) start(ctx context.Context, r request) {
 }
 
 func (s *server) run(ctx context.Context, r request) (any, error) {
-	name := r.Op
-	if strings.HasPrefix(name, "load.") {
-		name = program.LoadOp
+	op := s.ops[r.Op]
+	if strings.HasPrefix(r.Op, "load.") {
+		op = s.ops[program.LoadOp]
 	}
-	op := s.ops[name]
 	switch {
 	case op == nil:
 		return nil, fmt.Errorf("op %q: %w", r.Op, errors.ErrUnsupported)

@@ -53,7 +53,7 @@ type Link struct {
 	patience time.Duration
 	grace    time.Duration // for the answer to a cancelled request; hello has no value to lose, and 0
 	kill     func()        // ends the other end at once
-	quote    func() string // the end of its stderr, for messages
+	stderr   tail
 	ended    chan struct{} // closed after the last line
 	writing  sync.Mutex
 	lastID   atomic.Uint64
@@ -69,15 +69,13 @@ type Link struct {
 
 // Connect links to a program at the other end of a connection, and waits for its hello. Close closes the connection.
 func Connect(ctx context.Context, name string, conn io.ReadWriteCloser) (*Link, error) {
-	l := &Link{name: name, out: conn, kill: func() { _ = conn.Close() }, quote: func() string { return "" }}
-	return l.open(ctx, conn, func() error { return nil })
+	return (&Link{name: name, out: conn, kill: func() { _ = conn.Close() }}).open(ctx, conn, func() error { return nil })
 }
 
 // Local links to an implementation in this process: serve answers the lines of in on out until in ends.
 func Local(ctx context.Context, name string, serve func(in io.Reader, out io.Writer) error) (*Link, error) {
 	near, far := net.Pipe()
-	l := &Link{name: name, out: near, kill: func() { _ = near.Close() }, quote: func() string { return "" }}
-	return l.open(ctx, near, func() error {
+	return (&Link{name: name, out: near, kill: func() { _ = near.Close() }}).open(ctx, near, func() error {
 		defer far.Close()
 		return serve(far, far)
 	})
@@ -93,7 +91,7 @@ func (l *Link) open(ctx context.Context, lines io.ReadCloser, wait func() error)
 	result, err := l.Call(greeting, "hello", nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, helloTimeout, l.quote())
+		err = fmt.Errorf("driver program %s: expected an answer to hello within %s, got no answer%s", l.name, helloTimeout, l.stderr.quote())
 	case err != nil:
 		err = fmt.Errorf("driver program %s: %w", l.name, err)
 	case json.Unmarshal(result, &l.hello) != nil || l.hello.Name == "" || len(l.hello.String()) > maxName:
@@ -160,9 +158,9 @@ func (l *Link) Ended() <-chan struct{} { return l.ended }
 // Failure is why a program that has ended did.
 func (l *Link) Failure() error {
 	if cause := context.Cause(l.life); cause != nil && !errors.Is(cause, context.Canceled) {
-		return fmt.Errorf("driver program %s has ended: %w%s", l.name, cause, l.quote())
+		return fmt.Errorf("driver program %s has ended: %w%s", l.name, cause, l.stderr.quote())
 	}
-	return fmt.Errorf("driver program %s has ended%s", l.name, l.quote())
+	return fmt.Errorf("driver program %s has ended%s", l.name, l.stderr.quote())
 }
 
 // Kill ends the program at once, with all that it has started, and returns after its end. cause, which may be nil, is for Failure.
@@ -182,7 +180,7 @@ func (l *Link) Close() error {
 	case <-l.ended:
 	case <-time.After(l.patience):
 		l.Kill(nil)
-		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s", l.name, l.patience, l.quote())
+		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s", l.name, l.patience, l.stderr.quote())
 	}
 	if !errors.Is(context.Cause(l.life), context.Canceled) {
 		return l.Failure()
@@ -263,20 +261,18 @@ func (l *Link) send(op string, arguments any, onEvent func(json.RawMessage)) (id
 
 // Start starts a program and waits for its hello, at most until ctx ends; the program itself outlives ctx. name is for
 // messages, command the program and its arguments. log, which may be nil, gets a copy of its stderr.
-func Start(ctx context.Context, name string, command []string, log io.Writer) (*Link, error) {
+func Start(ctx context.Context, name string, command []string, log io.Writer) (_ *Link, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	stderr := &tail{}
+	l := &Link{name: name, kill: func() { killGroup(cmd) }}
 	lines, stdout := io.Pipe()
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, io.MultiWriter(stderr, cmp.Or(log, io.Discard)), time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, io.MultiWriter(&l.stderr, cmp.Or(log, io.Discard)), time.Second
 	ownGroup(cmd)
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
+	if l.out, err = cmd.StdinPipe(); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("starting driver program %s: %w", name, err)
 	}
-	l := &Link{name: name, out: stdin, kill: func() { killGroup(cmd) }, quote: stderr.quote}
 	started.Store(cmd, nil)
 	return l.open(ctx, lines, func() error {
 		err := cmd.Wait()
