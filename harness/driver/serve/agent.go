@@ -211,12 +211,10 @@ func (a *agent) pace() {
 	defer timer.Close()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for {
-		for len(a.items) == a.ready {
-			if a.takes.Err() != nil {
-				return
-			}
+	for a.ready < len(a.items) || a.takes.Err() == nil {
+		if a.ready == len(a.items) {
 			a.more.Wait()
+			continue
 		}
 		next := a.items[a.ready]
 		a.mu.Unlock()
@@ -310,11 +308,10 @@ func (a *agent) consume(q driver.Queue) {
 		}
 		came := a.now()
 		switch {
-		case err != nil && a.takes.Err() != nil:
-		case err != nil:
+		case err != nil && a.takes.Err() == nil:
 			a.sample(program.Sample{Kind: program.TakeFail}, "take", err)
 			program.Pause(a.takes, takeRetry)
-		case value != nil:
+		case err == nil && value != nil:
 			kind, index, due := program.ParsePayload(value, a.run)
 			a.sample(program.Sample{Kind: kind, Index: index, A: due, B: came}, "take", nil)
 			program.Pause(a.takes, a.setup.Work)
