@@ -27,12 +27,8 @@ type look struct {
 	err      error // why the servers sent no counters
 }
 
-// The looks: before the measured phase, after the last offer, and at the end.
-const (
-	before = iota
-	offered
-	after
-)
+// looks are the ones of a run: before the measured phase, after the last offer, and at the end.
+type looks struct{ before, offered, after look }
 
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
@@ -55,10 +51,10 @@ func (e *engine) look(ctx context.Context) look {
 }
 
 // tellMachine writes into the run document how the machine and the processes on it behaved.
-func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
-	offering := looks[offered].at.Sub(looks[before].at).Seconds()
-	for of, ended := range looks[after].programs {
-		began, stopped := looks[before].programs[of], looks[offered].programs[of] // one that joined later has used nothing at the start
+func (e *engine) tellMachine(out *run.Document, p *phase, l looks) {
+	offering := l.offered.at.Sub(l.before.at).Seconds()
+	for of, ended := range l.after.programs {
+		began, stopped := l.before.programs[of], l.offered.programs[of] // one that joined later has used nothing at the start
 		all := &out.ProgramUsage
 		if of == nil {
 			all = &out.ToolUsage
@@ -71,14 +67,14 @@ func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 		}
 		*all = used
 	}
-	out.Machine = &run.Machine{Hiccups: e.meter.seen(looks[after].at.Sub(looks[before].at))}
+	out.Machine = &run.Machine{Hiccups: e.meter.seen(l.after.at.Sub(l.before.at))}
 	e.meter.spread(out.Intervals, p.startNs)
 	p.sortLatest()
 	latest := p.latest[:min(int64(len(p.latest)), max(out.Counts.Delivered/100, 1))]
 	out.Machine.Late = &run.LateMessages{Messages: int64(len(latest)), InHiccups: e.meter.heldUp(latest)}
 	out.Offers.LateForMachine = e.meter.heldUp(p.lateByTool)
 	out.Offers.LateForTool -= out.Offers.LateForMachine
-	if all, offering := looks[after].cpus.since(looks[before].cpus), looks[offered].cpus.since(looks[before].cpus); all.total > 0 {
+	if all, offering := l.after.cpus.since(l.before.cpus), l.offered.cpus.since(l.before.cpus); all.total > 0 {
 		steal := float64(all.steal) / ticksPerSecond
 		out.Machine.StealSeconds = &steal
 		out.Machine.BusyShare = max(float64(offering.total-offering.idle)/float64(max(offering.total, 1)), 0)
@@ -86,19 +82,19 @@ func (e *engine) tellMachine(out *run.Document, p *phase, looks [3]look) {
 }
 
 // tellServer writes the server's counters.
-func (e *engine) tellServer(out *run.Document, looks [3]look) {
+func (e *engine) tellServer(out *run.Document, l looks) {
 	if e.conn == nil {
 		return
 	}
-	all, _, err := looks[after].servers.since(looks[before].servers)
-	if err = cmp.Or(looks[before].err, looks[after].err, err); err != nil {
+	all, _, err := l.after.servers.since(l.before.servers)
+	if err = cmp.Or(l.before.err, l.after.err, err); err != nil {
 		e.note("no server statistics: %v", err)
 		return
 	}
 	out.ServerStats, all.TransferCallsPerMessage = &all, float64(all.TransferCalls)/float64(max(out.Counts.Delivered, 1))
-	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
-		_, busiest, _ := stopped.servers.since(looks[before].servers)
-		all.CPUShare = busiest / stopped.at.Sub(looks[before].at).Seconds()
+	if l.offered.err == nil { // that it did not answer then is no matter if it does in the end
+		_, busiest, _ := l.offered.servers.since(l.before.servers)
+		all.CPUShare = busiest / l.offered.at.Sub(l.before.at).Seconds()
 	}
 }
 

@@ -261,7 +261,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	e.meter = startMeter(e.Clock, e.epoch)
 	e.mu.Unlock()
 	defer e.meter.end()
-	looks := [3]look{e.look(ctx)}
+	l := looks{before: e.look(ctx)}
 	p := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)
 	var events []run.FaultEvent
@@ -276,7 +276,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		}
 	})
 	p.offerAll(ctx)
-	looks[offered] = e.look(ctx)
+	l.offered = e.look(ctx)
 	breaks.Wait() // missing messages are waited for from here on
 	p.drain(ctx)
 	endChanges()
@@ -284,7 +284,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	p.settle(ctx)
 	elapsed := max(time.Since(start), 0)
 	e.meter.end()
-	looks[after] = e.look(ctx)
+	l.after = e.look(ctx)
 	for _, m := range e.members {
 		m.end(ctx)
 	}
@@ -300,14 +300,14 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil && e.gone(ctx) == ""
 	out.Counts = p.balance(unread)
 	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
-	e.tellMachine(out, p, looks)
+	e.tellMachine(out, p, l)
 	if n := len(p.copies); n > 0 && !e.accounts() && !slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill || m.broken }) {
 		e.faults = append(e.faults, run.AgentFault{
 			Agent: out.Driver.String(), Second: out.ElapsedSeconds, Text: text.Plural(int64(n), "delivered message") + " still queued: to be delivered twice",
 		})
 	}
 	e.mu.Unlock()
-	e.tellServer(out, looks)
+	e.tellServer(out, l)
 	e.explain(out, p)
 	if out.ServerGone = string(e.gone(ctx)); unread && out.ServerGone == "" && e.conn != nil && e.Break == nil {
 		if _, err := e.usages(ctx, lookEvery); err != nil && !errors.As(err, new(redis.Error)) {
