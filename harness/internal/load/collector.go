@@ -119,8 +119,8 @@ func (p *phase) add(m *member, s program.Sample) error {
 	if i >= p.next {
 		return wrong(s, "index", i, "a message that was handed out")
 	}
-	// The due instants in two kinds lie ahead: dueIs checks them.
-	switch item := p.item(i); {
+	item := p.item(i)
+	switch { // the due instants in two kinds lie ahead: dueIs checks them
 	case s.Kind == program.Skipped:
 	case p.state[i]&(tried|answered) == answered:
 		return wrong(s, "index", fmt.Sprintf("%d, which an s said was not", i), "a message that was offered")
@@ -133,11 +133,11 @@ func (p *phase) add(m *member, s program.Sample) error {
 	}
 	switch s.Kind {
 	case program.Offering, program.Offered, program.Failed, program.Refused, program.Skipped:
-		return p.offered(m, i, s)
+		return p.offered(m, item, s, now)
 	case program.Taken:
-		return p.taken(i, s)
+		return p.taken(item, s, now)
 	case program.Removed, program.TooLate, program.Unmoved:
-		return p.removal(i, s)
+		return p.removal(item, s)
 	}
 	return fmt.Errorf("kind: expected a kind of docs/protocol.md, got %q", rune(s.Kind))
 }
@@ -152,20 +152,20 @@ func between(first, at, last int64) bool { return at >= first-tolerance && at <=
 func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }
 
 // dueIs keeps when a message is due. Its offer and its take must agree.
-func (p *phase) dueIs(i, due int64, s program.Sample) error {
-	switch was, item := p.due[i], p.item(i); {
+func (p *phase) dueIs(due int64, item program.Item, s program.Sample, now int64) error {
+	switch was := p.due[s.Index]; {
 	case was == due && due != 0:
 	case was != 0:
 		return wrong(s, "a", due, fmt.Sprintf("due = sent + its delay = %d", was))
-	case !between(item.At, due, item.DueAt(p.engine.epoch.Wall(time.Now()))):
+	case !between(item.At, due, item.DueAt(now)):
 		return wrong(s, "a", instant(due), "an instant since the offer was due, by its delay")
 	}
-	p.due[i] = due
+	p.due[s.Index] = due
 	return nil
 }
 
-func (p *phase) offered(m *member, i int64, s program.Sample) error {
-	item := p.item(i)
+func (p *phase) offered(m *member, item program.Item, s program.Sample, now int64) error {
+	i := int64(s.Index)
 	switch {
 	case int(p.owner[i]) != m.number:
 		return wrong(s, "index", i, "a message that was handed to this agent")
@@ -179,7 +179,7 @@ func (p *phase) offered(m *member, i int64, s program.Sample) error {
 		p.second(item.At).Unsent++
 		return nil
 	}
-	if err := p.dueIs(i, item.DueAt(s.A), s); err != nil {
+	if err := p.dueIs(item.DueAt(s.A), item, s, now); err != nil {
 		return err
 	}
 	switch {
@@ -235,8 +235,9 @@ func (p *phase) becomes(i int64, bits byte, at int64) {
 
 func (p *phase) awaited(i int64) bool { return p.due[i] <= p.horizon }
 
-func (p *phase) taken(i int64, s program.Sample) error {
-	if err := p.dueIs(i, s.A, s); err != nil {
+func (p *phase) taken(item program.Item, s program.Sample, now int64) error {
+	i := int64(s.Index)
+	if err := p.dueIs(s.A, item, s, now); err != nil {
 		return err
 	}
 	if p.records != nil && (p.records[i].came == 0 || s.B < p.records[i].came) {
@@ -265,9 +266,9 @@ func (p *phase) taken(i int64, s program.Sample) error {
 	return nil
 }
 
-func (p *phase) removal(i int64, s program.Sample) error {
-	if p.item(i).CancelAfter == 0 {
-		return wrong(s, "index", i, "a message that was to be cancelled")
+func (p *phase) removal(item program.Item, s program.Sample) error {
+	if item.CancelAfter == 0 {
+		return wrong(s, "index", s.Index, "a message that was to be cancelled")
 	}
 	h := &p.second(s.B).h
 	if h.RemoveRTT == nil {
@@ -276,7 +277,7 @@ func (p *phase) removal(i int64, s program.Sample) error {
 	h.RemoveRTT.Record(s.B - s.A)
 	p.told[s.Kind]++
 	if s.Kind == program.Removed {
-		p.becomes(i, removed, s.B)
+		p.becomes(int64(s.Index), removed, s.B)
 	}
 	return nil
 }
@@ -305,7 +306,7 @@ func (p *phase) keepHeld(s program.Sample, now int64) error {
 	}
 	p.state[i] |= held
 	p.read = now
-	return p.dueIs(i, s.A, s)
+	return p.dueIs(s.A, p.item(i), s, now)
 }
 
 // balance strikes the counts: delivered before cancelled before held before lost. unread says that the held messages could not be

@@ -26,7 +26,6 @@ type member struct {
 	number  int
 	driver  spec.Driver
 	link    *program.Link // nil before it is connected
-	owner   bool          // of the link, which other members may share; it closes the link
 	handle  string
 	begun   map[int]bool // consumers
 	ended   bool         // its offers and takes
@@ -113,7 +112,7 @@ func (e *engine) prepare(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 			}
-			m.link, m.owner, links[name] = made, true, made
+			m.link, links[name], e.owners = made, made, append(e.owners, m)
 		}
 		if err := m.able(); err != nil {
 			return err
@@ -153,12 +152,7 @@ func (e *engine) fault(m *member, at time.Time, text string) {
 
 // shareConsumers has each member that takes begin the consumers which are its share of now.
 func (e *engine) shareConsumers(ctx context.Context) error {
-	var takers []*member
-	for _, m := range e.members {
-		if m.Takes && m.there() {
-			takers = append(takers, m)
-		}
-	}
+	takers := slices.DeleteFunc(slices.Clone(e.members), func(m *member) bool { return !m.Takes || !m.there() })
 	for k, m := range takers {
 		mine := []int{}
 		for c := range e.Plan.Consumers {
@@ -351,23 +345,22 @@ func (m *member) end(ctx context.Context) {
 	unblocked()
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
-	if m.state == over {
-		return
-	}
-	if err != nil {
+	switch {
+	case m.state == over:
+	case err != nil:
 		m.engine.fault(m, time.Now(), err.Error())
-		return
-	}
-	for _, p := range m.engine.phases {
-		if n := p.open[m.number]; n > 0 {
-			m.breaks(time.Now(), fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item")))
+	default:
+		for _, p := range m.engine.phases {
+			if n := p.open[m.number]; n > 0 {
+				m.breaks(time.Now(), fmt.Errorf("left %s open: expected a, f, x or s for each before the answer to load.end", text.Plural(n, "item")))
+			}
 		}
 	}
 }
 
-// close closes the queues of a member that has ended.
+// close ends the member, and closes its queues.
 func (m *member) close(ctx context.Context) {
-	if !m.leave(nil) {
+	if m.end(ctx); !m.leave(nil) {
 		return
 	}
 	if _, err := m.call(ctx, m.engine.Silence, "load.close", map[string]any{}); err != nil {

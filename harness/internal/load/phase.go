@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -287,8 +286,6 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 		instants = append(instants, m.From, m.To)
 	}
 	slices.Sort(instants)
-	timer := e.Clock.NewTimer()
-	defer timer.Close()
 	note := func(m *member, err error) {
 		if err != nil && ctx.Err() == nil {
 			e.note("%s: %v", m.Member, err)
@@ -298,7 +295,7 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 		if at == 0 {
 			continue // it is there, or stays to the end
 		}
-		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(at)) != nil {
+		if !program.Pause(ctx, time.Until(p.start.Add(at))) {
 			break
 		}
 		for _, m := range e.members {
@@ -310,7 +307,6 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 				m.link.Kill(nil)
 			} else {
 				p.awaitAnswers(func() int64 { return p.open[m.number] })
-				m.end(ctx)
 				m.close(ctx)
 			}
 			note(m, e.shareConsumers(ctx))

@@ -155,6 +155,7 @@ type engine struct {
 	agents      []*program.Link
 	epoch       program.Epoch
 	members     []*member
+	owners      []*member // the ones that close their links, which other members may share
 	warmup      *run.Warmup
 	interrupted context.Context
 	patience    atomic.Int64 // with the server, ns: noHurry before an interrupt, then rush, and 0 once the server hangs, or is gone
@@ -230,14 +231,9 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 // closeAll ends all members, and then their links. Their figures count; a program's end is judged. It may be called again.
 func (e *engine) closeAll(ctx context.Context) {
 	for _, m := range e.members {
-		m.end(ctx)
 		m.close(ctx)
 	}
-	for _, m := range e.members {
-		if !m.owner {
-			continue
-		}
-		m.owner = false
+	for _, m := range e.owners {
 		end := time.AfterFunc(max(rush, time.Duration(e.patience.Load())), func() { // no fault: a program has ten seconds
 			e.note("%s did not end within %s of its stdin closing and was killed", m.identity(), rush)
 			m.link.Kill(nil)
@@ -250,6 +246,7 @@ func (e *engine) closeAll(ctx context.Context) {
 		}
 		e.mu.Unlock()
 	}
+	e.owners = nil
 }
 
 // readyBefore is how long before the start the items of its first second are handed over.
