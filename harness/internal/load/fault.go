@@ -120,10 +120,10 @@ func (in *injector) deeds(f plan.Fault, times *int, enough func()) map[string]de
 			in.proxy.OnCommand(func(_ *redis.ProxyConn, command []string) redis.Verdict { // of one command at a time
 				sent := strings.ToUpper(command[0])
 				offers := slices.Contains(names, "OFFER") && (sent == "EVAL" || sent == "EVALSHA") && slices.ContainsFunc(command[1:], program.HoldsPayload)
-				if *times == int(f.Count) || !offers && !slices.Contains(names, sent) {
+				if *times == f.Count || !offers && !slices.Contains(names, sent) {
 					return redis.Pass
 				}
-				if *times++; *times == int(f.Count) {
+				if *times++; *times == f.Count {
 					enough()
 				}
 				return verdict
@@ -133,7 +133,6 @@ func (in *injector) deeds(f plan.Fault, times *int, enough func()) map[string]de
 	node := func(do func(*redis.Node) error) action {
 		return func(context.Context) error { return do(in.server.Nodes()[0]) }
 	}
-	restart := func(ctx context.Context) error { return in.server.Nodes()[0].Restart(ctx) }
 	return map[string]deed{
 		"cut":             {do: proxy(in.proxy.Reset)},
 		plan.LoseReplies:  {lose(redis.CutReply), heal},
@@ -152,7 +151,7 @@ func (in *injector) deeds(f plan.Fault, times *int, enough func()) map[string]de
 		"max-clients":   {send("CONFIG SET maxclients 1", "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"), send("CONFIG SET maxclients 4000")},
 		// By signals to its process.
 		"halt":        {node((*redis.Node).Pause), node((*redis.Node).Resume)},
-		"kill-server": {node((*redis.Node).Kill), restart},
+		"kill-server": {node((*redis.Node).Kill), func(ctx context.Context) error { return in.server.Nodes()[0].Restart(ctx) }},
 	}
 }
 

@@ -283,7 +283,7 @@ func TestAPhaseCountsAsANaiveCountDoes(t *testing.T) {
 		p.Rate, p.Duration, p.Queues, p.Producers, p.Seed = plan.Rate(20+rng.IntN(200)), time.Duration(1+rng.IntN(2))*time.Second, 1+rng.IntN(3), 1+rng.IntN(4), seed
 		p.Delay = plan.Between(0, time.Duration(rng.IntN(1000))*time.Millisecond)
 		p.Cancel = plan.Cancel{Share: rng.Float64() / 2}
-		p.Fleet = []plan.Member{{Count: plan.Count(1 + rng.IntN(3))}}
+		p.Fleet = []plan.Member{{Count: 1 + rng.IntN(3)}}
 		e := newEngine(Options{Plan: p})
 		c := e.newPhase(plan.Measured, time.Unix(1000, 0))
 		end := c.startNs + int64(8*time.Second)

@@ -180,7 +180,7 @@ func newEngine(o Options) *engine {
 	}
 	o.Clock, o.Silence = cmp.Or(o.Clock, clock.System()), cmp.Or(o.Silence, silenceLimit)
 	if o.Agents > 0 {
-		o.Plan.Fleet = []plan.Member{{Count: plan.Count(o.Agents)}}
+		o.Plan.Fleet = []plan.Member{{Count: o.Agents}}
 	}
 	o.Plan.Queue = cmp.Or(o.Plan.Queue, o.ownQueue())
 	e := &engine{Options: o, epoch: program.NewEpoch(), phases: map[plan.Phase]*phase{}, errs: map[string]string{}}

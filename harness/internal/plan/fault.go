@@ -20,7 +20,7 @@ type Fault struct {
 	// Commands are the commands that it affects, EVAL and EVALSHA by default: names, "offer" for scripts that carry a message of
 	// dq-bench, or "take" for all that take from a list.
 	Commands []string
-	Count    Count         // how often it happens
+	Count    int           // how often it happens
 	Latency  time.Duration // the delay of replies
 	// AOF says when the server writes its file of commands through: for each, once a second, when the kernel likes, or "off" without one.
 	AOF string

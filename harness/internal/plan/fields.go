@@ -112,6 +112,8 @@ func read(to any, text string) error {
 		return nil
 	case *bool:
 		return parsed(to, text, "true or false", strconv.ParseBool)
+	case *int: // a count
+		return bounded{to, 1, maxCount}.UnmarshalText([]byte(text))
 	case *time.Duration:
 		return parsed(to, text, "a duration such as 10s", func(text string) (time.Duration, error) {
 			d, err := time.ParseDuration(text)

@@ -58,20 +58,12 @@ type Member struct {
 	// Driver is a --driver value, empty for the one of the run.
 	Driver string
 	// Count is how many of the same there are; 0 means 1.
-	Count Count
+	Count int
 	// A member that neither Offers nor Takes does both.
 	Offers, Takes bool
 	From, To      time.Duration
 	// Kill ends the member at To by SIGKILL.
 	Kill bool
-}
-
-// Count is how many processes one member of a fleet means, or how often a fault happens.
-type Count int
-
-// UnmarshalText reads a number from 1 up.
-func (c *Count) UnmarshalText(text []byte) error {
-	return bounded{(*int)(c), 1, maxCount}.UnmarshalText(text)
 }
 
 const (
@@ -147,7 +139,7 @@ func (p Plan) Members() (all []Member) {
 		if !m.Offers && !m.Takes {
 			m.Offers, m.Takes = true, true
 		}
-		n := max(int(m.Count), 1)
+		n := max(m.Count, 1)
 		m.Count = 1
 		all = append(all, slices.Repeat([]Member{m}, n)...)
 	}
@@ -188,7 +180,7 @@ const (
 	maxProducers = 1 << 16
 	maxQueues    = 1 << 14
 	maxPayload   = 16 << 20
-	maxCount     = 1000 // of one member, and maxMembers of all
+	maxCount     = 1000 // of one member, or of a fault; and maxMembers of all
 	maxMembers   = 10_000
 	maxMessages  = 100_000_000 // which take 1.1 GB of the collector
 )
@@ -226,7 +218,7 @@ func (p Plan) Validate() error {
 func (p Plan) checkFleet() error {
 	n := 0
 	for _, m := range p.Fleet {
-		n += int(m.Count)
+		n += m.Count
 	}
 	if n > maxMembers {
 		return fmt.Errorf("expected at most %d members, got %d", maxMembers, n)

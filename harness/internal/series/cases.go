@@ -103,20 +103,17 @@ func (c Choice) Cases(ctx context.Context) (cases []Case, left []string, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	scenarios, seen := map[string]bool{}, map[string]bool{}
 	for _, r := range runs {
 		if err := c.settle(&r); err != nil {
 			return nil, nil, err
 		}
-		name, _, _ := strings.Cut(r.Plan.Name, "/")
 		switch {
 		case c.Override && len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" }):
 			left = append(left, r.Plan.Name)
 			continue
-		case seen[r.Plan.Name]:
+		case slices.ContainsFunc(cases, func(c Case) bool { return c.Plan.Name == r.Plan.Name }):
 			return nil, nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
 		}
-		scenarios[name], seen[r.Plan.Name] = true, true
 		made, drivers := Case{Variant: r, Folder: filepath.FromSlash(r.Plan.Name)}, c.Drivers
 		if r.Driver != "" && !c.Override {
 			drivers = []string{r.Driver}
@@ -138,7 +135,7 @@ func (c Choice) Cases(ctx context.Context) (cases []Case, left []string, err err
 		return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, leave --driver out", strings.Join(left, ", "))
 	case len(cases) == 1:
 		cases[0].Folder = ""
-	case len(scenarios) == 1: // the variants' names
+	case oneScenario(cases): // the variants' names
 		for i := range cases {
 			cases[i].Folder = filepath.Base(cases[i].Folder)
 		}
@@ -215,13 +212,15 @@ func numbered(names []string, format string) []string {
 
 // Standings are the cases as a page shows them, before any has run.
 func Standings(cases []Case) report.Cases {
-	all := report.Cases{Kind: "variant"}
+	all := report.Cases{Kind: map[bool]string{true: "variant", false: "scenario"}[oneScenario(cases)]}
 	for _, c := range cases {
 		all.All = append(all.All, report.Case{Name: filepath.ToSlash(c.Folder), Standing: report.ToCome})
-		name, _, _ := strings.Cut(c.Plan.Name, "/")
-		if first, _, _ := strings.Cut(cases[0].Plan.Name, "/"); name != first {
-			all.Kind = "scenario"
-		}
 	}
 	return all
+}
+
+// oneScenario reports whether all cases are variants of one scenario.
+func oneScenario(cases []Case) bool {
+	name := func(c Case) string { name, _, _ := strings.Cut(c.Plan.Name, "/"); return name }
+	return !slices.ContainsFunc(cases, func(c Case) bool { return name(c) != name(cases[0]) })
 }
