@@ -37,9 +37,8 @@ type Options struct {
 
 // run makes a run of a side, judges it and writes the run files. A plan without a Queue gets one
 // of its own, which is removed at the end. A run that has the machine to itself has no beside.
-func (o Options) run(ctx context.Context, c Case, side Side, folder string, beside *run.Beside) (*run.Document, error) {
-	options := o.Load
-	options.Plan, options.Driver, options.RunID = c.Plan, side.Driver, rand.Uint32()
+func (s *series) run(ctx context.Context, options load.Options, side Side, folder string, beside *run.Beside) (*run.Document, error) {
+	options.Plan, options.Driver, options.RunID = s.Plan, side.Driver, rand.Uint32()
 	if options.Stored() {
 		options.Redis = side.Redis
 	}
@@ -48,16 +47,16 @@ func (o Options) run(ctx context.Context, c Case, side Side, folder string, besi
 		return nil, err
 	}
 	out.Beside = beside
-	slos := c.SLO
-	if !c.Plan.Breaks() { // what breaks makes messages late
-		slos = run.WithDefault(slos, c.Expected)
+	slos := s.SLO
+	if !s.Plan.Breaks() { // what breaks makes messages late
+		slos = run.WithDefault(slos, s.Expected)
 	}
-	out.Judge(slos, c.Expected...)
+	out.Judge(slos, s.Expected...)
 	missing, err := run.WriteFolder(folder, out)
 	if err != nil { // a run counts even without its files
-		o.Unwritten(err)
+		s.Unwritten(err)
 	} else if missing = cmp.Or(missing, report.OfRun(out).Save(filepath.Join(folder, report.File))); missing != nil {
-		o.Load.Notice("warning: " + missing.Error())
+		s.Load.Notice("warning: " + missing.Error())
 	}
 	return out, nil
 }
@@ -94,9 +93,10 @@ type series struct {
 	Options
 	Case
 	report.Result
-	folders  []string // of the sides
-	repeat   int
-	replaced int // invalid runs
+	told             func(Turn, *run.Document)
+	folders          []string // of the sides
+	several          bool     // more than one run was asked for, however many there are
+	repeat, replaced int      // the latter of invalid runs
 }
 
 // Do runs the case repeat times with each side, by turns, into its folder below the folder of the options: a single run into that itself,
@@ -109,22 +109,21 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
 	}
-	s := &series{Options: o, Case: c, repeat: repeat}
+	s := &series{Options: o, Case: c, told: told, several: len(c.Sides)*repeat > 1, repeat: repeat}
 	s.Verdicts = true
 	names := Names(c.Sides)
 	for i, folder := range Folders(names) {
 		s.Sets, s.folders = append(s.Sets, compare.Set{Name: names[i]}), append(s.folders, filepath.Join(o.Out, folder))
 	}
-	if !s.several() {
+	if !s.several {
 		s.folders[0] = o.Out
 		made, err := s.round(ctx, []Turn{{0, 1}})
 		if err == nil {
 			s.Sets[0].Name = made[0].Driver.String()
-			told(Turn{0, 1}, made[0])
 		}
 		return &s.Result, err
 	}
-	if err := s.all(ctx, told); err != nil {
+	if err := s.all(ctx); err != nil {
 		return nil, err
 	}
 	// Of a series that was interrupted in its first round the last sides have no run.
@@ -143,14 +142,11 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	return &s.Result, nil
 }
 
-// several reports whether more than one run was asked for, however many there are.
-func (s *series) several() bool { return len(s.Sides)*s.repeat > 1 }
-
 // maxReplaced bounds how many invalid runs of a series are made again.
 const maxReplaced = 3
 
 // all does the rounds, of all sides at once or of one. The sides take turns (A B B A A B …), so that a drift of the machine falls on all.
-func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error {
+func (s *series) all(ctx context.Context) error {
 	atOnce, need := 1, compare.MinRuns
 	if s.Beside {
 		atOnce, need = len(s.Sides), compare.MinPairs
@@ -184,7 +180,6 @@ func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error 
 			if redis.IsExternal(s.Sides[turns[k].Side].Redis) { // no other run can be made on it
 				gone = cmp.Or(gone, d.ServerGone)
 			}
-			told(turns[k], d)
 		}
 		if err == nil && !part {
 			full++
@@ -209,7 +204,7 @@ func (s *series) all(ctx context.Context, told func(Turn, *run.Document)) error 
 	return nil
 }
 
-// round does turns at the same time, and keeps their runs; if one of several is invalid, all are made again. When one of them
+// round does turns at the same time, and keeps and tells their runs; if one of several is invalid, all are made again. When one of them
 // fails the others are interrupted. Progress is called for the first; Live shows each side.
 func (s *series) round(interrupted context.Context, turns []Turn) ([]*run.Document, error) {
 	ctx, cancel := context.WithCancel(interrupted)
@@ -222,21 +217,20 @@ func (s *series) round(interrupted context.Context, turns []Turn) ([]*run.Docume
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
 	for i, turn := range turns {
-		own, to, name := s.Options, s.Sides[turn.Side], s.Sets[turn.Side].Name
-		about, folder := &own.Load.About, s.folders[turn.Side]
-		if s.several() {
-			folder, about.Name = filepath.Join(folder, strconv.Itoa(turn.N)), name
+		own, to, name, folder := s.Load, s.Sides[turn.Side], s.Sets[turn.Side].Name, s.folders[turn.Side]
+		if s.several {
+			folder, own.About.Name = filepath.Join(folder, strconv.Itoa(turn.N)), name
 		}
 		if beside != nil {
-			about.Side = turn.Side
+			own.About.Side = turn.Side
 		}
 		if i > 0 {
-			own.Load.Progress = nil
+			own.Progress = nil
 		}
 		running.Go(func() {
-			if documents[i], errs[i] = own.run(ctx, s.Case, to, folder, beside); errs[i] != nil {
+			if documents[i], errs[i] = s.run(ctx, own, to, folder, beside); errs[i] != nil {
 				cancel()
-				if s.several() {
+				if s.several {
 					errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, name, errs[i])
 				}
 			}
@@ -247,7 +241,7 @@ func (s *series) round(interrupted context.Context, turns []Turn) ([]*run.Docume
 		return nil, err
 	}
 	invalid := func(d *run.Document) bool { return !d.Valid() && d.ServerGone == "" && !d.Interrupted }
-	if s.several() && interrupted.Err() == nil && s.replaced < maxReplaced && slices.ContainsFunc(documents, invalid) {
+	if s.several && interrupted.Err() == nil && s.replaced < maxReplaced && slices.ContainsFunc(documents, invalid) {
 		s.replaced++
 		s.Load.Notice(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", s.Load.About.Turn, s.replaced, maxReplaced))
 		for i := range turns { // whose runs keep their folders
@@ -257,6 +251,7 @@ func (s *series) round(interrupted context.Context, turns []Turn) ([]*run.Docume
 	}
 	for i, turn := range turns {
 		s.Sets[turn.Side].Runs = append(s.Sets[turn.Side].Runs, documents[i])
+		s.told(turn, documents[i])
 	}
 	return documents, nil
 }
