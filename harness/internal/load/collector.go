@@ -88,7 +88,6 @@ func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 	return p
 }
 
-// item is a message in the form for agents.
 func (p *phase) item(i int64) program.Item {
 	item := program.Item{Index: uint32(i) | p.mark, At: p.startNs + int64(p.schedule.At(i))}
 	delay := p.plan.Delay.Of(p.plan.Seed, i, p.n)

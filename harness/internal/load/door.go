@@ -59,7 +59,6 @@ func (d *Door) Close() {
 	}
 }
 
-// ServeHTTP lets an agent in.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch given := r.Header.Get("Authorization"); {
 	case d.token == "" || subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+d.token)) != 1:
@@ -139,7 +138,6 @@ type heard struct {
 	alone *time.Timer
 }
 
-// Read is part of io.Reader.
 func (h heard) Read(p []byte) (int, error) {
 	n, err := h.ReadWriter.Read(p)
 	h.alone.Reset(orphaned)
@@ -238,7 +236,6 @@ func parseAddress(s, secure string, files ...string) (Address, error) {
 	return Address{cmp.Or(host, "127.0.0.1"), port, len(given) > 0, trust}, nil
 }
 
-// String returns HOST:PORT.
 func (a Address) String() string { return net.JoinHostPort(a.Host, a.Port) }
 
 // IsLocal reports whether only this machine reaches the address.

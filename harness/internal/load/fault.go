@@ -71,8 +71,7 @@ func (in *injector) run(ctx context.Context, start time.Time) (events []run.Faul
 		if !program.Pause(ctx, time.Until(start.Add(f.At))) {
 			break
 		}
-		e := run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss)}
-		e.From = time.Since(start).Seconds()
+		e := run.FaultEvent{Kind: f.Kind, Text: f.String(), MayLose: string(f.Info().Loss), From: time.Since(start).Seconds()}
 		err := in.carryOut(ctx, f, &e.Times)
 		e.To = time.Since(start).Seconds()
 		switch interrupted := ctx.Err() != nil; { // a run that was interrupted says so by itself
@@ -107,7 +106,6 @@ func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err
 
 type action func(ctx context.Context) error
 
-// deed is how a fault is done, and undone after its time.
 type deed struct{ do, undo action }
 
 // deeds are the ways to do a fault, by the kinds of plan.FaultKinds. times counts how often it happens, until it is enough.
@@ -180,11 +178,8 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	}
 	for _, m := range p.plan.Members() {
 		if m.Kill {
-			e := run.FaultEvent{Kind: "kill-member", Text: "kill-member at " + m.To.String(), From: m.To.Seconds(), To: m.To.Seconds(), MayLose: string(plan.OnTheWay)}
-			if !m.Takes { // no message is on its way to it
-				e.MayLose = string(plan.NoLoss)
-			}
-			events = append(events, e)
+			loss, at := map[bool]plan.Loss{true: plan.OnTheWay, false: plan.NoLoss}[m.Takes], m.To.Seconds()
+			events = append(events, run.FaultEvent{Kind: "kill-member", Text: "kill-member at " + m.To.String(), From: at, To: at, MayLose: string(loss)})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b run.FaultEvent) int { return cmp.Compare(a.From, b.From) })

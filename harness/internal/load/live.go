@@ -101,7 +101,7 @@ func (e *engine) running() Running {
 		r.Phase = plan.Measured
 		d.Histograms.Add(p.histograms)
 		d.Started, d.Intervals, d.Counts = p.start.UTC(), slices.Clone(p.intervals), p.counts
-		e.meter.spread(d.Intervals, p.start.UnixNano())
+		e.meter.spread(d.Intervals, p.startNs)
 		d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed()
 		d.Counts.Foreign, d.Counts.Corrupt = p.told[program.Foreign], p.told[program.Corrupt]
 		for _, i := range p.intervals {

@@ -81,7 +81,6 @@ func (e *engine) tellMachine(out *run.Document, p *phase, l looks) {
 	}
 }
 
-// tellServer writes the server's counters.
 func (e *engine) tellServer(out *run.Document, l looks) {
 	if e.conn == nil {
 		return

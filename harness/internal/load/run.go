@@ -162,7 +162,7 @@ type engine struct {
 
 	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
-	meter  *meter // of the measured phase
+	meter  *meter // of the measured phase, and there before it
 	notes  []string
 	faults []run.AgentFault
 	errs   map[string]string // the first ones of the agents, by program.Failing
@@ -254,10 +254,7 @@ const readyBefore = 100 * time.Millisecond
 
 // measure runs the measured phase and makes the run document.
 func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, error) {
-	e.mu.Lock()
 	e.meter = startMeter(e.Clock, e.epoch)
-	e.mu.Unlock()
-	defer e.meter.end()
 	l := looks{before: e.look(ctx)}
 	p := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)

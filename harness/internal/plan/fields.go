@@ -85,7 +85,6 @@ type Value struct {
 	To  any
 }
 
-// String is the text of the variable.
 func (v Value) String() string {
 	return fmt.Sprint(reflect.Indirect(reflect.ValueOf(v.To)).Interface())
 }

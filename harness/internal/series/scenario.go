@@ -119,10 +119,8 @@ const maxFile = 1 << 20
 // wrong usage, unless the file cannot be read.
 func FindScenario(ctx context.Context, name string) (*Scenario, error) {
 	all, _ := StoredScenarios() // which cannot fail: a test reads all
-	for _, s := range all {
-		if s.Name == name {
-			return s, nil
-		}
+	if i := slices.IndexFunc(all, func(s *Scenario) bool { return s.Name == name }); i >= 0 {
+		return all[i], nil
 	}
 	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
 		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, ScenarioNames()))
