@@ -32,10 +32,9 @@ type phase struct {
 	schedule                     plan.Schedule
 	n                            int64
 	start                        time.Time
-	startNs                      int64  // the same, in Unix ns
-	horizon, read                int64  // Unix ns after which messages are not waited for, and at which the held ones were read
-	stop                         func() // ends what goes on meanwhile
-	next                         int64  // the first message that was not handed out
+	startNs                      int64 // the same, in Unix ns
+	horizon, read                int64 // Unix ns after which messages are not waited for, and at which the held ones were read
+	next                         int64 // the first message that was not handed out
 	stopped                      bool
 	recent                       []run.Histograms // of each second of a warm-up with deliveries
 	warm                         bool             // nothing fell any more

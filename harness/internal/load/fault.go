@@ -16,9 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// mendTimeout bounds what undoes a fault.
-const mendTimeout = 20 * time.Second
-
 // CheckFaults refuses a server on which one of the faults can never be done. Its error is wrong usage.
 func CheckFaults(wanted redis.Spec, faults []plan.Fault) error {
 	for _, f := range faults {
@@ -178,7 +175,7 @@ func (p *phase) account(events []run.FaultEvent) *run.Faults {
 	}
 	for _, m := range p.plan.Members() {
 		if m.Kill {
-			loss, at := map[bool]plan.Loss{true: plan.OnTheWay, false: plan.NoLoss}[m.Takes], m.To.Seconds()
+			loss, at := map[bool]plan.Loss{true: plan.OnTheWay, false: plan.NoLoss}[m.Takes], m.To.Seconds() // on its way to a member that takes
 			events = append(events, run.FaultEvent{Kind: "kill-member", Text: "kill-member at " + m.To.String(), From: at, To: at, MayLose: string(loss)})
 		}
 	}

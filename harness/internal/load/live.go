@@ -116,9 +116,6 @@ func (e *engine) running() Running {
 	return r
 }
 
-// settled is how long after its end a second is closed: later reports count for the next open one.
-const settled = 500 * time.Millisecond
-
 // second is a second that is not over yet. Its Pending is by how many messages more are pending.
 type second struct {
 	run.Interval

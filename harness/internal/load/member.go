@@ -205,12 +205,7 @@ func (m *member) open(ctx context.Context) error {
 		setup.Codec = "bytes"
 	}
 	if m.Offers {
-		offerers := 0
-		for _, other := range e.members {
-			if other.Offers && other.From == m.From {
-				offerers++
-			}
-		}
+		offerers := len(slices.DeleteFunc(slices.Clone(e.members), func(other *member) bool { return !other.Offers || other.From != m.From }))
 		setup.Senders = (p.Producers + offerers - 1) / offerers
 		setup.MostSenders = growth * setup.Senders
 		if m.Kill { // which may leave an offer of each producer open, and no more

@@ -19,25 +19,32 @@ const (
 	lead = 2 * time.Second
 	// tick is how often items are handed out and handed over, and a phase is looked at.
 	tick = 20 * time.Millisecond
+	// readyBefore is how long before the start the items of its first second are handed over.
+	readyBefore = 100 * time.Millisecond
+	// settled is how long after its end a second is closed: later reports count for the next open one.
+	settled = 500 * time.Millisecond
 	// settleLimit is for duplicates after the last message: held messages are asked for until there are no more.
 	settleLimit = time.Second
 	quietAfter  = time.Second // the silence after which an interrupted run stops waiting
 )
 
-// begin starts a phase: its items go out, and its seconds are closed.
-func (e *engine) begin(which plan.Phase, start time.Time) *phase {
-	p := e.newPhase(which, start)
+// begin starts a phase: its items go out, and its seconds are closed, the last one by end. Samples of it may still arrive afterwards.
+func (e *engine) begin(which plan.Phase, start time.Time) (p *phase, end func()) {
+	p = e.newPhase(which, start)
 	e.mu.Lock()
 	e.phases[which] = p
 	e.mu.Unlock()
-	p.stop = meanwhile(tick, func() bool {
+	stop := meanwhile(tick, func() bool {
 		e.mu.Lock()
 		p.handOut() // nothing once the phase is over
 		e.mu.Unlock()
 		p.close(time.Now().Add(-settled), false)
 		return false
 	})
-	return p
+	return p, func() {
+		stop()
+		p.close(time.Now(), true)
+	}
 }
 
 // meanwhile has do called at once, and in intervals until it reports true, or until stop, which returns after the last call.
@@ -77,12 +84,6 @@ func awake(ctx context.Context, limit time.Duration) (context.Context, context.C
 		return false
 	})
 	return ctx, cancel
-}
-
-// end closes the last second of a phase. Samples of it may still arrive.
-func (p *phase) end() {
-	p.stop()
-	p.close(time.Now(), true)
 }
 
 // phaseOf is the phase of a message, nil before it begins, and the message's index in it.
@@ -371,11 +372,11 @@ func (e *engine) warmUp(ctx context.Context) {
 	if e.Plan.Warmup <= 0 {
 		return
 	}
-	p := e.begin(plan.Warmup, time.Now().Add(readyBefore))
+	p, end := e.begin(plan.Warmup, time.Now().Add(readyBefore))
 	p.offerAll(ctx)
 	e.warmup = &run.Warmup{Seconds: min(time.Since(p.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds, Warm: p.warm}
 	p.drain(ctx)
-	p.end()
+	end()
 	if e.Plan.WarmupEnds && !p.warm {
 		e.note("the warm-up ended after %.0f s, before lateness and round trip were stable", e.warmup.Seconds)
 	}

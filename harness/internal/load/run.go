@@ -35,6 +35,7 @@ const (
 	openTimeout = time.Minute
 	askTimeout  = 5 * time.Second
 	readTimeout = time.Minute
+	mendTimeout = 20 * time.Second // of what undoes a fault
 	// programTimeout bounds the start of a program, the first build included.
 	programTimeout = 10 * time.Minute
 	// silenceLimit is for how long an agent, or the server, may say nothing.
@@ -225,7 +226,7 @@ func (e *engine) run(ctx context.Context) (_ *run.Document, err error) {
 	if ctx.Err() != nil {
 		return nil, cmp.Or(e.gone(ctx), interruption("interrupted in the warm-up: nothing was measured"))
 	}
-	return e.measure(ctx, start)
+	return e.measure(ctx, start), nil
 }
 
 // closeAll ends all members, and then their links. Their figures count; a program's end is judged. It may be called again.
@@ -249,14 +250,11 @@ func (e *engine) closeAll(ctx context.Context) {
 	e.owners = nil
 }
 
-// readyBefore is how long before the start the items of its first second are handed over.
-const readyBefore = 100 * time.Millisecond
-
 // measure runs the measured phase and makes the run document.
-func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, error) {
+func (e *engine) measure(ctx context.Context, start time.Time) *run.Document {
 	e.meter = startMeter(e.Clock, e.epoch)
 	l := looks{before: e.look(ctx)}
-	p := e.begin(plan.Measured, start)
+	p, end := e.begin(plan.Measured, start)
 	changing, endChanges := context.WithCancel(ctx)
 	var events []run.FaultEvent
 	var changes, breaks sync.WaitGroup
@@ -282,7 +280,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 	for _, m := range e.members {
 		m.end(ctx)
 	}
-	p.end()
+	end()
 	unread := e.keepHeld(ctx)
 	e.closeAll(ctx)
 	out := e.head()
@@ -318,7 +316,7 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*run.Document, e
 		out.Faults = p.account(events)
 	}
 	e.final = out
-	return out, nil
+	return out
 }
 
 // head is the part of the document that is known before the run: the plan, with the drivers by their own names, and the machine.

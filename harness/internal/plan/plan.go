@@ -178,6 +178,7 @@ func (m Member) String() string {
 // Limits of a plan.
 const (
 	maxProducers = 1 << 16
+	maxRate      = 1e9 // one message per nanosecond
 	maxQueues    = 1 << 14
 	maxPayload   = 16 << 20
 	maxCount     = 1000 // of one member, or of a fault; and maxMembers of all

@@ -34,9 +34,6 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxRate is one message per nanosecond.
-const maxRate = 1e9
-
 // String returns the rate a second: "1000/s".
 func (r Rate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
 
