@@ -113,7 +113,8 @@ func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(strin
 
 func admit(ctx context.Context, conn net.Conn, driver string) (*program.Link, error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(headTimeout)) // each line has one of its own
-	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver); err != nil {
+	_, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver)
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)

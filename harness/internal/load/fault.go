@@ -94,11 +94,10 @@ func (in *injector) carryOut(ctx context.Context, f plan.Fault, times *int) (err
 			err = errors.Join(err, d.undo(mending))
 		}()
 	}
-	if err := d.do(ctx); err != nil {
-		return err
+	if err = d.do(ctx); err == nil {
+		program.Pause(lasting, f.For)
 	}
-	program.Pause(lasting, f.For)
-	return nil
+	return err
 }
 
 type action func(ctx context.Context) error

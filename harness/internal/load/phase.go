@@ -121,11 +121,8 @@ func (p *phase) allOut() bool { return p.stopped || p.next == p.n }
 func (p *phase) handOut() {
 	for until := time.Since(p.start) + lead; !p.allOut() && p.schedule.At(p.next) <= until; {
 		m := p.offerer(p.next)
-		switch {
-		case m == nil: // there is no member, and never will be
-			p.stopped = true
-			return
-		case m.state == toCome:
+		if m == nil || m.state == toCome {
+			p.stopped = m == nil // there is no member, and never will be
 			return
 		}
 		m.outbox = program.Append(m.outbox, p.item(p.next))

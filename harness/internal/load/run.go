@@ -69,7 +69,7 @@ type Options struct {
 	// Live shows the run while it lasts, which About names.
 	Live  *Live
 	About About
-	// Clock makes the timer of the schedule; nil is the clock of the machine.
+	// Clock makes the timer that finds hiccups; nil is the clock of the machine.
 	Clock clock.Clock
 	// Silence is for how long an agent, or the server, may say nothing; 0 means 15 s.
 	Silence time.Duration

@@ -201,10 +201,8 @@ func (p Plan) Validate() error {
 	if err := p.Schedule().check(); err != nil {
 		return err
 	}
-	if p.Warmup > 0 {
-		if err := p.Phase(Warmup).Schedule().check(); err != nil {
-			return err
-		}
+	if err := p.Phase(Warmup).Schedule().check(); err != nil && p.Warmup > 0 {
+		return err
 	}
 	if err := p.checkFleet(); err != nil {
 		return fmt.Errorf("fleet: %w", err)

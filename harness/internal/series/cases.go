@@ -221,6 +221,6 @@ func Standings(cases []Case) report.Cases {
 
 // oneScenario reports whether all cases are variants of one scenario.
 func oneScenario(cases []Case) bool {
-	name := func(c Case) string { name, _, _ := strings.Cut(c.Plan.Name, "/"); return name }
+	name := func(c Case) string { return strings.Split(c.Plan.Name, "/")[0] }
 	return !slices.ContainsFunc(cases, func(c Case) bool { return name(c) != name(cases[0]) })
 }

@@ -109,8 +109,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	if o.Load.Notice == nil {
 		o.Load.Notice = func(string) {}
 	}
-	s := &series{Options: o, Case: c, told: told, several: len(c.Sides)*repeat > 1, repeat: repeat}
-	s.Verdicts = true
+	s := &series{Options: o, Case: c, Result: report.Result{Verdicts: true}, told: told, several: len(c.Sides)*repeat > 1, repeat: repeat}
 	names := Names(c.Sides)
 	for i, folder := range Folders(names) {
 		s.Sets, s.folders = append(s.Sets, compare.Set{Name: names[i]}), append(s.folders, filepath.Join(o.Out, folder))
