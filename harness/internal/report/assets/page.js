@@ -184,7 +184,9 @@
       if (keep) section.replaceWith(old);
       return !keep;
     });
+    const focused = document.activeElement.id;
     document.querySelector("main").replaceChildren(...next.childNodes);
+    document.getElementById(focused)?.focus();
     tables();
     eachPlot((element, chart) => {
       if (fresh.includes(element.parentElement)) { tools(element, chart); draw(element, chart); }
