@@ -348,7 +348,7 @@ func (s *step) storyOf(i int) *Story {
 var storiesText = template.Must(template.New("").Funcs(template.FuncMap{"line": text.Line}).Parse(`
 {{- range .Stories}}{{line .Queue}}  {{line .Value}}
 {{range .Events}}    {{.At}}  {{.What}}{{if .Line.Number}}  ({{.Line.Place}}){{end}}
-{{end}}{{else}}no message of a delayed queue in this log has {{printf "%q" .Where}} in its value
+{{end}}{{else}}no message that was offered in this log has {{printf "%q" .Where}} in its value; MONITOR prints no replies, so values offered earlier are unknown
 {{end}}`))
 
 // WriteStories writes the paths of the messages that were asked for.

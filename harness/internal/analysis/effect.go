@@ -208,7 +208,6 @@ func (a *Analysis) onSet(q *queue, name string, l trace.Line) {
 	}
 }
 
-// add puts a member into the set.
 func (a *Analysis) add(q *queue, due int64, member string, at int64) {
 	s := &a.step
 	if s.lost && s.kind == "" {

@@ -166,7 +166,6 @@ func finish(cmd *cobra.Command) {
 // mistyped reports whether a group of commands was called with arguments.
 func mistyped(cmd *cobra.Command) bool { return cmd.HasSubCommands() && cmd.Flags().NArg() > 0 }
 
-// newHelpCmd prints the help of a command.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -18,7 +18,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// doctorCall is a call of doctor.
 type doctorCall struct {
 	*call
 	release, out        string

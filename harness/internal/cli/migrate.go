@@ -95,7 +95,6 @@ func parseLayout(to string) (*wire.Layout, *wire.Release, error) {
 	return new(release.Layout()), &release, nil
 }
 
-// migrate migrates each queue.
 func (c *call) migrate(conn redis.Conn, queues []string, o ops.MigrateOptions) error {
 	ctx := c.Context()
 	for _, name := range queues {
@@ -158,10 +157,8 @@ func migrationVerdict(all []*ops.Migration) error {
 	return cmp.Or(failed(first != nil && changed, "%w", first), first)
 }
 
-// nothingChanged ends a plan.
 const nothingChanged = "Nothing was changed. The same command with --yes does it."
 
-// parts shows how many messages of each part.
 func parts(counts map[string]int64) string {
 	var all []string
 	for _, of := range slices.Sorted(maps.Keys(counts)) {

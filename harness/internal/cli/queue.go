@@ -25,7 +25,6 @@ type queueDocument struct {
 	Messages []ops.Item `json:"messages"`
 }
 
-// queueCall is a call of a verb of queue.
 type queueCall struct {
 	*call
 	ops.Order
@@ -72,7 +71,6 @@ func newQueueVerb(verb string) *call {
 // reads reports whether the verb only reads. Another one prints its plan; --yes does it.
 func (q *queueCall) reads() bool { return slices.Contains([]string{"list", "show", "export"}, q.Verb) }
 
-// read makes an order of the arguments.
 func (q *queueCall) read(args []string) error {
 	if redact, err := strconv.ParseBool(cmp.Or(os.Getenv("DQ_REDACT"), "false")); q.Verb == "export" && (redact || err != nil) {
 		return errors.New("DQ_REDACT: an export has the values: expected it unset, or 'queue list --json'")
@@ -131,7 +129,6 @@ func (q *queueCall) work(_ *redis.Server, conn redis.Conn) error {
 	return q.change(conn, plan)
 }
 
-// change prints a plan, and does it with --yes.
 func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	fmt.Fprint(q.OutOrStdout(), plan.Text(false))
 	done, err := nothingChanged, error(nil)
@@ -146,7 +143,6 @@ func (q *queueCall) change(conn redis.Conn, plan *ops.Plan) error {
 	return err
 }
 
-// print lists messages.
 func (q *queueCall) print(editor *ops.Editor) error {
 	all, n, now := []ops.Item{}, 0, time.Now()
 	out := json.NewEncoder(q.OutOrStdout())
@@ -168,7 +164,15 @@ func (q *queueCall) print(editor *ops.Editor) error {
 	case whole:
 		return printJSON(q.OutOrStdout(), queueDocument{"dq-bench/messages/v1", all})
 	case q.Verb == "list":
-		q.notice("messages: %d in %s; --of names the parts: %s", n, strings.Join(q.Of, ","), strings.Join(ops.Parts, ", "))
+		found := fmt.Sprintf("%d in %s", n, strings.Join(q.Of, ","))
+		if others := map[string]int{}; n == 0 { // a message may have moved on
+			q.Of = ops.Parts
+			err = q.Each(q.Context(), editor, func(i ops.Item) error { others[i.Of]++; return nil })
+			for _, part := range ops.Parts {
+				found += map[bool]string{true: fmt.Sprintf(", %d in %s", others[part], part)}[others[part] > 0]
+			}
+		}
+		q.notice("messages: %s; --of names the parts: %s", found, strings.Join(ops.Parts, ", "))
 	}
 	return err
 }

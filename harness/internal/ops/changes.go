@@ -166,7 +166,6 @@ func came(a, b wire.Release, of func(wire.Release) string) string {
 	return line[len(line)-1].String()
 }
 
-// steps are the steps from one release to the other.
 func steps(c *Changes, from, to wire.Release) (all []string) {
 	if !slices.ContainsFunc(c.Facts, func(f Fact) bool { return f.Stops }) {
 		return []string{fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To)}

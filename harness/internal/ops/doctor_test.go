@@ -305,10 +305,9 @@ func TestFindings(t *testing.T) {
 			m := append([]byte("abcdefgh\x01\x00\x00\x00"), 'a')
 			b.do("ZADD", b.names.TimeoutSet, now+3600e3, m)
 			b.do("RPUSH", b.names.Pending, m)
-		},
-			short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:windows-member"}},
-		"no codec": {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"yellow:no-subscriber"},
-			long: []string{"red:other-codec", "yellow:no-subscriber"}},
+		}, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:windows-member"}},
+		"no codec":   {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"yellow:no-subscriber"}, long: []string{"red:other-codec", "yellow:no-subscriber"}},
+		"two codecs": {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "\x04>\x01a"); b.offer(bc0Lc0, time.Hour, "\x03a\xe2") }, release: "3.45.1", short: []string{"yellow:no-subscriber"}, long: []string{"red:other-codec", "yellow:no-subscriber"}},
 		"neither": {make: func(b *bench) { b.offer(dLc0, time.Hour, "\x04>\x05hello") }, release: "4.7.0", short: []string{"red:foreign-member", "yellow:no-subscriber"},
 			long: []string{"red:foreign-member", "red:other-codec", "yellow:no-subscriber"}, then: "dq-bench migrate orders --codec marshalling:kryo5 --release 3.18.1:4.7.0 --to 4.7.0"},
 		"fraction": {make: func(b *bench) {

@@ -81,8 +81,11 @@ func (l *Look) find(q *Queue) {
 	l.findStill(q)
 	if codec, n := l.otherCodec(q); n > 0 {
 		state, why, next := Note, "uses only if the code names it", ""
+		own := java.Default(*l.release)
 		if !java.Has(*l.release, codec) {
 			state, why = Red, "lacks"
+		} else if slices.ContainsFunc(q.census().Values, func(v Value) bool { return v.Codec == own }) {
+			state, why = Red, "uses only if the code names it; it then fails at the others, written by "+own+", or takes them for other values"
 		}
 		if recodes(codec, wrote(codec), *l.release) != nil {
 			next = l.next(q, "migrate", l.rewrites(q)...)

@@ -75,7 +75,6 @@ func (l *Look) Title() string {
 		l.At.Format("2006-01-02 15:04:05 MST"))
 }
 
-// line is a queue in a line.
 func (q *Queue) line(now time.Time) string {
 	parts := []string{fmt.Sprintf("%s waiting", text.Count(q.Waiting))}
 	for i, n := range []int64{q.Overdue, q.Ready, q.Ahead, q.Leased, q.Dead, q.Aside} {
