@@ -205,7 +205,6 @@ func (r *caseRun) checkExpiry(ctx context.Context, key string) (string, error) {
 	return "", nil
 }
 
-// checkPublished counts the announcements.
 func (r *caseRun) checkPublished(lines []trace.Line) []string {
 	if r.c.Expect.Published == nil {
 		return nil

@@ -128,7 +128,6 @@ func (p *Plan) begin(ctx context.Context) (r *Runner, err error) {
 	return r, r.warmUp(ctx)
 }
 
-// start starts the program.
 func (p *Plan) start(ctx context.Context) (program.Program, error) {
 	if p.Start != nil {
 		return p.Start(ctx)

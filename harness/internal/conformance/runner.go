@@ -13,6 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // caseTimeout bounds one case, all its waits included.
@@ -294,7 +295,7 @@ func (r *Runner) alone(ctx context.Context) error {
 	defer cancel()
 	proxy := r.senders.proxy
 	if proxy.Until(ctx, func() bool { return proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
-		return fmt.Errorf("the program keeps %d connections after close: %w", proxy.Open(), context.Cause(ctx))
+		return fmt.Errorf("the program keeps %s after close: %w", text.Plural(int64(proxy.Open()), "connection"), context.Cause(ctx))
 	}
 	return nil
 }

@@ -58,7 +58,6 @@ type answer struct {
 	err    error
 }
 
-// steps does all steps, until one fails.
 func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	r.encode(ctx)
 	opensMain := slices.ContainsFunc(r.c.Steps, func(s *Step) bool { return s.Open != nil && cmp.Or(s.Open.As, mainHandle) == mainHandle })

@@ -159,6 +159,8 @@ func dueOutside(l trace.Line, due int64, windows []window, clock serverClock) st
 		read := due - w.delay // what the client's clock showed
 		from, to := w.from.UnixMilli(), w.to.UnixMilli()
 		switch {
+		case w.delay < 0: // that the call must be refused is another statement
+			return ""
 		case read < from:
 			text = fmt.Sprintf("a message is due %d ms too early: offered with a delay of %d ms from %d on, it is due at %d", from-read, w.delay, from, due)
 		case read > to:

@@ -88,7 +88,7 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 		}
 	}
 	if w.Subscribers != nil {
-		return poll(ctx, fmt.Sprintf("%d subscribers", *w.Subscribers), func() (bool, error) {
+		return poll(ctx, text.Plural(int64(*w.Subscribers), "subscriber"), func() (bool, error) {
 			n, err := redis.Subscribers(ctx, r.control, r.names.Channel)
 			return n == int64(*w.Subscribers), err
 		})

@@ -60,7 +60,7 @@ func (p *Page) compared(c *compare.Comparison, name string) {
 func forest(c *compare.Comparison, name string) Table {
 	t := Table{
 		ID: "compared", Title: "What changed", Words: 1, Head: []string{"medians of runs", "change", "", "95 % interval", "", "BASE", "NEW", "p"},
-		Hint: "Medians over the runs. The bar is the 95 % interval of the change, the grey band changes that do not matter.",
+		Hint: "BASE and NEW are medians over the runs. The change is the Hodges–Lehmann estimate from the pairs of runs, not their quotient. The bar is its 95 % interval, the grey band changes that do not matter. p is adjusted by Holm for all figures, the interval is not.",
 	}
 	if name != "" {
 		t.ID, t.Title = t.ID+"-"+Slug(name), "What changed: "+name

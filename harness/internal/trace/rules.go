@@ -54,7 +54,7 @@ var rules = []rule{
 	{"W-OFFER-3", func(s *Step) bool { return s.offers() && s.first() }, func(s *Step) string {
 		_, due := s.Queue.head()
 		announced := slices.ContainsFunc(s.Published, func(text string) bool { at, _ := strconv.ParseInt(text, 10, 64); return float64(at) == due })
-		return says(!announced, "the new member is due first, at %.0f, and %q was published", due, s.Published)
+		return says(!announced, "the new member is due first, at %.0f, and %s was published", due, cmp.Or(strings.Trim(fmt.Sprintf("%q", s.Published), "[]"), "nothing"))
 	}},
 	{"W-OFFER-4", func(s *Step) bool { return s.offers() && !s.first() }, func(s *Step) string {
 		return says(len(s.Published) > 0, "the new member is not due first, but its due time was published")

@@ -77,6 +77,7 @@
       series: [{ label: chart.id === "rate" ? "rate" : chart.xUnit === "name" ? "set" : "at", value: (u, v) => (v == null ? "" : write[chart.xUnit](v, chart)) },
         ...chart.series.map((s) => ({ ...series(s), value: (u, v) => (v == null ? "" : write[chart.yUnit](v, chart)) }))],
       bands: bands(chart.series),
+      legend: { markers: { dash: (u, i) => ({ dash: "dashed", dots: "dotted" })[chart.series[i - 1].style] ?? "solid" } },
       hooks: { draw: [marks(chart)], setSelect: [(u) => { u.zoomed = true; }], setScale: [(u, scale) => { if (scale === "x") element.dataset.zoom = [u.scales.x.min, u.scales.x.max]; }] },
     }, data(chart), element);
     u.root.querySelectorAll(".u-series").forEach((row, i) => { if (["high", "low", "dotted"].includes(chart.series[i - 1]?.style)) row.hidden = true; });
