@@ -66,12 +66,13 @@ func (c serverClock) here(l trace.Line) (earliest, latest time.Time) {
 func (r *caseRun) offering(params map[string]any) (answered func(error)) {
 	unit, _ := params["unit"].(string)
 	n, err := strconv.ParseInt(fmt.Sprint(params["delay"]), 10, 64)
-	delay, wrong := program.Millis(n, cmp.Or(unit, "ms"))
+	sign := int64(cmp.Compare(n, 0)) // Java cuts towards 0
+	delay, wrong := program.Millis(sign*n, cmp.Or(unit, "ms"))
 	if err != nil || wrong != nil {
 		return func(error) {} // no offer, or one that is refused
 	}
 	value, _ := params["value"].(map[string]any)
-	w := window{from: time.Now(), delay: delay}
+	w := window{from: time.Now(), delay: sign * delay}
 	w.text, w.isText = value["v"].(string)
 	w.isText = w.isText && value["t"] == "string" && r.c.codec() == "string"
 	r.mu.Lock()
@@ -159,8 +160,6 @@ func dueOutside(l trace.Line, due int64, windows []window, clock serverClock) st
 		read := due - w.delay // what the client's clock showed
 		from, to := w.from.UnixMilli(), w.to.UnixMilli()
 		switch {
-		case w.delay < 0: // that the call must be refused is another statement
-			return ""
 		case read < from:
 			text = fmt.Sprintf("a message is due %d ms too early: offered with a delay of %d ms from %d on, it is due at %d", from-read, w.delay, from, due)
 		case read > to:
