@@ -59,10 +59,10 @@ type phase struct {
 	log                          *run.LatenessLog
 }
 
-// record has the instants of a message's answer, which may be a refusal, and of its first delivery: Unix ns, and 0 before.
+// record has the instants of a message's offer, of the answer, which may be a refusal, and of the first delivery: Unix ns, and 0 before.
 type record struct {
-	answered, came int64
-	refused        bool
+	answered, came, sent int64
+	refused              bool
 }
 
 func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
@@ -201,7 +201,7 @@ func (p *phase) offered(m *member, item program.Item, s program.Sample, now int6
 	second.h.ResponseTime.Record(s.B - item.At)
 	p.late(item.At, lag, int64(s.Waited)*1000)
 	if p.records != nil {
-		p.records[i].answered, p.records[i].refused = s.B, s.Kind == program.Refused
+		p.records[i].sent, p.records[i].answered, p.records[i].refused = s.A, s.B, s.Kind == program.Refused
 	}
 	p.told[s.Kind]++
 	bits := byte(tried | answered)

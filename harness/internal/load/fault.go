@@ -214,7 +214,7 @@ func (p *phase) lostBeyond(events []run.FaultEvent, lost []int) (beyond int64) {
 		lost = slices.DeleteFunc(lost, func(i int) bool {
 			answered := p.records[i].answered
 			before := e.MayLose == string(plan.AllBefore) || e.MayLose == string(plan.LastSecond) && answered >= p.nsAt(e.From-1)
-			return before && answered <= p.nsAt(e.To)
+			return before && p.records[i].sent <= p.nsAt(e.To) // an answer may arrive later
 		})
 	}
 	for _, e := range events {

@@ -409,17 +409,17 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	const failed, accepted = tried | answered, tried | answered | confirmed
 	c := broken(plan.Plan{Consumers: 1},
 		message{}, // never offered
-		message{accepted | delivered, at(500), record{at(11), at(501), false}},
-		message{accepted | delivered, at(600), record{at(21), at(601), false}},
-		message{failed, at(700), record{at(31), 0, false}},
-		message{failed, at(700), record{at(32), 0, true}},
-		message{failed | delivered, at(800), record{at(41), at(5000), false}}, // too late to show anything
-		message{tried | delivered, at(900), record{0, at(2250), false}},
-		message{accepted | delivered, at(2300), record{at(61), at(2399), false}}, // on time
-		message{accepted | held, at(1000), record{at(71), 0, false}},
-		message{accepted, at(1100), record{at(81), 0, false}},
-		message{accepted, at(9000), record{at(91), 0, false}},
-		message{accepted | delivered, at(2210), record{at(93), at(2208), false}}, // early, which says nothing of the recovery
+		message{accepted | delivered, at(500), record{at(11), at(501), 0, false}},
+		message{accepted | delivered, at(600), record{at(21), at(601), 0, false}},
+		message{failed, at(700), record{at(31), 0, 0, false}},
+		message{failed, at(700), record{at(32), 0, 0, true}},
+		message{failed | delivered, at(800), record{at(41), at(5000), 0, false}}, // too late to show anything
+		message{tried | delivered, at(900), record{0, at(2250), 0, false}},
+		message{accepted | delivered, at(2300), record{at(61), at(2399), 0, false}}, // on time
+		message{accepted | held, at(1000), record{at(71), 0, 0, false}},
+		message{accepted, at(1100), record{at(81), 0, 0, false}},
+		message{accepted, at(9000), record{at(91), 0, 0, false}},
+		message{accepted | delivered, at(2210), record{at(93), at(2208), 0, false}}, // early, which says nothing of the recovery
 	)
 	c.told, c.unanswered, c.counts = [256]int64{program.Offered: 7, program.Failed: 2, program.Refused: 1}, 1, run.Counts{Duplicate: 2, Early: 1}
 	stall := event(plan.Fault{Kind: "stall", For: time.Second}, 1000, 2000)
@@ -443,7 +443,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 // A fault accounts for no more losses than it may cause.
 func TestLossesBeyondWhatMayBe(t *testing.T) {
 	lost := func(answered, due int64) message {
-		return message{confirmed, at(due), record{answered: at(answered)}}
+		return message{confirmed, at(due), record{answered: at(answered), sent: at(answered)}}
 	}
 	kill := func(aof string) run.FaultEvent {
 		return event(plan.Fault{Kind: "kill-server", For: time.Second, AOF: aof}, 5000, 6000)
@@ -459,7 +459,7 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 		"may lose nothing":       {[]run.FaultEvent{event(plan.Fault{Kind: "flush-scripts"}, 5000, 5000)}, []message{lost(100, 200)}, 1},
 		"one for each consumer":  {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
 		"due long before":        {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3999)}, 1},
-		"of a backlog":           {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3000), {confirmed | delivered, at(2999), record{at(2), at(4500), false}}}, 0},
+		"of a backlog":           {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 3000), {confirmed | delivered, at(2999), record{at(2), at(4500), 0, false}}}, 0},
 		"due long after":         {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000)}, []message{lost(1, 6001)}, 1},
 		"of two events":          {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
 		"of two events and more": {[]run.FaultEvent{event(plan.Fault{Kind: "cut"}, 5000, 5000), event(plan.Fault{Kind: "cut"}, 5500, 5500)}, []message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
@@ -467,7 +467,7 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 		"always":                 {[]run.FaultEvent{kill("always")}, []message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
 		"once a second":          {[]run.FaultEvent{kill("everysec")}, []message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
 		"without a file":         {[]run.FaultEvent{kill("off")}, []message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
-		"all keys removed":       {[]run.FaultEvent{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []message{lost(1, 9000), lost(5002, 9000)}, 1},
+		"all keys removed":       {[]run.FaultEvent{event(plan.Fault{Kind: "flush-all"}, 5000, 5001)}, []message{lost(1, 9000), lost(5002, 9000), {confirmed, at(9000), record{at(5002), 0, at(5001), false}}}, 1},
 	} {
 		require.Equal(t, tc.beyond, broken(plan.Plan{Consumers: 2}, tc.messages...).account(tc.events).LostBeyond, name)
 	}
