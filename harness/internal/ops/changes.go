@@ -180,7 +180,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		case f.What == codecByDefault && java.Has(to, f.From):
 			jars := ""
 			if f.From == "marshalling" && kryo {
-				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
+				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, org.jboss.marshalling:jboss-marshalling-river, which %s no longer depends on)", c.To)
 			}
 			if f.From == "kryo5" && !kryo {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
@@ -194,8 +194,8 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	}
 	if from.Layout() != to.Layout() {
 		all = append(all,
-			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. If not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
-			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s%s.", c.To, c.From, back))
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver everything first. If not all can stop at once, and all use one codec, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. To roll back, do the same with --to %s%s.", c.To, c.From, back))
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}
