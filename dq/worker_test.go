@@ -607,6 +607,7 @@ func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 	dq.Handle(w, queueOf(t, b, codec.String{}), hangs)
 	dq.Handle(w, other, hangs)
 	go func() { ran <- w.Run(ctx) }()
+	require.Eventually(t, func() bool { return strings.Count(b.redis.ClientList(ctx).Val(), "flags=b ") == 2 }, testDeadline, time.Millisecond) // it waits for both
 	for _, queue := range []string{"orders", "others"} {
 		n, err := queueOf(t, b, codec.String{}).OfferAll(ctx, time.Hour, "later") // in one command: one event
 		require.Equal(t, 1, n)
@@ -621,13 +622,10 @@ func TestWorkerGivesAllBackWhenShutdownGivesUp(t *testing.T) {
 	require.Eventually(t, func() bool { return b.redis.LLen(ctx, staged).Val() == 1 && events.get("Extended") > 0 }, testDeadline, time.Millisecond)
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	results := make(chan error, 2)
-	for range cap(results) {
-		go func() { results <- w.Shutdown(over) }()
-	}
-	for range cap(results) {
+	end := func() error { return w.Shutdown(over) }
+	for _, result := range []<-chan error{async(end), async(end)} {
 		var unended *dq.ShutdownError
-		require.ErrorAs(t, <-results, &unended)
+		require.ErrorAs(t, <-result, &unended)
 		require.Len(t, unended.Running, 1)
 	}
 	require.NoError(t, <-ran)
