@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
 
-// values are what a registry shows: counters and gauges, and of histograms how many were observed, by name and the values of their labels.
+// values are the figures of a registry: counters and gauges, and of histograms how many were observed, by name and the values of their labels.
 func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()

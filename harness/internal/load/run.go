@@ -35,7 +35,7 @@ const (
 	openTimeout = time.Minute
 	askTimeout  = 5 * time.Second
 	readTimeout = time.Minute
-	mendTimeout = 20 * time.Second // of what undoes a fault
+	mendTimeout = 20 * time.Second // bounds the end of a fault
 	// programTimeout bounds the start of a program, the first build included.
 	programTimeout = 10 * time.Minute
 	// silenceLimit is for how long an agent, or the server, may say nothing.

@@ -80,7 +80,7 @@ type Program struct {
 	// Release is the Redisson release of dq and of Redisson, in the catalogue or not. A program of exec names its own.
 	Release wire.Release
 	// Shipped has Start give dq as people deploy it, which reads members of both layouts unless it is faithful. Without it, clients of dq send
-	// Redisson's commands and nothing else, to be judged by what Redisson does.
+	// Redisson's commands and nothing else, for a judgement by the rules of Redisson.
 	Shipped bool
 
 	text, kind string
