@@ -68,20 +68,18 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names, m *moved) (he
 
 // transferOwn runs our own transfer script: see scripts.Transfer.
 func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, u unlisting, m *moved) (head any, err error) {
-	keys, limit := scripts.UnlistingOf(n.Destination), transferLimit
+	keys, limit := []string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)}, transferLimit
 	if m.until = s.now(); u.passing {
 		m.until = min(m.until, u.covered) // members behind it wait for the pass to end
 	}
 	if u.passing || u.inUse {
-		limit = unlistedLimit
+		out := scripts.UnlistingOf(n.Destination)
+		keys, limit = append(keys, out.State, out.Unlisted[0], out.Unlisted[1], out.Leaving), unlistedLimit
 	}
-	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(),
-		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), keys.State, keys.Unlisted[0], keys.Unlisted[1], keys.Leaving},
-		m.until, limit, s.client.release.Layout().String())
-	if err != nil {
-		return nil, err
+	reply, err := s.client.runOwn(ctx, conn.Background, scripts.Transfer(), keys, m.until, limit, s.client.release.Layout().String())
+	if err == nil {
+		m.Transferred, err = scripts.ReadTransferred(reply)
 	}
-	m.Transferred, err = scripts.ReadTransferred(reply)
 	return m.Next, err
 }
 

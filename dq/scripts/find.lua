@@ -1,6 +1,6 @@
 local T, own = KEYS[1], ARGV[1]
 local score, seen, value = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-if not other_layout[own] or not value then
+if own ~= 'dLc0' and own ~= 'Bc0Lc0' or not value then
   return redis.error_reply('ERR expected dLc0 or Bc0Lc0 as the own layout, a place and a value')
 end
 local wrong = error_of('zcard', T)

@@ -185,6 +185,7 @@ func TestRefusals(t *testing.T) {
 		writes string
 	}{
 		{scripts.Transfer(), l.transferKeys(), transfer, "zadd rpush llen zcard lrem zrem srem"},
+		{scripts.Transfer(), l.transferKeys()[:4], transfer, "zadd rpush llen zcard lrem zrem"},
 		{scripts.Unlist(), unlist, []any{"a", now, 100, 60_000, 60_000}, "rename sadd rpush persist pexpire unlink hset hmget"},
 		{scripts.Unlist(), unlist, []any{"a", "", 100, 60_000, 60_000}, "rename persist pexpire unlink hset"},
 		{scripts.Take(), l.keys(), []any{1, 1000, "x", 0, 0}, "hincrby zadd hset hdel zrem ltrim"},
@@ -246,7 +247,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		require.Equal(t, before, after, "%+v", r)
-		if old := strings.Replace(r.script.Body, "redis.acl_check_cmd", "nil", 1); r.without != "" && r.script.Name != "unlist" { // before Redis 7 it may end half-way
+		if old := strings.ReplaceAll(r.script.Body, "redis.acl_check_cmd", "nil"); r.without != "" && r.script.Name != "unlist" { // before Redis 7 it may end half-way
 			_, _ = by.try(scripts.Script{Body: old}, r.keys, r.args...)
 			require.True(t, !map[string]bool{"transfer": true, "cancel": true, "take": true}[r.script.Name] || fmt.Sprint(before) == fmt.Sprint(l.dump()), "changed: %+v", r)
 			require.GreaterOrEqual(t, l.do("ZCARD", l.names.Leases).(int64)+l.do("ZCARD", l.names.Dead).(int64)+l.do("LLEN", l.d).(int64), int64(3), "lost: %+v", r)

@@ -144,9 +144,9 @@ func TestScriptsUseFewCommands(t *testing.T) {
 func TestReadReplies(t *testing.T) {
 	t.Parallel()
 	one, two := int64(1), int64(2)
-	moved := must(scripts.ReadTransferred([]any{nil, one, two, int64(3), one}))
-	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3, Stuck: true}, moved)
-	moved, err := scripts.ReadTransferred([]any{"1.5", int64(0), int64(0), int64(0), int64(0)})
+	moved := must(scripts.ReadTransferred([]any{nil, two, int64(3), one}))
+	require.Equal(t, scripts.Transferred{OtherLayout: 2, Quarantined: 3, Stuck: true}, moved)
+	moved, err := scripts.ReadTransferred("1.5")
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Next: "1.5"}, moved)
 	at, found, more, err := scripts.ReadFound([]any{"7", one, "8", "id"})
@@ -164,7 +164,7 @@ func TestReadReplies(t *testing.T) {
 	require.Equal(t, scripts.UnlistDone, stage)
 	require.Equal(t, 3, n)
 	for name, replies := range map[string][]any{
-		"transfer": {nil, "OK", []any{}, []any{1.5, one, one, one, one}, []any{nil, one, "1", one, one}, []any{nil, one, one, one}},
+		"transfer": {one, []any{}, []any{1.5, one, one, one}, []any{nil, one, "1", one}, []any{nil, one, one}},
 		"find":     {nil, []any{"7"}, []any{"7", "1"}, []any{"7", one, "8", two}},
 		"survey":   {nil, []any{}, []any{one, "7", one, one, one, one, one, one}, []any{one, one, one, "2", one, one, two, one}},
 		"unlist":   {nil, []any{}, []any{"else", one}, []any{"more"}, []any{"done", "3"}, []any{one, one}},

@@ -36,9 +36,7 @@ type Transferred struct {
 	// Next is the score of the first member left in T that becomes due, as the server writes it: decimal, not always whole.
 	// Empty without one.
 	Next string
-	// Delivered is how many values were pushed to D.
-	Delivered int
-	// OtherLayout is how many of these were not of the own layout.
+	// OtherLayout is how many of the delivered values were not of the own layout.
 	OtherLayout int
 	// Quarantined is how many members went to X.
 	Quarantined int
@@ -47,9 +45,13 @@ type Transferred struct {
 	Stuck bool
 }
 
-// ReadTransferred reads the reply of Transfer: a string or nil, then four integers, as clients of Redis decode them.
+// ReadTransferred reads the reply of Transfer, as clients of Redis decode it: a string or nil, or an array of that and three integers.
 func ReadTransferred(reply any) (t Transferred, err error) {
-	err = scan(Transfer(), reply, &t.Next, &t.Delivered, &t.OtherLayout, &t.Quarantined, &t.Stuck)
+	places := []any{&t.Next, &t.OtherLayout, &t.Quarantined, &t.Stuck}
+	if _, isRare := reply.([]any); !isRare {
+		reply, places = []any{reply}, places[:1]
+	}
+	err = scan(Transfer(), reply, places...)
 	return t, err
 }
 

@@ -25,7 +25,7 @@ var files embed.FS
 
 // all has the scripts, each behind the texts that it begins with.
 var all = []Script{
-	newScript("calls", "prelude", "transfer"), newScript("calls", "prelude", "survey"), newScript("calls", "prelude", "unlist"),
+	newScript("prelude", "plain", "calls", "transfer"), newScript("calls", "prelude", "survey"), newScript("calls", "prelude", "unlist"),
 	newScript("calls", "prelude", "find"), newScript("calls", "prelude", "cancel"), newScript("guard"),
 	newScript("calls", "take"), newScript("calls", "settle"), newScript("calls", "dead"),
 }
@@ -50,7 +50,6 @@ func named(name string) Script {
 //
 //	id_in(member, layout, size)   the offset of the id, or nil: size is the size of the length field, 8 or 4
 //	unpack_any(member, own)       the value, its layout and the size, or nothing
-//	other_layout[layout]          the other one
 //	error_of(command, ...)        the error of a command, to be returned, or nil
 //	call_with_all(command, key, arguments)
 //	lacks(command, key, …)        the refusal of a call that the user lacks a right to, or nil
@@ -69,10 +68,10 @@ func WaitForWritePause() Script { return named("guard") }
 
 // Transfer moves due members of either layout to the destination.
 //
-//	KEYS    D, T, Q, X, S, U1, U2, V
+//	KEYS    D, T, Q, X, S, U1, U2, V; or the first four, while nothing is unlisted
 //	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0")
-//	returns [score of the first member left that becomes due, or nil; delivered; of these not of
-//	        the own layout; quarantined; 1 if a score below 0 is first]: see ReadTransferred
+//	returns the score of the first member left that becomes due, or nil; of a rare transfer [that score, or nil;
+//	        delivered values not of the own layout; quarantined; 1 if a score below 0 is first]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
 //	        is O(1) if members are due in the order of their offers; O(limit) for
 //	        members that Unlist has taken out of Q; of a list of 10,000 and more at most two
@@ -81,7 +80,8 @@ func WaitForWritePause() Script { return named("guard") }
 // Members with a score from 0 to now are moved, limit of them at most, in the order of the set, which is by score and then by bytes: RPUSH
 // D of the values, LREM Q 1 and ZREM T of the members, and LREM Q -1 of members that LPOS finds near the tail of a long list and not near
 // its head. A member that is of neither layout goes to X with its score instead. Members that Unlist has taken out of Q are taken out of U1
-// or U2 instead, and one that was offered since, and is due within what Unlist has covered, is LREM Q -1: it is near the tail.
+// or U2 instead, and one that was offered since, and is due within what Unlist has covered, is LREM Q -1: it is near the tail. With four keys
+// they stay in U1 or U2, as by Redisson's transfer, and LREM looks for them in vain.
 //
 // LREM stops at the first copy. A member that an old release of Redisson sent twice (to 3.16.3, after a time-out) is twice in Q and once in
 // T: the other copy stays, as with Redisson, because finding it would mean reading all of Q for every member.

@@ -100,9 +100,9 @@ func (b *bundle) transferKeys() []string {
 	return []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending, b.quarantine, u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 }
 
-func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transferred {
+func (b *bundle) transfer(keys []string, now int64, limit int, own wire.Layout) scripts.Transferred {
 	b.t.Helper()
-	return must(scripts.ReadTransferred(b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String())))
+	return must(scripts.ReadTransferred(b.run(scripts.Transfer(), keys, now, limit, own.String())))
 }
 
 // redisson runs a script of Redisson's, of a release of that layout.

@@ -1,21 +1,8 @@
-local D, T, Q, X = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local S, U1, U2, V = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local now, limit, own = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-if not other_layout[own] then
-  return redis.error_reply('ERR expected dLc0 or Bc0Lc0 as the own layout')
-end
-if not limit or limit < 1 or limit > 10000 then
-  return redis.error_reply('ERR expected a limit from 1 to 10000')
-end
-
--- First everything is read, so that nothing can fail between two writes.
-local members = redis.pcall('zrangebyscore', T, 0, now, 'limit', 0, limit)
-if members.err then return members end
 
 -- Which members a pass of unlist has taken out of Q before they were due, and which one
 -- that is under way is going to. Most queues are too short for any.
 local covered, unlisted, leaving = nil, nil, false
-if redis.call('exists', S, U1, U2, V) > 0 then
+if S and redis.call('exists', S, U1, U2, V) > 0 then
   local wrong = error_of('hlen', S) or error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V)
   if wrong then return wrong end
   covered, unlisted = tonumber(redis.call('hget', S, 'covered') or nil), {}
@@ -25,21 +12,19 @@ if redis.call('exists', S, U1, U2, V) > 0 then
   leaving = redis.call('exists', V) == 1
 end
 
-local delivered, of_other, quarantined = {}, 0, {}
+local delivered, quarantined = {}, {}
 if #members > 0 then
   local scored -- the members and their scores: read only if they count, for the text of a score is dear
   for i, member in ipairs(members) do
-    local value, layout, size = unpack_any(member, own)
-    if covered or not value then scored = scored or redis.call('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit) end
-    if value then
-      delivered[#delivered + 1] = value
-      if layout ~= own or size ~= 8 then of_other = of_other + 1 end
+    if covered or not values[i] then scored = scored or redis.call('zrangebyscore', T, 0, now, 'withscores', 'limit', 0, limit) end
+    if values[i] then
+      delivered[#delivered + 1] = values[i]
     else
       quarantined[#quarantined + 1] = scored[2 * i]
       quarantined[#quarantined + 1] = member
     end
   end
-  local length = redis.pcall('llen', Q)
+  length = redis.pcall('llen', Q)
   local wrong = type(length) == 'table' and length or lacks('lrem', Q, 1, '') or lacks('zrem', T, '')
     or unlisted and lacks('srem', U1, '')
   if not wrong and not may then wrong = denied('lrem', T, 1, nobody) or denied('zrem', T, nobody) or unlisted and denied('srem', T, nobody) end
@@ -82,7 +67,7 @@ if #members > 0 then
   call_with_all('zrem', T, members)
 end
 
-local head = redis.call('zrange', T, 0, 0, 'withscores')[2]
+head = redis.call('zrange', T, 0, 0, 'withscores')[2]
 local stuck = head and tonumber(head) < 0
 if stuck then head = redis.call('zrangebyscore', T, 0, '+inf', 'withscores', 'limit', 0, 1)[2] end
-return { head or false, #delivered, of_other, #quarantined / 2, stuck and 1 or 0 }
+return { head or false, of_other, #quarantined / 2, stuck and 1 or 0 }

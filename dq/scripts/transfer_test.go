@@ -38,11 +38,11 @@ func situations() []situation {
 			given: func(b *bundle) {
 				b.put(b.pack(bc, "4"), now, b.pack(d, "1"), 0, b.pack(bc, "2"), now-7, b.pack(d, "3"), now-6, b.pack(d, "5"), now+5)
 			},
-			want: scripts.Transferred{Next: next(now + 5), Delivered: 4, OtherLayout: 2}, delivered: []string{"1", "2", "3", "4"}, timed: []string{"5"},
+			want: scripts.Transferred{Next: next(now + 5), OtherLayout: 2}, delivered: []string{"1", "2", "3", "4"}, timed: []string{"5"},
 		},
 		{
 			name: "Windows members", given: func(b *bundle) { b.put(b.windows(d, "1"), now-3, b.windows(bc, "2"), now-2, b.windows(d, ""), now-1) },
-			want: scripts.Transferred{Delivered: 3, OtherLayout: 3}, delivered: []string{"1", "2", ""},
+			want: scripts.Transferred{OtherLayout: 3}, delivered: []string{"1", "2", ""},
 		},
 		{
 			name: "unreadable ones",
@@ -50,7 +50,7 @@ func situations() []situation {
 				b.put(b.pack(d, "1"), now-9, "short", now-8, b.pack(bc, "2"), now-7, b.pack(bc, "cut")+"!", "1699999999999.25", "later", now+1)
 				b.do("ZADD", b.names.TimeoutSet, 0, "") // in T only
 			},
-			want:      scripts.Transferred{Next: next(now + 1), Delivered: 2, OtherLayout: 1, Quarantined: 3},
+			want:      scripts.Transferred{Next: next(now + 1), OtherLayout: 1, Quarantined: 3},
 			delivered: []string{"1", "2"}, timed: []string{"later"}, quarantine: map[string]float64{"short": now - 8, "cut!": now - 0.75, "": 0},
 		},
 		{
@@ -60,8 +60,7 @@ func situations() []situation {
 				b.do("ZADD", b.names.TimeoutSet, now-1, b.pack(d, "orphan"))
 				b.put(b.pack(d, "1"), now)
 			},
-			want: scripts.Transferred{Delivered: 2, OtherLayout: 0},
-			own:  []wire.Layout{d}, delivered: []string{"orphan", "1"}, timed: []string{}, pending: []string{"ghost"},
+			own: []wire.Layout{d}, delivered: []string{"orphan", "1"}, timed: []string{}, pending: []string{"ghost"},
 		},
 		{
 			name: "twice in Q, as an offer sent again",
@@ -69,7 +68,7 @@ func situations() []situation {
 				m := b.pack(d, "again")
 				b.put(m, now, m, now)
 			},
-			own: []wire.Layout{bc}, want: scripts.Transferred{Delivered: 1, OtherLayout: 1},
+			own: []wire.Layout{bc}, want: scripts.Transferred{OtherLayout: 1},
 			delivered: []string{"again"}, timed: []string{}, pending: []string{"again"},
 		},
 		{
@@ -77,14 +76,14 @@ func situations() []situation {
 			given: func(b *bundle) {
 				b.put(b.pack(d, ""), now-4, b.pack(bc, ""), now-3, b.pack(d, "\x00\xff\r\n\x08"), now-2, b.pack(bc, "\x00\x00"), now-1)
 			},
-			want: scripts.Transferred{Delivered: 4, OtherLayout: 2}, delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
+			want: scripts.Transferred{OtherLayout: 2}, delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
 		},
 		{
 			name: "negative and fractional scores",
 			given: func(b *bundle) {
 				b.put(b.pack(d, "never"), -1, b.pack(bc, "1"), 0.5, b.pack(d, "2"), "1699999999999.5", b.pack(bc, "3"), "1700000000000.5")
 			},
-			want:      scripts.Transferred{Next: "1700000000000.5", Delivered: 2, OtherLayout: 1, Stuck: true},
+			want:      scripts.Transferred{Next: "1700000000000.5", OtherLayout: 1, Stuck: true},
 			delivered: []string{"1", "2"}, timed: []string{"never", "3"},
 		},
 		{
@@ -93,18 +92,18 @@ func situations() []situation {
 		},
 		{
 			name: "both layouts fit: dLc0", given: func(b *bundle) { b.put(string(bc.Pack([8]byte{7: 1}, nil)), now) }, own: []wire.Layout{d},
-			want: scripts.Transferred{Delivered: 1}, delivered: []string{"\x00"},
+			delivered: []string{"\x00"},
 		},
 		{
 			name: "both layouts fit: Bc0Lc0",
 			given: func(b *bundle) {
 				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now-1, string(bc.Pack([8]byte{7: 5}, nil)), now)
 			},
-			own: []wire.Layout{bc}, want: scripts.Transferred{Delivered: 2}, delivered: []string{"", ""},
+			own: []wire.Layout{bc}, delivered: []string{"", ""},
 		},
 		{
 			name: "limit", limit: 2, given: func(b *bundle) { b.put(b.pack(d, "1"), now-3, "none", now-2, b.pack(d, "2"), now-1) }, own: []wire.Layout{d},
-			want:      scripts.Transferred{Next: next(now - 1), Delivered: 1, Quarantined: 1},
+			want:      scripts.Transferred{Next: next(now - 1), Quarantined: 1},
 			delivered: []string{"1"}, timed: []string{"2"}, quarantine: map[string]float64{"none": now - 2},
 		},
 	}
@@ -123,7 +122,8 @@ func checkSituation(t *testing.T, b *bundle, s situation) {
 	if own == nil {
 		own = layouts
 	}
-	for _, l := range own {
+	for i := range 2 * len(own) {
+		l := own[i/2]
 		b.do("FLUSHALL")
 		q := b.queue("orders")
 		q.t = t
@@ -134,7 +134,7 @@ func checkSituation(t *testing.T, b *bundle, s situation) {
 		if s.limit != 0 {
 			limit = s.limit
 		}
-		require.Equal(t, s.want, q.transfer(now, limit, l), l.String())
+		require.Equal(t, s.want, q.transfer(q.transferKeys()[:4+i%2*4], now, limit, l), l.String())
 		require.ElementsMatch(t, s.delivered, q.delivered())
 		if s.delivered != nil {
 			require.Equal(t, s.delivered, q.delivered())
@@ -198,7 +198,7 @@ func TestTransferFromBothEnds(t *testing.T) {
 		}
 		b.do(append([]any{"RPUSH", b.names.Pending}, list...)...)
 		b.do("ZADD", b.names.TimeoutSet, now, twice)
-		require.Equal(t, 1, b.transfer(now, 100, bc).Delivered, row.name)
+		b.transfer(b.transferKeys(), now, 100, bc)
 		got := b.pending()
 		require.Len(t, got, row.length-1)
 		other := row.first + row.far - row.taken
@@ -221,7 +221,7 @@ func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
 		b.put(b.pack(bc, v), i)
 		b.put(fmt.Sprintf("none %d", i), i)
 	}
-	require.Equal(t, scripts.Transferred{Delivered: 1203, Quarantined: 1203}, b.transfer(now, 10_000, bc))
+	require.Equal(t, scripts.Transferred{Quarantined: 1203}, b.transfer(b.transferKeys(), now, 10_000, bc))
 	require.Equal(t, want, b.delivered())
 	require.Empty(t, b.timed())
 	require.Empty(t, b.pending())

@@ -177,7 +177,7 @@ local function score_of(member) return redis.call('zscore', T, member) or either
 local function as_now(member)
   local layout = layout_of(member)
   if not layout or not migrated and layout ~= layout_then and layout_then ~= '*' then return member end
-  for other in pairs(migrated and other_layout or {}) do
+  for _, other in ipairs(migrated and { 'dLc0', 'Bc0Lc0' } or {}) do
     local score = score_of(packed(member, other))
     if score then return packed(member, other), score end
   end
