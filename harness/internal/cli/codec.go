@@ -132,7 +132,7 @@ func (d decoding) byJava(data []byte) (v decodedValue, err error) {
 	if codec == ops.UnknownValue {
 		return v, usageError(errors.New("the bytes do not tell which codec wrote them: --codec names it"))
 	}
-	if err := lacks(codec, client.Old, client.OldCodecs); err != nil {
+	if err := lacks(codec, client.Hello.Old, client.Hello.OldCodecs); err != nil {
 		return v, err
 	}
 	replies, err := client.Do(d.Context(), ops.JavaRequest{"verb": "decode", "codec": codec, "class": d.class, "value": data})
@@ -141,7 +141,7 @@ func (d decoding) byJava(data []byte) (v decodedValue, err error) {
 	}
 	r := replies[0]
 	if err := r.Err(); err != nil {
-		return v, fmt.Errorf("the Redisson %s does not read these %d bytes as %s: %w", client.Old, len(data), codec, err)
+		return v, fmt.Errorf("the Redisson %s does not read these %d bytes as %s: %w", client.Hello.Old, len(data), codec, err)
 	}
 	v = decodedValue{Codec: codec, Class: r.Class, Whole: r.Same, Value: string(r.JSON), why: "not told: Redisson writes other bytes for it"}
 	if r.Same {

@@ -69,7 +69,7 @@ func newMigrate() *call {
 				return err
 			}
 			defer client.Close()
-			if err := cmp.Or(lacks(o.From, client.Old, client.OldCodecs), lacks(o.As, client.New, client.NewCodecs)); err != nil {
+			if err := cmp.Or(lacks(o.From, client.Hello.Old, client.Hello.OldCodecs), lacks(o.As, client.Hello.New, client.Hello.NewCodecs)); err != nil {
 				return err
 			}
 			o.Java = client

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,41 +53,35 @@ type JavaReply struct {
 	JSON         json.RawMessage
 	Value        []byte
 	Source       string
-	Hello
-}
-
-// Hello describes the program: the versions of Java and of the two Redissons, and the codecs that work there.
-type Hello struct {
-	Java, Old, New string
-	OldCodecs      []string `json:"old_codecs"`
-	NewCodecs      []string `json:"new_codecs"`
+	Old, New     string   // of hello: the versions of the two Redissons
+	OldCodecs    []string `json:"old_codecs"` // that work there
+	NewCodecs    []string `json:"new_codecs"`
 }
 
 // Err returns the reason of a refused request, else nil.
 func (r JavaReply) Err() error {
-	if r.OK {
+	switch {
+	case r.OK:
 		return nil
-	}
-	if len(r.Missing) > 0 && r.Was == "" && !strings.Contains(r.Reason, r.Missing[0]) {
-		r.Reason += "; not on the class path: " + strings.Join(r.Missing, ", ")
-	}
-	if r.Was != r.Becomes {
+	case r.Was != r.Becomes:
 		r.Reason += fmt.Sprintf(": %.200s becomes %.200s", r.Was, r.Becomes)
+	case len(r.Missing) > 0 && r.Was == "" && !strings.Contains(r.Reason, r.Missing[0]):
+		r.Reason += "; not on the class path: " + strings.Join(r.Missing, ", ")
 	}
 	return errors.New(r.Reason)
 }
 
 // A JavaClient is a running program. It serves one goroutine.
 type JavaClient struct {
-	Hello
-	cmd     *exec.Cmd
-	stdin   *bufio.Writer
-	lines   *bufio.Scanner
-	stderr  lastOutput
-	timeout time.Duration
-	kill    context.CancelFunc
-	java    string
-	last    int // ID
+	Hello    JavaReply // about the Redissons
+	cmd      *exec.Cmd
+	requests *json.Encoder
+	lines    *bufio.Scanner
+	stderr   lastOutput
+	timeout  time.Duration
+	kill     context.CancelFunc
+	java     string
+	last     int // ID
 }
 
 // StartJava starts the program until the end of ctx. It fails with ErrNoJava.
@@ -111,51 +104,45 @@ func StartJava(ctx context.Context, o JavaOptions) (*JavaClient, error) {
 	stdin, _ := cmd.StdinPipe() // of a fresh command
 	stdout, _ := cmd.StdoutPipe()
 	cmd.Cancel, cmd.WaitDelay = stdin.Close, 5*time.Second // it ends, and removes its files; killed after the delay
-	c := &JavaClient{cmd: cmd, stdin: bufio.NewWriter(stdin), lines: bufio.NewScanner(stdout), timeout: cmp.Or(o.Timeout, 2*time.Minute), kill: func() { kill(); stdout.Close() }, java: java[0]}
+	c := &JavaClient{cmd: cmd, requests: json.NewEncoder(stdin), lines: bufio.NewScanner(stdout), timeout: cmp.Or(o.Timeout, 2*time.Minute), kill: func() { kill(); stdout.Close() }, java: java[0]}
 	cmd.Stderr = &c.stderr
 	c.lines.Buffer(nil, 1<<30)
-	if err := cmd.Start(); err != nil {
+	lines := func(paths []string) string { return strings.Join(paths, "\n") }
+	var replies []JavaReply
+	if err = cmd.Start(); err == nil {
+		_, _ = stdin.Write(content) // Do meets the error
+		replies, err = c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New), "from": o.From, "to": o.To})
+	}
+	if err != nil {
 		kill()
 		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w\n%w", err, ErrNoJava))
 	}
-	_, _ = c.stdin.Write(content) // Do meets the error
-	lines := func(paths []string) string { return strings.Join(paths, "\n") }
-	replies, err := c.Do(ctx, JavaRequest{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New), "from": o.From, "to": o.To})
-	if err != nil {
-		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w\n%w", err, ErrNoJava))
-	}
-	if err := replies[0].Err(); err != nil {
+	if c.Hello = replies[0]; c.Hello.Err() != nil {
 		c.Close()
-		return nil, err
+		return nil, c.Hello.Err()
 	}
-	c.Hello = replies[0].Hello
 	return c, nil
 }
 
 // Elsewhere returns the index of the program java in a command that starts it in another file system, else at most 0.
-func Elsewhere(java []string) int {
-	at := len(java) - 1
-	for at > 0 && (path.Base(java[at]) != "java" || java[at][0] == '-') {
-		at--
+func Elsewhere(java []string) (at int) {
+	for at = len(java) - 1; at > 0 && (filepath.Base(java[at]) != "java" || java[at][0] == '-'); at-- {
 	}
 	return at
 }
 
 // Do sends requests and returns their replies in the same order. After an error the program has ended.
 func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error) {
-	first := c.last + 1
-	c.last += len(requests)
 	defer context.AfterFunc(ctx, c.kill)()
 	late := time.AfterFunc(c.timeout, c.kill)
 	defer late.Stop()
-	lines := json.NewEncoder(c.stdin) // the program reads while it answers
 	for i, r := range requests {
-		r["id"] = first + i
-		_ = lines.Encode(r) // one that has ended sends no answer
+		r["id"] = c.last + 1 + i
+		_ = c.requests.Encode(r) // the program reads while it answers; one that has ended sends no answer
 	}
-	_ = c.stdin.Flush()
 	replies := make([]JavaReply, len(requests))
 	for i := range replies {
+		c.last++
 		switch met, inTime := c.lines.Scan(), late.Reset(c.timeout); {
 		case !inTime:
 			return nil, c.failed(fmt.Sprintf("did not answer within %v", c.timeout))
@@ -163,9 +150,8 @@ func (c *JavaClient) Do(ctx context.Context, requests ...JavaRequest) ([]JavaRep
 			return nil, ctx.Err() // it ends by itself, which may take seconds
 		case !met:
 			return nil, c.failed("ended")
-		}
-		if err := json.Unmarshal(c.lines.Bytes(), &replies[i]); err != nil || replies[i].ID != first+i {
-			return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", first+i, c.lines.Bytes()))
+		case json.Unmarshal(c.lines.Bytes(), &replies[i]) != nil || replies[i].ID != c.last:
+			return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", c.last, c.lines.Bytes()))
 		}
 	}
 	return replies, nil

@@ -92,10 +92,10 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	old, fresh := jarsOf(t, "3.16.6"), jarsOf(t, "4.7.0")
 	classes := classesOf(t, old)
 	c := start(t, ops.JavaOptions{ClassPath: []string{classes}, Old: old, New: fresh})
-	require.Equal(t, []string{"3.16.6", "4.7.0"}, []string{c.Old, c.New})
-	require.Contains(t, c.OldCodecs, "marshalling")
-	require.NotContains(t, c.OldCodecs, "kryo5", "its library does not come with the jar")
-	require.Contains(t, c.NewCodecs, "kryo5")
+	require.Equal(t, []string{"3.16.6", "4.7.0"}, []string{c.Hello.Old, c.Hello.New})
+	require.Contains(t, c.Hello.OldCodecs, "marshalling")
+	require.NotContains(t, c.Hello.OldCodecs, "kryo5", "its library does not come with the jar")
+	require.Contains(t, c.Hello.NewCodecs, "kryo5")
 
 	messages := awkward(t, classes, old)
 	require.Len(t, messages, 56)
@@ -211,7 +211,7 @@ func TestSpringBootJar(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, err := ops.StartJava(t.Context(), ops.JavaOptions{Java: java, ClassPath: []string{boot}})
 			require.NoError(t, err)
-			require.Equal(t, "3.16.6", c.Old)
+			require.Equal(t, "3.16.6", c.Hello.Old)
 			r := ask(t, c, ops.JavaRequest{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
 			require.NoError(t, r.Err())
 			require.Equal(t, "acme.Awkward$Order", r.Class)
@@ -220,7 +220,7 @@ func TestSpringBootJar(t *testing.T) {
 		})
 	}
 	c := start(t, ops.JavaOptions{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
-	require.Equal(t, "3.16.6", c.New, "as java takes a class path")
+	require.Equal(t, "3.16.6", c.Hello.New, "as java takes a class path")
 	_, err := ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{filepath.Join(temp, "none.jar")}})
 	require.ErrorContains(t, err, "no such file: "+temp)
 	_, err = ops.StartJava(t.Context(), ops.JavaOptions{ClassPath: []string{"values_test.go"}})
