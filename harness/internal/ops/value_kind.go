@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,65 +30,68 @@ func (k ValueKind) Likeliest() string {
 	return strings.Split(k.Codec, "|")[0]
 }
 
-const (
-	plainJSON  = "typed-json|typed-json3|string"
-	scalarJSON = "json|typed-json|json3|typed-json3|string"
-	stringType = "java.lang.String"
+// stringType is the class of a text.
+const stringType = "java.lang.String"
+
+var (
+	serialization, _ = java.NewSerialization[java.Object]()
+	marshalling, _   = java.NewMarshalling[java.Object]()
+	kryo5, _         = java.NewKryo5[java.Object]()
+	// objectCodecs read values without Go types for their classes.
+	objectCodecs = map[string]codec.Codec[java.Object]{"serialization": serialization, "marshalling": marshalling, "kryo5": kryo5}
 )
 
-// valueUnpackers decompress. DetectValue tries them in this order; lz4 and lz4-v2 have one form.
-var valueUnpackers = []struct {
-	name   string
-	unpack codec.Codec[[]byte]
-}{
-	{"lz4", packed.LZ4[[]byte](codec.Bytes{})}, {"lz4-v2", packed.LZ4[[]byte](codec.Bytes{})},
-	{"snappy", packed.SnappyChunks[[]byte](codec.Bytes{})}, {"snappy-v2", packed.Snappy[[]byte](codec.Bytes{})},
+// unpackers decompress. lz4 and lz4-v2 have one form.
+var unpackers = map[string]codec.Codec[[]byte]{
+	"lz4": packed.LZ4[[]byte](codec.Bytes{}), "lz4-v2": packed.LZ4[[]byte](codec.Bytes{}),
+	"snappy": packed.SnappyChunks[[]byte](codec.Bytes{}), "snappy-v2": packed.Snappy[[]byte](codec.Bytes{}),
 }
 
 // DetectValue finds the codec and class of a value by its bytes. A compressed value has the names of both codecs: "lz4/kryo5".
 func DetectValue(data []byte) ValueKind {
-	kind := detectValue(data)
-	if kind.Codec != UnknownValue {
-		return kind
-	}
-	var names []string
-	for _, u := range valueUnpackers {
-		if claim, _ := binary.Uvarint(data); u.name == "snappy-v2" && claim >= 64<<20 || strings.HasPrefix(u.name, "lz4") && data[0] >= 4 || len(names) > 0 && u.name != "lz4-v2" {
+	kind := detectPlain(data)
+	claim, _ := binary.Uvarint(data)
+	for _, names := range [][]string{{"lz4", "lz4-v2"}, {"snappy"}, {"snappy-v2"}} {
+		if kind.Codec != UnknownValue || names[0] == "lz4" && data[0] >= 4 || names[0] == "snappy-v2" && claim >= 64<<20 {
 			continue // other bytes claim to be as long
 		}
-		plain, err := u.unpack.Decode(data)
-		if inner := detectValue(plain); err == nil && len(plain) > 0 && inner.Codec != UnknownValue {
-			names = append(names, u.name+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+u.name+"/"))
+		plain, err := unpackers[names[0]].Decode(data)
+		if inner := detectPlain(plain); err == nil && len(plain) > 0 && inner.Codec != UnknownValue {
+			for i, name := range names {
+				names[i] = name + "/" + strings.ReplaceAll(inner.Codec, "|", "|"+name+"/")
+			}
 			kind = ValueKind{strings.Join(names, "|"), inner.Class}
 		}
 	}
 	return kind
 }
 
-func detectValue(data []byte) ValueKind {
+// className is the full name of a class or array.
+var className = regexp.MustCompile(`^[\pL\p{Nd}._$[;/]+$`)
+
+// detectPlain is DetectValue of a value that is not compressed.
+func detectPlain(data []byte) ValueKind {
+	isSerial := bytes.HasPrefix(data, []byte("\xac\xed\x00\x05"))
 	switch {
 	case len(data) == 0:
 		return ValueKind{Codec: "string|bytes"}
-	case bytes.HasPrefix(data, []byte("\xac\xed\x00\x05")):
-		_, class, _ := decodeValue("serialization", data)
-		return ValueKind{"serialization", class}
-	case data[0] < ' ':
-		unknown, other := new(java.ClassError), new(java.ValueError)
-		_, class, err := decodeValue("marshalling", data)
-		if err == nil || errors.As(err, &other) {
-			return ValueKind{"marshalling", class}
+	case isSerial, data[0] < ' ':
+		class := map[bool]string{true: stringType}[data[0] == 3]
+		marked := func(r rune) bool { return r >= utf8.RuneSelf } // as the last byte of a name in Kryo5
+		if end := bytes.IndexFunc(data, marked); end > 1 && bytes.HasPrefix(data, []byte{1, 0}) {
+			class = className.FindString(string(data[2:end]) + string(rune(data[end]&0x7f)))
 		}
-		_, class, err = decodeValue("kryo5", data)
-		first := kryoClass(data)
-		switch {
-		case err == nil && class == "null":
-			return ValueKind{Codec: "kryo5"}
-		case err == nil:
-			return ValueKind{"kryo5", class}
-		case data[0] == 3 && errors.As(err, &other):
-			return ValueKind{"kryo5", stringType}
-		case isClassName(first) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
-			return ValueKind{"kryo5", first}
+		for _, name := range []string{"serialization", "marshalling", "kryo5"} {
+			o, err := objectCodecs[name].Decode(data)
+			isRefused, unknown := errors.As(err, new(*java.ValueError)), new(java.ClassError)
+			switch {
+			case err == nil && name == "kryo5" && o.Class() == "null":
+				return ValueKind{Codec: name}
+			case err == nil:
+				return ValueKind{name, o.Class()}
+			case isSerial, isRefused && name == "marshalling", class != "" && (isRefused || errors.As(err, &unknown) && className.MatchString(unknown.Class)):
+				return ValueKind{name, class}
+			}
 		}
 	case json.Valid(data):
 		return detectJSON(data)
@@ -100,83 +103,42 @@ func detectValue(data []byte) ValueKind {
 	return ValueKind{Codec: UnknownValue}
 }
 
-// kryoClass returns the class at the beginning of a value of Kryo5: its last byte is marked.
-func kryoClass(data []byte) string {
-	name, is := bytes.CutPrefix(data, []byte{1, 0})
-	end := slices.IndexFunc(name, func(b byte) bool { return b >= utf8.RuneSelf })
-	if !is || end < 0 {
-		return ""
-	}
-	return string(name[:end]) + string(rune(name[end]&0x7f))
-}
-
-// isClassName reports whether a text can be the full name of a class or array.
-func isClassName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._$[;/", r)
-	})
-}
-
 // detectJSON distinguishes the codecs of JSON by the classes in it, and the two Jacksons by a java.util.Date.
 func detectJSON(data []byte) ValueKind {
-	jackson := "json|json3"
-	switch {
-	case bytes.Contains(data, []byte(`["java.util.Date","`)):
-		jackson = "json3"
-	case bytes.Contains(data, []byte(`["java.util.Date",`)):
-		jackson = "json"
-	}
 	var object struct {
 		Class string `json:"@class"`
 	}
 	var pair [3]json.RawMessage
 	switch {
 	case data[0] == '"':
-		return ValueKind{scalarJSON, stringType}
+		object.Class = stringType
 	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "",
 		data[0] == '[' && json.Unmarshal(data, &pair) == nil && pair[1] != nil && pair[2] == nil && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
+		jackson := "json|json3"
+		if bytes.Contains(data, []byte(`["java.util.Date",`)) {
+			jackson = map[bool]string{true: "json3", false: "json"}[bytes.Contains(data, []byte(`["java.util.Date","`))]
+		}
 		return ValueKind{jackson, object.Class}
 	case data[0] == '{', data[0] == '[':
-		return ValueKind{Codec: plainJSON}
+		return ValueKind{Codec: "typed-json|typed-json3|string"}
 	}
 	if _, err := (codec.Long{}).Decode(data); err == nil {
 		return ValueKind{Codec: "json|typed-json|json3|typed-json3|long|string"}
 	}
-	return ValueKind{Codec: scalarJSON}
-}
-
-// decodeValue reads a value without Go types for its classes, and names its class.
-func decodeValue(name string, data []byte) (o java.Object, class string, err error) {
-	var values codec.Codec[java.Object]
-	switch name {
-	case "kryo5":
-		values, _ = java.NewKryo5[java.Object]()
-	case "marshalling":
-		values, _ = java.NewMarshalling[java.Object]()
-	default:
-		values, _ = java.NewSerialization[java.Object]()
-	}
-	if o, err = values.Decode(data); err == nil {
-		class = o.Class()
-	}
-	return o, class, err
+	return ValueKind{"json|typed-json|json3|typed-json3|string", object.Class}
 }
 
 // ShowValue returns a value of a codec as JSON for people: objects with "@class" and their fields, and scalars as Java's text. It
 // fails with a *java.FormatError for bytes that are not a whole value, a *java.ClassError for an object of Kryo5, whose bytes
 // name no fields, and errors.ErrUnsupported for an unknown codec.
-func ShowValue(name string, data []byte) (string, error) {
-	for _, u := range valueUnpackers {
-		if inner, is := strings.CutPrefix(name, u.name+"/"); is {
-			plain, err := u.unpack.Decode(data)
-			if err != nil {
-				return "", err
-			}
-			return ShowValue(inner, plain)
+func ShowValue(name string, data []byte) (text string, err error) {
+	if outer, inner, is := strings.Cut(name, "/"); is && unpackers[outer] != nil {
+		if data, err = unpackers[outer].Decode(data); err != nil {
+			return "", err
 		}
+		return ShowValue(inner, data)
 	}
 	var shown any
-	var err error
 	switch name {
 	case "json", "json3", "typed-json", "typed-json3":
 		_, err = codec.JSON[any]{}.Decode(data)
@@ -187,7 +149,7 @@ func ShowValue(name string, data []byte) (string, error) {
 		}
 		return string(data), err
 	case "kryo5", "marshalling", "serialization":
-		shown, _, err = decodeValue(name, data)
+		shown, err = objectCodecs[name].Decode(data)
 	case "long":
 		shown, err = codec.Long{}.Decode(data)
 	case "string":
@@ -199,12 +161,11 @@ func ShowValue(name string, data []byte) (string, error) {
 	default:
 		return "", fmt.Errorf("codec %q: expected string, bytes, long, json, typed-json, json3, typed-json3, kryo5, marshalling, serialization, or one of these after lz4/, lz4-v2/, snappy/ or snappy-v2/: %w", name, errors.ErrUnsupported)
 	}
-	if err != nil {
-		return "", err
-	}
 	var out strings.Builder
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false)
-	err = to.Encode(shown)
+	if err == nil {
+		err = to.Encode(shown)
+	}
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
