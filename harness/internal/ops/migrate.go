@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -50,16 +49,14 @@ type MigrateOptions struct {
 	Reads    *wire.Release // that will read the values; nil if unknown
 	From, As string        // codecs; empty leaves the values
 	Class    string        // of the values of typed-json
-	Java     Asker         // recodes values; nil without a codec
 	Yes      bool          // else only the plan is made
 	Force    bool          // although clients listen
 	Flags    []string      // of the address, for printed commands
 	Progress *Progress
-}
-
-// Asker asks Java about values: *JavaClient.
-type Asker interface {
-	Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error)
+	// Java recodes values, as a *JavaClient does; nil without a codec.
+	Java interface {
+		Do(ctx context.Context, requests ...JavaRequest) ([]JavaReply, error)
+	}
 }
 
 // Migration is the plan or the result for one queue.
@@ -402,7 +399,6 @@ func (w *rewriter) rewrite(ctx context.Context, items []Item, first, last int64,
 
 // recode returns the new value of each item, or its own if it stays.
 func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, err error) {
-	m := w.result
 	var requests []JavaRequest
 	var of []int
 	for k, i := range items {
@@ -417,7 +413,7 @@ func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, e
 	replies, err := w.Java.Do(ctx, requests...)
 	for n, r := range replies {
 		if r.Was != r.Becomes {
-			if len(m.Examples) < 3 {
+			if m := w.result; len(m.Examples) < 3 {
 				m.Examples = append(m.Examples, fmt.Sprintf("%.200s becomes %.200s", r.Was, r.Becomes))
 			}
 			r.Was, r.Becomes = "", ""
@@ -436,16 +432,13 @@ func (w *rewriter) recode(ctx context.Context, items []Item) (values [][]byte, e
 func looksLike(name string, value []byte) bool {
 	name = strings.ReplaceAll(name, "json3", "json") // the same form
 	kinds := strings.Split(strings.ReplaceAll(DetectValue(value).Codec, "json3", "json"), "|")
-	switch inner := name[strings.LastIndex(name, "/")+1:]; {
-	case name == "long":
-		_, err := codec.Long{}.Decode(value)
+	switch {
+	case name == "long", name == "string" && kinds[0] == UnknownValue: // with control characters
+		_, err := ShowValue(name, value)
 		return err == nil
-	case name == "string" && kinds[0] == UnknownValue:
-		return utf8.Valid(value) // with control characters
 	case name == "marshalling" && kinds[0] == UnknownValue:
 		return len(value) > 0 && value[0] == 4 // its version; Java knows
-	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
-		return true
 	}
-	return slices.Contains(kinds, name)
+	marked := []string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}
+	return slices.Contains(kinds, name) || !slices.Contains(marked, name[strings.LastIndex(name, "/")+1:])
 }
