@@ -177,7 +177,7 @@ func by(does func(wire.Release) bool) (s releaseSet) {
 var (
 	releases      = wire.Releases()
 	anyRelease    = by(ops.Between("", ""))
-	cachesScripts = by(func(r wire.Release) bool { return ops.Between("2.14.0", "2.15.2")(r) || ops.Between("3.9.0", "")(r) })
+	cachesScripts = by(func(r wire.Release) bool { return r.Minor >= map[int]int{2: 14, 3: 9}[r.Major] })
 	sentBy        = map[string]releaseSet{"eval": anyRelease, "eval_ro": anyRelease, "evalsha": cachesScripts, "evalsha_ro": by(ops.Between("3.17.0", ""))}
 	negativeWaits = by(ops.Between("2.7.0", "3.17.7"))
 	probesMGET    = by(ops.Between("4.0.0", "4.3.0"))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -45,25 +46,23 @@ type script struct {
 }
 
 // registry has every text by its digest.
-var registry = func() map[string]script {
+var registry = sync.OnceValue(func() map[string]script {
 	all := map[string]script{}
 	for _, k := range wire.Scripts() {
 		s := script{kind: k.Name, known: &k, sentBy: by(k.SentBy)}
-		if k.Name == wire.ScriptTransfer {
-			s.layout = trace.LayoutOf(&k)
-		}
+		s.layout = map[bool]wire.Layout{true: trace.LayoutOf(&k)}[k.Name == wire.ScriptTransfer]
 		all[k.SHA1] = s
 	}
 	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
 		all[o.SHA1] = script{ours: true, kind: map[string]wire.ScriptName{"transfer": wire.ScriptTransfer, "guard-step": wire.ScriptTransfer, "change": changeScript}[o.Name]}
 	}
 	return all
-}()
+})
 
 // hold holds a line against the rules; nil is the end of a log.
 func (a *Analysis) hold(l *trace.Line) {
 	for _, b := range a.Rules(l) {
-		if c := trace.Group([]trace.Line{b.Line})[0]; c.Script != nil && registry[c.Script.SHA1].ours {
+		if c := trace.Group([]trace.Line{b.Line})[0]; c.Script != nil && registry()[c.Script.SHA1].ours {
 			continue // dq and dq-bench look ahead, and set members aside
 		}
 		for _, arg := range b.Line.Args {
@@ -95,7 +94,7 @@ func (a *Analysis) script(from *conn, name string, c *trace.Call) {
 		}
 	}
 	known := false
-	if s.script, known = registry[c.Script.SHA1]; known {
+	if s.script, known = registry()[c.Script.SHA1]; known {
 		from.sent(name, s.script)
 	}
 	switch q := s.queue; {
