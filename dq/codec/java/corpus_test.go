@@ -389,7 +389,7 @@ func (named goTypes) parse(t testing.TB, text string, generic func(class, of str
 		of, first, _ := strings.Cut(argument, "=")
 		return generic(class, of, named.parse(t, first, generic))
 	}
-	require.Contains(t, named, text)
+	require.NotNil(t, named[text], text)
 	return named[text]
 }
 

@@ -89,9 +89,11 @@ func clearest(series []float64, may []int) (at int, most float64) {
 // energy returns the place at which a stretch differs most, with at least so many values on either side.
 func energy(series []float64, may []int, from, to, least int) (at int, most float64) {
 	all, before, between := 0., 0., 0.
+	toBefore := make([]float64, len(series)) // distances of a value to those before it
 	for i := from; i < to; i++ {
 		for _, v := range series[from:i] {
-			all += math.Abs(series[i] - v)
+			distance := math.Abs(series[i] - v)
+			all, toBefore[i] = all+distance, toBefore[i]+distance
 		}
 	}
 	most = -1
@@ -109,14 +111,11 @@ func energy(series []float64, may []int, from, to, least int) (at int, most floa
 				}
 			}
 		}
-		toBefore, toAfter := 0., 0. // distances of the value that changes parts
-		for _, v := range series[from:k] {
-			toBefore += math.Abs(series[k] - v)
-		}
+		toAfter := 0. // distances of the value that changes parts
 		for _, v := range series[k+1 : to] {
 			toAfter += math.Abs(series[k] - v)
 		}
-		before, between = before+toBefore, between-toBefore+toAfter
+		before, between = before+toBefore[k], between-toBefore[k]+toAfter
 	}
 	return at, most
 }
