@@ -94,7 +94,7 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	require.NoError(t, node.Restart(ctx))
 	require.NoError(t, <-offered)
 
-	ended := b.busy(t, ctx, 1)
+	ended := b.busy(t, ctx, 300*time.Millisecond)
 	require.NoError(t, d.Offer(ctx, "while a script runs", time.Hour))
 	require.NoError(t, <-ended)
 	_, err := d.OfferAll(ctx, time.Hour, "before it is a replica", "while it is one")
@@ -203,8 +203,8 @@ func TestFaultDeliveryAfterAnOutage(t *testing.T) {
 	}
 }
 
-// busy has the server run a script, and returns when it answers BUSY. The script is ended so many seconds later.
-func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-chan error) {
+// busy has the server run a script, and returns when it answers BUSY. The script is ended so much later.
+func (b *bundle) busy(t *testing.T, ctx context.Context, later time.Duration) (ended <-chan error) {
 	t.Helper()
 	done := make(chan error, 1)
 	patient := goredis.NewClient(&goredis.Options{Addr: b.server.Addr, ReadTimeout: -1, MaxRetries: -1})
@@ -219,7 +219,7 @@ func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-c
 	require.Eventually(t, func() bool {
 		return goredis.HasErrorPrefix(b.redis.Ping(ctx).Err(), "BUSY")
 	}, testDeadline, 5*time.Millisecond)
-	time.AfterFunc(time.Duration(seconds)*time.Second, func() { _ = b.redis.ScriptKill(ctx).Err() })
+	time.AfterFunc(later, func() { _ = b.redis.ScriptKill(ctx).Err() })
 	return done
 }
 
@@ -234,7 +234,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	d := b.delayed(t)
 	got := b.taken(ctx)
 	require.NoError(t, d.Offer(ctx, "v", time.Second))
-	ended := b.busy(t, ctx, 2)
+	ended := b.busy(t, ctx, 2*time.Second)
 	late := dq.NewSender(dq.NewTaker(b.client, "late", codec.String{}))
 	err := late.Offer(ctx, "x", 0)
 	require.ErrorContains(t, err, "BUSY")
@@ -262,7 +262,7 @@ func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--lua-time-limit", "50")
 	b := setupOn(t, s, "orders")
-	ended := b.busy(t, deadline(t), 1)
+	ended := b.busy(t, deadline(t), 300*time.Millisecond)
 	ctx, cancel := context.WithCancel(deadline(t))
 	taken := async(func() error { _, err := takeLoop(ctx, b.queue); return err })
 	require.NoError(t, <-ended)

@@ -1,10 +1,14 @@
 package conformance_test
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +23,11 @@ const quickCases = `^(DQ\.offer/(new|later|zero|negative|unit|without)|DQ\.start
 
 const guide = "../../../docs/guides/port.py"
 
+// interpreter is Python itself: the python3 on PATH may be a script that looks for one at each start.
+var interpreter = sync.OnceValues(func() ([]byte, error) {
+	return exec.CommandContext(context.Background(), "python3", "-c", "import sys; print(sys.executable, end='')").Output()
+})
+
 func verify(t *testing.T, port string, level conformance.Level, pattern string) *conformance.Report {
 	t.Helper()
 	for name, command := range map[string]string{"redis": "redis-server", "python3": "python3"} {
@@ -27,8 +36,9 @@ func verify(t *testing.T, port string, level conformance.Level, pattern string) 
 		}
 	}
 	t.Parallel()
-	spec, err := spec.ParseProgram("exec:python3 " + port)
-	require.NoError(t, err)
+	python, err1 := interpreter()
+	spec, err2 := spec.ParseProgram(fmt.Sprintf("exec:'%s' %s", python, port))
+	require.NoError(t, cmp.Or(err1, err2))
 	all, oracle := conformance.Loaded()
 	cases, err := conformance.Matching(all, pattern)
 	require.NoError(t, err)
