@@ -22,10 +22,7 @@ import (
 
 // studied is how many comparisons a study makes: make power sets DQ_THOROUGH=1.
 func studied(thorough int) int {
-	if os.Getenv("DQ_THOROUGH") == "1" {
-		return thorough
-	}
-	return thorough / 10
+	return map[bool]int{true: thorough, false: thorough / 10}[os.Getenv("DQ_THOROUGH") == "1"]
 }
 
 // simulated is a run as machines give them: log-normal lateness whose level wanders from second to second (an AR(1) of ρ = 0.8) around a
@@ -184,12 +181,8 @@ func duels(t *testing.T, n int, old, new []*run.Document) (better, worse int) {
 		c, err := Sets(t.Context(), []Set{{"OLD", a}, {"NEW", b}}, Options{})
 		require.NoError(t, err)
 		require.True(t, c.Paired)
-		switch c.Outcome {
-		case Better:
-			better++
-		case Worse:
-			worse++
-		}
+		better += map[Outcome]int{Better: 1}[c.Outcome]
+		worse += map[Outcome]int{Worse: 1}[c.Outcome]
 	}
 	return better, worse
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -212,6 +213,18 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 			require.False(t, slo.Evaluate(r).Met)
 		})
 	}
+}
+
+// An agent does not wait for a port that says nothing.
+func TestAPortThatIsSilentIsNoDoor(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	at, _ := load.ParseServer(silent.Addr().String())
+	err = load.Join(t.Context(), at, "token", 0, nil)
+	require.ErrorIs(t, err, load.ErrNoDoor)
+	require.ErrorContains(t, err, "accepts connections and does not answer")
 }
 
 // A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.

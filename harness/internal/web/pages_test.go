@@ -3,7 +3,6 @@ package web_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -158,16 +157,6 @@ func TestDoorsThatStayClosed(t *testing.T) {
 		require.NotErrorIs(t, err, load.ErrNoDoor)
 		require.NoError(t, s.Close())
 	}
-}
-
-// An agent does not wait for a port that says nothing.
-func TestAPortThatIsSilentIsNoDoor(t *testing.T) {
-	t.Parallel()
-	silent := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer silent.Close()
-	err := load.Join(t.Context(), must(load.ParseServer(silent.Addr().String())), "token", 0, nil)
-	require.ErrorIs(t, err, load.ErrNoDoor)
-	require.ErrorContains(t, err, "accepts connections and does not answer")
 }
 
 // An agent that no run needed is told so when the door closes.
