@@ -300,6 +300,8 @@ func differences(ctx context.Context, conn redis.Conn, n wire.Names, most int64,
 func (d *Doctor) extras(ctx context.Context, l *Look, q *Queue) {
 	if q.Listeners > 0 {
 		_ = d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
+			l.visits.Lock()
+			defer l.visits.Unlock()
 			list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 			l.refused("CLIENT LIST", "+client|list", err)
 			for line := range strings.Lines(list) {
@@ -318,11 +320,8 @@ func (d *Doctor) extras(ctx context.Context, l *Look, q *Queue) {
 		return
 	}
 	due, _ := redis.Scores(d.conn.Do(ctx, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
-	far := 0
-	for _, z := range due {
-		if d.conn.Do(ctx, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Err() != nil {
-			far++
-		}
+	isNear := func(z redis.Z) bool {
+		return d.conn.Do(ctx, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Err() == nil
 	}
-	q.far = far > len(due)/2
+	q.far = len(slices.DeleteFunc(slices.Clone(due), isNear)) > len(due)/2
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
@@ -45,6 +46,7 @@ type Look struct {
 	Unseen   []string  `json:"unseen"`            // commands that the server refused, with the missing right
 	Partial  string    `json:"partial,omitempty"` // why queues are missing
 
+	visits  sync.Mutex // one at a time to the nodes of a Cluster
 	flags   []string
 	at      redis.Address
 	release *wire.Release
@@ -179,8 +181,7 @@ func (l *Look) refused(command, right string, err error) bool {
 	if err == nil || !redis.HasErrorPrefix(err, "NOPERM") && !strings.Contains(err.Error(), "unknown command") && !strings.Contains(err.Error(), "unknown subcommand") {
 		return false
 	}
-	line := command + " is refused; the right is " + right
-	if !slices.Contains(l.Unseen, line) {
+	if line := command + " is refused; the right is " + right; !slices.Contains(l.Unseen, line) {
 		l.Unseen = append(l.Unseen, line)
 	}
 	return true
@@ -324,13 +325,12 @@ func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error 
 		call = append(call, q.names.Channel)
 	}
 	return d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
-		items, err := node.Do(ctx, call...).Slice()
-		if l.refused("PUBSUB NUMSUB", "+pubsub|numsub", err) || err != nil {
-			return nil //nolint:nilerr // the number stays unknown
-		}
-		for i := 0; 2*i+1 < min(len(items), 2*len(queues)); i++ {
+		l.visits.Lock()
+		defer l.visits.Unlock()
+		items, err := node.Do(ctx, call...).Slice() // of an error no item: the number stays unknown
+		l.refused("PUBSUB NUMSUB", "+pubsub|numsub", err)
+		for i, q := range queues[:min(len(items)/2, len(queues))] {
 			if n, ok := items[2*i+1].(int64); ok && (n > 0 || l.Server.Role != "replica") { // which counts its own clients
-				q := queues[i]
 				q.Listeners = max(0, q.Listeners) + n
 				q.known = q.known || n > 0
 			}

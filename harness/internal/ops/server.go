@@ -22,10 +22,9 @@ func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
 	if at, err := redis.Parse(address); err == nil {
 		l.at, l.Server.Address, l.Server.Database = at.Address.AtMaster(ctx), strings.Join(at.Address.Hosts, ","), at.Address.Database
 	}
-	var mu sync.Mutex
 	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
-		mu.Lock()
-		defer mu.Unlock()
+		l.visits.Lock()
+		defer l.visits.Unlock()
 		info, err := server.Do(ctx, "INFO").Text()
 		l.refused("INFO", "+info", err)
 		if field := redis.Fields(info); len(field) > 0 {
