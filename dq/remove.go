@@ -43,11 +43,8 @@ func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 	}
 	all, err := q.equal(ctx, data)
 	for _, m := range all {
-		var removed bool
-		unpacked, err := q.client.release.Layout().UnpackAny([]byte(m.member))
-		if err == nil {
-			removed, err = q.cancel(ctx, m.due, string(unpacked.ID[:]))
-		}
+		unpacked, _ := q.client.release.Layout().UnpackAny([]byte(m.member)) // which the script has read
+		removed, err := q.cancel(ctx, m.due, string(unpacked.ID[:]))
 		if removed || err != nil {
 			return removed, in("remove", q.Name(), err)
 		}
@@ -121,9 +118,10 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 	if err := q.takesOffers(ctx, delay); err != nil {
 		return Ticket{}, err
 	}
-	moved := Ticket{due: q.client.clock.Now().UnixMilli() + delay.Milliseconds(), id: t.id}
+	_, id := q.client.newID()
+	moved := Ticket{q.client.clock.Now().UnixMilli() + delay.Milliseconds(), id}
 	was, err := q.cancel(ctx, strconv.FormatInt(t.due, 10), string(t.id[:]),
-		strconv.FormatInt(moved.due, 10), q.client.release.Layout().String(), q.names.Channel)
+		strconv.FormatInt(moved.due, 10), q.client.release.Layout().String(), q.names.Channel, string(id[:]))
 	if err == nil && !was {
 		err = ErrNotWaiting
 	}
@@ -133,8 +131,7 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 
 // cancel runs scripts.Cancel; with more, the message is offered anew.
 func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (bool, error) {
-	n := q.names
-	u := scripts.UnlistingOf(n.Destination)
+	n, u := q.names, scripts.UnlistingOf(q.names.Destination)
 	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 	args := append([]any{due, id, strconv.FormatInt(q.client.clock.Now().UnixMilli(), 10)}, more...)
 	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)

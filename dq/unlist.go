@@ -16,8 +16,8 @@ import (
 // Unlisting takes members out of a long pending list before they are due, all in one pass,
 // so that no transfer has to walk the list for each: see scripts.Unlist.
 const (
-	// leastLength is how long the list must be.
-	leastLength = 1000
+	// leastLength is how long the list must be, and shortList how long it may be to be searched in vain.
+	leastLength, shortList = 1000, 10_000
 	// leastFar is how many members must be due in the time that a pass covers and not be near the head of the list. LREM passes half of the
 	// list for each, at an 80th of a pass's time for an entry: 160 of them cost as much as a pass, whatever the length.
 	leastFar = 320
@@ -47,6 +47,7 @@ const (
 type unlisting struct {
 	covered   int64   // members due until then are out of the list, but for late offers
 	inUse     bool    // there are such members
+	short     bool    // the last survey saw a short list, and no such members
 	passing   bool    // a pass is under way, here or elsewhere
 	mine      bool    // here
 	held      bool    // a transfer waits for its end
@@ -133,11 +134,12 @@ func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err e
 		return
 	case err != nil:
 		u.blind = now + time.Minute.Milliseconds()
-		u.passing = false
+		u.passing, u.short = false, false
 		s.resume(t)
 		return
 	}
 	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
+	u.short = found.Length < shortList && !u.inUse && !u.passing
 	switch {
 	case u.passing:
 		s.setLook(t, now+passWatch.Milliseconds())
@@ -159,7 +161,7 @@ func (s *scheduler) resume(t *task) {
 // pass begins one in the background.
 func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 	u, now := &t.unlisting, s.now()
-	u.passing, u.mine = true, true
+	u.passing, u.mine, u.short = true, true, false
 	p := pass{scheduler: s, names: t.names, token: strconv.FormatUint(s.client.random(), 36), found: found}
 	p.horizon = now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds()
 	p.Unlisted = Unlisted{Queue: t.names.Destination, Until: time.UnixMilli(p.horizon)}

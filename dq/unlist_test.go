@@ -137,10 +137,12 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
 }
 
-// A client tells the clients that listen of its first transfer.
+// A client tells the clients that listen of its first transfer, which looks for members that others took out of the list.
 func TestAFirstTransferIsTold(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b, unlisted := setup(t), scripts.UnlistingOf("orders").Unlisted[0]
+	b.fill(t, wire.LayoutBc0Lc0, 1, func(int) int64 { return 1 })
+	require.NoError(t, b.redis.SAdd(deadline(t), unlisted, b.redis.LPop(t.Context(), b.names.Pending).Val()).Err())
 	others := b.redis.Subscribe(deadline(t), turnsChannel)
 	defer func() { _ = others.Close() }()
 	_, err := others.Receive(deadline(t))
@@ -151,6 +153,8 @@ func TestAFirstTransferIsTold(t *testing.T) {
 		require.NoError(t, err)
 		told = message.Payload
 	}
+	takes(t, deadline(t), b.queue, "0")
+	require.Zero(t, b.redis.Exists(t.Context(), unlisted).Val())
 }
 
 // A client under strict wire does not listen.

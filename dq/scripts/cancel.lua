@@ -1,7 +1,7 @@
 local T, Q = KEYS[1], KEYS[2]
 local U1, U2, V = KEYS[3], KEYS[4], KEYS[5]
 local due, id, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local later, own, channel = ARGV[4], ARGV[5], ARGV[6]
+local later, own, channel, new_id = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
 if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
@@ -57,7 +57,7 @@ if not staged then
 end
 if later then
   local value = unpack_any(member, own)
-  member = (own == 'Bc0Lc0' and '\8' or '') .. id .. struct.pack('<I4I4', #value, 0) .. value
+  member = (own == 'Bc0Lc0' and '\8' or '') .. new_id .. struct.pack('<I4I4', #value, 0) .. value
   redis.call('zadd', T, later, member)
   redis.call('rpush', Q, member)
   if redis.call('zrange', T, 0, 0)[1] == member then redis.pcall('publish', channel, later) end

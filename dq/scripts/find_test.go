@@ -76,14 +76,14 @@ func TestFindGoesOn(t *testing.T) {
 	require.Equal(t, next.Score, again.Score)
 }
 
-func (b *bundle) cancel(due, id any, more ...any) any {
+func (b *bundle) cancel(at int64, due, id any, more ...any) any {
 	b.t.Helper()
 	u := scripts.UnlistingOf(b.names.Destination)
 	return b.run(scripts.Cancel(), []string{b.names.TimeoutSet, b.names.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving},
-		append([]any{due, id, now}, more...)...)
+		append([]any{due, id, at}, more...)...)
 }
 
-// A message that is offered anew keeps its id and value, comes last in the list, is packed in the own layout, and is
+// A message that is offered anew keeps its value, has the new id, comes last in the list, is packed in the own layout, and is
 // announced where it comes first.
 func TestCancelOffersAnew(t *testing.T) {
 	t.Parallel()
@@ -103,17 +103,18 @@ func TestCancelOffersAnew(t *testing.T) {
 			_, err := heard.Receive(b.ctx)
 			require.NoError(t, err)
 			m := must(own.UnpackAny([]byte(member)))
-			id := string(m.ID[:])
-			require.Equal(t, int64(1), b.cancel(now+9, id, now+7, own.String(), b.names.Channel), name)
-			want := string(own.Pack(m.ID, []byte("v")))
+			packed := must(own.UnpackAny([]byte(b.pack(own, "v"))))
+			id, anew := string(m.ID[:]), string(packed.ID[:])
+			require.Equal(t, int64(1), b.cancel(now, now+9, id, now+7, own.String(), b.names.Channel, anew), name)
+			want := string(own.Pack(packed.ID, []byte("v")))
 			require.Equal(t, []string{first, want}, b.pending())
 			require.Equal(t, []string{first, want}, b.timed())
-			require.Equal(t, int64(1), b.cancel(now+7, id, now+1, own.String(), b.names.Channel))
-			require.Equal(t, []string{want, first}, b.timed())
+			require.Equal(t, int64(1), b.cancel(now, now+7, anew, now+1, own.String(), b.names.Channel, id))
+			require.Equal(t, []string{string(own.Pack(m.ID, []byte("v"))), first}, b.timed())
 			message, err := heard.ReceiveMessage(b.ctx)
 			require.NoError(t, err)
 			require.Equal(t, fmt.Sprint(now+1), message.Payload, "what does not come first is not announced")
-			require.Equal(t, int64(0), b.cancel(now+9, id, now+2, own.String(), b.names.Channel), "it has gone")
+			require.Equal(t, int64(0), b.cancel(now, now+9, id, now+2, own.String(), b.names.Channel, anew), "it has gone")
 			require.Equal(t, int64(0), b.redis.Exists(b.ctx, scripts.UnlistingOf(b.names.Destination).Unlisted[1]).Val())
 			require.NoError(t, heard.Close())
 		}
@@ -226,7 +227,7 @@ func TestRefusals(t *testing.T) {
 		case "transfer": // needs SREM for what is unlisted
 			l.do("SADD", u.Unlisted[0], "none")
 		case "cancel":
-			r.args = []any{now - 9, first[:8], now, now, "dLc0", n.Channel}
+			r.args = []any{now - 9, first[:8], now, now, "dLc0", n.Channel, first[:8]}
 		}
 		by := l.bundle
 		if r.text != "" {

@@ -89,7 +89,7 @@ func WaitForWritePause() Script { return named("guard") }
 // A Redisson transfer that fails at a member of the other layout has pushed the values before it, and removed their
 // members from Q but not from T: these values are delivered again.
 //
-// It writes nothing if the user lacks a right; an error for which LacksRedisson is true means that
+// It writes nothing if the user lacks a right to write; an error for which LacksRedisson is true means that
 // Redisson's script would fail as well, after its first write.
 func Transfer() Script { return named("transfer") }
 
@@ -146,14 +146,14 @@ func Find() Script { return named("find") }
 //
 //	KEYS    T, Q, U1, U2, V; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
-//	        layout, the channel of offers
+//	        layout, the channel of offers, a new id
 //	returns 1, or 0 when it is not in T: it was transferred or removed
 //	cost    O(log² n) to find it; to take it out of Q, about 36 ns for each entry between it and an
 //	        end: the nearer one if delays are equal, or if it is one of the last 1000; nothing
 //	        if Unlist has taken it out
 //
 // It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the first, as an
-// offer does, of the same id and value in the own layout. So members that Unlist took out of Q are cancelled too. A due member that is only
+// offer does, of the new id and the value in the own layout: a pass of Unlist knows members by their bytes. Members that Unlist took out of Q are cancelled too. A due member that is only
 // in T may have been pushed by a Redisson transfer that failed later: it is removed from T, and 0 is returned.
 func Cancel() Script { return named("cancel") }
 

@@ -126,7 +126,7 @@ if #entries == count then return again() end
 -- was passed to. Those of V that others have transferred do no harm: where none had left
 -- before, T tells how many are left.
 local leaving, left = redis.call('scard', V), length - redis.call('llen', N) - surplus
-local known_to_t = redis.call('exists', U[1], U[2]) == 0 and left == redis.call('zcount', T, 0, pass[1])
+local known_to_t = left < leaving and redis.call('exists', U[1], U[2]) == 0 and left == redis.call('zcount', T, 0, pass[1])
 if left ~= leaving and not known_to_t then
   if checked then return ended('raced') end
   return again('cursor', '0')

@@ -198,23 +198,25 @@ func (u *unlisting) remove() {
 	}
 }
 
-// cancel removes some value by its due time and id, listed or not.
+// cancel removes some value by its due time and id, listed or not, or offers it anew.
 func (u *unlisting) cancel() {
 	if len(u.members) == 0 {
 		return
 	}
 	m := u.members[u.random.IntN(len(u.members))]
 	packed := must(u.layout.Unpack([]byte(m.member)))
-	run := func() any {
-		return u.run(scripts.Cancel(), []string{
-			u.names.TimeoutSet, u.names.Pending, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving,
-		}, m.due, packed.ID[:], u.now)
+	var later []any
+	anew := waiting{member: u.pack(u.layout, m.value), value: m.value, due: u.now + u.random.Int64N(40), listed: true}
+	if u.random.IntN(2) == 0 {
+		id := must(u.layout.Unpack([]byte(anew.member))).ID
+		later = []any{anew.due, u.layout.String(), u.names.Channel, id[:]}
 	}
-	if reply := run(); !m.orphan {
-		require.Equal(u.t, int64(1), reply, "%v", m)
+	reply := u.bundle.cancel(u.now, m.due, packed.ID[:], later...)
+	require.True(u.t, m.orphan || reply == int64(1), "%v", m)
+	require.Equal(u.t, int64(0), u.bundle.cancel(u.now, m.due, packed.ID[:]), "it is gone")
+	if u.gone(m.value); later != nil && reply == int64(1) {
+		u.members = append(u.members, anew)
 	}
-	require.Equal(u.t, int64(0), run(), "it is gone")
-	u.gone(m.value)
 }
 
 // retain is Redisson's retainAll of all but one value, which takes that out of the list alone: it still comes.
