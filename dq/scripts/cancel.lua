@@ -48,13 +48,13 @@ local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) an
 local came = tonumber(due) <= now
 -- A due member out of Q has come, or is out for a transfer of ours: a user with few rights does not see, and leaves it.
 if came and not U1 and redis.call('lrem', Q, from, member) == 0 then return 0 end
-redis.call('zrem', T, member)
 local staged = U1 and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 or came and not U1
 if not staged then
   if U1 then redis.call('srem', V, member) end
-  -- A transfer of Redisson's that fails takes a member out of Q, has it come, and leaves it in T.
+  -- A due member that is only in T may have been pushed by a transfer of Redisson's that failed later, or not: the next one pushes it.
   if redis.call('lrem', Q, from, member) == 0 and came then return 0 end
 end
+redis.call('zrem', T, member)
 if later then
   local value = unpack_any(member, own)
   member = (own == 'Bc0Lc0' and '\8' or '') .. new_id .. struct.pack('<I4I4', #value, 0) .. value

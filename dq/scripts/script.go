@@ -80,8 +80,7 @@ func WaitForWritePause() Script { return named("guard") }
 // Members with a score from 0 to now are moved, limit of them at most, in the order of the set, which is by score and then by bytes: RPUSH
 // D of the values, LREM Q 1 and ZREM T of the members, and LREM Q -1 of members that LPOS finds near the tail of a long list and not near
 // its head. A member that is of neither layout goes to X with its score instead. Members that Unlist has taken out of Q are taken out of U1
-// or U2 instead, and one that was offered since, and is due within what Unlist has covered, is LREM Q -1: it is near the tail. With four keys
-// they stay in U1 or U2, as by Redisson's transfer, and LREM looks for them in vain.
+// or U2 instead, if these keys are named, and one that was offered since, and is due within what Unlist has covered, is LREM Q -1.
 //
 // LREM stops at the first copy. A member that an old release of Redisson sent twice (to 3.16.3, after a time-out) is twice in Q and once in
 // T: the other copy stays, as with Redisson, because finding it would mean reading all of Q for every member.
@@ -153,8 +152,8 @@ func Find() Script { return named("find") }
 //	        if Unlist has taken it out
 //
 // It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the first, as an
-// offer does, of the new id and the value in the own layout: a pass of Unlist knows members by their bytes. Members that Unlist took out of Q are cancelled too. A due member that is only
-// in T may have been pushed by a Redisson transfer that failed later: it is removed from T, and 0 is returned.
+// offer does, of the new id and the value in the own layout: a pass of Unlist knows members by their bytes. Members that Unlist took out of
+// Q are cancelled too, but no due member that is only in T: a Redisson transfer that failed may have pushed it, and the next one does.
 func Cancel() Script { return named("cancel") }
 
 // All returns the scripts.
