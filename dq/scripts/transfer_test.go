@@ -3,6 +3,7 @@ package scripts_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,10 +145,7 @@ func checkSituation(t *testing.T, b *bundle, s situation) {
 		for _, z := range q.redis.ZRangeWithScores(q.ctx, q.quarantine, 0, -1).Val() {
 			quarantine[values([]string{z.Member.(string)})[0]] = z.Score
 		}
-		require.Len(t, quarantine, len(s.quarantine))
-		for m, score := range s.quarantine {
-			require.Equal(t, score, quarantine[m], m)
-		}
+		require.True(t, maps.Equal(s.quarantine, quarantine), "%v", quarantine)
 	}
 }
 
