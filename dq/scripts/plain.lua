@@ -18,7 +18,7 @@ for i, member in ipairs(members) do
   if not value then plain = false elseif layout ~= own or size ~= 8 then of_other = of_other + 1 end
 end
 
--- Most transfers end here. What is rare is below: a function costs a microsecond though nobody calls it.
+-- Most transfers end here. What is rare is below: a function costs a microsecond even if it is not called.
 local length, head = 0, nil
 if plain and #members > 0 then
   length = redis.pcall('llen', Q)

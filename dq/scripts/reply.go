@@ -45,7 +45,7 @@ type Transferred struct {
 	Stuck bool
 }
 
-// ReadTransferred reads the reply of Transfer, as clients of Redis decode it: a string or nil, or an array of that and three integers.
+// ReadTransferred reads the reply of Transfer, as clients of Redis decode it: a string or nil, or an array of four: a string or nil, and integers.
 func ReadTransferred(reply any) (t Transferred, err error) {
 	places := []any{&t.Next, &t.OtherLayout, &t.Quarantined, &t.Stuck}
 	if _, isRare := reply.([]any); !isRare {

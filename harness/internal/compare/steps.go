@@ -89,7 +89,7 @@ func clearest(series []float64, may []int) (at int, most float64) {
 // energy returns the place at which a stretch differs most, with at least so many values on either side.
 func energy(series []float64, may []int, from, to, least int) (at int, most float64) {
 	all, before, between := 0., 0., 0.
-	toBefore := make([]float64, len(series)) // distances of a value to those before it
+	toBefore := make([]float64, len(series)) // distances of a value to the values before it
 	for i := from; i < to; i++ {
 		for _, v := range series[from:i] {
 			distance := math.Abs(series[i] - v)
