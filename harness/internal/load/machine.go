@@ -67,7 +67,7 @@ func (e *engine) tellMachine(out *run.Document, p *phase, l looks) {
 		}
 		*all = used
 	}
-	out.Machine = &run.Machine{Hiccups: e.meter.seen(l.after.at.Sub(l.before.at))}
+	out.Machine = &run.Machine{Hiccups: e.meter.seen(l.after.at.Sub(l.before.at)), ClockSetNs: e.epoch.Set()}
 	e.meter.spread(out.Intervals, p.startNs)
 	p.sortLatest()
 	latest := p.latest[:min(int64(len(p.latest)), max(out.Counts.Delivered/100, 1))]

@@ -231,7 +231,8 @@ type Machine struct {
 	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing if the kernel does not report it.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
 	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0 if the kernel does not report it.
-	BusyShare float64 `json:"busy_share,omitempty"`
+	BusyShare  float64 `json:"busy_share,omitempty"`
+	ClockSetNs int64   `json:"clock_set_ns,omitempty"` // by how much the wall clock was set during the run
 }
 
 // Bounds for early, punctual and late deliveries, and for hiccups.

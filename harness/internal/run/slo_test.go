@@ -184,6 +184,8 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 		"the server is saturated":                     {tool: .4, server: .98},
 		"tool and server are":                         {tool: .95, server: .98, change: func(r *Document) { late(r, 50) }, says: "dq-bench itself was at its limit", not: "the server"},
 		"for half a second":                           {tool: .95, change: func(r *Document) { r.Intervals[0].Second = .5 }},
+		"the clock was set, and messages are early":   {change: func(r *Document) { r.Machine.ClockSetNs, r.Counts.Early = 75e6, 9 }, says: "Invalid: the machine's clock was set by 75.0 ms"},
+		"by less than counts as early":                {change: func(r *Document) { r.Machine.ClockSetNs = -1e6 }},
 		"for 20 ms of a second":                       {tool: .95, change: func(r *Document) { r.Scenario.Duration = "20ms" }},
 	} {
 		r := Sample(1, 100, 1)
@@ -193,9 +195,7 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 			}
 		}
 		r.ServerStats.CPUShare = tc.server
-		if tc.machine > 0 {
-			r.Machine = &Machine{BusyShare: tc.machine}
-		}
+		r.Machine = &Machine{BusyShare: tc.machine}
 		if tc.change != nil {
 			tc.change(r)
 		}

@@ -178,6 +178,9 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 	if r.ServerGone != "" { // of which all else is a consequence
 		return []string{r.ServerGone}, "Look at the server's log, and run again."
 	}
+	if set := cmp.Or(r.Machine, &Machine{}).ClockSetNs; time.Duration(set).Abs() > EarlyTolerance {
+		return []string{"the machine's clock was set by " + FormatNs(set) + " during the run, and due times follow the clock"}, "Wait until the clock is right, and run again."
+	}
 	remedy = "Lower --rate, or spread the load over more hosts with --listen and --agents."
 	for _, e := range cmp.Or(r.Faults, &Faults{}).Events {
 		if e.Error != "" {
@@ -186,8 +189,7 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 		}
 	}
 	ours, limits := r.processors()
-	reasons = append(reasons, limits...)
-	text := r.notMade(ours)
+	reasons, text := append(reasons, limits...), r.notMade(ours)
 	if text == "" {
 		return reasons, remedy
 	}
@@ -209,9 +211,7 @@ func (r *Document) processors() (ours float64, limits []string) {
 		own = float64(e.GOMAXPROCS) / float64(e.CPUs)
 	}
 	for i, used := range []*ToolUsage{r.ToolUsage, r.ProgramUsage} {
-		if used == nil {
-			continue
-		}
+		used = cmp.Or(used, &ToolUsage{})
 		ours += used.CPUShare * own
 		most := r.machineFull() && used.CPUShare*own >= mostOf*r.Machine.BusyShare
 		if r.offeredFor() >= 1 && (most || used.CPUShare >= atLimit) { // else too short for shares to mean something

@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,28 +70,23 @@ func (e *RemoteError) NeedsJava() bool {
 
 // ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or at a line of more than 64 MiB.
 func ReadLines(in io.Reader, each func(line []byte) error) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	searched := 0 // bytes of a line that is not whole: ScanLines by itself looks at all of them again after each read
-	lines.Split(func(data []byte, end bool) (int, []byte, error) {
-		if !end && bytes.IndexByte(data[searched:], '\n') < 0 {
-			searched = len(data)
-			return 0, nil, nil
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for line := []byte(nil); ; {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch text := bytes.TrimRight(line, "\r\n"); {
+		case len(text) >= maxLine:
+			return errTooLong
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case len(text) > 0:
+			err = cmp.Or(each(text), err)
 		}
-		searched = 0
-		return bufio.ScanLines(data, end)
-	})
-	for lines.Scan() {
-		if line := lines.Bytes(); len(line) > 0 {
-			if err := each(line); err != nil {
-				return err
-			}
+		if err != nil {
+			return map[bool]error{false: err}[err == io.EOF] //nolint:errorlint // as Read returns it
 		}
+		line = line[:0]
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return errTooLong
-	}
-	return lines.Err()
 }
 
 // encodeRequest makes a line of the arguments, a struct, a map or nil, and of id and op.

@@ -224,6 +224,9 @@ func NewEpoch() Epoch {
 // Wall returns the Unix time of t in ns.
 func (e Epoch) Wall(t time.Time) int64 { return e.zero.UnixNano() + int64(t.Sub(e.zero)) }
 
+// Set is by how much the wall clock was set since, in ns.
+func (e Epoch) Set() int64 { now := NewEpoch().zero; return now.UnixNano() - e.Wall(now) }
+
 // Instant is the reverse of Wall.
 func (e Epoch) Instant(ns int64) time.Time { return e.zero.Add(time.Duration(ns - e.zero.UnixNano())) }
 
