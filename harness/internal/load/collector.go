@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -33,7 +32,7 @@ type phase struct {
 	n                            int64
 	start                        time.Time
 	startNs                      int64 // the same, in Unix ns
-	horizon, read                int64 // Unix ns after which messages are not waited for, and at which the held ones were read
+	horizon, read                int64 // Unix ns after which messages are not waited for, 0 if for all, and at which the held ones were read
 	next                         int64 // the first message that was not handed out
 	stopped                      bool
 	recent                       []run.Histograms // of each second of a warm-up with deliveries
@@ -68,7 +67,7 @@ type record struct {
 func (e *engine) newPhase(which plan.Phase, start time.Time) *phase {
 	p := &phase{
 		engine: e, which: which, mark: map[plan.Phase]uint32{plan.Warmup: program.Warm}[which], plan: e.Plan.Phase(which),
-		start: start, startNs: e.epoch.Wall(start), horizon: math.MaxInt64, open: make([]int64, len(e.members)),
+		start: start, startNs: e.epoch.Wall(start), open: make([]int64, len(e.members)),
 		seconds: map[int64]*second{}, histograms: run.NewHistograms(), log: run.NewLatenessLog(start),
 		order: order{queues: make([]int64, max(e.Plan.Queues, 1)), producers: make([]int64, e.Plan.Producers)},
 	}
@@ -215,23 +214,25 @@ func (p *phase) offered(m *member, item program.Item, s program.Sample, now int6
 
 // becomes sets bits of a message, and counts the messages that are waited for.
 func (p *phase) becomes(i int64, bits byte, at int64) {
-	waits := func() bool { return p.state[i]&(confirmed|delivered|removed) == confirmed }
-	before := waits()
+	before := p.pends(i)
 	p.state[i] |= bits
-	by := int64(1)
-	switch {
-	case waits() == before:
-		return
-	case before:
-		by = -1
-	}
-	p.second(at).Pending += by
-	if p.awaited(i) {
-		p.outstanding += by
+	if by := p.pends(i) - before; by != 0 {
+		p.second(at).Pending += by
+		if p.awaited(i) {
+			p.outstanding += by
+		}
 	}
 }
 
-func (p *phase) awaited(i int64) bool { return p.due[i] <= p.horizon }
+// pends is 1 if a message was accepted, and neither delivered nor cancelled; else 0.
+func (p *phase) pends(i int64) int64 {
+	if p.state[i]&(confirmed|delivered|removed) == confirmed {
+		return 1
+	}
+	return 0
+}
+
+func (p *phase) awaited(i int64) bool { return p.horizon == 0 || p.due[i] <= p.horizon }
 
 func (p *phase) taken(item program.Item, s program.Sample, now int64) error {
 	i := int64(s.Index)
@@ -327,7 +328,7 @@ func (p *phase) balance(unread bool) run.Counts {
 			b.Removed++
 		case s&held != 0:
 			b.Pending++
-			if p.due[i] > p.read {
+			if p.due[i] > p.read || !p.awaited(int64(i)) {
 				b.NotDue++
 			}
 		case s&confirmed != 0 && unknown, open:

@@ -214,9 +214,8 @@ func (p *phase) offerAll(ctx context.Context) {
 	}
 }
 
-// drain waits until every confirmed message is delivered. It gives up after silence for the drain timeout since the last due
-// instant, or since the last member that takes has begun, when no member that takes is left, and after an interrupt once the
-// timeout is, or at once if nothing is due within it.
+// drain waits until every confirmed message is delivered, after an interrupt those due within the drain timeout. It gives up after
+// silence for the timeout since the last due instant or the last beginning of a member that takes, and when none is left.
 func (p *phase) drain(ctx context.Context) {
 	e := p.engine
 	var limit, lastDue int64 // of an interrupted run: when to give up, and the last instant before that is worth waiting for
@@ -225,11 +224,12 @@ func (p *phase) drain(ctx context.Context) {
 		defer e.mu.Unlock()
 		now := time.Now()
 		wall := e.epoch.Wall(now)
-		if ctx.Err() != nil && limit == 0 {
+		if ctx.Err() != nil && limit == 0 { // what is due later is not waited for
 			limit = wall + int64(e.Plan.DrainTimeout)
-			for _, due := range p.due {
-				if due <= limit {
-					lastDue = max(lastDue, due)
+			p.horizon, p.outstanding = min(cmp.Or(p.horizon, limit), limit), 0
+			for i := range p.n {
+				if p.awaited(i) && p.pends(i) > 0 {
+					lastDue, p.outstanding = max(lastDue, p.due[i]), p.outstanding+1
 				}
 			}
 		}
@@ -242,7 +242,7 @@ func (p *phase) drain(ctx context.Context) {
 		case !expected && (quiet > int64(e.Plan.DrainTimeout) || !slices.ContainsFunc(e.members, func(m *member) bool { return m.Takes && m.state == there })):
 			return true
 		}
-		return limit != 0 && (e.patience.Load() == 0 || wall > limit || wall-max(lastDue, p.lastCame) > int64(quietAfter))
+		return limit != 0 && (e.patience.Load() == 0 || wall > limit+int64(quietAfter) || wall-max(lastDue, p.lastCame) > int64(quietAfter))
 	})
 }
 
@@ -252,7 +252,7 @@ func (p *phase) settle(ctx context.Context) {
 	e.mu.Lock()
 	outstanding, unsure := p.outstanding, p.unsure()
 	e.mu.Unlock()
-	if outstanding > 0 || p.plan.Horizon > 0 {
+	if outstanding > 0 || p.horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)

@@ -277,9 +277,9 @@ func (e *engine) refuseBusy(ctx context.Context) error {
 // keepHeld reads the held messages, if any message is missing. Unread says that it could not be read.
 func (e *engine) keepHeld(ctx context.Context) (unread bool) {
 	e.mu.Lock()
-	missing := slices.ContainsFunc(e.members, func(m *member) bool { return m.broken }) || e.Plan.Horizon > 0 || e.phases[plan.Measured].unsure() > 0
+	missing := slices.ContainsFunc(e.members, func(m *member) bool { return m.broken }) || e.phases[plan.Measured].unsure() > 0
 	for _, p := range e.phases {
-		missing = missing || p.outstanding > 0
+		missing = missing || p.outstanding > 0 || p.horizon > 0
 	}
 	e.mu.Unlock()
 	if !missing || e.patience.Load() == 0 {
