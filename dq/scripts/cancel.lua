@@ -5,8 +5,8 @@ local later, own, channel, new_id = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
 if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
-wrong = wrong or lacks('zrem', T, '') or lacks('lrem', Q, 1, '') or U1 and lacks('srem', U1, '')
-  or later and (lacks('zadd', T, 0, '') or lacks('rpush', Q, '') or lacks('publish', channel, ''))
+wrong = wrong or lacks('zrem', T, '') or lacks('lrem', Q, '1', '') or U1 and lacks('srem', U1, '')
+  or later and (lacks('zadd', T, '0', '') or lacks('rpush', Q, '') or lacks('publish', channel, ''))
 if wrong then return wrong end
 
 -- Whether the bytes of a member come before those of a prefix. Lua's < goes by a locale.
@@ -36,14 +36,14 @@ end
 local member, rank = find('Bc0Lc0', '\8' .. id)
 if not member then member, rank = find('dLc0', id) end
 if not member then return 0 end
-wrong = denied('zrem', T, nobody) or denied('lrem', T, 1, nobody) or U1 and denied('srem', T, nobody)
-  or later and (denied('zadd', T, 'xx', 0, nobody) or denied('rpush', T, nobody))
+wrong = denied('zrem', T, nobody) or denied('lrem', T, '1', nobody) or U1 and denied('srem', T, nobody)
+  or later and (denied('zadd', T, 'xx', '0', nobody) or denied('rpush', T, nobody))
 if wrong then return wrong end
 
 -- The list is walked from the end that is nearer: the tail for what was offered a moment ago, and
 -- in a queue of equal delays, whose list is in the order of T, where the rank says. Redis before
 -- 6.0.6 has no LPOS.
-local recent = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', 1000)
+local recent = redis.pcall('lpos', Q, member, 'rank', '-1', 'maxlen', '1000')
 local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) and -1 or 1
 local came = tonumber(due) <= now
 -- A due member out of Q has come, or is out for a transfer of ours: a user with few rights does not see, and leaves it.
@@ -60,6 +60,6 @@ if later then
   member = (own == 'Bc0Lc0' and '\8' or '') .. new_id .. struct.pack('<I4I4', #value, 0) .. value
   redis.call('zadd', T, later, member)
   redis.call('rpush', Q, member)
-  if redis.call('zrange', T, 0, 0)[1] == member then redis.pcall('publish', channel, later) end
+  if redis.call('zrange', T, '0', '0')[1] == member then redis.pcall('publish', channel, later) end
 end
 return 1

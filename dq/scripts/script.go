@@ -25,7 +25,7 @@ var files embed.FS
 
 // all has the scripts, each behind the texts that it begins with.
 var all = []Script{
-	newScript("prelude", "plain", "calls", "transfer"), newScript("calls", "prelude", "survey"), newScript("calls", "prelude", "unlist"),
+	newScript("plain", "prelude", "calls", "transfer"), newScript("calls", "prelude", "survey"), newScript("calls", "prelude", "unlist"),
 	newScript("calls", "prelude", "find"), newScript("calls", "prelude", "cancel"), newScript("guard"),
 	newScript("calls", "take"), newScript("calls", "settle"), newScript("calls", "dead"),
 }

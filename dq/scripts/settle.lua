@@ -4,9 +4,9 @@ local how, arg = ARGV[1], ARGV[2]
 -- Each key is read, and each right checked, before anything is written.
 local wrong = error_of('zcard', L) or error_of('hlen', V) or error_of('hlen', N) or lacks('zrem', L, '') or lacks('hdel', V, '')
 if how == 'bury' then
-  wrong = wrong or error_of('zcard', X) or lacks('hset', V, '', '') or lacks('zadd', X, 0, '')
+  wrong = wrong or error_of('zcard', X) or lacks('hset', V, '', '') or lacks('zadd', X, '0', '')
 elseif how == 'extend' or how == 'retry' then
-  wrong = wrong or lacks('zadd', L, 0, '') or lacks('hset', N, '', '')
+  wrong = wrong or lacks('zadd', L, '0', '') or lacks('hset', N, '', '')
 elseif how == 'ack' or how == 'release' then
   wrong = wrong or lacks('hdel', N, '') or how == 'release' and (error_of('llen', D) or lacks('lpush', D, ''))
 else

@@ -18,8 +18,8 @@ if length < least then return { length, till, passing, unlisted, window, 0, 0, 0
 
 local first, last = covered and '(' .. covered or '0', string.format('%.0f', now + window)
 local head = {}
-for _, member in ipairs(redis.call('lrange', Q, 0, near - 1)) do head[member] = true end
-local seen, far = redis.call('zrangebyscore', T, first, last, 'limit', 0, sample), 0
+for _, member in ipairs(redis.call('lrange', Q, '0', near - 1)) do head[member] = true end
+local seen, far = redis.call('zrangebyscore', T, first, last, 'limit', '0', sample), 0
 for _, member in ipairs(seen) do
   if not head[member] then far = far + 1 end
 end

@@ -6,15 +6,15 @@ local asked, enough, far = count, 4 * 1024 * 1024, 1000
 -- Each key is read, and each right checked, before anything is written.
 local wrong = error_of('zcard', L) or error_of('zcard', X) or error_of('llen', M) or error_of('llen', D) or error_of('hlen', V)
   or error_of('hlen', N) or error_of('zscore', L, '')
-  or lacks('hincrby', N, '', 1) or lacks('zadd', L, 0, '') or lacks('hset', V, '', '') or lacks('hdel', V, '')
-  or lacks('hdel', N, '') or lacks('zrem', L, '') or lacks('zadd', X, 0, '') or lacks('ltrim', D, 0, -1) or lacks('ltrim', M, 0, -1)
-  or denied('hdel', V, '') or denied('zrem', L, '') or denied('ltrim', D, 0, -1) or denied('ltrim', M, 0, -1)
+  or lacks('hincrby', N, '', '1') or lacks('zadd', L, '0', '') or lacks('hset', V, '', '') or lacks('hdel', V, '')
+  or lacks('hdel', N, '') or lacks('zrem', L, '') or lacks('zadd', X, '0', '') or lacks('ltrim', D, '0', '-1') or lacks('ltrim', M, '0', '-1')
+  or denied('hdel', V, '') or denied('zrem', L, '') or denied('ltrim', D, '0', '-1') or denied('ltrim', M, '0', '-1')
 if wrong then return wrong end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
 local filled = ready[D] > 0 and D or ready[M] > 0 and M
-wrong = filled and (denied('hset', filled, nobody, '') or denied('hincrby', filled, nobody, 1) or denied('zadd', filled, 'xx', 0, nobody))
+wrong = filled and (denied('hset', filled, nobody, '') or denied('hincrby', filled, nobody, '1') or denied('zadd', filled, 'xx', '0', nobody))
 if wrong then return wrong end
 
 -- Which of the leases that are over are handed out. One that two holders in a row did not settle, or one before its last
@@ -50,7 +50,7 @@ local till = string.format('%.0f', now + lease + 1) -- now is up to 1 ms ago
 local handed, bytes, over = {}, 0, 0
 
 local function hand(id, value)
-  handed[#handed + 1] = {id, redis.call('hincrby', N, id, 1), alone and 1 or 0, value}
+  handed[#handed + 1] = {id, redis.call('hincrby', N, id, '1'), alone and 1 or 0, value}
   redis.call('zadd', L, till, id)
   bytes = bytes + #value
 end
@@ -80,10 +80,10 @@ for _, list in ipairs({M, D}) do
     -- As many as there is room for, if they are as large as those before.
     chunk = math.max(1, math.floor((enough - bytes) * #handed / math.max(bytes, 1)))
   end
-  if from > 0 then redis.call('ltrim', list, from, -1) end
+  if from > 0 then redis.call('ltrim', list, from, '-1') end
   ready[list] = ready[list] - from
 end
-local first = #handed < asked and redis.call('zrangebyscore', L, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', 0, 1)[2]
+local first = #handed < asked and redis.call('zrangebyscore', L, '(' .. string.format('%.0f', now), '+inf', 'withscores', 'limit', '0', '1')[2]
 local next = first and math.max(tonumber(first) - now, 0) or -1
 if claimed then
   redis.call('zadd', L, till, claimed[1])

@@ -25,7 +25,7 @@ local function free()
   for i = 1, 2 do
     if redis.call('exists', U[i]) == 0 then return i end
     local till = redis.call('hget', S, 'till' .. i)
-    if till and redis.call('zcount', T, 0, till) == 0 then
+    if till and redis.call('zcount', T, '0', till) == 0 then
       redis.call('unlink', U[i])
       return i
     end
@@ -50,7 +50,7 @@ local function begin()
     return tried
   end
   redis.call('pexpire', P, lease) -- transfers wait while it is there, also if what follows fails
-  redis.call('hset', P, 'horizon', horizon, 'passed', 0, 'surplus', 0, 'into', into)
+  redis.call('hset', P, 'horizon', horizon, 'passed', '0', 'surplus', '0', 'into', into)
 end
 
 local owner = redis.call('hget', P, 'token')
@@ -126,7 +126,7 @@ if #entries == count then return again() end
 -- was passed to. Those of V that others have transferred do no harm: where none had left
 -- before, T tells how many are left.
 local leaving, left = redis.call('scard', V), length - redis.call('llen', N) - surplus
-local known_to_t = left < leaving and redis.call('exists', U[1], U[2]) == 0 and left == redis.call('zcount', T, 0, pass[1])
+local known_to_t = left < leaving and redis.call('exists', U[1], U[2]) == 0 and left == redis.call('zcount', T, '0', pass[1])
 if left ~= leaving and not known_to_t then
   if checked then return ended('raced') end
   return again('cursor', '0')
