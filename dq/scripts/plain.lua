@@ -26,7 +26,8 @@ if plain and #members > 0 then
   end
   length = plain and redis.pcall('llen', Q)
   local may = redis.acl_check_cmd
-  plain = type(length) == 'number' and length < 10000 and may and may('lrem', Q, '1', '') and may('zrem', T, '')
+  local granted = may and may('lrem', Q, '1', '') and may('zrem', T, '')
+  if type(length) ~= 'number' or length >= 10000 or not granted then plain = false end
   if plain then
     redis.call('rpush', D, unpack(values))
     for _, member in ipairs(members) do redis.call('lrem', Q, '1', member) end

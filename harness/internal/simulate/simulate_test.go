@@ -115,14 +115,14 @@ var planted = []struct {
 	from            uint64 // the first seed that is tried
 }{
 	{"a transfer leaves what it moved in the timeout set", `call_with_all('zrem', T, members)`, ``, 1},
-	{"a transfer leaves what it moved in the pending list", `for _, member in ipairs(members) do redis.call('lrem', Q, 1, member) end`, ``, 1},
-	{"a transfer moves what is due in 5 s", `'zrangebyscore', T, 0, now, 'limit'`, `'zrangebyscore', T, 0, now + 5000, 'limit'`, 1},
+	{"a transfer leaves what it moved in the pending list", `for _, member in ipairs(members) do redis.call('lrem', Q, '1', member) end`, ``, 1},
+	{"a transfer moves what is due in 5 s", `'zrangebyscore', T, '0', now, 'limit'`, `'zrangebyscore', T, '0', now + 5000, 'limit'`, 1},
 	{"a transfer forgets to push", `call_with_all('rpush', D, delivered)`, ``, 1},
 	{"a transfer does not say what is due next", `return { head or false,`, `return { false,`, 2},
 	{"an acknowledged message is still held", "redis.call('hdel', V, id)\n    redis.call('hdel', N", "redis.call('hdel', N", 2},
 	{"a message that is given back is lost", `if value then redis.call('lpush', D, value) end`, ``, 62},
 	{"a lease is not extended", `if held and how == 'extend' then`, `if how == 'extend' then elseif held and how == 'extend' then`, 12},
-	{"what is handed out stays in the list", `redis.call('ltrim', list, from, -1)`, ``, 1},
+	{"what is handed out stays in the list", `redis.call('ltrim', list, from, '-1')`, ``, 1},
 	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, 1},
 	{"a failed message is not handed out again", "redis.call('hset', N, 'f' .. id, delivery)\n    redis.call('zadd', L, string.format('%.0f', now + tonumber(arg)), id)", `redis.call('zrem', L, id)`, 3},
 	{"what a dead consumer held is not handed out again", `if #chosen < count then`, `if #chosen < count and lost == 0 then`, 45},

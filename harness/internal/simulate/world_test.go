@@ -193,8 +193,8 @@ var eager = strings.NewReplacer(
 	"redis.call('zcount', T, first, last), #seen, far }", "400 * redis.call('zcount', T, first, last), #seen, far }",
 	"token, horizon, count, lease, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]),", "token, horizon, count, lease, keep = ARGV[1], ARGV[2], 2,",
 	"local trail, reach = 16, 1000", "local trail, reach = 2, 4",
-	"length < 10000 then", "length < 3 then",
-	"'maxlen', 1000)", "'maxlen', 1)",
+	"length < 10000 then", "length < 3 then", "length >= 10000 or not", "length >= 3 or not",
+	"'maxlen', '1000')", "'maxlen', '1')",
 	"math.floor(length / 16)", "math.floor(length / 2)",
 )
 
