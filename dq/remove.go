@@ -132,7 +132,7 @@ func (q *Queue[T]) Reschedule(ctx context.Context, t Ticket, delay time.Duration
 // cancel runs scripts.Cancel; with more, the message is offered anew.
 func (q *Queue[T]) cancel(ctx context.Context, due, id string, more ...any) (bool, error) {
 	n, u := q.names, scripts.UnlistingOf(q.names.Destination)
-	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}
+	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving, u.Next}
 	args := append([]any{due, id, strconv.FormatInt(q.client.clock.Now().UnixMilli(), 10)}, more...)
 	reply, err := q.client.runOwn(ctx, conn.Calls, scripts.Cancel(), keys, args...)
 	if err != nil && forbidden(err) {

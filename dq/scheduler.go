@@ -232,7 +232,6 @@ func (s *scheduler) start(t *task) {
 	s.setDue(t, noDue)
 	t.turns.later = noDue
 	byOwn, u := !s.client.conn.Strict && t.redissonUntil < s.now(), t.unlisting
-	u.short = u.short && s.now() < t.looked+2*lookInterval.Milliseconds()
 	s.goroutines.Add(1)
 	s.client.conns.Go(func() {
 		defer s.goroutines.Done()

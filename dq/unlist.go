@@ -47,7 +47,7 @@ const (
 type unlisting struct {
 	covered   int64   // members due until then are out of the list, but for late offers
 	inUse     bool    // there are such members
-	short     bool    // the last survey saw a short list, and no such members
+	short     int64   // until when the list counts as short, without such members: a survey saw it so
 	passing   bool    // a pass is under way, here or elsewhere
 	mine      bool    // here
 	held      bool    // a transfer waits for its end
@@ -134,12 +134,14 @@ func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err e
 		return
 	case err != nil:
 		u.blind = now + time.Minute.Milliseconds()
-		u.passing, u.short = false, false
+		u.passing, u.short = false, 0
 		s.resume(t)
 		return
 	}
 	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
-	u.short = found.Length < shortList && !u.inUse && !u.passing
+	if u.short = 0; found.Length < shortList && !u.inUse && !u.passing {
+		u.short = began + 2*lookInterval.Milliseconds()
+	}
 	switch {
 	case u.passing:
 		s.setLook(t, now+passWatch.Milliseconds())
@@ -161,7 +163,7 @@ func (s *scheduler) resume(t *task) {
 // pass begins one in the background.
 func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 	u, now := &t.unlisting, s.now()
-	u.passing, u.mine, u.short = true, true, false
+	u.passing, u.mine, u.short = true, true, 0
 	p := pass{scheduler: s, names: t.names, token: strconv.FormatUint(s.client.random(), 36), found: found}
 	p.horizon = now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds()
 	p.Unlisted = Unlisted{Queue: t.names.Destination, Until: time.UnixMilli(p.horizon)}

@@ -1,10 +1,10 @@
 local T, Q = KEYS[1], KEYS[2]
-local U1, U2, V = KEYS[3], KEYS[4], KEYS[5]
+local U1, U2, V, N = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local due, id, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local later, own, channel, new_id = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
-if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
+if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) or error_of('llen', N) end
 wrong = wrong or lacks('zrem', T, '') or lacks('lrem', Q, '1', '') or U1 and lacks('srem', U1, '')
   or later and (lacks('zadd', T, '0', '') or lacks('rpush', Q, '') or lacks('publish', channel, ''))
 if wrong then return wrong end
@@ -45,15 +45,12 @@ if wrong then return wrong end
 -- 6.0.6 has no LPOS.
 local recent = redis.pcall('lpos', Q, member, 'rank', '-1', 'maxlen', '1000')
 local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) and -1 or 1
+-- What is due and out of Q has come, or a transfer of Redisson's that failed later may have pushed it: the next transfer pushes it.
 local came = tonumber(due) <= now
--- A due member out of Q has come, or is out for a transfer of ours: a user with few rights does not see, and leaves it.
-if came and not U1 and redis.call('lrem', Q, from, member) == 0 then return 0 end
-local staged = U1 and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 or came and not U1
-if not staged then
-  if U1 then redis.call('srem', V, member) end
-  -- A due member that is only in T may have been pushed by a transfer of Redisson's that failed later, or not: the next one pushes it.
-  if redis.call('lrem', Q, from, member) == 0 and came then return 0 end
-end
+local staged = U1 and not came and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0
+if not staged and redis.call('lrem', Q, from, member) == 0 and came then return 0 end
+-- A pass has it in one of the two that it makes of Q.
+if U1 and not staged and redis.call('srem', V, member) == 0 then redis.call('lrem', N, from, member) end
 redis.call('zrem', T, member)
 if later then
   local value = unpack_any(member, own)

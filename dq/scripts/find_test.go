@@ -79,7 +79,7 @@ func TestFindGoesOn(t *testing.T) {
 func (b *bundle) cancel(at int64, due, id any, more ...any) any {
 	b.t.Helper()
 	u := scripts.UnlistingOf(b.names.Destination)
-	return b.run(scripts.Cancel(), []string{b.names.TimeoutSet, b.names.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving},
+	return b.run(scripts.Cancel(), []string{b.names.TimeoutSet, b.names.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving, u.Next},
 		append([]any{due, id, at}, more...)...)
 }
 
@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 		{scripts.Settle(), settle, []any{"bury", "", held.ID, 1}, "zrem hset zadd"},
 		{scripts.Settle(), settle, []any{"release", "", held.ID, 1}, "zrem hdel lpush"},
 		{scripts.Dead(), ofDead, []any{"replay", dead.ID}, "zrem hdel rpush"},
-		{scripts.Cancel(), []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}, nil, "zrem lrem srem zadd rpush"},
+		{scripts.Cancel(), []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving, u.Next}, nil, "zrem lrem srem zadd rpush"},
 	} {
 		for command := range strings.FieldsSeq(c.writes) {
 			all = append(all, refusal{c.script, c.keys, c.args, command, "", ""})

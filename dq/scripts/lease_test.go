@@ -124,8 +124,8 @@ func TestScriptsUseFewCommands(t *testing.T) {
 	known := []string{"llen", "lpush", "lrem", "rpush", "zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zscore"}
 	leases := []string{"hdel", "hget", "hincrby", "hlen", "hmget", "hset", "lrange", "ltrim", "time"}
 	besides := map[string][]string{
-		"transfer": {"exists", "hget", "hlen", "lpos", "scard", "srem"}, // of these lpos may be unknown, or forbidden
-		"cancel":   {"lpos", "publish", "scard", "srem", "zcount"},      // here too
+		"transfer": {"exists", "hget", "hlen", "lpos", "scard", "srem", "unlink"}, // of these lpos may be unknown, or forbidden
+		"cancel":   {"lpos", "publish", "scard", "srem", "zcount"},                // here too
 		"find":     {"zcount"},
 		"survey":   {"exists", "hget", "hlen", "lrange", "zcount"},
 		"unlist": {

@@ -143,7 +143,7 @@ func Find() Script { return named("find") }
 
 // Cancel removes the member of a due time and an id, in any layout and with any value: migrating a queue keeps both.
 //
-//	KEYS    T, Q, U1, U2, V; or the first two
+//	KEYS    T, Q, U1, U2, V, N; or the first two
 //	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
 //	        layout, the channel of offers, a new id
 //	returns 1, or 0 when it is not in T: it was transferred or removed
@@ -151,9 +151,9 @@ func Find() Script { return named("find") }
 //	        end: the nearer one if delays are equal, or if it is one of the last 1000; nothing
 //	        if Unlist has taken it out
 //
-// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the first, as an
-// offer does, of the new id and the value in the own layout: a pass of Unlist knows members by their bytes. Members that Unlist took out of
-// Q are cancelled too, but no due member that is only in T: a Redisson transfer that failed may have pushed it, and the next one does.
+// It is ZREM T, and LREM Q 1 or -1, or SREM of U1 or U2; while a pass of Unlist is under way SREM V or LREM N; and to offer it anew ZADD T,
+// RPUSH Q, and PUBLISH if it is the first, as an offer does, of the new id and the value in the own layout: a pass knows members by their
+// bytes. A due member that is not in Q stays: a Redisson transfer that failed may have pushed it, and the next transfer does.
 func Cancel() Script { return named("cancel") }
 
 // All returns the scripts.

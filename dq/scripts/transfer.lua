@@ -76,4 +76,6 @@ end
 head = redis.call('zrange', T, '0', '0', 'withscores')[2]
 local stuck = head and tonumber(head) < 0
 if stuck then head = redis.call('zrangebyscore', T, '0', '+inf', 'withscores', 'limit', '0', '1')[2] end
+-- What is left of members that were unlisted came another way, or was cleared.
+if unlisted and covered and (not head or tonumber(head) > covered) then redis.pcall('unlink', unpack(unlisted)) end
 return { head or false, of_other, #quarantined / 2, stuck and 1 or 0 }

@@ -24,25 +24,25 @@ type waiting struct {
 	member, value string
 	due           int64
 	listed        bool // in the pending list, where everybody sees it
-	orphan        bool // retainAll took it out of there
 }
 
 // unlisting is a queue on which a pass is made while Redisson's own scripts run between any
 // two of its calls. It says at every moment what the queue should hold.
 type unlisting struct {
 	*bundle
-	random  *rand.Rand
-	layout  wire.Layout
-	keys    scripts.Unlisting
-	now     int64
-	offered int
-	members []waiting // in the order of their offers
-	came    []string  // what should be in D, in order
-	token   string    // of the pass under way, empty for none
-	abandon bool      // a pass that was left is not over yet
-	horizon int64
-	count   int
-	stages  map[scripts.Stage]int
+	random    *rand.Rand
+	layout    wire.Layout
+	keys      scripts.Unlisting
+	now       int64
+	offered   int
+	members   []waiting // in the order of their offers
+	came      []string  // what should be in D, in order
+	token     string    // of the pass under way, empty for none
+	abandon   bool      // a pass that was left is not over yet
+	disturbed bool      // by more than offers and cancels, since the pass began
+	horizon   int64
+	count     int
+	stages    map[scripts.Stage]int
 }
 
 func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.Stage]int) *unlisting {
@@ -81,7 +81,9 @@ func TestUnlisting(t *testing.T) {
 
 func (u *unlisting) step() {
 	u.now += u.random.Int64N(3)
-	switch u.random.IntN(26) {
+	what := u.random.IntN(26)
+	u.disturbed = u.disturbed || what >= 4 && what <= 11
+	switch what {
 	case 0, 1, 2, 3:
 		for range 1 + u.random.IntN(8) {
 			u.offer()
@@ -211,9 +213,9 @@ func (u *unlisting) cancel() {
 		later = []any{anew.due, u.layout.String(), u.names.Channel, id[:]}
 	}
 	reply := u.bundle.cancel(u.now, m.due, packed.ID[:], later...)
-	require.True(u.t, m.orphan || reply == int64(1), "%v", m)
+	require.Equal(u.t, m.listed || m.due > u.now, reply == int64(1), "%v", m)
 	require.Equal(u.t, int64(0), u.bundle.cancel(u.now, m.due, packed.ID[:]), "it is gone")
-	if reply == int64(0) { // an orphan that is due
+	if reply == int64(0) { // it is about to come
 		return
 	}
 	if u.gone(m.value); later != nil {
@@ -236,7 +238,7 @@ func (u *unlisting) retain() {
 		return
 	}
 	u.redisson(u.layout, wire.ScriptRetainAll, []string{u.names.Pending}, values...)
-	u.members[drop].listed, u.members[drop].orphan = false, true
+	u.members[drop].listed = false
 }
 
 // leave abandons the pass, as a client does that is killed; expire is the end of its lease.
@@ -258,7 +260,7 @@ func (u *unlisting) pass() {
 	if u.token == "" {
 		u.token, u.horizon = fmt.Sprint(u.random.Uint64()), u.now+u.random.Int64N(20)
 		u.count = []int{1, 2, 5, 20}[u.random.IntN(4)]
-		horizon = fmt.Sprint(u.horizon)
+		horizon, u.disturbed = fmt.Sprint(u.horizon), false
 	}
 	stage, n, err := scripts.ReadUnlisted(u.unlist(u.token, horizon, u.count))
 	require.NoError(u.t, err)
@@ -278,6 +280,7 @@ func (u *unlisting) pass() {
 		u.abandon = false
 	case scripts.UnlistRaced, scripts.UnlistLost:
 		require.Zero(u.t, u.redis.Exists(u.ctx, u.keys.Pass, u.keys.Next, u.keys.Leaving).Val(), "nothing is left")
+		require.True(u.t, u.disturbed || stage == scripts.UnlistLost, "all that was passed was cancelled")
 		u.abandon = false
 	}
 	u.token = ""
